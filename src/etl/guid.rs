@@ -1,0 +1,59 @@
+//! GUIDs in the mixed-endian binary form of Windows.
+
+use std::fmt;
+
+/// A GUID, comparable with the constants of `events`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Guid([u8; 16]);
+
+impl Guid {
+    /// From the 16 bytes of a file.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// From the printed groups, for example
+    /// `Guid::new(0x9E814AAD, 0x3204, 0x11D2, [0x9A, 0x82, 0, 0x60, 0x08, 0xA8, 0x69, 0x39])`.
+    pub const fn new(a: u32, b: u16, c: u16, d: [u8; 8]) -> Self {
+        let [a0, a1, a2, a3] = a.to_le_bytes();
+        let [b0, b1] = b.to_le_bytes();
+        let [c0, c1] = c.to_le_bytes();
+        Self([a0, a1, a2, a3, b0, b1, c0, c1, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]])
+    }
+
+    /// The 16 bytes as they stand in a file.
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let b = &self.0;
+        write!(f, "{:08X}", u32::from_le_bytes([b[0], b[1], b[2], b[3]]))?;
+        write!(f, "-{:04X}", u16::from_le_bytes([b[4], b[5]]))?;
+        write!(f, "-{:04X}-", u16::from_le_bytes([b[6], b[7]]))?;
+        for (i, byte) in b[8..].iter().enumerate() {
+            write!(f, "{}{byte:02X}", if i == 2 { "-" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_the_form_people_know() {
+        let heap = Guid::new(0x222962AB, 0x6180, 0x4B88, [0xA8, 0x25, 0x34, 0x6B, 0x75, 0xF2, 0xA2, 0x4A]);
+        assert_eq!(heap.to_string(), "222962AB-6180-4B88-A825-346B75F2A24A");
+        assert_eq!(Guid::from_bytes(heap.to_bytes()), heap);
+    }
+}

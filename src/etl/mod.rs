@@ -1,0 +1,26 @@
+//! The `.etl` file: buffers, compression, event headers and session header, read
+//! and written. This room knows bytes, not what an event means.
+//!
+//! Everything reads from [`Source`] by position, so a file that is cut, grows or
+//! vanishes while it loads ends in a reported problem, never a crash. All format
+//! facts come from public descriptions of the format and were checked on public
+//! traces; each module names what it relies on.
+//!
+//! Start at [`TraceFile::open`], then [`TraceFile::read_buffer`] and [`Events`].
+
+mod buffer;
+mod bytes;
+mod event;
+mod file;
+mod guid;
+mod header;
+mod source;
+pub mod xpress;
+
+pub use buffer::{BUFFER_HEADER, BufferInfo, BufferKind, MAX_BUFFER, flag};
+pub use bytes::{address_at, align8, ansi_at, guid_at, i64_at, u8_at, u16_at, u32_at, u64_at, utf16_field, utf16z_at};
+pub use event::{EventDamage, EventId, Events, Extended, ExtendedItem, HeaderKind, RawEvent, extended_type};
+pub use file::{OpenError, ReadBuffer, TraceFile};
+pub use guid::Guid;
+pub use header::{ClockKind, SessionHeader};
+pub use source::Source;

@@ -1,0 +1,281 @@
+//! XPRESS in its plain form (LZ77 without Huffman codes), as buffers of compressed
+//! traces use it: Microsoft's open specification MS-XCA, section 2.4; proven on
+//! all compressed buffers of public traces and on the vectors of section 3.
+//!
+//! The stream has no length of its own, so the exact output size is part of the
+//! contract. Hostile input ends in an error and never writes past that size.
+
+use super::{u16_at, u32_at};
+
+/// Why a stream could not be expanded. `usize` is the number of good output bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// The input ended first.
+    InputEnds(usize),
+    /// A match reaches back before the start.
+    BadDistance(usize),
+    /// A match length that no encoder writes, or one that runs past the output.
+    BadLength(usize),
+}
+
+impl Error {
+    /// How much output was good before the fault.
+    pub fn good_bytes(self) -> usize {
+        match self {
+            Self::InputEnds(n) | Self::BadDistance(n) | Self::BadLength(n) => n,
+        }
+    }
+}
+
+/// Appends exactly `size` bytes to `out` and returns how many bytes of `input`
+/// were used. On an error the good part stays in `out`. Time is linear in `size`.
+pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize, Error> {
+    let base = out.len();
+    let end = base + size;
+    out.reserve(size);
+    let mut at = 0;
+    let mut half_byte = None; // the byte whose high nibble the next long match takes
+    let (mut flags, mut flags_left) = (0u32, 0);
+    while out.len() < end {
+        let good = out.len() - base;
+        if flags_left == 0 {
+            flags = u32_at(input, at).ok_or(Error::InputEnds(good))?;
+            at += 4;
+            flags_left = 32;
+        }
+        flags_left -= 1;
+        if flags >> flags_left & 1 == 0 {
+            out.push(*input.get(at).ok_or(Error::InputEnds(good))?);
+            at += 1;
+            continue;
+        }
+        let token = u16_at(input, at).ok_or(Error::InputEnds(good))?;
+        at += 2;
+        let length = match_length(input, &mut at, &mut half_byte, token, good)?;
+        copy_match(out, base, end, (token >> 3) as usize + 1, length)?;
+    }
+    Ok(at)
+}
+
+/// The length of a match: three bits in the token, then a nibble, a byte, a word
+/// or a double word, each step only if the one before is full.
+fn match_length(input: &[u8], at: &mut usize, half_byte: &mut Option<usize>, token: u16, good: usize) -> Result<usize, Error> {
+    let ends = Error::InputEnds(good);
+    let mut length = (token & 7) as usize;
+    if length == 7 {
+        let nibble = match half_byte.take() {
+            Some(shared) => input[shared] >> 4,
+            None => {
+                let byte = *input.get(*at).ok_or(ends)?;
+                *half_byte = Some(*at);
+                *at += 1;
+                byte & 15
+            }
+        };
+        length = nibble as usize;
+        if length == 15 {
+            length = *input.get(*at).ok_or(ends)? as usize;
+            *at += 1;
+            if length == 255 {
+                length = u16_at(input, *at).ok_or(ends)? as usize;
+                *at += 2;
+                if length == 0 {
+                    length = u32_at(input, *at).ok_or(ends)? as usize;
+                    *at += 4;
+                }
+                length = length.checked_sub(15 + 7).ok_or(Error::BadLength(good))?;
+            }
+            length += 15;
+        }
+        length += 7;
+    }
+    Ok(length + 3)
+}
+
+fn copy_match(out: &mut Vec<u8>, base: usize, end: usize, distance: usize, length: usize) -> Result<(), Error> {
+    let good = out.len() - base;
+    if distance > good {
+        return Err(Error::BadDistance(good));
+    }
+    if length > end - out.len() {
+        return Err(Error::BadLength(good));
+    }
+    let from = out.len() - distance;
+    if distance >= length {
+        out.extend_from_within(from..from + length);
+    } else {
+        for i in 0..length {
+            out.push(out[from + i]);
+        }
+    }
+    Ok(())
+}
+
+/// Compresses `input`, favouring speed: one hash probe a position.
+pub fn compress(input: &[u8]) -> Vec<u8> {
+    let mut encoder = Encoder::default();
+    let mut heads = vec![usize::MAX; 1 << HASH_BITS];
+    let mut at = 0;
+    while at < input.len() {
+        match find_match(input, at, &mut heads) {
+            Some((distance, length)) => {
+                encoder.put_match(distance, length);
+                at += length;
+            }
+            None => {
+                encoder.put_literal(input[at]);
+                at += 1;
+            }
+        }
+    }
+    encoder.finish()
+}
+
+const HASH_BITS: u32 = 13;
+const WINDOW: usize = 1 << 13;
+
+fn find_match(input: &[u8], at: usize, heads: &mut [usize]) -> Option<(usize, usize)> {
+    let word = u32_at(input, at)?;
+    let slot = (word.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize;
+    let candidate = std::mem::replace(&mut heads[slot], at);
+    let distance = at.checked_sub(candidate).filter(|&d| d > 0 && d <= WINDOW)?;
+    let length = input[at..].iter().zip(&input[candidate..]).take_while(|(a, b)| a == b).count();
+    (length >= 4).then_some((distance, length))
+}
+
+#[derive(Default)]
+struct Encoder {
+    out: Vec<u8>,
+    flags_at: usize,
+    flags: u32,
+    flag_count: u32,
+    half_byte: Option<usize>,
+}
+
+impl Encoder {
+    fn flag(&mut self, bit: u32) {
+        if self.flag_count.is_multiple_of(32) {
+            self.store_flags();
+            self.flags_at = self.out.len();
+            self.out.extend([0; 4]);
+            self.flags = 0;
+        }
+        self.flags |= bit << (31 - self.flag_count % 32);
+        self.flag_count += 1;
+    }
+
+    fn store_flags(&mut self) {
+        if let Some(slot) = self.out.get_mut(self.flags_at..self.flags_at + 4) {
+            slot.copy_from_slice(&self.flags.to_le_bytes());
+        }
+    }
+
+    fn put_literal(&mut self, byte: u8) {
+        self.flag(0);
+        self.out.push(byte);
+    }
+
+    fn put_match(&mut self, distance: usize, length: usize) {
+        self.flag(1);
+        let length = length - 3;
+        let token = ((distance - 1) << 3) | length.min(7);
+        self.out.extend((token as u16).to_le_bytes());
+        let Some(rest) = length.checked_sub(7) else { return };
+        let nibble = rest.min(15) as u8;
+        match self.half_byte.take() {
+            Some(shared) => self.out[shared] |= nibble << 4,
+            None => {
+                self.half_byte = Some(self.out.len());
+                self.out.push(nibble);
+            }
+        }
+        let Some(rest) = rest.checked_sub(15) else { return };
+        self.out.push(rest.min(255) as u8);
+        if rest < 255 {
+            return;
+        }
+        match u16::try_from(length) {
+            Ok(short) => self.out.extend(short.to_le_bytes()),
+            Err(_) => {
+                self.out.extend([0; 2]);
+                self.out.extend((length as u32).to_le_bytes());
+            }
+        }
+    }
+
+    /// Unused flag bits are set, as in the specification's examples.
+    fn finish(mut self) -> Vec<u8> {
+        match self.flag_count % 32 {
+            0 => {
+                self.store_flags();
+                self.out.extend(u32::MAX.to_le_bytes());
+            }
+            used => {
+                self.flags |= u32::MAX >> used;
+                self.store_flags();
+            }
+        }
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn expand(input: &[u8], size: usize) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::new();
+        decompress(input, &mut out, size).map(|_| out)
+    }
+
+    #[test]
+    fn vectors_of_the_specification() {
+        let mut letters = vec![0x3f, 0, 0, 0];
+        letters.extend(b'a'..=b'z');
+        assert_eq!(expand(&letters, 26).unwrap(), (b'a'..=b'z').collect::<Vec<_>>());
+        assert_eq!(compress(&(b'a'..=b'z').collect::<Vec<_>>()), letters);
+
+        let repeated = [0xff, 0xff, 0xff, 0x1f, 0x61, 0x62, 0x63, 0x17, 0, 0x0f, 0xff, 0x26, 1];
+        assert_eq!(expand(&repeated, 300).unwrap(), b"abc".repeat(100));
+        let ours = compress(&b"abc".repeat(100));
+        assert_eq!(ours, repeated);
+    }
+
+    #[test]
+    fn faults_end_in_errors_with_the_good_length() {
+        assert_eq!(expand(&[], 1), Err(Error::InputEnds(0)));
+        // A match before anything was written.
+        assert_eq!(expand(&[0, 0, 0, 0x80, 0, 0], 3), Err(Error::BadDistance(0)));
+        // A word length below 22.
+        assert_eq!(expand(&[0, 0, 0, 0x40, b'a', 7, 0, 15, 255, 21, 0], 99), Err(Error::BadLength(1)));
+        // A match that is longer than what is left.
+        assert_eq!(expand(&[0, 0, 0, 0x40, b'a', 6, 0], 5), Err(Error::BadLength(1)));
+    }
+
+    #[test]
+    fn very_long_matches_survive() {
+        for n in [9, 10, 24, 25, 279, 280, 281, 65_000, 65_537, 65_538, 65_539, 200_000] {
+            let data = vec![7; n];
+            assert_eq!(expand(&compress(&data), n).unwrap(), data, "{n}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_compressed_comes_back(data in proptest::collection::vec(0u8..4, 0..3000)) {
+            let packed = compress(&data);
+            let mut out = Vec::new();
+            prop_assert!(decompress(&packed, &mut out, data.len()).unwrap() <= packed.len());
+            prop_assert_eq!(out, data);
+        }
+
+        #[test]
+        fn noise_never_panics_nor_overruns(noise in proptest::collection::vec(any::<u8>(), 0..400), size in 0usize..5000) {
+            let mut out = vec![1, 2, 3];
+            let result = decompress(&noise, &mut out, size);
+            prop_assert!(out.len() <= size + 3);
+            prop_assert_eq!(result.is_ok(), out.len() == size + 3);
+        }
+    }
+}

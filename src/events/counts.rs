@@ -1,0 +1,153 @@
+//! How many events of each kind a capture holds, as `info --json` names them.
+
+use serde::Serialize;
+
+use super::hooks::{class, hook, injected, kernel_hook, tracker};
+use crate::etl::{EventId, RawEvent, extended_type};
+
+/// Event records by kind. `total` counts every record of every provider.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[allow(missing_docs, reason = "the names are those of the machine interface")]
+pub struct EventCounts {
+    pub total: u64,
+    pub heap_create: u64,
+    pub heap_destroy: u64,
+    pub heap_alloc: u64,
+    pub heap_free: u64,
+    pub heap_realloc: u64,
+    pub virtual_alloc: u64,
+    pub virtual_free: u64,
+    pub tracker_open: u64,
+    pub tracker_close: u64,
+    pub tracker_alloc: u64,
+    pub tracker_free: u64,
+    pub tracker_realloc: u64,
+    pub stack: u64,
+    pub stack_key_ref: u64,
+    pub stack_key_definition: u64,
+    pub inline_stack: u64,
+    pub process_start: u64,
+    pub process_end: u64,
+    pub process_rundown: u64,
+    pub image_load: u64,
+    pub image_unload: u64,
+    pub image_rundown: u64,
+    pub image_id_rsds: u64,
+}
+
+impl EventCounts {
+    /// Counts one event.
+    pub fn count(&mut self, event: &RawEvent<'_>) {
+        self.total += 1;
+        if let Some(counter) = self.counter(event.id) {
+            *counter += 1;
+        }
+        for item in event.extended {
+            use extended_type::{STACK_KEY32, STACK_KEY64, STACK_TRACE32, STACK_TRACE64};
+            if matches!(item.kind, STACK_TRACE32 | STACK_TRACE64 | STACK_KEY32 | STACK_KEY64) {
+                self.inline_stack += 1;
+            }
+        }
+    }
+
+    fn counter(&mut self, id: EventId) -> Option<&mut u64> {
+        if let Some(hook) = kernel_hook(id) {
+            return self.kernel_counter(hook);
+        }
+        match id {
+            EventId::Provider { provider: class::CUSTOM_HEAP, id } => match id {
+                tracker::OPEN => Some(&mut self.tracker_open),
+                tracker::CLOSE => Some(&mut self.tracker_close),
+                tracker::ALLOC => Some(&mut self.tracker_alloc),
+                tracker::FREE => Some(&mut self.tracker_free),
+                tracker::REALLOC => Some(&mut self.tracker_realloc),
+                _ => None,
+            },
+            EventId::Class { class: class::IMAGE_ID, opcode: injected::RSDS } => Some(&mut self.image_id_rsds),
+            _ => None,
+        }
+    }
+
+    fn kernel_counter(&mut self, hook: u16) -> Option<&mut u64> {
+        Some(match hook {
+            hook::HEAP_CREATE => &mut self.heap_create,
+            hook::HEAP_DESTROY => &mut self.heap_destroy,
+            hook::HEAP_ALLOC => &mut self.heap_alloc,
+            hook::HEAP_FREE => &mut self.heap_free,
+            hook::HEAP_REALLOC => &mut self.heap_realloc,
+            hook::VIRTUAL_ALLOC => &mut self.virtual_alloc,
+            hook::VIRTUAL_FREE => &mut self.virtual_free,
+            hook::STACK => &mut self.stack,
+            hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER => &mut self.stack_key_ref,
+            hook::STACK_KEY_CREATE | hook::STACK_KEY_DELETE | hook::STACK_KEY_RUNDOWN => &mut self.stack_key_definition,
+            hook::PROCESS_START => &mut self.process_start,
+            hook::PROCESS_END => &mut self.process_end,
+            hook::PROCESS_RUNDOWN_START | hook::PROCESS_RUNDOWN_END => &mut self.process_rundown,
+            hook::IMAGE_LOAD => &mut self.image_load,
+            hook::IMAGE_UNLOAD => &mut self.image_unload,
+            hook::IMAGE_RUNDOWN_START | hook::IMAGE_RUNDOWN_END => &mut self.image_rundown,
+            _ => return None,
+        })
+    }
+
+    /// Adds the counts of another part of the capture.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            total,
+            heap_create,
+            heap_destroy,
+            heap_alloc,
+            heap_free,
+            heap_realloc,
+            virtual_alloc,
+            virtual_free,
+            tracker_open,
+            tracker_close,
+            tracker_alloc,
+            tracker_free,
+            tracker_realloc,
+            stack,
+            stack_key_ref,
+            stack_key_definition,
+            inline_stack,
+            process_start,
+            process_end,
+            process_rundown,
+            image_load,
+            image_unload,
+            image_rundown,
+            image_id_rsds,
+        } = other;
+        self.total += total;
+        self.heap_create += heap_create;
+        self.heap_destroy += heap_destroy;
+        self.heap_alloc += heap_alloc;
+        self.heap_free += heap_free;
+        self.heap_realloc += heap_realloc;
+        self.virtual_alloc += virtual_alloc;
+        self.virtual_free += virtual_free;
+        self.tracker_open += tracker_open;
+        self.tracker_close += tracker_close;
+        self.tracker_alloc += tracker_alloc;
+        self.tracker_free += tracker_free;
+        self.tracker_realloc += tracker_realloc;
+        self.stack += stack;
+        self.stack_key_ref += stack_key_ref;
+        self.stack_key_definition += stack_key_definition;
+        self.inline_stack += inline_stack;
+        self.process_start += process_start;
+        self.process_end += process_end;
+        self.process_rundown += process_rundown;
+        self.image_load += image_load;
+        self.image_unload += image_unload;
+        self.image_rundown += image_rundown;
+        self.image_id_rsds += image_id_rsds;
+    }
+
+    /// Whether there is anything to account for: heap, VirtualAlloc or tracker events.
+    pub fn has_memory_events(&self) -> bool {
+        self.heap_create + self.heap_destroy + self.heap_alloc + self.heap_free + self.heap_realloc > 0
+            || self.virtual_alloc + self.virtual_free > 0
+            || self.tracker_open + self.tracker_close + self.tracker_alloc + self.tracker_free + self.tracker_realloc > 0
+    }
+}

@@ -1,0 +1,100 @@
+//! Numbers of events: kernel hooks (group << 8 | type), the class GUIDs under
+//! which the same events appear in classic headers, and provider GUIDs.
+
+use crate::etl::{EventId, Guid};
+
+/// Kernel hooks.
+pub mod hook {
+    #![allow(missing_docs, reason = "the names are those of the events")]
+    pub const VIRTUAL_ALLOC: u16 = 0x0262;
+    pub const VIRTUAL_FREE: u16 = 0x0263;
+    pub const VIRTUAL_RUNDOWN_START: u16 = 0x0280;
+    pub const PROCESS_START: u16 = 0x0301;
+    pub const PROCESS_END: u16 = 0x0302;
+    pub const PROCESS_RUNDOWN_START: u16 = 0x0303;
+    pub const PROCESS_RUNDOWN_END: u16 = 0x0304;
+    pub const IMAGE_LOAD: u16 = 0x030A;
+    pub const THREAD_START: u16 = 0x0501;
+    pub const THREAD_RUNDOWN_START: u16 = 0x0503;
+    pub const THREAD_RUNDOWN_END: u16 = 0x0504;
+    pub const THREAD_SET_NAME: u16 = 0x0548;
+    pub const HEAP_CREATE: u16 = 0x1020;
+    pub const HEAP_ALLOC: u16 = 0x1021;
+    pub const HEAP_REALLOC: u16 = 0x1022;
+    pub const HEAP_DESTROY: u16 = 0x1023;
+    pub const HEAP_FREE: u16 = 0x1024;
+    pub const IMAGE_UNLOAD: u16 = 0x1402;
+    pub const IMAGE_RUNDOWN_START: u16 = 0x1403;
+    pub const IMAGE_RUNDOWN_END: u16 = 0x1404;
+    pub const STACK: u16 = 0x1820;
+    pub const STACK_KEY_CREATE: u16 = 0x1822;
+    pub const STACK_KEY_DELETE: u16 = 0x1823;
+    pub const STACK_KEY_RUNDOWN: u16 = 0x1824;
+    pub const STACK_KEY_REF_KERNEL: u16 = 0x1825;
+    pub const STACK_KEY_REF_USER: u16 = 0x1826;
+}
+
+/// Event classes and providers.
+pub mod class {
+    use super::Guid;
+
+    /// Kernel group 02.
+    pub const PAGE_FAULT: Guid = Guid::new(0x3D6FA8D3, 0xFE05, 0x11D0, [0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
+    /// Kernel group 03.
+    pub const PROCESS: Guid = Guid::new(0x3D6FA8D0, 0xFE05, 0x11D0, [0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
+    /// Kernel group 05.
+    pub const THREAD: Guid = Guid::new(0x3D6FA8D1, 0xFE05, 0x11D0, [0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
+    /// Kernel group 10.
+    pub const HEAP: Guid = Guid::new(0x222962AB, 0x6180, 0x4B88, [0xA8, 0x25, 0x34, 0x6B, 0x75, 0xF2, 0xA2, 0x4A]);
+    /// Kernel group 14.
+    pub const IMAGE: Guid = Guid::new(0x2CB15D1D, 0x5FC1, 0x11D2, [0xAB, 0xE1, 0x00, 0xA0, 0xC9, 0x11, 0xF5, 0x18]);
+    /// Kernel group 18.
+    pub const STACK_WALK: Guid = Guid::new(0xDEF2FE46, 0x7BD6, 0x4B80, [0xBD, 0x94, 0xF5, 0x7F, 0xE2, 0x0D, 0x0C, 0xE3]);
+    /// Image identities, injected when a trace is merged.
+    pub const IMAGE_ID: Guid = Guid::new(0xB3E675D7, 0x2554, 0x4F18, [0x83, 0x0B, 0x27, 0x62, 0x73, 0x25, 0x60, 0xDE]);
+    /// System description, injected when a trace is merged.
+    pub const SYSTEM_CONFIG_EX: Guid = Guid::new(0x9B79EE91, 0xB5FD, 0x41C0, [0xA2, 0x43, 0x42, 0x48, 0xE2, 0x66, 0xE9, 0xD0]);
+    /// Visual Studio's provider for custom heaps.
+    pub const CUSTOM_HEAP: Guid = Guid::new(0x988917C5, 0x5748, 0x42A8, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
+}
+
+/// Event ids of [`class::CUSTOM_HEAP`].
+pub mod tracker {
+    #![allow(missing_docs, reason = "the names are those of the events")]
+    pub const ALLOC: u16 = 100;
+    pub const FREE: u16 = 101;
+    pub const REALLOC: u16 = 102;
+    pub const OPEN: u16 = 103;
+    pub const CLOSE: u16 = 104;
+}
+
+/// Types of [`class::IMAGE_ID`] and [`class::SYSTEM_CONFIG_EX`].
+pub(super) mod injected {
+    pub const RSDS: u8 = 0x24;
+    pub const VOLUME_MAPPING: u8 = 0x23;
+}
+
+const GROUPS: [(Guid, u16); 6] = [
+    (class::PAGE_FAULT, 0x02),
+    (class::PROCESS, 0x03),
+    (class::THREAD, 0x05),
+    (class::HEAP, 0x10),
+    (class::IMAGE, 0x14),
+    (class::STACK_WALK, 0x18),
+];
+
+/// The kernel hook of an event, whatever header carries it; `None` for events of
+/// other providers.
+pub(super) fn kernel_hook(id: EventId) -> Option<u16> {
+    let hook = match id {
+        EventId::Hook(hook) => hook,
+        EventId::Class { class, opcode } => {
+            let (_, group) = GROUPS.iter().find(|(guid, _)| *guid == class)?;
+            group << 8 | u16::from(opcode)
+        }
+        EventId::Provider { .. } | EventId::Opaque => return None,
+    };
+    // The load of an image is logged in the process group but shown in the image class.
+    const IMAGE_LOAD_OF_IMAGE_CLASS: u16 = 0x140A;
+    Some(if hook == IMAGE_LOAD_OF_IMAGE_CLASS { hook::IMAGE_LOAD } else { hook })
+}

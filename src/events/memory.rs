@@ -1,0 +1,82 @@
+//! Heap, VirtualAlloc and tracker payloads.
+//!
+//! No public trace holds any of them. The heap and VirtualAlloc structures are
+//! those of System Informer's `ntwmi.h`; heap events are written by ntdll with
+//! either width of pointers. Tracker events have 8-byte fields in 32-bit programs
+//! too, so their layout does not depend on the header.
+
+use super::hooks::{hook, tracker};
+use super::{Event, PageRange};
+use crate::etl::{RawEvent, address_at, u32_at, u64_at, utf16_field};
+use crate::units::{Layer, Pid, PointerSize};
+
+/// A payload's consecutive fields of the event's pointer width.
+struct Words<'a>(&'a [u8], PointerSize);
+
+impl Words<'_> {
+    fn get(&self, index: usize) -> Option<u64> {
+        address_at(self.0, index * self.1.bytes(), self.1)
+    }
+}
+
+/// Heap events, group 10; `Ok(None)` for those that change no block.
+/// `Err(())` if the payload is too short.
+pub(super) fn heap(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
+    let words = Words(raw.payload, raw.pointer);
+    let layer = Layer::Heap;
+    let heap = words.get(0)?;
+    Some(match hook {
+        hook::HEAP_CREATE => Event::HeapOpen { layer, heap, name: None },
+        hook::HEAP_DESTROY => Event::HeapClose { layer, heap, name: None },
+        hook::HEAP_ALLOC => Event::Alloc { layer, heap, size: words.get(1)?, address: words.get(2)? },
+        hook::HEAP_FREE => Event::Free { layer, heap, address: words.get(1)? },
+        _ => Event::Realloc { layer, heap, new: words.get(1)?, old: words.get(2)?, size: words.get(3)? },
+    })
+}
+
+/// VirtualAlloc, VirtualFree and the start rundown of committed ranges.
+pub(super) fn pages(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
+    let words = Words(raw.payload, raw.pointer);
+    let after = 2 * raw.pointer.bytes();
+    let mut range = PageRange {
+        base: words.get(0)?,
+        size: words.get(1)?,
+        owner: Pid(u32_at(raw.payload, after)?),
+        flags: u32_at(raw.payload, after + 4)?,
+    };
+    Some(match hook {
+        hook::VIRTUAL_ALLOC => Event::VirtualAlloc(range),
+        hook::VIRTUAL_FREE => Event::VirtualFree(range),
+        _ => {
+            // The committed part of a region; where it lies in it is not recorded.
+            let committed = address_at(raw.payload, after + 8, raw.pointer)?;
+            range.size = committed.min(range.size);
+            Event::CommitRundown(range)
+        }
+    })
+}
+
+/// Events of Visual Studio's provider for custom heaps; the id is known to be one of its.
+pub(super) fn tracker_event(id: u16, raw: &RawEvent<'_>) -> Option<Event> {
+    let words = Words(raw.payload, PointerSize::Eight);
+    let layer = Layer::Tracker;
+    Some(match id {
+        tracker::ALLOC => Event::Alloc { layer, address: words.get(0)?, size: words.get(1)?, heap: words.get(2)? },
+        tracker::FREE => Event::Free { layer, address: words.get(0)?, heap: words.get(1)? },
+        tracker::REALLOC => {
+            Event::Realloc { layer, new: words.get(0)?, size: words.get(1)?, old: words.get(2)?, heap: words.get(3)? }
+        }
+        tracker::OPEN => Event::HeapOpen { layer, heap: words.get(0)?, name: tracker_name(raw.payload)? },
+        _ => Event::HeapClose { layer, heap: words.get(0)?, name: tracker_name(raw.payload)? },
+    })
+}
+
+/// The name's field of fixed length, cut at its first NUL; an empty name is none.
+fn tracker_name(payload: &[u8]) -> Option<Option<Box<str>>> {
+    u64_at(payload, 0)?;
+    let units = u32_at(payload, 8)? as usize;
+    let field = payload.get(12..)?;
+    let field = &field[..field.len().min(units.saturating_mul(2))];
+    let name = utf16_field(field);
+    Some((!name.is_empty()).then(|| name.into()))
+}

@@ -1,0 +1,239 @@
+//! What events mean: payloads of heap, VirtualAlloc, tracker, stack, process,
+//! thread, image and volume events become typed [`Record`]s, in time order.
+//!
+//! File and live capture meet here: whatever the source, the model sees records
+//! and nothing else. A record that cannot be read is reported and skipped.
+//!
+//! Payload facts: System Informer's `ntwmi.h`, the event classes in Microsoft's
+//! documentation and in PerfView; layouts of system events were checked on public
+//! traces. Where a newer version appends fields, longer payloads are accepted.
+
+mod batch;
+mod counts;
+mod hooks;
+mod memory;
+mod merge;
+mod stack;
+mod system;
+#[cfg(test)]
+mod tests;
+
+pub use batch::{Batch, decode_buffer, scan};
+pub use counts::EventCounts;
+pub use hooks::{class, hook, tracker};
+pub use merge::Merge;
+
+use crate::etl::Guid;
+use crate::units::{Layer, Pid, Tid};
+
+/// One event that matters for memory analysis.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// Raw clock value.
+    pub time: i64,
+    /// Process that wrote the event; for stacks, the one whose stack it is.
+    pub pid: Pid,
+    /// Thread that wrote the event; for stacks, the one whose stack it is.
+    pub tid: Tid,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened. Sizes in bytes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// A heap was created, or a tracker opened.
+    HeapOpen {
+        /// NT heap or tracker.
+        layer: Layer,
+        /// Handle.
+        heap: u64,
+        /// Name of a tracker.
+        name: Option<Box<str>>,
+    },
+    /// A heap was destroyed, or a tracker closed.
+    HeapClose {
+        /// NT heap or tracker.
+        layer: Layer,
+        /// Handle.
+        heap: u64,
+        /// Name of a tracker.
+        name: Option<Box<str>>,
+    },
+    /// A block was allocated.
+    Alloc {
+        /// NT heap or tracker.
+        layer: Layer,
+        /// Handle.
+        heap: u64,
+        /// First byte.
+        address: u64,
+        /// Requested size.
+        size: u64,
+    },
+    /// A block was freed.
+    Free {
+        /// NT heap or tracker.
+        layer: Layer,
+        /// Handle.
+        heap: u64,
+        /// First byte.
+        address: u64,
+    },
+    /// A block was resized; with equal addresses it stayed in place.
+    Realloc {
+        /// NT heap or tracker.
+        layer: Layer,
+        /// Handle.
+        heap: u64,
+        /// Where it was.
+        old: u64,
+        /// Where it is now.
+        new: u64,
+        /// Requested size now.
+        size: u64,
+    },
+    /// Pages were reserved, committed or both.
+    VirtualAlloc(PageRange),
+    /// Pages were decommitted or released.
+    VirtualFree(PageRange),
+    /// Pages that were committed before the trace; `size` bytes from the start of a region.
+    CommitRundown(PageRange),
+    /// A call stack, innermost frame first, or the kernel or user part of one.
+    Stack {
+        /// Raw time of the event it belongs to.
+        owner: i64,
+        /// Where the frames are in the batch.
+        frames: FrameRange,
+    },
+    /// A call stack given by a key that a later definition resolves.
+    StackRef {
+        /// Raw time of the event it belongs to.
+        owner: i64,
+        /// Kernel or user part.
+        part: StackPart,
+        /// Key; keys are reused after their definition.
+        key: u64,
+    },
+    /// What a key has stood for since its last definition.
+    StackDefinition {
+        /// Key.
+        key: u64,
+        /// Where the frames are in the batch.
+        frames: FrameRange,
+    },
+    /// A process started, ended, or ran at the start or end of the trace.
+    Process(ProcessChange, Box<ProcessInfo>),
+    /// A thread's name.
+    ThreadName(Box<str>),
+    /// An image was mapped or unmapped, or was so at the start or end of the trace.
+    Image(ImageChange, Box<ImageInfo>),
+    /// Identity of an image's program database.
+    ImageId(Box<ImageId>),
+    /// A volume's NT path and its drive letter.
+    Volume(Box<(String, String)>),
+}
+
+/// A range of pages and what was done to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageRange {
+    /// First byte.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Whose memory it is; the caller may be another process.
+    pub owner: Pid,
+    /// Bits of [`mem`].
+    pub flags: u32,
+}
+
+/// Bits of VirtualAlloc and VirtualFree.
+pub mod mem {
+    /// Pages get memory.
+    pub const COMMIT: u32 = 0x1000;
+    /// An address range is set aside.
+    pub const RESERVE: u32 = 0x2000;
+    /// Pages lose their memory.
+    pub const DECOMMIT: u32 = 0x4000;
+    /// An address range is given back, its pages with it.
+    pub const RELEASE: u32 = 0x8000;
+}
+
+/// Frames in [`Batch::frames`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FrameRange {
+    /// Index of the first.
+    pub start: u32,
+    /// How many.
+    pub len: u32,
+}
+
+/// Which part of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StackPart {
+    /// From the kernel's entry inwards.
+    Kernel,
+    /// From the thread's start to the kernel's entry.
+    User,
+}
+
+/// What a process event says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProcessChange {
+    /// It started now.
+    Start,
+    /// It ended now.
+    End,
+    /// It is running (rundown at start or end of the trace).
+    Rundown,
+}
+
+/// Description of a process.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProcessInfo {
+    /// Address of the kernel's object: tells two lives of one id apart.
+    pub key: u64,
+    /// Parent's id.
+    pub parent: u32,
+    /// Image file name, for example `game.exe`.
+    pub name: String,
+    /// Command line.
+    pub command_line: String,
+}
+
+/// What an image event says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ImageChange {
+    /// It was mapped now.
+    Load,
+    /// It was unmapped now.
+    Unload,
+    /// It is mapped (rundown at start or end of the trace).
+    Rundown,
+}
+
+/// Description of an image; its process is the record's.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ImageInfo {
+    /// First byte.
+    pub base: u64,
+    /// Bytes mapped.
+    pub size: u64,
+    /// Link time stamp; 0 in rundowns.
+    pub time_stamp: u32,
+    /// Path as the kernel names it.
+    pub path: String,
+}
+
+/// Identity of the program database of the image at `base`; its process is the record's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageId {
+    /// Base of the image.
+    pub base: u64,
+    /// GUID of the PDB.
+    pub guid: Guid,
+    /// Age of the PDB.
+    pub age: u32,
+    /// Path of the PDB as the linker wrote it.
+    pub pdb: String,
+}

@@ -1,0 +1,103 @@
+//! Process, thread, image and volume payloads (PerfView's parsers and Microsoft's
+//! event classes; versions 2 to 5 checked on public traces).
+
+use super::hooks::hook;
+use super::{Event, ImageChange, ImageId, ImageInfo, ProcessChange, ProcessInfo, Record};
+use crate::etl::{RawEvent, address_at, ansi_at, guid_at, u8_at, u32_at, utf16z_at};
+use crate::units::{Pid, PointerSize, Tid};
+
+fn record(raw: &RawEvent<'_>, pid: Pid, event: Event) -> Record {
+    Record { time: raw.time, pid, tid: raw.tid, event }
+}
+
+/// Start, end and rundown of processes; versions 0 and 1 (before Vista) are not read.
+pub(super) fn process(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
+    let bytes = raw.payload;
+    let p = raw.pointer.bytes();
+    let pid = Pid(u32_at(bytes, p)?);
+    let mut at = p + 16;
+    if raw.version >= 3 {
+        at += p; // directory table base
+    }
+    if raw.version >= 4 {
+        at += 4; // flags
+    }
+    at = skip_sid(bytes, at, raw.pointer)?;
+    let (name, at) = ansi_at(bytes, at)?;
+    let command_line = utf16z_at(bytes, at).map(|(text, _)| text).unwrap_or_default();
+    let info = ProcessInfo { key: address_at(bytes, 0, raw.pointer)?, parent: u32_at(bytes, p + 4)?, name, command_line };
+    let change = match hook {
+        hook::PROCESS_START => ProcessChange::Start,
+        hook::PROCESS_END => ProcessChange::End,
+        _ => ProcessChange::Rundown,
+    };
+    Some(record(raw, pid, Event::Process(change, Box::new(info))))
+}
+
+/// The user's SID: a zero word, or a TOKEN_USER structure and the SID itself.
+fn skip_sid(bytes: &[u8], at: usize, pointer: PointerSize) -> Option<usize> {
+    if u32_at(bytes, at)? == 0 {
+        return Some(at + 4);
+    }
+    let sid = at + 2 * pointer.bytes();
+    let sub_authorities = u8_at(bytes, sid + 1)? as usize;
+    Some(sid + 8 + 4 * sub_authorities)
+}
+
+/// The name of a thread, if the event gives one.
+pub(super) fn thread_name(hook: u16, raw: &RawEvent<'_>) -> Option<Option<Record>> {
+    let bytes = raw.payload;
+    let pid = Pid(u32_at(bytes, 0)?);
+    let tid = Tid(u32_at(bytes, 4)?);
+    let at = if hook == hook::THREAD_SET_NAME {
+        8
+    } else {
+        // Two words, then seven pointers, a word and four bytes.
+        8 + 7 * raw.pointer.bytes() + 8
+    };
+    let name = utf16z_at(bytes, at).map(|(name, _)| name).filter(|name| !name.is_empty());
+    Some(name.map(|name| Record { time: raw.time, pid, tid, event: Event::ThreadName(name.into()) }))
+}
+
+/// Load, unload and rundown of images.
+pub(super) fn image(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
+    let bytes = raw.payload;
+    let p = raw.pointer.bytes();
+    let (pid, path_at) = match raw.version {
+        0 => (raw.pid, 2 * p),
+        1 => (Pid(u32_at(bytes, 2 * p)?), 2 * p + 4),
+        _ => (Pid(u32_at(bytes, 2 * p)?), 3 * p + 32),
+    };
+    let info = ImageInfo {
+        base: address_at(bytes, 0, raw.pointer)?,
+        size: address_at(bytes, p, raw.pointer)?,
+        time_stamp: if raw.version >= 2 { u32_at(bytes, 2 * p + 8)? } else { 0 },
+        path: utf16z_at(bytes, path_at)?.0,
+    };
+    let change = match hook {
+        hook::IMAGE_LOAD => ImageChange::Load,
+        hook::IMAGE_UNLOAD => ImageChange::Unload,
+        _ => ImageChange::Rundown,
+    };
+    Some(record(raw, pid, Event::Image(change, Box::new(info))))
+}
+
+/// Identity of an image's PDB.
+pub(super) fn image_id(raw: &RawEvent<'_>) -> Option<Record> {
+    let bytes = raw.payload;
+    let p = raw.pointer.bytes();
+    let id = ImageId {
+        base: address_at(bytes, 0, raw.pointer)?,
+        guid: guid_at(bytes, p + 4)?,
+        age: u32_at(bytes, p + 20)?,
+        pdb: ansi_at(bytes, p + 24)?.0,
+    };
+    Some(record(raw, Pid(u32_at(bytes, p)?), Event::ImageId(Box::new(id))))
+}
+
+/// A volume's NT path and its drive letter.
+pub(super) fn volume(raw: &RawEvent<'_>) -> Option<Record> {
+    let (nt, at) = utf16z_at(raw.payload, 0)?;
+    let (dos, _) = utf16z_at(raw.payload, at)?;
+    Some(record(raw, raw.pid, Event::Volume(Box::new((nt, dos)))))
+}

@@ -1,0 +1,1 @@
+//! Tests of payload layouts on hand-made bytes.

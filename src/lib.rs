@@ -1,0 +1,12 @@
+//! highwater: where did the memory go? A reader and analyser of Windows memory
+//! traces (ETW, `.etl`).
+//!
+//! Rooms, in the order in which data flows; arrows go one way only:
+//! [`etl`] bytes → [`events`] records → [`model`] one immutable trace →
+//! [`query`] answers for an interval → `app` (window) and [`cli`] (text, JSON).
+//! `ARCHITECTURE.md` has the map.
+
+pub mod etl;
+pub mod events;
+pub mod problem;
+pub mod units;

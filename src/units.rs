@@ -1,0 +1,155 @@
+//! Ids and units as types, so that a tick is never added to a byte count and a
+//! process id never used as an index.
+
+use std::fmt;
+
+/// A moment on the capture's clock, in clock ticks since the trace start.
+///
+/// Ordinary events lie strictly between [`Ticks::BEFORE_TRACE`] and
+/// [`Ticks::NEVER`]; both ends are reserved as markers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Ticks(pub i64);
+
+impl Ticks {
+    /// Birth of a block that was alive before the first event (rundown).
+    pub const BEFORE_TRACE: Self = Self(i64::MIN);
+    /// Death of a block that nobody freed.
+    pub const NEVER: Self = Self(i64::MAX);
+
+    /// The moment of a raw clock value. Values too far away to be subtracted
+    /// are clamped to the nearest ordinary moment.
+    pub fn from_raw(raw: i64, trace_start: i64) -> Self {
+        // One less than the end, so that "one tick after the last event" exists.
+        Self(raw.saturating_sub(trace_start).clamp(i64::MIN + 1, i64::MAX - 2))
+    }
+
+    /// The next tick.
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+/// Half-open time range `[from, to)`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Interval {
+    /// Left edge, part of the interval.
+    pub from: Ticks,
+    /// Right edge, not part of it.
+    pub to: Ticks,
+}
+
+impl Interval {
+    /// The interval `[from, to)`; the edges are swapped if they are the wrong way round.
+    pub fn new(a: Ticks, b: Ticks) -> Self {
+        Self { from: a.min(b), to: a.max(b) }
+    }
+
+    /// Whether an event at `t` happens inside.
+    pub fn contains(&self, t: Ticks) -> bool {
+        self.from <= t && t < self.to
+    }
+
+    /// Length in ticks, saturating.
+    pub fn len(&self) -> i64 {
+        self.to.0.saturating_sub(self.from.0)
+    }
+
+    /// Whether no event can happen inside.
+    pub fn is_empty(&self) -> bool {
+        self.to <= self.from
+    }
+}
+
+/// Process id as the trace gives it. Ids are reused: see `model::ProcessId`
+/// for one life of a process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pid(pub u32);
+
+/// Thread id as the trace gives it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Tid(pub u32);
+
+impl Pid {
+    /// The event did not say whose it is.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// Whether the event said whose it is.
+    pub fn is_known(self) -> bool {
+        self != Self::NONE
+    }
+}
+
+impl Tid {
+    /// The event did not say which thread wrote it.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// Whether the event said which thread wrote it.
+    pub fn is_known(self) -> bool {
+        self != Self::NONE
+    }
+}
+
+impl fmt::Display for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Tid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Size of a pointer in one event's payload; a 64-bit trace can hold 32-bit events.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PointerSize {
+    /// 4 bytes.
+    Four,
+    /// 8 bytes.
+    Eight,
+}
+
+impl PointerSize {
+    /// Number of bytes.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+
+    /// The first address that belongs to the kernel.
+    pub fn kernel_start(self) -> u64 {
+        match self {
+            Self::Four => 0x8000_0000,
+            Self::Eight => 0x8000_0000_0000_0000,
+        }
+    }
+}
+
+/// One layer of memory. Layers nest (tracker blocks live in commit or in a heap),
+/// so their sizes are never added together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Layer {
+    /// Pages committed by VirtualAlloc.
+    Commit,
+    /// Blocks of Windows NT heaps.
+    Heap,
+    /// Blocks of named custom allocators.
+    Tracker,
+}
+
+impl Layer {
+    /// All layers, outermost first.
+    pub const ALL: [Self; 3] = [Self::Commit, Self::Heap, Self::Tracker];
+
+    /// Name in the machine interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::Heap => "heap",
+            Self::Tracker => "tracker",
+        }
+    }
+}
