@@ -27,7 +27,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use thiserror::Error;
 
-use super::{BUFFER_HEADER, ClockKind, MAX_BUFFER, SessionHeader, align8, flag, mode, xpress};
+use super::{BUFFER_HEADER, ClockKind, MAX_BUFFER, SessionHeader, align8, flag, xpress};
 pub use event::{Descriptor, NewEvent};
 
 /// Why something could not be written.
@@ -89,8 +89,8 @@ struct OpenBuffer {
 
 impl<W: Write + Seek> Writer<W> {
     /// Begins a file at the current position of `out`. `session.mode` decides about
-    /// compression ([`mode::COMPRESSED`]) and the look of a merged file
-    /// ([`mode::RELOG`]); `session.pointer_size` about the form of the header event.
+    /// compression ([`mode::COMPRESSED`](super::mode::COMPRESSED)) and the look of a merged file
+    /// ([`mode::RELOG`](super::mode::RELOG)); `session.pointer_size` about the form of the header event.
     pub fn new(mut out: W, session: SessionHeader) -> Result<Self, WriteError> {
         check(&session)?;
         let start = out.stream_position()?;

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use proptest::prelude::*;
 
 use super::*;
-use crate::etl::{BufferInfo, EventId, ExtendedItem, Guid, HeaderKind, ReadBuffer, Source, TraceFile};
+use crate::etl::{BufferInfo, EventId, ExtendedItem, Guid, HeaderKind, ReadBuffer, Source, TraceFile, mode};
 use crate::problem::Problems;
 use crate::units::{Pid, PointerSize, Tid};
 
