@@ -9,4 +9,5 @@
 pub mod etl;
 pub mod events;
 pub mod problem;
+pub mod synth;
 pub mod units;
