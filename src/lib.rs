@@ -13,4 +13,5 @@ pub mod load;
 pub mod model;
 pub mod problem;
 pub mod query;
+pub mod synth;
 pub mod units;
