@@ -245,8 +245,10 @@ fn put_definition<W: Write + Seek>(
     frames: &[u64],
     hook: u16,
 ) -> Result<(), WriteError> {
+    // The reader tells the part by the frames.
+    let part = StackPart::User;
     w.style.key_definition = hook;
-    let event = Event::StackDefinition { key, frames: crate::events::FrameRange::default() };
+    let event = Event::StackDefinition { part, key, frames: crate::events::FrameRange::default() };
     w.put(processor, &Record { time, pid: Pid::NONE, tid: Tid::NONE, event }, frames)
 }
 

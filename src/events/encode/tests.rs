@@ -61,10 +61,10 @@ fn event(n: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
         5 if n & 1 == 0 => Event::VirtualAlloc(range),
         5 => Event::VirtualFree(range),
         6 if n & 1 == 0 => Event::CommitRundown(range),
-        6 => Event::Stack { owner: a as i64, frames },
+        6 => Event::Stack { owner: a as i64, part: StackPart::User, frames },
         7 if n & 1 == 0 => Event::StackRef { owner: a as i64, part: StackPart::Kernel, key: b },
         7 => Event::StackRef { owner: a as i64, part: StackPart::User, key: b },
-        8 if n & 1 == 0 => Event::StackDefinition { key: a, frames },
+        8 if n & 1 == 0 => Event::StackDefinition { part: StackPart::User, key: a, frames },
         8 => Event::Process(ProcessChange::Start, process()),
         9 if n & 1 == 0 => Event::Process(ProcessChange::End, process()),
         9 => Event::Process(ProcessChange::Rundown, process()),
@@ -107,6 +107,10 @@ fn expected(record: &Record, frames: &[u64], style: Style) -> Written {
         if !has_process {
             record.pid = Pid::NONE;
         }
+    }
+    if let Event::Stack { part, .. } | Event::StackDefinition { part, .. } = &mut record.event {
+        let is_kernel = frames.last().is_some_and(|&outermost| outermost >= style.pointer.kernel_start());
+        *part = if is_kernel { StackPart::Kernel } else { StackPart::User };
     }
     (record, frames.to_vec())
 }
