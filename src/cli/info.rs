@@ -130,11 +130,7 @@ fn describe_file(file: &FileInfo) -> String {
 fn describe_events(events: &EventCounts) -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Right)]);
     table.line(vec!["events".into(), text::count(events.total)], vec![]);
-    // The names of the machine interface, in its order.
-    let fields = serde_json::to_value(events).ok();
-    let fields = fields.as_ref().and_then(|fields| fields.as_object());
-    for (name, n) in fields.into_iter().flatten() {
-        let n = n.as_u64().unwrap_or(0);
+    for (name, n) in events.named() {
         if n > 0 && name != "total" {
             table.line(vec![format!("  {}", name.replace('_', " ")), text::count(n)], vec![]);
         }
