@@ -8,6 +8,7 @@
 
 #[cfg(feature = "gui")]
 pub mod app;
+pub mod cli;
 pub mod demo;
 pub mod etl;
 pub mod events;
@@ -16,4 +17,6 @@ pub mod load;
 pub mod model;
 pub mod problem;
 pub mod query;
+pub mod synth;
 pub mod units;
+pub mod utc;

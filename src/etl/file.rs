@@ -10,9 +10,8 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use super::header::MODE_COMPRESSED;
 use super::{
-    BUFFER_HEADER, BufferInfo, ClockKind, EventId, Events, MAX_BUFFER, SessionHeader, Source, u8_at, u16_at, u32_at, xpress,
+    BUFFER_HEADER, BufferInfo, ClockKind, EventId, Events, MAX_BUFFER, SessionHeader, Source, mode, u8_at, u16_at, u32_at, xpress,
 };
 use crate::problem::{ProblemKind, Problems};
 
@@ -137,7 +136,7 @@ impl TraceFile {
             }
             broken = true;
             let can_resume =
-                stride >= BUFFER_HEADER as u64 && offset.is_multiple_of(stride) && self.header.mode & MODE_COMPRESSED == 0;
+                stride >= BUFFER_HEADER as u64 && offset.is_multiple_of(stride) && self.header.mode & mode::COMPRESSED == 0;
             if !can_resume {
                 break;
             }

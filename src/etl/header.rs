@@ -58,8 +58,36 @@ pub struct SessionHeader {
     pub logger: String,
 }
 
-/// Mode bit: buffers may be compressed.
-pub const MODE_COMPRESSED: u32 = 0x0400_0000;
+/// Bits of `LogFileMode`.
+pub mod mode {
+    /// Buffers are written one after the other.
+    pub const SEQUENTIAL: u32 = 0x0000_0001;
+    /// Merged or rewritten from other files.
+    pub const RELOG: u32 = 0x0001_0000;
+    /// Buffers may be compressed.
+    pub const COMPRESSED: u32 = 0x0400_0000;
+}
+
+impl Default for SessionHeader {
+    /// A plain session of one processor on a current system: 64 KiB buffers, a 10 MHz clock.
+    fn default() -> Self {
+        Self {
+            buffer_size: 64 << 10,
+            os: (10, 0, 26_100),
+            processors: 1,
+            pointer_size: 8,
+            mode: mode::SEQUENTIAL,
+            events_lost: 0,
+            buffers_lost: 0,
+            clock: ClockKind::Qpc,
+            frequency: 10_000_000,
+            start_ticks: 0,
+            start_time: 0,
+            boot_time: 0,
+            logger: String::new(),
+        }
+    }
+}
 
 impl SessionHeader {
     /// Reads the payload of the header event, which stands at raw time `start_ticks`
@@ -103,7 +131,7 @@ impl SessionHeader {
 
     /// Whether the file says that its buffers are compressed.
     pub fn is_compressed(&self) -> bool {
-        self.mode & MODE_COMPRESSED != 0
+        self.mode & mode::COMPRESSED != 0
     }
 
     /// The machine's start as the clock gives it: FILETIME of tick 0. Files of one

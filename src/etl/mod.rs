@@ -6,7 +6,8 @@
 //! facts come from public descriptions of the format and were checked on public
 //! traces; each module names what it relies on.
 //!
-//! Start at [`TraceFile::open`], then [`TraceFile::read_buffer`] and [`Events`].
+//! Start at [`TraceFile::open`], then [`TraceFile::read_buffer`] and [`Events`];
+//! for the other direction at [`write::Writer`].
 
 mod buffer;
 mod bytes;
@@ -15,6 +16,7 @@ mod file;
 mod guid;
 mod header;
 mod source;
+pub mod write;
 pub mod xpress;
 
 pub use buffer::{BUFFER_HEADER, BufferInfo, BufferKind, MAX_BUFFER, flag};
@@ -22,5 +24,5 @@ pub use bytes::{address_at, align8, ansi_at, guid_at, i64_at, u8_at, u16_at, u32
 pub use event::{EventDamage, EventId, Events, Extended, ExtendedItem, HeaderKind, RawEvent, extended_type};
 pub use file::{OpenError, ReadBuffer, TraceFile};
 pub use guid::Guid;
-pub use header::{ClockKind, SessionHeader};
+pub use header::{ClockKind, SessionHeader, mode};
 pub use source::Source;

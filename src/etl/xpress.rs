@@ -54,6 +54,11 @@ pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize,
         let length = match_length(input, &mut at, &mut half_byte, token, good)?;
         copy_match(out, base, end, (token >> 3) as usize + 1, length)?;
     }
+    // Encoders open the next word of flags as soon as one is full: a stream that
+    // ends right there has one that nobody uses (1 in 32 buffers of real traces).
+    if flags_left == 0 && input.get(at..at + 4) == Some(&[0xFF; 4]) {
+        at += 4;
+    }
     Ok(at)
 }
 
@@ -243,6 +248,16 @@ mod tests {
     }
 
     #[test]
+    fn a_last_word_of_flags_that_nobody_uses_belongs_to_the_stream() {
+        let data: Vec<u8> = (0..32).collect(); // 32 literals fill the flags
+        let packed = compress(&data);
+        assert_eq!(packed.len(), 4 + 32 + 4);
+        let mut out = Vec::new();
+        assert_eq!(decompress(&packed, &mut out, 32), Ok(packed.len()));
+        assert_eq!(out, data);
+    }
+
+    #[test]
     fn faults_end_in_errors_with_the_good_length() {
         assert_eq!(expand(&[], 1), Err(Error::InputEnds(0)));
         // A match before anything was written.
@@ -266,7 +281,7 @@ mod tests {
         fn what_was_compressed_comes_back(data in proptest::collection::vec(0u8..4, 0..3000)) {
             let packed = compress(&data);
             let mut out = Vec::new();
-            prop_assert!(decompress(&packed, &mut out, data.len()).unwrap() <= packed.len());
+            prop_assert_eq!(decompress(&packed, &mut out, data.len()), Ok(packed.len()));
             prop_assert_eq!(out, data);
         }
 

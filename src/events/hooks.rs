@@ -6,6 +6,7 @@ use crate::etl::{EventId, Guid};
 /// Kernel hooks.
 pub mod hook {
     #![allow(missing_docs, reason = "the names are those of the events")]
+    pub const GROUP_MASKS: u16 = 0x0005;
     pub const VIRTUAL_ALLOC: u16 = 0x0262;
     pub const VIRTUAL_FREE: u16 = 0x0263;
     pub const VIRTUAL_RUNDOWN_START: u16 = 0x0280;
@@ -70,7 +71,10 @@ pub mod tracker {
 
 /// Types of [`class::IMAGE_ID`] and [`class::SYSTEM_CONFIG_EX`].
 pub(super) mod injected {
+    pub const IMAGE_FILE: u8 = 0x00;
     pub const RSDS: u8 = 0x24;
+    pub const BUILD_INFO: u8 = 0x20;
+    pub const SYSTEM_PATHS: u8 = 0x21;
     pub const VOLUME_MAPPING: u8 = 0x23;
 }
 
@@ -97,4 +101,10 @@ pub(super) fn kernel_hook(id: EventId) -> Option<u16> {
     // The load of an image is logged in the process group but shown in the image class.
     const IMAGE_LOAD_OF_IMAGE_CLASS: u16 = 0x140A;
     Some(if hook == IMAGE_LOAD_OF_IMAGE_CLASS { hook::IMAGE_LOAD } else { hook })
+}
+
+/// The same event as a classic header names it; `None` for groups that hold no memory events.
+pub(super) fn class_id(hook: u16) -> Option<EventId> {
+    let (class, _) = GROUPS.iter().find(|(_, group)| *group == hook >> 8)?;
+    Some(EventId::Class { class: *class, opcode: hook as u8 })
 }

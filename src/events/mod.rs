@@ -4,16 +4,20 @@
 //! File and live capture meet here: whatever the source, the model sees records
 //! and nothing else. A record that cannot be read is reported and skipped.
 //!
+//! [`encode`] is the other direction: records become events of a new trace.
+//!
 //! Payload facts: System Informer's `ntwmi.h`, the event classes in Microsoft's
 //! documentation and in PerfView; layouts of system events were checked on public
 //! traces. Where a newer version appends fields, longer payloads are accepted.
 
 mod batch;
 mod counts;
+pub mod encode;
 mod hooks;
 mod memory;
 mod merge;
 mod stack;
+mod survey;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -22,6 +26,7 @@ pub use batch::{Batch, decode_buffer, scan};
 pub use counts::EventCounts;
 pub use hooks::{class, hook, tracker};
 pub use merge::{Merge, Totals};
+pub use survey::survey;
 
 use crate::etl::Guid;
 use crate::units::{Layer, Pid, Tid};

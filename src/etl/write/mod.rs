@@ -1,0 +1,242 @@
+//! Writing `.etl` files that our reader and others can read.
+//!
+//! [`Writer`] takes events of any header kind and puts them into buffers, one open
+//! buffer a processor; a full one goes to the file with the next sequence number,
+//! so buffers of several processors interleave as they do in a live session. The
+//! session header is written first and once more at the end, with the number of
+//! buffers, the losses and the end time. A file whose writer was dropped before
+//! [`Writer::finish`] looks like that of a session that crashed: readable, with
+//! zeros there.
+//!
+//! What the caller owes: times that do not fall along one processor's events. The
+//! writer does not sort.
+//!
+//! Memory: one buffer a processor. Cost: one copy of each event into its buffer,
+//! nothing is allocated for an event; compressing costs one allocation a buffer.
+//!
+//! Layout facts: System Informer's `ntwmi.h`, Geoff Chappell's notes, and what 63
+//! public traces have in fields that readers ignore. `scripts/check-writer.sh`
+//! lets an unrelated reader judge the result.
+
+mod event;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use thiserror::Error;
+
+use super::{BUFFER_HEADER, ClockKind, MAX_BUFFER, SessionHeader, align8, flag, xpress};
+pub use event::{Descriptor, NewEvent};
+
+/// Why something could not be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The system could not write.
+    #[error("the trace could not be written: {0}")]
+    Io(#[from] io::Error),
+    /// The session's description is impossible.
+    #[error("no trace can be written like this: {0}")]
+    BadSession(&'static str),
+    /// The event does not fit into an empty buffer, or into its size field.
+    #[error("an event of {size} bytes is too large; at most {limit} fit")]
+    TooLarge {
+        /// Its size.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The session has no such processor.
+    #[error("the trace has no processor {0}")]
+    NoSuchProcessor(u16),
+    /// The header kind cannot carry this event.
+    #[error("an event header of this kind cannot carry {0}")]
+    WrongKind(&'static str),
+}
+
+/// What was lost before the next event of a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// So many events.
+    Events(u32),
+    /// So many whole buffers.
+    Buffers(u32),
+}
+
+/// Writes one `.etl` file.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    session: SessionHeader,
+    /// Where the file begins in `out`.
+    start: u64,
+    open: Vec<OpenBuffer>,
+    /// Buffers written, the header buffer included; also the next sequence number.
+    written: u32,
+    last_time: i64,
+    limit: usize,
+}
+
+/// A processor's buffer that is being filled. `bytes` begins with room for its header.
+#[derive(Debug, Default)]
+struct OpenBuffer {
+    bytes: Vec<u8>,
+    last_time: i64,
+    loss: u16,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    /// Begins a file at the current position of `out`. `session.mode` decides about
+    /// compression ([`mode::COMPRESSED`](super::mode::COMPRESSED)) and the look of a merged file
+    /// ([`mode::RELOG`](super::mode::RELOG)); `session.pointer_size` about the form of the header event.
+    pub fn new(mut out: W, session: SessionHeader) -> Result<Self, WriteError> {
+        check(&session)?;
+        let start = out.stream_position()?;
+        out.write_all(&session::header_buffer(&session, 0, 0))?;
+        let open = (0..session.processors).map(|_| OpenBuffer::default()).collect();
+        let limit = (session.buffer_size as usize - BUFFER_HEADER).min(usize::from(u16::MAX));
+        Ok(Self { out, start, open, written: 1, last_time: session.start_ticks, limit, session })
+    }
+
+    /// What the file says of its session.
+    pub fn session(&self) -> &SessionHeader {
+        &self.session
+    }
+
+    /// Appends one event to its processor's stream.
+    pub fn write(&mut self, event: &NewEvent<'_>) -> Result<(), WriteError> {
+        let size = event.size();
+        if size > self.limit {
+            return Err(WriteError::TooLarge { size, limit: self.limit });
+        }
+        let capacity = self.session.buffer_size as usize;
+        let index = usize::from(event.processor);
+        let buffer = self.open.get(index).ok_or(WriteError::NoSuchProcessor(event.processor))?;
+        if buffer.bytes.len() + align8(size) > capacity {
+            self.write_buffer(index, 0)?;
+        }
+        let buffer = &mut self.open[index];
+        buffer.make_ready(capacity);
+        event.put(size, &mut buffer.bytes)?;
+        buffer.last_time = event.time;
+        self.last_time = self.last_time.max(event.time);
+        Ok(())
+    }
+
+    /// Notes a loss: in the session's totals and in the flags of the buffer that
+    /// the processor writes next.
+    pub fn note_loss(&mut self, processor: u16, loss: Loss) -> Result<(), WriteError> {
+        let buffer = self.open.get_mut(usize::from(processor)).ok_or(WriteError::NoSuchProcessor(processor))?;
+        match loss {
+            Loss::Events(n) => {
+                buffer.loss |= flag::EVENTS_LOST;
+                self.session.events_lost = self.session.events_lost.saturating_add(n);
+            }
+            Loss::Buffers(n) => {
+                buffer.loss |= flag::BUFFER_LOST;
+                self.session.buffers_lost = self.session.buffers_lost.saturating_add(n);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes every buffer that holds events, full or not, as a session's flush timer does.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        for index in 0..self.open.len() {
+            self.write_buffer(index, flag::FLUSH_MARKER)?;
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// Writes what is left and completes the session header. Gives back `out`, at
+    /// the end of the file.
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        self.flush()?;
+        let end = self.out.stream_position()?;
+        self.out.seek(SeekFrom::Start(self.start))?;
+        let end_time = session::filetime_of(&self.session, self.last_time);
+        self.out.write_all(&session::header_buffer(&self.session, self.written, end_time))?;
+        self.out.seek(SeekFrom::Start(end))?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// Writes a processor's open buffer, if it holds anything, and empties it.
+    fn write_buffer(&mut self, index: usize, flags: u16) -> Result<(), WriteError> {
+        let buffer = &mut self.open[index];
+        if buffer.bytes.len() <= BUFFER_HEADER {
+            return Ok(());
+        }
+        let end = buffer.bytes.len();
+        let packed = if self.session.is_compressed() { xpress::compress(&buffer.bytes[BUFFER_HEADER..]) } else { Vec::new() };
+        let mut flags = flags | flag::PROC_INDEX | std::mem::take(&mut buffer.loss);
+        // A buffer that does not shrink stays as it is; each says for itself what it is.
+        let packed = Some(packed).filter(|p| !p.is_empty() && p.len() < end - BUFFER_HEADER);
+        let size = match &packed {
+            Some(packed) => {
+                flags |= flag::COMPRESSED;
+                BUFFER_HEADER + packed.len()
+            }
+            None if self.session.is_compressed() => end,
+            None => self.session.buffer_size as usize,
+        };
+        let header = session::BufferHeader {
+            size: size as u32,
+            end: end as u32,
+            time: session::buffer_time(&self.session, buffer.last_time),
+            sequence: i64::from(self.written),
+            processor: index as u16,
+            flags,
+        };
+        header.put(&self.session, &mut buffer.bytes);
+        if let Some(packed) = &packed {
+            self.out.write_all(&buffer.bytes[..BUFFER_HEADER])?;
+            self.out.write_all(packed)?;
+        } else {
+            buffer.bytes.resize(size, 0xFF);
+            self.out.write_all(&buffer.bytes)?;
+        }
+        buffer.bytes.truncate(BUFFER_HEADER);
+        self.written += 1;
+        Ok(())
+    }
+}
+
+impl OpenBuffer {
+    /// Takes its memory at the first event.
+    fn make_ready(&mut self, capacity: usize) {
+        if self.bytes.is_empty() {
+            self.bytes.reserve_exact(capacity);
+            self.bytes.resize(BUFFER_HEADER, 0);
+        }
+    }
+}
+
+fn check(session: &SessionHeader) -> Result<(), WriteError> {
+    let fail = |reason| Err(WriteError::BadSession(reason));
+    if !(1..=0x0800).contains(&session.processors) {
+        return fail("a trace has 1 to 2048 processors");
+    }
+    if !matches!(session.pointer_size, 4 | 8) {
+        return fail("a pointer has 4 or 8 bytes");
+    }
+    if !session.buffer_size.is_multiple_of(8) || session.buffer_size as usize > MAX_BUFFER {
+        return fail("the size of a buffer is a multiple of 8 and at most 64 MiB");
+    }
+    let room = (session.buffer_size as usize).saturating_sub(BUFFER_HEADER).min(usize::from(u16::MAX));
+    if session::event_len(session) > room {
+        return fail("the session header does not fit into a buffer");
+    }
+    // Only the performance counter's frequency has a field of its own.
+    match session.clock {
+        ClockKind::Qpc if session.frequency == 0 => fail("the clock stands still"),
+        ClockKind::System if session.frequency != 10_000_000 => fail("system time has 10,000,000 ticks a second"),
+        ClockKind::Cpu if session.frequency == 0 || !session.frequency.is_multiple_of(1_000_000) => {
+            fail("the frequency of a cycle counter is given in MHz")
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,291 @@
+//! Records that were written come back as the same records.
+
+use std::io::Cursor;
+use std::ops::ControlFlow;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
+use crate::events::{EventCounts, FrameRange, ImageId, Merge, PageRange, ProcessInfo};
+
+type Written = (Record, Vec<u64>);
+
+fn writer(session: SessionHeader) -> RecordWriter<Cursor<Vec<u8>>> {
+    RecordWriter::new(Writer::new(Cursor::new(Vec::new()), session).unwrap())
+}
+
+/// All records of the file in the merge's order, with their frames, and the counts.
+fn read(w: RecordWriter<Cursor<Vec<u8>>>) -> (Vec<Written>, EventCounts) {
+    let bytes = w.finish().unwrap().into_inner().leak();
+    let files = [TraceFile::from_source(Source::Memory(bytes), "test.etl".to_owned()).unwrap()];
+    let mut merge = Merge::new(&files);
+    let mut seen = Vec::new();
+    let flow = merge.run::<()>(
+        |record, frames| {
+            seen.push((record.clone(), frames.to_vec()));
+            ControlFlow::Continue(())
+        },
+        |_| ControlFlow::Continue(()),
+    );
+    assert!(flow.is_continue());
+    assert_eq!(merge.totals().problems.list(), []);
+    for (record, _) in &mut seen {
+        forget_range(&mut record.event);
+    }
+    (seen, merge.totals().counts)
+}
+
+/// Where the frames are is the batch's business.
+fn forget_range(event: &mut Event) {
+    if let Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } = event {
+        *frames = FrameRange::default();
+    }
+}
+
+/// One event of each kind the reader has records for; `n` picks the kind.
+fn event(n: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
+    let layer = if n & 1 == 0 { Layer::Heap } else { Layer::Tracker };
+    let name = (layer == Layer::Tracker && !text.is_empty()).then(|| text.into());
+    let range = PageRange { base: a, size: b, owner: Pid(c as u32), flags: d as u32 };
+    let frames = FrameRange::default();
+    let image = || Box::new(ImageInfo { base: a, size: b, time_stamp: c as u32, path: text.to_owned() });
+    let process =
+        || Box::new(ProcessInfo { key: a, parent: b as u32, name: text.to_owned(), command_line: format!("\"{text}\" -x") });
+    match n / 2 {
+        0 => Event::HeapOpen { layer, heap: a, name },
+        1 => Event::HeapClose { layer, heap: a, name },
+        2 => Event::Alloc { layer, heap: a, address: b, size: c },
+        3 => Event::Free { layer, heap: a, address: b },
+        4 => Event::Realloc { layer, heap: a, old: b, new: c, size: d },
+        5 if n & 1 == 0 => Event::VirtualAlloc(range),
+        5 => Event::VirtualFree(range),
+        6 if n & 1 == 0 => Event::CommitRundown(range),
+        6 => Event::Stack { owner: a as i64, part: StackPart::User, frames },
+        7 if n & 1 == 0 => Event::StackRef { owner: a as i64, part: StackPart::Kernel, key: b },
+        7 => Event::StackRef { owner: a as i64, part: StackPart::User, key: b },
+        8 if n & 1 == 0 => Event::StackDefinition { part: StackPart::User, key: a, frames },
+        8 => Event::Process(ProcessChange::Start, process()),
+        9 if n & 1 == 0 => Event::Process(ProcessChange::End, process()),
+        9 => Event::Process(ProcessChange::Rundown, process()),
+        10 if n & 1 == 0 => Event::Image(ImageChange::Load, image()),
+        10 => Event::Image(ImageChange::Unload, image()),
+        11 if n & 1 == 0 => Event::Image(ImageChange::Rundown, image()),
+        11 => Event::ThreadName(text.into()),
+        12 if n & 1 == 0 => Event::ImageId(Box::new(ImageId {
+            base: a,
+            guid: Guid::from_bytes([b as u8; 16]),
+            age: c as u32,
+            pdb: text.to_owned(),
+        })),
+        _ => Event::Volume(Box::new((text.to_owned(), "C:\\".to_owned()))),
+    }
+}
+
+const KINDS: u8 = 26;
+
+/// What the reader must make of a record that was written in this style.
+fn expected(record: &Record, frames: &[u64], style: Style) -> Written {
+    let mut record = record.clone();
+    let natural = matches!(record.event, Event::CommitRundown(_) | Event::StackDefinition { .. })
+        || matches!(record.event, Event::Process(ProcessChange::Rundown, _) | Event::Image(ImageChange::Rundown, _));
+    let is_tracker = matches!(
+        record.event,
+        Event::HeapOpen { layer: Layer::Tracker, .. }
+            | Event::HeapClose { layer: Layer::Tracker, .. }
+            | Event::Alloc { layer: Layer::Tracker, .. }
+            | Event::Free { layer: Layer::Tracker, .. }
+            | Event::Realloc { layer: Layer::Tracker, .. }
+    );
+    let is_kernel = !is_tracker && !matches!(record.event, Event::ImageId(_) | Event::Volume(_));
+    let threadless = is_kernel && style.header.map_or(natural, |kind| kind == HeaderKind::PerfInfo);
+    // These carry their thread in the payload, those only their process.
+    let has_thread = matches!(record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::ThreadName(_));
+    let has_process = has_thread || matches!(record.event, Event::Process(..) | Event::Image(..));
+    if threadless && !has_thread {
+        record.tid = Tid::NONE;
+        if !has_process {
+            record.pid = Pid::NONE;
+        }
+    }
+    if let Event::Stack { part, .. } | Event::StackDefinition { part, .. } = &mut record.event {
+        let is_kernel = frames.last().is_some_and(|&outermost| outermost >= style.pointer.kernel_start());
+        *part = if is_kernel { StackPart::Kernel } else { StackPart::User };
+    }
+    (record, frames.to_vec())
+}
+
+fn has_frames(event: &Event) -> bool {
+    matches!(event, Event::Stack { .. } | Event::StackDefinition { .. })
+}
+
+/// Values that survive the pointer size.
+fn values(pointer: PointerSize, raw: [u64; 4]) -> [u64; 4] {
+    let mask = if pointer == PointerSize::Four { u64::from(u32::MAX) } else { u64::MAX };
+    raw.map(|v| v & mask)
+}
+
+fn session(processors: u32, compressed: bool) -> SessionHeader {
+    let mode = mode::SEQUENTIAL | if compressed { mode::COMPRESSED } else { 0 };
+    SessionHeader { processors, mode, buffer_size: 8 << 10, ..SessionHeader::default() }
+}
+
+const HEADERS: [Option<HeaderKind>; 7] = [
+    None,
+    Some(HeaderKind::System),
+    Some(HeaderKind::Compact),
+    Some(HeaderKind::PerfInfo),
+    Some(HeaderKind::Full),
+    Some(HeaderKind::Instance),
+    Some(HeaderKind::Event),
+];
+
+#[test]
+fn every_event_comes_back_in_every_header() {
+    for header in HEADERS {
+        for pointer in [PointerSize::Four, PointerSize::Eight] {
+            let style = Style { header, pointer, ..Style::default() };
+            let mut w = writer(session(1, false));
+            w.style = style;
+            let mut all = Vec::new();
+            for n in 0..KINDS {
+                let event = event(n, values(pointer, [0x0001_0000, 0x7FF0_0010, 0x40, 0x3000]), "Grüße.exe");
+                let frames = if has_frames(&event) { vec![1, 2, 3] } else { Vec::new() };
+                let record = Record { time: i64::from(n) + 1, pid: Pid(9), tid: Tid(10), event };
+                w.put(0, &record, &frames).unwrap();
+                all.push(expected(&record, &frames, style));
+            }
+            let (seen, counts) = read(w);
+            assert_eq!(seen, all, "{header:?} {pointer:?}");
+            assert_eq!(counts.total, 1 + u64::from(KINDS));
+        }
+    }
+}
+
+#[test]
+fn counts_tell_each_kind() {
+    let mut w = writer(session(1, false));
+    for n in 0..KINDS {
+        let record = Record { time: 5, pid: Pid(9), tid: Tid(10), event: event(n, [1, 2, 3, 4], "x") };
+        w.put(0, &record, &[]).unwrap();
+    }
+    w.style.at_end = true;
+    w.style.key_definition = hook::STACK_KEY_DELETE;
+    for n in [16, 19, 22] {
+        let record = Record { time: 6, pid: Pid(9), tid: Tid(10), event: event(n, [1, 2, 3, 4], "x") };
+        w.put(0, &record, &[]).unwrap();
+    }
+    let alloc = Record { time: 7, pid: Pid(9), tid: Tid(10), event: event(5, [1, 2, 3, 4], "x") };
+    w.put_with_stack(0, &alloc, InlineStack::Frames(&[1, 2])).unwrap();
+    w.put_with_stack(0, &alloc, InlineStack::Key(7)).unwrap();
+    let (_, counts) = read(w);
+    let ones = EventCounts {
+        total: 1 + u64::from(KINDS) + 5,
+        heap_create: 1,
+        heap_destroy: 1,
+        heap_alloc: 1,
+        heap_free: 1,
+        heap_realloc: 1,
+        virtual_alloc: 1,
+        virtual_free: 1,
+        tracker_open: 1,
+        tracker_close: 1,
+        tracker_alloc: 3,
+        tracker_free: 1,
+        tracker_realloc: 1,
+        stack: 1,
+        stack_key_ref: 2,
+        stack_key_definition: 2,
+        inline_stack: 2,
+        process_start: 1,
+        process_end: 1,
+        process_rundown: 2,
+        image_load: 1,
+        image_unload: 1,
+        image_rundown: 2,
+        image_id_rsds: 1,
+    };
+    assert_eq!(counts, ones);
+}
+
+#[test]
+fn inline_stacks_become_records_behind_their_event() {
+    for pointer in [PointerSize::Four, PointerSize::Eight] {
+        let mut w = writer(session(1, false));
+        w.style.pointer = pointer;
+        let (pid, tid) = (Pid(1), Tid(2));
+        let alloc = Record { time: 7, pid, tid, event: event(5, [1, 2, 3, 4], "") };
+        w.put_with_stack(0, &alloc, InlineStack::Frames(&[0x10, 0x20, 0x30])).unwrap();
+        w.put_with_stack(0, &alloc, InlineStack::Key(0x99)).unwrap();
+        let (seen, _) = read(w);
+        assert_eq!(seen[0].0, alloc);
+        assert!(matches!(seen[1].0, Record { time: 7, event: Event::Stack { owner: 7, .. }, .. }));
+        assert_eq!(seen[1].1, [0x10, 0x20, 0x30]);
+        assert_eq!(seen[2].0, alloc);
+        let key = Event::StackRef { owner: 7, part: StackPart::User, key: 0x99 };
+        assert_eq!(seen[3].0, Record { event: key, ..alloc });
+    }
+}
+
+#[test]
+fn extras_are_counted_and_make_no_records() {
+    let mut w = writer(session(1, false));
+    let extras = [
+        Extra::ImageFile(Pid(4), ImageInfo { base: 1, size: 2, time_stamp: 3, path: "\\a\\b.dll".to_owned() }),
+        Extra::Thread { hook: hook::THREAD_RUNDOWN_START, pid: Pid(4), tid: Tid(8), name: String::new() },
+        Extra::BuildInfo { installed: 1, lab: "l".to_owned(), product: "p".to_owned() },
+        Extra::SystemPaths("s".to_owned(), "w".to_owned()),
+        Extra::GroupMasks([1; 8]),
+    ];
+    for extra in &extras {
+        w.put_extra(0, 1, extra).unwrap();
+    }
+    let named = Extra::Thread { hook: hook::THREAD_START, pid: Pid(4), tid: Tid(8), name: "worker".to_owned() };
+    w.put_extra(0, 2, &named).unwrap();
+    let (seen, counts) = read(w);
+    assert_eq!(counts.total, 7);
+    let name = Record { time: 2, pid: Pid(4), tid: Tid(8), event: Event::ThreadName("worker".into()) };
+    assert_eq!(seen, [(name, vec![])]);
+}
+
+#[test]
+fn commit_is_no_heap() {
+    let event = Event::Free { layer: Layer::Commit, heap: 1, address: 2 };
+    let record = Record { time: 1, pid: Pid(1), tid: Tid(1), event };
+    assert!(matches!(writer(session(1, false)).put(0, &record, &[]), Err(WriteError::WrongKind(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_records_come_back(
+        records in proptest::collection::vec(
+            (0..KINDS, any::<[u64; 4]>(), "[a-zA-Zäß€ .]{0,40}", proptest::collection::vec(1u64..1 << 31, 1..40), 0u16..4, 0u8..3, 0usize..14),
+            0..120,
+        ),
+        compressed in any::<bool>(),
+    ) {
+        let mut w = writer(session(4, compressed));
+        let mut all = Vec::new();
+        let mut time = 0;
+        for (n, raw, text, frames, processor, step, style) in records {
+            // Within one stream equal times keep their order; across streams times differ here.
+            let last_processor = all.last().map_or(processor, |(_, _, p)| *p);
+            time += i64::from(if processor == last_processor { step } else { step.max(1) });
+            let pointer = if style < 7 { PointerSize::Eight } else { PointerSize::Four };
+            w.style = Style { header: HEADERS[style % 7], pointer, ..Style::default() };
+            let event = event(n, values(pointer, raw), &text);
+            let frames = if has_frames(&event) { frames } else { Vec::new() };
+            let record = Record { time, pid: Pid(raw[0] as u32 % 9000), tid: Tid(raw[1] as u32 % 9000), event };
+            w.put(processor, &record, &frames).unwrap();
+            // A thread without a name makes no record.
+            if record.event != Event::ThreadName("".into()) {
+                let (record, frames) = expected(&record, &frames, w.style);
+                all.push((record, frames, processor));
+            }
+        }
+        let (seen, _) = read(w);
+        let all: Vec<Written> = all.into_iter().map(|(record, frames, _)| (record, frames)).collect();
+        prop_assert_eq!(seen, all);
+    }
+}

@@ -1,0 +1,312 @@
+//! Heap traffic: blocks of realistic sizes live and die on several heaps, addresses
+//! are reused at once, some blocks grow in place and some move.
+//!
+//! A moving realloc is told as Windows tells it: Alloc of the new block, Free of
+//! the old, then the ReAlloc record as a summary. Now and then a block is freed
+//! that was allocated before the trace, and a small heap is made and destroyed
+//! with its blocks still alive.
+//!
+//! Cost: about as many random numbers and cache misses as events. Memory: 16 bytes
+//! a live block, and the addresses to reuse.
+
+use std::io::{Seek, Write};
+
+use super::cast::{self, Process};
+use super::random::Random;
+use super::stacks::{Caller, StackSet, StackWriter};
+use super::timeline::write_all;
+use super::{Clock, Options};
+use crate::etl::write::WriteError;
+use crate::events::Event;
+use crate::events::encode::RecordWriter;
+use crate::units::{Layer, PointerSize};
+
+/// Sizes: how often, from, to.
+const SIZES: [(u32, u64, u64); 6] =
+    [(450, 8, 64), (300, 65, 256), (150, 257, 1024), (80, 1025, 4096), (19, 4097, 65_536), (1, 65_537, 1 << 20)];
+
+/// Blocks of a size class share their addresses.
+const CLASSES: usize = 64 + 32 + 6;
+
+/// A size class: its number, and the smallest and largest size in it. All its
+/// blocks take the room of the largest.
+fn class_of(size: u64) -> (usize, u64, u64) {
+    match size.max(1) {
+        size @ 1..=1024 => {
+            let room = size.next_multiple_of(16);
+            (room as usize / 16 - 1, room - 15, room)
+        }
+        size @ 1025..=16_384 => {
+            let room = size.next_multiple_of(512);
+            (64 + room as usize / 512 - 1, room - 511, room)
+        }
+        size => {
+            let room = size.next_power_of_two().min(1 << 20);
+            (96 + room.trailing_zeros() as usize - 15, room / 2 + 1, room)
+        }
+    }
+}
+
+struct Heap {
+    handle: u64,
+    /// Where the next new block goes.
+    top: u64,
+    free: Vec<Vec<u64>>,
+}
+
+impl Heap {
+    fn new(number: u64, pointer: PointerSize) -> Self {
+        let handle = match pointer {
+            PointerSize::Four => 0x0040_0000 + number * 0x0100_0000,
+            PointerSize::Eight => 0x0200_0000_0000 + number * 0x10_0000_0000,
+        };
+        Self { handle, top: handle + 0x740, free: vec![Vec::new(); CLASSES] }
+    }
+
+    fn take(&mut self, size: u64) -> u64 {
+        let (class, _, room) = class_of(size);
+        if let Some(address) = self.free[class].pop() {
+            return address;
+        }
+        let address = self.top;
+        self.top += room;
+        address
+    }
+
+    fn give_back(&mut self, address: u64, size: u32) {
+        self.free[class_of(size.into()).0].push(address);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Block {
+    address: u64,
+    size: u32,
+    /// Index in `Traffic::heaps`.
+    heap: u32,
+}
+
+struct Traffic<'w, W> {
+    w: &'w mut RecordWriter<W>,
+    clock: &'w mut Clock,
+    random: Random,
+    stacks: StackWriter,
+    processes: Vec<Process>,
+    pointers: Vec<PointerSize>,
+    /// All heaps, those of one process side by side.
+    heaps: Vec<Heap>,
+    heaps_each: usize,
+    /// Where each thread runs now.
+    processors: Vec<u16>,
+    threads_each: usize,
+    processor_count: u64,
+    live: Vec<Block>,
+}
+
+/// Writes the scenario.
+pub(super) fn generate<W: Write + Seek>(
+    options: &Options,
+    mut random: Random,
+    clock: &mut Clock,
+    w: &mut RecordWriter<W>,
+) -> Result<(), WriteError> {
+    let processes = cast::programs(options.processes, options.threads);
+    let each = options.distinct_stacks.div_ceil(options.processes) as usize;
+    let sets = processes.iter().map(|p| StackSet::new(each, &p.modules, &mut random)).collect();
+    let wow64 = |n: u32| options.wow64 && n + 1 == options.processes;
+    let pointers: Vec<_> =
+        (0..options.processes).map(|n| if wow64(n) { PointerSize::Four } else { PointerSize::Eight }).collect();
+    let heaps = pointers.iter().flat_map(|pointer| (0..options.heaps).map(|n| Heap::new(n.into(), *pointer))).collect();
+    let processor_count = u64::from(options.processors);
+    let mut traffic = Traffic {
+        w,
+        clock,
+        stacks: StackWriter::new(options.stacks, sets),
+        pointers,
+        heaps,
+        heaps_each: options.heaps as usize,
+        processors: (0..options.processes * options.threads).map(|_| random.below(processor_count) as u16).collect(),
+        threads_each: options.threads as usize,
+        processor_count,
+        live: Vec::with_capacity(options.live as usize),
+        processes,
+        random,
+    };
+    traffic.open()?;
+    let mut left = options.events;
+    while left > 0 {
+        left = left.saturating_sub(traffic.step(options.live as usize, left)?);
+    }
+    traffic.close()
+}
+
+impl<W: Write + Seek> Traffic<'_, W> {
+    /// The first process was there before; the others start now, and their heaps are made.
+    fn open(&mut self) -> Result<(), WriteError> {
+        for index in 0..self.processes.len() {
+            let time = self.clock.after(1000);
+            let process = &self.processes[index];
+            if index == 0 {
+                write_all(process.rundown(time, 0, false), self.w)?;
+                continue;
+            }
+            write_all(process.start(time, 0, crate::units::Tid(3996), 7), self.w)?;
+            self.clock.after(100);
+            for heap in 0..self.heaps_each {
+                let caller = self.caller(index);
+                let heap = self.heaps[index * self.heaps_each + heap].handle;
+                self.put(index, caller, Event::HeapOpen { layer: Layer::Heap, heap, name: None })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), WriteError> {
+        // The last process ends, if it is not the only one.
+        if self.processes.len() > 1
+            && let Some(last) = self.processes.pop()
+        {
+            let time = self.clock.after(100);
+            write_all(last.end(time, 0, 5), self.w)?;
+            self.clock.after(100);
+        }
+        self.stacks.finish(self.w, self.clock)?;
+        for process in &self.processes {
+            write_all(process.rundown(self.clock.after(100), 0, true), self.w)?;
+        }
+        Ok(())
+    }
+
+    /// A thread of a process, wherever it runs now.
+    fn caller(&mut self, process: usize) -> Caller {
+        let thread = self.random.index(self.threads_each);
+        let processor = &mut self.processors[process * self.threads_each + thread];
+        if self.random.one_in(64) {
+            *processor = self.random.below(self.processor_count) as u16;
+        }
+        let owner = &self.processes[process];
+        Caller { processor: *processor, pid: owner.pid, tid: owner.threads[thread].0 }
+    }
+
+    /// Writes an event some ticks after the last one; tells its time.
+    fn put(&mut self, process: usize, caller: Caller, event: Event) -> Result<i64, WriteError> {
+        let time = self.clock.after(1 + self.random.below(16) as i64);
+        self.w.style.pointer = self.pointers[process];
+        let result = self.w.put(caller.processor, &caller.record(time, event), &[]);
+        // The kernel writes the stacks, with its own pointers.
+        self.w.style.pointer = PointerSize::Eight;
+        result.map(|()| time)
+    }
+
+    fn put_with_stack(&mut self, process: usize, caller: Caller, event: Event) -> Result<(), WriteError> {
+        let owner = self.put(process, caller, event)?;
+        let stack = (process, self.stacks.choose(process, &mut self.random));
+        self.stacks.put(self.w, self.clock, caller, owner, stack)
+    }
+
+    /// One thing that a program does; tells how many events it took.
+    fn step(&mut self, limit: usize, left: u64) -> Result<u64, WriteError> {
+        let full = self.live.len() >= limit;
+        match self.random.below(1000) {
+            0..=39 if !self.live.is_empty() => self.resize(),
+            40..=41 => self.free_unknown(),
+            42 if left > 100 && self.random.one_in(100) => self.scratch_heap(),
+            43..=519 if !full => self.allocate(),
+            _ if self.live.is_empty() => self.allocate(),
+            _ => self.free(),
+        }
+    }
+
+    fn size(&mut self) -> u64 {
+        let weights = SIZES.map(|(weight, _, _)| weight);
+        let (_, from, to) = SIZES[self.random.weighted(&weights)];
+        self.random.between(from, to)
+    }
+
+    fn allocate(&mut self) -> Result<u64, WriteError> {
+        let index = self.random.index(self.heaps.len());
+        let process = index / self.heaps_each;
+        let size = self.size();
+        let caller = self.caller(process);
+        let heap = &mut self.heaps[index];
+        let (handle, address) = (heap.handle, heap.take(size));
+        self.live.push(Block { address, size: size as u32, heap: index as u32 });
+        self.put_with_stack(process, caller, Event::Alloc { layer: Layer::Heap, heap: handle, address, size })?;
+        Ok(1)
+    }
+
+    /// A live block, most often a young one.
+    fn victim(&mut self) -> usize {
+        let len = self.live.len();
+        if self.random.one_in(4) { self.random.index(len) } else { len - 1 - self.random.index(len.min(64)) }
+    }
+
+    fn free(&mut self) -> Result<u64, WriteError> {
+        let victim = self.victim();
+        let block = self.live.swap_remove(victim);
+        let index = block.heap as usize;
+        let process = index / self.heaps_each;
+        let caller = self.caller(process);
+        let heap = &mut self.heaps[index];
+        heap.give_back(block.address, block.size);
+        let event = Event::Free { layer: Layer::Heap, heap: heap.handle, address: block.address };
+        self.put(process, caller, event)?;
+        Ok(1)
+    }
+
+    fn resize(&mut self) -> Result<u64, WriteError> {
+        let victim = self.victim();
+        let block = self.live[victim];
+        let index = block.heap as usize;
+        let process = index / self.heaps_each;
+        let caller = self.caller(process);
+        let layer = Layer::Heap;
+        let old = block.address;
+        if self.random.one_in(2) {
+            // Within its room it stays where it is.
+            let (_, smallest, largest) = class_of(block.size.into());
+            let size = self.random.between(smallest, largest);
+            let heap = self.heaps[index].handle;
+            self.live[victim].size = size as u32;
+            self.put_with_stack(process, caller, Event::Realloc { layer, heap, old, new: old, size })?;
+            return Ok(1);
+        }
+        let size = (u64::from(block.size) * 2).clamp(64, 1 << 20);
+        let heap = &mut self.heaps[index];
+        let new = heap.take(size);
+        heap.give_back(old, block.size);
+        let heap = heap.handle;
+        self.live[victim] = Block { address: new, size: size as u32, ..block };
+        self.put_with_stack(process, caller, Event::Alloc { layer, heap, address: new, size })?;
+        self.put(process, caller, Event::Free { layer, heap, address: old })?;
+        self.clock.after(20);
+        self.put_with_stack(process, caller, Event::Realloc { layer, heap, old, new, size })?;
+        Ok(3)
+    }
+
+    /// A block from before the trace goes.
+    fn free_unknown(&mut self) -> Result<u64, WriteError> {
+        let process = self.random.index(self.processes.len());
+        let caller = self.caller(process);
+        let heap = self.heaps[process * self.heaps_each].handle;
+        let address = heap - 0x10_0000 + self.random.below(0x1000) * 0x100;
+        self.put(process, caller, Event::Free { layer: Layer::Heap, heap, address })?;
+        Ok(1)
+    }
+
+    /// A heap for one task: made, filled and destroyed as a whole.
+    fn scratch_heap(&mut self) -> Result<u64, WriteError> {
+        const HANDLE: u64 = 0x0190_0000; // the same again and again
+        let process = self.random.index(self.processes.len());
+        let caller = self.caller(process);
+        let (layer, heap) = (Layer::Heap, HANDLE);
+        self.put(process, caller, Event::HeapOpen { layer, heap, name: None })?;
+        let count = self.random.between(1, 50);
+        for n in 0..count {
+            let size = self.random.between(16, 512);
+            self.put_with_stack(process, caller, Event::Alloc { layer, heap, address: heap + 0x740 + n * 512, size })?;
+        }
+        self.put(process, caller, Event::HeapClose { layer, heap, name: None })?;
+        Ok(count + 2)
+    }
+}

@@ -1,0 +1,264 @@
+//! Call stacks of generated traces: a tree of made-up callers, and the three ways
+//! to give an event its stack.
+
+use std::io::{Seek, Write};
+
+use rustc_hash::FxHashSet;
+
+use super::cast::Module;
+use super::images::NTOSKRNL;
+use super::random::Random;
+use super::{Clock, StackForm};
+use crate::etl::write::WriteError;
+use crate::events::encode::{InlineStack, RecordWriter};
+use crate::events::{Event, Record, StackPart, hook};
+use crate::units::{Pid, Tid};
+
+/// Distinct stacks of one process in one array.
+#[derive(Debug, Default)]
+pub(super) struct StackSet {
+    frames: Vec<u64>,
+    /// End of each stack in `frames`.
+    ends: Vec<u32>,
+}
+
+/// Frames of the shallowest and the deepest stack.
+const DEPTH: (u64, u64) = (5, 30);
+
+impl StackSet {
+    /// `count` distinct stacks. The first two modules hold the thread's start and the
+    /// allocator, the others the program; new stacks grow from callers of older ones,
+    /// so that they form a tree as real ones do.
+    pub(super) fn new(count: usize, modules: &[Module], random: &mut Random) -> Self {
+        let mut set = Self::default();
+        let mut known = FxHashSet::default();
+        let mut stack: Vec<u64> = Vec::new(); // outermost first, while it grows
+        while set.ends.len() < count {
+            let depth = random.between(DEPTH.0, DEPTH.1) as usize;
+            stack.truncate(if stack.is_empty() { 0 } else { random.between(2, stack.len() as u64) as usize });
+            if stack.len() < 2 {
+                stack = vec![frame(&modules[0], 0x6_0000, 0x1000, random), frame(&modules[1], 0x1_0000, 0x1000, random)];
+            }
+            stack.truncate(depth - 1);
+            while stack.len() < depth - 1 {
+                let module = &modules[2 + random.index(modules.len() - 2)];
+                let function = 0x1000 + random.skewed(module.size / 512) * 256;
+                stack.push(frame(module, function, 256, random));
+            }
+            let allocator = frame(&modules[0], 0x2_0000, 0x1000, random);
+            if known.insert((stack.clone(), allocator)) {
+                set.frames.push(allocator);
+                set.frames.extend(stack.iter().rev());
+                set.ends.push(set.frames.len() as u32);
+            }
+        }
+        set
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// One stack, innermost frame first.
+    pub(super) fn get(&self, index: usize) -> &[u64] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.frames[start..self.ends[index] as usize]
+    }
+}
+
+/// A return address in the function at `rva`.
+fn frame(module: &Module, rva: u64, size: u64, random: &mut Random) -> u64 {
+    module.base + rva.min(module.size - size) + 5 + random.below((size - 6) / 8) * 8
+}
+
+/// The kernel's part of a VirtualAlloc's stack; the same for all, but for one frame.
+pub(super) fn kernel_frames(index: u64) -> [u64; 3] {
+    [NTOSKRNL.base + 0x0061_02C4 + index % 4 * 0x33, NTOSKRNL.base + 0x0061_0F1B, NTOSKRNL.base + 0x0041_8355]
+}
+
+/// Who is asking for memory.
+#[derive(Clone, Copy)]
+pub(super) struct Caller {
+    pub(super) processor: u16,
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+}
+
+impl Caller {
+    pub(super) fn thread(self) -> (Pid, Tid) {
+        (Pid(self.pid), Tid(self.tid))
+    }
+
+    pub(super) fn record(self, time: i64, event: Event) -> Record {
+        Record { time, pid: Pid(self.pid), tid: Tid(self.tid), event }
+    }
+}
+
+/// Writes stacks in the form that the user wants.
+///
+/// As keys, a table of fewer slots than stacks makes keys change hands: when a slot
+/// is taken over, the old meaning is defined by a "deleted" event and the key means
+/// the new stack from then on. What is left is defined at the end.
+#[derive(Debug)]
+pub(super) struct StackWriter {
+    form: StackForm,
+    sets: Vec<StackSet>,
+    /// Stack in each slot of the user's key table, 0 for none, else its number + 1.
+    slots: Vec<u32>,
+    /// The kernel's table has one key for each of its stacks.
+    kernel_used: [bool; 4],
+}
+
+impl StackWriter {
+    pub(super) fn new(form: StackForm, sets: Vec<StackSet>) -> Self {
+        let total: usize = sets.iter().map(StackSet::len).sum();
+        let slots = if form == StackForm::Keys { (total * 3 / 4).max(1) } else { 0 };
+        Self { form, sets, slots: vec![0; slots], kernel_used: [false; 4] }
+    }
+
+    /// A stack of a process, popular ones more often.
+    pub(super) fn choose(&self, process: usize, random: &mut Random) -> usize {
+        random.skewed(self.sets[process].len() as u64) as usize
+    }
+
+    /// Writes the stack of the event at `owner` behind it, or nothing.
+    pub(super) fn put<W: Write + Seek>(
+        &mut self,
+        w: &mut RecordWriter<W>,
+        clock: &mut Clock,
+        caller: Caller,
+        owner: i64,
+        (process, index): (usize, usize),
+    ) -> Result<(), WriteError> {
+        match self.form {
+            StackForm::None => Ok(()),
+            StackForm::Walk => {
+                w.put_stack(caller.processor, clock.after(3), owner, caller.thread(), self.sets[process].get(index))
+            }
+            StackForm::Keys => {
+                let key = self.key(w, clock, caller.processor, process, index)?;
+                let event = Event::StackRef { owner, part: StackPart::User, key };
+                w.put(caller.processor, &caller.record(clock.after(2), event), &[])
+            }
+        }
+    }
+
+    /// Writes the kernel's part of a stack.
+    pub(super) fn put_kernel<W: Write + Seek>(
+        &mut self,
+        w: &mut RecordWriter<W>,
+        time: i64,
+        caller: Caller,
+        owner: i64,
+        index: u64,
+    ) -> Result<(), WriteError> {
+        let index = index % 4;
+        match self.form {
+            StackForm::None => Ok(()),
+            StackForm::Walk => w.put_stack(caller.processor, time, owner, caller.thread(), &kernel_frames(index)),
+            StackForm::Keys => {
+                self.kernel_used[index as usize] = true;
+                let event = Event::StackRef { owner, part: StackPart::Kernel, key: kernel_key(index) };
+                w.put(caller.processor, &caller.record(time, event), &[])
+            }
+        }
+    }
+
+    /// Writes an event with its stack inside.
+    pub(super) fn put_inline<W: Write + Seek>(
+        &mut self,
+        w: &mut RecordWriter<W>,
+        clock: &mut Clock,
+        processor: u16,
+        record: &Record,
+        (process, index): (usize, usize),
+    ) -> Result<(), WriteError> {
+        match self.form {
+            StackForm::None => w.put(processor, record, &[]),
+            StackForm::Walk => {
+                let frames = self.sets[process].get(index);
+                w.put_with_stack(processor, record, InlineStack::Frames(frames))
+            }
+            StackForm::Keys => {
+                // The slot is cleared at a time before the event that needs it.
+                let key = self.key(w, clock, processor, process, index)?;
+                let record = Record { time: clock.after(1), ..record.clone() };
+                w.put_with_stack(processor, &record, InlineStack::Key(key))
+            }
+        }
+    }
+
+    /// The key of a stack, after its slot was cleared if need be.
+    fn key<W: Write + Seek>(
+        &mut self,
+        w: &mut RecordWriter<W>,
+        clock: &mut Clock,
+        processor: u16,
+        process: usize,
+        index: usize,
+    ) -> Result<u64, WriteError> {
+        // Stacks take turns by process, so that rare ones have high numbers and share slots.
+        let number = index * self.sets.len() + process;
+        let n = self.slots.len();
+        let slot = if number < n { number } else { n - 1 - (number - n) % n };
+        let held = self.slots[slot];
+        if held != number as u32 + 1 {
+            if held != 0 {
+                self.define(w, clock.after(1), processor, slot, hook::STACK_KEY_DELETE)?;
+            }
+            self.slots[slot] = number as u32 + 1;
+        }
+        Ok(user_key(slot))
+    }
+
+    fn define<W: Write + Seek>(
+        &self,
+        w: &mut RecordWriter<W>,
+        time: i64,
+        processor: u16,
+        slot: usize,
+        hook: u16,
+    ) -> Result<(), WriteError> {
+        let number = self.slots[slot] as usize - 1;
+        let frames = self.sets[number % self.sets.len()].get(number / self.sets.len());
+        put_definition(w, time, processor, user_key(slot), frames, hook)
+    }
+
+    /// Defines all keys that are in use.
+    pub(super) fn finish<W: Write + Seek>(&self, w: &mut RecordWriter<W>, clock: &mut Clock) -> Result<(), WriteError> {
+        for slot in (0..self.slots.len()).filter(|&slot| self.slots[slot] != 0) {
+            self.define(w, clock.after(1), 0, slot, hook::STACK_KEY_RUNDOWN)?;
+        }
+        for index in (0..4).filter(|&index| self.kernel_used[index as usize]) {
+            put_definition(w, clock.after(1), 0, kernel_key(index), &kernel_frames(index), hook::STACK_KEY_RUNDOWN)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes what a key has stood for.
+fn put_definition<W: Write + Seek>(
+    w: &mut RecordWriter<W>,
+    time: i64,
+    processor: u16,
+    key: u64,
+    frames: &[u64],
+    hook: u16,
+) -> Result<(), WriteError> {
+    // The reader tells the part by the frames.
+    let part = StackPart::User;
+    w.style.key_definition = hook;
+    let event = Event::StackDefinition { part, key, frames: crate::events::FrameRange::default() };
+    w.put(processor, &Record { time, pid: Pid::NONE, tid: Tid::NONE, event }, frames)
+}
+
+const KEYS: u64 = 0xFFFF_9A80_4C20_0000;
+
+fn user_key(slot: usize) -> u64 {
+    KEYS + slot as u64 * 0x60
+}
+
+/// Also the first keys of the user's table: the tables are apart.
+fn kernel_key(index: u64) -> u64 {
+    KEYS + index * 0x60
+}
