@@ -6,8 +6,12 @@
 //! [`query`] answers for an interval → `app` (window) and [`cli`] (text, JSON).
 //! `ARCHITECTURE.md` has the map.
 
+pub mod demo;
 pub mod etl;
 pub mod events;
+pub mod load;
+pub mod model;
 pub mod problem;
+pub mod query;
 pub mod synth;
 pub mod units;

@@ -24,7 +24,7 @@ mod tests;
 pub use batch::{Batch, decode_buffer, scan};
 pub use counts::EventCounts;
 pub use hooks::{class, hook, tracker};
-pub use merge::Merge;
+pub use merge::{Merge, Totals};
 
 use crate::etl::Guid;
 use crate::units::{Layer, Pid, Tid};
@@ -106,6 +106,8 @@ pub enum Event {
     Stack {
         /// Raw time of the event it belongs to.
         owner: i64,
+        /// Kernel part, or user part (perhaps with kernel frames inside).
+        part: StackPart,
         /// Where the frames are in the batch.
         frames: FrameRange,
     },
@@ -120,6 +122,8 @@ pub enum Event {
     },
     /// What a key has stood for since its last definition.
     StackDefinition {
+        /// Kernel or user part; both can have the same key.
+        part: StackPart,
         /// Key.
         key: u64,
         /// Where the frames are in the batch.

@@ -14,8 +14,9 @@ pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut Vec<u64>) -> Opti
     let width = raw.pointer.bytes();
     if matches!(hook, hook::STACK_KEY_CREATE | hook::STACK_KEY_DELETE | hook::STACK_KEY_RUNDOWN) {
         let key = address_at(raw.payload, 0, raw.pointer)?;
-        let frames = push_frames(raw.payload.get(width..)?, raw.pointer, frames);
-        return Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event: Event::StackDefinition { key, frames } });
+        let (part, frames) = push_frames(raw.payload.get(width..)?, raw.pointer, frames);
+        let event = Event::StackDefinition { part, key, frames };
+        return Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event });
     }
     let owner = i64_at(raw.payload, 0)?;
     let pid = Pid(u32_at(raw.payload, 8)?);
@@ -25,7 +26,10 @@ pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut Vec<u64>) -> Opti
             let part = if hook == hook::STACK_KEY_REF_KERNEL { StackPart::Kernel } else { StackPart::User };
             Event::StackRef { owner, part, key: address_at(raw.payload, 16, raw.pointer)? }
         }
-        _ => Event::Stack { owner, frames: push_frames(raw.payload.get(16..)?, raw.pointer, frames) },
+        _ => {
+            let (part, frames) = push_frames(raw.payload.get(16..)?, raw.pointer, frames);
+            Event::Stack { owner, part, frames }
+        }
     };
     Some(Record { time: raw.time, pid, tid, event })
 }
@@ -37,8 +41,8 @@ pub(super) fn inline(raw: &RawEvent<'_>, frames: &mut Vec<u64>, mut push: impl F
     for item in raw.extended {
         let owner = raw.time;
         let stack = |pointer, frames: &mut Vec<u64>| {
-            let data = item.data.get(8..)?;
-            Some(Event::Stack { owner, frames: push_frames(data, pointer, frames) })
+            let (_, frames) = push_frames(item.data.get(8..)?, pointer, frames);
+            Some(Event::Stack { owner, part: StackPart::User, frames })
         };
         let reference = |key| Event::StackRef { owner, part: StackPart::User, key };
         let event = match item.kind {
@@ -54,9 +58,13 @@ pub(super) fn inline(raw: &RawEvent<'_>, frames: &mut Vec<u64>, mut push: impl F
     }
 }
 
-fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut Vec<u64>) -> FrameRange {
+/// Keeps the frames and tells which part of a stack they are: the kernel's if even
+/// the outermost lies in the upper half of the address space.
+fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut Vec<u64>) -> (StackPart, FrameRange) {
     let start = frames.len();
     let width = pointer.bytes();
     frames.extend((0..(bytes.len() / width).min(MAX_FRAMES)).map_while(|i| address_at(bytes, i * width, pointer)));
-    FrameRange { start: start as u32, len: (frames.len() - start) as u32 }
+    let is_kernel = frames[start..].last().is_some_and(|&outermost| outermost >= pointer.kernel_start());
+    let part = if is_kernel { StackPart::Kernel } else { StackPart::User };
+    (part, FrameRange { start: start as u32, len: (frames.len() - start) as u32 })
 }

@@ -106,7 +106,7 @@ impl Script {
     /// What a key has stood for, told by an event of this hook.
     pub(super) fn define(&mut self, ticks: i64, hook: u16, key: u64, path: &[&str]) {
         let time = START_TICKS + ticks;
-        let event = Event::StackDefinition { key, frames: FrameRange::default() };
+        let event = Event::StackDefinition { part: StackPart::User, key, frames: FrameRange::default() };
         let what = What::Record(record(time, Pid::NONE.0, Tid::NONE.0, event), frames(path));
         let style = Style { key_definition: hook, ..Style::default() };
         self.entries.push(Entry { style, ..Entry::new(time, 0, what) });

@@ -1,0 +1,220 @@
+//! Opens the files of one capture and replays them into a trace, publishing it
+//! while it grows. This is the one way from bytes to numbers: window, command
+//! line and tests all use it.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::demo;
+use crate::etl::{OpenError, Source, TraceFile};
+use crate::events::{Merge, Totals};
+use crate::model::{Builder, Clock, InputState, Trace};
+use crate::problem::{ProblemKind, Problems};
+
+/// What a user can name as a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// A file.
+    File(PathBuf),
+    /// The built-in demo trace.
+    Demo,
+}
+
+/// How the demo trace is named wherever a file is.
+pub const DEMO_NAME: &str = "demo:";
+
+impl Input {
+    /// From a word of the command line.
+    pub fn from_arg(arg: &std::ffi::OsStr) -> Self {
+        if arg == DEMO_NAME { Self::Demo } else { Self::File(arg.into()) }
+    }
+
+    /// As the user named it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Demo => DEMO_NAME.to_owned(),
+        }
+    }
+
+    fn open(&self) -> Result<TraceFile, OpenError> {
+        match self {
+            Self::File(path) => TraceFile::open(path),
+            Self::Demo => TraceFile::from_source(Source::Memory(demo::TRACE), DEMO_NAME.to_owned()),
+        }
+    }
+}
+
+/// The open files of one capture.
+#[derive(Debug)]
+pub struct Capture {
+    /// Files that could be read, in the order in which they were named.
+    pub files: Vec<TraceFile>,
+    /// What was wrong with opening them.
+    pub problems: Problems,
+}
+
+/// Files of one boot agree in the time of tick 0 to well below this.
+const SAME_BOOT: i64 = 10 * 10_000_000;
+
+impl Capture {
+    /// Opens all inputs. One unreadable file among several is a problem; if none
+    /// can be read, that is the error.
+    pub fn open(inputs: &[Input]) -> Result<Self, OpenError> {
+        let mut capture = Self { files: Vec::new(), problems: Problems::default() };
+        let mut first_error = None;
+        for input in inputs {
+            match input.open().and_then(|file| capture.check_clock(file)) {
+                Ok(mut file) => {
+                    capture.problems.append(std::mem::take(&mut file.problems));
+                    capture.files.push(file);
+                }
+                Err(error) => {
+                    let kind = match error {
+                        OpenError::OtherCapture(..) => ProblemKind::ClockMismatch,
+                        _ => ProblemKind::UnreadableFile,
+                    };
+                    capture.problems.add(kind, &input.name(), 0, error.to_string());
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match first_error {
+            Some(error) if capture.files.is_empty() => Err(error),
+            _ => Ok(capture),
+        }
+    }
+
+    fn check_clock(&self, file: TraceFile) -> Result<TraceFile, OpenError> {
+        let Some(first) = self.files.first() else { return Ok(file) };
+        let (a, b) = (&first.header, &file.header);
+        if a.clock != b.clock || a.frequency != b.frequency {
+            let detail = format!("its clock is not that of {}", first.name);
+            return Err(OpenError::OtherCapture(file.name, detail));
+        }
+        let boots_differ = a.start_time != 0 && b.start_time != 0 && a.clock_zero().abs_diff(b.clock_zero()) > SAME_BOOT as u64;
+        if boots_differ {
+            let detail = format!("it was recorded in another boot of the machine than {}", first.name);
+            return Err(OpenError::OtherCapture(file.name, detail));
+        }
+        Ok(file)
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.bytes).sum()
+    }
+
+    /// The earliest file: its header event is the trace start.
+    fn earliest(&self) -> Option<&TraceFile> {
+        self.files.iter().min_by_key(|f| f.header.start_ticks)
+    }
+
+    /// The clock of the capture.
+    pub fn clock(&self) -> Clock {
+        let header = self.earliest().map(|f| &f.header);
+        Clock { frequency: header.map_or(10_000_000, |h| h.frequency), start_time: header.map_or(0, |h| h.start_time) }
+    }
+
+    /// Raw time of the trace start.
+    pub fn trace_start(&self) -> i64 {
+        self.earliest().map_or(0, |f| f.header.start_ticks)
+    }
+
+    fn losses(&self) -> (u64, u64) {
+        let sum = |n: fn(&TraceFile) -> u32| self.files.iter().map(|f| u64::from(n(f))).sum();
+        (sum(|f| f.header.events_lost), sum(|f| f.header.buffers_lost))
+    }
+}
+
+/// What to say where a capture has nothing to account for.
+pub const NO_MEMORY_EVENTS: &str = "this trace holds no heap or VirtualAlloc events; record with \
+     `wpr -start VirtualAllocation -start Heap` (heap tracing must be switched on for the program first) \
+     or attach a custom heap tracker";
+
+/// One who watches a load.
+pub trait Watch {
+    /// Called often; returns whether to go on.
+    fn progress(&mut self, done: u64, total: u64) -> bool;
+
+    /// Takes what is known so far; called now and then if [`Watch::wants_trace`].
+    fn publish(&mut self, trace: Trace);
+
+    /// Whether unfinished traces are wanted.
+    fn wants_trace(&self) -> bool {
+        true
+    }
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn progress(&mut self, _done: u64, _total: u64) -> bool {
+        true
+    }
+
+    fn publish(&mut self, _trace: Trace) {}
+
+    fn wants_trace(&self) -> bool {
+        false
+    }
+}
+
+/// The user gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped;
+
+/// Publishing may take this part of the time of loading.
+const PUBLISH_SHARE: u32 = 8;
+
+/// Replays the whole capture. Time is linear in its bytes.
+pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped> {
+    let total = capture.bytes();
+    let mut builder = Builder::new(capture.clock(), capture.trace_start(), capture.losses());
+    let mut merge = Merge::new(&capture.files);
+    let mut next_publication = Instant::now() + Duration::from_millis(30);
+    // Both closures of the merge need the builder, one after the other.
+    let builder_cell = std::cell::RefCell::new(&mut builder);
+    let result = merge.run(
+        |record, frames| {
+            builder_cell.borrow_mut().apply(record, frames);
+            ControlFlow::Continue(())
+        },
+        |totals| {
+            if !watch.progress(totals.bytes, total) {
+                return ControlFlow::Break(Stopped);
+            }
+            let now = Instant::now();
+            if watch.wants_trace() && now >= next_publication {
+                watch.publish(builder_cell.borrow_mut().publish(input_state(capture, totals, false)));
+                let cost = now.elapsed();
+                next_publication = now + (cost * PUBLISH_SHARE).max(Duration::from_millis(60));
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    match result {
+        ControlFlow::Break(stopped) => Err(stopped),
+        ControlFlow::Continue(()) => Ok(builder.publish(input_state(capture, merge.totals(), true))),
+    }
+}
+
+/// What the trace says of its input. `totals` is complete once loading is.
+fn input_state(capture: &Capture, totals: &Totals, complete: bool) -> InputState {
+    let mut problems = capture.problems.clone();
+    problems.append(totals.problems.clone());
+    if complete && !totals.counts.has_memory_events() {
+        let name = capture.files.first().map_or("", |f| f.name.as_str());
+        problems.add(ProblemKind::NoMemoryEvents, name, 0, NO_MEMORY_EVENTS);
+    }
+    InputState {
+        counts: totals.counts,
+        times: totals.times,
+        problem_count: problems.total(),
+        problems: problems.list().to_vec(),
+        complete,
+    }
+}

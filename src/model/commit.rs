@@ -1,0 +1,84 @@
+//! Committed pages of each process: which row owns which range now, and which
+//! ranges are known to be reserved.
+
+use rustc_hash::FxHashMap;
+
+use super::ranges::RangeMap;
+use super::{ProcessId, RowId};
+
+/// The pages of one process.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    committed: RangeMap<RowId>,
+    /// Reserved or committed at some time and not released since.
+    reserved: RangeMap<()>,
+}
+
+/// A committed range that a free touches: the row, its whole range, and the part that ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Cut {
+    pub(super) row: RowId,
+    pub(super) whole: (u64, u64),
+    pub(super) part: (u64, u64),
+}
+
+impl Pages {
+    /// The parts of `[from, to)` that are not committed yet.
+    pub(super) fn uncommitted(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
+        self.committed.gaps(from, to)
+    }
+
+    /// `row` owns `[from, to)`, which nobody owned.
+    pub(super) fn own(&mut self, (from, to): (u64, u64), row: RowId) {
+        self.committed.insert(from, to, row);
+    }
+
+    pub(super) fn reserve(&mut self, from: u64, to: u64) {
+        self.reserved.cover(from, to);
+    }
+
+    /// Takes committed ranges out of `[from, to)`; the caller splits the rows and
+    /// gives the remaining pieces back by [`Pages::own`].
+    pub(super) fn decommit(&mut self, from: u64, to: u64) -> Vec<Cut> {
+        let touched = self.committed.overlapping(from, to);
+        touched
+            .into_iter()
+            .map(|(start, end, row)| {
+                self.committed.remove(start);
+                Cut { row, whole: (start, end), part: (start.max(from), end.min(to)) }
+            })
+            .collect()
+    }
+
+    /// Whether anything of `[from, to)` is known to be reserved.
+    pub(super) fn is_reserved(&self, from: u64, to: u64) -> bool {
+        !self.reserved.overlapping(from, to).is_empty()
+    }
+
+    /// Forgets a reservation and tells whether there was one.
+    pub(super) fn release(&mut self, from: u64, to: u64) -> bool {
+        self.reserved.uncover(from, to)
+    }
+
+    /// The end of the reservation that begins at `base`: releasing with size 0 means all of it.
+    pub(super) fn reservation_end(&self, base: u64) -> Option<u64> {
+        self.reserved.starting_at(base).map(|(end, ())| end)
+    }
+}
+
+/// Pages of all processes.
+#[derive(Debug, Default)]
+pub(super) struct PageTable {
+    processes: FxHashMap<ProcessId, Pages>,
+}
+
+impl PageTable {
+    pub(super) fn of(&mut self, process: ProcessId) -> &mut Pages {
+        self.processes.entry(process).or_default()
+    }
+
+    /// The process is gone, its memory with it: the rows that were alive.
+    pub(super) fn take_all(&mut self, process: ProcessId) -> Vec<RowId> {
+        self.processes.remove(&process).map(|pages| pages.committed.values().collect()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,93 @@
+//! Heaps: NT heaps, trackers and, as one heap for each process, its commit.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ProcessId;
+use crate::units::Layer;
+
+/// Index of a heap.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HeapId(pub u32);
+
+/// One heap of one process life. A handle that comes back after its heap was
+/// destroyed is the same heap to users; a tracker that comes back under another
+/// name is another.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Heap {
+    /// Whose it is.
+    pub process: ProcessId,
+    /// Which layer.
+    pub layer: Layer,
+    /// Handle; 0 for commit.
+    pub handle: u64,
+    /// Name of a tracker, if an event gave one.
+    pub name: Option<Arc<str>>,
+    /// Whether it is the first NT heap of its process, the one that malloc usually uses.
+    pub is_first: bool,
+    closed: bool,
+}
+
+impl Heap {
+    /// How the machine interface calls it: a tracker's name, a handle in hex, or nothing for commit.
+    pub fn key(&self) -> Option<String> {
+        match (self.layer, &self.name) {
+            (Layer::Commit, _) => None,
+            (Layer::Tracker, Some(name)) => Some(name.to_string()),
+            _ => Some(format!("{:#x}", self.handle)),
+        }
+    }
+}
+
+/// Finds heaps by process, layer and handle.
+#[derive(Debug, Default)]
+pub(super) struct HeapTable {
+    pub(super) list: Vec<Heap>,
+    index: FxHashMap<(ProcessId, Layer, u64), HeapId>,
+    with_nt_heap: FxHashSet<ProcessId>,
+}
+
+impl HeapTable {
+    pub(super) fn find(&self, process: ProcessId, layer: Layer, handle: u64) -> Option<HeapId> {
+        self.index.get(&(process, layer, handle)).copied()
+    }
+
+    pub(super) fn find_or_add(&mut self, process: ProcessId, layer: Layer, handle: u64) -> HeapId {
+        self.find(process, layer, handle).unwrap_or_else(|| self.add(process, layer, handle, None))
+    }
+
+    fn add(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> HeapId {
+        let id = HeapId(self.list.len() as u32);
+        let is_first = layer == Layer::Heap && self.with_nt_heap.insert(process);
+        self.list.push(Heap { process, layer, handle, name: name.map(Into::into), is_first, closed: false });
+        self.index.insert((process, layer, handle), id);
+        id
+    }
+
+    /// A heap was created or a tracker opened.
+    pub(super) fn open(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> HeapId {
+        let Some(id) = self.find(process, layer, handle) else { return self.add(process, layer, handle, name) };
+        let heap = &mut self.list[id.0 as usize];
+        let unnamed_until_now = heap.name.is_none() && !heap.closed;
+        if layer == Layer::Tracker && heap.name.as_deref() != name && !unnamed_until_now {
+            return self.add(process, layer, handle, name);
+        }
+        if unnamed_until_now {
+            heap.name = name.map(Into::into);
+        }
+        heap.closed = false;
+        id
+    }
+
+    /// A heap was destroyed or a tracker closed; `None` if nothing was known of it.
+    pub(super) fn close(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> Option<HeapId> {
+        let id = self.find(process, layer, handle)?;
+        let heap = &mut self.list[id.0 as usize];
+        if heap.name.is_none() {
+            heap.name = name.map(Into::into);
+        }
+        heap.closed = true;
+        Some(id)
+    }
+}

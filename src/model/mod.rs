@@ -1,0 +1,31 @@
+//! Records become one immutable [`Trace`]: processes and their modules over time,
+//! heaps, interned stacks, and one row for each allocation.
+//!
+//! [`Builder`] takes records in time order and can publish a [`Trace`] at any
+//! moment; published traces share their sealed parts, so publishing while loading
+//! (or live) is cheap. What counts as what is decided here and nowhere else; the
+//! rules are those of the machine interface ("Rules of the numbers").
+//!
+//! Memory: 32 bytes a row (address, birth, death, size, site) plus the interned
+//! sites and stacks. A *site* is who allocated where: heap, stack and thread; every
+//! grouping of the product is a grouping of sites.
+
+mod blocks;
+mod builder;
+mod commit;
+mod heap;
+mod module;
+mod pending;
+mod process;
+mod ranges;
+mod rows;
+mod stack;
+mod trace;
+
+pub use builder::{Builder, InputState};
+pub use heap::{Heap, HeapId};
+pub use module::{Module, PdbId};
+pub use process::{Process, ProcessId};
+pub use rows::{Chunk, Row, RowId, Rows};
+pub use stack::{NodeId, Stacks};
+pub use trace::{Clock, Quality, Site, SiteId, Trace};

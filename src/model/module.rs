@@ -1,0 +1,120 @@
+//! Images mapped into a process, over time.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::ProcessId;
+use crate::etl::Guid;
+use crate::events::{ImageChange, ImageId, ImageInfo};
+use crate::units::Ticks;
+
+/// One mapping of an image.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Module {
+    /// First byte.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+    /// When it was mapped; [`Ticks::BEFORE_TRACE`] if only a rundown or its unload names it.
+    pub load: Ticks,
+    /// When it was unmapped, or [`Ticks::NEVER`].
+    pub unload: Ticks,
+    /// Path as the kernel names it.
+    pub path: Arc<str>,
+    /// Link time stamp, 0 if unknown.
+    pub time_stamp: u32,
+    /// Identity of its program database, if the trace has it.
+    pub pdb: Option<Arc<PdbId>>,
+}
+
+impl Module {
+    /// File name with extension.
+    pub fn name(&self) -> &str {
+        self.path.rsplit(['\\', '/']).next().unwrap_or(&self.path)
+    }
+
+    /// Whether `address` lies in it.
+    pub fn covers(&self, address: u64) -> bool {
+        address.checked_sub(self.base).is_some_and(|rva| rva < self.size)
+    }
+}
+
+/// Identity of a program database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PdbId {
+    /// GUID.
+    pub guid: Guid,
+    /// Age.
+    pub age: u32,
+    /// Path as the linker wrote it.
+    pub path: String,
+}
+
+/// Which modules are mapped now, and identities that came before their image.
+#[derive(Debug, Default)]
+pub(super) struct ModuleTable {
+    mapped: FxHashMap<(ProcessId, u64), usize>,
+    early_ids: FxHashMap<(ProcessId, u64), Arc<PdbId>>,
+}
+
+impl ModuleTable {
+    /// Applies an image event to the modules of `process`.
+    pub(super) fn change(
+        &mut self,
+        process: ProcessId,
+        modules: &mut Vec<Module>,
+        change: ImageChange,
+        info: &ImageInfo,
+        at: Ticks,
+    ) {
+        let key = (process, info.base);
+        let known = self.mapped.get(&key).copied().filter(|&i| modules[i].path.as_ref() == info.path);
+        let index = match (change, known) {
+            (_, Some(index)) => index,
+            (ImageChange::Load, None) => self.map(key, modules, info, at),
+            (_, None) => self.map(key, modules, info, Ticks::BEFORE_TRACE),
+        };
+        let module = &mut modules[index];
+        if module.time_stamp == 0 {
+            module.time_stamp = info.time_stamp;
+        }
+        if let Some(id) = self.early_ids.remove(&key) {
+            module.pdb.get_or_insert(id);
+        }
+        if change == ImageChange::Unload {
+            module.unload = at;
+            self.mapped.remove(&key);
+        }
+    }
+
+    /// A new mapping; one that was still at its place must have gone unseen.
+    fn map(&mut self, key: (ProcessId, u64), modules: &mut Vec<Module>, info: &ImageInfo, load: Ticks) -> usize {
+        let module = Module {
+            base: info.base,
+            size: info.size,
+            load,
+            unload: Ticks::NEVER,
+            path: info.path.as_str().into(),
+            time_stamp: info.time_stamp,
+            pdb: None,
+        };
+        modules.push(module);
+        if let Some(before) = self.mapped.insert(key, modules.len() - 1) {
+            modules[before].unload = load.max(modules[before].load);
+        }
+        modules.len() - 1
+    }
+
+    /// An identity; it comes just before the event of its image, or any time after.
+    pub(super) fn identify(&mut self, process: ProcessId, modules: &mut [Module], id: &ImageId) {
+        let pdb = Arc::new(PdbId { guid: id.guid, age: id.age, path: id.pdb.clone() });
+        let key = (process, id.base);
+        match self.mapped.get(&key).and_then(|&i| modules.get_mut(i)) {
+            Some(module) if module.pdb.is_none() => module.pdb = Some(pdb),
+            _ => {
+                self.early_ids.insert(key, pdb);
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Rows that wait for their stack. A stack names its owner by raw time and thread;
+//! it comes a little later, the user part perhaps much later and from another
+//! processor.
+//!
+//! Bounded: two generations of entries; when the younger is full the older one,
+//! which saw that many newer events without a stack, is given up.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::stack::StackRef;
+use crate::units::Tid;
+
+/// Entries of one generation.
+const GENERATION: usize = 1 << 17;
+
+/// The rows of one event and the part of their stack that is known.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    /// Rows that the event made.
+    pub(super) rows: Range<u32>,
+    /// Kernel part, if it came already.
+    pub(super) kernel: Option<StackRef>,
+    /// User part, if it came already.
+    pub(super) user: Option<StackRef>,
+    /// Whether the kernel wrote the event, so that the stack can have two parts.
+    pub(super) two_parts: bool,
+}
+
+type Key = (i64, Tid);
+
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    young: FxHashMap<Key, Vec<Waiting>>,
+    old: FxHashMap<Key, Vec<Waiting>>,
+}
+
+impl Pending {
+    pub(super) fn add(&mut self, time: i64, tid: Tid, waiting: Waiting) {
+        if self.young.len() >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.entry((time, tid)).or_default().push(waiting);
+    }
+
+    /// The first event at `time` by `tid` for which `wants` holds, or one of an
+    /// unknown thread. `None` if the stack belongs to some other event.
+    pub(super) fn find(&mut self, time: i64, tid: Tid, wants: impl Fn(&Waiting) -> bool) -> Option<&mut Waiting> {
+        let key = [(time, tid), (time, Tid::NONE)].into_iter().find(|key| {
+            let list = self.young.get(key).or_else(|| self.old.get(key));
+            list.is_some_and(|list| list.iter().any(&wants))
+        })?;
+        let list = if self.young.contains_key(&key) { self.young.get_mut(&key)? } else { self.old.get_mut(&key)? };
+        list.iter_mut().find(|w| wants(w))
+    }
+
+    /// Forgets events at `time` by `tid` that have all of their stack.
+    pub(super) fn forget_complete(&mut self, time: i64, tid: Tid) {
+        for map in [&mut self.young, &mut self.old] {
+            for key in [(time, tid), (time, Tid::NONE)] {
+                if let Some(list) = map.get_mut(&key) {
+                    list.retain(|w| w.user.is_none() || (w.two_parts && w.kernel.is_none()));
+                    if list.is_empty() {
+                        map.remove(&key);
+                    }
+                }
+            }
+        }
+    }
+}

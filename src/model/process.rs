@@ -1,0 +1,185 @@
+//! Processes: one entry for each life of a process id.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::Module;
+use crate::events::ProcessInfo;
+use crate::units::{Pid, Ticks};
+
+/// Index of one life of a process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ProcessId(pub u32);
+
+/// One life of a process id.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Process {
+    /// Its id; other lives can have the same.
+    pub pid: Pid,
+    /// Image file name, empty if no event gave one; see [`Process::label`].
+    pub name: String,
+    /// Command line, empty if unknown.
+    pub command_line: String,
+    /// Parent's id, 0 if unknown.
+    pub parent: u32,
+    /// When it started; `None` if it ran before the trace.
+    pub start: Option<Ticks>,
+    /// When it ended; `None` if it outlived the trace.
+    pub end: Option<Ticks>,
+    /// Images, in the order in which they were met.
+    pub modules: Vec<Module>,
+    key: u64,
+    first_seen: Ticks,
+    /// Whether it wrote heap, tracker or VirtualAlloc events itself.
+    has_acted: bool,
+}
+
+impl Process {
+    /// Its name, or `Unknown (PID)`.
+    pub fn label(&self) -> String {
+        if self.name.is_empty() { format!("Unknown ({})", self.pid) } else { self.name.clone() }
+    }
+
+    fn describe(&mut self, info: &ProcessInfo) {
+        let set = |field: &mut String, value: &String| {
+            if field.is_empty() {
+                field.clone_from(value);
+            }
+        };
+        set(&mut self.name, &info.name);
+        set(&mut self.command_line, &info.command_line);
+        if self.key == 0 {
+            self.key = info.key;
+        }
+        if self.parent == 0 {
+            self.parent = info.parent;
+        }
+    }
+
+    fn is_other_than(&self, info: &ProcessInfo) -> bool {
+        self.key != 0 && info.key != 0 && self.key != info.key
+    }
+}
+
+/// Finds the life of a process id at the present moment of the replay.
+#[derive(Debug, Default)]
+pub(super) struct ProcessTable {
+    pub(super) list: Vec<Arc<Process>>,
+    alive: FxHashMap<Pid, ProcessId>,
+    /// The latest life of each id, ended or not.
+    latest: FxHashMap<Pid, ProcessId>,
+}
+
+/// A parent commits pages in its child shortly before the child's start is logged.
+const BEFORE_START_SECONDS: i64 = 1;
+
+impl ProcessTable {
+    pub(super) fn get_mut(&mut self, id: ProcessId) -> &mut Process {
+        Arc::make_mut(&mut self.list[id.0 as usize])
+    }
+
+    /// The life that is going on, if any event spoke of it.
+    pub(super) fn find(&self, pid: Pid) -> Option<ProcessId> {
+        self.alive.get(&pid).copied()
+    }
+
+    /// The life that is going on, begun unseen if need be.
+    pub(super) fn find_or_add(&mut self, pid: Pid, at: Ticks) -> ProcessId {
+        self.find(pid).unwrap_or_else(|| self.add(pid, None, at))
+    }
+
+    /// The same for an event that the process wrote itself.
+    pub(super) fn acting(&mut self, pid: Pid, at: Ticks) -> ProcessId {
+        let id = self.find_or_add(pid, at);
+        if !self.list[id.0 as usize].has_acted {
+            self.get_mut(id).has_acted = true;
+        }
+        id
+    }
+
+    fn add(&mut self, pid: Pid, start: Option<Ticks>, at: Ticks) -> ProcessId {
+        let id = ProcessId(self.list.len() as u32);
+        self.list.push(Arc::new(Process {
+            pid,
+            name: String::new(),
+            command_line: String::new(),
+            parent: 0,
+            start,
+            end: None,
+            modules: Vec::new(),
+            key: 0,
+            first_seen: at,
+            has_acted: false,
+        }));
+        self.alive.insert(pid, id);
+        self.latest.insert(pid, id);
+        id
+    }
+
+    /// A start event. Returns the life that it ends unseen, if any.
+    pub(super) fn start(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks, frequency: i64) -> Option<ProcessId> {
+        let before = self.find(pid);
+        if let Some(id) = before {
+            let process = self.get_mut(id);
+            let same = process.key != 0 && process.key == info.key; // logged by a second session
+            let prepared = process.start.is_none()
+                && !process.has_acted
+                && process.name.is_empty()
+                && at.0.saturating_sub(process.first_seen.0) <= frequency.saturating_mul(BEFORE_START_SECONDS);
+            if same || prepared {
+                if prepared {
+                    process.start = Some(at);
+                }
+                process.describe(info);
+                return None;
+            }
+            self.end(id, at);
+        }
+        let id = self.add(pid, Some(at), at);
+        self.get_mut(id).describe(info);
+        before
+    }
+
+    /// A rundown event. Returns the life that it shows to have ended unseen, if any.
+    pub(super) fn rundown(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks) -> Option<ProcessId> {
+        let latest = self.latest.get(&pid).copied();
+        match latest {
+            // The kernel keeps ended processes while something refers to them.
+            Some(id) if self.find(pid).is_none() && self.list[id.0 as usize].key == info.key && info.key != 0 => None,
+            Some(id) if self.find(pid) == Some(id) && self.list[id.0 as usize].is_other_than(info) => {
+                self.end(id, at);
+                let next = self.add(pid, None, at);
+                self.get_mut(next).describe(info);
+                Some(id)
+            }
+            _ => {
+                let id = self.find_or_add(pid, at);
+                self.get_mut(id).describe(info);
+                None
+            }
+        }
+    }
+
+    /// An end event. Returns the life that it ends.
+    pub(super) fn end_of(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks) -> Option<ProcessId> {
+        let again = self.latest.get(&pid).is_some_and(|id| {
+            let process = &self.list[id.0 as usize];
+            process.end.is_some() && process.key == info.key && info.key != 0
+        });
+        if again {
+            return None; // logged by a second session
+        }
+        let id = self.find_or_add(pid, at);
+        self.get_mut(id).describe(info);
+        self.end(id, at);
+        Some(id)
+    }
+
+    fn end(&mut self, id: ProcessId, at: Ticks) {
+        let process = self.get_mut(id);
+        process.end = Some(at);
+        let pid = process.pid;
+        self.alive.remove(&pid);
+    }
+}

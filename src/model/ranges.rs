@@ -1,0 +1,120 @@
+//! Sets of address ranges `[from, to)` that keep ranges apart which only touch.
+
+use std::collections::BTreeMap;
+
+/// Disjoint ranges with a value each.
+#[derive(Debug, Clone)]
+pub(super) struct RangeMap<V> {
+    /// Start → end and value.
+    map: BTreeMap<u64, (u64, V)>,
+}
+
+impl<V> Default for RangeMap<V> {
+    fn default() -> Self {
+        Self { map: BTreeMap::new() }
+    }
+}
+
+impl<V: Copy> RangeMap<V> {
+    /// All ranges that overlap `[from, to)`, in order, whole.
+    pub(super) fn overlapping(&self, from: u64, to: u64) -> Vec<(u64, u64, V)> {
+        let first = self.map.range(..=from).next_back().map_or(from, |(&start, _)| start);
+        if from >= to {
+            return Vec::new();
+        }
+        self.map.range(first..to).filter(|(_, (end, _))| *end > from).map(|(&start, &(end, v))| (start, end, v)).collect()
+    }
+
+    /// The parts of `[from, to)` that no range covers, in order.
+    pub(super) fn gaps(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
+        let mut gaps = Vec::new();
+        let mut at = from;
+        for (start, end, _) in self.overlapping(from, to) {
+            if start > at {
+                gaps.push((at, start));
+            }
+            at = at.max(end);
+        }
+        if at < to {
+            gaps.push((at, to));
+        }
+        gaps
+    }
+
+    /// Adds a range that is known to overlap none.
+    pub(super) fn insert(&mut self, from: u64, to: u64, value: V) {
+        self.map.insert(from, (to, value));
+    }
+
+    /// Removes the range that starts at `from`.
+    pub(super) fn remove(&mut self, from: u64) {
+        self.map.remove(&from);
+    }
+
+    /// The range that starts at `from`.
+    pub(super) fn starting_at(&self, from: u64) -> Option<(u64, V)> {
+        self.map.get(&from).copied()
+    }
+
+    /// All values, in order of address.
+    pub(super) fn values(&self) -> impl Iterator<Item = V> + '_ {
+        self.map.values().map(|&(_, v)| v)
+    }
+}
+
+impl RangeMap<()> {
+    /// Adds a range and joins it with those it overlaps.
+    pub(super) fn cover(&mut self, mut from: u64, mut to: u64) {
+        for (start, end, ()) in self.overlapping(from, to) {
+            self.remove(start);
+            (from, to) = (from.min(start), to.max(end));
+        }
+        self.insert(from, to, ());
+    }
+
+    /// Takes `[from, to)` out and tells whether anything of it was there.
+    pub(super) fn uncover(&mut self, from: u64, to: u64) -> bool {
+        let touched = self.overlapping(from, to);
+        for &(start, end, ()) in &touched {
+            self.remove(start);
+            if start < from {
+                self.insert(start, from, ());
+            }
+            if end > to {
+                self.insert(to, end, ());
+            }
+        }
+        !touched.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_and_overlaps_are_complements() {
+        let mut set = RangeMap::default();
+        set.insert(10, 20, 'a');
+        set.insert(20, 30, 'b');
+        set.insert(40, 50, 'c');
+        assert_eq!(set.gaps(0, 60), [(0, 10), (30, 40), (50, 60)]);
+        assert_eq!(set.gaps(12, 45), [(30, 40)]);
+        assert_eq!(set.overlapping(19, 21).len(), 2);
+        assert_eq!(set.overlapping(30, 40), []);
+        assert_eq!(set.overlapping(5, 5), []);
+    }
+
+    #[test]
+    fn covering_joins_and_uncovering_splits() {
+        let mut set = RangeMap::default();
+        set.cover(0, 10);
+        set.cover(10, 20); // touches only
+        assert_eq!(set.starting_at(0), Some((10, ())));
+        set.cover(5, 15);
+        assert_eq!(set.starting_at(0), Some((20, ())));
+        assert!(set.uncover(8, 12));
+        assert!(!set.uncover(8, 12));
+        assert_eq!(set.gaps(0, 20), [(8, 12)]);
+    }
+}

@@ -1,0 +1,284 @@
+//! Call stacks, interned as a trie with parent pointers: outermost frame at the
+//! top, one node for each distinct way to get somewhere. Parents come before their
+//! children, so sums over subtrees are one pass from the end.
+//!
+//! Stacks can be known late: a key is defined after the events that use it, and a
+//! kernel part is joined with a user part. Until then a [`StackRef`] stands for
+//! them; a publication resolves what is known.
+
+use rustc_hash::FxHashMap;
+
+use crate::events::StackPart;
+
+/// A node of the trie: a frame and all frames around it. [`NodeId::ROOT`] is "no stack".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// No frame at all.
+    pub const ROOT: Self = Self(0);
+}
+
+/// The interned stacks of a published trace.
+#[derive(Clone, Debug)]
+pub struct Stacks {
+    parent: Vec<NodeId>,
+    address: Vec<u64>,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        Self { parent: vec![NodeId::ROOT], address: vec![0] }
+    }
+}
+
+impl Stacks {
+    /// Number of nodes, the root included.
+    pub fn len(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// Whether there are no stacks.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 1
+    }
+
+    /// The frame around `node`'s.
+    pub fn parent(&self, node: NodeId) -> NodeId {
+        self.parent[node.0 as usize]
+    }
+
+    /// Return address of `node`'s frame.
+    pub fn address(&self, node: NodeId) -> u64 {
+        self.address[node.0 as usize]
+    }
+
+    /// `node` and the nodes around it, innermost first, without the root.
+    pub fn chain(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let up = |&node: &NodeId| Some(self.parent(node));
+        std::iter::successors(Some(node), up).take_while(|&node| node != NodeId::ROOT)
+    }
+
+    /// Frames from the outermost to `node`'s.
+    pub fn path(&self, node: NodeId) -> Vec<NodeId> {
+        let mut path: Vec<_> = self.chain(node).collect();
+        path.reverse();
+        path
+    }
+}
+
+/// A stack that may not be known yet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct StackRef(u32);
+
+/// The kinds of references share one word: the upper two bits tell which.
+enum Target {
+    Node(NodeId),
+    Key(usize),
+    Pair(usize),
+}
+
+const INDEX_BITS: u32 = 30;
+const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
+
+impl StackRef {
+    pub(super) const NONE: Self = Self(0);
+
+    fn node(node: NodeId) -> Self {
+        Self(node.0)
+    }
+
+    fn tagged(tag: u32, index: usize) -> Self {
+        if index as u32 > INDEX_MASK { Self::NONE } else { Self(tag << INDEX_BITS | index as u32) }
+    }
+
+    fn target(self) -> Target {
+        let index = self.0 & INDEX_MASK;
+        match self.0 >> INDEX_BITS {
+            0 => Target::Node(NodeId(index)),
+            1 => Target::Key(index as usize),
+            _ => Target::Pair(index as usize),
+        }
+    }
+}
+
+/// Interns stacks while records come in.
+#[derive(Debug, Default)]
+pub(super) struct Interner {
+    stacks: Stacks,
+    children: FxHashMap<(NodeId, u64), NodeId>,
+    /// Whole stacks by the hash of their frames, checked on each hit.
+    whole: FxHashMap<u64, NodeId>,
+    /// What each key reference stands for, once it is defined.
+    keys: Vec<Option<NodeId>>,
+    /// Keys that are used and not yet defined.
+    open_keys: FxHashMap<(StackPart, u64), usize>,
+    /// Definitions of the latest tick, for references at the same tick.
+    fresh: Vec<(StackPart, u64, NodeId)>,
+    fresh_time: i64,
+    /// Kernel part, user part, and their join once both are known.
+    pairs: Vec<(StackRef, StackRef, Option<NodeId>)>,
+    pair_index: FxHashMap<(StackRef, StackRef), usize>,
+}
+
+impl Interner {
+    pub(super) fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    /// Frames innermost first.
+    pub(super) fn frames(&mut self, frames: &[u64]) -> StackRef {
+        StackRef::node(self.intern(frames))
+    }
+
+    fn intern(&mut self, frames: &[u64]) -> NodeId {
+        let hash = hash(frames);
+        if let Some(&node) = self.whole.get(&hash)
+            && self.stacks.chain(node).map(|n| self.stacks.address(n)).eq(frames.iter().copied())
+        {
+            return node;
+        }
+        let node = frames.iter().rev().fold(NodeId::ROOT, |parent, &address| self.child(parent, address));
+        self.whole.insert(hash, node);
+        node
+    }
+
+    fn child(&mut self, parent: NodeId, address: u64) -> NodeId {
+        let next = NodeId(self.stacks.parent.len() as u32);
+        if next.0 > INDEX_MASK {
+            return parent; // a thousand million frames: deeper ones are folded into their callers
+        }
+        *self.children.entry((parent, address)).or_insert_with(|| {
+            self.stacks.parent.push(parent);
+            self.stacks.address.push(address);
+            next
+        })
+    }
+
+    /// A reference by key, made at raw time `time`: the first definition from then on counts.
+    pub(super) fn key(&mut self, part: StackPart, key: u64, time: i64) -> StackRef {
+        if time == self.fresh_time
+            && let Some((_, _, node)) = self.fresh.iter().find(|(p, k, _)| *p == part && *k == key)
+        {
+            return StackRef::node(*node);
+        }
+        let index = *self.open_keys.entry((part, key)).or_insert_with(|| {
+            self.keys.push(None);
+            self.keys.len() - 1
+        });
+        StackRef::tagged(1, index)
+    }
+
+    /// Defines what `key` has stood for since its last definition.
+    pub(super) fn define(&mut self, part: StackPart, key: u64, frames: &[u64], time: i64) {
+        if self.fresh_time != time {
+            self.fresh.clear();
+            self.fresh_time = time;
+        }
+        let open = self.open_keys.remove(&(part, key));
+        // Most keys belong to events that are not of interest; a full tick of them is not kept.
+        if open.is_none() && self.fresh.len() >= 64 {
+            return;
+        }
+        let node = self.intern(frames);
+        self.fresh.push((part, key, node));
+        if let Some(index) = open {
+            self.keys[index] = Some(node);
+        }
+    }
+
+    /// The kernel part and the user part of one stack.
+    pub(super) fn join(&mut self, kernel: StackRef, user: StackRef) -> StackRef {
+        let index = *self.pair_index.entry((kernel, user)).or_insert_with(|| {
+            self.pairs.push((kernel, user, None));
+            self.pairs.len() - 1
+        });
+        StackRef::tagged(2, index)
+    }
+
+    /// The node that `stack` stands for, as far as it is known now.
+    pub(super) fn resolve(&mut self, stack: StackRef) -> NodeId {
+        match stack.target() {
+            Target::Node(node) => node,
+            Target::Key(index) => self.keys[index].unwrap_or(NodeId::ROOT),
+            Target::Pair(index) => self.resolve_pair(index),
+        }
+    }
+
+    fn resolve_pair(&mut self, index: usize) -> NodeId {
+        let (kernel, user, joined) = self.pairs[index];
+        if let Some(node) = joined {
+            return node;
+        }
+        let (outer, inner) = (self.resolve(user), self.resolve(kernel));
+        let path: Vec<u64> = self.stacks.path(inner).into_iter().map(|n| self.stacks.address(n)).collect();
+        let node = path.into_iter().fold(outer, |parent, address| self.child(parent, address));
+        if outer != NodeId::ROOT && inner != NodeId::ROOT {
+            self.pairs[index].2 = Some(node);
+        }
+        node
+    }
+}
+
+fn hash(frames: &[u64]) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = rustc_hash::FxHasher::default();
+    frames.iter().for_each(|&address| hasher.write_u64(address));
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(interner: &mut Interner, stack: StackRef) -> Vec<u64> {
+        let node = interner.resolve(stack);
+        interner.stacks.chain(node).map(|n| interner.stacks.address(n)).collect()
+    }
+
+    #[test]
+    fn equal_stacks_are_one_and_share_their_callers() {
+        let mut interner = Interner::default();
+        let a = interner.frames(&[1, 2, 3]);
+        let b = interner.frames(&[9, 2, 3]);
+        assert_eq!(interner.frames(&[1, 2, 3]), a);
+        assert_ne!(a, b);
+        assert_eq!(interner.stacks().len(), 1 + 4);
+        assert_eq!(addresses(&mut interner, b), [9, 2, 3]);
+        assert_eq!(interner.frames(&[]), StackRef::NONE);
+    }
+
+    #[test]
+    fn a_key_means_its_next_definition_and_may_be_reused() {
+        let mut interner = Interner::default();
+        let first = interner.key(StackPart::User, 7, 10);
+        interner.define(StackPart::User, 7, &[1], 20);
+        let second = interner.key(StackPart::User, 7, 30);
+        let kernel = interner.key(StackPart::Kernel, 7, 30);
+        interner.define(StackPart::User, 7, &[2], 40);
+        let never = interner.key(StackPart::User, 7, 50);
+        assert_eq!(addresses(&mut interner, first), [1]);
+        assert_eq!(addresses(&mut interner, second), [2]);
+        assert_eq!(addresses(&mut interner, kernel), []);
+        assert_eq!(addresses(&mut interner, never), []);
+    }
+
+    #[test]
+    fn a_definition_at_the_same_tick_counts_in_either_order() {
+        let mut interner = Interner::default();
+        interner.define(StackPart::User, 7, &[1], 20);
+        let at_once = interner.key(StackPart::User, 7, 20);
+        assert_eq!(addresses(&mut interner, at_once), [1]);
+    }
+
+    #[test]
+    fn kernel_frames_stand_inside_user_frames() {
+        let mut interner = Interner::default();
+        let kernel = interner.frames(&[100, 101]);
+        let user = interner.key(StackPart::User, 5, 1);
+        let both = interner.join(kernel, user);
+        assert_eq!(addresses(&mut interner, both), [100, 101]);
+        interner.define(StackPart::User, 5, &[1, 2], 9);
+        assert_eq!(addresses(&mut interner, both), [100, 101, 1, 2]);
+    }
+}

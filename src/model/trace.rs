@@ -1,0 +1,146 @@
+//! A published trace: immutable, shared between the window and its workers.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{Heap, HeapId, Module, NodeId, Process, ProcessId, Rows, Stacks};
+use crate::events::EventCounts;
+use crate::problem::Problem;
+use crate::units::{Interval, Layer, Ticks, Tid};
+
+/// Index of a site.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SiteId(pub u32);
+
+/// Who allocated where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Heap, and through it process and layer.
+    pub heap: HeapId,
+    /// Call stack, [`NodeId::ROOT`] if none was recorded.
+    pub stack: NodeId,
+    /// Allocating thread.
+    pub thread: Tid,
+    /// Whose code allocated: not the heap's process for commits made in another process.
+    pub caller: ProcessId,
+    /// Birth of the site's first row: the moment at which its frames are named.
+    pub first: Ticks,
+}
+
+/// The clock of a capture.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Clock {
+    /// Ticks a second.
+    pub frequency: u64,
+    /// FILETIME of the trace start, 0 if unknown.
+    pub start_time: i64,
+}
+
+impl Clock {
+    /// Seconds since the trace start.
+    pub fn seconds(&self, t: Ticks) -> f64 {
+        t.0 as f64 / self.frequency as f64
+    }
+
+    /// The nearest tick to a number of seconds, clamped to ordinary moments.
+    pub fn ticks(&self, seconds: f64) -> Ticks {
+        let ticks = (seconds * self.frequency as f64).round();
+        Ticks((ticks as i64).clamp(i64::MIN + 1, i64::MAX - 1)) // the cast saturates
+    }
+}
+
+/// How far the numbers can be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Quality {
+    /// Events that did not reach the files.
+    pub events_lost: u64,
+    /// Buffers that did not reach the files.
+    pub buffers_lost: u64,
+    /// Frees of blocks that were not alive.
+    pub unmatched_frees: u64,
+    /// Allocations at the address of a block that was still alive.
+    pub superseded_allocations: u64,
+    /// Problems with the input.
+    pub problems: u64,
+}
+
+/// Everything known of a capture up to some moment. Cheap to clone in part only:
+/// share it by `Arc`.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The clock.
+    pub clock: Clock,
+    /// From the trace start, or the first event if that is earlier, to one tick after the last event.
+    pub span: Interval,
+    /// Lives of processes, by [`ProcessId`].
+    pub processes: Vec<Arc<Process>>,
+    /// Heaps, by [`HeapId`].
+    pub heaps: Vec<Heap>,
+    /// Sites, by [`SiteId`].
+    pub sites: Vec<Site>,
+    /// Call stacks.
+    pub stacks: Stacks,
+    /// Allocations.
+    pub rows: Rows,
+    /// Names of threads, where events give them.
+    pub thread_names: Arc<FxHashMap<(ProcessId, Tid), Arc<str>>>,
+    /// NT paths of volumes and their drive letters.
+    pub volumes: Vec<(String, String)>,
+    /// How far the numbers can be trusted.
+    pub quality: Quality,
+    /// Events by kind.
+    pub counts: EventCounts,
+    /// What was wrong with the input; at most [`crate::problem::Problems::KEPT`].
+    pub problems: Vec<Problem>,
+    /// Whether all input has been read.
+    pub complete: bool,
+}
+
+impl Trace {
+    /// One heap.
+    pub fn heap(&self, id: HeapId) -> &Heap {
+        &self.heaps[id.0 as usize]
+    }
+
+    /// One process.
+    pub fn process(&self, id: ProcessId) -> &Process {
+        &self.processes[id.0 as usize]
+    }
+
+    /// One site.
+    pub fn site(&self, id: SiteId) -> &Site {
+        &self.sites[id.0 as usize]
+    }
+
+    /// Process of a site's memory.
+    pub fn process_of(&self, site: &Site) -> ProcessId {
+        self.heap(site.heap).process
+    }
+
+    /// Layer of a site's memory.
+    pub fn layer_of(&self, site: &Site) -> Layer {
+        self.heap(site.heap).layer
+    }
+
+    /// The module that is mapped at `address` in `process` at time `at`: the
+    /// process's own, else the kernel's, which are mapped everywhere. If nothing is
+    /// mapped there then, a module that was there at another time.
+    pub fn module_at(&self, process: ProcessId, address: u64, at: Ticks) -> Option<&Module> {
+        let kernel = || self.processes.iter().filter(|p| matches!(p.pid.0, 0 | 4)).flat_map(|p| &p.modules);
+        let own = &self.process(process).modules;
+        pick(own.iter(), address, at).or_else(|| pick(kernel(), address, at))
+    }
+}
+
+/// The module over `address` that is mapped at `at`, else any over `address`.
+fn pick<'a>(modules: impl Iterator<Item = &'a Module>, address: u64, at: Ticks) -> Option<&'a Module> {
+    let mut other = None;
+    for module in modules.filter(|m| m.covers(address)) {
+        if module.load <= at && at < module.unload {
+            return Some(module);
+        }
+        other = other.or(Some(module));
+    }
+    other
+}

@@ -1,0 +1,51 @@
+//! Changes of what is outstanding inside an interval, in time order: the basis of
+//! peaks and graphs. Cost: a scan of the rows and a sort of the changes.
+
+use rayon::prelude::*;
+
+use super::{Cancel, Cancelled, LifetimeClass};
+use crate::model::{Row, Trace};
+use crate::units::{Interval, Ticks};
+
+/// One change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) at: Ticks,
+    /// What the caller made of the row: a group, a series, a site.
+    pub(super) of: u32,
+    pub(super) delta: i128,
+}
+
+/// The births and deaths inside `interval` of the rows to which `group` gives a
+/// number, ordered by time.
+pub(super) fn changes(
+    trace: &Trace,
+    interval: Interval,
+    cancel: &Cancel,
+    group: impl Fn(&Row, LifetimeClass) -> Option<u32> + Sync,
+) -> Result<Vec<Change>, Cancelled> {
+    let chunks: Vec<_> = trace.rows.chunks().collect();
+    let parts: Result<Vec<Vec<Change>>, Cancelled> = chunks
+        .par_iter()
+        .map(|&(first, chunk)| {
+            cancel.check()?;
+            let mut list = Vec::new();
+            for (_, row) in trace.rows.rows_of(first, chunk) {
+                let Some(class) = LifetimeClass::of(row.birth, row.death, interval) else { continue };
+                let Some(of) = group(&row, class) else { continue };
+                if interval.contains(row.birth) {
+                    list.push(Change { at: row.birth, of, delta: row.size.into() });
+                }
+                if interval.contains(row.death) {
+                    list.push(Change { at: row.death, of, delta: -i128::from(row.size) });
+                }
+            }
+            Ok(list)
+        })
+        .collect();
+    let mut list = parts?.concat();
+    cancel.check()?;
+    list.par_sort_by_key(|change| change.at);
+    cancel.check()?;
+    Ok(list)
+}
