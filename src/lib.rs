@@ -6,10 +6,13 @@
 //! [`query`] answers for an interval → `app` (window) and [`cli`] (text, JSON).
 //! `ARCHITECTURE.md` has the map.
 
+#[cfg(feature = "gui")]
+pub mod app;
 pub mod cli;
 pub mod demo;
 pub mod etl;
 pub mod events;
+pub mod format;
 pub mod load;
 pub mod model;
 pub mod problem;

@@ -195,7 +195,7 @@ pub(super) fn kernel() -> Process {
         parent: 0,
         name: "System".to_owned(),
         command_line: String::new(),
-        sid: &[],
+        sid: system::SID_SYSTEM,
         threads: vec![Tid(8)],
         modules: vec![module(&images::NTOSKRNL), hal],
     }

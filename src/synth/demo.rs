@@ -1,6 +1,6 @@
 //! The demo trace: Microsoft's exercise "track user mode process allocations" with
-//! a custom heap and a second program added. `assets/demo.etl` is this scenario,
-//! byte for byte; what tests and tours want to point at has a name here.
+//! a custom heap and a second program added. `assets/demo.etl` ([`crate::demo::TRACE`]) is this
+//! scenario, byte for byte; what tests and tours want to point at has a name here.
 //!
 //! `MemoryTestApp.exe` starts one second into the trace and ends half a second
 //! before the trace does. It commits 126 MB in all and leaves nothing behind:
@@ -30,9 +30,6 @@ use super::timeline::write_all;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
 use script::Script;
-
-/// The committed demo trace.
-pub const TRACE: &[u8] = include_bytes!("../../assets/demo.etl");
 
 /// Id of `MemoryTestApp.exe`.
 pub const APP_PID: u32 = 4660;

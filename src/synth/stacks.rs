@@ -11,7 +11,7 @@ use super::random::Random;
 use super::{Clock, StackForm};
 use crate::etl::write::WriteError;
 use crate::events::encode::{InlineStack, RecordWriter};
-use crate::events::{Event, Record, StackPart, hook};
+use crate::events::{Event, FrameRange, Record, StackPart, hook};
 use crate::units::{Pid, Tid};
 
 /// Distinct stacks of one process in one array.
@@ -245,10 +245,8 @@ fn put_definition<W: Write + Seek>(
     frames: &[u64],
     hook: u16,
 ) -> Result<(), WriteError> {
-    // The reader tells the part by the frames.
-    let part = StackPart::User;
     w.style.key_definition = hook;
-    let event = Event::StackDefinition { part, key, frames: crate::events::FrameRange::default() };
+    let event = Event::StackDefinition { part: StackPart::User, key, frames: FrameRange::default() };
     w.put(processor, &Record { time, pid: Pid::NONE, tid: Tid::NONE, event }, frames)
 }
 
