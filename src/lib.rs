@@ -6,6 +6,7 @@
 //! [`query`] answers for an interval → `app` (window) and [`cli`] (text, JSON).
 //! `ARCHITECTURE.md` has the map.
 
+pub mod cli;
 pub mod demo;
 pub mod etl;
 pub mod events;

@@ -211,7 +211,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
             0..=39 if !self.live.is_empty() => self.resize(),
             40..=41 => self.free_unknown(),
             42 if left > 100 && self.random.one_in(100) => self.scratch_heap(),
-            43..=519 if !full => self.allocate(),
+            43..=559 if !full => self.allocate(),
             _ if self.live.is_empty() => self.allocate(),
             _ => self.free(),
         }

@@ -1,0 +1,3 @@
+//! Subcommands over query and export.
+
+pub mod synth;
