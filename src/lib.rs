@@ -6,13 +6,16 @@
 //! [`query`] answers for an interval → `app` (window) and [`cli`] (text, JSON).
 //! `ARCHITECTURE.md` has the map.
 
+#[cfg(feature = "gui")]
+pub mod app;
 pub mod cli;
-pub mod demo;
 pub mod etl;
 pub mod events;
+pub mod format;
 pub mod load;
 pub mod model;
 pub mod problem;
 pub mod query;
 pub mod synth;
 pub mod units;
+pub mod utc;

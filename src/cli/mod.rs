@@ -1,3 +1,90 @@
-//! Subcommands over query and export.
+//! The command line: text for people, JSON for programs, exit codes.
+//!
+//! The contract of JSON and exit codes: 0 done (problems in the data included), 1
+//! nothing readable, 2 bad arguments. Opening the window is handed in by the
+//! binary, so that this room knows nothing of it.
 
+mod args;
+mod info;
+mod output;
+mod report;
+mod seconds;
 pub mod synth;
+mod text;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::load::{Capture, Input};
+use crate::problem::{Problem, ProblemKind};
+use args::{Command, CommandLine};
+
+/// Why a command did not do what it was asked.
+enum Failure {
+    /// Exit code 1: nothing readable, or the answer could not be given.
+    Failed(String),
+    /// Exit code 2.
+    BadArguments(String),
+}
+
+/// Runs the program on the words of its command line, the program's name first.
+/// `open_window` opens the window on some files and returns when it is closed.
+pub fn run(words: impl IntoIterator<Item = OsString>, open_window: impl FnOnce(Vec<Input>) -> Result<(), String>) -> ExitCode {
+    let result = match CommandLine::try_parse_from(words) {
+        Ok(line) => dispatch(&line, open_window),
+        Err(error) if error.use_stderr() => Err(Failure::BadArguments(args::one_line(&error))),
+        Err(help_or_version) => output::answer(&help_or_version.to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Failed(message)) => {
+            output::message(&message);
+            ExitCode::from(1)
+        }
+        Err(Failure::BadArguments(message)) => {
+            output::message(&message);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>) -> Result<(), String>) -> Result<(), Failure> {
+    match &line.command {
+        None => open_window(line.inputs()).map_err(Failure::Failed),
+        Some(Command::Demo) => open_window(vec![Input::Demo]).map_err(Failure::Failed),
+        Some(Command::Info(args)) => info::run(args),
+        Some(Command::Report(args)) => report::run(args),
+        Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
+    }
+}
+
+fn open(inputs: &[Input]) -> Result<Capture, Failure> {
+    Capture::open(inputs).map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// One line on stderr for each file with problems: the first of them, and how
+/// many more there are.
+fn report_problems(problems: &[Problem]) {
+    let mut told: Vec<&str> = Vec::new();
+    for problem in problems {
+        if told.contains(&problem.file.as_str()) {
+            continue;
+        }
+        told.push(&problem.file);
+        let others = problems.iter().filter(|other| other.file == problem.file).count() - 1;
+        output::message(&problem_line(problem, others));
+    }
+}
+
+fn problem_line(problem: &Problem, others: usize) -> String {
+    let Problem { kind, file, detail, .. } = problem;
+    // Whatever kept a file from being opened names the file itself.
+    let named = matches!(kind, ProblemKind::UnreadableFile | ProblemKind::ClockMismatch);
+    let sentence = if named { detail.clone() } else { format!("{file}: {detail}") };
+    match others {
+        0 => sentence,
+        n => format!("{sentence} ({n} more problems: see highwater info)"),
+    }
+}

@@ -55,7 +55,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn take(&mut self, batch: &mut Batch) {
+    pub(super) fn take(&mut self, batch: &mut Batch) {
         self.counts.add(&batch.counts);
         self.problems.append(std::mem::take(&mut batch.problems));
         self.bytes += batch.bytes;
@@ -63,6 +63,13 @@ impl Totals {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),
         };
+    }
+
+    /// The totals of both.
+    pub(super) fn plus(mut self, later: Self) -> Self {
+        let Self { counts, times, problems, bytes } = later;
+        self.take(&mut Batch { counts, times, problems, bytes, ..Batch::default() });
+        self
     }
 }
 

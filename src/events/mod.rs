@@ -17,6 +17,7 @@ mod hooks;
 mod memory;
 mod merge;
 mod stack;
+mod survey;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use batch::{Batch, decode_buffer, scan};
 pub use counts::EventCounts;
 pub use hooks::{class, hook, tracker};
 pub use merge::{Merge, Totals};
+pub use survey::survey;
 
 use crate::etl::Guid;
 use crate::units::{Layer, Pid, Tid};

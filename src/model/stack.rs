@@ -259,8 +259,8 @@ mod tests {
         let never = interner.key(StackPart::User, 7, 50);
         assert_eq!(addresses(&mut interner, first), [1]);
         assert_eq!(addresses(&mut interner, second), [2]);
-        assert_eq!(addresses(&mut interner, kernel), []);
-        assert_eq!(addresses(&mut interner, never), []);
+        assert_eq!(addresses(&mut interner, kernel), [0u64; 0]);
+        assert_eq!(addresses(&mut interner, never), [0u64; 0]);
     }
 
     #[test]

@@ -43,6 +43,17 @@ impl Clock {
         t.0 as f64 / self.frequency as f64
     }
 
+    /// The nearest tick to a number of nanoseconds, halves away from zero; clamped
+    /// to ordinary moments. Exact, where [`Clock::ticks`] goes through a fraction.
+    pub fn nearest_tick(&self, nanos: i128) -> Ticks {
+        const NANOS_PER_SECOND: u128 = 1_000_000_000;
+        let ticks =
+            nanos.unsigned_abs().saturating_mul(self.frequency.into()).saturating_add(NANOS_PER_SECOND / 2) / NANOS_PER_SECOND;
+        let ticks = i64::try_from(ticks).unwrap_or(i64::MAX);
+        let signed = if nanos < 0 { -ticks } else { ticks };
+        Ticks(signed.clamp(i64::MIN + 1, i64::MAX - 1))
+    }
+
     /// The nearest tick to a number of seconds, clamped to ordinary moments.
     pub fn ticks(&self, seconds: f64) -> Ticks {
         let ticks = (seconds * self.frequency as f64).round();

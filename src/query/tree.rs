@@ -46,6 +46,40 @@ pub enum Column {
     Thread,
 }
 
+impl Column {
+    /// All columns, in the order in which they are shown.
+    pub const ALL: [Self; 11] = [
+        Self::Name,
+        Self::Count,
+        Self::Impacting,
+        Self::Size,
+        Self::OutstandingFrom,
+        Self::OutstandingTo,
+        Self::Peak,
+        Self::AllocTime,
+        Self::FreeTime,
+        Self::Address,
+        Self::Thread,
+    ];
+
+    /// Stable name for settings.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Count => "count",
+            Self::Size => "size",
+            Self::Impacting => "impacting-size",
+            Self::OutstandingFrom => "outstanding-from",
+            Self::OutstandingTo => "outstanding-to",
+            Self::Peak => "peak",
+            Self::AllocTime => "alloc-time",
+            Self::FreeTime => "free-time",
+            Self::Address => "address",
+            Self::Thread => "thread",
+        }
+    }
+}
+
 /// Order of the lines below each node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Sort {

@@ -246,6 +246,7 @@ fn put_definition<W: Write + Seek>(
     hook: u16,
 ) -> Result<(), WriteError> {
     w.style.key_definition = hook;
+    // The reader tells the part by the frames.
     let event = Event::StackDefinition { part: StackPart::User, key, frames: FrameRange::default() };
     w.put(processor, &Record { time, pid: Pid::NONE, tid: Tid::NONE, event }, frames)
 }

@@ -108,6 +108,10 @@ fn expected(record: &Record, frames: &[u64], style: Style) -> Written {
             record.pid = Pid::NONE;
         }
     }
+    if let Event::Stack { part, .. } | Event::StackDefinition { part, .. } = &mut record.event {
+        let is_kernel = frames.last().is_some_and(|&outermost| outermost >= style.pointer.kernel_start());
+        *part = if is_kernel { StackPart::Kernel } else { StackPart::User };
+    }
     (record, frames.to_vec())
 }
 

@@ -1,0 +1,183 @@
+//! Everything a user can do, as values: menus, keys, clicks and tests all push
+//! the same commands.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
+
+use super::document::Document;
+use super::settings::Theme;
+use crate::load::Input;
+use crate::query::{Column, Filter, Path};
+use crate::units::{Interval, Ticks};
+
+/// Something to do.
+#[derive(Clone, Debug)]
+pub enum Command {
+    Open(Vec<Input>),
+    OpenDialog,
+    CancelLoading,
+    Close,
+    Quit,
+    SetTheme(Theme),
+    ShowColumn(Column, bool),
+    ForgetRecent,
+    DismissError(usize),
+    ShowKeys(bool),
+    Copy(String),
+    Document(DocCommand),
+}
+
+/// Something to do to the open trace.
+#[derive(Clone, Debug)]
+pub enum DocCommand {
+    /// Select an interval, or nothing.
+    Select(Option<Interval>),
+    /// Make the selection the view.
+    ZoomToSelection,
+    /// Make an interval the view.
+    Zoom(Interval),
+    /// Zoom by a wheel or keys: steps close in time are one step of the history.
+    ZoomStep(Interval),
+    /// Show the whole trace.
+    ZoomOut,
+    /// The view before this one.
+    Back,
+    /// The view after this one.
+    Forward,
+    /// Set a pin; the third replaces the nearer one.
+    Pin(Ticks),
+    ClearPins,
+    /// Show only what is under these nodes.
+    Filter(Filter),
+    /// Show a heap's line or not.
+    ShowHeap(usize, bool),
+    /// Select a line of the table.
+    SelectLine(Option<Path>),
+    /// Move the selected line by so many lines.
+    MoveLine(i64),
+    /// Open or close a node.
+    Toggle(Path, bool),
+    /// Close all nodes.
+    CollapseAll,
+    /// Sort by a column; once more turns the order round.
+    SortBy(Column),
+    Search(String),
+    /// Put the cursor into the search field.
+    FocusSearch,
+    ShowTab(super::document::Tab),
+}
+
+/// Commands of one frame.
+#[derive(Debug, Default)]
+pub struct Commands(Vec<Command>);
+
+impl Commands {
+    pub fn push(&mut self, command: Command) {
+        self.0.push(command);
+    }
+
+    pub fn doc(&mut self, command: DocCommand) {
+        self.0.push(Command::Document(command));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn take(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// A key and what it does, for the key map.
+pub struct Binding {
+    pub keys: &'static str,
+    pub does: &'static str,
+}
+
+/// The key map, as F1 shows it.
+pub const BINDINGS: &[Binding] = &[
+    Binding { keys: "Ctrl+O", does: "Open a trace" },
+    Binding { keys: "drag on the graph", does: "Select an interval; the table shows it" },
+    Binding { keys: "Z or Ctrl+.", does: "Zoom to the selection" },
+    Binding { keys: "Backspace or Ctrl+Shift+\u{2212}", does: "Unzoom: the view before" },
+    Binding { keys: "Alt+Left, Alt+Right", does: "Back and forward through the views" },
+    Binding { keys: "Home", does: "The whole trace" },
+    Binding { keys: "wheel, Shift+wheel on the graph", does: "Zoom at the pointer, move sideways" },
+    Binding { keys: "Ctrl+click on the graph", does: "Set a pin; two pins show the difference" },
+    Binding { keys: "Up, Down, Left, Right", does: "Move in the table, close and open nodes" },
+    Binding { keys: "Enter", does: "Filter to the selected line" },
+    Binding { keys: "Esc", does: "Clear the selection, then pins, search and filter" },
+    Binding { keys: "Ctrl+F", does: "Search in the table" },
+    Binding { keys: "Ctrl+C", does: "Copy the selected line" },
+    Binding { keys: "F1", does: "This key map" },
+];
+
+/// Turns keys into commands, unless a text field wants them.
+pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, commands: &mut Commands) {
+    let pressed = |modifiers, key| ctx.input_mut(|i| i.consume_shortcut(&KeyboardShortcut::new(modifiers, key)));
+    if pressed(Modifiers::COMMAND, K::O) {
+        commands.push(Command::OpenDialog);
+    }
+    if pressed(Modifiers::NONE, K::F1) {
+        commands.push(Command::ShowKeys(true));
+    }
+    let Some(document) = document else { return };
+    let unzoom_key =
+        [K::Minus, K::Plus, K::Equals].into_iter().any(|k| k == K::Minus && pressed(Modifiers::COMMAND | Modifiers::SHIFT, k));
+    if unzoom_key || pressed(Modifiers::ALT, K::ArrowLeft) {
+        commands.doc(DocCommand::Back);
+    }
+    if pressed(Modifiers::ALT, K::ArrowRight) {
+        commands.doc(DocCommand::Forward);
+    }
+    if pressed(Modifiers::COMMAND, K::Period) {
+        commands.doc(DocCommand::ZoomToSelection);
+    }
+    if pressed(Modifiers::COMMAND, K::F) {
+        commands.doc(DocCommand::FocusSearch);
+    }
+    if ctx.egui_wants_keyboard_input() {
+        return;
+    }
+    for (key, command) in [
+        (K::Z, DocCommand::ZoomToSelection),
+        (K::Backspace, DocCommand::Back),
+        (K::Home, DocCommand::ZoomOut),
+        (K::ArrowUp, DocCommand::MoveLine(-1)),
+        (K::ArrowDown, DocCommand::MoveLine(1)),
+        (K::PageUp, DocCommand::MoveLine(-20)),
+        (K::PageDown, DocCommand::MoveLine(20)),
+    ] {
+        if pressed(Modifiers::NONE, key) {
+            commands.doc(command);
+        }
+    }
+    if pressed(Modifiers::NONE, K::Escape) {
+        commands.doc(document.escape());
+    }
+    line_keys(ctx, document, commands);
+}
+
+/// Keys that act on the selected line.
+fn line_keys(ctx: &egui::Context, document: &Document, commands: &mut Commands) {
+    let Some(line) = document.selected_row() else { return };
+    let pressed = |key| ctx.input_mut(|i| i.consume_key(Modifiers::NONE, key));
+    let path = Arc::clone(&line.path);
+    if pressed(K::ArrowRight) && line.has_children {
+        commands.doc(DocCommand::Toggle(Arc::clone(&path), true));
+    }
+    if pressed(K::ArrowLeft) {
+        commands.doc(match line.is_open {
+            true => DocCommand::Toggle(Arc::clone(&path), false),
+            false => DocCommand::SelectLine(document.parent_path(&path)),
+        });
+    }
+    if pressed(K::Enter) {
+        commands.doc(DocCommand::Filter(Filter::under(path)));
+    }
+    if ctx.input(|i| i.events.contains(&Event::Copy)) {
+        commands.push(Command::Copy(super::panels::table::line_as_text(document, line)));
+    }
+}

@@ -1,0 +1,43 @@
+//! The system's Open dialog, on a thread of its own so that the window goes on.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use eframe::egui;
+
+/// An Open dialog that may be showing.
+#[derive(Debug, Default)]
+pub struct FileDialog(Option<mpsc::Receiver<Vec<PathBuf>>>);
+
+impl FileDialog {
+    /// Shows the dialog, unless it is there already.
+    pub fn show(&mut self, ctx: &egui::Context) {
+        if self.0.is_some() {
+            return;
+        }
+        let (send, receive) = mpsc::channel();
+        self.0 = Some(receive);
+        let ctx = ctx.clone();
+        std::thread::spawn(move || {
+            let chosen = rfd::FileDialog::new()
+                .set_title("Open a memory trace")
+                .add_filter("ETW traces", &["etl", "ETL"])
+                .add_filter("All files", &["*"])
+                .pick_files();
+            // The window may be gone by now; then nobody wants the answer.
+            let _ = send.send(chosen.unwrap_or_default());
+            ctx.request_repaint();
+        });
+    }
+
+    /// What the user chose, once; nothing if the dialog was cancelled.
+    pub fn take_chosen(&mut self) -> Option<Vec<PathBuf>> {
+        let chosen = match self.0.as_ref()?.try_recv() {
+            Ok(chosen) => chosen,
+            Err(mpsc::TryRecvError::Empty) => return None,
+            Err(mpsc::TryRecvError::Disconnected) => Vec::new(), // the dialog failed to show
+        };
+        self.0 = None;
+        (!chosen.is_empty()).then_some(chosen)
+    }
+}

@@ -1,0 +1,430 @@
+//! The open trace as the user sees it: view, selection, filter, open nodes, pins,
+//! and the latest answers to all that. Pure state: no drawing, no computing.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use egui_plot::PlotPoint;
+use rustc_hash::FxHashMap;
+
+use super::commands::DocCommand;
+use super::jobs::{Answer, JobId, Part, Query};
+use crate::load::Input;
+use crate::model::{HeapId, ProcessId, Trace};
+use crate::query::{ByClass, Column, Filter, Key, Path, Series, Sort, Tree, TreeRequest, TreeRow};
+use crate::units::{Interval, Ticks};
+
+/// What the lower part shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tab {
+    /// The tree table.
+    Table,
+    /// What the files hold and what is wrong with them.
+    Trace,
+}
+
+/// Lines of the graph at most; more can be switched on one by one.
+const FIRST_LINES: usize = 8;
+
+/// Wheel steps closer than this are one step of the history.
+const STEP_SECONDS: f32 = 0.6;
+
+pub struct Document {
+    pub job: JobId,
+    pub inputs: Vec<Input>,
+    pub trace: Arc<Trace>,
+    pub view: Interval,
+    pub selection: Option<Interval>,
+    pub filter: Filter,
+    pub pins: Vec<Ticks>,
+    pub tab: Tab,
+    pub search: String,
+    pub focus_search: bool,
+    pub sort: Sort,
+    pub selected: Option<Path>,
+    /// Where the selected line stands in the table.
+    selected_at: Option<usize>,
+    /// Set when the selected line shall be scrolled into sight.
+    pub reveal: bool,
+    /// Points across the graph, set by its width.
+    pub bins: usize,
+    pub answers: Answers,
+    toggled: Arc<FxHashMap<Path, bool>>,
+    /// Choices of the user; without one, the largest heaps are shown.
+    shown: FxHashMap<usize, bool>,
+    back: Vec<Interval>,
+    forward: Vec<Interval>,
+    last_step: Option<Instant>,
+    needs_query: bool,
+    user_acted: bool,
+}
+
+/// The latest answers. They can be older than the state; each knows its interval.
+#[derive(Default)]
+pub struct Answers {
+    pub overview: Vec<Series>,
+    pub graph: Option<(Interval, Vec<HeapId>, Vec<Series>)>,
+    /// The graph's lines in seconds, ready to be drawn.
+    points: Vec<Vec<PlotPoint>>,
+    pub table: Option<(Interval, Arc<Tree>)>,
+    pub by_heap: Vec<ByClass>,
+    pub peaks: Vec<u64>,
+    pub spans: Vec<Interval>,
+    pub pins: Option<(Interval, Vec<ByClass>)>,
+}
+
+impl Answers {
+    /// The lines of the graph: heap, and points in seconds and bytes.
+    pub fn lines(&self) -> impl Iterator<Item = (HeapId, &[PlotPoint])> {
+        let heaps = self.graph.iter().flat_map(|(_, heaps, _)| heaps);
+        heaps.copied().zip(self.points.iter().map(Vec::as_slice))
+    }
+}
+
+impl Document {
+    pub fn new(job: JobId, inputs: Vec<Input>, trace: Arc<Trace>) -> Self {
+        Self {
+            job,
+            inputs,
+            view: trace.span,
+            trace,
+            selection: None,
+            filter: Filter::all(),
+            pins: Vec::new(),
+            tab: Tab::Table,
+            search: String::new(),
+            focus_search: false,
+            sort: Sort::default(),
+            selected: None,
+            selected_at: None,
+            reveal: false,
+            bins: 600,
+            answers: Answers::default(),
+            toggled: Arc::default(),
+            shown: FxHashMap::default(),
+            back: Vec::new(),
+            forward: Vec::new(),
+            last_step: None,
+            needs_query: true,
+            user_acted: true,
+        }
+    }
+
+    /// File names, for the title.
+    pub fn name(&self) -> String {
+        let short = |input: &Input| match input {
+            Input::File(path) => path.file_name().map_or_else(|| input.name(), |n| n.to_string_lossy().into_owned()),
+            Input::Demo => "Demo trace".to_owned(),
+        };
+        self.inputs.iter().map(short).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// The trace has grown. A view of all of it goes on showing all of it.
+    pub fn update(&mut self, trace: Arc<Trace>) {
+        if self.view == self.trace.span {
+            self.view = trace.span;
+        }
+        self.trace = trace;
+        self.needs_query = true;
+    }
+
+    /// What the table shows: the selection, or the view.
+    pub fn interval(&self) -> Interval {
+        self.selection.unwrap_or(self.view)
+    }
+
+    pub fn needs_query(&self) -> bool {
+        self.needs_query
+    }
+
+    /// Whether the user, and not the growing trace, asked for what is next; once.
+    pub fn user_acted(&mut self) -> bool {
+        std::mem::take(&mut self.user_acted)
+    }
+
+    /// The query for the present state, if it has not been asked yet.
+    pub fn next_query(&mut self) -> Option<Query> {
+        if !std::mem::take(&mut self.needs_query) {
+            return None;
+        }
+        let pins = match self.pins[..] {
+            [a, b] => Some(Interval::new(a, b)),
+            _ => None,
+        };
+        Some(Query {
+            document: self.job,
+            trace: Arc::clone(&self.trace),
+            view: self.view,
+            interval: self.interval(),
+            heaps: self.lines(),
+            bins: self.bins,
+            tree: TreeRequest {
+                filter: self.filter.clone(),
+                search: self.search.clone(),
+                sort: self.sort,
+                toggled: Arc::clone(&self.toggled),
+            },
+            highlight: self.selected.clone().map(Filter::under),
+            pins,
+        })
+    }
+
+    pub fn take_answer(&mut self, answer: Answer) {
+        if answer.document != self.job {
+            return;
+        }
+        let answers = &mut self.answers;
+        match answer.part {
+            Part::Overview(lines) => {
+                let first = answers.overview.len() != lines.len();
+                answers.overview = lines;
+                self.needs_query |= first; // only now it is known which heaps are the largest
+            }
+            Part::Graph { view, heaps, lines } => {
+                let clock = self.trace.clock;
+                let point = |&(t, value): &(Ticks, u64)| PlotPoint::new(clock.seconds(t), value as f64);
+                answers.points = lines.iter().map(|line| line.points.iter().map(point).collect()).collect();
+                answers.graph = Some((view, heaps, lines));
+            }
+            Part::Table { interval, tree, by_heap } => {
+                answers.table = Some((interval, tree));
+                answers.by_heap = by_heap;
+                answers.peaks.clear();
+                self.find_selected();
+            }
+            Part::Peaks { tree, peaks } => {
+                if answers.table.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
+                    answers.peaks = peaks;
+                }
+            }
+            Part::Spans(spans) => answers.spans = spans,
+            Part::Pins { interval, by_heap } => answers.pins = Some((interval, by_heap)),
+        }
+    }
+
+    /// Changes what has to be asked.
+    fn ask(&mut self) {
+        self.needs_query = true;
+        self.user_acted = true;
+    }
+
+    pub fn set_bins(&mut self, bins: usize) {
+        if self.bins != bins {
+            self.bins = bins;
+            self.ask();
+        }
+    }
+
+    pub fn carry_out(&mut self, command: DocCommand) {
+        match command {
+            DocCommand::Select(selection) => self.selection = selection.filter(|s| !s.is_empty()),
+            DocCommand::ZoomToSelection => {
+                if let Some(selection) = self.selection {
+                    self.zoom(selection);
+                }
+            }
+            DocCommand::Zoom(interval) => self.zoom(interval),
+            DocCommand::ZoomStep(interval) => self.zoom_step(interval),
+            DocCommand::ZoomOut => self.zoom(self.trace.span),
+            DocCommand::Back => Self::travel(&mut self.view, &mut self.back, &mut self.forward),
+            DocCommand::Forward => Self::travel(&mut self.view, &mut self.forward, &mut self.back),
+            DocCommand::Pin(at) => self.pin(at),
+            DocCommand::ClearPins => self.pins.clear(),
+            DocCommand::Filter(filter) => {
+                // The open nodes stay; a line that is filtered away is no longer selected.
+                let kept = self.selected.as_ref().is_some_and(|s| filter.is_all() || filter.any.iter().any(|p| s.starts_with(p)));
+                if !kept {
+                    (self.selected, self.selected_at) = (None, None);
+                }
+                self.filter = filter;
+            }
+            DocCommand::ShowHeap(heap, shown) => {
+                self.fix_shown();
+                self.shown.insert(heap, shown);
+            }
+            DocCommand::SelectLine(path) => {
+                self.selected = path;
+                self.find_selected();
+            }
+            DocCommand::MoveLine(by) => self.move_line(by),
+            DocCommand::Toggle(path, open) => {
+                Arc::make_mut(&mut self.toggled).insert(path, open);
+            }
+            DocCommand::CollapseAll => self.collapse_all(),
+            DocCommand::SortBy(column) => {
+                let again = self.sort.column == column;
+                self.sort = Sort { column, descending: if again { !self.sort.descending } else { column != Column::Name } };
+            }
+            DocCommand::Search(text) => self.search = text,
+            DocCommand::FocusSearch => self.focus_search = true,
+            DocCommand::ShowTab(tab) => self.tab = tab,
+        }
+        self.ask();
+    }
+
+    // View and history
+
+    fn clamp(&self, interval: Interval) -> Interval {
+        let span = self.trace.span;
+        let (from, to) = (interval.from.max(span.from), interval.to.min(span.to));
+        if from < to { Interval { from, to } } else { self.view }
+    }
+
+    fn zoom(&mut self, to: Interval) {
+        let to = self.clamp(to);
+        self.selection = None;
+        if to != self.view {
+            self.back.push(std::mem::replace(&mut self.view, to));
+            self.forward.clear();
+        }
+        self.last_step = None;
+    }
+
+    fn zoom_step(&mut self, to: Interval) {
+        let goes_on = self.last_step.is_some_and(|at| at.elapsed().as_secs_f32() < STEP_SECONDS);
+        if goes_on {
+            self.view = self.clamp(to);
+        } else {
+            self.zoom(to);
+        }
+        self.last_step = Some(Instant::now());
+    }
+
+    fn travel(view: &mut Interval, from: &mut Vec<Interval>, to: &mut Vec<Interval>) {
+        if let Some(interval) = from.pop() {
+            to.push(std::mem::replace(view, interval));
+        }
+    }
+
+    pub fn can_go_back(&self) -> bool {
+        !self.back.is_empty()
+    }
+
+    pub fn can_go_forward(&self) -> bool {
+        !self.forward.is_empty()
+    }
+
+    fn pin(&mut self, at: Ticks) {
+        if self.pins.len() < 2 {
+            self.pins.push(at);
+        } else if let Some(nearer) = self.pins.iter_mut().min_by_key(|pin| pin.0.abs_diff(at.0)) {
+            *nearer = at;
+        }
+        self.pins.sort_unstable();
+    }
+
+    /// What Escape takes back next.
+    pub fn escape(&self) -> DocCommand {
+        if self.selection.is_some() {
+            DocCommand::Select(None)
+        } else if !self.pins.is_empty() {
+            DocCommand::ClearPins
+        } else if self.selected.is_some() {
+            DocCommand::SelectLine(None)
+        } else if !self.search.is_empty() {
+            DocCommand::Search(String::new())
+        } else {
+            DocCommand::Filter(Filter::all())
+        }
+    }
+
+    // Lines of the graph
+
+    /// Whether a heap has a line on the graph.
+    pub fn is_shown(&self, heap: usize) -> bool {
+        match self.shown.get(&heap) {
+            Some(&chosen) => chosen,
+            None => self.shown.is_empty() && self.largest().contains(&heap),
+        }
+    }
+
+    /// The largest heaps of what the filter lets through.
+    fn largest(&self) -> Vec<usize> {
+        let peak = |heap: usize| self.answers.overview.get(heap).map_or(0, |line| line.peak);
+        let mut heaps: Vec<usize> = (0..self.trace.heaps.len()).filter(|&h| self.admits(h)).collect();
+        heaps.sort_by_key(|&h| std::cmp::Reverse(peak(h)));
+        heaps.truncate(FIRST_LINES);
+        heaps
+    }
+
+    /// From now on only the user's choices count.
+    fn fix_shown(&mut self) {
+        if self.shown.is_empty() {
+            self.shown = (0..self.trace.heaps.len()).map(|heap| (heap, self.is_shown(heap))).collect();
+        }
+    }
+
+    /// Whether the filter lets anything of a heap through.
+    fn admits(&self, heap: usize) -> bool {
+        let id = HeapId(heap as u32);
+        let heap = self.trace.heap(id);
+        let fits = |key: &Key| match *key {
+            Key::Process(process) => heap.process == process,
+            Key::Layer(layer) => heap.layer == layer,
+            Key::Heap(wanted) => id == wanted,
+            _ => true,
+        };
+        self.filter.is_all() || self.filter.any.iter().any(|path| path.iter().all(fits))
+    }
+
+    /// Heaps with a line, in a stable order.
+    fn lines(&self) -> Vec<HeapId> {
+        let largest = if self.shown.is_empty() { self.largest() } else { Vec::new() };
+        let wanted = |h: &usize| self.admits(*h) && self.shown.get(h).copied().unwrap_or_else(|| largest.contains(h));
+        let mut heaps: Vec<usize> = (0..self.trace.heaps.len()).filter(wanted).collect();
+        if heaps.is_empty() {
+            heaps = self.largest(); // a filter on what was switched off shows it all the same
+        }
+        heaps.into_iter().map(|h| HeapId(h as u32)).collect()
+    }
+
+    /// Whether more than one process has heaps, so that names need the process.
+    pub fn has_many_processes(&self) -> bool {
+        let mut processes = self.trace.heaps.iter().map(|h| h.process);
+        let first: Option<ProcessId> = processes.next();
+        processes.any(|p| Some(p) != first)
+    }
+
+    // The table
+
+    pub fn rows(&self) -> &[TreeRow] {
+        self.answers.table.as_ref().map_or(&[], |(_, tree)| &tree.rows)
+    }
+
+    /// Finds the selected line once, not in every frame.
+    fn find_selected(&mut self) {
+        self.selected_at = self.selected.as_ref().and_then(|selected| self.rows().iter().position(|row| row.path == *selected));
+    }
+
+    pub fn selected_index(&self) -> Option<usize> {
+        self.selected_at
+    }
+
+    pub fn selected_row(&self) -> Option<&TreeRow> {
+        self.rows().get(self.selected_index()?)
+    }
+
+    fn move_line(&mut self, by: i64) {
+        let last = self.rows().len().saturating_sub(1) as i64;
+        let to = match self.selected_index() {
+            Some(index) => (index as i64 + by).clamp(0, last),
+            None => 0,
+        };
+        self.selected = self.rows().get(to as usize).map(|row| Arc::clone(&row.path));
+        self.selected_at = self.selected.as_ref().map(|_| to as usize);
+        self.reveal = true;
+    }
+
+    /// The line above in the tree.
+    pub fn parent_path(&self, path: &Path) -> Option<Path> {
+        let index = self.rows().iter().position(|row| row.path == *path)?;
+        let depth = self.rows()[index].depth;
+        let parent = self.rows()[..index].iter().rev().find(|row| row.depth < depth);
+        parent.or(self.rows().get(index)).map(|row| Arc::clone(&row.path))
+    }
+
+    fn collapse_all(&mut self) {
+        let closed = self.rows().iter().filter(|row| row.depth == 0).map(|row| (Arc::clone(&row.path), false));
+        self.toggled = Arc::new(closed.collect());
+    }
+}

@@ -1,0 +1,326 @@
+//! Work in the background: one thread for each load, one for all queries.
+//!
+//! Queries are answered newest first: a query that the user's next action made
+//! stale is cancelled, and one that waits is replaced. Answers come back in parts
+//! (totals and tree at once, peaks and graph when ready), each with the document
+//! it belongs to. Intermediate results are kept for the next query: opening a node
+//! does not scan the rows again.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eframe::egui;
+
+use crate::load::{Capture, Input, Watch, load};
+use crate::model::{HeapId, Trace};
+use crate::query::{
+    ByClass, Cancel, Cancelled, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, peaks, series, spans, totals, tree,
+};
+use crate::units::Interval;
+
+/// Tells documents apart: answers to a closed one are dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobId(u64);
+
+/// What a load tells.
+#[derive(Debug)]
+pub enum LoadEvent {
+    /// The trace so far, or the complete one.
+    Trace(Arc<Trace>),
+    /// Nothing could be read; one sentence.
+    Failed(String),
+}
+
+/// A load that is running. Dropping it stops it.
+#[derive(Debug)]
+pub struct LoadJob {
+    pub id: JobId,
+    pub inputs: Vec<Input>,
+    shared: Arc<Progress>,
+    events: Receiver<LoadEvent>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl LoadJob {
+    pub fn start(ctx: egui::Context, inputs: Vec<Input>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let (send, events) = channel();
+        let shared = Arc::new(Progress::default());
+        let job =
+            Self { id: JobId(NEXT.fetch_add(1, Ordering::Relaxed)), inputs: inputs.clone(), shared: Arc::clone(&shared), events };
+        std::thread::spawn(move || {
+            let watch = Watcher { shared, send: send.clone(), ctx: ctx.clone() };
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run_load(&inputs, watch)));
+            let event = match result {
+                Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
+                Ok(Ok(None)) => None,
+                Ok(Err(reason)) => Some(LoadEvent::Failed(reason)),
+                Err(_) => Some(LoadEvent::Failed("an internal error stopped the loading; please report the file".to_owned())),
+            };
+            if let Some(event) = event {
+                let _ = send.send(event); // nobody listens any more once the job is dropped
+            }
+            ctx.request_repaint();
+        });
+        job
+    }
+
+    pub fn drain(&mut self) -> Vec<LoadEvent> {
+        self.events.try_iter().collect()
+    }
+
+    /// Part that is done, 0 to 1.
+    pub fn progress(&self) -> f32 {
+        let total = self.shared.total.load(Ordering::Relaxed).max(1);
+        self.shared.done.load(Ordering::Relaxed) as f32 / total as f32
+    }
+}
+
+impl Drop for LoadJob {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn run_load(inputs: &[Input], mut watch: Watcher) -> Result<Option<Trace>, String> {
+    let capture = Capture::open(inputs).map_err(|e| e.to_string())?;
+    Ok(load(&capture, &mut watch).ok())
+}
+
+struct Watcher {
+    shared: Arc<Progress>,
+    send: Sender<LoadEvent>,
+    ctx: egui::Context,
+}
+
+impl Watch for Watcher {
+    fn progress(&mut self, done: u64, total: u64) -> bool {
+        self.shared.done.store(done, Ordering::Relaxed);
+        self.shared.total.store(total, Ordering::Relaxed);
+        !self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    fn publish(&mut self, trace: Trace) {
+        let _ = self.send.send(LoadEvent::Trace(Arc::new(trace)));
+        self.ctx.request_repaint();
+    }
+}
+
+/// Everything the window wants to know at one moment.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub document: JobId,
+    pub trace: Arc<Trace>,
+    /// What the graph shows.
+    pub view: Interval,
+    /// What the table shows.
+    pub interval: Interval,
+    /// Heaps with a line on the graph.
+    pub heaps: Vec<HeapId>,
+    /// Points across the graph.
+    pub bins: usize,
+    pub tree: TreeRequest,
+    /// Whose lives to paint on the graph.
+    pub highlight: Option<Filter>,
+    /// Between the pins.
+    pub pins: Option<Interval>,
+}
+
+/// One part of the answer.
+#[derive(Debug)]
+pub enum Part {
+    /// Small lines of all heaps over the whole trace.
+    Overview(Vec<Series>),
+    /// Lines of the query's heaps.
+    Graph { view: Interval, heaps: Vec<HeapId>, lines: Vec<Series> },
+    /// The table, and sums by heap for its interval.
+    Table { interval: Interval, tree: Arc<Tree>, by_heap: Vec<ByClass> },
+    /// Largest sizes of the table's lines.
+    Peaks { tree: Arc<Tree>, peaks: Vec<u64> },
+    /// When the highlighted rows were alive.
+    Spans(Vec<Interval>),
+    /// Sums by heap between the pins.
+    Pins { interval: Interval, by_heap: Vec<ByClass> },
+}
+
+/// A part and whose it is.
+#[derive(Debug)]
+pub struct Answer {
+    pub document: JobId,
+    pub part: Part,
+}
+
+/// The query thread, seen from the window.
+#[derive(Debug)]
+pub struct Queries {
+    inbox: Arc<Inbox>,
+    wake: Sender<()>,
+    answers: Receiver<Answer>,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    /// The newest query and the switch that cancels it.
+    next: Mutex<Option<(Query, Cancel)>>,
+    running: Mutex<Cancel>,
+    busy: AtomicBool,
+}
+
+impl Queries {
+    pub fn start(ctx: egui::Context) -> Self {
+        let (wake, woken) = channel();
+        let (send, answers) = channel();
+        let inbox = Arc::new(Inbox::default());
+        let theirs = Arc::clone(&inbox);
+        std::thread::spawn(move || {
+            let mut kept = Kept::default();
+            while woken.recv().is_ok() {
+                while let Some((query, cancel)) = theirs.take() {
+                    let run = std::panic::AssertUnwindSafe(|| answer(&query, &cancel, &mut kept, &send, &ctx));
+                    if std::panic::catch_unwind(run).is_err() {
+                        log::error!("an internal error stopped a query");
+                        kept = Kept::default();
+                    }
+                    theirs.busy.store(theirs.has_next(), Ordering::Release);
+                    ctx.request_repaint();
+                }
+            }
+        });
+        Self { inbox, wake, answers }
+    }
+
+    /// Asks a query in place of one that waits. With `urgent`, the running one is
+    /// stale and cancelled; without (the trace has grown), it may finish.
+    pub fn submit(&self, query: Query, urgent: bool) {
+        let cancel = Cancel::default();
+        if urgent {
+            lock(&self.inbox.running).cancel();
+        }
+        *lock(&self.inbox.next) = Some((query, cancel));
+        self.inbox.busy.store(true, Ordering::Release);
+        let _ = self.wake.send(()); // the thread lives as long as the sender
+    }
+
+    /// Drops what waits and stops what runs.
+    pub fn cancel(&self) {
+        lock(&self.inbox.next).take();
+        lock(&self.inbox.running).cancel();
+    }
+
+    pub fn is_busy(&self) -> bool {
+        self.inbox.busy.load(Ordering::Acquire)
+    }
+
+    pub fn drain(&self) -> Vec<Answer> {
+        self.answers.try_iter().collect()
+    }
+}
+
+impl Inbox {
+    fn take(&self) -> Option<(Query, Cancel)> {
+        let next = lock(&self.next).take()?;
+        *lock(&self.running) = next.1.clone();
+        Some(next)
+    }
+
+    fn has_next(&self) -> bool {
+        lock(&self.next).is_some()
+    }
+}
+
+/// A panic elsewhere cannot leave these values half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Results that the next query may use again.
+#[derive(Default)]
+struct Kept {
+    trace: Option<Arc<Trace>>,
+    totals: Vec<Arc<Totals>>,
+    overview_done: bool,
+    graph: Option<(Interval, Vec<HeapId>, usize, Filter)>,
+}
+
+/// Totals of this many intervals are kept.
+const KEPT_TOTALS: usize = 4;
+
+impl Kept {
+    fn reset_for(&mut self, trace: &Arc<Trace>) {
+        if !self.trace.as_ref().is_some_and(|t| Arc::ptr_eq(t, trace)) {
+            *self = Self { trace: Some(Arc::clone(trace)), ..Self::default() };
+        }
+    }
+
+    fn totals(&mut self, trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Arc<Totals>, Cancelled> {
+        if let Some(known) = self.totals.iter().find(|t| t.interval == interval) {
+            return Ok(Arc::clone(known));
+        }
+        let new = Arc::new(totals(trace, interval, cancel)?);
+        self.totals.insert(0, Arc::clone(&new));
+        self.totals.truncate(KEPT_TOTALS);
+        Ok(new)
+    }
+}
+
+/// Bins of the small lines.
+const OVERVIEW_BINS: usize = 240;
+
+fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>, ctx: &egui::Context) -> Result<(), Cancelled> {
+    let trace = query.trace.as_ref();
+    kept.reset_for(&query.trace);
+    let tell = |part| {
+        let _ = send.send(Answer { document: query.document, part });
+        ctx.request_repaint();
+    };
+
+    let sums = kept.totals(trace, query.interval, cancel)?;
+    let tree = Arc::new(tree(trace, &sums, &query.tree, cancel)?);
+    let everything = query.tree.filter.mask(trace);
+    tell(Part::Table { interval: query.interval, tree: Arc::clone(&tree), by_heap: by_heap(trace, &sums, &everything) });
+
+    if !kept.overview_done {
+        let all = kept.totals(trace, trace.span, cancel)?;
+        let of = SeriesOf::new(trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
+        tell(Part::Overview(series(trace, &all, &of, OVERVIEW_BINS, cancel)?));
+        kept.overview_done = true;
+    }
+    let graph = (query.view, query.heaps.clone(), query.bins, query.tree.filter.clone());
+    if kept.graph.as_ref() != Some(&graph) {
+        let sums = kept.totals(trace, query.view, cancel)?;
+        let mut index = vec![None; trace.heaps.len()];
+        query.heaps.iter().enumerate().for_each(|(i, heap)| index[heap.0 as usize] = Some(i as u32));
+        let of = SeriesOf::new(trace, query.heaps.len(), |site| {
+            index[trace.site(site).heap.0 as usize].filter(|_| everything.classes(site) != 0)
+        });
+        let lines = series(trace, &sums, &of, query.bins, cancel)?;
+        tell(Part::Graph { view: query.view, heaps: query.heaps.clone(), lines });
+        kept.graph = Some(graph);
+    }
+    if let Some(interval) = query.pins {
+        let sums = kept.totals(trace, interval, cancel)?;
+        tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &everything) });
+    }
+    let lives = match &query.highlight {
+        Some(filter) => spans(trace, query.interval, &filter.mask(trace), query.bins, cancel)?,
+        None => Vec::new(),
+    };
+    tell(Part::Spans(lives));
+    tell(Part::Peaks { peaks: peaks(trace, query.interval, &tree, cancel)?, tree });
+    Ok(())
+}
+
+fn by_heap(trace: &Trace, totals: &Totals, mask: &Mask) -> Vec<ByClass> {
+    let mut sums = vec![ByClass::default(); trace.heaps.len()];
+    for (site, buckets) in totals.sites() {
+        sums[trace.site(site).heap.0 as usize].add(&buckets.only(mask.classes(site)));
+    }
+    sums
+}

@@ -1,0 +1,254 @@
+//! The window. It holds what the user sees and did (view, selection, filter, open
+//! nodes) and nothing of how numbers are made: loading and queries run on workers,
+//! whose answers are drained once a frame. A frame never waits and never looks at
+//! rows.
+//!
+//! Panels only read the state and push [`Command`]s; commands are carried out in
+//! one place, [`HighwaterApp::carry_out`].
+
+mod commands;
+mod dialogs;
+mod document;
+mod jobs;
+mod panels;
+mod settings;
+mod start;
+mod theme;
+mod ui_dump;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eframe::egui;
+
+use crate::load::Input;
+use commands::{Command, Commands};
+use document::Document;
+use jobs::{LoadEvent, LoadJob, Queries};
+pub use settings::Settings;
+
+/// How to open the window.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What to open at once.
+    pub inputs: Vec<Input>,
+    /// Save a picture of the window to this file once everything is drawn, and quit.
+    pub screenshot: Option<PathBuf>,
+    /// Theme for this run only, whatever the settings say.
+    pub theme: Option<settings::Theme>,
+    /// Size of the window for this run only, in points.
+    pub size: Option<[f32; 2]>,
+}
+
+/// Opens the window and returns when it is closed. The renderer is OpenGL, or
+/// whatever wgpu finds where OpenGL cannot start (remote desktops, virtual machines).
+pub fn run(options: &Options) -> Result<(), String> {
+    let settings = Settings::load();
+    let start = |renderer| {
+        let native = native_options(options, &settings, renderer);
+        let (options, settings) = (options.clone(), settings.clone());
+        eframe::run_native(
+            "highwater",
+            native,
+            Box::new(move |cc| Ok(Box::new(HighwaterApp::new(&cc.egui_ctx, options, settings)))),
+        )
+    };
+    match start(eframe::Renderer::Glow) {
+        Ok(()) => Ok(()),
+        Err(glow) => {
+            log::warn!("OpenGL could not start ({glow}); trying wgpu");
+            start(eframe::Renderer::Wgpu).map_err(|wgpu| format!("no window could be opened: {glow}; {wgpu}"))
+        }
+    }
+}
+
+fn native_options(options: &Options, settings: &Settings, renderer: eframe::Renderer) -> eframe::NativeOptions {
+    let size = options.size.or(settings.window.size).unwrap_or([1280.0, 800.0]);
+    let mut viewport = egui::ViewportBuilder::default()
+        .with_title("highwater")
+        .with_app_id("highwater")
+        .with_inner_size(size)
+        .with_min_inner_size([640.0, 420.0])
+        .with_drag_and_drop(true)
+        .with_icon(Arc::new(theme::icon()));
+    if options.size.is_none() && settings.window.maximized {
+        viewport = viewport.with_maximized(true);
+    }
+    eframe::NativeOptions { viewport, renderer, ..eframe::NativeOptions::default() }
+}
+
+/// The program's window.
+pub struct HighwaterApp {
+    settings: Settings,
+    document: Option<Document>,
+    loading: Option<LoadJob>,
+    queries: Queries,
+    commands: Commands,
+    file_dialog: dialogs::FileDialog,
+    /// What went wrong, until the user closes it.
+    errors: Vec<String>,
+    picture: Option<start::Picture>,
+    show_keys: bool,
+}
+
+impl HighwaterApp {
+    /// The window's state in a fresh egui context.
+    pub fn new(ctx: &egui::Context, options: Options, settings: Settings) -> Self {
+        theme::install(ctx);
+        ui_dump::install(ctx);
+        let theme = options.theme.unwrap_or(settings.theme);
+        ctx.set_theme(theme.preference());
+        let mut app = Self {
+            settings,
+            document: None,
+            loading: None,
+            queries: Queries::start(ctx.clone()),
+            commands: Commands::default(),
+            file_dialog: dialogs::FileDialog::default(),
+            errors: Vec::new(),
+            picture: options.screenshot.map(start::Picture::new),
+            show_keys: false,
+        };
+        if !options.inputs.is_empty() {
+            app.commands.push(Command::Open(options.inputs));
+        }
+        app
+    }
+
+    /// Whether something is still being loaded or computed.
+    pub fn is_busy(&self) -> bool {
+        !self.commands.is_empty()
+            || self.loading.is_some()
+            || self.queries.is_busy()
+            || self.document.as_ref().is_some_and(Document::needs_query)
+    }
+
+    fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
+        match command {
+            Command::Open(inputs) => self.open(ctx, inputs),
+            Command::OpenDialog => self.file_dialog.show(ctx),
+            Command::CancelLoading => self.loading = None,
+            Command::Close => {
+                self.loading = None;
+                self.document = None;
+                self.queries.cancel();
+            }
+            Command::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
+            Command::SetTheme(theme) => {
+                self.settings.theme = theme;
+                ctx.set_theme(theme.preference());
+                self.save_settings();
+            }
+            Command::ShowColumn(column, shown) => {
+                self.settings.show_column(column, shown);
+                self.save_settings();
+            }
+            Command::ForgetRecent => {
+                self.settings.recent.clear();
+                self.save_settings();
+            }
+            Command::DismissError(index) => {
+                if index < self.errors.len() {
+                    self.errors.remove(index);
+                }
+            }
+            Command::ShowKeys(shown) => self.show_keys = shown,
+            Command::Copy(text) => ctx.copy_text(text),
+            Command::Document(command) => {
+                if let Some(document) = &mut self.document {
+                    document.carry_out(command);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
+        if inputs.is_empty() {
+            return;
+        }
+        self.errors.clear();
+        self.loading = Some(LoadJob::start(ctx.clone(), inputs));
+    }
+
+    fn drain_loading(&mut self, ctx: &egui::Context) {
+        let Some(job) = &mut self.loading else { return };
+        let mut finished = false;
+        for event in job.drain() {
+            match event {
+                LoadEvent::Trace(trace) => {
+                    finished |= trace.complete;
+                    match &mut self.document {
+                        Some(document) if document.job == job.id => document.update(trace),
+                        _ => {
+                            self.queries.cancel();
+                            self.document = Some(Document::new(job.id, job.inputs.clone(), trace));
+                        }
+                    }
+                }
+                LoadEvent::Failed(reason) => {
+                    self.errors.push(reason);
+                    finished = true;
+                }
+            }
+        }
+        if finished && let Some(job) = self.loading.take() {
+            let opened = self.document.as_ref().is_some_and(|d| d.job == job.id);
+            if opened {
+                self.settings.remember(&job.inputs);
+                self.save_settings();
+            }
+        }
+        let title = match &self.document {
+            Some(document) => format!("{} \u{2013} highwater", document.name()),
+            None => "highwater".to_owned(),
+        };
+        ctx.send_viewport_cmd(egui::ViewportCommand::Title(title));
+    }
+
+    fn save_settings(&mut self) {
+        if let Err(reason) = self.settings.save() {
+            log::warn!("settings could not be saved: {reason}");
+        }
+    }
+}
+
+impl eframe::App for HighwaterApp {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        self.drain_loading(ctx);
+        if let Some(paths) = self.file_dialog.take_chosen() {
+            self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
+        }
+        let dropped: Vec<PathBuf> = ctx.input(|i| i.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
+        if !dropped.is_empty() {
+            self.commands.push(Command::Open(dropped.into_iter().map(Input::File).collect()));
+        }
+        commands::shortcuts(ctx, self.document.as_ref(), &mut self.commands);
+        for command in self.commands.take() {
+            self.carry_out(ctx, command);
+        }
+        if let Some(document) = &mut self.document {
+            for answer in self.queries.drain() {
+                document.take_answer(answer);
+            }
+            if let Some(query) = document.next_query() {
+                self.queries.submit(query, document.user_acted());
+            }
+        }
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        self.settings.note_window(ui.ctx());
+        panels::show(self, ui);
+        let busy = self.is_busy();
+        if let Some(picture) = &mut self.picture {
+            picture.take_when_ready(ui.ctx(), busy);
+        }
+        if !self.commands.is_empty() {
+            ui.ctx().request_repaint();
+        }
+    }
+
+    fn on_exit(&mut self, _gl: Option<&eframe::glow::Context>) {
+        self.save_settings();
+    }
+}

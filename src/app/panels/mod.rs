@@ -1,0 +1,97 @@
+//! The parts of the window, one file each. A panel draws the state and pushes
+//! commands; it changes nothing itself.
+
+pub mod overview;
+pub mod sources;
+pub mod start_page;
+pub mod status;
+pub mod table;
+pub mod timeline;
+pub mod toolbar;
+pub mod trace_tab;
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use super::commands::{BINDINGS, Command, DocCommand};
+use super::document::Tab;
+
+/// Draws the whole window.
+pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    egui::Panel::top("menu").show(ui, |ui| toolbar::menu(app, ui));
+    errors(app, ui);
+    if app.document.is_some() {
+        egui::Panel::top("tools").show(ui, |ui| toolbar::tools(app, ui));
+    }
+    egui::Panel::bottom("status").show(ui, |ui| status::show(app, ui));
+    if app.document.is_none() {
+        egui::CentralPanel::default().show(ui, |ui| start_page::show(app, ui));
+    } else {
+        document(app, ui);
+    }
+    keys(app, ui.ctx());
+}
+
+fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    egui::Panel::left("sources").default_size(290.0).size_range(180.0..=520.0).show(ui, |ui| sources::show(app, ui));
+    let height = ui.available_height();
+    egui::Panel::top("timeline")
+        .resizable(true)
+        .default_size((height * 0.46).max(170.0))
+        .size_range(150.0..=(height - 120.0).max(160.0))
+        .show(ui, |ui| {
+            overview::show(app, ui);
+            timeline::show(app, ui);
+        });
+    egui::CentralPanel::default().show(ui, |ui| {
+        let Some(document) = &app.document else { return };
+        let tab = document.tab;
+        ui.horizontal(|ui| {
+            for (this, name) in [(Tab::Table, "Allocations by process and heap"), (Tab::Trace, "Trace")] {
+                if ui.selectable_label(tab == this, name).clicked() {
+                    app.commands.doc(DocCommand::ShowTab(this));
+                }
+            }
+            if tab == Tab::Table {
+                toolbar::search(app, ui);
+            }
+        });
+        match tab {
+            Tab::Table => table::show(app, ui),
+            Tab::Trace => trace_tab::show(app, ui),
+        }
+    });
+}
+
+/// What went wrong, above everything until it is closed.
+fn errors(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    if app.errors.is_empty() {
+        return;
+    }
+    egui::Panel::top("errors").show(ui, |ui| {
+        for (i, error) in app.errors.iter().enumerate() {
+            ui.horizontal(|ui| {
+                if ui.button("Dismiss").clicked() {
+                    app.commands.push(Command::DismissError(i));
+                }
+                ui.add(egui::Label::new(egui::RichText::new(error).color(ui.visuals().error_fg_color)).wrap());
+            });
+        }
+    });
+}
+
+fn keys(app: &mut HighwaterApp, ctx: &egui::Context) {
+    let mut open = app.show_keys;
+    egui::Window::new("Keys").open(&mut open).collapsible(false).resizable(false).show(ctx, |ui| {
+        egui::Grid::new("keys").num_columns(2).spacing([24.0, 6.0]).show(ui, |ui| {
+            for binding in BINDINGS {
+                ui.strong(binding.keys);
+                ui.label(binding.does);
+                ui.end_row();
+            }
+        });
+    });
+    if open != app.show_keys {
+        app.commands.push(Command::ShowKeys(open));
+    }
+}

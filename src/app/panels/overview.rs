@@ -1,0 +1,81 @@
+//! The strip above the graph: the whole trace, small, with the view as a window.
+//! Drag makes a new view, click moves the view there.
+
+use eframe::egui::{self, Pos2, Rect, Sense, Shape, Stroke, Ui};
+
+use super::timeline;
+use crate::app::HighwaterApp;
+use crate::app::commands::DocCommand;
+use crate::app::document::Document;
+use crate::app::theme;
+use crate::units::{Interval, Ticks};
+
+const HEIGHT: f32 = 40.0;
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &app.document else { return };
+    let (outer, response) = ui.allocate_exact_size(egui::vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, "Overview of the whole trace"));
+    // In line with the graph below, whose left edge depends on its labels.
+    let graph: Option<Rect> = ui.data(|data| data.get_temp(timeline::frame_id()));
+    let rect = graph.map_or(outer, |graph| Rect::from_x_y_ranges(graph.x_range(), outer.y_range()));
+    let strip = Strip { document, rect };
+    strip.paint(ui);
+
+    let span = document.trace.span;
+    let Some(pointer) = response.interact_pointer_pos() else { return };
+    let origin = ui.input(|i| i.pointer.press_origin()).unwrap_or(pointer);
+    if response.drag_stopped_by(egui::PointerButton::Primary) && (origin.x - pointer.x).abs() >= 3.0 {
+        app.commands.doc(DocCommand::Zoom(Interval::new(strip.time_at(origin.x), strip.time_at(pointer.x))));
+    } else if response.dragged() {
+        let range = Rect::from_two_pos(Pos2::new(origin.x, rect.top()), Pos2::new(pointer.x, rect.bottom()));
+        ui.painter().rect_filled(range.intersect(rect), 0.0, theme::selection_fill(ui.visuals()));
+    } else if response.clicked() && document.view != span {
+        let half = document.view.len() / 2;
+        let room = Interval { from: Ticks(span.from.0 + half), to: Ticks((span.to.0 - half).max(span.from.0 + half)) };
+        let middle = strip.time_at(pointer.x).clamp(room.from, room.to);
+        app.commands.doc(DocCommand::Zoom(Interval { from: Ticks(middle.0 - half), to: Ticks(middle.0 + half) }));
+    }
+}
+
+struct Strip<'a> {
+    document: &'a Document,
+    rect: Rect,
+}
+
+impl Strip<'_> {
+    fn time_at(&self, x: f32) -> Ticks {
+        let span = self.document.trace.span;
+        let part = f64::from(((x - self.rect.left()) / self.rect.width().max(1.0)).clamp(0.0, 1.0));
+        Ticks(span.from.0.saturating_add((span.len() as f64 * part) as i64))
+    }
+
+    fn x_of(&self, t: Ticks) -> f32 {
+        let span = self.document.trace.span;
+        let part = (t.0.saturating_sub(span.from.0)) as f64 / (span.len().max(1)) as f64;
+        self.rect.left() + self.rect.width() * part as f32
+    }
+
+    fn paint(&self, ui: &Ui) {
+        let (document, rect) = (self.document, self.rect);
+        let painter = ui.painter().with_clip_rect(rect);
+        let visuals = ui.visuals();
+        painter.rect_filled(rect, 2.0, visuals.extreme_bg_color);
+        let shown = || document.answers.overview.iter().enumerate().filter(|(heap, _)| document.is_shown(*heap));
+        let peak = shown().map(|(_, line)| line.peak).max().unwrap_or(0).max(1) as f32;
+        for (heap, line) in shown() {
+            let y = |value: u64| rect.bottom() - 1.0 - (rect.height() - 4.0) * (value as f32 / peak);
+            let points: Vec<Pos2> = line.points.iter().map(|&(t, value)| Pos2::new(self.x_of(t), y(value))).collect();
+            painter.add(Shape::line(points, Stroke::new(1.0, theme::series(heap, visuals))));
+        }
+        if document.view != document.trace.span {
+            let (left, right) =
+                (self.x_of(document.view.from), self.x_of(document.view.to).max(self.x_of(document.view.from) + 2.0));
+            let veil = visuals.panel_fill.gamma_multiply(0.7);
+            painter.rect_filled(Rect::from_x_y_ranges(rect.left()..=left, rect.y_range()), 0.0, veil);
+            painter.rect_filled(Rect::from_x_y_ranges(right..=rect.right(), rect.y_range()), 0.0, veil);
+            let window = Rect::from_x_y_ranges(left..=right, rect.y_range());
+            painter.rect_stroke(window, 2.0, Stroke::new(1.5, visuals.selection.bg_fill), egui::StrokeKind::Inside);
+        }
+    }
+}

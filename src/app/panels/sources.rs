@@ -1,0 +1,211 @@
+//! The tree of sources: process → layer → heap or tracker, each heap with its
+//! small line, outstanding size now, peak and Impacting Size of the interval.
+//! Clicking a name filters everything to it; the coloured box shows or hides its line.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Commands, DocCommand};
+use crate::app::document::Document;
+use crate::app::theme;
+use crate::format;
+use crate::model::{HeapId, ProcessId};
+use crate::query::{Filter, Key, Path, heap_label, layer_label};
+use crate::units::Layer;
+
+/// One line of the panel.
+enum Item {
+    Process(ProcessId),
+    Layer(ProcessId, Layer),
+    Heap(HeapId),
+}
+
+impl Item {
+    fn height(&self) -> f32 {
+        match self {
+            Self::Process(_) => 26.0,
+            Self::Layer(..) => 20.0,
+            Self::Heap(_) => 40.0,
+        }
+    }
+}
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &app.document else { return };
+    let commands = &mut app.commands;
+    ui.add_space(2.0);
+    ui.horizontal(|ui| {
+        ui.strong("Sources");
+        if !document.filter.is_all() {
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                if ui.small_button("Show all").on_hover_text("Clear the filter").clicked() {
+                    commands.doc(DocCommand::Filter(Filter::all()));
+                }
+            });
+        }
+    });
+    let items = items(document);
+    egui::ScrollArea::vertical().auto_shrink(false).show_viewport(ui, |ui, visible| {
+        let total: f32 = items.iter().map(Item::height).sum();
+        let (area, _) = ui.allocate_exact_size(egui::vec2(ui.available_width(), total), Sense::hover());
+        let mut top = 0.0;
+        for item in &items {
+            let height = item.height();
+            if top + height >= visible.top() && top <= visible.bottom() {
+                let rect = Rect::from_min_size(area.left_top() + egui::vec2(0.0, top), egui::vec2(area.width(), height));
+                Line { document, rect }.show(ui, item, commands);
+            }
+            top += height;
+        }
+    });
+}
+
+/// Processes by their largest heap, in them layers and heaps.
+fn items(document: &Document) -> Vec<Item> {
+    let trace = &document.trace;
+    let peak = |heap: usize| document.answers.overview.get(heap).map_or(0, |line| line.peak);
+    let mut heaps: Vec<usize> = (0..trace.heaps.len()).filter(|&h| peak(h) > 0).collect();
+    let mut largest = vec![0; trace.processes.len()];
+    for &heap in &heaps {
+        let process = trace.heaps[heap].process.0 as usize;
+        largest[process] = largest[process].max(peak(heap));
+    }
+    heaps.sort_by_key(|&h| {
+        let heap = &trace.heaps[h];
+        (std::cmp::Reverse(largest[heap.process.0 as usize]), heap.process, heap.layer, std::cmp::Reverse(peak(h)))
+    });
+    let mut items = Vec::new();
+    let (mut process, mut layer) = (None, None);
+    for h in heaps {
+        let heap = &trace.heaps[h];
+        if process.replace(heap.process) != Some(heap.process) {
+            items.push(Item::Process(heap.process));
+            layer = None;
+        }
+        // Commit is a layer and its only heap in one.
+        if layer.replace(heap.layer) != Some(heap.layer) && heap.layer != Layer::Commit {
+            items.push(Item::Layer(heap.process, heap.layer));
+        }
+        items.push(Item::Heap(HeapId(h as u32)));
+    }
+    items
+}
+
+struct Line<'a> {
+    document: &'a Document,
+    rect: Rect,
+}
+
+impl Line<'_> {
+    fn show(&self, ui: &mut Ui, item: &Item, commands: &mut Commands) {
+        let document = self.document;
+        match item {
+            Item::Process(id) => {
+                let process = document.trace.process(*id);
+                let name = format!("{} ({})", process.label(), process.pid);
+                self.name(ui, &name, 0.0, &[Key::Process(*id)], FontId::proportional(14.0), commands);
+            }
+            Item::Layer(process, layer) => {
+                let keys = [Key::Process(*process), Key::Layer(*layer)];
+                self.name(ui, layer_label(*layer), 12.0, &keys, FontId::proportional(12.5), commands);
+            }
+            Item::Heap(id) => self.heap(ui, *id, commands),
+        }
+    }
+
+    /// A clickable name; the whole line is its target.
+    fn name(&self, ui: &mut Ui, name: &str, indent: f32, keys: &[Key], font: FontId, commands: &mut Commands) -> egui::Response {
+        let path: Path = keys.into();
+        let response = ui.interact(self.rect, ui.scope_id().with(("source", &path)), Sense::click());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Source {name}")));
+        let selected = self.document.filter.any.contains(&path);
+        let visuals = ui.visuals();
+        if selected || response.hovered() {
+            let fill = if selected {
+                visuals.selection.bg_fill.gamma_multiply(0.75)
+            } else {
+                visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5)
+            };
+            ui.painter().rect_filled(self.rect, 3.0, fill);
+        }
+        let at = self.rect.left_top() + egui::vec2(indent + 4.0, 3.0);
+        let clip = self.rect.shrink2(egui::vec2(2.0, 0.0));
+        ui.painter().with_clip_rect(clip).text(at, Align2::LEFT_TOP, name, font, visuals.text_color());
+        if response.clicked() {
+            let filter = if selected { Filter::all() } else { Filter::under(Arc::clone(&path)) };
+            commands.doc(DocCommand::Filter(filter));
+        }
+        response.on_hover_text(if selected { "Click to show everything" } else { "Click to show only this" })
+    }
+
+    fn heap(&self, ui: &mut Ui, id: HeapId, commands: &mut Commands) {
+        let document = self.document;
+        let index = id.0 as usize;
+        let heap = document.trace.heap(id);
+        let mut keys = vec![Key::Process(heap.process), Key::Layer(heap.layer)];
+        let indent = if heap.layer == Layer::Commit { 12.0 } else { 24.0 };
+        if heap.layer != Layer::Commit {
+            keys.push(Key::Heap(id));
+        }
+        self.name(ui, &heap_label(heap), indent + 18.0, &keys, FontId::proportional(13.0), commands);
+        self.swatch(ui, index, indent, commands);
+        let Some(line) = document.answers.overview.get(index) else { return };
+        let bottom = self.rect.bottom() - 4.0;
+        let spark =
+            Rect::from_x_y_ranges(self.rect.left() + indent + 22.0..=self.rect.left() + indent + 82.0, bottom - 13.0..=bottom);
+        self.sparkline(ui, spark, index);
+        let impacting = document.answers.by_heap.get(index).map_or(0, |sums| sums.numbers().impacting);
+        let text = format!("{}  peak {}", format::bytes(line.last), format::bytes(line.peak));
+        let painter = ui.painter().with_clip_rect(self.rect);
+        let font = FontId::proportional(11.5);
+        let end = painter.text(
+            Pos2::new(spark.right() + 8.0, bottom),
+            Align2::LEFT_BOTTOM,
+            text,
+            font.clone(),
+            ui.visuals().weak_text_color(),
+        );
+        let color = match impacting {
+            1.. => theme::growth(ui.visuals()),
+            0 => ui.visuals().weak_text_color(),
+            _ => theme::shrinkage(ui.visuals()),
+        };
+        let at = Pos2::new(self.rect.right() - 4.0, self.rect.top() + 4.0);
+        let room = painter.layout_no_wrap(heap_label(heap), FontId::proportional(13.0), color).size().x;
+        let change = format::signed_bytes(impacting);
+        // Beside the name if there is room, else left out; the table has it anyway.
+        if self.rect.left() + indent + 22.0 + room + 70.0 < self.rect.right() || end.right() + 70.0 > self.rect.right() {
+            painter.text(at, Align2::RIGHT_TOP, change, font, color);
+        }
+    }
+
+    fn swatch(&self, ui: &mut Ui, heap: usize, indent: f32, commands: &mut Commands) {
+        let shown = self.document.is_shown(heap);
+        let rect = Rect::from_min_size(self.rect.left_top() + egui::vec2(indent + 4.0, 5.0), egui::vec2(12.0, 12.0));
+        let response = ui.interact(rect.expand(3.0), ui.scope_id().with(("swatch", heap)), Sense::click());
+        let name = heap_label(&self.document.trace.heaps[heap]);
+        response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, shown, format!("Show line of {name}")));
+        let color = theme::series(heap, ui.visuals());
+        if shown {
+            ui.painter().rect_filled(rect, 3.0, color);
+        } else {
+            ui.painter().rect_stroke(rect, 3.0, Stroke::new(1.5, color), egui::StrokeKind::Inside);
+        }
+        if response.on_hover_text("Show or hide its line").clicked() {
+            commands.doc(DocCommand::ShowHeap(heap, !shown));
+        }
+    }
+
+    fn sparkline(&self, ui: &Ui, rect: Rect, heap: usize) {
+        let span = self.document.trace.span;
+        let Some(line) = self.document.answers.overview.get(heap) else { return };
+        let x = |t: crate::units::Ticks| {
+            rect.left() + rect.width() * ((t.0.saturating_sub(span.from.0)) as f32 / span.len().max(1) as f32)
+        };
+        let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / line.peak.max(1) as f32);
+        let points: Vec<Pos2> = line.points.iter().map(|&(t, value)| Pos2::new(x(t), y(value))).collect();
+        ui.painter().add(Shape::line(points, Stroke::new(1.0, theme::series(heap, ui.visuals()))));
+    }
+}

@@ -1,0 +1,78 @@
+//! The status bar: what is running, how far the numbers can be trusted, and the
+//! numbers of the selection.
+
+use eframe::egui;
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, DocCommand};
+use crate::app::document::Tab;
+use crate::format;
+use crate::model::Quality;
+
+pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    ui.horizontal(|ui| {
+        activity(app, ui);
+        let Some(document) = &app.document else { return };
+        let quality = document.trace.quality;
+        let doubtful = quality.events_lost + quality.buffers_lost + quality.problems > 0;
+        let color = if doubtful { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
+        let line = egui::Label::new(egui::RichText::new(trust(&quality)).color(color)).sense(egui::Sense::click());
+        if ui.add(line).on_hover_text("What the trace holds and what is wrong with it").clicked() {
+            app.commands.doc(DocCommand::ShowTab(Tab::Trace));
+        }
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            let Some((_, tree)) = &document.answers.table else { return };
+            // Layers nest, so only numbers of one layer can be summed up.
+            match document.selected_row().map(|row| (row.label.as_str(), row.numbers)) {
+                Some((label, n)) => {
+                    ui.label(format!(
+                        "{label}: count {}, size {}, impacting size {}",
+                        format::count(n.count),
+                        format::bytes(n.size),
+                        format::signed_bytes(n.impacting)
+                    ));
+                }
+                None => {
+                    ui.label(format!("{} allocations in the interval", format::count(tree.total.count)));
+                }
+            }
+        });
+    });
+}
+
+fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    let Some(job) = &app.loading else {
+        if app.document.is_none() {
+            ui.weak("Ready");
+        } else if app.queries.is_busy() {
+            ui.weak("Computing\u{2026}");
+        }
+        return;
+    };
+    ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
+    if ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
+        app.commands.push(Command::CancelLoading);
+    }
+}
+
+/// The trust line.
+fn trust(quality: &Quality) -> String {
+    let mut parts = Vec::new();
+    let mut part = |n: u64, one: &str, many: &str| {
+        if n > 0 {
+            parts.push(format!("{} {}", format::count(n), if n == 1 { one } else { many }));
+        }
+    };
+    part(quality.events_lost, "event lost", "events lost");
+    part(quality.buffers_lost, "buffer lost", "buffers lost");
+    part(quality.unmatched_frees, "free of an unknown block", "frees of unknown blocks");
+    part(quality.superseded_allocations, "block allocated twice", "blocks allocated twice");
+    part(quality.problems, "problem", "problems");
+    if parts.is_empty() {
+        return "No events lost, all frees matched".to_owned();
+    }
+    if quality.events_lost + quality.buffers_lost > 0 {
+        parts.push("totals are bounds".to_owned());
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,317 @@
+//! The one tree table. Only visible cells are drawn; the list of open lines comes
+//! ready from the query worker.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, Align, Layout, Sense, Ui};
+use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, Table, TableDelegate};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, Commands, DocCommand};
+use crate::app::document::Document;
+use crate::app::theme;
+use crate::format;
+use crate::query::{Column, Filter, Key, TreeRow, thread_label};
+use crate::units::{Interval, Ticks};
+
+/// Header of a column, in WPA's words where it has them.
+pub fn title(column: Column) -> &'static str {
+    match column {
+        Column::Name => "Process / Heap / Type / Stack",
+        Column::Count => "Count",
+        Column::Size => "Size",
+        Column::Impacting => "Impacting Size",
+        Column::OutstandingFrom => "At Start",
+        Column::OutstandingTo => "At End",
+        Column::Peak => "Peak",
+        Column::AllocTime => "Alloc/Commit Time",
+        Column::FreeTime => "Free/Decommit Time",
+        Column::Address => "Address",
+        Column::Thread => "Thread",
+    }
+}
+
+/// What a column's number means.
+fn explanation(column: Column) -> &'static str {
+    match column {
+        Column::Name => {
+            "Process, layer of memory, heap or tracker, Impacting Type, Type (lifetime class), call stack from the thread's start inwards, single allocations"
+        }
+        Column::Count => "Allocations alive at some moment of the interval",
+        Column::Size => "Their bytes in all, however short they lived (requested bytes in heaps)",
+        Column::Impacting => {
+            "Change of the outstanding size between the edges of the interval: what was allocated in it and stayed, minus what was freed in it and was there before"
+        }
+        Column::OutstandingFrom => "Outstanding size: bytes alive at the interval's left edge",
+        Column::OutstandingTo => "Outstanding size: bytes alive at the interval's right edge",
+        Column::Peak => "Largest outstanding size in the interval",
+        Column::AllocTime => "When a block was allocated or a range committed, since the trace start",
+        Column::FreeTime => "When it was freed or decommitted; \u{2014} if never",
+        Column::Address => "First byte",
+        Column::Thread => "Thread that allocated",
+    }
+}
+
+fn width(column: Column) -> f32 {
+    match column {
+        Column::Name => 380.0,
+        Column::Count => 74.0,
+        Column::AllocTime | Column::FreeTime => 128.0,
+        Column::Address => 124.0,
+        Column::Thread => 110.0,
+        Column::Impacting => 108.0,
+        _ => 96.0,
+    }
+}
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &mut app.document else { return };
+    let reveal = std::mem::take(&mut document.reveal);
+    let document = &*document;
+    let Some((interval, tree)) = &document.answers.table else {
+        ui.centered_and_justified(|ui| ui.weak("Computing\u{2026}"));
+        return;
+    };
+    if tree.rows.is_empty() {
+        ui.centered_and_justified(|ui| ui.label(nothing(document)));
+        return;
+    }
+    let columns: Vec<Column> = Column::ALL.into_iter().filter(|&c| app.settings.shows(c)).collect();
+    let mut table = Table::new()
+        .id_salt("allocations")
+        .num_rows(tree.rows.len() as u64)
+        .columns(columns.iter().map(|&c| table_column(c)).collect::<Vec<_>>())
+        .num_sticky_cols(1)
+        .headers([HeaderRow::new(HEADER_HEIGHT)]);
+    if let (true, Some(index)) = (reveal, document.selected_index()) {
+        table = table.scroll_to_row(index as u64, None);
+    }
+    let mut delegate =
+        Delegate { document, interval: *interval, rows: &tree.rows, columns: &columns, commands: &mut app.commands, hide: None };
+    table.show(ui, &mut delegate);
+    if let Some(column) = delegate.hide {
+        app.commands.push(Command::ShowColumn(column, false));
+    }
+}
+
+const HEADER_HEIGHT: f32 = 24.0;
+const ROW_HEIGHT: f32 = 21.0;
+
+fn table_column(column: Column) -> TableColumn {
+    TableColumn::new(width(column)).range(width(column).min(60.0)..=1200.0).resizable(true).id(egui::Id::unique(column.id()))
+}
+
+/// Why the table is empty.
+fn nothing(document: &Document) -> &'static str {
+    if !document.trace.complete {
+        "Loading\u{2026}"
+    } else if document.trace.rows.is_empty() && !document.trace.counts.has_memory_events() {
+        crate::load::NO_MEMORY_EVENTS
+    } else if !document.search.is_empty() {
+        "Nothing in this interval has that in its name."
+    } else {
+        "Nothing was alive in this interval."
+    }
+}
+
+struct Delegate<'a> {
+    document: &'a Document,
+    interval: Interval,
+    rows: &'a [TreeRow],
+    columns: &'a [Column],
+    commands: &'a mut Commands,
+    hide: Option<Column>,
+}
+
+impl TableDelegate for Delegate<'_> {
+    fn default_row_height(&self) -> f32 {
+        ROW_HEIGHT
+    }
+
+    fn header_cell_ui(&mut self, ui: &mut Ui, cell: &HeaderCellInfo) {
+        let Some(&column) = self.columns.get(cell.col_range.start) else { return };
+        ui.painter().rect_filled(ui.max_rect(), 0.0, ui.visuals().faint_bg_color);
+        let sort = self.document.sort;
+        let arrow = match (sort.column == column, sort.descending) {
+            (false, _) => "",
+            (true, true) => " \u{2193}",
+            (true, false) => " \u{2191}",
+        };
+        let layout =
+            if column == Column::Name { Layout::left_to_right(Align::Center) } else { Layout::right_to_left(Align::Center) };
+        ui.with_layout(layout, |ui| {
+            ui.add_space(4.0);
+            let text = egui::RichText::new(format!("{}{arrow}", title(column))).strong();
+            let button = ui.add(egui::Button::new(text).frame(false)).on_hover_text(explanation(column));
+            if button.clicked() {
+                self.commands.doc(DocCommand::SortBy(column));
+            }
+            button.context_menu(|ui| {
+                if column != Column::Name && ui.button("Hide this column").clicked() {
+                    self.hide = Some(column);
+                }
+                ui.weak("All columns: menu View");
+            });
+        });
+    }
+
+    fn row_ui(&mut self, ui: &mut Ui, row_nr: u64) {
+        let Some(row) = self.rows.get(row_nr as usize) else { return };
+        let rect = ui.max_rect();
+        // A row is drawn in two parts, the sticky column and the rest.
+        let id = ui.scope_id().with(("row", row_nr, rect.left() as i64));
+        let response = ui.interact(rect, id, Sense::click());
+        let visuals = ui.visuals();
+        let selected = self.document.selected_index() == Some(row_nr as usize);
+        let fill = if selected {
+            visuals.selection.bg_fill.gamma_multiply(0.75)
+        } else if response.hovered() {
+            visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5)
+        } else if row_nr.is_multiple_of(2) {
+            visuals.faint_bg_color
+        } else {
+            egui::Color32::TRANSPARENT
+        };
+        ui.painter().rect_filled(rect, 0.0, fill);
+        if response.clicked() {
+            self.commands.doc(DocCommand::SelectLine(Some(Arc::clone(&row.path))));
+        }
+        if response.double_clicked() && row.has_children {
+            self.commands.doc(DocCommand::Toggle(Arc::clone(&row.path), !row.is_open));
+        }
+        response.context_menu(|ui| self.row_menu(ui, row));
+    }
+
+    fn cell_ui(&mut self, ui: &mut Ui, cell: &CellInfo) {
+        let index = cell.row_nr as usize;
+        let (Some(row), Some(&column)) = (self.rows.get(index), self.columns.get(cell.col_nr)) else { return };
+        if column == Column::Name {
+            self.name_cell(ui, row);
+            return;
+        }
+        let text = cell_text(self.document, row, index, column);
+        let color = match column {
+            Column::Impacting if row.numbers.impacting > 0 => theme::growth(ui.visuals()),
+            Column::Impacting if row.numbers.impacting < 0 => theme::shrinkage(ui.visuals()),
+            _ => ui.visuals().text_color(),
+        };
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            ui.add_space(6.0);
+            ui.add(egui::Label::new(egui::RichText::new(text).color(color)).extend());
+        });
+    }
+}
+
+impl Delegate<'_> {
+    fn name_cell(&mut self, ui: &mut Ui, row: &TreeRow) {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.add_space(4.0 + row.depth as f32 * 13.0);
+            if row.has_children {
+                let (rect, response) = ui.allocate_exact_size(egui::vec2(14.0, 14.0), Sense::click());
+                let verb = if row.is_open { "Collapse" } else { "Expand" };
+                response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("{verb} {}", row.label)));
+                let openness = if row.is_open { 1.0 } else { 0.0 };
+                let icon = response.clone().with_new_rect(rect.shrink(2.0));
+                egui::collapsing_header::paint_default_icon(ui, openness, &icon);
+                if response.clicked() {
+                    self.commands.doc(DocCommand::Toggle(Arc::clone(&row.path), !row.is_open));
+                }
+            } else {
+                ui.add_space(14.0);
+            }
+            let mut text = egui::RichText::new(&row.label);
+            if matches!(row.path.last(), Some(Key::Frame(_) | Key::Row(_))) {
+                text = text.monospace().size(12.0);
+            } else if row.depth == 0 {
+                text = text.strong();
+            }
+            let label = ui.add(egui::Label::new(text).extend());
+            if let Some(meaning) = meaning(row) {
+                label.on_hover_text(meaning);
+            }
+        });
+    }
+
+    fn row_menu(&mut self, ui: &mut Ui, row: &TreeRow) {
+        if ui.button("Filter to Selection").clicked() {
+            self.commands.doc(DocCommand::Filter(Filter::under(Arc::clone(&row.path))));
+        }
+        if ui.add_enabled(!self.document.filter.is_all(), egui::Button::new("Clear filter")).clicked() {
+            self.commands.doc(DocCommand::Filter(Filter::all()));
+        }
+        if let Some(life) = row.allocation.and_then(|(_, row)| self.life(row.birth, row.death))
+            && ui.button("Zoom to its life").clicked()
+        {
+            self.commands.doc(DocCommand::Zoom(life));
+        }
+        ui.separator();
+        if ui.add(egui::Button::new("Copy line").shortcut_text("Ctrl+C")).clicked() {
+            self.commands.push(Command::Copy(line_as_text(self.document, row)));
+        }
+        if ui.button("Copy table").clicked() {
+            self.commands.push(Command::Copy(table_as_text(self.document)));
+        }
+    }
+
+    /// A block's life with some room around it.
+    fn life(&self, birth: Ticks, death: Ticks) -> Option<Interval> {
+        let span = self.document.trace.span;
+        let (from, to) = (birth.max(span.from), death.min(span.to));
+        let room = (to.0.checked_sub(from.0)? / 5).max(self.interval.len() / 10_000).max(1);
+        Some(Interval { from: Ticks(from.0.saturating_sub(room)), to: Ticks(to.0.saturating_add(room)) })
+    }
+}
+
+/// What a line's name stands for.
+fn meaning(row: &TreeRow) -> Option<&'static str> {
+    match row.path.last()? {
+        Key::Impacting(kind) => Some(kind.meaning()),
+        Key::Class(class) => Some(class.meaning()),
+        _ => None,
+    }
+}
+
+/// The text of a cell.
+fn cell_text(document: &Document, row: &TreeRow, index: usize, column: Column) -> String {
+    let n = &row.numbers;
+    let trace = &document.trace;
+    match column {
+        Column::Name => row.label.clone(),
+        Column::Count => format::count(n.count),
+        Column::Size => format::bytes(n.size),
+        Column::Impacting => format::signed_bytes(n.impacting),
+        Column::OutstandingFrom => format::bytes(n.outstanding_from),
+        Column::OutstandingTo => format::bytes(n.outstanding_to),
+        Column::Peak => document.answers.peaks.get(index).map_or_else(|| "\u{2026}".to_owned(), |&peak| format::bytes(peak)),
+        Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
+            let Some((_, allocation)) = &row.allocation else { return String::new() };
+            let time = |t: Ticks| format::moment(t, trace.clock.seconds(t));
+            match column {
+                Column::AllocTime => time(allocation.birth),
+                Column::FreeTime => time(allocation.death),
+                Column::Address => format!("{:#x}", allocation.address),
+                _ => {
+                    let site = trace.site(allocation.site);
+                    thread_label(trace, site.caller, site.thread)
+                }
+            }
+        }
+    }
+}
+
+/// One line with all columns, separated by tabs.
+pub fn line_as_text(document: &Document, row: &TreeRow) -> String {
+    let index = document.rows().iter().position(|r| std::ptr::eq(r, row)).unwrap_or(usize::MAX);
+    Column::ALL.map(|column| cell_text(document, row, index, column)).join("\t")
+}
+
+/// The whole table with its header, for a spreadsheet.
+fn table_as_text(document: &Document) -> String {
+    let mut text = Column::ALL.map(title).join("\t");
+    for (index, row) in document.rows().iter().enumerate() {
+        text.push('\n');
+        text.push_str(&"  ".repeat(row.depth));
+        text.push_str(&Column::ALL.map(|column| cell_text(document, row, index, column)).join("\t"));
+    }
+    text
+}

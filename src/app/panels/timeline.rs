@@ -1,0 +1,293 @@
+//! The main graph: outstanding size over time, one line a heap. Drag selects,
+//! the wheel zooms, Ctrl+click sets pins; the cursor reads all lines.
+//!
+//! The lines come from the query worker with at most a few points a pixel, so a
+//! frame costs the same for any trace.
+
+use eframe::egui::{self, Align2, FontId, PointerButton, Pos2, Rect, Stroke, Ui};
+use egui_plot::{GridInput, GridMark, Line, Plot, PlotBounds, PlotPoint, PlotPoints, PlotTransform};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Commands, DocCommand};
+use crate::app::document::Document;
+use crate::app::theme;
+use crate::format;
+use crate::query::heap_label;
+use crate::units::{Interval, Ticks};
+
+/// Where the last frame's graph was, so that the overview lines up with it.
+pub fn frame_id() -> egui::Id {
+    egui::Id::unique("graph frame")
+}
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &mut app.document else { return };
+    // Whole hundreds, so that resizing by a pixel asks for nothing new.
+    document.set_bins(((ui.available_width() as usize).div_ceil(100) * 100).clamp(200, 1600));
+    let document = &*document;
+    let clock = document.trace.clock;
+    let seconds = |t: Ticks| clock.seconds(t);
+    let view = (seconds(document.view.from), seconds(document.view.to).max(seconds(document.view.from) + 1e-9));
+    let top = top(document);
+    let plot = Plot::new("outstanding size")
+        .allow_drag(false)
+        .allow_zoom(false)
+        .allow_scroll(false)
+        .allow_boxed_zoom(false)
+        .allow_axis_zoom_drag(false)
+        .allow_double_click_reset(false)
+        .show_crosshair(false)
+        .set_margin_fraction(egui::Vec2::ZERO)
+        .y_axis_min_width(62.0)
+        .y_grid_spacer(binary_grid)
+        .x_axis_formatter(|mark, _| seconds_mark(mark))
+        .y_axis_formatter(|mark, _| bytes_mark(mark))
+        .label_formatter(|_| None);
+    let dark = ui.visuals().clone();
+    let response = plot.show(ui, |plot| {
+        plot.set_plot_bounds(PlotBounds::from_min_max([view.0, 0.0], [view.1, top]));
+        for (heap, points) in document.answers.lines() {
+            let color = theme::series(heap.0 as usize, &dark);
+            let line = Line::new(String::new(), PlotPoints::Borrowed(points)).color(color).width(1.6).allow_hover(false);
+            plot.line(line.fill(0.0).fill_alpha(0.07));
+        }
+    });
+    let graph = Graph { document, transform: response.transform };
+    ui.data_mut(|data| data.insert_temp(frame_id(), *response.transform.frame()));
+    response.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, "Outstanding size over time"));
+    graph.paint(ui);
+    graph.interact(ui, &response.response, &mut app.commands);
+}
+
+/// The upper end of the scale: the highest line and some air.
+fn top(document: &Document) -> f64 {
+    let peak = document.answers.graph.as_ref().map_or(0, |(_, _, lines)| lines.iter().map(|l| l.peak).max().unwrap_or(0));
+    (peak as f64 * 1.08).max(1024.0)
+}
+
+/// Grid lines at powers of two, as people count bytes.
+fn binary_grid(input: GridInput) -> Vec<GridMark> {
+    let (from, to) = input.bounds;
+    let step = ((to - from) / 5.0).max(1.0).log2().ceil().exp2();
+    let first = (from / step).ceil() as i64;
+    let last = (to / step).floor() as i64;
+    (first..=last.min(first + 100)).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()
+}
+
+fn bytes_mark(mark: GridMark) -> String {
+    let text = format::bytes(mark.value.max(0.0) as u64);
+    text.replace(".00 ", " ").replace("0 B", "0")
+}
+
+fn seconds_mark(mark: GridMark) -> String {
+    let decimals = (-mark.step_size.log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{:.decimals$} s", mark.value)
+}
+
+struct Graph<'a> {
+    document: &'a Document,
+    transform: PlotTransform,
+}
+
+impl Graph<'_> {
+    fn x_of(&self, t: Ticks) -> f32 {
+        let seconds = self.document.trace.clock.seconds(t);
+        self.transform.position_from_point(&PlotPoint::new(seconds, 0.0)).x
+    }
+
+    fn time_at(&self, x: f32) -> Ticks {
+        let point = self.transform.value_from_position(Pos2::new(x, self.frame().center().y));
+        let view = self.document.view;
+        self.document.trace.clock.ticks(point.x).clamp(view.from, view.to)
+    }
+
+    fn frame(&self) -> Rect {
+        *self.transform.frame()
+    }
+
+    /// The part of an interval that is on the screen.
+    fn rect_of(&self, interval: Interval) -> Rect {
+        let frame = self.frame();
+        let (left, right) = (self.x_of(interval.from).max(frame.left()), self.x_of(interval.to).min(frame.right()));
+        Rect::from_x_y_ranges(left..=right.max(left + 1.0), frame.y_range())
+    }
+
+    fn paint(&self, ui: &Ui) {
+        let document = self.document;
+        let painter = ui.painter().with_clip_rect(self.frame());
+        let visuals = ui.visuals();
+        for span in &document.answers.spans {
+            painter.rect_filled(self.rect_of(*span), 0.0, theme::highlight(visuals));
+        }
+        if let Some(selection) = document.selection {
+            let rect = self.rect_of(selection);
+            painter.rect_filled(rect, 0.0, theme::selection_fill(visuals));
+            let edge = Stroke::new(1.0, visuals.text_color());
+            painter.vline(rect.left(), rect.y_range(), edge);
+            painter.vline(rect.right(), rect.y_range(), edge);
+        }
+        self.paint_pins(ui, &painter);
+    }
+
+    fn paint_pins(&self, ui: &Ui, painter: &egui::Painter) {
+        let document = self.document;
+        let frame = self.frame();
+        let color = theme::pin(ui.visuals());
+        for (pin, name) in document.pins.iter().zip(["A", "B"]) {
+            let x = self.x_of(*pin);
+            painter.vline(x, frame.y_range(), Stroke::new(1.5, color));
+            painter.text(Pos2::new(x + 3.0, frame.top() + 2.0), Align2::LEFT_TOP, name, FontId::proportional(13.0), color);
+        }
+        let [a, b] = document.pins[..] else { return };
+        let Some((interval, by_heap)) = &document.answers.pins else { return };
+        if *interval != Interval::new(a, b) {
+            return;
+        }
+        egui::Area::new(egui::Id::unique("pin difference")).fixed_pos(frame.left_top() + egui::vec2(8.0, 6.0)).show(
+            ui.ctx(),
+            |ui| {
+                egui::Frame::popup(ui.style()).show(ui, |ui| {
+                    let seconds = |t| document.trace.clock.seconds(t);
+                    ui.strong(format!(
+                        "A {:.6} s to B {:.6} s: {}",
+                        seconds(a),
+                        seconds(b),
+                        format::duration(seconds(b) - seconds(a))
+                    ));
+                    for (heap, _) in document.answers.lines() {
+                        let Some(sums) = by_heap.get(heap.0 as usize) else { continue };
+                        let change = format::signed_bytes(sums.numbers().impacting);
+                        ui.colored_label(
+                            theme::series(heap.0 as usize, ui.visuals()),
+                            format!("{change}  {}", line_name(document, heap.0 as usize)),
+                        );
+                    }
+                });
+            },
+        );
+    }
+
+    fn interact(&self, ui: &Ui, response: &egui::Response, commands: &mut Commands) {
+        let document = self.document;
+        let pointer =
+            response.hover_pos().or(response.interact_pointer_pos()).filter(|_| response.hovered() || response.dragged());
+        if let (true, Some(origin), Some(now)) =
+            (response.dragged_by(PointerButton::Primary), ui.input(|i| i.pointer.press_origin()), response.interact_pointer_pos())
+        {
+            let selection = Interval::new(self.time_at(origin.x), self.time_at(now.x));
+            if document.selection != Some(selection) && (origin.x - now.x).abs() >= 3.0 {
+                commands.doc(DocCommand::Select(Some(selection)));
+            }
+        }
+        if response.dragged_by(PointerButton::Middle) {
+            self.pan(-response.drag_delta().x, commands);
+        }
+        let Some(pointer) = pointer else { return };
+        let at = self.time_at(pointer.x);
+        if response.clicked() {
+            let inside = document.selection.is_some_and(|s| s.contains(at));
+            if ui.input(|i| i.modifiers.command) {
+                commands.doc(DocCommand::Pin(at));
+            } else if response.double_clicked() {
+                commands.doc(DocCommand::ZoomToSelection);
+            } else if document.selection.is_some() && !inside {
+                commands.doc(DocCommand::Select(None));
+            }
+        }
+        self.wheel(ui, at, commands);
+        response.context_menu(|ui| self.menu(ui, at, commands));
+        if !response.context_menu_opened() {
+            self.cursor(ui, response, pointer, at);
+        }
+    }
+
+    fn wheel(&self, ui: &Ui, at: Ticks, commands: &mut Commands) {
+        let (scroll, zoom) = ui.input(|i| (i.smooth_scroll_delta(), i.zoom_delta()));
+        if scroll.x != 0.0 {
+            self.pan(-scroll.x, commands);
+        }
+        let factor = if zoom != 1.0 { zoom } else { (scroll.y / 240.0).exp() };
+        if (factor - 1.0).abs() > 1e-3 {
+            let view = self.document.view;
+            let part = |edge: Ticks| (edge.0.saturating_sub(at.0) as f64 / f64::from(factor)).round() as i64;
+            let (from, to) = (at.0.saturating_add(part(view.from)), at.0.saturating_add(part(view.to)));
+            if to - from >= 10 {
+                commands.doc(DocCommand::ZoomStep(Interval { from: Ticks(from), to: Ticks(to) }));
+            }
+        }
+    }
+
+    /// Moves the view by some points, not beyond the trace.
+    fn pan(&self, points: f32, commands: &mut Commands) {
+        let (view, span) = (self.document.view, self.document.trace.span);
+        let by = (f64::from(points) / f64::from(self.frame().width().max(1.0)) * view.len() as f64) as i64;
+        let by = by.clamp(span.from.0.saturating_sub(view.from.0), span.to.0.saturating_sub(view.to.0));
+        if by != 0 {
+            commands.doc(DocCommand::ZoomStep(Interval { from: Ticks(view.from.0 + by), to: Ticks(view.to.0 + by) }));
+        }
+    }
+
+    fn menu(&self, ui: &mut Ui, at: Ticks, commands: &mut Commands) {
+        // The pointer moves on into the menu; the place of the click is kept.
+        let id = egui::Id::unique("graph menu time");
+        let clicked = ui.input(|i| i.pointer.secondary_clicked());
+        let at = match ui.data(|data| data.get_temp::<i64>(id)).filter(|_| !clicked) {
+            Some(kept) => Ticks(kept),
+            None => {
+                ui.data_mut(|data| data.insert_temp(id, at.0));
+                at
+            }
+        };
+        let document = self.document;
+        let mut item = |ui: &mut Ui, enabled, text: &str, command| {
+            if ui.add_enabled(enabled, egui::Button::new(text)).clicked() {
+                commands.doc(command);
+            }
+        };
+        item(ui, document.selection.is_some(), "Zoom to selection", DocCommand::ZoomToSelection);
+        item(ui, document.can_go_back(), "Unzoom", DocCommand::Back);
+        item(ui, document.view != document.trace.span, "Whole trace", DocCommand::ZoomOut);
+        ui.separator();
+        item(ui, true, "Set a pin here", DocCommand::Pin(at));
+        item(ui, !document.pins.is_empty(), "Remove pins", DocCommand::ClearPins);
+    }
+
+    /// The cursor line and what all lines read there.
+    fn cursor(&self, ui: &Ui, response: &egui::Response, pointer: Pos2, at: Ticks) {
+        let frame = self.frame();
+        if !frame.contains(pointer) || ui.input(|i| i.pointer.any_down() && !response.dragged()) {
+            return;
+        }
+        let weak = ui.visuals().weak_text_color();
+        ui.painter().with_clip_rect(frame).vline(pointer.x, frame.y_range(), Stroke::new(1.0, weak));
+        let document = self.document;
+        let Some((_, heaps, lines)) = &document.answers.graph else { return };
+        let mut values: Vec<(usize, u64)> =
+            heaps.iter().zip(lines).map(|(heap, line)| (heap.0 as usize, line.value_at(at))).collect();
+        values.sort_by_key(|&(heap, value)| (std::cmp::Reverse(value), heap));
+        let tooltip = egui::Tooltip::always_open(ui.ctx().clone(), response.layer_id, response.id, egui::PopupAnchor::Pointer);
+        tooltip.gap(14.0).show(|ui| {
+            ui.strong(format!("{:.6} s", document.trace.clock.seconds(at)));
+            if let Some(selection) = document.selection.filter(|_| response.dragged()) {
+                ui.label(format!("selected {}", format::duration(document.trace.clock.seconds(Ticks(selection.len())))));
+            }
+            egui::Grid::new("cursor readout").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+                for (heap, value) in values.into_iter().take(12) {
+                    ui.colored_label(theme::series(heap, ui.visuals()), line_name(document, heap));
+                    ui.label(format::bytes(value));
+                    ui.end_row();
+                }
+            });
+        });
+    }
+}
+
+/// A heap's name, with its process where there are several.
+pub fn line_name(document: &Document, heap: usize) -> String {
+    let Some(heap) = document.trace.heaps.get(heap) else { return String::new() };
+    let name = heap_label(heap);
+    match document.has_many_processes() {
+        true => format!("{}: {name}", document.trace.process(heap.process).label()),
+        false => name,
+    }
+}

@@ -1,0 +1,153 @@
+//! Menu bar, the tools for views and filters, and the search field.
+
+use eframe::egui::{self, Button};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, DocCommand};
+use crate::app::panels::table;
+use crate::app::settings::Theme;
+use crate::format;
+use crate::load::Input;
+use crate::query::{Column, Filter, Key, Path, frame_label, heap_label, layer_label};
+
+pub fn menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    egui::MenuBar::new().ui(ui, |ui| {
+        ui.menu_button("File", |ui| file_menu(app, ui));
+        ui.menu_button("View", |ui| view_menu(app, ui));
+        ui.menu_button("Help", |ui| {
+            if ui.add(Button::new("Keys").shortcut_text("F1")).clicked() {
+                app.commands.push(Command::ShowKeys(true));
+            }
+        });
+        if let Some(document) = &app.document {
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                ui.add(egui::Label::new(egui::RichText::new(document.name()).weak()).truncate());
+            });
+        }
+    });
+}
+
+fn file_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    if ui.add(Button::new("Open\u{2026}").shortcut_text("Ctrl+O")).clicked() {
+        app.commands.push(Command::OpenDialog);
+    }
+    if ui.button("Open demo trace").clicked() {
+        app.commands.push(Command::Open(vec![Input::Demo]));
+    }
+    ui.menu_button("Recent", |ui| {
+        if app.settings.recent.is_empty() {
+            ui.weak("none yet");
+        }
+        for path in &app.settings.recent {
+            if ui.button(path.display().to_string()).clicked() {
+                app.commands.push(Command::Open(vec![Input::File(path.clone())]));
+            }
+        }
+    });
+    ui.separator();
+    if ui.add_enabled(app.document.is_some(), Button::new("Close trace")).clicked() {
+        app.commands.push(Command::Close);
+    }
+    if ui.button("Quit").clicked() {
+        app.commands.push(Command::Quit);
+    }
+}
+
+fn view_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    ui.strong("Theme");
+    for (theme, name) in [(Theme::System, "As the system"), (Theme::Light, "Light"), (Theme::Dark, "Dark")] {
+        if ui.radio(app.settings.theme == theme, name).clicked() {
+            app.commands.push(Command::SetTheme(theme));
+        }
+    }
+    ui.separator();
+    ui.strong("Columns");
+    column_choice(app, ui);
+}
+
+/// One check box for each column that can be hidden.
+pub fn column_choice(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    for column in Column::ALL.into_iter().filter(|&c| c != Column::Name) {
+        let mut shown = app.settings.shows(column);
+        if ui.checkbox(&mut shown, table::title(column)).clicked() {
+            app.commands.push(Command::ShowColumn(column, shown));
+        }
+    }
+}
+
+pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    let Some(document) = &app.document else { return };
+    let commands = &mut app.commands;
+    ui.horizontal_wrapped(|ui| {
+        let mut tool = |ui: &mut egui::Ui, enabled, text: &str, hint: &str, command: DocCommand| {
+            if ui.add_enabled(enabled, Button::new(text)).on_hover_text(hint).clicked() {
+                commands.doc(command);
+            }
+        };
+        tool(ui, document.can_go_back(), "Back", "The view before (Backspace)", DocCommand::Back);
+        tool(ui, document.can_go_forward(), "Forward", "The view after (Alt+Right)", DocCommand::Forward);
+        tool(ui, document.selection.is_some(), "Zoom", "Zoom to the selected interval (Z)", DocCommand::ZoomToSelection);
+        tool(ui, document.view != document.trace.span, "Whole trace", "Show all of it (Home)", DocCommand::ZoomOut);
+        ui.separator();
+        let selected = document.selected.clone();
+        let filter = selected.clone().map(Filter::under).unwrap_or_default();
+        let changes = selected.is_some() && filter != document.filter;
+        tool(ui, changes, "Filter to Selection", "Show only what is under the selected line (Enter)", DocCommand::Filter(filter));
+        tool(ui, !document.filter.is_all(), "Clear filter", "Show everything again", DocCommand::Filter(Filter::all()));
+        for path in &document.filter.any {
+            ui.label(egui::RichText::new(describe(document, path)).strong());
+        }
+        let span = document.interval();
+        let clock = &document.trace.clock;
+        let (from, to) = (clock.seconds(span.from), clock.seconds(span.to));
+        let what = if document.selection.is_some() { "Selection" } else { "View" };
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.label(format!("{what}: {from:.3} s to {to:.3} s ({})", format::duration(to - from)));
+        });
+    });
+}
+
+/// A filter in words.
+fn describe(document: &crate::app::document::Document, path: &Path) -> String {
+    let trace = &document.trace;
+    let word = |key: &Key| match *key {
+        Key::Process(id) => trace.process(id).label(),
+        Key::Layer(layer) => layer_label(layer).to_owned(),
+        Key::Heap(heap) => heap_label(trace.heap(heap)),
+        Key::Impacting(kind) => kind.name().to_owned(),
+        Key::Class(class) => class.name().to_owned(),
+        Key::Frame(node) => {
+            let process = path.iter().find_map(|k| if let Key::Process(id) = k { Some(*id) } else { None });
+            let address = trace.stacks.address(node);
+            process.map_or_else(|| format!("{address:#x}"), |p| frame_label(trace, p, address, trace.span.to))
+        }
+        Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
+    };
+    // A heap names its layer.
+    let has_heap = path.iter().any(|k| matches!(k, Key::Heap(_)));
+    let words: Vec<String> = path.iter().filter(|k| !(has_heap && matches!(k, Key::Layer(_)))).map(word).collect();
+    words.join(" \u{203a} ")
+}
+
+pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    let Some(document) = &mut app.document else { return };
+    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+        let collapse = ui.button("Collapse all").on_hover_text("Close all nodes");
+        if collapse.clicked() {
+            app.commands.doc(DocCommand::CollapseAll);
+        }
+        let mut text = document.search.clone();
+        let clear = ui.add_enabled(!text.is_empty(), Button::new("Clear search"));
+        let field = ui.add(egui::TextEdit::singleline(&mut text).hint_text("Search (Ctrl+F)").desired_width(200.0));
+        field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search"));
+        if std::mem::take(&mut document.focus_search) {
+            field.request_focus();
+        }
+        if clear.clicked() {
+            text.clear();
+        }
+        if text != document.search {
+            app.commands.doc(DocCommand::Search(text));
+        }
+    });
+}

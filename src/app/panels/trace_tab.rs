@@ -1,0 +1,94 @@
+//! What the trace holds: events by kind, quality, and every problem with its place.
+
+use eframe::egui;
+
+use crate::app::HighwaterApp;
+use crate::format;
+
+pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    let Some(document) = &app.document else { return };
+    let trace = &document.trace;
+    egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+        ui.horizontal_top(|ui| {
+            ui.vertical(|ui| {
+                ui.strong("Files");
+                for input in &document.inputs {
+                    ui.label(input.name());
+                }
+                ui.add_space(8.0);
+                ui.strong("Quality");
+                let quality = trace.quality;
+                grid(
+                    ui,
+                    "quality",
+                    &[
+                        ("Events lost", quality.events_lost),
+                        ("Buffers lost", quality.buffers_lost),
+                        ("Frees of unknown blocks", quality.unmatched_frees),
+                        ("Blocks allocated twice", quality.superseded_allocations),
+                        ("Problems", quality.problems),
+                    ],
+                );
+            });
+            ui.separator();
+            ui.vertical(|ui| {
+                ui.strong("Events");
+                let counts = trace.counts;
+                grid(
+                    ui,
+                    "events",
+                    &[
+                        ("All", counts.total),
+                        ("Heap allocations", counts.heap_alloc),
+                        ("Heap frees", counts.heap_free),
+                        ("Heap reallocations", counts.heap_realloc),
+                        ("VirtualAlloc", counts.virtual_alloc),
+                        ("VirtualFree", counts.virtual_free),
+                        ("Tracker allocations", counts.tracker_alloc),
+                        ("Tracker frees", counts.tracker_free),
+                        ("Tracker reallocations", counts.tracker_realloc),
+                        ("Stacks", counts.stack + counts.inline_stack),
+                        ("Stack key references", counts.stack_key_ref),
+                        ("Stack key definitions", counts.stack_key_definition),
+                        ("Image loads and rundowns", counts.image_load + counts.image_rundown),
+                        ("Image identities", counts.image_id_rsds),
+                    ],
+                );
+            });
+            ui.separator();
+            ui.vertical(|ui| {
+                ui.strong("In memory");
+                grid(
+                    ui,
+                    "memory",
+                    &[
+                        ("Allocations", trace.rows.len() as u64),
+                        ("Bytes for them", trace.rows.heap_bytes() as u64),
+                        ("Sites", trace.sites.len() as u64),
+                        ("Stack frames", trace.stacks.len() as u64 - 1),
+                        ("Processes", trace.processes.len() as u64),
+                        ("Heaps and trackers", trace.heaps.len() as u64),
+                    ],
+                );
+            });
+        });
+        if !trace.problems.is_empty() {
+            ui.add_space(8.0);
+            ui.strong("Problems");
+            for problem in &trace.problems {
+                let place = if problem.offset > 0 { format!(" at {:#x}", problem.offset) } else { String::new() };
+                ui.label(format!("{}{place}: {}", problem.file, problem.detail));
+            }
+        }
+    });
+}
+
+fn grid(ui: &mut egui::Ui, id: &str, lines: &[(&str, u64)]) {
+    egui::Grid::new(id).num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
+        for (name, number) in lines {
+            ui.label(*name);
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| ui.label(format::count(*number)));
+            ui.end_row();
+        }
+    });
+}

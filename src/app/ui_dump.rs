@@ -1,0 +1,52 @@
+//! For tests of the real window: if `HIGHWATER_UI_DUMP` names a file, each frame
+//! writes there what a screen reader would be told, one widget a line: role, frame
+//! (x y width height in points), and name or value, separated by tabs.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use eframe::egui;
+
+/// Installs the writer if it is asked for.
+pub fn install(ctx: &egui::Context) {
+    let Some(path) = std::env::var_os("HIGHWATER_UI_DUMP") else { return };
+    ctx.enable_accesskit();
+    ctx.add_plugin(Dump { path: path.into(), last: String::new() });
+}
+
+struct Dump {
+    path: PathBuf,
+    last: String,
+}
+
+impl egui::Plugin for Dump {
+    fn debug_name(&self) -> &'static str {
+        "accessibility dump"
+    }
+
+    fn output_hook(&mut self, _ctx: &egui::Context, output: &mut egui::FullOutput) {
+        let Some(update) = &output.platform_output.accesskit_update else { return };
+        let mut text = String::new();
+        for (_, node) in &update.nodes {
+            let name = node.label().or_else(|| node.value()).unwrap_or_default();
+            let rect = node.bounds().unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "{:?}\t{:.0} {:.0} {:.0} {:.0}\t{}",
+                node.role(),
+                rect.x0,
+                rect.y0,
+                rect.width(),
+                rect.height(),
+                name.replace(['\n', '\t'], " ")
+            );
+        }
+        if text != self.last {
+            // Written aside and renamed, so that a reader never sees half of it.
+            let draft = self.path.with_extension("new");
+            if std::fs::write(&draft, &text).is_ok() && std::fs::rename(&draft, &self.path).is_ok() {
+                self.last = text;
+            }
+        }
+    }
+}

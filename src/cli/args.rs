@@ -1,0 +1,204 @@
+//! The words of the command line.
+//!
+//! A file that is called like a subcommand can be given as `./info`: subcommands
+//! are recognised in the first place only.
+
+use std::ffi::OsString;
+
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::seconds::Seconds;
+use super::synth::SynthArgs;
+use crate::load::Input;
+use crate::query::By;
+use crate::units::Layer;
+
+/// Where did the memory go? Analyses Windows memory traces (ETW, .etl).
+#[derive(Parser, Debug)]
+#[command(name = "highwater", version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(super) struct CommandLine {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+
+    /// Traces to open in the window; several files of one capture are read as one trace
+    #[arg(value_name = "FILE")]
+    files: Vec<OsString>,
+}
+
+impl CommandLine {
+    /// Files to open in the window.
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        inputs(&self.files)
+    }
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum Command {
+    /// Open the window on the built-in demo trace
+    Demo,
+    /// Tell what the files hold: sessions, losses, event counts, problems
+    Info(InfoArgs),
+    /// Print the numbers of the window's tables for one interval
+    Report(ReportArgs),
+    /// Write a generated trace, for tests and measurements
+    #[command(hide = true)]
+    Synth(SynthArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct InfoArgs {
+    #[command(flatten)]
+    pub(super) what: Files,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Files {
+    /// Files of one capture; `demo:` names the built-in demo trace
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<OsString>,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl Files {
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        inputs(&self.files)
+    }
+}
+
+fn inputs(files: &[OsString]) -> Vec<Input> {
+    files.iter().map(|file| Input::from_arg(file)).collect()
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ReportArgs {
+    #[command(flatten)]
+    pub(super) what: Files,
+
+    /// Only this process
+    #[arg(long, value_name = "NAME|PID")]
+    pub(super) process: Option<String>,
+
+    /// Only this layer of memory
+    #[arg(long, value_enum, ignore_case = true)]
+    pub(super) layer: Option<Layer>,
+
+    /// Only this heap or tracker
+    #[arg(long, value_name = "HANDLE|NAME")]
+    pub(super) heap: Option<String>,
+
+    /// Begin of the interval, in seconds since the trace start [default: the trace start]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub(super) from: Option<Seconds>,
+
+    /// End of the interval, not part of it [default: the end of the trace]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub(super) to: Option<Seconds>,
+
+    /// What makes a group; the layer always does
+    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
+    pub(super) by: Vec<By>,
+
+    /// Only the first N groups
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+}
+
+impl ReportArgs {
+    /// What can be refused without looking at the files.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match (self.from, self.to) {
+            (Some(from), Some(to)) if from > to => Err("--from is later than --to; swap them".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ValueEnum for Layer {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
+}
+
+impl ValueEnum for By {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Process, Self::Heap, Self::Stack, Self::Type, Self::Thread]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Process => "process",
+            Self::Heap => "heap",
+            Self::Stack => "stack",
+            Self::Type => "type",
+            Self::Thread => "thread",
+        }))
+    }
+}
+
+/// What clap says of bad arguments, in one line.
+pub(super) fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let about_usage = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty() && !about_usage(line)).collect();
+    let message = lines.join(" ");
+    format!("{}; see highwater --help", message.strip_prefix("error: ").unwrap_or(&message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<CommandLine, clap::Error> {
+        CommandLine::try_parse_from([&["highwater"], words].concat())
+    }
+
+    #[test]
+    fn words_in_the_first_place_are_commands_and_elsewhere_files() {
+        assert!(matches!(parse(&["info", "a.etl"]).unwrap().command, Some(Command::Info(_))));
+        assert!(matches!(parse(&["demo"]).unwrap().command, Some(Command::Demo)));
+        for words in [&["./info"][..], &["a.etl", "info"], &["info.etl"], &["demo:"], &[]] {
+            let line = parse(words).unwrap();
+            assert!(line.command.is_none(), "{words:?}");
+            assert_eq!(line.inputs().len(), words.len());
+        }
+    }
+
+    #[test]
+    fn groups_are_a_comma_list_of_known_keys() {
+        let by = |keys: &str| match parse(&["report", "a.etl", "--by", keys]).map(|line| line.command) {
+            Ok(Some(Command::Report(args))) => Some(args.by),
+            _ => None,
+        };
+        assert_eq!(by("stack"), Some(vec![By::Stack]));
+        assert_eq!(by("process,heap,type,thread"), Some(vec![By::Process, By::Heap, By::Type, By::Thread]));
+        assert_eq!(by("process,colour"), None);
+        assert_eq!(by(""), None);
+    }
+
+    #[test]
+    fn times_may_be_negative_and_must_be_in_order() {
+        let check = |from, to| match parse(&["report", "a.etl", "--from", from, "--to", to]).map(|line| line.command) {
+            Ok(Some(Command::Report(args))) => args.check().is_ok(),
+            _ => false,
+        };
+        assert!(check("-1.5", "2"));
+        assert!(check("2", "2"));
+        assert!(!check("2.000000001", "2"));
+        assert!(!check("nan", "2"));
+    }
+
+    #[test]
+    fn complaints_take_one_line() {
+        let error = parse(&["report", "a.etl", "--layer", "roof"]).unwrap_err();
+        let line = one_line(&error);
+        assert!(!line.contains('\n') && line.contains("roof") && line.contains("tracker"), "{line}");
+    }
+}

@@ -1,0 +1,158 @@
+//! `highwater info`: what the files hold. Reads everything once, in parallel, and
+//! builds no trace.
+
+use serde::Serialize;
+
+use super::args::InfoArgs;
+use super::text::{self, Align, Table};
+use super::{Failure, open, output, report_problems};
+use crate::etl::TraceFile;
+use crate::events::{EventCounts, Totals, survey};
+use crate::load::{Capture, NO_MEMORY_EVENTS};
+use crate::problem::Problem;
+use crate::units::Ticks;
+use crate::utc::rfc3339;
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Info {
+    schema: &'static str,
+    files: Vec<FileInfo>,
+    events: EventCounts,
+    problems: Vec<Problem>,
+    #[serde(skip)]
+    problem_count: u64,
+}
+
+#[derive(Serialize)]
+struct FileInfo {
+    path: String,
+    bytes: u64,
+    buffers: usize,
+    compressed: bool,
+    format: &'static str,
+    logger: String,
+    os: String,
+    processors: u32,
+    pointer_size: u32,
+    clock: &'static str,
+    start_utc: Option<String>,
+    duration_s: f64,
+    events_lost: u32,
+    buffers_lost: u32,
+}
+
+pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
+    let capture = open(&args.what.inputs())?;
+    let info = gather(&capture);
+    report_problems(&info.problems);
+    if args.what.json { output::json(&info) } else { output::answer(&describe(&info)) }
+}
+
+fn gather(capture: &Capture) -> Info {
+    let mut problems = capture.problems.clone();
+    let mut events = EventCounts::default();
+    let mut files = Vec::new();
+    for file in &capture.files {
+        let totals = survey(file);
+        events.add(&totals.counts);
+        files.push(file_info(capture, file, &totals));
+        problems.append(totals.problems);
+    }
+    Info { schema: "highwater.info/1", files, events, problem_count: problems.total(), problems: problems.list().to_vec() }
+}
+
+fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
+    let header = &file.header;
+    let (major, minor, build) = header.os;
+    let trace_start = capture.trace_start();
+    let last = totals.times.map_or(header.start_ticks, |(_, last)| last).max(trace_start);
+    FileInfo {
+        path: file.name.clone(),
+        bytes: file.bytes,
+        buffers: file.buffers.len(),
+        compressed: header.is_compressed(),
+        format: "etl",
+        logger: header.logger.clone(),
+        os: format!("{major}.{minor}.{build}"),
+        processors: header.processors,
+        pointer_size: header.pointer_size,
+        clock: header.clock.name(),
+        start_utc: rfc3339(header.start_time),
+        duration_s: capture.clock().seconds(Ticks::from_raw(last, trace_start)),
+        events_lost: header.events_lost,
+        buffers_lost: header.buffers_lost,
+    }
+}
+
+/// The same for people.
+fn describe(info: &Info) -> String {
+    let mut text = String::new();
+    for file in &info.files {
+        text += &describe_file(file);
+    }
+    text += &describe_events(&info.events);
+    if !info.events.has_memory_events() {
+        text += &format!("\nNothing to account for: {NO_MEMORY_EVENTS}.\n");
+    }
+    text + &describe_problems(info)
+}
+
+fn describe_file(file: &FileInfo) -> String {
+    let compressed = if file.compressed { ", compressed" } else { "" };
+    let session = if file.logger.is_empty() { String::new() } else { format!("{}, ", file.logger) };
+    let lost = match (file.events_lost, file.buffers_lost) {
+        (0, 0) => "nothing".to_owned(),
+        (events, buffers) => format!(
+            "{}, {}: every total is a lower bound",
+            text::plural(events.into(), "event"),
+            text::plural(buffers.into(), "buffer")
+        ),
+    };
+    let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+    let mut line = |name: &str, value: String| table.line(vec![format!("  {name}"), value], vec![]);
+    line("size", format!("{} in {}{compressed}", text::bytes(file.bytes), text::plural(file.buffers as u64, "buffer")));
+    line(
+        "session",
+        format!(
+            "{session}Windows {}, {}, {} bits",
+            file.os,
+            text::plural(file.processors.into(), "processor"),
+            u64::from(file.pointer_size) * 8
+        ),
+    );
+    line("time", format!("{}, {}", file.start_utc.as_deref().unwrap_or("start unknown"), text::seconds(file.duration_s)));
+    line("lost", lost);
+    format!("{}\n{}\n", file.path, table.text())
+}
+
+/// The kinds of events that occur, and all others together.
+fn describe_events(events: &EventCounts) -> String {
+    let mut table = Table::new([("", Align::Left), ("", Align::Right)]);
+    table.line(vec!["events".into(), text::count(events.total)], vec![]);
+    // The names of the machine interface, in its order.
+    let fields = serde_json::to_value(events).ok();
+    let fields = fields.as_ref().and_then(|fields| fields.as_object());
+    for (name, n) in fields.into_iter().flatten() {
+        let n = n.as_u64().unwrap_or(0);
+        if n > 0 && name != "total" {
+            table.line(vec![format!("  {}", name.replace('_', " ")), text::count(n)], vec![]);
+        }
+    }
+    table.text()
+}
+
+fn describe_problems(info: &Info) -> String {
+    const SHOWN: usize = 20;
+    if info.problem_count == 0 {
+        return String::new();
+    }
+    let mut text = format!("\n{}\n", text::plural(info.problem_count, "problem"));
+    for problem in info.problems.iter().take(SHOWN) {
+        text += &format!("  {} at {:#x}: {}\n", problem.file, problem.offset, problem.detail);
+    }
+    match info.problem_count.saturating_sub(SHOWN as u64) {
+        0 => text,
+        n => text + &format!("  and {n} more: --json lists them\n"),
+    }
+}

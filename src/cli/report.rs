@@ -1,0 +1,193 @@
+//! `highwater report`: the numbers of the window's tables for one interval.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::args::ReportArgs;
+use super::text::{self, Align, Table};
+use super::{Failure, open, output, report_problems};
+use crate::load::{Unwatched, load};
+use crate::model::{Clock, Quality, Trace};
+use crate::query::{By, Cancel, Group, Report, ReportFilter, ReportRequest, report};
+use crate::units::Interval;
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    interval: Seconds,
+    groups: &'a [Group],
+    quality: QualityFields,
+}
+
+#[derive(Serialize)]
+struct Seconds {
+    from_s: f64,
+    to_s: f64,
+}
+
+#[derive(Serialize)]
+struct QualityFields {
+    events_lost: u64,
+    buffers_lost: u64,
+    unmatched_frees: u64,
+    superseded_allocations: u64,
+    problems: u64,
+}
+
+pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    args.check().map_err(Failure::BadArguments)?;
+    let capture = open(&args.what.inputs())?;
+    let stopped = |_| Failure::Failed("stopped".to_owned());
+    let trace = load(&capture, &mut Unwatched).map_err(stopped)?;
+    let interval = interval(args, &trace)?;
+    let request = ReportRequest {
+        interval,
+        by: args.by.clone(),
+        filter: ReportFilter { process: args.process.clone(), layer: args.layer, heap: args.heap.clone() },
+        top: args.top,
+    };
+    let report = report(&trace, &request, &Cancel::default()).map_err(|_| Failure::Failed("stopped".to_owned()))?;
+    report_problems(&trace.problems);
+    if !args.what.json {
+        return output::answer(&describe(&trace, args, &report));
+    }
+    output::json(&Answer {
+        schema: "highwater.report/1",
+        interval: seconds(&trace.clock, interval),
+        groups: &report.groups,
+        quality: quality(&trace.quality),
+    })
+}
+
+/// The interval asked for. Only now it is known whether one edge alone lies
+/// beyond the other end of the trace.
+fn interval(args: &ReportArgs, trace: &Trace) -> Result<Interval, Failure> {
+    let edge = |given: Option<super::seconds::Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
+    let (from, to) = (edge(args.from, trace.span.from), edge(args.to, trace.span.to));
+    if from <= to {
+        return Ok(Interval { from, to });
+    }
+    let Seconds { from_s, to_s } = seconds(&trace.clock, trace.span);
+    Err(Failure::BadArguments(match args.from {
+        Some(_) => format!("--from is later than the end of the trace, which is at {to_s} s"),
+        None => format!("--to is earlier than the start of the trace, which is at {from_s} s"),
+    }))
+}
+
+fn seconds(clock: &Clock, interval: Interval) -> Seconds {
+    Seconds { from_s: clock.seconds(interval.from), to_s: clock.seconds(interval.to) }
+}
+
+fn quality(quality: &Quality) -> QualityFields {
+    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems } = *quality;
+    QualityFields { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems }
+}
+
+/// Groups in the text unless the user says how many.
+const SHOWN: usize = 40;
+
+/// The same for people.
+fn describe(trace: &Trace, args: &ReportArgs, report: &Report) -> String {
+    let Seconds { from_s, to_s } = seconds(&trace.clock, report.interval);
+    let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
+    let shown = report.groups.len().min(args.top.unwrap_or(SHOWN));
+    if report.groups.is_empty() {
+        text += "Nothing was alive or happened.\n";
+    } else {
+        text += &table(&args.by, &report.groups[..shown]).text();
+    }
+    match report.groups.len() - shown {
+        0 => {}
+        n => text += &format!("… and {n} more groups; --top {} shows them\n", report.groups.len()),
+    }
+    text + &describe_quality(&trace.quality)
+}
+
+fn table(by: &[By], groups: &[Group]) -> Table {
+    let keys = [("Process", By::Process), ("Heap", By::Heap), ("Type", By::Type), ("Thread", By::Thread)];
+    let keys: Vec<_> = keys.into_iter().filter(|(_, key)| by.contains(key)).collect();
+    let numbers = ["Impacting", "Outstanding", "Peak", "Size", "Count", "Allocated", "Freed"];
+    let columns = keys.iter().map(|(name, _)| (*name, Align::Left));
+    let columns = columns.chain([("Layer", Align::Left)]).chain(numbers.map(|name| (name, Align::Right)));
+    let mut table = Table::new(columns);
+    let names = process_names(groups);
+    for (group, name) in groups.iter().zip(names) {
+        let mut cells: Vec<String> = keys.iter().map(|(_, key)| cell(group, *key, &name)).collect();
+        cells.push(group.layer.to_owned());
+        cells.extend([
+            text::change(group.impacting_size),
+            text::bytes(group.outstanding_to),
+            text::bytes(group.peak),
+            text::bytes(group.size),
+            text::count(group.count),
+            text::count(group.allocated_count),
+            text::count(group.freed_count),
+        ]);
+        table.line(cells, stack_notes(group));
+    }
+    table
+}
+
+fn cell(group: &Group, key: By, process: &str) -> String {
+    match key {
+        By::Process => process.to_owned(),
+        By::Heap => group.heap.clone().unwrap_or_default(),
+        By::Type => group.allocated_type.clone().unwrap_or_default(),
+        By::Thread => group.thread.map_or_else(String::new, |id| id.to_string()),
+        By::Stack => String::new(),
+    }
+}
+
+/// Name and id of each group's process, and its start where another life of the
+/// same id is listed.
+fn process_names(groups: &[Group]) -> Vec<String> {
+    let starts: HashSet<(Option<u32>, Option<u64>)> =
+        groups.iter().map(|g| (g.pid, g.process_start_s.map(f64::to_bits))).collect();
+    let lives = |pid| starts.iter().filter(|(other, _)| *other == pid).count();
+    let name = |group: &Group| {
+        let name = group.process.clone().unwrap_or_default();
+        let unnamed = group.pid.is_none_or(|pid| name == format!("Unknown ({pid})"));
+        let start = match group.process_start_s {
+            Some(at) if lives(group.pid) > 1 => format!(", from {}", text::seconds(at)),
+            _ => String::new(),
+        };
+        match group.pid {
+            Some(pid) if !unnamed => format!("{name} ({pid}{start})"),
+            _ => name + &start,
+        }
+    };
+    groups.iter().map(name).collect()
+}
+
+/// The frames, innermost first, as a debugger lists them.
+fn stack_notes(group: &Group) -> Vec<String> {
+    match group.stack.as_deref() {
+        None => Vec::new(),
+        Some([]) => vec!["(no stack recorded)".to_owned()],
+        Some(frames) => frames.iter().rev().cloned().collect(),
+    }
+}
+
+fn describe_quality(quality: &Quality) -> String {
+    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems } = *quality;
+    let mut text = String::from("\n");
+    text += &match (events_lost, buffers_lost) {
+        (0, 0) => "No events were lost.".to_owned(),
+        (events, buffers) => {
+            let (events, buffers) = (text::plural(events, "event"), text::plural(buffers, "buffer"));
+            format!("{events} and {buffers} were lost: every total is a lower bound.")
+        }
+    };
+    if unmatched_frees > 0 {
+        text += &format!(" {} of blocks allocated before the trace or lost.", text::plural(unmatched_frees, "free"));
+    }
+    if superseded_allocations > 0 {
+        text += &format!(" {} whose free was not seen.", text::plural(superseded_allocations, "block"));
+    }
+    if problems > 0 {
+        text += &format!(" {} with the input: see highwater info.", text::plural(problems, "problem"));
+    }
+    text + "\n"
+}

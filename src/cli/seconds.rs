@@ -1,0 +1,95 @@
+//! Times of the command line: seconds since the trace start with up to nine
+//! decimals, read digit by digit, so that no tick is lost to binary fractions.
+
+use std::str::FromStr;
+
+use crate::model::Clock;
+use crate::units::Ticks;
+
+/// A number of seconds, exact to the nanosecond.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Seconds {
+    nanos: i128,
+}
+
+const DECIMALS: usize = 9;
+const NANOS_PER_SECOND: i128 = 1_000_000_000;
+/// Whole digits beyond these name a time that no clock reaches.
+const MAX_WHOLE_DIGITS: usize = 18;
+
+const WANTED: &str = "seconds are wanted, such as 12.5, with at most nine decimals";
+
+impl Seconds {
+    /// The nearest tick; halves go away from zero.
+    pub fn ticks(self, clock: &Clock) -> Ticks {
+        clock.nearest_tick(self.nanos)
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+        let all_digits = [whole, decimals].iter().all(|part| part.bytes().all(|b| b.is_ascii_digit()));
+        if !all_digits || (whole.is_empty() && decimals.is_empty()) || decimals.len() > DECIMALS {
+            return Err(WANTED.to_owned());
+        }
+        let whole = whole.trim_start_matches('0');
+        if whole.len() > MAX_WHOLE_DIGITS {
+            return Err("that is longer than any trace".to_owned());
+        }
+        let number = |digits: &str| digits.bytes().fold(0i128, |n, b| n * 10 + i128::from(b - b'0'));
+        let fraction = number(&format!("{decimals:0<DECIMALS$}"));
+        let nanos = number(whole) * NANOS_PER_SECOND + fraction;
+        Ok(Self { nanos: if negative { -nanos } else { nanos } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticks(text: &str, frequency: u64) -> i64 {
+        text.parse::<Seconds>().unwrap().ticks(&Clock { frequency, start_time: 0 }).0
+    }
+
+    #[test]
+    fn decimals_are_exact_on_a_clock_of_10_mhz() {
+        assert_eq!(ticks("12.5", 10_000_000), 125_000_000);
+        assert_eq!(ticks("0.0000001", 10_000_000), 1);
+        assert_eq!(ticks("107374182.4000001", 10_000_000), 1_073_741_824_000_001, "not a binary fraction");
+        assert_eq!(ticks("-3", 10_000_000), -30_000_000);
+        assert_eq!(ticks(".5", 10), 5);
+        assert_eq!(ticks("7.", 10), 70);
+        assert_eq!(ticks("+007", 10), 70);
+    }
+
+    #[test]
+    fn times_between_two_ticks_go_to_the_nearest() {
+        assert_eq!(ticks("0.00000004", 10_000_000), 0);
+        assert_eq!(ticks("0.00000005", 10_000_000), 1);
+        assert_eq!(ticks("-0.00000005", 10_000_000), -1);
+        assert_eq!(ticks("0.333333333", 3), 1);
+        assert_eq!(ticks("1.499999999", 1), 1);
+    }
+
+    #[test]
+    fn times_beyond_the_clock_are_clamped() {
+        assert_eq!(ticks("999999999999999999.999999999", 1 << 40), i64::MAX - 1);
+        assert_eq!(ticks("-999999999999999999", 1 << 40), i64::MIN + 1);
+    }
+
+    #[test]
+    fn what_is_no_decimal_number_is_refused() {
+        let refused =
+            ["", "-", ".", "+-1", "1e3", "nan", "inf", "1,5", "0x10", " 1", "1.0000000001", "1.2.3", "1234567890123456789"];
+        for text in refused {
+            assert!(text.parse::<Seconds>().is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! A look at all events of one file without putting them into order: what `info`
+//! needs. Buffers are decoded in parallel, and nothing is kept but the totals.
+//!
+//! Payloads are decoded too, not only counted, so that events too short for their
+//! kind are found here and not only by a load.
+
+use rayon::prelude::*;
+
+use super::{Totals, decode_buffer};
+use crate::etl::{ReadBuffer, TraceFile};
+
+/// Buffers that one worker takes at a time: large enough to reuse its memory.
+const RUN: usize = 64;
+
+/// The totals of one file. Problems come in file order, whatever the workers did.
+pub fn survey(file: &TraceFile) -> Totals {
+    let runs: Vec<Totals> = file
+        .buffers
+        .par_chunks(RUN)
+        .map_init(ReadBuffer::default, |scratch, buffers| {
+            let mut totals = Totals::default();
+            for buffer in buffers {
+                totals.take(&mut decode_buffer(file, buffer, scratch));
+            }
+            totals
+        })
+        .collect();
+    runs.into_iter().fold(Totals::default(), Totals::plus)
+}

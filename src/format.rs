@@ -1,0 +1,94 @@
+//! Numbers as people read them, the same in the window and in text reports.
+
+use crate::units::Ticks;
+
+/// Bytes in binary units: `40 B`, `130.00 KB`, `10.00 MB` (1 KB = 1,024 B).
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
+    if n < 1024 {
+        return format!("{n} B");
+    }
+    let mut value = n as f64 / 1024.0;
+    let mut unit = 0;
+    // What would be rounded to 1024.00 belongs to the next unit.
+    while value >= 1023.995 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.2} {}", UNITS[unit])
+}
+
+/// A change in bytes, with its sign: `+10.00 MB`, `−40 B`, `0 B`.
+pub fn signed_bytes(n: i64) -> String {
+    let sign = match n {
+        0 => "",
+        1.. => "+",
+        _ => "\u{2212}",
+    };
+    format!("{sign}{}", bytes(n.unsigned_abs()))
+}
+
+/// A count with thousands apart: `1,200`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A moment in seconds since the trace start; markers in words.
+pub fn moment(t: Ticks, seconds: f64) -> String {
+    match t {
+        Ticks::BEFORE_TRACE => "before the trace".to_owned(),
+        Ticks::NEVER => "\u{2014}".to_owned(),
+        _ => format!("{seconds:.6} s"),
+    }
+}
+
+/// A length of time: `250 ns`, `34.0 µs`, `100 ms`, `12.300 s`.
+pub fn duration(seconds: f64) -> String {
+    let magnitude = seconds.abs();
+    match magnitude {
+        _ if magnitude >= 1.0 => format!("{seconds:.3} s"),
+        _ if magnitude >= 1e-3 => format!("{:.3} ms", seconds * 1e3),
+        _ if magnitude >= 1e-6 => format!("{:.1} \u{b5}s", seconds * 1e6),
+        _ if magnitude == 0.0 => "0 s".to_owned(),
+        _ => format!("{:.0} ns", seconds * 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_as_binary_units() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KB"),
+            (133_120, "130.00 KB"),
+            (10 << 20, "10.00 MB"),
+            ((1 << 20) - 1, "1.00 MB"),
+            (u64::MAX, "16.00 EB"),
+        ];
+        for (n, text) in cases {
+            assert_eq!(bytes(n), text);
+        }
+        assert_eq!(signed_bytes(-40), "\u{2212}40 B");
+        assert_eq!(signed_bytes(i64::MIN), "\u{2212}8.00 EB");
+    }
+
+    #[test]
+    fn counts_have_groups_of_three() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1200), "1,200");
+        assert_eq!(count(1_234_567), "1,234,567");
+    }
+}
