@@ -36,6 +36,11 @@ for scenario in heap commit trackers; do
         done
     done
 done
-"$highwater" synth heap -o "$traces/heap-wow64.etl" --events 4000 --wow64
+# Every other header, and 32-bit programs.
+for stacks in walk keys; do
+    "$highwater" synth heap -o "$traces/heap-$stacks-mixed.etl" --events 4000 --stacks "$stacks" --wow64 --mixed-headers
+    "$highwater" synth commit -o "$traces/commit-$stacks-mixed.etl" --events 4000 --stacks "$stacks" --mixed-headers
+    "$highwater" synth trackers -o "$traces/trackers-$stacks-32.etl" --events 4000 --stacks "$stacks" --wow64
+done
 
 "$python" scripts/check_writer.py "$highwater" "$traces"/*.etl

@@ -49,9 +49,12 @@ pub struct SynthArgs {
     /// Compress the buffers
     #[arg(long)]
     compressed: bool,
-    /// Make the last process a 32-bit one (heap scenario)
+    /// Make the last process a 32-bit one (heap and trackers)
     #[arg(long)]
     wow64: bool,
+    /// Give kernel events headers of all kinds in turn
+    #[arg(long)]
+    mixed_headers: bool,
 }
 
 /// Names of the scenarios.
@@ -116,6 +119,7 @@ impl SynthArgs {
             live: self.live,
             compressed: self.compressed,
             wow64: self.wow64,
+            mixed_headers: self.mixed_headers,
         }
     }
 }

@@ -87,10 +87,24 @@ fn allocations(trace: &Trace) -> Vec<(String, u64, u64)> {
 #[test]
 fn walked_stacks_and_reused_keys_tell_the_same() {
     for scenario in SCENARIOS {
-        let walk = trace(&small(scenario, StackForm::Walk));
-        let keys = trace(&small(scenario, StackForm::Keys));
-        assert!(allocations(&walk).len() > 100);
-        assert!(allocations(&walk) == allocations(&keys), "{scenario:?}");
+        for wow64 in [false, true] {
+            let walk = trace(&Options { wow64, ..small(scenario, StackForm::Walk) });
+            let keys = trace(&Options { wow64, ..small(scenario, StackForm::Keys) });
+            assert!(allocations(&walk).len() > 100);
+            assert!(allocations(&walk) == allocations(&keys), "{scenario:?}");
+        }
+    }
+}
+
+#[test]
+fn other_headers_tell_the_same() {
+    for scenario in SCENARIOS {
+        for stacks in [StackForm::Walk, StackForm::Keys] {
+            let options = Options { wow64: scenario != Scenario::Commit, ..small(scenario, stacks) };
+            let plain = trace(&options);
+            let mixed = trace(&Options { mixed_headers: true, ..options });
+            assert!(allocations(&plain) == allocations(&mixed), "{scenario:?}");
+        }
     }
 }
 
