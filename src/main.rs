@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use highwater::cli::Look;
 use highwater::load::Input;
 
 fn main() -> ExitCode {
@@ -9,6 +10,15 @@ fn main() -> ExitCode {
 }
 
 /// Opens the window; returns when it is closed.
-fn open_window(_inputs: Vec<Input>) -> Result<(), String> {
+#[cfg(feature = "gui")]
+fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
+    let theme =
+        look.theme.as_deref().map(|name| if name == "dark" { highwater::app::Theme::Dark } else { highwater::app::Theme::Light });
+    highwater::app::run(&highwater::app::Options { inputs, screenshot: look.screenshot, theme, size: look.size })
+}
+
+/// Says that there is no window.
+#[cfg(not(feature = "gui"))]
+fn open_window(_inputs: Vec<Input>, _look: Look) -> Result<(), String> {
     Err("built without the window; use highwater info or highwater report".to_owned())
 }

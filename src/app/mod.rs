@@ -25,7 +25,7 @@ use crate::load::Input;
 use commands::{Command, Commands};
 use document::Document;
 use jobs::{LoadEvent, LoadJob, Queries};
-pub use settings::Settings;
+pub use settings::{Settings, Theme};
 
 /// How to open the window.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub struct Options {
     /// Save a picture of the window to this file once everything is drawn, and quit.
     pub screenshot: Option<PathBuf>,
     /// Theme for this run only, whatever the settings say.
-    pub theme: Option<settings::Theme>,
+    pub theme: Option<Theme>,
     /// Size of the window for this run only, in points.
     pub size: Option<[f32; 2]>,
 }

@@ -4,6 +4,7 @@
 //! are recognised in the first place only.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,6 +25,9 @@ pub(super) struct CommandLine {
     /// Traces to open in the window; several files of one capture are read as one trace
     #[arg(value_name = "FILE")]
     files: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(super) look: Look,
 }
 
 impl CommandLine {
@@ -33,10 +37,33 @@ impl CommandLine {
     }
 }
 
+/// How the window looks in this run; for scripts.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Look {
+    /// Save a picture of the window once everything is drawn, and quit
+    #[arg(long, value_name = "PNG", hide = true)]
+    pub screenshot: Option<PathBuf>,
+
+    /// Theme, whatever the settings say
+    #[arg(long, value_name = "light|dark", hide = true, value_parser = ["light", "dark"])]
+    pub theme: Option<String>,
+
+    /// Size in points
+    #[arg(long, value_name = "WxH", hide = true, value_parser = size)]
+    pub size: Option<[f32; 2]>,
+}
+
+fn size(text: &str) -> Result<[f32; 2], String> {
+    let parts = text.split_once('x').and_then(|(w, h)| Some([w.parse().ok()?, h.parse().ok()?]));
+    parts
+        .filter(|[w, h]: &[f32; 2]| (200.0..=10_000.0).contains(w) && (200.0..=10_000.0).contains(h))
+        .ok_or_else(|| "not a size like 1280x800".to_owned())
+}
+
 #[derive(Subcommand, Debug)]
 pub(super) enum Command {
     /// Open the window on the built-in demo trace
-    Demo,
+    Demo(Look),
     /// Tell what the files hold: sessions, losses, event counts, problems
     Info(InfoArgs),
     /// Print the numbers of the window's tables for one interval
@@ -163,7 +190,7 @@ mod tests {
     #[test]
     fn words_in_the_first_place_are_commands_and_elsewhere_files() {
         assert!(matches!(parse(&["info", "a.etl"]).unwrap().command, Some(Command::Info(_))));
-        assert!(matches!(parse(&["demo"]).unwrap().command, Some(Command::Demo)));
+        assert!(matches!(parse(&["demo"]).unwrap().command, Some(Command::Demo(_))));
         for words in [&["./info"][..], &["a.etl", "info"], &["info.etl"], &["demo:"], &[]] {
             let line = parse(words).unwrap();
             assert!(line.command.is_none(), "{words:?}");

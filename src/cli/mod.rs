@@ -19,6 +19,7 @@ use clap::Parser;
 
 use crate::load::{Capture, Input};
 use crate::problem::{Problem, ProblemKind};
+pub use args::Look;
 use args::{Command, CommandLine};
 
 /// Why a command did not do what it was asked.
@@ -31,7 +32,10 @@ enum Failure {
 
 /// Runs the program on the words of its command line, the program's name first.
 /// `open_window` opens the window on some files and returns when it is closed.
-pub fn run(words: impl IntoIterator<Item = OsString>, open_window: impl FnOnce(Vec<Input>) -> Result<(), String>) -> ExitCode {
+pub fn run(
+    words: impl IntoIterator<Item = OsString>,
+    open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>,
+) -> ExitCode {
     let result = match CommandLine::try_parse_from(words) {
         Ok(line) => dispatch(&line, open_window),
         Err(error) if error.use_stderr() => Err(Failure::BadArguments(args::one_line(&error))),
@@ -50,10 +54,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>, open_window: impl FnOnce(V
     }
 }
 
-fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>) -> Result<(), String>) -> Result<(), Failure> {
+fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>) -> Result<(), Failure> {
     match &line.command {
-        None => open_window(line.inputs()).map_err(Failure::Failed),
-        Some(Command::Demo) => open_window(vec![Input::Demo]).map_err(Failure::Failed),
+        None => open_window(line.inputs(), line.look.clone()).map_err(Failure::Failed),
+        Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
         Some(Command::Info(args)) => info::run(args),
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
