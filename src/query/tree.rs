@@ -121,8 +121,11 @@ pub struct TreeRow {
     pub has_children: bool,
     /// Whether what is below is shown.
     pub is_open: bool,
-    /// Its numbers.
+    /// Its numbers; of a process with several layers those of the layer that
+    /// changed most, for the order only.
     pub numbers: Numbers,
+    /// Whether the node holds several layers. Layers nest, so it has no numbers of its own.
+    pub mixes_layers: bool,
     /// The allocation, if it is a single one.
     pub allocation: Option<(RowId, Row)>,
 }
@@ -132,8 +135,6 @@ pub struct TreeRow {
 pub struct Tree {
     /// From top to bottom.
     pub rows: Vec<TreeRow>,
-    /// Sum over everything that the filter and the search let through.
-    pub total: Numbers,
     /// For each line the line of its parent.
     parents: Vec<Option<u32>>,
     /// For each site and class the line of the deepest shown node that holds it.
@@ -150,8 +151,14 @@ struct Entry {
     hit: usize,
 }
 
+/// Levels above the heaps.
+const HEAP_LEVEL: usize = 2;
+
 /// Levels above the frames.
 const FRAME_LEVEL: usize = 5;
+
+/// With so few processes their heaps are in sight from the start.
+const MAX_OPEN_AT_FIRST: usize = 4;
 
 /// Builds the open lines. Cost: the sites for each open level, a scan of the rows
 /// if single allocations are shown, and a sort of each node's children.
@@ -175,7 +182,7 @@ pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Canc
         trace,
         request,
         cancel,
-        tree: Tree { total: numbers(&entries), deepest: vec![[None; 4]; trace.sites.len()], ..Tree::default() },
+        tree: Tree { deepest: vec![[None; 4]; trace.sites.len()], ..Tree::default() },
         leaves: Vec::new(),
     };
     builder.level(0, &[], None, entries)?;
@@ -205,6 +212,7 @@ struct Leaf {
 struct Child {
     key: Key,
     numbers: Numbers,
+    mixes_layers: bool,
     label: String,
     entries: Vec<Entry>,
 }
@@ -217,7 +225,7 @@ impl TreeBuilder<'_> {
             return self.frames(NodeId::ROOT, level, path, parent, entries);
         }
         // A process has one commit "heap": a level without choice is left out.
-        if level == 2 && path.get(1) == Some(&Key::Layer(Layer::Commit)) {
+        if level == HEAP_LEVEL && path.get(1) == Some(&Key::Layer(Layer::Commit)) {
             return self.level(3, path, parent, entries);
         }
         let trace = self.trace;
@@ -278,14 +286,14 @@ impl TreeBuilder<'_> {
     ) -> Result<(), Cancelled> {
         let sort = self.request.sort;
         children.sort_by(|a, b| compare(sort, &a.numbers, &a.label, &b.numbers, &b.label));
-        let only = children.len() == 1;
+        let siblings = children.len();
         for child in children {
             let path: Vec<Key> = path.iter().copied().chain([child.key]).collect();
             let line = self.tree.rows.len() as u32;
             for entry in &child.entries {
                 self.tree.deepest[entry.site.0 as usize][entry.class as usize] = Some(line);
             }
-            let is_open = self.is_open(&path, level, only, &child);
+            let is_open = self.is_open(&path, level, siblings, &child);
             self.tree.parents.push(parent);
             self.tree.rows.push(TreeRow {
                 path: path.as_slice().into(),
@@ -294,6 +302,7 @@ impl TreeBuilder<'_> {
                 has_children: true,
                 is_open,
                 numbers: child.numbers,
+                mixes_layers: child.mixes_layers,
                 allocation: None,
             });
             if is_open {
@@ -303,19 +312,21 @@ impl TreeBuilder<'_> {
         Ok(())
     }
 
-    fn is_open(&self, path: &[Key], level: usize, only: bool, child: &Child) -> bool {
+    fn is_open(&self, path: &[Key], level: usize, siblings: usize, child: &Child) -> bool {
         if let Some(&toggled) = self.request.toggled.get(path) {
             return toggled;
         }
         if child.entries.iter().any(|entry| entry.hit > level) {
             return true;
         }
+        let only = siblings == 1;
         // An only child opens by itself unless single allocations would come next.
         let shows_allocations = match child.key {
             Key::Frame(node) => child.entries.iter().any(|e| self.trace.site(e.site).stack == node),
             _ => false,
         };
-        only && !shows_allocations
+        let leads_to_heaps = level < HEAP_LEVEL && siblings <= MAX_OPEN_AT_FIRST;
+        (only && !shows_allocations) || leads_to_heaps
     }
 
     /// Entries by key, in the order in which keys are first met.
@@ -336,7 +347,27 @@ impl TreeBuilder<'_> {
     fn child(&self, key: Key, entries: Vec<Entry>) -> Child {
         let site = entries.first().map(|e| self.trace.site(e.site));
         let label = site.map_or_else(String::new, |site| label(self.trace, key, site));
-        Child { key, numbers: numbers(&entries), label, entries }
+        let (numbers, mixes_layers) = match key {
+            Key::Process(_) => self.leading_layer(&entries),
+            _ => (numbers(&entries), false),
+        };
+        Child { key, numbers, mixes_layers, label, entries }
+    }
+}
+
+impl TreeBuilder<'_> {
+    /// Numbers of the layer that changed most, and whether there are others.
+    fn leading_layer(&self, entries: &[Entry]) -> (Numbers, bool) {
+        let of_layer = |layer| {
+            let mut sums = ByClass::default();
+            for entry in entries.iter().filter(|e| self.trace.layer_of(self.trace.site(e.site)) == layer) {
+                sums.get_mut(entry.class).add(entry.bucket);
+            }
+            (!sums.is_empty()).then(|| sums.numbers())
+        };
+        let layers: Vec<Numbers> = Layer::ALL.into_iter().filter_map(of_layer).collect();
+        let leading = layers.iter().max_by_key(|n| (n.impacting.unsigned_abs(), n.size)).copied();
+        (leading.unwrap_or_default(), layers.len() > 1)
     }
 }
 

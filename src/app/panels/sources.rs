@@ -11,7 +11,7 @@ use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;
-use crate::model::{HeapId, ProcessId};
+use crate::model::{Heap, HeapId, ProcessId};
 use crate::query::{Filter, Key, Path, heap_label, layer_label};
 use crate::units::Layer;
 
@@ -93,6 +93,14 @@ fn items(document: &Document) -> Vec<Item> {
     items
 }
 
+/// A heap's name under the name of its layer.
+fn short_label(heap: &Heap) -> String {
+    match heap.layer {
+        Layer::Heap => format!("{:#x}{}", heap.handle, if heap.is_first { " (default)" } else { "" }),
+        _ => heap_label(heap),
+    }
+}
+
 struct Line<'a> {
     document: &'a Document,
     rect: Rect,
@@ -137,7 +145,11 @@ impl Line<'_> {
             let filter = if selected { Filter::all() } else { Filter::under(Arc::clone(&path)) };
             commands.doc(DocCommand::Filter(filter));
         }
-        response.on_hover_text(if selected { "Click to show everything" } else { "Click to show only this" })
+        response.on_hover_text(if selected {
+            "Click to show everything"
+        } else {
+            "Click to show only this. Right: outstanding size at the end and Impacting Size of the interval"
+        })
     }
 
     fn heap(&self, ui: &mut Ui, id: HeapId, commands: &mut Commands) {
@@ -149,36 +161,33 @@ impl Line<'_> {
         if heap.layer != Layer::Commit {
             keys.push(Key::Heap(id));
         }
-        self.name(ui, &heap_label(heap), indent + 18.0, &keys, FontId::proportional(13.0), commands);
+        let name = short_label(heap);
+        let (now, peak) = document.answers.overview.get(index).map_or((0, 0), |line| (line.last, line.peak));
+        self.name(ui, &name, indent + 18.0, &keys, FontId::proportional(13.0), commands);
         self.swatch(ui, index, indent, commands);
-        let Some(line) = document.answers.overview.get(index) else { return };
-        let bottom = self.rect.bottom() - 4.0;
-        let spark =
-            Rect::from_x_y_ranges(self.rect.left() + indent + 22.0..=self.rect.left() + indent + 82.0, bottom - 13.0..=bottom);
-        self.sparkline(ui, spark, index);
+        let (top, bottom) = (self.rect.top() + 3.0, self.rect.bottom() - 4.0);
+        let right = self.rect.right() - 4.0;
+        let left = self.rect.left() + indent + 22.0;
+        self.sparkline(ui, Rect::from_x_y_ranges(left..=left + 56.0, bottom - 13.0..=bottom), index);
+        let visuals = ui.visuals();
         let impacting = document.answers.by_heap.get(index).map_or(0, |sums| sums.numbers().impacting);
-        let text = format!("{}  peak {}", format::bytes(line.last), format::bytes(line.peak));
-        let painter = ui.painter().with_clip_rect(self.rect);
-        let font = FontId::proportional(11.5);
-        let end = painter.text(
-            Pos2::new(spark.right() + 8.0, bottom),
-            Align2::LEFT_BOTTOM,
-            text,
-            font.clone(),
-            ui.visuals().weak_text_color(),
-        );
         let color = match impacting {
-            1.. => theme::growth(ui.visuals()),
-            0 => ui.visuals().weak_text_color(),
-            _ => theme::shrinkage(ui.visuals()),
+            1.. => theme::growth(visuals),
+            0 => visuals.weak_text_color(),
+            _ => theme::shrinkage(visuals),
         };
-        let at = Pos2::new(self.rect.right() - 4.0, self.rect.top() + 4.0);
-        let room = painter.layout_no_wrap(heap_label(heap), FontId::proportional(13.0), color).size().x;
-        let change = format::signed_bytes(impacting);
-        // Beside the name if there is room, else left out; the table has it anyway.
-        if self.rect.left() + indent + 22.0 + room + 70.0 < self.rect.right() || end.right() + 70.0 > self.rect.right() {
-            painter.text(at, Align2::RIGHT_TOP, change, font, color);
-        }
+        let painter = ui.painter().with_clip_rect(self.rect);
+        let small = FontId::proportional(11.5);
+        painter.text(
+            Pos2::new(right, top),
+            Align2::RIGHT_TOP,
+            format::bytes(now),
+            FontId::proportional(13.0),
+            visuals.text_color(),
+        );
+        let peak = format!("peak {}", format::bytes(peak));
+        painter.text(Pos2::new(left + 64.0, bottom), Align2::LEFT_BOTTOM, peak, small.clone(), visuals.weak_text_color());
+        painter.text(Pos2::new(right, bottom), Align2::RIGHT_BOTTOM, format::signed_bytes(impacting), small, color);
     }
 
     fn swatch(&self, ui: &mut Ui, heap: usize, indent: f32, commands: &mut Commands) {

@@ -5,9 +5,11 @@ use eframe::egui;
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::document::Tab;
+use crate::app::document::{Document, Tab};
 use crate::format;
 use crate::model::Quality;
+use crate::query::{ByClass, layer_label};
+use crate::units::Layer;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.horizontal(|ui| {
@@ -21,19 +23,19 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             app.commands.doc(DocCommand::ShowTab(Tab::Trace));
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let Some((_, tree)) = &document.answers.table else { return };
-            // Layers nest, so only numbers of one layer can be summed up.
-            match document.selected_row().map(|row| (row.label.as_str(), row.numbers)) {
-                Some((label, n)) => {
+            match document.selected_row().filter(|row| !row.mixes_layers) {
+                Some(row) => {
+                    let n = row.numbers;
                     ui.label(format!(
-                        "{label}: count {}, size {}, impacting size {}",
+                        "{}: count {}, size {}, impacting size {}",
+                        row.label,
                         format::count(n.count),
                         format::bytes(n.size),
                         format::signed_bytes(n.impacting)
                     ));
                 }
                 None => {
-                    ui.label(format!("{} allocations in the interval", format::count(tree.total.count)));
+                    ui.label(layers(document));
                 }
             }
         });
@@ -53,6 +55,18 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     if ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
         app.commands.push(Command::CancelLoading);
     }
+}
+
+/// Impacting Size of each layer; layers nest, so there is no sum over them.
+fn layers(document: &Document) -> String {
+    let impacting = |layer| {
+        let of_layer = document.trace.heaps.iter().zip(&document.answers.by_heap).filter(|(heap, _)| heap.layer == layer);
+        let mut sums = ByClass::default();
+        of_layer.for_each(|(_, heap)| sums.add(heap));
+        (!sums.is_empty()).then(|| format!("{} {}", layer_label(layer), format::signed_bytes(sums.numbers().impacting)))
+    };
+    let layers: Vec<String> = Layer::ALL.into_iter().filter_map(impacting).collect();
+    if layers.is_empty() { String::new() } else { format!("Impacting Size: {}", layers.join(", ")) }
 }
 
 /// The trust line.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{self, Align, Layout, Sense, Ui};
-use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, Table, TableDelegate};
+use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, Table, TableDelegate, TableState};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, DocCommand};
@@ -54,13 +54,13 @@ fn explanation(column: Column) -> &'static str {
 
 fn width(column: Column) -> f32 {
     match column {
-        Column::Name => 380.0,
-        Column::Count => 74.0,
-        Column::AllocTime | Column::FreeTime => 128.0,
+        Column::Name => 360.0,
+        Column::Count => 66.0,
+        Column::AllocTime | Column::FreeTime => 136.0,
         Column::Address => 124.0,
         Column::Thread => 110.0,
-        Column::Impacting => 108.0,
-        _ => 96.0,
+        Column::Impacting => 118.0,
+        _ => 84.0,
     }
 }
 
@@ -83,11 +83,15 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .columns(columns.iter().map(|&c| table_column(c)).collect::<Vec<_>>())
         .num_sticky_cols(1)
         .headers([HeaderRow::new(HEADER_HEIGHT)]);
+    set_first_widths(ui, &table, &columns);
     if let (true, Some(index)) = (reveal, document.selected_index()) {
         table = table.scroll_to_row(index as u64, None);
     }
+    let area = ui.available_rect_before_wrap();
+    let pointer = ui.ctx().pointer_hover_pos().filter(|&at| area.contains(at) && ui.rect_contains_pointer(area));
+    let commands = &mut app.commands;
     let mut delegate =
-        Delegate { document, interval: *interval, rows: &tree.rows, columns: &columns, commands: &mut app.commands, hide: None };
+        Delegate { document, interval: *interval, rows: &tree.rows, columns: &columns, pointer, commands, hide: None };
     table.show(ui, &mut delegate);
     if let Some(column) = delegate.hide {
         app.commands.push(Command::ShowColumn(column, false));
@@ -96,6 +100,16 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
 
 const HEADER_HEIGHT: f32 = 24.0;
 const ROW_HEIGHT: f32 = 21.0;
+
+/// The table would begin with the widths of its first, closed lines.
+fn set_first_widths(ui: &Ui, table: &Table, columns: &[Column]) {
+    let id = table.get_id(ui);
+    if TableState::load(ui.ctx(), id).is_none() {
+        let width_of = |(i, &column): (usize, &Column)| (table_column(column).id_for(i), width(column));
+        let state = TableState { col_widths: columns.iter().enumerate().map(width_of).collect(), parent_width: None };
+        state.store(ui.ctx(), id);
+    }
+}
 
 fn table_column(column: Column) -> TableColumn {
     TableColumn::new(width(column)).range(width(column).min(60.0)..=1200.0).resizable(true).id(egui::Id::unique(column.id()))
@@ -119,6 +133,8 @@ struct Delegate<'a> {
     interval: Interval,
     rows: &'a [TreeRow],
     columns: &'a [Column],
+    /// Where the pointer is, if it is over the table: a row is drawn in parts, but lit as a whole.
+    pointer: Option<egui::Pos2>,
     commands: &'a mut Commands,
     hide: Option<Column>,
 }
@@ -132,16 +148,14 @@ impl TableDelegate for Delegate<'_> {
         let Some(&column) = self.columns.get(cell.col_range.start) else { return };
         ui.painter().rect_filled(ui.max_rect(), 0.0, ui.visuals().faint_bg_color);
         let sort = self.document.sort;
-        let arrow = match (sort.column == column, sort.descending) {
-            (false, _) => "",
-            (true, true) => " \u{2193}",
-            (true, false) => " \u{2191}",
-        };
         let layout =
             if column == Column::Name { Layout::left_to_right(Align::Center) } else { Layout::right_to_left(Align::Center) };
         ui.with_layout(layout, |ui| {
             ui.add_space(4.0);
-            let text = egui::RichText::new(format!("{}{arrow}", title(column))).strong();
+            if sort.column == column {
+                sort_mark(ui, sort.descending);
+            }
+            let text = egui::RichText::new(title(column)).strong();
             let button = ui.add(egui::Button::new(text).frame(false)).on_hover_text(explanation(column));
             if button.clicked() {
                 self.commands.doc(DocCommand::SortBy(column));
@@ -165,7 +179,7 @@ impl TableDelegate for Delegate<'_> {
         let selected = self.document.selected_index() == Some(row_nr as usize);
         let fill = if selected {
             visuals.selection.bg_fill.gamma_multiply(0.75)
-        } else if response.hovered() {
+        } else if self.pointer.is_some_and(|at| rect.y_range().contains(at.y)) {
             visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5)
         } else if row_nr.is_multiple_of(2) {
             visuals.faint_bg_color
@@ -195,6 +209,9 @@ impl TableDelegate for Delegate<'_> {
             Column::Impacting if row.numbers.impacting < 0 => theme::shrinkage(ui.visuals()),
             _ => ui.visuals().text_color(),
         };
+        if text.is_empty() {
+            return;
+        }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.add_space(6.0);
             ui.add(egui::Label::new(egui::RichText::new(text).color(color)).extend());
@@ -262,9 +279,18 @@ impl Delegate<'_> {
     }
 }
 
+/// A small triangle; arrows are not in every font.
+fn sort_mark(ui: &mut Ui, descending: bool) {
+    let (rect, _) = ui.allocate_exact_size(egui::vec2(8.0, 8.0), Sense::hover());
+    let (base, tip) = if descending { (rect.top() + 1.0, rect.bottom() - 1.0) } else { (rect.bottom() - 1.0, rect.top() + 1.0) };
+    let corners = vec![egui::pos2(rect.left(), base), egui::pos2(rect.right(), base), egui::pos2(rect.center().x, tip)];
+    ui.painter().add(egui::Shape::convex_polygon(corners, ui.visuals().text_color(), egui::Stroke::NONE));
+}
+
 /// What a line's name stands for.
 fn meaning(row: &TreeRow) -> Option<&'static str> {
     match row.path.last()? {
+        Key::Process(_) if row.mixes_layers => Some("Layers of memory nest, so their sizes are never added"),
         Key::Impacting(kind) => Some(kind.meaning()),
         Key::Class(class) => Some(class.meaning()),
         _ => None,
@@ -273,6 +299,9 @@ fn meaning(row: &TreeRow) -> Option<&'static str> {
 
 /// The text of a cell.
 fn cell_text(document: &Document, row: &TreeRow, index: usize, column: Column) -> String {
+    if row.mixes_layers && column != Column::Name {
+        return String::new();
+    }
     let n = &row.numbers;
     let trace = &document.trace;
     match column {

@@ -4,8 +4,8 @@
 //! The lines come from the query worker with at most a few points a pixel, so a
 //! frame costs the same for any trace.
 
-use eframe::egui::{self, Align2, FontId, PointerButton, Pos2, Rect, Stroke, Ui};
-use egui_plot::{GridInput, GridMark, Line, Plot, PlotBounds, PlotPoint, PlotPoints, PlotTransform};
+use eframe::egui::{self, Align2, Color32, FontId, PointerButton, Pos2, Rect, Stroke, Ui};
+use egui_plot::{GridInput, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
@@ -38,20 +38,15 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .allow_double_click_reset(false)
         .show_crosshair(false)
         .set_margin_fraction(egui::Vec2::ZERO)
+        .grid_color(ui.visuals().widgets.noninteractive.bg_stroke.color)
+        .grid_fade(0.0)
         .y_axis_min_width(62.0)
+        .x_grid_spacer(seconds_grid)
         .y_grid_spacer(binary_grid)
         .x_axis_formatter(|mark, _| seconds_mark(mark))
         .y_axis_formatter(|mark, _| bytes_mark(mark))
         .label_formatter(|_| None);
-    let dark = ui.visuals().clone();
-    let response = plot.show(ui, |plot| {
-        plot.set_plot_bounds(PlotBounds::from_min_max([view.0, 0.0], [view.1, top]));
-        for (heap, points) in document.answers.lines() {
-            let color = theme::series(heap.0 as usize, &dark);
-            let line = Line::new(String::new(), PlotPoints::Borrowed(points)).color(color).width(1.6).allow_hover(false);
-            plot.line(line.fill(0.0).fill_alpha(0.07));
-        }
-    });
+    let response = plot.show(ui, |plot| plot.set_plot_bounds(PlotBounds::from_min_max([view.0, 0.0], [view.1, top])));
     let graph = Graph { document, transform: response.transform };
     ui.data_mut(|data| data.insert_temp(frame_id(), *response.transform.frame()));
     response.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, "Outstanding size over time"));
@@ -68,10 +63,21 @@ fn top(document: &Document) -> f64 {
 /// Grid lines at powers of two, as people count bytes.
 fn binary_grid(input: GridInput) -> Vec<GridMark> {
     let (from, to) = input.bounds;
-    let step = ((to - from) / 5.0).max(1.0).log2().ceil().exp2();
-    let first = (from / step).ceil() as i64;
-    let last = (to / step).floor() as i64;
-    (first..=last.min(first + 100)).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()
+    marks(from, to, ((to - from) / 5.0).max(1.0).log2().ceil().exp2())
+}
+
+/// Grid lines at 1, 2 or 5 times a power of ten, all of one weight: every label is readable.
+fn seconds_grid(input: GridInput) -> Vec<GridMark> {
+    let (from, to) = input.bounds;
+    let rough = ((to - from) / 10.0).max(1e-9);
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|&step| step >= rough * 0.999).unwrap_or(power * 10.0);
+    marks(from, to, step)
+}
+
+fn marks(from: f64, to: f64, step: f64) -> Vec<GridMark> {
+    let (first, last) = ((from / step).ceil() as i64, (to / step).floor() as i64);
+    (first..=last.min(first.saturating_add(100))).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()
 }
 
 fn bytes_mark(mark: GridMark) -> String {
@@ -116,6 +122,9 @@ impl Graph<'_> {
         let document = self.document;
         let painter = ui.painter().with_clip_rect(self.frame());
         let visuals = ui.visuals();
+        for (heap, points) in document.answers.lines() {
+            self.paint_line(&painter, points, theme::series(heap.0 as usize, visuals));
+        }
         for span in &document.answers.spans {
             painter.rect_filled(self.rect_of(*span), 0.0, theme::highlight(visuals));
         }
@@ -127,6 +136,25 @@ impl Graph<'_> {
             painter.vline(rect.right(), rect.y_range(), edge);
         }
         self.paint_pins(ui, &painter);
+    }
+
+    /// A line and a faint area under it. The points already have the level of
+    /// detail of the screen, so nothing is left out or joined here.
+    fn paint_line(&self, painter: &egui::Painter, points: &[PlotPoint], color: Color32) {
+        let frame = self.frame();
+        let points: Vec<Pos2> = points.iter().map(|point| self.transform.position_from_point(point)).collect();
+        let mut area = egui::Mesh::default();
+        let faint = color.gamma_multiply(0.08);
+        for pair in points.windows(2).filter(|pair| pair[1].x > pair[0].x) {
+            let first = area.vertices.len() as u32;
+            for corner in [pair[0], pair[1], Pos2::new(pair[1].x, frame.bottom()), Pos2::new(pair[0].x, frame.bottom())] {
+                area.colored_vertex(corner, faint);
+            }
+            area.add_triangle(first, first + 1, first + 2);
+            area.add_triangle(first, first + 2, first + 3);
+        }
+        painter.add(egui::Shape::mesh(area));
+        painter.add(egui::Shape::line(points, Stroke::new(1.5, color)));
     }
 
     fn paint_pins(&self, ui: &Ui, painter: &egui::Painter) {
@@ -171,14 +199,7 @@ impl Graph<'_> {
         let document = self.document;
         let pointer =
             response.hover_pos().or(response.interact_pointer_pos()).filter(|_| response.hovered() || response.dragged());
-        if let (true, Some(origin), Some(now)) =
-            (response.dragged_by(PointerButton::Primary), ui.input(|i| i.pointer.press_origin()), response.interact_pointer_pos())
-        {
-            let selection = Interval::new(self.time_at(origin.x), self.time_at(now.x));
-            if document.selection != Some(selection) && (origin.x - now.x).abs() >= 3.0 {
-                commands.doc(DocCommand::Select(Some(selection)));
-            }
-        }
+        self.select(ui, response, commands);
         if response.dragged_by(PointerButton::Middle) {
             self.pan(-response.drag_delta().x, commands);
         }
@@ -198,6 +219,28 @@ impl Graph<'_> {
         response.context_menu(|ui| self.menu(ui, at, commands));
         if !response.context_menu_opened() {
             self.cursor(ui, response, pointer, at);
+        }
+    }
+
+    /// A drag selects from where the button went down. The release counts too: a
+    /// fast hand moves and releases within one frame.
+    fn select(&self, ui: &Ui, response: &egui::Response, commands: &mut Commands) {
+        let id = response.id.with("drag origin");
+        if response.drag_started_by(PointerButton::Primary)
+            && let Some(origin) = ui.input(|i| i.pointer.press_origin())
+        {
+            ui.data_mut(|data| data.insert_temp(id, origin.x));
+        }
+        let dragging = response.dragged_by(PointerButton::Primary) || response.drag_stopped_by(PointerButton::Primary);
+        let (Some(origin), Some(now)) = (ui.data(|data| data.get_temp::<f32>(id)), response.interact_pointer_pos()) else {
+            return;
+        };
+        if !dragging || (origin - now.x).abs() < 3.0 {
+            return;
+        }
+        let selection = Interval::new(self.time_at(origin), self.time_at(now.x));
+        if self.document.selection != Some(selection) {
+            commands.doc(DocCommand::Select(Some(selection)));
         }
     }
 

@@ -72,6 +72,7 @@ fn line(parent: &TreeRow, id: RowId, row: Row, interval: Interval) -> TreeRow {
         has_children: false,
         is_open: false,
         numbers: sums.numbers(),
+        mixes_layers: false,
         allocation: Some((id, row)),
     }
 }

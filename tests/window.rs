@@ -1,0 +1,271 @@
+//! The real program in a real window under Xvfb, used as a person would: start
+//! page, demo, drag over the step, zoom, open the stacks, unzoom. What it reads is
+//! what a screen reader would be told (`HIGHWATER_UI_DUMP`). It leaves the pictures
+//! that the README shows.
+//!
+//! Needs Xvfb, xdotool and ImageMagick's `import`; says "skipped" without them.
+#![cfg(all(feature = "gui", target_os = "linux"))]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Something on the screen.
+#[derive(Clone, Debug)]
+struct Widget {
+    role: String,
+    x: i32,
+    y: i32,
+    width: i32,
+    height: i32,
+    name: String,
+}
+
+impl Widget {
+    fn parse(line: &str) -> Option<Self> {
+        let mut parts = line.splitn(3, '\t');
+        let role = parts.next()?.to_owned();
+        let numbers: Vec<i32> = parts.next()?.split(' ').filter_map(|n| n.parse().ok()).collect();
+        let [x, y, width, height] = numbers[..] else { return None };
+        Some(Self { role, x, y, width, height, name: parts.next()?.to_owned() })
+    }
+
+    fn center(&self) -> (i32, i32) {
+        (self.x + self.width / 2, self.y + self.height / 2)
+    }
+}
+
+/// A screen of its own with the program on it.
+struct Screen {
+    xvfb: Child,
+    program: Option<Child>,
+    display: String,
+    folder: tempfile::TempDir,
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        for child in self.program.iter_mut().chain([&mut self.xvfb]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Screen {
+    /// A new screen, or `None` where a tool is missing.
+    fn new() -> Option<Self> {
+        for tool in ["Xvfb", "xdotool", "import"] {
+            let found = Command::new("which").arg(tool).stdout(Stdio::null()).status().is_ok_and(|s| s.success());
+            if !found {
+                println!("skipped: no {tool}");
+                return None;
+            }
+        }
+        let mut xvfb = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-screen", "0", "1280x800x24", "+extension", "GLX"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("Xvfb starts");
+        let mut number = String::new();
+        BufReader::new(xvfb.stdout.take().expect("stdout is piped")).read_line(&mut number).expect("Xvfb tells its display");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Some(Self { xvfb, program: None, display: format!(":{}", number.trim()), folder })
+    }
+
+    fn start(&mut self, args: &[&str]) {
+        let program = Command::new(env!("CARGO_BIN_EXE_highwater"))
+            .args(["--size", "1280x800"])
+            .args(args)
+            .env("DISPLAY", &self.display)
+            .env_remove("WAYLAND_DISPLAY")
+            .env("HIGHWATER_SETTINGS_DIR", self.folder.path())
+            .env("HIGHWATER_UI_DUMP", self.dump())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        self.program = Some(program);
+        self.wait_for("the start page or a trace", |all| !all.is_empty());
+        self.xdotool(&["search", "--sync", "--onlyvisible", "--name", "highwater", "windowfocus"]);
+    }
+
+    fn dump(&self) -> PathBuf {
+        self.folder.path().join("ui.txt")
+    }
+
+    fn widgets(&self) -> Vec<Widget> {
+        fs::read_to_string(self.dump()).unwrap_or_default().lines().filter_map(Widget::parse).collect()
+    }
+
+    /// Waits until `found` gives something on what is on the screen.
+    fn wait<T>(&self, what: &str, found: impl Fn(&[Widget]) -> Option<T>) -> T {
+        let start = Instant::now();
+        loop {
+            let widgets = self.widgets();
+            if let Some(it) = found(&widgets) {
+                return it;
+            }
+            let names: Vec<&str> = widgets.iter().map(|w| w.name.as_str()).filter(|n| !n.is_empty()).collect();
+            assert!(start.elapsed() < Duration::from_secs(60), "waited in vain for {what}; on the screen: {names:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn wait_for(&self, what: &str, holds: impl Fn(&[Widget]) -> bool) {
+        self.wait(what, |all| holds(all).then_some(()));
+    }
+
+    fn find(&self, name: &str) -> Widget {
+        self.wait(name, |all| all.iter().find(|w| w.name == name).cloned())
+    }
+
+    fn xdotool(&self, args: &[&str]) {
+        let done = Command::new("xdotool").args(args).env("DISPLAY", &self.display).stdout(Stdio::null()).status();
+        assert!(done.is_ok_and(|s| s.success()), "xdotool {args:?}");
+        std::thread::sleep(Duration::from_millis(60));
+    }
+
+    fn move_to(&self, (x, y): (i32, i32)) {
+        self.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
+    }
+
+    fn click(&self, at: (i32, i32)) {
+        self.move_to(at);
+        self.xdotool(&["click", "1"]);
+    }
+
+    fn click_on(&self, name: &str) {
+        self.click(self.find(name).center());
+    }
+
+    fn drag(&self, from: (i32, i32), to: (i32, i32)) {
+        self.move_to(from);
+        self.xdotool(&["mousedown", "1"]);
+        for i in 1..=4 {
+            self.move_to((from.0 + (to.0 - from.0) * i / 4, from.1 + (to.1 - from.1) * i / 4));
+        }
+        self.xdotool(&["mouseup", "1"]);
+    }
+
+    fn key(&self, key: &str) {
+        self.xdotool(&["key", key]);
+    }
+
+    /// Texts on the line of the table that begins with `name`, from left to right.
+    fn line(&self, all: &[Widget], name: &str) -> Option<Vec<String>> {
+        let top = all.iter().find(|w| w.name == "Search")?.y;
+        let first = all.iter().find(|w| w.name == name && w.role == "Label" && w.y > top)?;
+        let mut line: Vec<&Widget> = all
+            .iter()
+            .filter(|w| w.role == "Label" && w.y > top && (w.center().1 - first.center().1).abs() <= 3 && w.x >= first.x)
+            .collect();
+        line.sort_by_key(|w| w.x);
+        Some(line.iter().map(|w| w.name.clone()).collect())
+    }
+
+    /// Waits for numbers on a line: count, impacting size and size.
+    fn wait_for_line(&self, name: &str, count: &str, impacting: &str, size: &str) {
+        let wanted = [name, count, impacting, size];
+        self.wait_for(&format!("the line {wanted:?}"), |all| {
+            self.line(all, name).is_some_and(|line| line.len() >= 4 && line[..4] == wanted)
+        });
+    }
+
+    /// The interval that the tools show: what it is, from and to in seconds.
+    fn interval(&self) -> (String, f64, f64) {
+        self.wait("the interval", |all| {
+            let text = all.iter().map(|w| w.name.as_str()).find(|n| n.starts_with("View: ") || n.starts_with("Selection: "))?;
+            let (what, rest) = text.split_once(": ")?;
+            let mut words = rest.split(' ');
+            let from = words.next()?.parse().ok()?;
+            let to = words.nth(2)?.parse().ok()?;
+            Some((what.to_owned(), from, to))
+        })
+    }
+
+    fn picture(&self, name: &str) {
+        std::thread::sleep(Duration::from_millis(900)); // tooltips fade, peaks arrive
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("screenshots").join(name);
+        let _ = fs::create_dir_all(path.parent().expect("the file is in a folder"));
+        let done = Command::new("import")
+            .args(["-window", "root", "-strip", "-define", "png:compression-level=9"])
+            .arg(&path)
+            .env("DISPLAY", &self.display)
+            .status();
+        assert!(done.is_ok_and(|s| s.success()), "a picture of the screen");
+        let bytes = fs::metadata(&path).map(|m| m.len()).unwrap_or(0);
+        assert!(bytes > 20_000, "{name} is blank: {bytes} bytes");
+        assert!(bytes <= 300 << 10, "{name} is too large: {bytes} bytes");
+    }
+}
+
+#[test]
+fn a_user_finds_the_step_of_the_demo() {
+    let Some(mut screen) = Screen::new() else { return };
+    screen.start(&["--theme", "dark"]);
+    screen.find("Where did the memory go?");
+    screen.picture("start.png");
+    screen.click_on("Demo trace");
+    screen.click_on("Source MemoryTestApp.exe (4660)");
+    screen.wait_for("the other process to be filtered away", |all| {
+        screen.line(all, "MemoryTestApp.exe (4660)").is_some() && screen.line(all, "TelemetryService.exe (5120)").is_none()
+    });
+    // All that the program committed is gone in the end.
+    screen.wait_for_line("Commit (VirtualAlloc)", "35", "0 B", "126.00 MB");
+    screen.picture("overview.png");
+
+    // Two drags find out where which time is; the third is over the step.
+    let graph = screen.find("Outstanding size over time");
+    let y = graph.center().1;
+    let (left, right) = (graph.x + graph.width / 4, graph.x + graph.width * 3 / 4);
+    screen.drag((left, y), (right, y));
+    screen.wait_for("a selection", |all| all.iter().any(|w| w.name.starts_with("Selection: ")));
+    let (_, from, to) = screen.interval();
+    let x_of = |seconds: f64| left + ((seconds - from) / (to - from) * f64::from(right - left)).round() as i32;
+    screen.drag((x_of(17.4), y), (x_of(19.4), y));
+    screen.wait_for_line("Commit (VirtualAlloc)", "22", "+10.00 MB", "25.95 MB");
+    screen.key("z");
+    screen.wait_for("the zoom", |all| all.iter().any(|w| w.name.starts_with("View: 17.")));
+    screen.wait_for_line("Commit (VirtualAlloc)", "22", "+10.00 MB", "25.95 MB");
+
+    // The step is one VirtualAlloc of Main; its stack opens by itself down to the call.
+    let expand = screen.wait("the impacting allocations", |all| {
+        let mut buttons: Vec<&Widget> = all.iter().filter(|w| w.name == "Expand Impacting").collect();
+        buttons.sort_by_key(|w| w.y);
+        buttons.first().map(|w| w.center())
+    });
+    screen.click(expand);
+    screen.wait_for_line("Impacting", "1", "+10.00 MB", "10.00 MB");
+    screen.wait_for_line("AIFO", "1", "+10.00 MB", "10.00 MB");
+    screen.wait_for("frames of the program", |all| all.iter().any(|w| w.name.starts_with("MemoryTestApp.exe!+0x")));
+    screen.picture("zoomed.png");
+
+    screen.key("BackSpace");
+    screen.wait_for("the whole trace", |all| all.iter().any(|w| w.name.starts_with("View: 0.000 s")));
+    screen.wait_for_line("Commit (VirtualAlloc)", "35", "0 B", "126.00 MB");
+    let (what, from, to) = screen.interval();
+    assert_eq!((what.as_str(), from), ("View", 0.0));
+    assert!(to > 36.0, "{to}");
+
+    // The spikes are the transient commits: selecting them paints their lives.
+    screen.click_on("Clear filter");
+    screen.wait_for("the other process again", |all| screen.line(all, "TelemetryService.exe (5120)").is_some());
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_refused_in_the_window() {
+    let Some(mut screen) = Screen::new() else { return };
+    let path = screen.folder.path().join("letter.pdf");
+    fs::write(&path, "%PDF-1.7 not a trace at all").expect("the file is written");
+    screen.start(&["--theme", "light", &path.display().to_string()]);
+    screen.wait_for("the reason", |all| all.iter().any(|w| w.name.contains("letter.pdf") && w.name.contains("a PDF document")));
+    screen.click_on("Dismiss");
+    screen.wait_for("no reason any more", |all| !all.iter().any(|w| w.name.contains("letter.pdf")));
+    screen.click_on("Demo trace");
+    screen.find("Source MemoryTestApp.exe (4660)");
+    screen.wait_for("peaks", |all| all.iter().any(|w| w.name == "126.00 MB") && !all.iter().any(|w| w.name == "\u{2026}"));
+    screen.picture("light.png");
+}
