@@ -1,5 +1,6 @@
 //! Real traces against answers that other programs computed: every field of
 //! `info --json`, and the numbers of `report --json` for recorded traffic of a game.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 mod common;
 
