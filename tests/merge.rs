@@ -21,10 +21,6 @@ use proptest::prelude::*;
 
 const PROCESSORS: usize = 4;
 
-fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, max_shrink_iters: 100_000, ..ProptestConfig::default() }
-}
-
 /// How a capture comes to lie in files.
 #[derive(Clone, Debug)]
 struct Layout {
@@ -110,7 +106,7 @@ fn everything(trace: &Trace) -> (Vec<String>, u64, u64) {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(strategy::config())]
 
     /// All records of one tick are written by one processor, so their order is known.
     #[test]

@@ -85,18 +85,13 @@ fn ask(trace: &Trace, edges: Edges, by: &[By], filter: &ReportFilter, top: Optio
     report(trace, &request, &Cancel::default()).unwrap().groups
 }
 
-/// Failures are shrunk to a few operations and become tests of their own by hand.
-fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, max_shrink_iters: 200_000, ..ProptestConfig::default() }
-}
-
 /// Groups as lines, so that a difference can be read.
 fn lines(groups: &[Group]) -> Vec<String> {
     groups.iter().map(|group| serde_json::to_string(group).unwrap()).collect()
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(strategy::config())]
 
     #[test]
     fn reports_equal_the_oracles(
@@ -120,7 +115,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(strategy::config())]
 
     #[test]
     fn intervals_side_by_side_add_up(ops in strategy::ops(OPS), a in place(), b in place(), c in place()) {
