@@ -9,7 +9,6 @@
 #[cfg(feature = "gui")]
 pub mod app;
 pub mod cli;
-pub mod demo;
 pub mod etl;
 pub mod events;
 pub mod format;

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::demo;
 use crate::etl::{OpenError, Source, TraceFile};
 use crate::events::{Merge, Totals};
 use crate::model::{Builder, Clock, InputState, Trace};
 use crate::problem::{ProblemKind, Problems};
+use crate::synth::demo;
 
 /// What a user can name as a file.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,6 +10,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::seconds::Seconds;
+use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::query::By;
 use crate::units::Layer;
@@ -67,6 +68,9 @@ pub(super) enum Command {
     Info(InfoArgs),
     /// Print the numbers of the window's tables for one interval
     Report(ReportArgs),
+    /// Write a generated trace, for tests and measurements
+    #[command(hide = true)]
+    Synth(SynthArgs),
 }
 
 #[derive(Args, Debug)]

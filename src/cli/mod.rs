@@ -9,6 +9,7 @@ mod info;
 mod output;
 mod report;
 mod seconds;
+pub mod synth;
 mod text;
 
 use std::ffi::OsString;
@@ -59,6 +60,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
         Some(Command::Info(args)) => info::run(args),
         Some(Command::Report(args)) => report::run(args),
+        Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }
 }
 

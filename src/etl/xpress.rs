@@ -5,7 +5,7 @@
 //! The stream has no length of its own, so the exact output size is part of the
 //! contract. Hostile input ends in an error and never writes past that size.
 
-use super::{u16_at, u32_at};
+use super::{u16_at, u32_at, u64_at};
 
 /// Why a stream could not be expanded. `usize` is the number of good output bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +119,7 @@ fn copy_match(out: &mut Vec<u8>, base: usize, end: usize, distance: usize, lengt
 /// Compresses `input`, favouring speed: one hash probe a position.
 pub fn compress(input: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::default();
-    let mut heads = vec![usize::MAX; 1 << HASH_BITS];
+    let mut heads = vec![NOWHERE; 1 << HASH_BITS];
     let mut at = 0;
     while at < input.len() {
         match find_match(input, at, &mut heads) {
@@ -139,13 +139,31 @@ pub fn compress(input: &[u8]) -> Vec<u8> {
 const HASH_BITS: u32 = 13;
 const WINDOW: usize = 1 << 13;
 
-fn find_match(input: &[u8], at: usize, heads: &mut [usize]) -> Option<(usize, usize)> {
+/// An empty slot. Positions are 32 bits wide so that all slots fit into the first cache.
+const NOWHERE: u32 = u32::MAX;
+
+fn find_match(input: &[u8], at: usize, heads: &mut [u32]) -> Option<(usize, usize)> {
     let word = u32_at(input, at)?;
     let slot = (word.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize;
-    let candidate = std::mem::replace(&mut heads[slot], at);
+    let candidate = std::mem::replace(&mut heads[slot], at as u32) as usize;
     let distance = at.checked_sub(candidate).filter(|&d| d > 0 && d <= WINDOW)?;
-    let length = input[at..].iter().zip(&input[candidate..]).take_while(|(a, b)| a == b).count();
-    (length >= 4).then_some((distance, length))
+    // Most candidates only share a slot.
+    if u32_at(input, candidate) != Some(word) {
+        return None;
+    }
+    Some((distance, 4 + common_prefix(&input[at + 4..], &input[candidate + 4..])))
+}
+
+/// Equal bytes at the start of both, compared by eight.
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let mut at = 0;
+    while let (Some(x), Some(y)) = (u64_at(a, at), u64_at(b, at)) {
+        if x != y {
+            return at + ((x ^ y).trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at + a[at..].iter().zip(&b[at..]).take_while(|(x, y)| x == y).count()
 }
 
 #[derive(Default)]

@@ -1,12 +1,13 @@
 //! Who plays: processes with their threads and modules, and the events that tell
 //! of them in a merged trace (starts, ends, rundowns, image identities).
 
+use super::Options;
 use super::images::{self, Image, Pdb};
 use super::timeline::{Entry, What, record};
 use crate::etl::{Guid, SessionHeader, mode};
 use crate::events::encode::{Extra, Style, system};
 use crate::events::{Event, ImageChange, ImageId, ImageInfo, ProcessChange, ProcessInfo, hook};
-use crate::units::{Pid, Tid};
+use crate::units::{Pid, PointerSize, Tid};
 
 /// Clock value at the start of every generated trace: some nine hours after the machine's start.
 pub const START_TICKS: i64 = 335_417_820_000;
@@ -233,18 +234,39 @@ pub(super) fn bystanders() -> Vec<Process> {
 
 /// The programs of a generated trace: the same libraries, but each its own image,
 /// and as many threads as the options say.
-pub(super) fn programs(processes: u32, threads: u32) -> Vec<Process> {
-    (0..processes).map(|n| program(n, 6000 + 64 * (n % 1000) * 4 + n / 1000 * 4, threads)).collect()
+pub(super) fn programs(options: &Options) -> Vec<Process> {
+    let pid = |n: u32| 6000 + 64 * (n % 1000) * 4 + n / 1000 * 4;
+    let process = |n: u32| match options.pointer(n) {
+        PointerSize::Four => Process { modules: narrow_modules(n), ..program(n, pid(n), options.threads) },
+        PointerSize::Eight => program(n, pid(n), options.threads),
+    };
+    (0..options.processes).map(process).collect()
 }
+
+/// The modules of a 32-bit program: below 4 GB, from the folder of its own.
+fn narrow_modules(number: u32) -> Vec<Module> {
+    const FOLDER: &str = r"\Device\HarddiskVolume3\Windows\SysWOW64\";
+    const LIBRARIES: [(&str, u64, u64); 5] = [
+        ("ntdll.dll", 0x77A0_0000, 0x001B_2000),
+        ("KERNEL32.DLL", 0x7660_0000, 0x000F_0000),
+        ("KERNELBASE.dll", 0x75C0_0000, 0x0027_9000),
+        ("ucrtbase.dll", 0x7580_0000, 0x0011_2000),
+        ("engine.dll", 0x1000_0000, 0x0080_0000),
+    ];
+    let mut modules: Vec<Module> = LIBRARIES.iter().map(|(file, base, size)| Module::new(FOLDER, file, *base, *size)).collect();
+    modules.push(Module::new(PROGRAMS, &format!("app{number}.exe"), 0x0040_0000, 0x0030_0000));
+    modules
+}
+
+const PROGRAMS: &str = r"\Device\HarddiskVolume3\Program Files\Synth\";
 
 /// One program with this id.
 pub(super) fn program(number: u32, pid: u32, threads: u32) -> Process {
     let name = format!("app{number}.exe");
-    const FOLDER: &str = r"\Device\HarddiskVolume3\Program Files\Synth\";
     let base = 0x7FF6_0000_0000 + u64::from(number) * 0x0100_0000;
     let mut modules = libraries();
-    modules.push(Module::new(FOLDER, &name, base, 0x0040_0000));
-    modules.push(Module::new(FOLDER, "engine.dll", 0x7FFC_8000_0000, 0x0120_0000));
+    modules.push(Module::new(PROGRAMS, &name, base, 0x0040_0000));
+    modules.push(Module::new(PROGRAMS, "engine.dll", 0x7FFC_8000_0000, 0x0120_0000));
     Process {
         pid,
         parent: 3988,

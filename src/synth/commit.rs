@@ -12,7 +12,7 @@ use super::cast::{self, Process};
 use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::write_all;
-use super::{Clock, Options};
+use super::{Clock, Headers, Options};
 use crate::etl::write::WriteError;
 use crate::events::encode::RecordWriter;
 use crate::events::{Event, PageRange, mem};
@@ -42,6 +42,7 @@ struct Traffic<'w, W> {
     threads: u32,
     /// Ids given to processes so far.
     born: u32,
+    headers: Headers,
 }
 
 /// Writes the scenario.
@@ -51,20 +52,21 @@ pub(super) fn generate<W: Write + Seek>(
     clock: &mut Clock,
     w: &mut RecordWriter<W>,
 ) -> Result<(), WriteError> {
-    let processes = cast::programs(options.processes, options.threads);
+    let processes = cast::programs(options);
     let each = options.distinct_stacks.div_ceil(options.processes) as usize;
     let sets = processes.iter().map(|p| StackSet::new(each, &p.modules, &mut random)).collect();
     let mut traffic = Traffic {
         w,
         clock,
         random,
-        stacks: StackWriter::new(options.stacks, sets),
+        stacks: StackWriter::new(options, sets),
         regions: vec![Vec::new(); processes.len()],
         tops: vec![0x0001_0000_0000; processes.len()],
         processes,
         processors: options.processors.into(),
         threads: options.threads,
         born: options.processes,
+        headers: Headers::any(options),
     };
     traffic.open()?;
     let mut left = options.events;
@@ -174,7 +176,11 @@ impl<W: Write + Seek> Traffic<'_, W> {
         let time = self.clock.after(1 + self.random.below(4000) as i64);
         let event = event(range);
         let has_stack = matches!(event, Event::VirtualAlloc(_));
-        self.w.put(caller.processor, &caller.record(time, event), &[])?;
+        // Without a thread, time alone says whose stack it is.
+        self.w.style.header = self.headers.turn();
+        let result = self.w.put(caller.processor, &caller.record(time, event), &[]);
+        self.w.style.header = None;
+        result?;
         if has_stack {
             let index = self.random.below(4);
             let at = self.clock.after(2);

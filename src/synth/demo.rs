@@ -1,5 +1,5 @@
 //! The demo trace: Microsoft's exercise "track user mode process allocations" with
-//! a custom heap and a second program added. `assets/demo.etl` ([`crate::demo::TRACE`]) is this
+//! a custom heap and a second program added. `assets/demo.etl` ([`TRACE`]) is this
 //! scenario, byte for byte; what tests and tours want to point at has a name here.
 //!
 //! `MemoryTestApp.exe` starts one second into the trace and ends half a second
@@ -30,6 +30,9 @@ use super::timeline::write_all;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
 use script::Script;
+
+/// The committed demo trace.
+pub const TRACE: &[u8] = include_bytes!("../../assets/demo.etl");
 
 /// Id of `MemoryTestApp.exe`.
 pub const APP_PID: u32 = 4660;

@@ -15,7 +15,7 @@ use super::cast::{self, Process};
 use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::write_all;
-use super::{Clock, Options};
+use super::{Clock, Headers, Options};
 use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
@@ -57,7 +57,8 @@ struct Heap {
 impl Heap {
     fn new(number: u64, pointer: PointerSize) -> Self {
         let handle = match pointer {
-            PointerSize::Four => 0x0040_0000 + number * 0x0100_0000,
+            // Between the images; what one heap has no room for runs into the next one's.
+            PointerSize::Four => 0x1100_0000 + number * 0x0180_0000,
             PointerSize::Eight => 0x0200_0000_0000 + number * 0x10_0000_0000,
         };
         Self { handle, top: handle + 0x740, free: vec![Vec::new(); CLASSES] }
@@ -101,6 +102,7 @@ struct Traffic<'w, W> {
     threads_each: usize,
     processor_count: u64,
     live: Vec<Block>,
+    headers: Headers,
 }
 
 /// Writes the scenario.
@@ -110,18 +112,16 @@ pub(super) fn generate<W: Write + Seek>(
     clock: &mut Clock,
     w: &mut RecordWriter<W>,
 ) -> Result<(), WriteError> {
-    let processes = cast::programs(options.processes, options.threads);
+    let processes = cast::programs(options);
     let each = options.distinct_stacks.div_ceil(options.processes) as usize;
     let sets = processes.iter().map(|p| StackSet::new(each, &p.modules, &mut random)).collect();
-    let wow64 = |n: u32| options.wow64 && n + 1 == options.processes;
-    let pointers: Vec<_> =
-        (0..options.processes).map(|n| if wow64(n) { PointerSize::Four } else { PointerSize::Eight }).collect();
+    let pointers: Vec<_> = (0..options.processes).map(|n| options.pointer(n)).collect();
     let heaps = pointers.iter().flat_map(|pointer| (0..options.heaps).map(|n| Heap::new(n.into(), *pointer))).collect();
     let processor_count = u64::from(options.processors);
     let mut traffic = Traffic {
         w,
         clock,
-        stacks: StackWriter::new(options.stacks, sets),
+        stacks: StackWriter::new(options, sets),
         pointers,
         heaps,
         heaps_each: options.heaps as usize,
@@ -131,6 +131,7 @@ pub(super) fn generate<W: Write + Seek>(
         live: Vec::with_capacity(options.live as usize),
         processes,
         random,
+        headers: Headers::with_thread(options),
     };
     traffic.open()?;
     let mut left = options.events;
@@ -192,9 +193,11 @@ impl<W: Write + Seek> Traffic<'_, W> {
     fn put(&mut self, process: usize, caller: Caller, event: Event) -> Result<i64, WriteError> {
         let time = self.clock.after(1 + self.random.below(16) as i64);
         self.w.style.pointer = self.pointers[process];
+        self.w.style.header = self.headers.turn();
         let result = self.w.put(caller.processor, &caller.record(time, event), &[]);
         // The kernel writes the stacks, with its own pointers.
         self.w.style.pointer = PointerSize::Eight;
+        self.w.style.header = None;
         result.map(|()| time)
     }
 
@@ -211,7 +214,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
             0..=39 if !self.live.is_empty() => self.resize(),
             40..=41 => self.free_unknown(),
             42 if left > 100 && self.random.one_in(100) => self.scratch_heap(),
-            43..=519 if !full => self.allocate(),
+            43..=559 if !full => self.allocate(),
             _ if self.live.is_empty() => self.allocate(),
             _ => self.free(),
         }

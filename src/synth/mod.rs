@@ -22,8 +22,10 @@ use std::io::{Seek, Write};
 
 use thiserror::Error;
 
+use crate::etl::HeaderKind;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
+use crate::units::PointerSize;
 pub use cast::{FREQUENCY, START_TICKS, START_TIME};
 pub use random::Random;
 
@@ -76,8 +78,10 @@ pub struct Options {
     pub live: u32,
     /// Compress the buffers.
     pub compressed: bool,
-    /// Make the last process a 32-bit one (heap scenario).
+    /// Make the last process a 32-bit one (heap and trackers).
     pub wow64: bool,
+    /// Give kernel events headers of all kinds in turn, instead of those that Windows uses.
+    pub mixed_headers: bool,
 }
 
 impl Default for Options {
@@ -95,6 +99,7 @@ impl Default for Options {
             live: 200_000,
             compressed: false,
             wow64: false,
+            mixed_headers: false,
         }
     }
 }
@@ -146,6 +151,48 @@ fn check(options: &Options) -> Result<(), SynthError> {
         return Err(SynthError::BadOption("a 32-bit process has room for at most 1,000,000 live blocks"));
     }
     Ok(())
+}
+
+impl Options {
+    /// Pointer size of a process's events.
+    fn pointer(&self, process: u32) -> PointerSize {
+        if self.wow64 && process + 1 == self.processes { PointerSize::Four } else { PointerSize::Eight }
+    }
+}
+
+/// Header kinds in turn.
+#[derive(Debug)]
+struct Headers {
+    kinds: &'static [HeaderKind],
+    next: usize,
+}
+
+impl Headers {
+    /// For events that would lose their process in a PERFINFO header.
+    fn with_thread(options: &Options) -> Self {
+        const KINDS: [HeaderKind; 5] =
+            [HeaderKind::System, HeaderKind::Compact, HeaderKind::Full, HeaderKind::Instance, HeaderKind::Event];
+        Self { kinds: if options.mixed_headers { &KINDS } else { &[] }, next: 0 }
+    }
+
+    /// For events that have their process in the payload.
+    fn any(options: &Options) -> Self {
+        const KINDS: [HeaderKind; 6] = [
+            HeaderKind::PerfInfo,
+            HeaderKind::System,
+            HeaderKind::Compact,
+            HeaderKind::Full,
+            HeaderKind::Instance,
+            HeaderKind::Event,
+        ];
+        Self { kinds: if options.mixed_headers { &KINDS } else { &[] }, next: 0 }
+    }
+
+    /// The next kind; `None` for the one that Windows uses.
+    fn turn(&mut self) -> Option<HeaderKind> {
+        self.next += 1;
+        self.kinds.get(self.next % self.kinds.len().max(1)).copied()
+    }
 }
 
 /// The time of the next event. One clock for all processors, so each stream is in order.

@@ -8,11 +8,11 @@ use rustc_hash::FxHashSet;
 use super::cast::Module;
 use super::images::NTOSKRNL;
 use super::random::Random;
-use super::{Clock, StackForm};
+use super::{Clock, Headers, Options, StackForm};
 use crate::etl::write::WriteError;
 use crate::events::encode::{InlineStack, RecordWriter};
 use crate::events::{Event, FrameRange, Record, StackPart, hook};
-use crate::units::{Pid, Tid};
+use crate::units::{Pid, PointerSize, Tid};
 
 /// Distinct stacks of one process in one array.
 #[derive(Debug, Default)]
@@ -107,13 +107,15 @@ pub(super) struct StackWriter {
     slots: Vec<u32>,
     /// The kernel's table has one key for each of its stacks.
     kernel_used: [bool; 4],
+    headers: Headers,
 }
 
 impl StackWriter {
-    pub(super) fn new(form: StackForm, sets: Vec<StackSet>) -> Self {
+    pub(super) fn new(options: &Options, sets: Vec<StackSet>) -> Self {
+        let form = options.stacks;
         let total: usize = sets.iter().map(StackSet::len).sum();
         let slots = if form == StackForm::Keys { (total * 3 / 4).max(1) } else { 0 };
-        Self { form, sets, slots: vec![0; slots], kernel_used: [false; 4] }
+        Self { form, sets, slots: vec![0; slots], kernel_used: [false; 4], headers: Headers::any(options) }
     }
 
     /// A stack of a process, popular ones more often.
@@ -133,12 +135,19 @@ impl StackWriter {
         match self.form {
             StackForm::None => Ok(()),
             StackForm::Walk => {
-                w.put_stack(caller.processor, clock.after(3), owner, caller.thread(), self.sets[process].get(index))
+                w.style.header = self.headers.turn();
+                let frames = self.sets[process].get(index);
+                let result = w.put_stack(caller.processor, clock.after(3), owner, caller.thread(), frames);
+                w.style.header = None;
+                result
             }
             StackForm::Keys => {
                 let key = self.key(w, clock, caller.processor, process, index)?;
+                w.style.header = self.headers.turn();
                 let event = Event::StackRef { owner, part: StackPart::User, key };
-                w.put(caller.processor, &caller.record(clock.after(2), event), &[])
+                let result = w.put(caller.processor, &caller.record(clock.after(2), event), &[]);
+                w.style.header = None;
+                result
             }
         }
     }
@@ -172,20 +181,24 @@ impl StackWriter {
         processor: u16,
         record: &Record,
         (process, index): (usize, usize),
+        pointer: PointerSize,
     ) -> Result<(), WriteError> {
-        match self.form {
+        // The slot is cleared at a time before the event that needs it.
+        let key = match self.form {
+            StackForm::Keys => self.key(w, clock, processor, process, index)?,
+            _ => 0,
+        };
+        w.style.pointer = pointer;
+        let result = match self.form {
             StackForm::None => w.put(processor, record, &[]),
-            StackForm::Walk => {
-                let frames = self.sets[process].get(index);
-                w.put_with_stack(processor, record, InlineStack::Frames(frames))
-            }
+            StackForm::Walk => w.put_with_stack(processor, record, InlineStack::Frames(self.sets[process].get(index))),
             StackForm::Keys => {
-                // The slot is cleared at a time before the event that needs it.
-                let key = self.key(w, clock, processor, process, index)?;
                 let record = Record { time: clock.after(1), ..record.clone() };
                 w.put_with_stack(processor, &record, InlineStack::Key(key))
             }
-        }
+        };
+        w.style.pointer = PointerSize::Eight;
+        result
     }
 
     /// The key of a stack, after its slot was cleared if need be.
@@ -246,11 +259,13 @@ fn put_definition<W: Write + Seek>(
     hook: u16,
 ) -> Result<(), WriteError> {
     w.style.key_definition = hook;
+    // The reader tells the part by the frames.
     let event = Event::StackDefinition { part: StackPart::User, key, frames: FrameRange::default() };
     w.put(processor, &Record { time, pid: Pid::NONE, tid: Tid::NONE, event }, frames)
 }
 
-const KEYS: u64 = 0xFFFF_9A80_4C20_0000;
+/// Small enough for the keys in the events of 32-bit programs.
+const KEYS: u64 = 0x4C20_0000;
 
 fn user_key(slot: usize) -> u64 {
     KEYS + slot as u64 * 0x60

@@ -14,7 +14,7 @@ use super::{Clock, Options};
 use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
-use crate::units::Layer;
+use crate::units::{Layer, PointerSize};
 
 const NAMES: [&str; 6] = ["PhysicsHeap", "TextureCache", "Scene graph", "Строки", "audio.ring", ""];
 const LAYER: Layer = Layer::Tracker;
@@ -39,6 +39,7 @@ struct Traffic<'w, W> {
     processors: u64,
     /// Live blocks of each tracker, at most.
     limit: usize,
+    pointers: Vec<PointerSize>,
 }
 
 /// Writes the scenario.
@@ -48,7 +49,7 @@ pub(super) fn generate<W: Write + Seek>(
     clock: &mut Clock,
     w: &mut RecordWriter<W>,
 ) -> Result<(), WriteError> {
-    let processes = cast::programs(options.processes, options.threads);
+    let processes = cast::programs(options);
     let stacks = options.distinct_stacks.div_ceil(options.processes) as usize;
     let sets = processes.iter().map(|p| StackSet::new(stacks, &p.modules, &mut random)).collect();
     let count = options.processes * options.heaps;
@@ -63,12 +64,13 @@ pub(super) fn generate<W: Write + Seek>(
         w,
         clock,
         random,
-        stacks: StackWriter::new(options.stacks, sets),
+        stacks: StackWriter::new(options, sets),
         processes,
         trackers: (0..count).map(tracker).collect(),
         each: options.heaps as usize,
         processors: options.processors.into(),
         limit: (options.live / count).max(1) as usize,
+        pointers: (0..options.processes).map(|n| options.pointer(n)).collect(),
     };
     traffic.open()?;
     for _ in 0..options.events {
@@ -121,7 +123,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         let time = self.clock.after(1 + self.random.below(400) as i64);
         let record = caller.record(time, event);
         let stack = (process_index, self.stacks.choose(process_index, &mut self.random));
-        self.stacks.put_inline(self.w, self.clock, caller.processor, &record, stack)
+        self.stacks.put_inline(self.w, self.clock, caller.processor, &record, stack, self.pointers[process_index])
     }
 
     fn open_tracker(&mut self, index: usize) -> Result<(), WriteError> {

@@ -7,7 +7,7 @@ use crate::units::{Pid, Tid};
 
 /// Version of [`process`].
 pub const PROCESS_VERSION: u16 = 4;
-/// Version of [`image`].
+/// Version of [`image()`].
 pub const IMAGE_VERSION: u16 = 3;
 /// Version of [`thread`].
 pub const THREAD_VERSION: u16 = 3;

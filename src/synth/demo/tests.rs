@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use rustc_hash::FxHashMap;
 
 use super::*;
-use crate::demo::TRACE;
 use crate::etl::{Source, TraceFile};
 use crate::events::{Event, EventCounts, Merge, PageRange, ProcessChange, Record, StackPart, mem};
 use crate::synth::images::{APP, Function, IMAGES, Image};

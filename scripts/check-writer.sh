@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Lets an unrelated reader judge the traces that we write: dissect.etl (PyPI, Python)
+# counts the events of generated traces of every kind and must agree with
+# `highwater info --json`. The reader is a tool of this script only: it is installed
+# outside the repository and no part of the program.
+#
+# Usage: scripts/check-writer.sh [HIGHWATER]   (default: builds a debug version)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+highwater=${1:-}
+if [ -z "$highwater" ]; then
+    cargo build --quiet
+    highwater=${CARGO_TARGET_DIR:-target}/debug/highwater
+fi
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater
+python=$cache/dissect/bin/python
+if ! "$python" -c 'import dissect.etl' 2>/dev/null; then
+    mkdir -p "$cache"
+    python3 -m venv "$cache/dissect"
+    "$python" -m pip install --quiet 'dissect.etl==3.14'
+fi
+
+traces=$(mktemp -d)
+trap 'rm -rf "$traces"' EXIT
+
+"$highwater" synth demo -o "$traces/demo.etl"
+for scenario in heap commit trackers; do
+    for stacks in walk keys none; do
+        for processors in 1 4; do
+            for compressed in '' --compressed; do
+                "$highwater" synth "$scenario" -o "$traces/$scenario-$stacks-$processors$compressed.etl" \
+                    --events 4000 --stacks "$stacks" --processors "$processors" $compressed
+            done
+        done
+    done
+done
+# Every other header, and 32-bit programs.
+for stacks in walk keys; do
+    "$highwater" synth heap -o "$traces/heap-$stacks-mixed.etl" --events 4000 --stacks "$stacks" --wow64 --mixed-headers
+    "$highwater" synth commit -o "$traces/commit-$stacks-mixed.etl" --events 4000 --stacks "$stacks" --mixed-headers
+    "$highwater" synth trackers -o "$traces/trackers-$stacks-32.etl" --events 4000 --stacks "$stacks" --wow64
+done
+
+"$python" scripts/check_writer.py "$highwater" "$traces"/*.etl

@@ -1,0 +1,154 @@
+//! `highwater synth`: writes generated traces, for tests, benchmarks and the demo.
+//! Hidden: an instrument of this project, not of its users.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::etl::write::WriteError;
+use crate::synth::{Options, Scenario, StackForm, SynthError, generate};
+
+/// Write a generated trace.
+#[derive(clap::Args, Clone, Debug)]
+pub struct SynthArgs {
+    /// What happens in it; `demo` takes no further options
+    #[arg(value_enum)]
+    scenario: ScenarioName,
+    /// File to write
+    #[arg(short, long, value_name = "OUT.etl")]
+    output: PathBuf,
+    /// Memory events; stacks come on top
+    #[arg(long, default_value_t = Options::default().events)]
+    events: u64,
+    /// Number the randomness starts from
+    #[arg(long, default_value_t = Options::default().seed)]
+    seed: u64,
+    /// Processors
+    #[arg(long, default_value_t = Options::default().processors)]
+    processors: u16,
+    /// Processes
+    #[arg(long, default_value_t = Options::default().processes)]
+    processes: u32,
+    /// Threads of each process
+    #[arg(long, default_value_t = Options::default().threads)]
+    threads: u32,
+    /// Heaps or trackers of each process
+    #[arg(long, default_value_t = Options::default().heaps)]
+    heaps: u32,
+    /// How events get their stacks
+    #[arg(long, value_enum, default_value = "walk")]
+    stacks: StackName,
+    /// Distinct stacks in all
+    #[arg(long, default_value_t = Options::default().distinct_stacks)]
+    distinct_stacks: u32,
+    /// Most blocks alive at any time
+    #[arg(long, default_value_t = Options::default().live)]
+    live: u32,
+    /// Compress the buffers
+    #[arg(long)]
+    compressed: bool,
+    /// Make the last process a 32-bit one (heap and trackers)
+    #[arg(long)]
+    wow64: bool,
+    /// Give kernel events headers of all kinds in turn
+    #[arg(long)]
+    mixed_headers: bool,
+}
+
+/// Names of the scenarios.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum ScenarioName {
+    Demo,
+    Heap,
+    Commit,
+    Trackers,
+}
+
+/// Names of the forms of stacks.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum StackName {
+    Walk,
+    Keys,
+    None,
+}
+
+/// Why there is no trace: one sentence that names the file.
+#[derive(Debug, Error)]
+#[error("{path}: {reason}")]
+pub struct SynthFailure {
+    path: String,
+    reason: SynthError,
+}
+
+/// Writes the trace and tells its size in bytes. What was in the file before is lost.
+pub fn run(args: &SynthArgs) -> Result<u64, SynthFailure> {
+    write(args).map_err(|reason| SynthFailure { path: args.output.display().to_string(), reason })
+}
+
+fn write(args: &SynthArgs) -> Result<u64, SynthError> {
+    let file = File::create(&args.output).map_err(WriteError::from)?;
+    // Compressed buffers are written in two parts.
+    let mut out = generate(&args.options(), BufWriter::with_capacity(1 << 20, file))?;
+    out.flush().map_err(WriteError::from)?;
+    Ok(out.get_ref().metadata().map_err(WriteError::from)?.len())
+}
+
+impl SynthArgs {
+    fn options(&self) -> Options {
+        Options {
+            scenario: match self.scenario {
+                ScenarioName::Demo => Scenario::Demo,
+                ScenarioName::Heap => Scenario::Heap,
+                ScenarioName::Commit => Scenario::Commit,
+                ScenarioName::Trackers => Scenario::Trackers,
+            },
+            seed: self.seed,
+            events: self.events,
+            processors: self.processors,
+            processes: self.processes,
+            threads: self.threads,
+            heaps: self.heaps,
+            stacks: match self.stacks {
+                StackName::Walk => StackForm::Walk,
+                StackName::Keys => StackForm::Keys,
+                StackName::None => StackForm::None,
+            },
+            distinct_stacks: self.distinct_stacks,
+            live: self.live,
+            compressed: self.compressed,
+            wow64: self.wow64,
+            mixed_headers: self.mixed_headers,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        synth: SynthArgs,
+    }
+
+    #[test]
+    fn writes_a_file_and_tells_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.etl");
+        let words = ["synth", "heap", "-o", path.to_str().unwrap(), "--events", "100", "--stacks", "keys", "--compressed"];
+        let size = run(&Cli::parse_from(words).synth).unwrap();
+        assert_eq!(size, std::fs::metadata(&path).unwrap().len());
+        assert!(size > 1000);
+    }
+
+    #[test]
+    fn a_failure_names_the_file() {
+        let words = ["synth", "demo", "-o", "/no/such/folder/out.etl"];
+        let failure = run(&Cli::parse_from(words).synth).unwrap_err().to_string();
+        assert!(failure.starts_with("/no/such/folder/out.etl: the trace could not be written"), "{failure}");
+    }
+}
