@@ -121,8 +121,8 @@ pub struct TreeRow {
     pub has_children: bool,
     /// Whether what is below is shown.
     pub is_open: bool,
-    /// Its numbers; of a process with several layers those of the layer that
-    /// changed most, for the order only.
+    /// Its numbers; of a process with several layers those of the layer that leads
+    /// in the sorted column, for the order only.
     pub numbers: Numbers,
     /// Whether the node holds several layers. Layers nest, so it has no numbers of its own.
     pub mixes_layers: bool,
@@ -356,7 +356,7 @@ impl TreeBuilder<'_> {
 }
 
 impl TreeBuilder<'_> {
-    /// Numbers of the layer that changed most, and whether there are others.
+    /// Numbers of the layer that leads in the sorted column, and whether there are others.
     fn leading_layer(&self, entries: &[Entry]) -> (Numbers, bool) {
         let of_layer = |layer| {
             let mut sums = ByClass::default();
@@ -366,7 +366,7 @@ impl TreeBuilder<'_> {
             (!sums.is_empty()).then(|| sums.numbers())
         };
         let layers: Vec<Numbers> = Layer::ALL.into_iter().filter_map(of_layer).collect();
-        let leading = layers.iter().max_by_key(|n| (n.impacting.unsigned_abs(), n.size)).copied();
+        let leading = layers.iter().max_by_key(|n| (measure(self.request.sort.column, n), n.size)).copied();
         (leading.unwrap_or_default(), layers.len() > 1)
     }
 }
@@ -415,18 +415,23 @@ fn label(trace: &Trace, key: Key, site: &Site) -> String {
     }
 }
 
+/// What a column sorts nodes by. Columns of single allocations, and the peak,
+/// which comes later, leave nodes in an order of their own.
+fn measure(column: Column, n: &Numbers) -> u64 {
+    match column {
+        Column::Count => n.count,
+        Column::Size | Column::Peak => n.size,
+        Column::OutstandingFrom => n.outstanding_from,
+        Column::OutstandingTo => n.outstanding_to,
+        _ => n.impacting.unsigned_abs(),
+    }
+}
+
 /// Order of two lines under one node; equal numbers come by size, then by name.
 fn compare(sort: Sort, a: &Numbers, a_label: &str, b: &Numbers, b_label: &str) -> Ordering {
     let order = match sort.column {
         Column::Name => a_label.cmp(b_label),
-        Column::Count => a.count.cmp(&b.count),
-        Column::Size | Column::Peak => a.size.cmp(&b.size),
-        Column::OutstandingFrom => a.outstanding_from.cmp(&b.outstanding_from),
-        Column::OutstandingTo => a.outstanding_to.cmp(&b.outstanding_to),
-        // Columns of single allocations leave the order of nodes as it is by default.
-        Column::Impacting | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
-            a.impacting.unsigned_abs().cmp(&b.impacting.unsigned_abs())
-        }
+        column => measure(column, a).cmp(&measure(column, b)),
     };
     let order = if sort.descending { order.reverse() } else { order };
     order.then(b.size.cmp(&a.size)).then_with(|| a_label.cmp(b_label))

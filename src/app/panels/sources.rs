@@ -127,7 +127,9 @@ impl Line<'_> {
     fn name(&self, ui: &mut Ui, name: &str, indent: f32, keys: &[Key], font: FontId, commands: &mut Commands) -> egui::Response {
         let path: Path = keys.into();
         let response = ui.interact(self.rect, ui.scope_id().with(("source", &path)), Sense::click());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Source {name}")));
+        response.widget_info(|| {
+            egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Source {}", self.full_name(name, keys)))
+        });
         let selected = self.document.filter.any.contains(&path);
         let visuals = ui.visuals();
         if selected || response.hovered() {
@@ -150,6 +152,14 @@ impl Line<'_> {
         } else {
             "Click to show only this. Right: outstanding size at the end and Impacting Size of the interval"
         })
+    }
+
+    /// A name that tells equal ones of two processes apart.
+    fn full_name(&self, name: &str, keys: &[Key]) -> String {
+        match keys {
+            [Key::Process(process), _, ..] => format!("{}: {name}", self.document.trace.process(*process).label()),
+            _ => name.to_owned(),
+        }
     }
 
     fn heap(&self, ui: &mut Ui, id: HeapId, commands: &mut Commands) {
