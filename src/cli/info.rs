@@ -8,6 +8,7 @@ use super::text::{self, Align, Table};
 use super::{Failure, open, output, report_problems};
 use crate::etl::TraceFile;
 use crate::events::{EventCounts, Totals, survey};
+use crate::format;
 use crate::load::{Capture, NO_MEMORY_EVENTS};
 use crate::problem::Problem;
 use crate::units::Ticks;
@@ -111,7 +112,7 @@ fn describe_file(file: &FileInfo) -> String {
     };
     let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
     let mut line = |name: &str, value: String| table.line(vec![format!("  {name}"), value], vec![]);
-    line("size", format!("{} in {}{compressed}", text::bytes(file.bytes), text::plural(file.buffers as u64, "buffer")));
+    line("size", format!("{} in {}{compressed}", format::bytes(file.bytes), text::plural(file.buffers as u64, "buffer")));
     line(
         "session",
         format!(
@@ -129,14 +130,10 @@ fn describe_file(file: &FileInfo) -> String {
 /// The kinds of events that occur, and all others together.
 fn describe_events(events: &EventCounts) -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Right)]);
-    table.line(vec!["events".into(), text::count(events.total)], vec![]);
-    // The names of the machine interface, in its order.
-    let fields = serde_json::to_value(events).ok();
-    let fields = fields.as_ref().and_then(|fields| fields.as_object());
-    for (name, n) in fields.into_iter().flatten() {
-        let n = n.as_u64().unwrap_or(0);
+    table.line(vec!["events".into(), format::count(events.total)], vec![]);
+    for (name, n) in events.named() {
         if n > 0 && name != "total" {
-            table.line(vec![format!("  {}", name.replace('_', " ")), text::count(n)], vec![]);
+            table.line(vec![format!("  {}", name.replace('_', " ")), format::count(n)], vec![]);
         }
     }
     table.text()

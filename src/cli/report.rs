@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::args::ReportArgs;
 use super::text::{self, Align, Table};
 use super::{Failure, open, output, report_problems};
+use crate::format;
 use crate::load::{Unwatched, load};
 use crate::model::{Clock, Quality, Trace};
 use crate::query::{By, Cancel, Group, Report, ReportFilter, ReportRequest, report};
@@ -117,13 +118,13 @@ fn table(by: &[By], groups: &[Group]) -> Table {
         let mut cells: Vec<String> = keys.iter().map(|(_, key)| cell(group, *key, &name)).collect();
         cells.push(group.layer.to_owned());
         cells.extend([
-            text::change(group.impacting_size),
-            text::bytes(group.outstanding_to),
-            text::bytes(group.peak),
-            text::bytes(group.size),
-            text::count(group.count),
-            text::count(group.allocated_count),
-            text::count(group.freed_count),
+            format::signed_bytes(group.impacting_size),
+            format::bytes(group.outstanding_to),
+            format::bytes(group.peak),
+            format::bytes(group.size),
+            format::count(group.count),
+            format::count(group.allocated_count),
+            format::count(group.freed_count),
         ]);
         table.line(cells, stack_notes(group));
     }

@@ -1,52 +1,9 @@
-//! Numbers and tables as people like to read them. This may change at any time;
-//! programs read the JSON.
+//! Tables and sentences as people like to read them. This may change at any time;
+//! programs read the JSON. Numbers look as they do in the window: [`crate::format`].
 
 use std::fmt::Write;
 
-/// Bytes with a unit: 512 B, 1.25 KB, 12.5 MB, 126 MB. KB is 2^10 bytes, MB 2^20.
-pub(super) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    // Steps of 1024 as long as a smaller unit would show four digits.
-    let step = UNITS.iter().scan(1.0, |unit, name| {
-        *unit *= 1024.0;
-        Some((bytes as f64 / *unit, *name))
-    });
-    let (value, unit) = step.clone().find(|(value, _)| *value < 999.5).or(step.last()).unwrap_or((bytes as f64, "B"));
-    let decimals = match value {
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
-    let number = format!("{value:.decimals$}");
-    let number = if decimals > 0 { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
-    format!("{number} {unit}")
-}
-
-/// A change of bytes, with its sign.
-pub(super) fn change(change: i64) -> String {
-    let sign = match change {
-        0 => "",
-        n if n < 0 => "-",
-        _ => "+",
-    };
-    format!("{sign}{}", bytes(change.unsigned_abs()))
-}
-
-/// A number with its thousands apart.
-pub(super) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+use crate::format::count;
 
 /// `1 file`, `2 files`.
 pub(super) fn plural(n: u64, what: &str) -> String {
@@ -126,32 +83,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_have_the_unit_that_keeps_them_short() {
-        let cases = [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1 KB"),
-            (1280, "1.25 KB"),
-            (126 << 20, "126 MB"),
-            (1023 << 10, "1 MB"),
-            (130 << 10, "130 KB"),
-            (u64::MAX, "16384 PB"),
-        ];
-        for (n, text) in cases {
-            assert_eq!(bytes(n), text);
-        }
-        assert_eq!(change(-(10 << 20)), "-10 MB");
-        assert_eq!(change(10 << 20), "+10 MB");
-        assert_eq!(change(0), "0 B");
-        assert_eq!(change(i64::MIN), "-8192 PB");
-    }
-
-    #[test]
-    fn counts_and_seconds_are_easy_to_read() {
-        assert_eq!(count(0), "0");
-        assert_eq!(count(999), "999");
-        assert_eq!(count(1_234_567), "1,234,567");
+    fn nouns_follow_their_number_and_seconds_have_no_needless_zeros() {
         assert_eq!(plural(1, "file"), "1 file");
+        assert_eq!(plural(1200, "file"), "1,200 files");
         assert_eq!(seconds(12.5), "12.5 s");
         assert_eq!(seconds(-0.0000001), "0 s");
         assert_eq!(seconds(100.0), "100 s");

@@ -144,6 +144,36 @@ impl EventCounts {
         self.image_id_rsds += image_id_rsds;
     }
 
+    /// All counts with their names, in the order of the machine interface.
+    pub fn named(&self) -> [(&'static str, u64); 24] {
+        [
+            ("total", self.total),
+            ("heap_create", self.heap_create),
+            ("heap_destroy", self.heap_destroy),
+            ("heap_alloc", self.heap_alloc),
+            ("heap_free", self.heap_free),
+            ("heap_realloc", self.heap_realloc),
+            ("virtual_alloc", self.virtual_alloc),
+            ("virtual_free", self.virtual_free),
+            ("tracker_open", self.tracker_open),
+            ("tracker_close", self.tracker_close),
+            ("tracker_alloc", self.tracker_alloc),
+            ("tracker_free", self.tracker_free),
+            ("tracker_realloc", self.tracker_realloc),
+            ("stack", self.stack),
+            ("stack_key_ref", self.stack_key_ref),
+            ("stack_key_definition", self.stack_key_definition),
+            ("inline_stack", self.inline_stack),
+            ("process_start", self.process_start),
+            ("process_end", self.process_end),
+            ("process_rundown", self.process_rundown),
+            ("image_load", self.image_load),
+            ("image_unload", self.image_unload),
+            ("image_rundown", self.image_rundown),
+            ("image_id_rsds", self.image_id_rsds),
+        ]
+    }
+
     /// Whether there is anything to account for: heap, VirtualAlloc or tracker events.
     pub fn has_memory_events(&self) -> bool {
         self.heap_create + self.heap_destroy + self.heap_alloc + self.heap_free + self.heap_realloc > 0

@@ -12,7 +12,7 @@ use super::blocks::Blocks;
 use super::commit::{Cut, PageTable};
 use super::heap::HeapTable;
 use super::module::ModuleTable;
-use super::pending::{Pending, Waiting};
+use super::pending::{Pending, Pieces, Waiting};
 use super::process::ProcessTable;
 use super::rows::Row;
 use super::stack::{Interner, StackRef};
@@ -67,6 +67,7 @@ pub struct Builder {
     pages: PageTable,
     stacks: Interner,
     pending: Pending,
+    pieces: Pieces,
     rows: Rows,
     sites: Vec<(SiteKey, Ticks)>,
     site_index: FxHashMap<SiteKey, SiteId>,
@@ -75,6 +76,8 @@ pub struct Builder {
     held: VecDeque<(Record, Vec<u64>)>,
     /// Stacks that came at the very tick of their owner, perhaps before it.
     early: Vec<(Record, Vec<u64>)>,
+    /// Raw time of the latest event that can have a stack, and the threads of all at that time.
+    tick: (i64, Vec<Tid>),
     unmatched_frees: u64,
     superseded: u64,
     rows_refused: bool,
@@ -101,6 +104,7 @@ impl Builder {
             pages: PageTable::default(),
             stacks: Interner::default(),
             pending: Pending::default(),
+            pieces: Pieces::default(),
             rows: Rows::default(),
             sites: Vec::new(),
             site_index: FxHashMap::default(),
@@ -108,6 +112,7 @@ impl Builder {
             volumes: Vec::new(),
             held: VecDeque::new(),
             early: Vec::new(),
+            tick: (i64::MIN, Vec::new()),
             unmatched_frees: 0,
             superseded: 0,
             rows_refused: false,
@@ -160,6 +165,9 @@ impl Builder {
     }
 
     fn replay(&mut self, record: &Record, frames: &[u64]) {
+        if is_memory_event(&record.event) || matches!(record.event, Event::VirtualAlloc(_) | Event::VirtualFree(_)) {
+            self.note_tick(record);
+        }
         let from =
             Origin { raw: record.time, time: Ticks::from_raw(record.time, self.trace_start), pid: record.pid, tid: record.tid };
         match &record.event {
@@ -174,7 +182,8 @@ impl Builder {
             Event::VirtualAlloc(range) => self.virtual_alloc(from, range),
             Event::VirtualFree(range) => self.virtual_free(from, range),
             Event::CommitRundown(range) => {
-                let process = self.processes.find_or_add(range.owner, from.time);
+                // It ran before the trace, so a start to come is that of another life.
+                let process = self.processes.acting(range.owner, from.time);
                 let end = range.base.saturating_add(range.size);
                 let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
                 self.commit(nobody, process, process, range.base, end);
@@ -280,13 +289,9 @@ impl Builder {
         if range.flags & (mem::COMMIT | mem::RESERVE) == 0 || range.base >= end {
             return;
         }
-        let foreign = from.pid.is_known() && from.pid != range.owner;
-        let owner = if foreign {
-            self.processes.find_or_add(range.owner, from.time)
-        } else {
-            self.processes.acting(range.owner, from.time)
-        };
-        let caller = if foreign { self.processes.find_or_add(from.pid, from.time) } else { owner };
+        // An event that does not say who wrote it may be a parent's.
+        let owner = self.processes.find_or_add(range.owner, from.time);
+        let caller = if from.pid.is_known() { self.processes.acting(from.pid, from.time) } else { owner };
         self.pages.of(owner).reserve(range.base, end);
         if range.flags & mem::COMMIT != 0 {
             self.commit(from, owner, caller, range.base, end);
@@ -295,6 +300,9 @@ impl Builder {
 
     /// One row for each contiguous piece that was not committed yet.
     fn commit(&mut self, from: Origin, owner: ProcessId, caller: ProcessId, base: u64, end: u64) {
+        if base >= end {
+            return;
+        }
         let pieces = self.pages.of(owner).uncommitted(base, end);
         let heap = self.heaps.find_or_add(owner, Layer::Commit, 0);
         let site = self.site(heap, StackRef::NONE, from.tid, caller, from.time);
@@ -322,7 +330,8 @@ impl Builder {
         let releases = range.flags & mem::RELEASE != 0;
         let pages = self.pages.of(owner);
         let mut end = range.base.saturating_add(range.size);
-        if releases && range.size == 0 {
+        if range.size == 0 {
+            // As the program's call has it: all of the region.
             end = pages.reservation_end(range.base).unwrap_or(end);
         }
         let cuts = pages.decommit(range.base, end);
@@ -344,6 +353,7 @@ impl Builder {
                 && let Some(piece) = self.push(Row { address: rest.0, size: rest.1 - rest.0, ..original })
             {
                 self.pages.of(owner).own(rest, piece);
+                self.pieces.add(row, piece);
             }
         }
         if part != whole {
@@ -353,6 +363,24 @@ impl Builder {
     }
 
     // Stacks
+
+    /// Remembers whose stacks of this tick cannot be early any more.
+    fn note_tick(&mut self, record: &Record) {
+        if self.tick.0 != record.time {
+            self.tick.0 = record.time;
+            self.tick.1.clear();
+        }
+        if !self.tick.1.contains(&record.tid) {
+            self.tick.1.push(record.tid);
+        }
+    }
+
+    /// Whether the event of a stack that belongs to nothing may still come: stack
+    /// and event stand at one tick, and the thread has written nothing at it. If it
+    /// has, the stack is that of an event without rows, a free for example.
+    fn is_early(&self, owner: i64, stack: Origin) -> bool {
+        owner == stack.raw && !(self.tick.0 == owner && self.tick.1.contains(&stack.tid))
+    }
 
     fn await_stack(&mut self, from: Origin, rows: std::ops::Range<u32>, two_parts: bool) {
         if rows.is_empty() {
@@ -377,7 +405,7 @@ impl Builder {
         let (Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) = record.event else { return };
         let wants = |w: &Waiting| if part == StackPart::Kernel { w.kernel.is_none() && w.two_parts } else { w.user.is_none() };
         let Some(waiting) = self.pending.find(owner, from.tid, wants) else {
-            if owner == from.raw && self.early.len() < MAX_EARLY {
+            if self.is_early(owner, from) && self.early.len() < MAX_EARLY {
                 if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
                     self.early.clear();
                 }
@@ -397,10 +425,15 @@ impl Builder {
             (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
             (one, other) => one.or(other).unwrap_or(StackRef::NONE),
         };
-        let rows = waiting.rows.clone();
+        let (rows, may_be_split) = (waiting.rows.clone(), waiting.two_parts);
         self.pending.forget_complete(owner, from.tid);
-        for row in rows {
-            self.give_stack(RowId(row), whole, from);
+        for row in rows.map(RowId) {
+            self.give_stack(row, whole, from);
+            if may_be_split {
+                for piece in self.pieces.of(row) {
+                    self.give_stack(piece, whole, from);
+                }
+            }
         }
     }
 

@@ -60,7 +60,7 @@ impl Pages {
         self.reserved.uncover(from, to)
     }
 
-    /// The end of the reservation that begins at `base`: releasing with size 0 means all of it.
+    /// The end of the reservation that begins at `base`: freeing with size 0 means all of it.
     pub(super) fn reservation_end(&self, base: u64) -> Option<u64> {
         self.reserved.starting_at(base).map(|(end, ())| end)
     }

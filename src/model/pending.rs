@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::RowId;
 use super::stack::StackRef;
 use crate::units::Tid;
 
@@ -67,5 +68,35 @@ impl Pending {
                 }
             }
         }
+    }
+}
+
+/// Pieces that committed rows were split into, so that a stack that comes after
+/// the split reaches all of them. Bounded as [`Pending`] is.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    young: FxHashMap<RowId, Vec<RowId>>,
+    old: FxHashMap<RowId, Vec<RowId>>,
+}
+
+impl Pieces {
+    /// `piece` was a part of `whole`.
+    pub(super) fn add(&mut self, whole: RowId, piece: RowId) {
+        if self.young.len() >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.entry(whole).or_default().push(piece);
+    }
+
+    /// All that was split off `row`, and off that.
+    pub(super) fn of(&self, row: RowId) -> Vec<RowId> {
+        let pieces = |whole: RowId| [&self.old, &self.young].into_iter().filter_map(move |map| map.get(&whole)).flatten();
+        let mut all: Vec<RowId> = pieces(row).copied().collect();
+        let mut next = 0;
+        while let Some(&piece) = all.get(next) {
+            all.extend(pieces(piece));
+            next += 1;
+        }
+        all
     }
 }

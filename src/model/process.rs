@@ -123,13 +123,13 @@ impl ProcessTable {
         if let Some(id) = before {
             let process = self.get_mut(id);
             let same = process.key != 0 && process.key == info.key; // logged by a second session
-            let prepared = process.start.is_none()
-                && !process.has_acted
+            let unbegun = process.start.is_none() && !process.has_acted;
+            let prepared = unbegun
                 && process.name.is_empty()
                 && at.0.saturating_sub(process.first_seen.0) <= frequency.saturating_mul(BEFORE_START_SECONDS);
             if same || prepared {
-                if prepared {
-                    process.start = Some(at);
+                if unbegun {
+                    process.start = Some(at); // a rundown can name it just before its start
                 }
                 process.describe(info);
                 return None;

@@ -19,7 +19,7 @@ pub enum By {
     Stack,
     /// Allocated C++ type.
     Type,
-    /// Allocating thread.
+    /// Allocating thread; null also where no event tells it.
     Thread,
 }
 
@@ -212,7 +212,7 @@ fn describe(trace: &Trace, (key, site): &(GroupKey, SiteId), by: &[By], sums: &B
         heap: key.heap.clone(),
         stack: key.stack.map(|node| stack_labels(trace, trace.site(*site), node)),
         allocated_type: by.contains(&By::Type).then(|| UNKNOWN_TYPE.to_owned()),
-        thread: key.thread.map(|t| t.0),
+        thread: key.thread.filter(|t| t.is_known()).map(|t| t.0),
         outstanding_from: numbers.outstanding_from,
         outstanding_to: numbers.outstanding_to,
         peak: 0,

@@ -24,6 +24,7 @@ pub fn peaks(trace: &Trace, interval: Interval, tree: &Tree, cancel: &Cancel) ->
         }
     }
     let of_line = |(i, &value): (usize, &i128)| match tree.rows[i].allocation {
+        Some((_, row)) if row.birth == row.death => 0, // never outstanding at any tick
         Some((_, row)) => row.size,
         None => u64::try_from(value).unwrap_or(u64::MAX),
     };

@@ -1,0 +1,165 @@
+//! The numbers of an interval by linear scans over all rows.
+
+use highwater::query::{Bucket, By, Group, ReportFilter};
+use highwater::units::Layer;
+
+use super::{FREQUENCY, Place, Replay, Row};
+
+/// `[from, to)`, in ticks since the trace start.
+pub type Edges = (i64, i64);
+
+impl Row {
+    pub fn layer(&self) -> Layer {
+        match self.place {
+            Place::Commit => Layer::Commit,
+            Place::Heap(_) => Layer::Heap,
+            Place::Tracker(_) => Layer::Tracker,
+        }
+    }
+
+    /// Alive at `t`: born before it, and dead at `t` at the earliest.
+    fn is_outstanding(&self, t: i64) -> bool {
+        self.birth < t && self.death.is_none_or(|f| f >= t)
+    }
+
+    /// Index of its class (AIFI, AIFO, AOFI, AOFO), as the table of the contract reads.
+    pub fn class(&self, (t0, t1): Edges) -> Option<usize> {
+        let (a, f) = (self.birth, self.death);
+        let dies_before = |t: i64| f.is_some_and(|f| f < t);
+        if t0 <= a && a < t1 {
+            return Some(if dies_before(t1) { 0 } else { 1 });
+        }
+        if a < t0 && !dies_before(t0) {
+            // An empty interval has no inside in which anything could die.
+            return if dies_before(t1) { Some(2) } else { Some(3) };
+        }
+        None
+    }
+}
+
+/// What tells two groups apart.
+#[derive(Clone, PartialEq, Debug)]
+struct Key {
+    life: Option<usize>,
+    layer: Layer,
+    heap: Option<String>,
+    stack: Option<Vec<u64>>,
+    thread: Option<Option<u32>>,
+}
+
+impl Replay {
+    pub fn heap_name(&self, row: &Row) -> Option<String> {
+        match row.place {
+            Place::Commit => None,
+            Place::Heap(handle) => Some(format!("{handle:#x}")),
+            Place::Tracker(i) => {
+                let tracker = &self.trackers[i];
+                Some(tracker.name.clone().unwrap_or_else(|| format!("{:#x}", tracker.handle)))
+            }
+        }
+    }
+
+    pub fn process_name(&self, row: &Row) -> String {
+        let life = &self.lives[row.life];
+        if life.name.is_empty() { format!("Unknown ({})", life.pid) } else { life.name.clone() }
+    }
+
+    fn fits(&self, row: &Row, filter: &ReportFilter) -> bool {
+        let lower = |s: &str| s.to_lowercase();
+        let process = filter.process.as_ref().is_none_or(|wanted| {
+            lower(wanted) == lower(&self.process_name(row)) || *wanted == self.lives[row.life].pid.to_string()
+        });
+        let heap =
+            filter.heap.as_ref().is_none_or(|wanted| self.heap_name(row).is_some_and(|name| lower(&name) == lower(wanted)));
+        process && heap && filter.layer.is_none_or(|layer| layer == row.layer())
+    }
+
+    /// The groups of a report, in its order.
+    pub fn report(&self, edges: Edges, by: &[By], filter: &ReportFilter) -> Vec<Group> {
+        let mut groups: Vec<(Key, Vec<&Row>)> = Vec::new();
+        for row in self.rows.iter().filter(|row| self.fits(row, filter)) {
+            let key = Key {
+                life: by.contains(&By::Process).then_some(row.life),
+                layer: row.layer(),
+                heap: if by.contains(&By::Heap) { self.heap_name(row) } else { None },
+                stack: by.contains(&By::Stack).then(|| row.stack.clone()),
+                thread: by.contains(&By::Thread).then_some(row.thread),
+            };
+            match groups.iter_mut().find(|(other, _)| *other == key) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((key, vec![row])),
+            }
+        }
+        let mut groups: Vec<Group> = groups
+            .into_iter()
+            .filter(|(_, rows)| rows.iter().any(|row| row.class(edges).is_some()))
+            .map(|(key, rows)| self.group(&key, &rows, edges, by))
+            .collect();
+        groups.sort_by(|a, b| {
+            let rank = |g: &Group| (g.impacting_size.unsigned_abs(), g.size);
+            rank(b).cmp(&rank(a)).then_with(|| key(a).partial_cmp(&key(b)).unwrap())
+        });
+        groups
+    }
+
+    fn group(&self, key: &Key, rows: &[&Row], edges: Edges, by: &[By]) -> Group {
+        let mut classes = [Bucket::default(); 4];
+        for row in rows {
+            if let Some(class) = row.class(edges) {
+                classes[class].count += 1;
+                classes[class].size += row.size;
+            }
+        }
+        let [aifi, aifo, aofi, aofo] = classes;
+        let life = key.life.map(|life| &self.lives[life]);
+        let stack = key.stack.as_ref().map(|frames| frames.iter().rev().map(|frame| format!("{frame:#x}")).collect());
+        Group {
+            process: rows.first().filter(|_| life.is_some()).map(|row| self.process_name(row)),
+            pid: life.map(|life| life.pid),
+            process_start_s: life.and_then(|life| life.start).map(|at| at as f64 / FREQUENCY as f64),
+            layer: match key.layer {
+                Layer::Commit => "commit",
+                Layer::Heap => "heap",
+                Layer::Tracker => "tracker",
+            },
+            heap: key.heap.clone(),
+            stack,
+            allocated_type: by.contains(&By::Type).then(|| "(unknown type)".to_owned()),
+            thread: key.thread.flatten(),
+            outstanding_from: outstanding(rows, edges.0),
+            outstanding_to: outstanding(rows, edges.1),
+            peak: peak(rows, edges),
+            count: aifi.count + aifo.count + aofi.count + aofo.count,
+            size: aifi.size + aifo.size + aofi.size + aofo.size,
+            allocated_count: aifi.count + aifo.count,
+            allocated_size: aifi.size + aifo.size,
+            freed_count: aifi.count + aofi.count,
+            freed_size: aifi.size + aofi.size,
+            impacting_size: aifo.size as i64 - aofi.size as i64,
+            aifi,
+            aifo,
+            aofi,
+            aofo,
+        }
+    }
+}
+
+/// Bytes of `rows` alive at `t`.
+pub fn outstanding(rows: &[&Row], t: i64) -> u64 {
+    rows.iter().filter(|row| row.is_outstanding(t)).map(|row| row.size).sum()
+}
+
+/// The largest outstanding size, looked at wherever it can change: at the edges,
+/// and one tick after each birth and death.
+pub fn peak(rows: &[&Row], (t0, t1): Edges) -> u64 {
+    let changes = rows.iter().flat_map(|row| [Some(row.birth), row.death]).flatten();
+    let moments = changes.filter(|t| (t0..t1).contains(t)).map(|t| t + 1).chain([t0, t1]);
+    moments.map(|t| outstanding(rows, t)).max().unwrap_or(0)
+}
+
+type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Option<Vec<String>>, Option<u32>);
+
+fn key(g: &Group) -> SortKey {
+    let start = g.process_start_s.unwrap_or(f64::NEG_INFINITY);
+    (g.process.clone(), g.pid, start, g.layer, g.heap.clone(), g.stack.clone(), g.thread)
+}

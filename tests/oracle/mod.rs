@@ -1,0 +1,11 @@
+//! A second reading of the rules of the numbers, naive on purpose: a list of rows,
+//! linear scans, nothing shared with the program but its event and group types.
+//! [`Replay`] makes rows of events, [`answer`] asks them, [`scenario`] makes events,
+//! drawn by [`strategy`].
+
+pub mod answer;
+mod replay;
+pub mod scenario;
+pub mod strategy;
+
+pub use replay::{FREQUENCY, Place, Replay, Row, Step};

@@ -1,0 +1,422 @@
+//! Events in order become rows, each rule of the contract written down as it reads.
+
+use highwater::events::{Event, PageRange, ProcessChange, mem};
+use highwater::units::Layer;
+
+/// Ticks a second of all generated captures.
+pub const FREQUENCY: i64 = 10_000_000;
+
+/// One event with what is true of it, however its records tell it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Ticks since the trace start.
+    pub time: i64,
+    pub pid: u32,
+    pub tid: Option<u32>,
+    pub event: Event,
+    /// Innermost frame first.
+    pub stack: Vec<u64>,
+}
+
+/// Where a row lies: the heap, or one tracker of the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    Commit,
+    Heap(u64),
+    Tracker(usize),
+}
+
+/// One life of a block or of a contiguous piece of committed pages.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub life: usize,
+    pub place: Place,
+    pub address: u64,
+    pub size: u64,
+    /// `i64::MIN` for rows born before the trace.
+    pub birth: i64,
+    pub death: Option<i64>,
+    pub stack: Vec<u64>,
+    pub thread: Option<u32>,
+}
+
+/// One life of a process id.
+#[derive(Clone, Debug)]
+pub struct Life {
+    pub pid: u32,
+    pub name: String,
+    /// `None` where no start was seen.
+    pub start: Option<i64>,
+    key: u64,
+    ended: bool,
+    first_seen: i64,
+    /// Whether it did anything itself, or was running when the trace began.
+    acted: bool,
+}
+
+/// One opening of a tracker's handle under one name.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    pub handle: u64,
+    pub name: Option<String>,
+    life: usize,
+    closed: bool,
+}
+
+/// All rows so far and what is needed to go on.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    pub lives: Vec<Life>,
+    pub trackers: Vec<Tracker>,
+    pub rows: Vec<Row>,
+    /// Address ranges set aside: life, first byte, end.
+    reserved: Vec<(usize, u64, u64)>,
+    pub unmatched_frees: u64,
+    pub superseded: u64,
+}
+
+impl Replay {
+    pub fn of(steps: &[Step]) -> Self {
+        let mut replay = Self::default();
+        steps.iter().for_each(|step| replay.apply(step));
+        replay
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match &step.event {
+            Event::HeapOpen { layer, heap, name } => {
+                let life = self.acting(step.pid, step.time);
+                if *layer == Layer::Tracker {
+                    self.open_tracker(life, *heap, name.as_deref());
+                }
+            }
+            Event::HeapClose { layer, heap, name } => self.close(step, *layer, *heap, name.as_deref()),
+            Event::Alloc { layer, heap, address, size } => self.alloc(step, *layer, *heap, *address, *size),
+            Event::Free { layer, heap, address } => self.free(step, *layer, *heap, *address),
+            Event::Realloc { layer, heap, old, new, size } => self.realloc(step, *layer, *heap, *old, *new, *size),
+            Event::VirtualAlloc(range) => self.virtual_alloc(step, range),
+            Event::VirtualFree(range) => self.virtual_free(step, range),
+            Event::CommitRundown(range) => {
+                let life = self.acting(range.owner.0, step.time);
+                self.commit(life, range, i64::MIN, None, &[]);
+            }
+            Event::Process(change, info) => match change {
+                ProcessChange::Start => self.start(step, info.key, &info.name),
+                ProcessChange::End => self.end(step, info.key, &info.name),
+                ProcessChange::Rundown => self.rundown(step, info.key, &info.name),
+            },
+            other => unreachable!("{other:?} is no step"),
+        }
+    }
+
+    // Processes
+
+    fn latest(&self, pid: u32) -> Option<usize> {
+        self.lives.iter().rposition(|life| life.pid == pid)
+    }
+
+    fn current(&self, pid: u32) -> Option<usize> {
+        self.latest(pid).filter(|&life| !self.lives[life].ended)
+    }
+
+    fn current_or_new(&mut self, pid: u32, at: i64) -> usize {
+        self.current(pid).unwrap_or_else(|| self.new_life(pid, None, at))
+    }
+
+    fn acting(&mut self, pid: u32, at: i64) -> usize {
+        let life = self.current_or_new(pid, at);
+        self.lives[life].acted = true;
+        life
+    }
+
+    fn new_life(&mut self, pid: u32, start: Option<i64>, at: i64) -> usize {
+        let life = Life { pid, name: String::new(), start, key: 0, ended: false, first_seen: at, acted: false };
+        self.lives.push(life);
+        self.lives.len() - 1
+    }
+
+    fn describe(&mut self, life: usize, key: u64, name: &str) {
+        let life = &mut self.lives[life];
+        if life.name.is_empty() {
+            life.name = name.to_owned();
+        }
+        if life.key == 0 {
+            life.key = key;
+        }
+    }
+
+    fn start(&mut self, step: &Step, key: u64, name: &str) {
+        if let Some(life) = self.current(step.pid) {
+            let known = &self.lives[life];
+            let same = known.key != 0 && known.key == key;
+            let unbegun = known.start.is_none() && !known.acted;
+            // All that is known of it is what its parent did for it just before.
+            let is_child = unbegun && known.name.is_empty() && step.time - known.first_seen <= FREQUENCY;
+            if same || is_child {
+                if unbegun {
+                    self.lives[life].start = Some(step.time);
+                }
+                return self.describe(life, key, name);
+            }
+            self.end_life(life, step.time);
+        }
+        let life = self.new_life(step.pid, Some(step.time), step.time);
+        self.describe(life, key, name);
+    }
+
+    fn rundown(&mut self, step: &Step, key: u64, name: &str) {
+        let latest = self.latest(step.pid).map(|life| (life, self.lives[life].clone()));
+        match latest {
+            Some((_, known)) if known.ended && known.key == key && key != 0 => {}
+            Some((life, known)) if !known.ended && known.key != 0 && key != 0 && known.key != key => {
+                self.end_life(life, step.time);
+                let life = self.new_life(step.pid, None, step.time);
+                self.describe(life, key, name);
+            }
+            _ => {
+                let life = self.current_or_new(step.pid, step.time);
+                self.describe(life, key, name);
+            }
+        }
+    }
+
+    fn end(&mut self, step: &Step, key: u64, name: &str) {
+        let told_again = self.latest(step.pid).is_some_and(|life| {
+            let known = &self.lives[life];
+            known.ended && known.key == key && key != 0
+        });
+        if !told_again {
+            let life = self.current_or_new(step.pid, step.time);
+            self.describe(life, key, name);
+            self.end_life(life, step.time);
+        }
+    }
+
+    /// A process's end frees its commit rows, not its heap and tracker rows.
+    fn end_life(&mut self, life: usize, at: i64) {
+        self.lives[life].ended = true;
+        self.reserved.retain(|(of, ..)| *of != life);
+        self.kill(at, |row| row.life == life && row.place == Place::Commit);
+    }
+
+    fn kill(&mut self, at: i64, which: impl Fn(&Row) -> bool) {
+        for row in self.rows.iter_mut().filter(|row| row.death.is_none() && which(row)) {
+            row.death = Some(at);
+        }
+    }
+
+    // Heaps and trackers
+
+    fn tracker(&self, life: usize, handle: u64) -> Option<usize> {
+        self.trackers.iter().rposition(|t| t.life == life && t.handle == handle)
+    }
+
+    fn open_tracker(&mut self, life: usize, handle: u64, name: Option<&str>) {
+        let name = name.map(str::to_owned);
+        if let Some(known) = self.tracker(life, handle).map(|i| &mut self.trackers[i]) {
+            if known.name.is_none() && !known.closed {
+                known.name = name;
+                return;
+            }
+            if known.name == name {
+                known.closed = false;
+                return;
+            }
+        }
+        self.trackers.push(Tracker { handle, name, life, closed: false });
+    }
+
+    fn place(&self, life: usize, layer: Layer, handle: u64) -> Option<Place> {
+        match layer {
+            Layer::Heap => Some(Place::Heap(handle)),
+            _ => self.tracker(life, handle).map(Place::Tracker),
+        }
+    }
+
+    fn close(&mut self, step: &Step, layer: Layer, handle: u64, name: Option<&str>) {
+        let Some(life) = self.current(step.pid) else { return };
+        let Some(place) = self.place(life, layer, handle) else { return };
+        if let Place::Tracker(i) = place {
+            let tracker = &mut self.trackers[i];
+            tracker.closed = true;
+            if tracker.name.is_none() {
+                tracker.name = name.map(str::to_owned);
+            }
+        }
+        self.kill(step.time, |row| row.life == life && row.place == place);
+    }
+
+    /// The live block at an address, by process life, heap and address.
+    fn block(&self, pid: u32, layer: Layer, handle: u64, address: u64) -> Option<usize> {
+        let life = self.current(pid)?;
+        let place = self.place(life, layer, handle)?;
+        self.rows.iter().position(|row| row.death.is_none() && row.life == life && row.place == place && row.address == address)
+    }
+
+    fn alloc(&mut self, step: &Step, layer: Layer, handle: u64, address: u64, size: u64) {
+        let life = self.acting(step.pid, step.time);
+        let place = self.place(life, layer, handle).unwrap_or_else(|| {
+            self.trackers.push(Tracker { handle, name: None, life, closed: false });
+            Place::Tracker(self.trackers.len() - 1)
+        });
+        if let Some(older) = self.block(step.pid, layer, handle, address) {
+            self.rows[older].death = Some(step.time);
+            self.superseded += 1;
+        }
+        self.rows.push(Row {
+            life,
+            place,
+            address,
+            size,
+            birth: step.time,
+            death: None,
+            stack: step.stack.clone(),
+            thread: step.tid,
+        });
+    }
+
+    fn free(&mut self, step: &Step, layer: Layer, handle: u64, address: u64) {
+        match self.block(step.pid, layer, handle, address) {
+            Some(row) => self.rows[row].death = Some(step.time),
+            None => self.unmatched_frees += 1,
+        }
+    }
+
+    fn realloc(&mut self, step: &Step, layer: Layer, handle: u64, old: u64, new: u64, size: u64) {
+        let is_summary = layer == Layer::Heap
+            && old != new
+            && self.block(step.pid, layer, handle, new).is_some_and(|row| {
+                let row = &self.rows[row];
+                row.size == size && row.thread == step.tid && (step.time - row.birth) * 1000 <= FREQUENCY
+            });
+        if !is_summary {
+            self.free(step, layer, handle, old);
+            self.alloc(step, layer, handle, new, size);
+        } else if let Some(old) = self.block(step.pid, layer, handle, old) {
+            self.rows[old].death = Some(step.time);
+        }
+    }
+
+    // Commit
+
+    fn virtual_alloc(&mut self, step: &Step, range: &PageRange) {
+        if range.flags & (mem::COMMIT | mem::RESERVE) == 0 || range.size == 0 {
+            return;
+        }
+        self.acting(step.pid, step.time);
+        let life = self.current_or_new(range.owner.0, step.time);
+        self.reserve(life, range.base, range.base + range.size);
+        if range.flags & mem::COMMIT != 0 {
+            self.commit(life, range, step.time, step.tid, &step.stack);
+        }
+    }
+
+    /// Sets a range aside; ranges that overlap become one.
+    fn reserve(&mut self, life: usize, mut from: u64, mut to: u64) {
+        let touches = |&(of, a, b): &(usize, u64, u64)| of == life && a < to && from < b;
+        let touched: Vec<_> = self.reserved.iter().copied().filter(touches).collect();
+        self.reserved.retain(|range| !touched.contains(range));
+        for (_, a, b) in touched {
+            (from, to) = (from.min(a), to.max(b));
+        }
+        self.reserved.push((life, from, to));
+    }
+
+    /// Page by page: one row for each contiguous piece that was not committed.
+    fn commit(&mut self, life: usize, range: &PageRange, birth: i64, thread: Option<u32>, stack: &[u64]) {
+        const PAGE: u64 = 0x1000;
+        let committed = |page: u64, rows: &[Row]| {
+            rows.iter().any(|row| {
+                row.life == life
+                    && row.place == Place::Commit
+                    && row.death.is_none()
+                    && (row.address..row.address + row.size).contains(&page)
+            })
+        };
+        let before = self.rows.clone();
+        let mut joins = false;
+        for page in (range.base..range.base + range.size).step_by(PAGE as usize) {
+            if committed(page, &before) {
+                joins = false;
+                continue;
+            }
+            match self.rows.last_mut() {
+                Some(piece) if joins => piece.size += PAGE,
+                _ => self.rows.push(Row {
+                    life,
+                    place: Place::Commit,
+                    address: page,
+                    size: PAGE,
+                    birth,
+                    death: None,
+                    stack: stack.to_vec(),
+                    thread,
+                }),
+            }
+            joins = true;
+        }
+        if range.size > 0 {
+            self.reserve(life, range.base, range.base + range.size);
+        }
+    }
+
+    fn virtual_free(&mut self, step: &Step, range: &PageRange) {
+        if range.flags & (mem::DECOMMIT | mem::RELEASE) == 0 {
+            return;
+        }
+        let Some(life) = self.current(range.owner.0) else {
+            self.unmatched_frees += 1;
+            return;
+        };
+        let from = range.base;
+        let mut to = from + range.size;
+        if range.size == 0 {
+            // No size means the whole of what was set aside from here on.
+            to = self.reserved.iter().find(|&&(of, a, _)| of == life && a == from).map_or(to, |&(_, _, b)| b);
+        }
+        let known = self.reserved.iter().any(|&(of, a, b)| of == life && a < to && from < b && from < to);
+        let ended_any = self.decommit(life, from, to, step.time);
+        if range.flags & mem::RELEASE != 0 {
+            self.unreserve(life, from, to);
+        }
+        if !known && !ended_any {
+            self.unmatched_frees += 1;
+        }
+    }
+
+    /// Ends just this part of each row; the rest lives on as rows of its own.
+    fn decommit(&mut self, life: usize, from: u64, to: u64, at: i64) -> bool {
+        let mut ended_any = false;
+        for i in 0..self.rows.len() {
+            let row = self.rows[i].clone();
+            let end = row.address + row.size;
+            let (a, b) = (row.address.max(from), end.min(to));
+            if row.life != life || row.place != Place::Commit || row.death.is_some() || a >= b {
+                continue;
+            }
+            ended_any = true;
+            self.rows[i] = Row { address: a, size: b - a, death: Some(at), ..row.clone() };
+            for (a, b) in [(row.address, a), (b, end)] {
+                if a < b {
+                    self.rows.push(Row { address: a, size: b - a, ..row.clone() });
+                }
+            }
+        }
+        ended_any
+    }
+
+    fn unreserve(&mut self, life: usize, from: u64, to: u64) {
+        if from >= to {
+            return;
+        }
+        let mut kept = Vec::new();
+        for (of, a, b) in std::mem::take(&mut self.reserved) {
+            if of != life || b <= from || to <= a {
+                kept.push((of, a, b));
+                continue;
+            }
+            kept.extend([(of, a, from), (of, to, b)].into_iter().filter(|(_, a, b)| a < b));
+        }
+        self.reserved = kept;
+    }
+}
