@@ -5,6 +5,7 @@
 //!
 //! Needs Xvfb, xdotool and ImageMagick's `import`; says "skipped" without them.
 #![cfg(all(feature = "gui", target_os = "linux"))]
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a test says what it expects and why it was skipped")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -196,7 +197,7 @@ impl Screen {
             .env("DISPLAY", &self.display)
             .status();
         assert!(done.is_ok_and(|s| s.success()), "a picture of the screen");
-        let bytes = fs::metadata(&path).map(|m| m.len()).unwrap_or(0);
+        let bytes = fs::metadata(&path).map_or(0, |m| m.len());
         assert!(bytes > 20_000, "{name} is blank: {bytes} bytes");
         assert!(bytes <= 300 << 10, "{name} is too large: {bytes} bytes");
     }

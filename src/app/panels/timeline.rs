@@ -5,7 +5,7 @@
 //! frame costs the same for any trace.
 
 use eframe::egui::{self, Align2, Color32, FontId, PointerButton, Pos2, Rect, Stroke, Ui};
-use egui_plot::{GridInput, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
+use egui_plot::{GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
@@ -41,8 +41,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .grid_color(ui.visuals().widgets.noninteractive.bg_stroke.color)
         .grid_fade(0.0)
         .y_axis_min_width(62.0)
-        .x_grid_spacer(seconds_grid)
-        .y_grid_spacer(binary_grid)
+        .x_grid_spacer(|input| seconds_grid(input.bounds))
+        .y_grid_spacer(|input| binary_grid(input.bounds))
         .x_axis_formatter(|mark, _| seconds_mark(mark))
         .y_axis_formatter(|mark, _| bytes_mark(mark))
         .label_formatter(|_| None);
@@ -61,14 +61,12 @@ fn top(document: &Document) -> f64 {
 }
 
 /// Grid lines at powers of two, as people count bytes.
-fn binary_grid(input: GridInput) -> Vec<GridMark> {
-    let (from, to) = input.bounds;
+fn binary_grid((from, to): (f64, f64)) -> Vec<GridMark> {
     marks(from, to, ((to - from) / 5.0).max(1.0).log2().ceil().exp2())
 }
 
 /// Grid lines at 1, 2 or 5 times a power of ten, all of one weight: every label is readable.
-fn seconds_grid(input: GridInput) -> Vec<GridMark> {
-    let (from, to) = input.bounds;
+fn seconds_grid((from, to): (f64, f64)) -> Vec<GridMark> {
     let rough = ((to - from) / 10.0).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|&step| step >= rough * 0.999).unwrap_or(power * 10.0);
