@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use eframe::egui;
 
@@ -46,6 +47,8 @@ struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     stop: AtomicBool,
+    /// Whether the window has shown the last publication and wants the next.
+    wants_trace: AtomicBool,
 }
 
 impl LoadJob {
@@ -74,6 +77,11 @@ impl LoadJob {
 
     pub fn drain(&mut self) -> Vec<LoadEvent> {
         self.events.try_iter().collect()
+    }
+
+    /// Asks for the next publication of the growing trace.
+    pub fn want_trace(&self) {
+        self.shared.wants_trace.store(true, Ordering::Relaxed);
     }
 
     /// Part that is done, 0 to 1.
@@ -107,7 +115,12 @@ impl Watch for Watcher {
         !self.shared.stop.load(Ordering::Relaxed)
     }
 
+    fn wants_trace(&self) -> bool {
+        self.shared.wants_trace.load(Ordering::Relaxed)
+    }
+
     fn publish(&mut self, trace: Trace) {
+        self.shared.wants_trace.store(false, Ordering::Relaxed);
         let _ = self.send.send(LoadEvent::Trace(Arc::new(trace)));
         self.ctx.request_repaint();
     }
@@ -171,6 +184,8 @@ struct Inbox {
     next: Mutex<Option<(Query, Cancel)>>,
     running: Mutex<Cancel>,
     busy: AtomicBool,
+    /// When the last query was answered, and what it took.
+    last: Mutex<Option<(Instant, Duration)>>,
 }
 
 impl Queries {
@@ -183,11 +198,13 @@ impl Queries {
             let mut kept = Kept::default();
             while woken.recv().is_ok() {
                 while let Some((query, cancel)) = theirs.take() {
+                    let start = Instant::now();
                     let run = std::panic::AssertUnwindSafe(|| answer(&query, &cancel, &mut kept, &send, &ctx));
                     if std::panic::catch_unwind(run).is_err() {
                         log::error!("an internal error stopped a query");
                         kept = Kept::default();
                     }
+                    *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));
                     theirs.busy.store(theirs.has_next(), Ordering::Release);
                     ctx.request_repaint();
                 }
@@ -216,6 +233,13 @@ impl Queries {
 
     pub fn is_busy(&self) -> bool {
         self.inbox.busy.load(Ordering::Acquire)
+    }
+
+    /// Whether a growing trace may be asked about again: at most a third of the
+    /// time goes into numbers that the next publication makes stale.
+    pub fn is_rested(&self) -> bool {
+        let rested = |(at, cost): (Instant, Duration)| at.elapsed() >= cost * 2;
+        !self.is_busy() && lock(&self.inbox.last).is_none_or(rested)
     }
 
     pub fn drain(&self) -> Vec<Answer> {
@@ -307,6 +331,9 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
     if let Some(interval) = query.pins {
         let sums = kept.totals(trace, interval, cancel)?;
         tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &everything) });
+    }
+    if !trace.complete {
+        return Ok(()); // what costs most would be stale at once
     }
     let lives = match &query.highlight {
         Some(filter) => spans(trace, query.interval, &filter.mask(trace), query.bins, cancel)?,

@@ -172,6 +172,11 @@ impl HighwaterApp {
 
     fn drain_loading(&mut self, ctx: &egui::Context) {
         let Some(job) = &mut self.loading else { return };
+        if self.queries.is_rested() {
+            job.want_trace();
+        } else {
+            ctx.request_repaint_after(std::time::Duration::from_millis(50));
+        }
         let mut finished = false;
         for event in job.drain() {
             match event {

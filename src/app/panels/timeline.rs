@@ -29,6 +29,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let seconds = |t: Ticks| clock.seconds(t);
     let view = (seconds(document.view.from), seconds(document.view.to).max(seconds(document.view.from) + 1e-9));
     let top = top(document);
+    // A label takes up to 80 points.
+    let labels = f64::from(ui.available_width() / 90.0).clamp(2.0, 12.0);
     let plot = Plot::new("outstanding size")
         .allow_drag(false)
         .allow_zoom(false)
@@ -41,7 +43,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .grid_color(ui.visuals().widgets.noninteractive.bg_stroke.color)
         .grid_fade(0.0)
         .y_axis_min_width(62.0)
-        .x_grid_spacer(|input| seconds_grid(input.bounds))
+        .x_grid_spacer(move |input| seconds_grid(input.bounds, labels))
         .y_grid_spacer(|input| binary_grid(input.bounds))
         .x_axis_formatter(|mark, _| seconds_mark(mark))
         .y_axis_formatter(|mark, _| bytes_mark(mark))
@@ -66,8 +68,8 @@ fn binary_grid((from, to): (f64, f64)) -> Vec<GridMark> {
 }
 
 /// Grid lines at 1, 2 or 5 times a power of ten, all of one weight: every label is readable.
-fn seconds_grid((from, to): (f64, f64)) -> Vec<GridMark> {
-    let rough = ((to - from) / 10.0).max(1e-9);
+fn seconds_grid((from, to): (f64, f64), count: f64) -> Vec<GridMark> {
+    let rough = ((to - from) / count).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|&step| step >= rough * 0.999).unwrap_or(power * 10.0);
     marks(from, to, step)

@@ -16,7 +16,7 @@ pub fn peaks(trace: &Trace, interval: Interval, tree: &Tree, cancel: &Cancel) ->
     for tick in changes.chunk_by(|a, b| a.at == b.at) {
         let up = |line: u32| std::iter::successors(Some(line), |&line| tree.parents[line as usize]);
         for change in tick {
-            up(change.of).for_each(|line| now[line as usize] += change.delta);
+            up(change.of).for_each(|line| now[line as usize] += change.delta());
         }
         for line in tick.iter().flat_map(|change| up(change.of)) {
             let line = line as usize;
