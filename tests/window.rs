@@ -252,6 +252,18 @@ fn a_user_finds_the_step_of_the_demo() {
     assert!(to > 36.0, "{to}");
 
     // The spikes are the transient commits: selecting them paints their lives.
+    screen.click_on("Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+    let spikes = screen.interval();
+    let x_of = |seconds: f64| graph.x + (seconds / spikes.2 * f64::from(graph.width)).round() as i32;
+    screen.drag((x_of(22.6), y), (x_of(34.5), y));
+    screen.click_on("Transient");
+    screen.wait_for_line("Transient", "4", "0 B", "40.00 MB");
+    screen.wait_for("its numbers in the status bar", |all| {
+        all.iter().any(|w| w.name.starts_with("Transient: count 4, size 40.00 MB"))
+    });
+    screen.picture("spikes.png");
+    screen.key("Escape");
+
     screen.click_on("Clear filter");
     screen.wait_for("the other process again", |all| screen.line(all, "TelemetryService.exe (5120)").is_some());
 }

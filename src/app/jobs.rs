@@ -16,7 +16,8 @@ use eframe::egui;
 use crate::load::{Capture, Input, Watch, load};
 use crate::model::{HeapId, Trace};
 use crate::query::{
-    ByClass, Cancel, Cancelled, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, peaks, series, spans, totals, tree,
+    ByClass, Cancel, Cancelled, Column, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, peaks, series, sort_by_peak,
+    spans, totals, tree,
 };
 use crate::units::Interval;
 
@@ -308,7 +309,12 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
     let sums = kept.totals(trace, query.interval, cancel)?;
     let tree = Arc::new(tree(trace, &sums, &query.tree, cancel)?);
     let everything = query.tree.filter.mask(trace);
-    tell(Part::Table { interval: query.interval, tree: Arc::clone(&tree), by_heap: by_heap(trace, &sums, &everything) });
+    let table = |tree: &Arc<Tree>| Part::Table {
+        interval: query.interval,
+        tree: Arc::clone(tree),
+        by_heap: by_heap(trace, &sums, &everything),
+    };
+    tell(table(&tree));
 
     if !kept.overview_done {
         let all = kept.totals(trace, trace.span, cancel)?;
@@ -340,7 +346,13 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
         None => Vec::new(),
     };
     tell(Part::Spans(lives));
-    tell(Part::Peaks { peaks: peaks(trace, query.interval, &tree, cancel)?, tree });
+    let (mut tree, mut peaks) = (Arc::clone(&tree), peaks(trace, query.interval, &tree, cancel)?);
+    if query.tree.sort.column == Column::Peak {
+        let (sorted, moved) = sort_by_peak(&tree, &peaks, query.tree.sort.descending);
+        (tree, peaks) = (Arc::new(sorted), moved);
+        tell(table(&tree));
+    }
+    tell(Part::Peaks { peaks, tree });
     Ok(())
 }
 

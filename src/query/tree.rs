@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-pub use peaks::peaks;
+pub use peaks::{peaks, sort_by_peak};
 
 use super::{
     Bucket, ByClass, Cancel, Cancelled, Filter, ImpactingType, Key, LifetimeClass, Numbers, Path, Totals, frame_label,
