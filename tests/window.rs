@@ -256,6 +256,7 @@ fn a_user_finds_the_step_of_the_demo() {
     let spikes = screen.interval();
     let x_of = |seconds: f64| graph.x + (seconds / spikes.2 * f64::from(graph.width)).round() as i32;
     screen.drag((x_of(22.6), y), (x_of(34.5), y));
+    screen.click_on("Size");
     screen.click_on("Transient");
     screen.wait_for_line("Transient", "4", "0 B", "40.00 MB");
     screen.wait_for("its numbers in the status bar", |all| {
