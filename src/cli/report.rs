@@ -107,16 +107,17 @@ fn describe(trace: &Trace, args: &ReportArgs, report: &Report) -> String {
 }
 
 fn table(by: &[By], groups: &[Group]) -> Table {
-    let keys = [("Process", By::Process), ("Heap", By::Heap), ("Type", By::Type), ("Thread", By::Thread)];
+    let keys = [("Heap", By::Heap), ("Type", By::Type), ("Thread", By::Thread)];
     let keys: Vec<_> = keys.into_iter().filter(|(_, key)| by.contains(key)).collect();
+    let by_process = by.contains(&By::Process);
     let numbers = ["Impacting", "Outstanding", "Peak", "Size", "Count", "Allocated", "Freed"];
-    let columns = keys.iter().map(|(name, _)| (*name, Align::Left));
-    let columns = columns.chain([("Layer", Align::Left)]).chain(numbers.map(|name| (name, Align::Right)));
+    let names = by_process.then_some("Process").into_iter().chain(["Layer"]).chain(keys.iter().map(|(name, _)| *name));
+    let columns = names.map(|name| (name, Align::Left)).chain(numbers.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
     let names = process_names(groups);
     for (group, name) in groups.iter().zip(names) {
-        let mut cells: Vec<String> = keys.iter().map(|(_, key)| cell(group, *key, &name)).collect();
-        cells.push(group.layer.to_owned());
+        let mut cells: Vec<String> = by_process.then_some(name).into_iter().chain([group.layer.to_owned()]).collect();
+        cells.extend(keys.iter().map(|(_, key)| cell(group, *key)));
         cells.extend([
             format::signed_bytes(group.impacting_size),
             format::bytes(group.outstanding_to),
@@ -131,13 +132,12 @@ fn table(by: &[By], groups: &[Group]) -> Table {
     table
 }
 
-fn cell(group: &Group, key: By, process: &str) -> String {
+fn cell(group: &Group, key: By) -> String {
     match key {
-        By::Process => process.to_owned(),
         By::Heap => group.heap.clone().unwrap_or_default(),
         By::Type => group.allocated_type.clone().unwrap_or_default(),
         By::Thread => group.thread.map_or_else(String::new, |id| id.to_string()),
-        By::Stack => String::new(),
+        By::Process | By::Stack => String::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! linear scans, nothing shared with the program but its event and group types.
 //! [`Replay`] makes rows of events, [`answer`] asks them, [`scenario`] makes events,
 //! drawn by [`strategy`].
+#![allow(dead_code, reason = "each test uses its own part")]
 
 pub mod answer;
 mod replay;

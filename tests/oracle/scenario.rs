@@ -226,35 +226,35 @@ impl Writer {
         match &op.act {
             Act::Open { layer, heap, name } => {
                 let name = name.filter(|_| *layer == Layer::Tracker).map(Into::into);
-                self.event(pid, tid, Event::HeapOpen { layer: *layer, heap: *heap, name }, heap_stack);
+                self.event(pid, tid, &Event::HeapOpen { layer: *layer, heap: *heap, name }, heap_stack);
             }
             Act::Close { layer, heap, name } => {
                 let name = name.filter(|_| *layer == Layer::Tracker).map(Into::into);
-                self.event(pid, tid, Event::HeapClose { layer: *layer, heap: *heap, name }, heap_stack);
+                self.event(pid, tid, &Event::HeapClose { layer: *layer, heap: *heap, name }, heap_stack);
             }
             &Act::Alloc { layer, heap, address, size } => {
-                self.event(pid, tid, Event::Alloc { layer, heap, address, size }, heap_stack);
+                self.event(pid, tid, &Event::Alloc { layer, heap, address, size }, heap_stack);
             }
-            &Act::Free { layer, heap, address } => self.event(pid, tid, Event::Free { layer, heap, address }, heap_stack),
+            &Act::Free { layer, heap, address } => self.event(pid, tid, &Event::Free { layer, heap, address }, heap_stack),
             &Act::Realloc { layer, heap, old, new, size } => {
-                self.event(pid, tid, Event::Realloc { layer, heap, old, new, size }, heap_stack);
+                self.event(pid, tid, &Event::Realloc { layer, heap, old, new, size }, heap_stack);
             }
             &Act::Move { heap, old, new, size, later, summary_tid, summary_size } => {
-                self.event(pid, tid, alloc(heap, new, size), heap_stack);
-                self.event(pid, tid, free(heap, old), heap_stack);
+                self.event(pid, tid, &alloc(heap, new, size), heap_stack);
+                self.event(pid, tid, &free(heap, old), heap_stack);
                 self.wait(later);
                 let summary = Event::Realloc { layer: Layer::Heap, heap, old, new, size: summary_size };
-                self.event(pid, summary_tid, summary, heap_stack);
+                self.event(pid, summary_tid, &summary, heap_stack);
             }
             &Act::Homeless { heap, address, size } => {
                 let event = size.map_or(free(heap, address), |size| alloc(heap, address, size));
                 self.homeless(pid, tid, event, heap_stack);
             }
             &Act::Pages { owner, base, pages: n, flags } => {
-                self.event(pid, tid, Event::VirtualAlloc(pages(owner, base, n, flags)), stack);
+                self.event(pid, tid, &Event::VirtualAlloc(pages(owner, base, n, flags)), stack);
             }
             &Act::FreePages { owner, base, pages: n, flags } => {
-                self.event(pid, tid, Event::VirtualFree(pages(owner, base, n, flags)), stack);
+                self.event(pid, tid, &Event::VirtualFree(pages(owner, base, n, flags)), stack);
             }
             &Act::PagesRundown { owner, base, pages: n } => {
                 let event = Event::CommitRundown(pages(owner, base, n, mem::COMMIT));
@@ -286,7 +286,7 @@ impl Writer {
     }
 
     /// An event of a thread, with its stack.
-    fn event(&mut self, pid: u32, tid: u32, event: Event, stack: StackForm) {
+    fn event(&mut self, pid: u32, tid: u32, event: &Event, stack: StackForm) {
         if self.hungry.contains(&Some(tid)) {
             self.wait(1);
         }
