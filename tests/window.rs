@@ -218,14 +218,11 @@ fn a_user_finds_the_step_of_the_demo() {
     screen.wait_for_line("Commit (VirtualAlloc)", "35", "0 B", "126.00 MB");
     screen.picture("overview.png");
 
-    // Two drags find out where which time is; the third is over the step.
+    // Drag over the step, about half way.
     let graph = screen.find("Outstanding size over time");
     let y = graph.center().1;
-    let (left, right) = (graph.x + graph.width / 4, graph.x + graph.width * 3 / 4);
-    screen.drag((left, y), (right, y));
-    screen.wait_for("a selection", |all| all.iter().any(|w| w.name.starts_with("Selection: ")));
-    let (_, from, to) = screen.interval();
-    let x_of = |seconds: f64| left + ((seconds - from) / (to - from) * f64::from(right - left)).round() as i32;
+    let (_, _, end) = screen.interval();
+    let x_of = |seconds: f64| graph.x + (seconds / end * f64::from(graph.width)).round() as i32;
     screen.drag((x_of(17.4), y), (x_of(19.4), y));
     screen.wait_for_line("Commit (VirtualAlloc)", "22", "+10.00 MB", "25.95 MB");
     screen.key("z");
@@ -253,8 +250,6 @@ fn a_user_finds_the_step_of_the_demo() {
 
     // The spikes are the transient commits: selecting them paints their lives.
     screen.click_on("Source MemoryTestApp.exe: Commit (VirtualAlloc)");
-    let spikes = screen.interval();
-    let x_of = |seconds: f64| graph.x + (seconds / spikes.2 * f64::from(graph.width)).round() as i32;
     screen.drag((x_of(22.6), y), (x_of(34.5), y));
     screen.click_on("Size");
     screen.click_on("Transient");
