@@ -227,7 +227,6 @@ impl eframe::App for HighwaterApp {
         if !dropped.is_empty() {
             self.commands.push(Command::Open(dropped.into_iter().map(Input::File).collect()));
         }
-        commands::shortcuts(ctx, self.document.as_ref(), &mut self.commands);
         for command in self.commands.take() {
             self.carry_out(ctx, command);
         }
@@ -244,6 +243,8 @@ impl eframe::App for HighwaterApp {
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
         self.settings.note_window(ui.ctx());
         panels::show(self, ui);
+        // After the panels: a key that follows a drag within one frame acts on what was dragged.
+        commands::shortcuts(ui.ctx(), self.document.as_ref(), &mut self.commands);
         let busy = self.is_busy();
         if let Some(picture) = &mut self.picture {
             picture.take_when_ready(ui.ctx(), busy);
