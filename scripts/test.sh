@@ -5,7 +5,7 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-need_packages "${window_packages[@]}" "${screen_packages[@]}" xdotool imagemagick mesa-vulkan-drivers libvulkan1 python3 python3-venv
+need_packages "${window_packages[@]}" "${screen_packages[@]}" xdotool imagemagick python3 python3-venv
 need_cargo
 cd "$root"
 

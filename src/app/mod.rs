@@ -9,6 +9,7 @@
 mod commands;
 mod dialogs;
 mod document;
+mod history;
 mod jobs;
 mod panels;
 mod settings;
@@ -132,6 +133,7 @@ impl HighwaterApp {
                 self.loading = None;
                 self.document = None;
                 self.queries.cancel();
+                self.set_title(ctx);
             }
             Command::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
             Command::SetTheme(theme) => {
@@ -203,6 +205,10 @@ impl HighwaterApp {
                 self.save_settings();
             }
         }
+        self.set_title(ctx);
+    }
+
+    fn set_title(&self, ctx: &egui::Context) {
         let title = match &self.document {
             Some(document) => format!("{} \u{2013} highwater", document.name()),
             None => "highwater".to_owned(),

@@ -6,15 +6,17 @@
 //! with its parent, so that deep stacks need one click. Single allocations are
 //! collected by one scan for all open leaves, at most [`MAX_ALLOCATIONS`] a leaf.
 
+mod column;
 mod listing;
 mod peaks;
 mod search;
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+pub use column::{Column, Sort};
+use column::{compare, measure};
 pub use peaks::{peaks, sort_by_peak};
 
 use super::{
@@ -27,73 +29,6 @@ use search::Hits;
 
 /// Lines of single allocations under one node.
 pub const MAX_ALLOCATIONS: usize = 100_000;
-
-/// What lines can be sorted by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs, reason = "the names are those of the columns")]
-pub enum Column {
-    Name,
-    Count,
-    Size,
-    /// By absolute value.
-    Impacting,
-    OutstandingFrom,
-    OutstandingTo,
-    Peak,
-    AllocTime,
-    FreeTime,
-    Address,
-    Thread,
-}
-
-impl Column {
-    /// All columns, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
-        Self::Name,
-        Self::Count,
-        Self::Impacting,
-        Self::Size,
-        Self::OutstandingFrom,
-        Self::OutstandingTo,
-        Self::Peak,
-        Self::AllocTime,
-        Self::FreeTime,
-        Self::Address,
-        Self::Thread,
-    ];
-
-    /// Stable name for settings.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Count => "count",
-            Self::Size => "size",
-            Self::Impacting => "impacting-size",
-            Self::OutstandingFrom => "outstanding-from",
-            Self::OutstandingTo => "outstanding-to",
-            Self::Peak => "peak",
-            Self::AllocTime => "alloc-time",
-            Self::FreeTime => "free-time",
-            Self::Address => "address",
-            Self::Thread => "thread",
-        }
-    }
-}
-
-/// Order of the lines below each node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Sort {
-    /// By what.
-    pub column: Column,
-    /// Largest first.
-    pub descending: bool,
-}
-
-impl Default for Sort {
-    fn default() -> Self {
-        Self { column: Column::Impacting, descending: true }
-    }
-}
 
 /// What the table shows.
 #[derive(Clone, Debug, Default)]
@@ -413,26 +348,4 @@ fn label(trace: &Trace, key: Key, site: &Site) -> String {
         Key::Frame(node) => frame_label(trace, site.caller, trace.stacks.address(node), site.first),
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     }
-}
-
-/// What a column sorts nodes by. Columns of single allocations, and the peak,
-/// which comes later, leave nodes in an order of their own.
-fn measure(column: Column, n: &Numbers) -> u64 {
-    match column {
-        Column::Count => n.count,
-        Column::Size | Column::Peak => n.size,
-        Column::OutstandingFrom => n.outstanding_from,
-        Column::OutstandingTo => n.outstanding_to,
-        _ => n.impacting.unsigned_abs(),
-    }
-}
-
-/// Order of two lines under one node; equal numbers come by size, then by name.
-fn compare(sort: Sort, a: &Numbers, a_label: &str, b: &Numbers, b_label: &str) -> Ordering {
-    let order = match sort.column {
-        Column::Name => a_label.cmp(b_label),
-        column => measure(column, a).cmp(&measure(column, b)),
-    };
-    let order = if sort.descending { order.reverse() } else { order };
-    order.then(b.size.cmp(&a.size)).then_with(|| a_label.cmp(b_label))
 }

@@ -27,7 +27,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let document = &*document;
     let clock = document.trace.clock;
     let seconds = |t: Ticks| clock.seconds(t);
-    let view = (seconds(document.view.from), seconds(document.view.to).max(seconds(document.view.from) + 1e-9));
+    let view = (seconds(document.view().from), seconds(document.view().to).max(seconds(document.view().from) + 1e-9));
     let top = top(document);
     // A label takes up to 80 points.
     let labels = f64::from(ui.available_width() / 90.0).clamp(2.0, 12.0);
@@ -103,7 +103,7 @@ impl Graph<'_> {
 
     fn time_at(&self, x: f32) -> Ticks {
         let point = self.transform.value_from_position(Pos2::new(x, self.frame().center().y));
-        let view = self.document.view;
+        let view = self.document.view();
         self.document.trace.clock.ticks(point.x).clamp(view.from, view.to)
     }
 
@@ -251,7 +251,7 @@ impl Graph<'_> {
         }
         let factor = if zoom != 1.0 { zoom } else { (scroll.y / 240.0).exp() };
         if (factor - 1.0).abs() > 1e-3 {
-            let view = self.document.view;
+            let view = self.document.view();
             let part = |edge: Ticks| (edge.0.saturating_sub(at.0) as f64 / f64::from(factor)).round() as i64;
             let (from, to) = (at.0.saturating_add(part(view.from)), at.0.saturating_add(part(view.to)));
             if to - from >= 10 {
@@ -262,7 +262,7 @@ impl Graph<'_> {
 
     /// Moves the view by some points, not beyond the trace.
     fn pan(&self, points: f32, commands: &mut Commands) {
-        let (view, span) = (self.document.view, self.document.trace.span);
+        let (view, span) = (self.document.view(), self.document.trace.span);
         let by = (f64::from(points) / f64::from(self.frame().width().max(1.0)) * view.len() as f64) as i64;
         let by = by.clamp(span.from.0.saturating_sub(view.from.0), span.to.0.saturating_sub(view.to.0));
         if by != 0 {
@@ -288,8 +288,8 @@ impl Graph<'_> {
             }
         };
         item(ui, document.selection.is_some(), "Zoom to selection", DocCommand::ZoomToSelection);
-        item(ui, document.can_go_back(), "Unzoom", DocCommand::Back);
-        item(ui, document.view != document.trace.span, "Whole trace", DocCommand::ZoomOut);
+        item(ui, document.history.can_go_back(), "Unzoom", DocCommand::Back);
+        item(ui, document.view() != document.trace.span, "Whole trace", DocCommand::ZoomOut);
         ui.separator();
         item(ui, true, "Set a pin here", DocCommand::Pin(at));
         item(ui, !document.pins.is_empty(), "Remove pins", DocCommand::ClearPins);

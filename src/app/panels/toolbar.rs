@@ -84,10 +84,10 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                 commands.doc(command);
             }
         };
-        tool(ui, document.can_go_back(), "Back", "The view before (Backspace)", DocCommand::Back);
-        tool(ui, document.can_go_forward(), "Forward", "The view after (Alt+Right)", DocCommand::Forward);
+        tool(ui, document.history.can_go_back(), "Back", "The view before (Backspace)", DocCommand::Back);
+        tool(ui, document.history.can_go_forward(), "Forward", "The view after (Alt+Right)", DocCommand::Forward);
         tool(ui, document.selection.is_some(), "Zoom", "Zoom to the selected interval (Z)", DocCommand::ZoomToSelection);
-        tool(ui, document.view != document.trace.span, "Whole trace", "Show all of it (Home)", DocCommand::ZoomOut);
+        tool(ui, document.view() != document.trace.span, "Whole trace", "Show all of it (Home)", DocCommand::ZoomOut);
         ui.separator();
         let selected = document.selected.clone();
         let filter = selected.clone().map(Filter::under).unwrap_or_default();
