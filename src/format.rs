@@ -62,6 +62,12 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A message with a capital at its beginning.
+pub fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

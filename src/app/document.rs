@@ -2,12 +2,12 @@
 //! and the latest answers to all that. Pure state: no drawing, no computing.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use egui_plot::PlotPoint;
 use rustc_hash::FxHashMap;
 
 use super::commands::DocCommand;
+use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query};
 use crate::load::Input;
 use crate::model::{HeapId, ProcessId, Trace};
@@ -26,14 +26,11 @@ pub enum Tab {
 /// Lines of the graph at most; more can be switched on one by one.
 const FIRST_LINES: usize = 8;
 
-/// Wheel steps closer than this are one step of the history.
-const STEP_SECONDS: f32 = 0.6;
-
 pub struct Document {
     pub job: JobId,
     pub inputs: Vec<Input>,
     pub trace: Arc<Trace>,
-    pub view: Interval,
+    pub history: History,
     pub selection: Option<Interval>,
     pub filter: Filter,
     pub pins: Vec<Ticks>,
@@ -52,9 +49,8 @@ pub struct Document {
     toggled: Arc<FxHashMap<Path, bool>>,
     /// Choices of the user; without one, the largest heaps are shown.
     shown: FxHashMap<usize, bool>,
-    back: Vec<Interval>,
-    forward: Vec<Interval>,
-    last_step: Option<Instant>,
+    /// Which heaps have a line, by heap.
+    visible: Vec<bool>,
     needs_query: bool,
     user_acted: bool,
 }
@@ -86,7 +82,7 @@ impl Document {
         Self {
             job,
             inputs,
-            view: trace.span,
+            history: History::new(trace.span),
             trace,
             selection: None,
             filter: Filter::all(),
@@ -102,9 +98,7 @@ impl Document {
             answers: Answers::default(),
             toggled: Arc::default(),
             shown: FxHashMap::default(),
-            back: Vec::new(),
-            forward: Vec::new(),
-            last_step: None,
+            visible: Vec::new(),
             needs_query: true,
             user_acted: true,
         }
@@ -121,16 +115,22 @@ impl Document {
 
     /// The trace has grown. A view of all of it goes on showing all of it.
     pub fn update(&mut self, trace: Arc<Trace>) {
-        if self.view == self.trace.span {
-            self.view = trace.span;
+        if self.view() == self.trace.span {
+            self.history.grow(trace.span);
         }
         self.trace = trace;
+        self.choose_lines();
         self.needs_query = true;
     }
 
     /// What the table shows: the selection, or the view.
     pub fn interval(&self) -> Interval {
-        self.selection.unwrap_or(self.view)
+        self.selection.unwrap_or_else(|| self.view())
+    }
+
+    /// What the graph shows.
+    pub fn view(&self) -> Interval {
+        self.history.view()
     }
 
     pub fn needs_query(&self) -> bool {
@@ -154,7 +154,7 @@ impl Document {
         Some(Query {
             document: self.job,
             trace: Arc::clone(&self.trace),
-            view: self.view,
+            view: self.view(),
             interval: self.interval(),
             heaps: self.lines(),
             bins: self.bins,
@@ -178,7 +178,8 @@ impl Document {
             Part::Overview(lines) => {
                 let first = answers.overview.len() != lines.len();
                 answers.overview = lines;
-                self.needs_query |= first; // only now it is known which heaps are the largest
+                self.choose_lines(); // only now it is known which heaps are the largest
+                self.needs_query |= first;
             }
             Part::Graph { view, heaps, lines } => {
                 let clock = self.trace.clock;
@@ -224,10 +225,10 @@ impl Document {
                 }
             }
             DocCommand::Zoom(interval) => self.zoom(interval),
-            DocCommand::ZoomStep(interval) => self.zoom_step(interval),
+            DocCommand::ZoomStep(interval) => self.history.step(self.clamp(interval)),
             DocCommand::ZoomOut => self.zoom(self.trace.span),
-            DocCommand::Back => Self::travel(&mut self.view, &mut self.back, &mut self.forward),
-            DocCommand::Forward => Self::travel(&mut self.view, &mut self.forward, &mut self.back),
+            DocCommand::Back => self.history.back(),
+            DocCommand::Forward => self.history.forward(),
             DocCommand::Pin(at) => self.pin(at),
             DocCommand::ClearPins => self.pins.clear(),
             DocCommand::Filter(filter) => {
@@ -237,10 +238,11 @@ impl Document {
                     (self.selected, self.selected_at) = (None, None);
                 }
                 self.filter = filter;
+                self.choose_lines();
             }
             DocCommand::ShowHeap(heap, shown) => {
-                self.fix_shown();
-                self.shown.insert(heap, shown);
+                self.show_heap(heap, shown);
+                self.choose_lines();
             }
             DocCommand::SelectLine(path) => {
                 self.selected = path;
@@ -267,41 +269,12 @@ impl Document {
     fn clamp(&self, interval: Interval) -> Interval {
         let span = self.trace.span;
         let (from, to) = (interval.from.max(span.from), interval.to.min(span.to));
-        if from < to { Interval { from, to } } else { self.view }
+        if from < to { Interval { from, to } } else { self.view() }
     }
 
     fn zoom(&mut self, to: Interval) {
-        let to = self.clamp(to);
         self.selection = None;
-        if to != self.view {
-            self.back.push(std::mem::replace(&mut self.view, to));
-            self.forward.clear();
-        }
-        self.last_step = None;
-    }
-
-    fn zoom_step(&mut self, to: Interval) {
-        let goes_on = self.last_step.is_some_and(|at| at.elapsed().as_secs_f32() < STEP_SECONDS);
-        if goes_on {
-            self.view = self.clamp(to);
-        } else {
-            self.zoom(to);
-        }
-        self.last_step = Some(Instant::now());
-    }
-
-    fn travel(view: &mut Interval, from: &mut Vec<Interval>, to: &mut Vec<Interval>) {
-        if let Some(interval) = from.pop() {
-            to.push(std::mem::replace(view, interval));
-        }
-    }
-
-    pub fn can_go_back(&self) -> bool {
-        !self.back.is_empty()
-    }
-
-    pub fn can_go_forward(&self) -> bool {
-        !self.forward.is_empty()
+        self.history.go(self.clamp(to));
     }
 
     fn pin(&mut self, at: Ticks) {
@@ -332,26 +305,31 @@ impl Document {
 
     /// Whether a heap has a line on the graph.
     pub fn is_shown(&self, heap: usize) -> bool {
-        match self.shown.get(&heap) {
-            Some(&chosen) => chosen,
-            None => self.shown.is_empty() && self.largest().contains(&heap),
-        }
+        self.visible.get(heap).is_some_and(|&shown| shown)
     }
 
-    /// The largest heaps of what the filter lets through.
-    fn largest(&self) -> Vec<usize> {
+    /// Decides which heaps have a line: the user's choice where there is one, else
+    /// the largest of what the filter lets through. A filter on heaps that are all
+    /// switched off shows them all the same.
+    fn choose_lines(&mut self) {
         let peak = |heap: usize| self.answers.overview.get(heap).map_or(0, |line| line.peak);
-        let mut heaps: Vec<usize> = (0..self.trace.heaps.len()).filter(|&h| self.admits(h)).collect();
-        heaps.sort_by_key(|&h| std::cmp::Reverse(peak(h)));
-        heaps.truncate(FIRST_LINES);
-        heaps
+        let mut admitted: Vec<usize> = (0..self.trace.heaps.len()).filter(|&heap| self.admits(heap)).collect();
+        admitted.sort_by_key(|&heap| std::cmp::Reverse(peak(heap)));
+        let chosen = |heap: &&usize| self.shown.get(*heap).copied().unwrap_or(false);
+        let mut lines: Vec<usize> = admitted.iter().filter(chosen).copied().collect();
+        if lines.is_empty() {
+            lines = admitted.into_iter().take(FIRST_LINES).collect();
+        }
+        self.visible = vec![false; self.trace.heaps.len()];
+        lines.into_iter().for_each(|heap| self.visible[heap] = true);
     }
 
-    /// From now on only the user's choices count.
-    fn fix_shown(&mut self) {
+    /// Shows a heap's line or not; from now on only the user's choices count.
+    fn show_heap(&mut self, heap: usize, shown: bool) {
         if self.shown.is_empty() {
             self.shown = (0..self.trace.heaps.len()).map(|heap| (heap, self.is_shown(heap))).collect();
         }
+        self.shown.insert(heap, shown);
     }
 
     /// Whether the filter lets anything of a heap through.
@@ -367,15 +345,9 @@ impl Document {
         self.filter.is_all() || self.filter.any.iter().any(|path| path.iter().all(fits))
     }
 
-    /// Heaps with a line, in a stable order.
+    /// Heaps with a line.
     fn lines(&self) -> Vec<HeapId> {
-        let largest = if self.shown.is_empty() { self.largest() } else { Vec::new() };
-        let wanted = |h: &usize| self.admits(*h) && self.shown.get(h).copied().unwrap_or_else(|| largest.contains(h));
-        let mut heaps: Vec<usize> = (0..self.trace.heaps.len()).filter(wanted).collect();
-        if heaps.is_empty() {
-            heaps = self.largest(); // a filter on what was switched off shows it all the same
-        }
-        heaps.into_iter().map(|h| HeapId(h as u32)).collect()
+        (0..self.visible.len()).filter(|&heap| self.visible[heap]).map(|heap| HeapId(heap as u32)).collect()
     }
 
     /// Whether more than one process has heaps, so that names need the process.

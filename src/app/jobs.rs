@@ -9,13 +9,15 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use eframe::egui;
 
 use crate::load::{Capture, Input, Watch, load};
 use crate::model::{HeapId, Trace};
 use crate::query::{
-    ByClass, Cancel, Cancelled, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, peaks, series, spans, totals, tree,
+    ByClass, Cancel, Cancelled, Column, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, peaks, series, sort_by_peak,
+    spans, totals, tree,
 };
 use crate::units::Interval;
 
@@ -46,6 +48,8 @@ struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     stop: AtomicBool,
+    /// Whether the window has shown the last publication and wants the next.
+    wants_trace: AtomicBool,
 }
 
 impl LoadJob {
@@ -74,6 +78,11 @@ impl LoadJob {
 
     pub fn drain(&mut self) -> Vec<LoadEvent> {
         self.events.try_iter().collect()
+    }
+
+    /// Asks for the next publication of the growing trace.
+    pub fn want_trace(&self) {
+        self.shared.wants_trace.store(true, Ordering::Relaxed);
     }
 
     /// Part that is done, 0 to 1.
@@ -107,7 +116,12 @@ impl Watch for Watcher {
         !self.shared.stop.load(Ordering::Relaxed)
     }
 
+    fn wants_trace(&self) -> bool {
+        self.shared.wants_trace.load(Ordering::Relaxed)
+    }
+
     fn publish(&mut self, trace: Trace) {
+        self.shared.wants_trace.store(false, Ordering::Relaxed);
         let _ = self.send.send(LoadEvent::Trace(Arc::new(trace)));
         self.ctx.request_repaint();
     }
@@ -171,6 +185,8 @@ struct Inbox {
     next: Mutex<Option<(Query, Cancel)>>,
     running: Mutex<Cancel>,
     busy: AtomicBool,
+    /// When the last query was answered, and what it took.
+    last: Mutex<Option<(Instant, Duration)>>,
 }
 
 impl Queries {
@@ -183,11 +199,13 @@ impl Queries {
             let mut kept = Kept::default();
             while woken.recv().is_ok() {
                 while let Some((query, cancel)) = theirs.take() {
+                    let start = Instant::now();
                     let run = std::panic::AssertUnwindSafe(|| answer(&query, &cancel, &mut kept, &send, &ctx));
                     if std::panic::catch_unwind(run).is_err() {
                         log::error!("an internal error stopped a query");
                         kept = Kept::default();
                     }
+                    *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));
                     theirs.busy.store(theirs.has_next(), Ordering::Release);
                     ctx.request_repaint();
                 }
@@ -216,6 +234,13 @@ impl Queries {
 
     pub fn is_busy(&self) -> bool {
         self.inbox.busy.load(Ordering::Acquire)
+    }
+
+    /// Whether a growing trace may be asked about again: at most a third of the
+    /// time goes into numbers that the next publication makes stale.
+    pub fn is_rested(&self) -> bool {
+        let rested = |(at, cost): (Instant, Duration)| at.elapsed() >= cost * 2;
+        !self.is_busy() && lock(&self.inbox.last).is_none_or(rested)
     }
 
     pub fn drain(&self) -> Vec<Answer> {
@@ -284,7 +309,12 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
     let sums = kept.totals(trace, query.interval, cancel)?;
     let tree = Arc::new(tree(trace, &sums, &query.tree, cancel)?);
     let everything = query.tree.filter.mask(trace);
-    tell(Part::Table { interval: query.interval, tree: Arc::clone(&tree), by_heap: by_heap(trace, &sums, &everything) });
+    let table = |tree: &Arc<Tree>| Part::Table {
+        interval: query.interval,
+        tree: Arc::clone(tree),
+        by_heap: by_heap(trace, &sums, &everything),
+    };
+    tell(table(&tree));
 
     if !kept.overview_done {
         let all = kept.totals(trace, trace.span, cancel)?;
@@ -308,12 +338,21 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
         let sums = kept.totals(trace, interval, cancel)?;
         tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &everything) });
     }
+    if !trace.complete {
+        return Ok(()); // what costs most would be stale at once
+    }
     let lives = match &query.highlight {
         Some(filter) => spans(trace, query.interval, &filter.mask(trace), query.bins, cancel)?,
         None => Vec::new(),
     };
     tell(Part::Spans(lives));
-    tell(Part::Peaks { peaks: peaks(trace, query.interval, &tree, cancel)?, tree });
+    let (mut tree, mut peaks) = (Arc::clone(&tree), peaks(trace, query.interval, &tree, cancel)?);
+    if query.tree.sort.column == Column::Peak {
+        let (sorted, moved) = sort_by_peak(&tree, &peaks, query.tree.sort.descending);
+        (tree, peaks) = (Arc::new(sorted), moved);
+        tell(table(&tree));
+    }
+    tell(Part::Peaks { peaks, tree });
     Ok(())
 }
 

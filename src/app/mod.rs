@@ -9,6 +9,7 @@
 mod commands;
 mod dialogs;
 mod document;
+mod history;
 mod jobs;
 mod panels;
 mod settings;
@@ -132,6 +133,7 @@ impl HighwaterApp {
                 self.loading = None;
                 self.document = None;
                 self.queries.cancel();
+                self.set_title(ctx);
             }
             Command::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
             Command::SetTheme(theme) => {
@@ -172,6 +174,11 @@ impl HighwaterApp {
 
     fn drain_loading(&mut self, ctx: &egui::Context) {
         let Some(job) = &mut self.loading else { return };
+        if self.queries.is_rested() {
+            job.want_trace();
+        } else {
+            ctx.request_repaint_after(std::time::Duration::from_millis(50));
+        }
         let mut finished = false;
         for event in job.drain() {
             match event {
@@ -198,6 +205,10 @@ impl HighwaterApp {
                 self.save_settings();
             }
         }
+        self.set_title(ctx);
+    }
+
+    fn set_title(&self, ctx: &egui::Context) {
         let title = match &self.document {
             Some(document) => format!("{} \u{2013} highwater", document.name()),
             None => "highwater".to_owned(),
@@ -222,7 +233,6 @@ impl eframe::App for HighwaterApp {
         if !dropped.is_empty() {
             self.commands.push(Command::Open(dropped.into_iter().map(Input::File).collect()));
         }
-        commands::shortcuts(ctx, self.document.as_ref(), &mut self.commands);
         for command in self.commands.take() {
             self.carry_out(ctx, command);
         }
@@ -239,6 +249,8 @@ impl eframe::App for HighwaterApp {
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
         self.settings.note_window(ui.ctx());
         panels::show(self, ui);
+        // After the panels: a key that follows a drag within one frame acts on what was dragged.
+        commands::shortcuts(ui.ctx(), self.document.as_ref(), &mut self.commands);
         let busy = self.is_busy();
         if let Some(picture) = &mut self.picture {
             picture.take_when_ready(ui.ctx(), busy);

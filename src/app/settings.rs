@@ -57,6 +57,9 @@ pub struct Settings {
     pub recent: Vec<PathBuf>,
     /// The window.
     pub window: Window,
+    /// Where to save; nowhere for settings that were not loaded from a place.
+    #[serde(skip)]
+    file: Option<PathBuf>,
 }
 
 const MAX_RECENT: usize = 10;
@@ -64,23 +67,25 @@ const MAX_RECENT: usize = 10;
 impl Settings {
     /// What was saved, or defaults.
     pub fn load() -> Self {
-        let text = file().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        toml::from_str(&text).unwrap_or_else(|e| {
+        let file = file();
+        let text = file.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        let settings = toml::from_str(&text).unwrap_or_else(|e| {
             log::warn!("settings are damaged and were reset: {e}");
             Self::default()
-        })
+        });
+        Self { file, ..settings }
     }
 
     /// Writes the settings; the old file stays whole if that fails.
     pub fn save(&self) -> io::Result<()> {
-        let Some(path) = file() else { return Ok(()) };
+        let Some(path) = &self.file else { return Ok(()) };
         let text = toml::to_string(self).map_err(io::Error::other)?;
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
         let draft = path.with_extension("toml.new");
         fs::write(&draft, text)?;
-        fs::rename(&draft, &path)
+        fs::rename(&draft, path)
     }
 
     /// Puts files to the front of the recent ones.

@@ -39,7 +39,7 @@ pub fn shrinkage(visuals: &Visuals) -> Color32 {
 
 /// Spans of the selected line on the graph.
 pub fn highlight(visuals: &Visuals) -> Color32 {
-    visuals.selection.bg_fill.gamma_multiply(0.45)
+    visuals.selection.bg_fill.gamma_multiply(0.7)
 }
 
 /// The selected interval on the graph.

@@ -13,7 +13,21 @@ pub(super) struct Change {
     pub(super) at: Ticks,
     /// What the caller made of the row: a group, a series, a site.
     pub(super) of: u32,
-    pub(super) delta: i128,
+    born: bool,
+    size: u64,
+}
+
+impl Change {
+    #[cfg(test)]
+    pub(super) fn new(at: Ticks, of: u32, delta: i64) -> Self {
+        Self { at, of, born: delta >= 0, size: delta.unsigned_abs() }
+    }
+
+    /// Bytes that came, or went.
+    pub(super) fn delta(&self) -> i128 {
+        let size = i128::from(self.size);
+        if self.born { size } else { -size }
+    }
 }
 
 /// The births and deaths inside `interval` of the rows to which `group` gives a
@@ -34,10 +48,10 @@ pub(super) fn changes(
                 let Some(class) = LifetimeClass::of(row.birth, row.death, interval) else { continue };
                 let Some(of) = group(&row, class) else { continue };
                 if interval.contains(row.birth) {
-                    list.push(Change { at: row.birth, of, delta: row.size.into() });
+                    list.push(Change { at: row.birth, of, born: true, size: row.size });
                 }
                 if interval.contains(row.death) {
-                    list.push(Change { at: row.death, of, delta: -i128::from(row.size) });
+                    list.push(Change { at: row.death, of, born: false, size: row.size });
                 }
             }
             Ok(list)

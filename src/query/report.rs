@@ -188,7 +188,7 @@ fn peaks(
     let changes = changes(trace, interval, cancel, |row, _| group_of[row.site.0 as usize])?;
     for tick in changes.chunk_by(|a, b| a.at == b.at) {
         for change in tick {
-            now[change.of as usize] += change.delta;
+            now[change.of as usize] += change.delta();
         }
         for change in tick {
             let of = change.of as usize;

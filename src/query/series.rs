@@ -125,7 +125,7 @@ impl Pen {
             self.end_step(bins);
             self.step = Some(Step { at: change.at, before: self.now, after: self.now });
         }
-        self.now += change.delta;
+        self.now += change.delta();
         if let Some(step) = &mut self.step {
             step.after = self.now;
         }
@@ -197,12 +197,12 @@ fn clamp(value: i128) -> u64 {
 mod tests {
     use super::*;
 
-    fn draw(steps: &[(i64, i128)], bins: usize) -> Series {
+    fn draw(steps: &[(i64, i64)], bins: usize) -> Series {
         let interval = Interval { from: Ticks(0), to: Ticks(1000) };
         let scale = Bins::new(interval, bins);
         let mut pen = Pen::new(interval, 100);
         for &(at, delta) in steps {
-            pen.change(&Change { at: Ticks(at), of: 0, delta }, &scale);
+            pen.change(&Change::new(Ticks(at), 0, delta), &scale);
         }
         pen.finish(interval, &scale)
     }
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_short_spike_in_a_crowded_bin_is_not_lost() {
-        let mut steps: Vec<(i64, i128)> = (0..900).map(|t| (t, if t % 2 == 0 { 1 } else { -1 })).collect();
+        let mut steps: Vec<(i64, i64)> = (0..900).map(|t| (t, if t % 2 == 0 { 1 } else { -1 })).collect();
         steps.insert(301, (300, 5000));
         steps.insert(303, (301, -5000));
         let line = draw(&steps, 4);

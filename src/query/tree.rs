@@ -6,16 +6,18 @@
 //! with its parent, so that deep stacks need one click. Single allocations are
 //! collected by one scan for all open leaves, at most [`MAX_ALLOCATIONS`] a leaf.
 
+mod column;
 mod listing;
 mod peaks;
 mod search;
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-pub use peaks::peaks;
+pub use column::{Column, Sort};
+use column::{compare, measure};
+pub use peaks::{peaks, sort_by_peak};
 
 use super::{
     Bucket, ByClass, Cancel, Cancelled, Filter, ImpactingType, Key, LifetimeClass, Numbers, Path, Totals, frame_label,
@@ -27,73 +29,6 @@ use search::Hits;
 
 /// Lines of single allocations under one node.
 pub const MAX_ALLOCATIONS: usize = 100_000;
-
-/// What lines can be sorted by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs, reason = "the names are those of the columns")]
-pub enum Column {
-    Name,
-    Count,
-    Size,
-    /// By absolute value.
-    Impacting,
-    OutstandingFrom,
-    OutstandingTo,
-    Peak,
-    AllocTime,
-    FreeTime,
-    Address,
-    Thread,
-}
-
-impl Column {
-    /// All columns, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
-        Self::Name,
-        Self::Count,
-        Self::Impacting,
-        Self::Size,
-        Self::OutstandingFrom,
-        Self::OutstandingTo,
-        Self::Peak,
-        Self::AllocTime,
-        Self::FreeTime,
-        Self::Address,
-        Self::Thread,
-    ];
-
-    /// Stable name for settings.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Count => "count",
-            Self::Size => "size",
-            Self::Impacting => "impacting-size",
-            Self::OutstandingFrom => "outstanding-from",
-            Self::OutstandingTo => "outstanding-to",
-            Self::Peak => "peak",
-            Self::AllocTime => "alloc-time",
-            Self::FreeTime => "free-time",
-            Self::Address => "address",
-            Self::Thread => "thread",
-        }
-    }
-}
-
-/// Order of the lines below each node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Sort {
-    /// By what.
-    pub column: Column,
-    /// Largest first.
-    pub descending: bool,
-}
-
-impl Default for Sort {
-    fn default() -> Self {
-        Self { column: Column::Impacting, descending: true }
-    }
-}
 
 /// What the table shows.
 #[derive(Clone, Debug, Default)]
@@ -121,8 +56,8 @@ pub struct TreeRow {
     pub has_children: bool,
     /// Whether what is below is shown.
     pub is_open: bool,
-    /// Its numbers; of a process with several layers those of the layer that
-    /// changed most, for the order only.
+    /// Its numbers; of a process with several layers those of the layer that leads
+    /// in the sorted column, for the order only.
     pub numbers: Numbers,
     /// Whether the node holds several layers. Layers nest, so it has no numbers of its own.
     pub mixes_layers: bool,
@@ -356,7 +291,7 @@ impl TreeBuilder<'_> {
 }
 
 impl TreeBuilder<'_> {
-    /// Numbers of the layer that changed most, and whether there are others.
+    /// Numbers of the layer that leads in the sorted column, and whether there are others.
     fn leading_layer(&self, entries: &[Entry]) -> (Numbers, bool) {
         let of_layer = |layer| {
             let mut sums = ByClass::default();
@@ -366,7 +301,7 @@ impl TreeBuilder<'_> {
             (!sums.is_empty()).then(|| sums.numbers())
         };
         let layers: Vec<Numbers> = Layer::ALL.into_iter().filter_map(of_layer).collect();
-        let leading = layers.iter().max_by_key(|n| (n.impacting.unsigned_abs(), n.size)).copied();
+        let leading = layers.iter().max_by_key(|n| (measure(self.request.sort.column, n), n.size)).copied();
         (leading.unwrap_or_default(), layers.len() > 1)
     }
 }
@@ -413,21 +348,4 @@ fn label(trace: &Trace, key: Key, site: &Site) -> String {
         Key::Frame(node) => frame_label(trace, site.caller, trace.stacks.address(node), site.first),
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     }
-}
-
-/// Order of two lines under one node; equal numbers come by size, then by name.
-fn compare(sort: Sort, a: &Numbers, a_label: &str, b: &Numbers, b_label: &str) -> Ordering {
-    let order = match sort.column {
-        Column::Name => a_label.cmp(b_label),
-        Column::Count => a.count.cmp(&b.count),
-        Column::Size | Column::Peak => a.size.cmp(&b.size),
-        Column::OutstandingFrom => a.outstanding_from.cmp(&b.outstanding_from),
-        Column::OutstandingTo => a.outstanding_to.cmp(&b.outstanding_to),
-        // Columns of single allocations leave the order of nodes as it is by default.
-        Column::Impacting | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
-            a.impacting.unsigned_abs().cmp(&b.impacting.unsigned_abs())
-        }
-    };
-    let order = if sort.descending { order.reverse() } else { order };
-    order.then(b.size.cmp(&a.size)).then_with(|| a_label.cmp(b_label))
 }

@@ -33,7 +33,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 }
 
 fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    egui::Panel::left("sources").default_size(290.0).size_range(180.0..=520.0).show(ui, |ui| sources::show(app, ui));
+    let width = (ui.available_width() * 0.3).min(290.0);
+    egui::Panel::left("sources").default_size(width).size_range(180.0..=520.0).show(ui, |ui| sources::show(app, ui));
     let height = ui.available_height();
     egui::Panel::top("timeline")
         .resizable(true)
@@ -47,7 +48,7 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let Some(document) = &app.document else { return };
         let tab = document.tab;
         ui.horizontal(|ui| {
-            for (this, name) in [(Tab::Table, "Allocations by process and heap"), (Tab::Trace, "Trace")] {
+            for (this, name) in [(Tab::Table, "Allocations"), (Tab::Trace, "Trace")] {
                 if ui.selectable_label(tab == this, name).clicked() {
                     app.commands.doc(DocCommand::ShowTab(this));
                 }

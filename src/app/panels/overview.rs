@@ -30,8 +30,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     } else if response.dragged() {
         let range = Rect::from_two_pos(Pos2::new(origin.x, rect.top()), Pos2::new(pointer.x, rect.bottom()));
         ui.painter().rect_filled(range.intersect(rect), 0.0, theme::selection_fill(ui.visuals()));
-    } else if response.clicked() && document.view != span {
-        let half = document.view.len() / 2;
+    } else if response.clicked() && document.view() != span {
+        let half = document.view().len() / 2;
         let room = Interval { from: Ticks(span.from.0 + half), to: Ticks((span.to.0 - half).max(span.from.0 + half)) };
         let middle = strip.time_at(pointer.x).clamp(room.from, room.to);
         app.commands.doc(DocCommand::Zoom(Interval { from: Ticks(middle.0 - half), to: Ticks(middle.0 + half) }));
@@ -68,9 +68,9 @@ impl Strip<'_> {
             let points: Vec<Pos2> = line.points.iter().map(|&(t, value)| Pos2::new(self.x_of(t), y(value))).collect();
             painter.add(Shape::line(points, Stroke::new(1.0, theme::series(heap, visuals))));
         }
-        if document.view != document.trace.span {
+        if document.view() != document.trace.span {
             let (left, right) =
-                (self.x_of(document.view.from), self.x_of(document.view.to).max(self.x_of(document.view.from) + 2.0));
+                (self.x_of(document.view().from), self.x_of(document.view().to).max(self.x_of(document.view().from) + 2.0));
             let veil = visuals.panel_fill.gamma_multiply(0.7);
             painter.rect_filled(Rect::from_x_y_ranges(rect.left()..=left, rect.y_range()), 0.0, veil);
             painter.rect_filled(Rect::from_x_y_ranges(right..=rect.right(), rect.y_range()), 0.0, veil);

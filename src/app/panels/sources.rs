@@ -124,10 +124,18 @@ impl Line<'_> {
     }
 
     /// A clickable name; the whole line is its target.
-    fn name(&self, ui: &mut Ui, name: &str, indent: f32, keys: &[Key], font: FontId, commands: &mut Commands) -> egui::Response {
+    fn name(&self, ui: &mut Ui, name: &str, indent: f32, keys: &[Key], font: FontId, commands: &mut Commands) {
+        self.name_within(ui, name, indent, 0.0, keys, font, commands);
+    }
+
+    /// The same with some points left free at the right.
+    #[allow(clippy::too_many_arguments, reason = "all of it is drawing")]
+    fn name_within(&self, ui: &mut Ui, name: &str, indent: f32, free: f32, keys: &[Key], font: FontId, commands: &mut Commands) {
         let path: Path = keys.into();
         let response = ui.interact(self.rect, ui.scope_id().with(("source", &path)), Sense::click());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Source {name}")));
+        response.widget_info(|| {
+            egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Source {}", self.full_name(name, keys)))
+        });
         let selected = self.document.filter.any.contains(&path);
         let visuals = ui.visuals();
         if selected || response.hovered() {
@@ -139,7 +147,8 @@ impl Line<'_> {
             ui.painter().rect_filled(self.rect, 3.0, fill);
         }
         let at = self.rect.left_top() + egui::vec2(indent + 4.0, 3.0);
-        let clip = self.rect.shrink2(egui::vec2(2.0, 0.0));
+        let mut clip = self.rect.shrink2(egui::vec2(2.0, 0.0));
+        clip.set_right(clip.right() - free);
         ui.painter().with_clip_rect(clip).text(at, Align2::LEFT_TOP, name, font, visuals.text_color());
         if response.clicked() {
             let filter = if selected { Filter::all() } else { Filter::under(Arc::clone(&path)) };
@@ -149,7 +158,15 @@ impl Line<'_> {
             "Click to show everything"
         } else {
             "Click to show only this. Right: outstanding size at the end and Impacting Size of the interval"
-        })
+        });
+    }
+
+    /// A name that tells equal ones of two processes apart.
+    fn full_name(&self, name: &str, keys: &[Key]) -> String {
+        match keys {
+            [Key::Process(process), _, ..] => format!("{}: {name}", self.document.trace.process(*process).label()),
+            _ => name.to_owned(),
+        }
     }
 
     fn heap(&self, ui: &mut Ui, id: HeapId, commands: &mut Commands) {
@@ -163,7 +180,10 @@ impl Line<'_> {
         }
         let name = short_label(heap);
         let (now, peak) = document.answers.overview.get(index).map_or((0, 0), |line| (line.last, line.peak));
-        self.name(ui, &name, indent + 18.0, &keys, FontId::proportional(13.0), commands);
+        let now = format::bytes(now);
+        let font = FontId::proportional(13.0);
+        let room = ui.painter().layout_no_wrap(now.clone(), font.clone(), ui.visuals().text_color()).size().x + 8.0;
+        self.name_within(ui, &name, indent + 18.0, room, &keys, font.clone(), commands);
         self.swatch(ui, index, indent, commands);
         let (top, bottom) = (self.rect.top() + 3.0, self.rect.bottom() - 4.0);
         let right = self.rect.right() - 4.0;
@@ -178,16 +198,15 @@ impl Line<'_> {
         };
         let painter = ui.painter().with_clip_rect(self.rect);
         let small = FontId::proportional(11.5);
-        painter.text(
-            Pos2::new(right, top),
-            Align2::RIGHT_TOP,
-            format::bytes(now),
-            FontId::proportional(13.0),
-            visuals.text_color(),
-        );
+        painter.text(Pos2::new(right, top), Align2::RIGHT_TOP, now, font, visuals.text_color());
+        let change = format::signed_bytes(impacting);
+        let change = painter.text(Pos2::new(right, bottom), Align2::RIGHT_BOTTOM, change, small.clone(), color);
+        // In a narrow panel the peak gives way.
+        let mut rest = self.rect;
+        rest.set_right(change.left() - 6.0);
         let peak = format!("peak {}", format::bytes(peak));
-        painter.text(Pos2::new(left + 64.0, bottom), Align2::LEFT_BOTTOM, peak, small.clone(), visuals.weak_text_color());
-        painter.text(Pos2::new(right, bottom), Align2::RIGHT_BOTTOM, format::signed_bytes(impacting), small, color);
+        let at = Pos2::new(left + 64.0, bottom);
+        ui.painter().with_clip_rect(rest).text(at, Align2::LEFT_BOTTOM, peak, small, visuals.weak_text_color());
     }
 
     fn swatch(&self, ui: &mut Ui, heap: usize, indent: f32, commands: &mut Commands) {

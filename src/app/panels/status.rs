@@ -26,16 +26,17 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             match document.selected_row().filter(|row| !row.mixes_layers) {
                 Some(row) => {
                     let n = row.numbers;
-                    ui.label(format!(
+                    let text = format!(
                         "{}: count {}, size {}, impacting size {}",
                         row.label,
                         format::count(n.count),
                         format::bytes(n.size),
                         format::signed_bytes(n.impacting)
-                    ));
+                    );
+                    ui.add(egui::Label::new(text).truncate());
                 }
                 None => {
-                    ui.label(layers(document));
+                    ui.add(egui::Label::new(layers(document)).truncate());
                 }
             }
         });

@@ -73,7 +73,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         return;
     };
     if tree.rows.is_empty() {
-        ui.centered_and_justified(|ui| ui.label(nothing(document)));
+        ui.centered_and_justified(|ui| ui.label(format::sentence(nothing(document))));
         return;
     }
     let columns: Vec<Column> = Column::ALL.into_iter().filter(|&c| app.settings.shows(c)).collect();

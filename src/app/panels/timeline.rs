@@ -5,7 +5,7 @@
 //! frame costs the same for any trace.
 
 use eframe::egui::{self, Align2, Color32, FontId, PointerButton, Pos2, Rect, Stroke, Ui};
-use egui_plot::{GridInput, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
+use egui_plot::{GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
@@ -27,8 +27,10 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let document = &*document;
     let clock = document.trace.clock;
     let seconds = |t: Ticks| clock.seconds(t);
-    let view = (seconds(document.view.from), seconds(document.view.to).max(seconds(document.view.from) + 1e-9));
+    let view = (seconds(document.view().from), seconds(document.view().to).max(seconds(document.view().from) + 1e-9));
     let top = top(document);
+    // A label takes up to 80 points.
+    let labels = f64::from(ui.available_width() / 90.0).clamp(2.0, 12.0);
     let plot = Plot::new("outstanding size")
         .allow_drag(false)
         .allow_zoom(false)
@@ -41,8 +43,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .grid_color(ui.visuals().widgets.noninteractive.bg_stroke.color)
         .grid_fade(0.0)
         .y_axis_min_width(62.0)
-        .x_grid_spacer(seconds_grid)
-        .y_grid_spacer(binary_grid)
+        .x_grid_spacer(move |input| seconds_grid(input.bounds, labels))
+        .y_grid_spacer(|input| binary_grid(input.bounds))
         .x_axis_formatter(|mark, _| seconds_mark(mark))
         .y_axis_formatter(|mark, _| bytes_mark(mark))
         .label_formatter(|_| None);
@@ -61,15 +63,13 @@ fn top(document: &Document) -> f64 {
 }
 
 /// Grid lines at powers of two, as people count bytes.
-fn binary_grid(input: GridInput) -> Vec<GridMark> {
-    let (from, to) = input.bounds;
+fn binary_grid((from, to): (f64, f64)) -> Vec<GridMark> {
     marks(from, to, ((to - from) / 5.0).max(1.0).log2().ceil().exp2())
 }
 
 /// Grid lines at 1, 2 or 5 times a power of ten, all of one weight: every label is readable.
-fn seconds_grid(input: GridInput) -> Vec<GridMark> {
-    let (from, to) = input.bounds;
-    let rough = ((to - from) / 10.0).max(1e-9);
+fn seconds_grid((from, to): (f64, f64), count: f64) -> Vec<GridMark> {
+    let rough = ((to - from) / count).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|&step| step >= rough * 0.999).unwrap_or(power * 10.0);
     marks(from, to, step)
@@ -103,7 +103,7 @@ impl Graph<'_> {
 
     fn time_at(&self, x: f32) -> Ticks {
         let point = self.transform.value_from_position(Pos2::new(x, self.frame().center().y));
-        let view = self.document.view;
+        let view = self.document.view();
         self.document.trace.clock.ticks(point.x).clamp(view.from, view.to)
     }
 
@@ -251,7 +251,7 @@ impl Graph<'_> {
         }
         let factor = if zoom != 1.0 { zoom } else { (scroll.y / 240.0).exp() };
         if (factor - 1.0).abs() > 1e-3 {
-            let view = self.document.view;
+            let view = self.document.view();
             let part = |edge: Ticks| (edge.0.saturating_sub(at.0) as f64 / f64::from(factor)).round() as i64;
             let (from, to) = (at.0.saturating_add(part(view.from)), at.0.saturating_add(part(view.to)));
             if to - from >= 10 {
@@ -262,7 +262,7 @@ impl Graph<'_> {
 
     /// Moves the view by some points, not beyond the trace.
     fn pan(&self, points: f32, commands: &mut Commands) {
-        let (view, span) = (self.document.view, self.document.trace.span);
+        let (view, span) = (self.document.view(), self.document.trace.span);
         let by = (f64::from(points) / f64::from(self.frame().width().max(1.0)) * view.len() as f64) as i64;
         let by = by.clamp(span.from.0.saturating_sub(view.from.0), span.to.0.saturating_sub(view.to.0));
         if by != 0 {
@@ -288,8 +288,8 @@ impl Graph<'_> {
             }
         };
         item(ui, document.selection.is_some(), "Zoom to selection", DocCommand::ZoomToSelection);
-        item(ui, document.can_go_back(), "Unzoom", DocCommand::Back);
-        item(ui, document.view != document.trace.span, "Whole trace", DocCommand::ZoomOut);
+        item(ui, document.history.can_go_back(), "Unzoom", DocCommand::Back);
+        item(ui, document.view() != document.trace.span, "Whole trace", DocCommand::ZoomOut);
         ui.separator();
         item(ui, true, "Set a pin here", DocCommand::Pin(at));
         item(ui, !document.pins.is_empty(), "Remove pins", DocCommand::ClearPins);

@@ -78,16 +78,16 @@ pub fn column_choice(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     let Some(document) = &app.document else { return };
     let commands = &mut app.commands;
-    ui.horizontal_wrapped(|ui| {
+    ui.horizontal(|ui| {
         let mut tool = |ui: &mut egui::Ui, enabled, text: &str, hint: &str, command: DocCommand| {
             if ui.add_enabled(enabled, Button::new(text)).on_hover_text(hint).clicked() {
                 commands.doc(command);
             }
         };
-        tool(ui, document.can_go_back(), "Back", "The view before (Backspace)", DocCommand::Back);
-        tool(ui, document.can_go_forward(), "Forward", "The view after (Alt+Right)", DocCommand::Forward);
+        tool(ui, document.history.can_go_back(), "Back", "The view before (Backspace)", DocCommand::Back);
+        tool(ui, document.history.can_go_forward(), "Forward", "The view after (Alt+Right)", DocCommand::Forward);
         tool(ui, document.selection.is_some(), "Zoom", "Zoom to the selected interval (Z)", DocCommand::ZoomToSelection);
-        tool(ui, document.view != document.trace.span, "Whole trace", "Show all of it (Home)", DocCommand::ZoomOut);
+        tool(ui, document.view() != document.trace.span, "Whole trace", "Show all of it (Home)", DocCommand::ZoomOut);
         ui.separator();
         let selected = document.selected.clone();
         let filter = selected.clone().map(Filter::under).unwrap_or_default();
@@ -95,14 +95,15 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         tool(ui, changes, "Filter to Selection", "Show only what is under the selected line (Enter)", DocCommand::Filter(filter));
         tool(ui, !document.filter.is_all(), "Clear filter", "Show everything again", DocCommand::Filter(Filter::all()));
         for path in &document.filter.any {
-            ui.label(egui::RichText::new(describe(document, path)).strong());
+            ui.add(egui::Label::new(egui::RichText::new(describe(document, path)).strong()).truncate());
         }
         let span = document.interval();
         let clock = &document.trace.clock;
         let (from, to) = (clock.seconds(span.from), clock.seconds(span.to));
         let what = if document.selection.is_some() { "Selection" } else { "View" };
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            ui.label(format!("{what}: {from:.3} s to {to:.3} s ({})", format::duration(to - from)));
+            let text = format!("{what}: {from:.3} s to {to:.3} s ({})", format::duration(to - from));
+            ui.add(egui::Label::new(text).truncate());
         });
     });
 }
@@ -132,19 +133,18 @@ fn describe(document: &crate::app::document::Document, path: &Path) -> String {
 pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     let Some(document) = &mut app.document else { return };
     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-        let collapse = ui.button("Collapse all").on_hover_text("Close all nodes");
-        if collapse.clicked() {
+        if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
             app.commands.doc(DocCommand::CollapseAll);
         }
         let mut text = document.search.clone();
-        let clear = ui.add_enabled(!text.is_empty(), Button::new("Clear search"));
-        let field = ui.add(egui::TextEdit::singleline(&mut text).hint_text("Search (Ctrl+F)").desired_width(200.0));
+        if !text.is_empty() && ui.button("Clear search").clicked() {
+            text.clear();
+        }
+        let width = (ui.available_width() - 16.0).clamp(40.0, 220.0);
+        let field = ui.add(egui::TextEdit::singleline(&mut text).hint_text("Search (Ctrl+F)").desired_width(width));
         field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search"));
         if std::mem::take(&mut document.focus_search) {
             field.request_focus();
-        }
-        if clear.clicked() {
-            text.clear();
         }
         if text != document.search {
             app.commands.doc(DocCommand::Search(text));

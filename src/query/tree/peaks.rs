@@ -1,5 +1,6 @@
 //! The largest outstanding size of each shown line: the one number of the table
-//! that needs the changes in order, so it comes after the others.
+//! that needs the changes in order, so it comes after the others, and sorting by
+//! it is a step of its own.
 
 use super::Tree;
 use crate::model::Trace;
@@ -16,7 +17,7 @@ pub fn peaks(trace: &Trace, interval: Interval, tree: &Tree, cancel: &Cancel) ->
     for tick in changes.chunk_by(|a, b| a.at == b.at) {
         let up = |line: u32| std::iter::successors(Some(line), |&line| tree.parents[line as usize]);
         for change in tick {
-            up(change.of).for_each(|line| now[line as usize] += change.delta);
+            up(change.of).for_each(|line| now[line as usize] += change.delta());
         }
         for line in tick.iter().flat_map(|change| up(change.of)) {
             let line = line as usize;
@@ -29,4 +30,32 @@ pub fn peaks(trace: &Trace, interval: Interval, tree: &Tree, cancel: &Cancel) ->
         None => u64::try_from(value).unwrap_or(u64::MAX),
     };
     Ok(peak.iter().enumerate().map(of_line).collect())
+}
+
+/// The same tree, and its peaks, with the lines below each node in the order of
+/// their peaks; equal peaks keep their order.
+pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<u64>) {
+    let mut children: Vec<Vec<u32>> = vec![Vec::new(); tree.rows.len() + 1];
+    for (line, parent) in tree.parents.iter().enumerate() {
+        children[parent.map_or(tree.rows.len(), |p| p as usize)].push(line as u32);
+    }
+    for lines in &mut children {
+        lines.sort_by_key(|&line| if descending { u64::MAX - peaks[line as usize] } else { peaks[line as usize] });
+    }
+    let mut order = Vec::with_capacity(tree.rows.len());
+    let mut open: Vec<u32> = children[tree.rows.len()].iter().rev().copied().collect();
+    while let Some(line) = open.pop() {
+        order.push(line);
+        open.extend(children[line as usize].iter().rev());
+    }
+    let mut moved_to = vec![0; tree.rows.len()];
+    order.iter().enumerate().for_each(|(to, &from)| moved_to[from as usize] = to as u32);
+    let moved = |line: Option<u32>| line.map(|l| moved_to[l as usize]);
+    let sorted = Tree {
+        rows: order.iter().map(|&line| tree.rows[line as usize].clone()).collect(),
+        parents: order.iter().map(|&line| moved(tree.parents[line as usize])).collect(),
+        deepest: tree.deepest.iter().map(|lines| lines.map(moved)).collect(),
+    };
+    let peaks = order.iter().map(|&line| peaks[line as usize]).collect();
+    (sorted, peaks)
 }

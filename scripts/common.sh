@@ -1,0 +1,49 @@
+# Shared by the scripts beside it: what a fresh Debian machine lacks, and a screen
+# where there is none. Source it; it runs nothing by itself.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '\n== %s\n' "$*"; }
+fail() { printf '%s\n' "$*" >&2; exit 1; }
+
+# Installs those of the named Debian packages that are missing.
+need_packages() {
+    local missing=() package
+    command -v dpkg-query >/dev/null || return 0 # not Debian: the user's own package manager is in charge
+    for package in "$@"; do
+        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return 0
+    local sudo=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "Missing packages and no sudo; as root: apt-get install ${missing[*]}"
+        sudo=(sudo)
+    fi
+    say "Installing ${missing[*]}"
+    "${sudo[@]}" apt-get -qq update
+    DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Rust in the version that Cargo.toml asks for.
+need_cargo() {
+    local wanted have
+    wanted=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' "$root/Cargo.toml")
+    [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+    if ! command -v cargo >/dev/null; then
+        apt-cache show rustup >/dev/null 2>&1 || fail "Rust $wanted is needed: install rustup (rustup.rs), then run this again"
+        need_packages rustup
+        rustup toolchain install --profile minimal -c clippy -c rustfmt stable
+    fi
+    have=$(cargo --version | cut -d' ' -f2)
+    [ "$(printf '%s\n%s\n' "$wanted" "$have" | sort -V | head -n1)" = "$wanted" ] ||
+        fail "Rust $wanted or newer is needed, this is $have: run rustup update"
+}
+
+# What the window needs at run time, and to be built.
+window_packages=(gcc libc6-dev libgl1 libegl1 libgl1-mesa-dri libx11-6 libx11-xcb1 libxkbcommon0 libxkbcommon-x11-0
+    libxcursor1 libxi6 libxrandr2)
+
+# A screen without a monitor.
+screen_packages=(xvfb xauth)
+
+has_display() { [ -n "${DISPLAY:-}" ] || [ -n "${WAYLAND_DISPLAY:-}" ]; }

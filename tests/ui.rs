@@ -1,0 +1,263 @@
+//! The window's behaviour, driven by the names of its widgets, without a screen.
+#![cfg(feature = "gui")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use eframe::egui;
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
+use highwater::app::{HighwaterApp, Options, Settings};
+use highwater::load::Input;
+
+type Window = Harness<'static, HighwaterApp>;
+
+fn window(inputs: Vec<Input>) -> Window {
+    let options = Options { inputs, ..Options::default() };
+    let mut window = Harness::builder()
+        .with_size([1280.0, 800.0])
+        .with_max_steps(8)
+        .build_eframe(|cc| HighwaterApp::new(&cc.egui_ctx, options, Settings::default()));
+    settle(&mut window);
+    window
+}
+
+/// Steps until nothing is loaded or computed any more.
+fn settle(window: &mut Window) {
+    let start = Instant::now();
+    let mut quiet = 0;
+    while quiet < 4 {
+        window.step();
+        quiet = if window.state().is_busy() { 0 } else { quiet + 1 };
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(start.elapsed() < Duration::from_secs(60), "the window does not come to rest");
+    }
+}
+
+fn click(window: &mut Window, label: &str) {
+    window.get_by_label(label).click();
+    settle(window);
+}
+
+fn has(window: &Window, label: &str) -> bool {
+    window.query_all_by_label(label).next().is_some()
+}
+
+fn has_containing(window: &Window, label: &str) -> bool {
+    window.query_all_by_label_contains(label).next().is_some()
+}
+
+/// The texts of the table's line that begins with `name`.
+fn line(window: &Window, name: &str) -> Option<Vec<String>> {
+    let top = window.get_by_label("Search").rect().bottom();
+    let texts: Vec<(egui::Rect, String)> = window
+        .root()
+        .children_recursive()
+        .filter(|node| node.accesskit_node().role() == egui::accesskit::Role::Label)
+        .filter_map(|node| Some((node.rect(), node.value().or_else(|| node.accesskit_node().label())?)))
+        .filter(|(rect, _)| rect.top() > top)
+        .collect();
+    let (first, _) = texts.iter().find(|(_, text)| text == name)?;
+    let same_line = |rect: &egui::Rect| (rect.center().y - first.center().y).abs() < 3.0 && rect.left() >= first.left();
+    let mut cells: Vec<_> = texts.iter().filter(|(rect, _)| same_line(rect)).collect();
+    cells.sort_by(|a, b| a.0.left().total_cmp(&b.0.left()));
+    Some(cells.into_iter().map(|(_, text)| text.clone()).collect())
+}
+
+/// Count, Impacting Size and Size of a line.
+fn numbers(window: &Window, name: &str) -> [String; 3] {
+    let line = line(window, name).unwrap_or_else(|| panic!("no line {name}"));
+    [line[1].clone(), line[2].clone(), line[3].clone()]
+}
+
+/// Drags over the graph between two parts of its width, 0 to 1.
+fn drag(window: &mut Window, from: f32, to: f32) {
+    let plot = window.get_by_label("Outstanding size over time").rect();
+    let at = |part: f32| egui::pos2(plot.left() + plot.width() * part, plot.center().y);
+    window.drag_at(at(from));
+    window.step();
+    for i in 1..=3 {
+        window.hover_at(at(from + (to - from) * i as f32 / 3.0));
+        window.step();
+    }
+    window.drop_at(at(to));
+    settle(window);
+}
+
+/// The part of the demo's length at which a second lies.
+fn part(seconds: f32) -> f32 {
+    seconds / 36.06
+}
+
+#[test]
+fn the_start_page_offers_the_ways_in() {
+    let window = window(Vec::new());
+    for label in ["Where did the memory go?", "Open\u{2026}", "Demo trace"] {
+        assert!(has(&window, label), "{label}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_with_its_reason() {
+    for (path, reason) in [("/nowhere/a.etl", "there is no such file"), ("/", "this is a directory")] {
+        let mut window = window(vec![Input::File(path.into())]);
+        assert!(has_containing(&window, reason), "{path}");
+        assert!(has(&window, "Demo trace"), "the start page is still there");
+        click(&mut window, "Dismiss");
+        assert!(!has_containing(&window, reason));
+    }
+}
+
+#[test]
+fn the_demo_reads_as_the_exercise_says() {
+    let mut window = window(vec![Input::Demo]);
+    click(&mut window, "Source MemoryTestApp.exe (4660)");
+    assert!(line(&window, "TelemetryService.exe (5120)").is_none());
+    assert_eq!(numbers(&window, "Commit (VirtualAlloc)"), ["35", "0 B", "126.00 MB"]);
+    assert_eq!(numbers(&window, "Windows NT heap 0x1d0000 (default)"), ["1,200", "+130.00 KB", "130.00 KB"]);
+
+    drag(&mut window, part(17.4), part(19.4));
+    assert_eq!(numbers(&window, "Commit (VirtualAlloc)")[1], "+10.00 MB");
+    window.key_press(egui::Key::Z);
+    settle(&mut window);
+    assert!(has_containing(&window, "View: 17.4"));
+    window.key_press(egui::Key::Backspace);
+    settle(&mut window);
+    assert!(has_containing(&window, "View: 0.000 s to 36.060 s"));
+
+    // The last four spikes: what came and went.
+    click(&mut window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+    drag(&mut window, part(22.6), part(34.5));
+    assert_eq!(numbers(&window, "Transient"), ["4", "0 B", "40.00 MB"]);
+}
+
+#[test]
+fn layers_are_never_added_up() {
+    let window = window(vec![Input::Demo]);
+    assert_eq!(line(&window, "MemoryTestApp.exe (4660)").unwrap().len(), 1, "a process with several layers has no numbers");
+}
+
+#[test]
+fn selected_lines_filter_and_escape_goes_back() {
+    let mut window = window(vec![Input::Demo]);
+    click(&mut window, "Windows NT heap 0x2a40000 (default)");
+    click(&mut window, "Filter to Selection");
+    assert!(line(&window, "Commit (VirtualAlloc)").is_none());
+    assert!(line(&window, "Windows NT heap 0x2a40000 (default)").is_some());
+    for _ in 0..3 {
+        window.key_press(egui::Key::Escape);
+        settle(&mut window);
+    }
+    assert!(line(&window, "Commit (VirtualAlloc)").is_some());
+}
+
+#[test]
+fn headers_sort_and_columns_hide() {
+    let mut window = window(vec![Input::Demo]);
+    // A line that is scrolled out of sight is below all others.
+    let top = |window: &Window, name: &str| window.query_all_by_label(name).last().map_or(f32::INFINITY, |n| n.rect().top());
+    let order = |window: &Window| top(window, "TelemetryService.exe (5120)") < top(window, "MemoryTestApp.exe (4660)");
+    assert!(order(&window), "more changed in the service");
+    click(&mut window, "Size");
+    assert!(!order(&window), "the test program allocated more");
+    click(&mut window, "View");
+    window.get_by_role_and_label(egui::accesskit::Role::CheckBox, "Count").click();
+    settle(&mut window);
+    window.key_press(egui::Key::Escape);
+    settle(&mut window);
+    assert_eq!(line(&window, "Windows NT heap 0x1d0000 (default)").unwrap()[1], "+130.00 KB", "the count is gone");
+}
+
+#[test]
+fn the_peak_sorts_too() {
+    let mut window = window(vec![Input::Demo]);
+    click(&mut window, "Peak");
+    let top = |window: &Window, name: &str| window.query_all_by_label(name).last().map_or(f32::INFINITY, |n| n.rect().top());
+    let heaps = ["Windows NT heaps", "Custom trackers"];
+    // Of the test program: commit 36 MB, the tracker 1.66 MB, its heaps 131 KB.
+    assert!(top(&window, "MemoryTestApp.exe (4660)") < top(&window, "TelemetryService.exe (5120)"));
+    click(&mut window, "Source MemoryTestApp.exe (4660)");
+    assert!(top(&window, heaps[1]) < top(&window, heaps[0]));
+    click(&mut window, "Peak");
+    assert!(top(&window, heaps[0]) < top(&window, heaps[1]), "once more turns the order round");
+}
+
+/// A file as the system hands it over when it is dropped.
+#[derive(Debug)]
+struct Dropped(PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(&self.0).map_err(|e| e.to_string())
+    }
+}
+
+#[test]
+fn dropped_files_open() {
+    let mut window = window(Vec::new());
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo.etl");
+    window.input_mut().dropped_files.push(Arc::new(Dropped(demo)));
+    settle(&mut window);
+    assert!(has(&window, "Source MemoryTestApp.exe (4660)"));
+}
+
+#[test]
+fn search_opens_the_tree_down_to_what_it_finds() {
+    let mut window = window(vec![Input::Demo]);
+    let field = window.get_by_label("Search");
+    field.focus();
+    window.step();
+    window.get_by_label("Search").type_text("telemetryservice.exe!+0x");
+    settle(&mut window);
+    assert!(line(&window, "MemoryTestApp.exe (4660)").is_none());
+    assert!(has_containing(&window, "TelemetryService.exe!+0x"));
+    click(&mut window, "Clear search");
+    assert!(line(&window, "MemoryTestApp.exe (4660)").is_some());
+}
+
+#[test]
+fn two_pins_show_what_changed_between_them() {
+    let mut window = window(vec![Input::Demo]);
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    for seconds in [17.4, 19.4] {
+        let at = egui::pos2(graph.left() + graph.width() * part(seconds), graph.center().y);
+        window.hover_at(at);
+        window.step();
+        for pressed in [true, false] {
+            let (button, modifiers) = (egui::PointerButton::Primary, egui::Modifiers::COMMAND);
+            window.event_modifiers(egui::Event::PointerButton { pos: at, button, pressed, modifiers }, modifiers);
+            window.step();
+        }
+        settle(&mut window);
+    }
+    assert!(has_containing(&window, "A 17."));
+    assert!(has_containing(&window, "+10.00 MB  MemoryTestApp.exe: Commit (VirtualAlloc)"));
+}
+
+#[test]
+fn nodes_open_down_to_single_allocations() {
+    let mut window = window(vec![Input::Demo]);
+    click(&mut window, "Source MemoryTestApp.exe: PhysicsHeap");
+    drag(&mut window, part(34.0), part(35.0));
+    // Open whatever is closed until single allocations are there, with address and times.
+    for _ in 0..40 {
+        let next = window.query_all_by_label_contains("Expand ").last().map(|n| n.rect().center());
+        let Some(_) = next else { break };
+        if has_containing(&window, " s") && window.query_all_by_label_contains("0x").any(|n| n.rect().left() > 900.0) {
+            break;
+        }
+        window.query_all_by_label_contains("Expand ").last().unwrap().click();
+        settle(&mut window);
+    }
+    let allocation = window
+        .root()
+        .children_recursive()
+        .filter_map(|n| n.value())
+        .find(|text| text.starts_with("0x") && text.len() > 6 && !text.contains('!'));
+    assert!(allocation.is_some());
+}
