@@ -65,6 +65,9 @@ fn what_is_no_trace_is_refused_in_one_line() {
     assert_refused(&folder.with("archive.etl", b"PK\x03\x04\x14\0\0\0\x08\0"), "a zip archive");
     assert_refused(&folder.with("zeros.etl", &[0; 100_000]), "a file of zeros");
     assert_refused(&folder.with("letter.etl", "Dear user,\nthis is no trace.\n".repeat(100).as_bytes()), "another kind");
+    if cfg!(unix) {
+        assert_refused(Path::new("/dev/zero"), "a device or a pipe");
+    }
     assert_refused(&folder.with("short.etl", &small(false)[..60]), "not an ETW trace");
 }
 

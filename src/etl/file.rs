@@ -83,6 +83,10 @@ impl TraceFile {
         if path.is_dir() {
             return Err(OpenError::Directory(name)); // Windows would say "no permission"
         }
+        // Opening a pipe would wait for a writer.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(OpenError::NotATrace(name, "a device or a pipe"));
+        }
         match Source::open(path) {
             Ok(source) => Self::from_source(source, name),
             Err(e) => Err(open_error(name, e)),
