@@ -21,10 +21,6 @@ use proptest::prelude::*;
 
 const PROCESSORS: usize = 4;
 
-fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, max_shrink_iters: 100_000, ..ProptestConfig::default() }
-}
-
 /// How a capture comes to lie in files.
 #[derive(Clone, Debug)]
 struct Layout {
@@ -66,7 +62,7 @@ impl Layout {
                 writer.put(*processor as u16, &sent.record, &sent.frames).unwrap();
             }
             let bytes = writer.finish().unwrap().into_inner();
-            let bytes = if self.compressed { bytes } else { self.shuffled(bytes) };
+            let bytes = if self.compressed { bytes } else { self.shuffled(&bytes) };
             TraceFile::from_source(Source::Memory(bytes.leak()), format!("{file}.etl")).unwrap()
         });
         let capture = Capture { files: files.collect(), problems: Problems::default() };
@@ -74,7 +70,7 @@ impl Layout {
     }
 
     /// The same buffers in another order, the header buffer first.
-    fn shuffled(&self, bytes: Vec<u8>) -> Vec<u8> {
+    fn shuffled(&self, bytes: &[u8]) -> Vec<u8> {
         let mut buffers: Vec<&[u8]> = bytes.chunks(self.buffer_size as usize).collect();
         let n = buffers.len();
         for i in 1..n {
@@ -110,7 +106,7 @@ fn everything(trace: &Trace) -> (Vec<String>, u64, u64) {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(strategy::config())]
 
     /// All records of one tick are written by one processor, so their order is known.
     #[test]

@@ -3,21 +3,24 @@
 //! Cost: a few hash operations a record. Nothing here fails; what does not fit
 //! (a free of an unknown block, a block allocated twice) is counted in [`Quality`].
 
+mod pages;
+mod stacks;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::blocks::Blocks;
-use super::commit::{Cut, PageTable};
+use super::commit::PageTable;
 use super::heap::HeapTable;
 use super::module::ModuleTable;
-use super::pending::{Pending, Pieces, Waiting};
+use super::pending::{Pending, Pieces};
 use super::process::ProcessTable;
 use super::rows::Row;
 use super::stack::{Interner, StackRef};
 use super::{Clock, HeapId, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
-use crate::events::{Event, EventCounts, PageRange, ProcessChange, Record, StackPart, mem};
+use crate::events::{Event, EventCounts, ProcessChange, Record};
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 
@@ -85,9 +88,6 @@ pub struct Builder {
 
 /// Events that wait for one whose process only its stack tells.
 const MAX_HELD: usize = 4096;
-
-/// Stacks of one tick that are kept for an owner that comes after them.
-const MAX_EARLY: usize = 256;
 
 impl Builder {
     /// A builder for a capture whose trace start is at raw time `trace_start`, with
@@ -282,171 +282,7 @@ impl Builder {
         }
     }
 
-    // Commit
-
-    fn virtual_alloc(&mut self, from: Origin, range: &PageRange) {
-        let end = range.base.saturating_add(range.size);
-        if range.flags & (mem::COMMIT | mem::RESERVE) == 0 || range.base >= end {
-            return;
-        }
-        // An event that does not say who wrote it may be a parent's.
-        let owner = self.processes.find_or_add(range.owner, from.time);
-        let caller = if from.pid.is_known() { self.processes.acting(from.pid, from.time) } else { owner };
-        self.pages.of(owner).reserve(range.base, end);
-        if range.flags & mem::COMMIT != 0 {
-            self.commit(from, owner, caller, range.base, end);
-        }
-    }
-
-    /// One row for each contiguous piece that was not committed yet.
-    fn commit(&mut self, from: Origin, owner: ProcessId, caller: ProcessId, base: u64, end: u64) {
-        if base >= end {
-            return;
-        }
-        let pieces = self.pages.of(owner).uncommitted(base, end);
-        let heap = self.heaps.find_or_add(owner, Layer::Commit, 0);
-        let site = self.site(heap, StackRef::NONE, from.tid, caller, from.time);
-        let first = self.rows.len() as u32;
-        for piece in pieces {
-            let row = Row { address: piece.0, size: piece.1 - piece.0, birth: from.time, death: Ticks::NEVER, site };
-            if let Some(row) = self.push(row) {
-                self.pages.of(owner).own(piece, row);
-            }
-        }
-        self.pages.of(owner).reserve(base, end);
-        if from.time != Ticks::BEFORE_TRACE {
-            self.await_stack(from, first..self.rows.len() as u32, true);
-        }
-    }
-
-    fn virtual_free(&mut self, from: Origin, range: &PageRange) {
-        if range.flags & (mem::DECOMMIT | mem::RELEASE) == 0 {
-            return;
-        }
-        let Some(owner) = self.processes.find(range.owner) else {
-            self.unmatched_frees += 1;
-            return;
-        };
-        let releases = range.flags & mem::RELEASE != 0;
-        let pages = self.pages.of(owner);
-        let mut end = range.base.saturating_add(range.size);
-        if range.size == 0 {
-            // As the program's call has it: all of the region.
-            end = pages.reservation_end(range.base).unwrap_or(end);
-        }
-        let cuts = pages.decommit(range.base, end);
-        let known = if releases { pages.release(range.base, end) } else { pages.is_reserved(range.base, end) };
-        if cuts.is_empty() && !known {
-            self.unmatched_frees += 1;
-        }
-        for cut in cuts {
-            self.cut(owner, cut, from.time);
-        }
-    }
-
-    /// Ends a part of a committed range. The rest stays alive as rows of its own,
-    /// with the birth and site of the whole.
-    fn cut(&mut self, owner: ProcessId, Cut { row, whole, part }: Cut, at: Ticks) {
-        let original = self.rows.get(row);
-        for rest in [(whole.0, part.0), (part.1, whole.1)] {
-            if rest.0 < rest.1
-                && let Some(piece) = self.push(Row { address: rest.0, size: rest.1 - rest.0, ..original })
-            {
-                self.pages.of(owner).own(rest, piece);
-                self.pieces.add(row, piece);
-            }
-        }
-        if part != whole {
-            self.rows.set_range(row, part.0, part.1 - part.0);
-        }
-        self.rows.kill(row, at);
-    }
-
-    // Stacks
-
-    /// Remembers whose stacks of this tick cannot be early any more.
-    fn note_tick(&mut self, record: &Record) {
-        if self.tick.0 != record.time {
-            self.tick.0 = record.time;
-            self.tick.1.clear();
-        }
-        if !self.tick.1.contains(&record.tid) {
-            self.tick.1.push(record.tid);
-        }
-    }
-
-    /// Whether the event of a stack that belongs to nothing may still come: stack
-    /// and event stand at one tick, and the thread has written nothing at it. If it
-    /// has, the stack is that of an event without rows, a free for example.
-    fn is_early(&self, owner: i64, stack: Origin) -> bool {
-        owner == stack.raw && !(self.tick.0 == owner && self.tick.1.contains(&stack.tid))
-    }
-
-    fn await_stack(&mut self, from: Origin, rows: std::ops::Range<u32>, two_parts: bool) {
-        if rows.is_empty() {
-            return;
-        }
-        self.pending.add(from.raw, from.tid, Waiting { rows, kernel: None, user: None, two_parts });
-        if self.early.is_empty() {
-            return;
-        }
-        if self.early[0].0.time != from.raw {
-            self.early.clear();
-            return;
-        }
-        for (record, frames) in std::mem::take(&mut self.early) {
-            let origin = Origin { raw: record.time, pid: record.pid, tid: record.tid, ..from };
-            self.stack(origin, &record, &frames);
-        }
-    }
-
-    /// A stack, or a part of one, for an event that was replayed before.
-    fn stack(&mut self, from: Origin, record: &Record, frames: &[u64]) {
-        let (Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) = record.event else { return };
-        let wants = |w: &Waiting| if part == StackPart::Kernel { w.kernel.is_none() && w.two_parts } else { w.user.is_none() };
-        let Some(waiting) = self.pending.find(owner, from.tid, wants) else {
-            if self.is_early(owner, from) && self.early.len() < MAX_EARLY {
-                if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
-                    self.early.clear();
-                }
-                self.early.push((record.clone(), frames.to_vec()));
-            }
-            return;
-        };
-        let stack = match record.event {
-            Event::StackRef { key, .. } => self.stacks.key(part, key, from.raw),
-            _ => self.stacks.frames(frames),
-        };
-        match part {
-            StackPart::Kernel => waiting.kernel = Some(stack),
-            StackPart::User => waiting.user = Some(stack),
-        }
-        let whole = match (waiting.kernel, waiting.user) {
-            (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
-            (one, other) => one.or(other).unwrap_or(StackRef::NONE),
-        };
-        let (rows, may_be_split) = (waiting.rows.clone(), waiting.two_parts);
-        self.pending.forget_complete(owner, from.tid);
-        for row in rows.map(RowId) {
-            self.give_stack(row, whole, from);
-            if may_be_split {
-                for piece in self.pieces.of(row) {
-                    self.give_stack(piece, whole, from);
-                }
-            }
-        }
-    }
-
-    fn give_stack(&mut self, row: RowId, stack: StackRef, from: Origin) {
-        let Row { site, birth, .. } = self.rows.get(row);
-        let mut key = self.sites[site.0 as usize].0;
-        if !key.thread.is_known() {
-            key.thread = from.tid;
-            key.caller = self.processes.find_or_add(from.pid, from.time);
-        }
-        let site = self.site(key.heap, stack, key.thread, key.caller, birth);
-        self.rows.set_site(row, site);
-    }
+    // Rows and sites
 
     fn site(&mut self, heap: HeapId, stack: StackRef, thread: Tid, caller: ProcessId, first: Ticks) -> SiteId {
         let key = SiteKey { heap, stack, thread, caller };

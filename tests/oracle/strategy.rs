@@ -8,7 +8,14 @@ use proptest::sample::select;
 use super::scenario::{Act, Op, StackForm};
 
 /// Waits around the limits of the rules: a tick, a millisecond, a second.
-const WAITS: [i64; 12] = [0, 0, 0, 0, 1, 1, 2, 9_999, 10_000, 10_001, 9_999_000, 10_000_001];
+const WAITS: [i64; 13] = [0, 0, 0, 0, 1, 1, 2, 9_999, 10_000, 10_001, 9_999_000, 10_000_000, 10_000_001];
+
+/// Four times as many captures as usual, since they are small; what fails is shrunk
+/// to a few operations and becomes a test of its own by hand.
+pub fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: 4 * usual.cases, failure_persistence: None, max_shrink_iters: 200_000, ..usual }
+}
 
 /// A capture's operations.
 pub fn ops(most: usize) -> impl Strategy<Value = Vec<Op>> {

@@ -1,0 +1,89 @@
+//! Commit: pages that get and lose their memory, and the rows of their ranges.
+
+use super::super::ProcessId;
+use super::super::commit::Cut;
+use super::super::rows::Row;
+use super::super::stack::StackRef;
+use super::{Builder, Origin};
+use crate::events::{PageRange, mem};
+use crate::units::{Layer, Ticks};
+
+impl Builder {
+    pub(super) fn virtual_alloc(&mut self, from: Origin, range: &PageRange) {
+        let end = range.base.saturating_add(range.size);
+        if range.flags & (mem::COMMIT | mem::RESERVE) == 0 || range.base >= end {
+            return;
+        }
+        // An event that does not say who wrote it may be a parent's.
+        let owner = self.processes.find_or_add(range.owner, from.time);
+        let caller = if from.pid.is_known() { self.processes.acting(from.pid, from.time) } else { owner };
+        self.pages.of(owner).reserve(range.base, end);
+        if range.flags & mem::COMMIT != 0 {
+            self.commit(from, owner, caller, range.base, end);
+        }
+    }
+
+    /// One row for each contiguous piece that was not committed yet.
+    pub(super) fn commit(&mut self, from: Origin, owner: ProcessId, caller: ProcessId, base: u64, end: u64) {
+        if base >= end {
+            return;
+        }
+        let pieces = self.pages.of(owner).uncommitted(base, end);
+        let heap = self.heaps.find_or_add(owner, Layer::Commit, 0);
+        let site = self.site(heap, StackRef::NONE, from.tid, caller, from.time);
+        let first = self.rows.len() as u32;
+        for piece in pieces {
+            let row = Row { address: piece.0, size: piece.1 - piece.0, birth: from.time, death: Ticks::NEVER, site };
+            if let Some(row) = self.push(row) {
+                self.pages.of(owner).own(piece, row);
+            }
+        }
+        self.pages.of(owner).reserve(base, end);
+        if from.time != Ticks::BEFORE_TRACE {
+            self.await_stack(from, first..self.rows.len() as u32, true);
+        }
+    }
+
+    pub(super) fn virtual_free(&mut self, from: Origin, range: &PageRange) {
+        if range.flags & (mem::DECOMMIT | mem::RELEASE) == 0 {
+            return;
+        }
+        let Some(owner) = self.processes.find(range.owner) else {
+            self.unmatched_frees += 1;
+            return;
+        };
+        let releases = range.flags & mem::RELEASE != 0;
+        let pages = self.pages.of(owner);
+        let mut end = range.base.saturating_add(range.size);
+        if range.size == 0 {
+            // As the program's call has it: all of the region.
+            end = pages.reservation_end(range.base).unwrap_or(end);
+        }
+        let cuts = pages.decommit(range.base, end);
+        let known = if releases { pages.release(range.base, end) } else { pages.is_reserved(range.base, end) };
+        if cuts.is_empty() && !known {
+            self.unmatched_frees += 1;
+        }
+        for cut in cuts {
+            self.cut(owner, cut, from.time);
+        }
+    }
+
+    /// Ends a part of a committed range. The rest stays alive as rows of its own,
+    /// with the birth and site of the whole.
+    fn cut(&mut self, owner: ProcessId, Cut { row, whole, part }: Cut, at: Ticks) {
+        let original = self.rows.get(row);
+        for rest in [(whole.0, part.0), (part.1, whole.1)] {
+            if rest.0 < rest.1
+                && let Some(piece) = self.push(Row { address: rest.0, size: rest.1 - rest.0, ..original })
+            {
+                self.pages.of(owner).own(rest, piece);
+                self.pieces.add(row, piece);
+            }
+        }
+        if part != whole {
+            self.rows.set_range(row, part.0, part.1 - part.0);
+        }
+        self.rows.kill(row, at);
+    }
+}

@@ -1,0 +1,98 @@
+//! Stacks find the rows of their events: by raw time and thread, mostly a little
+//! later, the user part perhaps much later, sometimes at the same tick before.
+
+use super::super::RowId;
+use super::super::pending::Waiting;
+use super::super::rows::Row;
+use super::super::stack::StackRef;
+use super::{Builder, Origin};
+use crate::events::{Event, Record, StackPart};
+
+/// Stacks of one tick that are kept for an owner that comes after them.
+const MAX_EARLY: usize = 256;
+
+impl Builder {
+    /// Remembers whose stacks of this tick cannot be early any more.
+    pub(super) fn note_tick(&mut self, record: &Record) {
+        if self.tick.0 != record.time {
+            self.tick.0 = record.time;
+            self.tick.1.clear();
+        }
+        if !self.tick.1.contains(&record.tid) {
+            self.tick.1.push(record.tid);
+        }
+    }
+
+    /// Whether the event of a stack that belongs to nothing may still come: stack
+    /// and event stand at one tick, and the thread has written nothing at it. If it
+    /// has, the stack is that of an event without rows, a free for example.
+    fn is_early(&self, owner: i64, stack: Origin) -> bool {
+        owner == stack.raw && !(self.tick.0 == owner && self.tick.1.contains(&stack.tid))
+    }
+
+    pub(super) fn await_stack(&mut self, from: Origin, rows: std::ops::Range<u32>, two_parts: bool) {
+        if rows.is_empty() {
+            return;
+        }
+        self.pending.add(from.raw, from.tid, Waiting { rows, kernel: None, user: None, two_parts });
+        if self.early.is_empty() {
+            return;
+        }
+        if self.early[0].0.time != from.raw {
+            self.early.clear();
+            return;
+        }
+        for (record, frames) in std::mem::take(&mut self.early) {
+            let origin = Origin { raw: record.time, pid: record.pid, tid: record.tid, ..from };
+            self.stack(origin, &record, &frames);
+        }
+    }
+
+    /// A stack, or a part of one, for an event that was replayed before.
+    pub(super) fn stack(&mut self, from: Origin, record: &Record, frames: &[u64]) {
+        let (Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) = record.event else { return };
+        let wants = |w: &Waiting| if part == StackPart::Kernel { w.kernel.is_none() && w.two_parts } else { w.user.is_none() };
+        let Some(waiting) = self.pending.find(owner, from.tid, wants) else {
+            if self.is_early(owner, from) && self.early.len() < MAX_EARLY {
+                if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
+                    self.early.clear();
+                }
+                self.early.push((record.clone(), frames.to_vec()));
+            }
+            return;
+        };
+        let stack = match record.event {
+            Event::StackRef { key, .. } => self.stacks.key(part, key, from.raw),
+            _ => self.stacks.frames(frames),
+        };
+        match part {
+            StackPart::Kernel => waiting.kernel = Some(stack),
+            StackPart::User => waiting.user = Some(stack),
+        }
+        let whole = match (waiting.kernel, waiting.user) {
+            (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
+            (one, other) => one.or(other).unwrap_or(StackRef::NONE),
+        };
+        let (rows, may_be_split) = (waiting.rows.clone(), waiting.two_parts);
+        self.pending.forget_complete(owner, from.tid);
+        for row in rows.map(RowId) {
+            self.give_stack(row, whole, from);
+            if may_be_split {
+                for piece in self.pieces.of(row) {
+                    self.give_stack(piece, whole, from);
+                }
+            }
+        }
+    }
+
+    fn give_stack(&mut self, row: RowId, stack: StackRef, from: Origin) {
+        let Row { site, birth, .. } = self.rows.get(row);
+        let mut key = self.sites[site.0 as usize].0;
+        if !key.thread.is_known() {
+            key.thread = from.tid;
+            key.caller = self.processes.find_or_add(from.pid, from.time);
+        }
+        let site = self.site(key.heap, stack, key.thread, key.caller, birth);
+        self.rows.set_site(row, site);
+    }
+}

@@ -1,0 +1,56 @@
+//! Generated captures as the program replays them, and the intervals to ask about.
+
+use highwater::model::{Builder, Clock, InputState, Trace};
+use highwater::units::{Interval, Ticks};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::FREQUENCY;
+use super::answer::Edges;
+use super::scenario::{Scenario, TRACE_START};
+
+/// Operations of a capture: enough to get into trouble, few enough to read.
+pub const OPS: usize = 60;
+
+pub fn replay(scenario: &Scenario) -> Trace {
+    let mut builder = builder();
+    for sent in &scenario.stream {
+        builder.apply(&sent.record, &sent.frames);
+    }
+    builder.publish(input(scenario, true))
+}
+
+pub fn builder() -> Builder {
+    Builder::new(Clock { frequency: FREQUENCY as u64, start_time: 0 }, TRACE_START, (0, 0))
+}
+
+pub fn input(scenario: &Scenario, complete: bool) -> InputState {
+    InputState { times: scenario.times(), complete, ..InputState::default() }
+}
+
+pub fn interval((from, to): Edges) -> Interval {
+    Interval { from: Ticks(from), to: Ticks(to) }
+}
+
+/// A place for an edge: on an event, beside it, or far away.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    event: usize,
+    beside: i64,
+}
+
+pub const FAR: i64 = i64::MAX - 1;
+
+pub fn place() -> impl Strategy<Value = Place> {
+    let beside = prop_oneof![12 => -1i64..=1, 1 => select(vec![-FAR, -1_000_000, 1_000_000, FAR])];
+    (0..1000usize, beside).prop_map(|(event, beside)| Place { event, beside })
+}
+
+pub fn edges(scenario: &Scenario, a: Place, b: Place) -> Edges {
+    let edge = |place: Place| {
+        let steps = &scenario.steps;
+        let time = steps.get(place.event % steps.len().max(1)).map_or(0, |step| step.time);
+        time.saturating_add(place.beside).clamp(-FAR, FAR)
+    };
+    (edge(a).min(edge(b)), edge(a).max(edge(b)))
+}

@@ -1,0 +1,264 @@
+//! The tree of the table against a naive oracle: every line with its numbers and
+//! its peak, sums, order and search, with all nodes open.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+
+mod oracle;
+
+use std::sync::Arc;
+
+use highwater::model::Trace;
+use highwater::query::{
+    Cancel, Column, Filter, Key, Numbers, Sort, Totals, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, totals, tree,
+};
+use highwater::units::{Layer, Ticks};
+use oracle::answer::{Edges, outstanding, peak};
+use oracle::question::{OPS, edges, interval, place, replay};
+use oracle::scenario::Scenario;
+use oracle::{Replay, Row, strategy};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+proptest! {
+    #![proptest_config(strategy::config())]
+
+    #[test]
+    fn every_line_of_the_tree_equals_the_oracles(ops in strategy::ops(OPS), a in place(), b in place()) {
+        let scenario = Scenario::of(&ops);
+        let trace = replay(&scenario);
+        let expected = Replay::of(&scenario.steps);
+        let edges = edges(&scenario, a, b);
+        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
+        let tree = open_tree(&trace, &totals);
+        let peaks = peaks(&trace, interval(edges), &tree, &Cancel::default()).unwrap();
+        let mut ours: Vec<String> = tree.rows.iter().zip(peaks).map(|(row, peak)| describe(&trace, row, peak)).collect();
+        let mut theirs = tree_lines(&expected, edges);
+        ours.sort();
+        theirs.sort();
+        prop_assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn the_tree_adds_up(ops in strategy::ops(OPS), a in place(), b in place()) {
+        let scenario = Scenario::of(&ops);
+        let trace = replay(&scenario);
+        let edges = edges(&scenario, a, b);
+        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
+        let tree = open_tree(&trace, &totals);
+        for (i, row) in tree.rows.iter().enumerate() {
+            let n = row.numbers;
+            prop_assert_eq!(i128::from(n.impacting), i128::from(n.outstanding_to) - i128::from(n.outstanding_from));
+            if row.allocation.is_some() || row.mixes_layers {
+                continue;
+            }
+            let below = tree.rows[i + 1..].iter().take_while(|below| below.depth > row.depth);
+            prop_assert_eq!(sum(below.filter(|below| below.depth == row.depth + 1).map(|below| below.numbers)), n);
+            let filtered = totals.sum(&Filter::under(row.path.clone()).mask(&trace)).numbers();
+            prop_assert_eq!(filtered, n, "filter to {:?}", row.path);
+        }
+    }
+
+    #[test]
+    fn lines_below_a_node_come_in_the_order_that_is_asked_for(
+        ops in strategy::ops(OPS), a in place(), b in place(), column in select(Column::ALL.to_vec()), descending: bool,
+    ) {
+        let scenario = Scenario::of(&ops);
+        let trace = replay(&scenario);
+        let edges = edges(&scenario, a, b);
+        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
+        let request = TreeRequest { sort: Sort { column, descending }, ..TreeRequest::default() };
+        let mut tree = open(&trace, &totals, request);
+        let mut tops = peaks(&trace, interval(edges), &tree, &Cancel::default()).unwrap();
+        if column == Column::Peak {
+            let lines = described(&trace, &tree, &tops);
+            (tree, tops) = sort_by_peak(&tree, &tops, descending);
+            let mut sorted = described(&trace, &tree, &tops);
+            prop_assert_eq!(lines.len(), sorted.len());
+            let mut before = lines;
+            before.sort();
+            sorted.sort();
+            prop_assert_eq!(before, sorted, "the same lines");
+        }
+        for i in 0..tree.rows.len() {
+            let row = &tree.rows[i];
+            let next = (i + 1..tree.rows.len()).take_while(|&j| tree.rows[j].depth >= row.depth).find(|&j| tree.rows[j].depth == row.depth);
+            let Some(next) = next.filter(|&j| tree.rows[j].allocation.is_some() == row.allocation.is_some()) else { continue };
+            let (a, b) = (measure(column, row, tops[i]), measure(column, &tree.rows[next], tops[next]));
+            prop_assert!(a == b || (a > b) == descending, "{} before {} by {:?}", row.label, tree.rows[next].label, column);
+        }
+    }
+
+    #[test]
+    fn a_search_leaves_the_allocations_whose_way_has_the_text(
+        ops in strategy::ops(OPS), a in place(), b in place(),
+        text in select(vec!["physics", "APP1", "(2)", "commit", "transient", "aofo", "0x20", "0x10", "nowhere", " "]),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let trace = replay(&scenario);
+        let edges = edges(&scenario, a, b);
+        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
+        let wanted = text.trim().to_lowercase();
+        // Names on the way to each allocation of the whole tree.
+        let whole = open_tree(&trace, &totals);
+        let mut way: Vec<&str> = Vec::new();
+        let mut expected = Vec::new();
+        for row in &whole.rows {
+            way.truncate(row.depth);
+            if let Some((id, _)) = row.allocation {
+                if way.iter().any(|name| name.to_lowercase().contains(&wanted)) {
+                    expected.push(id);
+                }
+            } else {
+                way.push(&row.label);
+            }
+        }
+        let found = open(&trace, &totals, TreeRequest { search: text.to_owned(), ..TreeRequest::default() });
+        let mut found: Vec<_> = found.rows.iter().filter_map(|row| row.allocation).map(|(id, _)| id).collect();
+        found.sort();
+        expected.sort();
+        prop_assert_eq!(found, expected);
+    }
+}
+
+/// What a line is sorted by. Columns that nodes do not have sort them by change.
+fn measure(column: Column, row: &TreeRow, peak: u64) -> (u64, String) {
+    let n = row.numbers;
+    let number = match (column, row.allocation) {
+        (Column::Name, None) => return (0, row.label.clone()),
+        (Column::Name | Column::Address, Some((_, row))) => row.address,
+        (Column::AllocTime, Some((_, row))) => row.birth.0.wrapping_sub(i64::MIN) as u64,
+        (Column::FreeTime, Some((_, row))) => row.death.0.wrapping_sub(i64::MIN) as u64,
+        (Column::Peak, _) => peak,
+        (_, Some((_, row))) => row.size,
+        (Column::Count, None) => n.count,
+        (Column::Size, None) => n.size,
+        (Column::OutstandingFrom, None) => n.outstanding_from,
+        (Column::OutstandingTo, None) => n.outstanding_to,
+        _ => n.impacting.unsigned_abs(),
+    };
+    (number, String::new())
+}
+
+fn described(trace: &Trace, tree: &Tree, peaks: &[u64]) -> Vec<String> {
+    tree.rows.iter().zip(peaks).map(|(row, peak)| describe(trace, row, *peak)).collect()
+}
+
+fn sum(numbers: impl Iterator<Item = Numbers>) -> Numbers {
+    numbers.fold(Numbers::default(), |a, b| Numbers {
+        count: a.count + b.count,
+        size: a.size + b.size,
+        impacting: a.impacting + b.impacting,
+        outstanding_from: a.outstanding_from + b.outstanding_from,
+        outstanding_to: a.outstanding_to + b.outstanding_to,
+    })
+}
+
+/// The tree with every node open.
+fn open_tree(trace: &Trace, totals: &Totals) -> Tree {
+    open(trace, totals, TreeRequest::default())
+}
+
+fn open(trace: &Trace, totals: &Totals, mut request: TreeRequest) -> Tree {
+    let mut lines = 0;
+    loop {
+        let tree = tree(trace, totals, &request, &Cancel::default()).unwrap();
+        if tree.rows.len() == lines {
+            return tree;
+        }
+        lines = tree.rows.len();
+        request.toggled = Arc::new(tree.rows.iter().map(|row| (row.path.clone(), true)).collect());
+    }
+}
+
+/// One line of the tree as text: the way to it, then its numbers.
+fn describe(trace: &Trace, row: &TreeRow, peak: u64) -> String {
+    let mut text = String::new();
+    for key in row.path.iter() {
+        text += &match key {
+            Key::Process(id) => {
+                let process = trace.process(*id);
+                format!("{} {} {:?}", process.label(), process.pid, process.start.map(|t| t.0))
+            }
+            Key::Layer(layer) => format!("/{}", layer.name()),
+            Key::Heap(id) => format!("/{:?}", trace.heap(*id).key()),
+            Key::Impacting(kind) => format!("/{kind:?}"),
+            Key::Class(class) => format!("/{class:?}"),
+            Key::Frame(node) => {
+                let frames: Vec<u64> = trace.stacks.path(*node).into_iter().map(|n| trace.stacks.address(n)).collect();
+                format!("/{frames:x?}")
+            }
+            Key::Row(id) => {
+                let row = trace.rows.get(*id);
+                format!("/{:x} {:?} {:?}", row.address, row.birth.0, Some(row.death.0).filter(|_| row.death != Ticks::NEVER))
+            }
+        };
+    }
+    if row.mixes_layers { several_layers(&text) } else { format!("{text}: {:?} {peak}", row.numbers) }
+}
+
+/// Layers are never added, so a process with several has no numbers to compare.
+fn several_layers(text: &str) -> String {
+    format!("{text}: several layers")
+}
+
+/// All lines that an open tree must have.
+fn tree_lines(replay: &Replay, edges: Edges) -> Vec<String> {
+    use highwater::query::LifetimeClass;
+    let mut nodes: Vec<(String, Vec<&Row>)> = Vec::new();
+    // Nodes are told apart by the whole way to them, with lives and trackers by number.
+    let mut ways: Vec<String> = Vec::new();
+    for row in &replay.rows {
+        let Some(class) = row.class(edges).map(|i| LifetimeClass::ALL[i]) else { continue };
+        let life = &replay.lives[row.life];
+        let process = format!("{} {} {:?}", replay.process_name(row), life.pid, life.start);
+        let mut steps = vec![(format!("{}", row.life), process), (String::new(), format!("/{}", row.layer().name()))];
+        if row.layer() != Layer::Commit {
+            steps.push((format!("{:?}", row.place), format!("/{:?}", replay.heap_name(row))));
+        }
+        steps.push((String::new(), format!("/{:?}", class.impacting())));
+        steps.push((String::new(), format!("/{class:?}")));
+        let outermost_first: Vec<u64> = row.stack.iter().rev().copied().collect();
+        let mut text = String::new();
+        let mut way = String::new();
+        for (id, step) in steps {
+            text += &step;
+            way += &format!("{id} {step}");
+            add(&mut ways, &mut nodes, &way, &text, row);
+        }
+        // A frame's line names all frames around it, not the lines between.
+        let depths = if row.stack.is_empty() { 0..=0 } else { 1..=row.stack.len() };
+        for depth in depths {
+            let frames = format!("/{:x?}", &outermost_first[..depth]);
+            add(&mut ways, &mut nodes, &format!("{way}{frames}"), &format!("{text}{frames}"), row);
+        }
+        let frames = format!("/{outermost_first:x?}");
+        let line = format!("{text}{frames}/{:x} {:?} {:?}", row.address, row.birth, row.death);
+        nodes.push((line, vec![row]));
+        ways.push("(a single row)".to_owned());
+    }
+    let line = |(text, rows): &(String, Vec<&Row>)| match rows.iter().any(|row| row.layer() != rows[0].layer()) {
+        true => several_layers(text),
+        false => format!("{text}: {:?} {}", numbers(rows, edges), peak(rows, edges)),
+    };
+    nodes.iter().map(line).collect()
+}
+
+fn add<'a>(ways: &mut Vec<String>, nodes: &mut Vec<(String, Vec<&'a Row>)>, way: &str, text: &str, row: &'a Row) {
+    match ways.iter().position(|other| other == way) {
+        Some(i) => nodes[i].1.push(row),
+        None => {
+            ways.push(way.to_owned());
+            nodes.push((text.to_owned(), vec![row]));
+        }
+    }
+}
+
+fn numbers(rows: &[&Row], edges: Edges) -> Numbers {
+    let (from, to) = (outstanding(rows, edges.0), outstanding(rows, edges.1));
+    Numbers {
+        count: rows.len() as u64,
+        size: rows.iter().map(|row| row.size).sum(),
+        impacting: to as i64 - from as i64,
+        outstanding_from: from,
+        outstanding_to: to,
+    }
+}
