@@ -164,7 +164,7 @@ impl Graph<'_> {
         for (pin, name) in document.pins.iter().zip(["A", "B"]) {
             let x = self.x_of(*pin);
             painter.vline(x, frame.y_range(), Stroke::new(1.5, color));
-            painter.text(Pos2::new(x + 3.0, frame.top() + 2.0), Align2::LEFT_TOP, name, FontId::proportional(13.0), color);
+            painter.text(Pos2::new(x + 3.0, frame.bottom() - 2.0), Align2::LEFT_BOTTOM, name, FontId::proportional(13.0), color);
         }
         let [a, b] = document.pins[..] else { return };
         let Some((interval, by_heap)) = &document.answers.pins else { return };
