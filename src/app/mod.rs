@@ -44,6 +44,9 @@ pub struct Options {
 /// Opens the window and returns when it is closed. The renderer is OpenGL, or
 /// whatever wgpu finds where OpenGL cannot start (remote desktops, virtual machines).
 pub fn run(options: &Options) -> Result<(), String> {
+    if !has_display() {
+        return Err("there is no display to open a window on; highwater info and highwater report work without one".to_owned());
+    }
     let settings = Settings::load();
     let start = |renderer| {
         let native = native_options(options, &settings, renderer);
@@ -61,6 +64,13 @@ pub fn run(options: &Options) -> Result<(), String> {
             start(eframe::Renderer::Wgpu).map_err(|wgpu| format!("no window could be opened: {glow}; {wgpu}"))
         }
     }
+}
+
+/// Whether a window can be opened at all, as far as that is known beforehand.
+fn has_display() -> bool {
+    let names = ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"];
+    !cfg!(all(unix, not(target_os = "macos")))
+        || names.into_iter().any(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()))
 }
 
 fn native_options(options: &Options, settings: &Settings, renderer: eframe::Renderer) -> eframe::NativeOptions {

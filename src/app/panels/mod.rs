@@ -83,7 +83,8 @@ fn errors(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 
 fn keys(app: &mut HighwaterApp, ctx: &egui::Context) {
     let mut open = app.show_keys;
-    egui::Window::new("Keys").open(&mut open).collapsible(false).resizable(false).show(ctx, |ui| {
+    let window = egui::Window::new("Keys").open(&mut open).collapsible(false).resizable(false);
+    window.anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO).show(ctx, |ui| {
         egui::Grid::new("keys").num_columns(2).spacing([24.0, 6.0]).show(ui, |ui| {
             for binding in BINDINGS {
                 ui.strong(binding.keys);

@@ -12,7 +12,7 @@ use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;
-use crate::query::heap_label;
+use crate::query::{ByClass, heap_label};
 use crate::units::{Interval, Ticks};
 
 /// Where the last frame's graph was, so that the overview lines up with it.
@@ -164,35 +164,18 @@ impl Graph<'_> {
         for (pin, name) in document.pins.iter().zip(["A", "B"]) {
             let x = self.x_of(*pin);
             painter.vline(x, frame.y_range(), Stroke::new(1.5, color));
-            painter.text(Pos2::new(x + 3.0, frame.top() + 2.0), Align2::LEFT_TOP, name, FontId::proportional(13.0), color);
+            painter.text(Pos2::new(x + 3.0, frame.bottom() - 2.0), Align2::LEFT_BOTTOM, name, FontId::proportional(13.0), color);
         }
         let [a, b] = document.pins[..] else { return };
         let Some((interval, by_heap)) = &document.answers.pins else { return };
         if *interval != Interval::new(a, b) {
             return;
         }
-        egui::Area::new(egui::Id::unique("pin difference")).fixed_pos(frame.left_top() + egui::vec2(8.0, 6.0)).show(
-            ui.ctx(),
-            |ui| {
-                egui::Frame::popup(ui.style()).show(ui, |ui| {
-                    let seconds = |t| document.trace.clock.seconds(t);
-                    ui.strong(format!(
-                        "A {:.6} s to B {:.6} s: {}",
-                        seconds(a),
-                        seconds(b),
-                        format::duration(seconds(b) - seconds(a))
-                    ));
-                    for (heap, _) in document.answers.lines() {
-                        let Some(sums) = by_heap.get(heap.0 as usize) else { continue };
-                        let change = format::signed_bytes(sums.numbers().impacting);
-                        ui.colored_label(
-                            theme::series(heap.0 as usize, ui.visuals()),
-                            format!("{change}  {}", line_name(document, heap.0 as usize)),
-                        );
-                    }
-                });
-            },
-        );
+        let place = egui::Area::new(egui::Id::unique("pin difference")).fixed_pos(frame.left_top() + egui::vec2(8.0, 6.0));
+        place.show(ui.ctx(), |ui| {
+            let paper = egui::Frame::popup(ui.style()).multiply_with_opacity(0.85).shadow(egui::Shadow::NONE);
+            paper.show(ui, |ui| difference(ui, document, *interval, by_heap));
+        });
     }
 
     fn interact(&self, ui: &Ui, response: &egui::Response, commands: &mut Commands) {
@@ -322,6 +305,20 @@ impl Graph<'_> {
                 }
             });
         });
+    }
+}
+
+/// By how much each line changed between the pins, the largest change first.
+fn difference(ui: &mut Ui, document: &Document, between: Interval, by_heap: &[ByClass]) {
+    ui.style_mut().spacing.item_spacing.y = 1.0;
+    let [a, b] = [between.from, between.to].map(|t| document.trace.clock.seconds(t));
+    ui.strong(format!("A {a:.6} s to B {b:.6} s: {}", format::duration(b - a)));
+    let change = |heap: usize| by_heap.get(heap).map_or(0, |sums| sums.numbers().impacting);
+    let mut heaps: Vec<usize> = document.answers.lines().map(|(heap, _)| heap.0 as usize).collect();
+    heaps.sort_by_key(|&heap| std::cmp::Reverse(change(heap).unsigned_abs()));
+    for heap in heaps.into_iter().filter(|&heap| change(heap) != 0) {
+        let text = format!("{}  {}", format::signed_bytes(change(heap)), line_name(document, heap));
+        ui.colored_label(theme::series(heap, ui.visuals()), text);
     }
 }
 

@@ -87,7 +87,9 @@ fn grid(ui: &mut egui::Ui, id: &str, lines: &[(&str, u64)]) {
     egui::Grid::new(id).num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
         for (name, number) in lines {
             ui.label(*name);
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| ui.label(format::count(*number)));
+            let (rect, _) = ui.allocate_exact_size(egui::vec2(96.0, ui.spacing().interact_size.y), egui::Sense::hover());
+            let layout = egui::Layout::right_to_left(egui::Align::Center);
+            ui.scope_builder(egui::UiBuilder::new().max_rect(rect).layout(layout), |ui| ui.label(format::count(*number)));
             ui.end_row();
         }
     });
