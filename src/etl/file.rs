@@ -10,9 +10,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use super::{
-    BUFFER_HEADER, BufferInfo, ClockKind, EventId, Events, MAX_BUFFER, SessionHeader, Source, mode, u8_at, u16_at, u32_at, xpress,
-};
+use super::{BUFFER_HEADER, BufferInfo, EventId, Events, MAX_BUFFER, SessionHeader, Source, mode, u8_at, u16_at, u32_at, xpress};
 use crate::problem::{ProblemKind, Problems};
 
 /// Why nothing of a file can be read. Each message is one sentence for people and
@@ -266,20 +264,8 @@ fn session_header(head: &[u8]) -> Option<SessionHeader> {
     }
 }
 
+/// What is assumed of a session that does not describe itself: nothing of its
+/// buffers and machine, and the clock of current systems.
 fn fallback_header() -> SessionHeader {
-    SessionHeader {
-        buffer_size: 0,
-        os: (0, 0, 0),
-        processors: 0,
-        pointer_size: 8,
-        mode: 0,
-        events_lost: 0,
-        buffers_lost: 0,
-        clock: ClockKind::Qpc,
-        frequency: 10_000_000,
-        start_ticks: 0,
-        start_time: 0,
-        boot_time: 0,
-        logger: String::new(),
-    }
+    SessionHeader { buffer_size: 0, os: (0, 0, 0), processors: 0, mode: 0, ..SessionHeader::default() }
 }

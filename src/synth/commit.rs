@@ -53,8 +53,7 @@ pub(super) fn generate<W: Write + Seek>(
     w: &mut RecordWriter<W>,
 ) -> Result<(), WriteError> {
     let processes = cast::programs(options);
-    let each = options.distinct_stacks.div_ceil(options.processes) as usize;
-    let sets = processes.iter().map(|p| StackSet::new(each, &p.modules, &mut random)).collect();
+    let sets = StackSet::of_processes(options, &processes, &mut random);
     let mut traffic = Traffic {
         w,
         clock,

@@ -113,8 +113,7 @@ pub(super) fn generate<W: Write + Seek>(
     w: &mut RecordWriter<W>,
 ) -> Result<(), WriteError> {
     let processes = cast::programs(options);
-    let each = options.distinct_stacks.div_ceil(options.processes) as usize;
-    let sets = processes.iter().map(|p| StackSet::new(each, &p.modules, &mut random)).collect();
+    let sets = StackSet::of_processes(options, &processes, &mut random);
     let pointers: Vec<_> = (0..options.processes).map(|n| options.pointer(n)).collect();
     let heaps = pointers.iter().flat_map(|pointer| (0..options.heaps).map(|n| Heap::new(n.into(), *pointer))).collect();
     let processor_count = u64::from(options.processors);

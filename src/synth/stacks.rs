@@ -5,7 +5,7 @@ use std::io::{Seek, Write};
 
 use rustc_hash::FxHashSet;
 
-use super::cast::Module;
+use super::cast::{Module, Process};
 use super::images::NTOSKRNL;
 use super::random::Random;
 use super::{Clock, Headers, Options, StackForm};
@@ -26,6 +26,12 @@ pub(super) struct StackSet {
 const DEPTH: (u64, u64) = (5, 30);
 
 impl StackSet {
+    /// One set for each process, together as many stacks as the options ask for.
+    pub(super) fn of_processes(options: &Options, processes: &[Process], random: &mut Random) -> Vec<Self> {
+        let each = options.distinct_stacks.div_ceil(options.processes) as usize;
+        processes.iter().map(|process| Self::new(each, &process.modules, random)).collect()
+    }
+
     /// `count` distinct stacks. The first two modules hold the thread's start and the
     /// allocator, the others the program; new stacks grow from callers of older ones,
     /// so that they form a tree as real ones do.

@@ -50,8 +50,7 @@ pub(super) fn generate<W: Write + Seek>(
     w: &mut RecordWriter<W>,
 ) -> Result<(), WriteError> {
     let processes = cast::programs(options);
-    let stacks = options.distinct_stacks.div_ceil(options.processes) as usize;
-    let sets = processes.iter().map(|p| StackSet::new(stacks, &p.modules, &mut random)).collect();
+    let sets = StackSet::of_processes(options, &processes, &mut random);
     let count = options.processes * options.heaps;
     let tracker = |n: u32| {
         // Handles are per process, so those of two processes may be equal.
