@@ -206,9 +206,8 @@ impl Queries {
                         kept = Kept::default();
                     }
                     *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));
-                    theirs.busy.store(theirs.has_next(), Ordering::Release);
-                    ctx.request_repaint();
                 }
+                ctx.request_repaint(); // the status bar says that nothing is running any more
             }
         });
         Self { inbox, wake, answers }
@@ -221,8 +220,7 @@ impl Queries {
         if urgent {
             lock(&self.inbox.running).cancel();
         }
-        *lock(&self.inbox.next) = Some((query, cancel));
-        self.inbox.busy.store(true, Ordering::Release);
+        self.inbox.put(query, cancel);
         let _ = self.wake.send(()); // the thread lives as long as the sender
     }
 
@@ -249,14 +247,25 @@ impl Queries {
 }
 
 impl Inbox {
-    fn take(&self) -> Option<(Query, Cancel)> {
-        let next = lock(&self.next).take()?;
-        *lock(&self.running) = next.1.clone();
-        Some(next)
+    fn put(&self, query: Query, cancel: Cancel) {
+        let mut next = lock(&self.next);
+        *next = Some((query, cancel));
+        self.busy.store(true, Ordering::Release);
     }
 
-    fn has_next(&self) -> bool {
-        lock(&self.next).is_some()
+    /// The next query, or rest: decided under the lock, so that no query can come in between.
+    fn take(&self) -> Option<(Query, Cancel)> {
+        let mut next = lock(&self.next);
+        match next.take() {
+            Some(query) => {
+                *lock(&self.running) = query.1.clone();
+                Some(query)
+            }
+            None => {
+                self.busy.store(false, Ordering::Release);
+                None
+            }
+        }
     }
 }
 
