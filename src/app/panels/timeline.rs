@@ -23,7 +23,7 @@ pub fn frame_id() -> egui::Id {
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &mut app.document else { return };
     // Whole hundreds, so that resizing by a pixel asks for nothing new.
-    document.set_bins(((ui.available_width() as usize).div_ceil(100) * 100).clamp(200, 1600));
+    document.set_bins(((ui.available_width() as usize).div_ceil(100) * 100).clamp(200, 1000));
     let document = &*document;
     let clock = document.trace.clock;
     let seconds = |t: Ticks| clock.seconds(t);
