@@ -261,3 +261,34 @@ fn nodes_open_down_to_single_allocations() {
         .find(|text| text.starts_with("0x") && text.len() > 6 && !text.contains('!'));
     assert!(allocation.is_some());
 }
+
+#[test]
+fn the_table_works_from_the_keyboard() {
+    let mut window = window(vec![Input::Demo]);
+    let press = |window: &mut Window, key| {
+        window.key_press(key);
+        settle(window);
+    };
+    press(&mut window, egui::Key::ArrowDown);
+    press(&mut window, egui::Key::ArrowDown);
+    // The second line is the commit of the process that changed most.
+    assert!(has_containing(&window, "Commit (VirtualAlloc): count 26"), "its numbers are in the status bar");
+    assert!(line(&window, "Persistent").is_some());
+    press(&mut window, egui::Key::ArrowLeft);
+    assert!(line(&window, "Persistent").is_none(), "closed");
+    press(&mut window, egui::Key::ArrowRight);
+    assert!(line(&window, "Persistent").is_some(), "open again");
+    window.event(egui::Event::Copy);
+    let mut copied = None;
+    for _ in 0..4 {
+        window.step();
+        let commands = &window.output().platform_output.commands;
+        copied = copied.or(commands.iter().find_map(|command| match command {
+            egui::OutputCommand::CopyText(text) => Some(text.clone()),
+            _ => None,
+        }));
+    }
+    assert!(copied.is_some_and(|text| text.starts_with("Commit (VirtualAlloc)\t26\t+3.00 MB\t19.50 MB")));
+    press(&mut window, egui::Key::Enter);
+    assert!(line(&window, "MemoryTestApp.exe (4660)").is_none(), "filtered to the selected line");
+}
