@@ -73,7 +73,12 @@ fn numbers(window: &Window, name: &str) -> [String; 3] {
 
 /// Drags over the graph between two parts of its width, 0 to 1.
 fn drag(window: &mut Window, from: f32, to: f32) {
-    let plot = window.get_by_label("Outstanding size over time").rect();
+    drag_on(window, "Outstanding size over time", from, to);
+}
+
+/// Drags over a widget between two parts of its width, 0 to 1.
+fn drag_on(window: &mut Window, label: &str, from: f32, to: f32) {
+    let plot = window.get_by_label(label).rect();
     let at = |part: f32| egui::pos2(plot.left() + plot.width() * part, plot.center().y);
     window.drag_at(at(from));
     window.step();
@@ -291,4 +296,15 @@ fn the_table_works_from_the_keyboard() {
     assert!(copied.is_some_and(|text| text.starts_with("Commit (VirtualAlloc)\t26\t+3.00 MB\t19.50 MB")));
     press(&mut window, egui::Key::Enter);
     assert!(line(&window, "MemoryTestApp.exe (4660)").is_none(), "filtered to the selected line");
+}
+
+#[test]
+fn a_drag_on_the_overview_makes_a_view() {
+    let mut window = window(vec![Input::Demo]);
+    drag_on(&mut window, "Overview of the whole trace", 0.5, 0.75);
+    assert!(!has_containing(&window, "View: 0.000 s to 36.060 s"));
+    assert!(has_containing(&window, "View: "));
+    window.key_press(egui::Key::Backspace);
+    settle(&mut window);
+    assert!(has_containing(&window, "View: 0.000 s to 36.060 s"));
 }

@@ -1,6 +1,7 @@
 //! The parts of the window, one file each. A panel draws the state and pushes
 //! commands; it changes nothing itself.
 
+mod brush;
 pub mod overview;
 pub mod sources;
 pub mod start_page;

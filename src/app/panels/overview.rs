@@ -3,6 +3,7 @@
 
 use eframe::egui::{self, Pos2, Rect, Sense, Shape, Stroke, Ui};
 
+use super::brush::brush;
 use super::timeline;
 use crate::app::HighwaterApp;
 use crate::app::commands::DocCommand;
@@ -23,14 +24,14 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     strip.paint(ui);
 
     let span = document.trace.span;
-    let Some(pointer) = response.interact_pointer_pos() else { return };
-    let origin = ui.input(|i| i.pointer.press_origin()).unwrap_or(pointer);
-    if response.drag_stopped_by(egui::PointerButton::Primary) && (origin.x - pointer.x).abs() >= 3.0 {
-        app.commands.doc(DocCommand::Zoom(Interval::new(strip.time_at(origin.x), strip.time_at(pointer.x))));
-    } else if response.dragged() {
-        let range = Rect::from_two_pos(Pos2::new(origin.x, rect.top()), Pos2::new(pointer.x, rect.bottom()));
-        ui.painter().rect_filled(range.intersect(rect), 0.0, theme::selection_fill(ui.visuals()));
-    } else if response.clicked() && document.view() != span {
+    if let Some(brush) = brush(ui, &response) {
+        if brush.ended {
+            app.commands.doc(DocCommand::Zoom(Interval::new(strip.time_at(brush.from), strip.time_at(brush.to))));
+        } else {
+            let range = Rect::from_two_pos(Pos2::new(brush.from, rect.top()), Pos2::new(brush.to, rect.bottom()));
+            ui.painter().rect_filled(range.intersect(rect), 0.0, theme::selection_fill(ui.visuals()));
+        }
+    } else if let (true, Some(pointer)) = (response.clicked() && document.view() != span, response.interact_pointer_pos()) {
         let half = document.view().len() / 2;
         let room = Interval { from: Ticks(span.from.0 + half), to: Ticks((span.to.0 - half).max(span.from.0 + half)) };
         let middle = strip.time_at(pointer.x).clamp(room.from, room.to);

@@ -7,6 +7,7 @@
 use eframe::egui::{self, Align2, Color32, FontId, PointerButton, Pos2, Rect, Stroke, Ui};
 use egui_plot::{GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
 
+use super::brush::brush;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
@@ -182,7 +183,12 @@ impl Graph<'_> {
         let document = self.document;
         let pointer =
             response.hover_pos().or(response.interact_pointer_pos()).filter(|_| response.hovered() || response.dragged());
-        self.select(ui, response, commands);
+        if let Some(brush) = brush(ui, response) {
+            let selection = Interval::new(self.time_at(brush.from), self.time_at(brush.to));
+            if document.selection != Some(selection) {
+                commands.doc(DocCommand::Select(Some(selection)));
+            }
+        }
         if response.dragged_by(PointerButton::Middle) {
             self.pan(-response.drag_delta().x, commands);
         }
@@ -202,28 +208,6 @@ impl Graph<'_> {
         response.context_menu(|ui| self.menu(ui, at, commands));
         if !response.context_menu_opened() {
             self.cursor(ui, response, pointer, at);
-        }
-    }
-
-    /// A drag selects from where the button went down. The release counts too: a
-    /// fast hand moves and releases within one frame.
-    fn select(&self, ui: &Ui, response: &egui::Response, commands: &mut Commands) {
-        let id = response.id.with("drag origin");
-        if response.drag_started_by(PointerButton::Primary)
-            && let Some(origin) = ui.input(|i| i.pointer.press_origin())
-        {
-            ui.data_mut(|data| data.insert_temp(id, origin.x));
-        }
-        let dragging = response.dragged_by(PointerButton::Primary) || response.drag_stopped_by(PointerButton::Primary);
-        let (Some(origin), Some(now)) = (ui.data(|data| data.get_temp::<f32>(id)), response.interact_pointer_pos()) else {
-            return;
-        };
-        if !dragging || (origin - now.x).abs() < 3.0 {
-            return;
-        }
-        let selection = Interval::new(self.time_at(origin), self.time_at(now.x));
-        if self.document.selection != Some(selection) {
-            commands.doc(DocCommand::Select(Some(selection)));
         }
     }
 
