@@ -30,6 +30,8 @@ pub struct Document {
     pub job: JobId,
     pub inputs: Vec<Input>,
     pub trace: Arc<Trace>,
+    /// Whether the trace is still being loaded.
+    growing: bool,
     pub history: History,
     pub selection: Option<Interval>,
     pub filter: Filter,
@@ -82,6 +84,7 @@ impl Document {
         Self {
             job,
             inputs,
+            growing: !trace.complete,
             history: History::new(trace.span),
             trace,
             selection: None,
@@ -118,9 +121,21 @@ impl Document {
         if self.view() == self.trace.span {
             self.history.grow(trace.span);
         }
+        self.growing = !trace.complete;
         self.trace = trace;
         self.choose_lines();
         self.needs_query = true;
+    }
+
+    /// Nothing more will come: the trace stays as far as it was loaded.
+    pub fn stop_growing(&mut self) {
+        self.growing = false;
+        self.ask();
+    }
+
+    /// Whether loading was stopped before the end.
+    pub fn is_partial(&self) -> bool {
+        !self.growing && !self.trace.complete
     }
 
     /// What the table shows: the selection, or the view.
@@ -154,6 +169,7 @@ impl Document {
         Some(Query {
             document: self.job,
             trace: Arc::clone(&self.trace),
+            growing: self.growing,
             view: self.view(),
             interval: self.interval(),
             heaps: self.lines(),

@@ -132,6 +132,8 @@ impl Watch for Watcher {
 pub struct Query {
     pub document: JobId,
     pub trace: Arc<Trace>,
+    /// Whether the next publication of the trace is on its way.
+    pub growing: bool,
     /// What the graph shows.
     pub view: Interval,
     /// What the table shows.
@@ -347,7 +349,7 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
         let sums = kept.totals(trace, interval, cancel)?;
         tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &everything) });
     }
-    if !trace.complete {
+    if query.growing {
         return Ok(()); // what costs most would be stale at once
     }
     let lives = match &query.highlight {

@@ -138,7 +138,7 @@ impl HighwaterApp {
         match command {
             Command::Open(inputs) => self.open(ctx, inputs),
             Command::OpenDialog => self.file_dialog.show(ctx),
-            Command::CancelLoading => self.loading = None,
+            Command::CancelLoading => self.stop_loading(),
             Command::Close => {
                 self.loading = None;
                 self.document = None;
@@ -179,7 +179,16 @@ impl HighwaterApp {
             return;
         }
         self.errors.clear();
+        self.stop_loading();
         self.loading = Some(LoadJob::start(ctx.clone(), inputs));
+    }
+
+    /// Stops the load; what is loaded stays open.
+    fn stop_loading(&mut self) {
+        let Some(job) = self.loading.take() else { return };
+        if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
+            document.stop_growing();
+        }
     }
 
     fn drain_loading(&mut self, ctx: &egui::Context) {
@@ -203,6 +212,9 @@ impl HighwaterApp {
                     }
                 }
                 LoadEvent::Failed(reason) => {
+                    if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
+                        document.stop_growing();
+                    }
                     self.errors.push(reason);
                     finished = true;
                 }

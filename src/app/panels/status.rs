@@ -16,9 +16,10 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         activity(app, ui);
         let Some(document) = &app.document else { return };
         let quality = document.trace.quality;
-        let doubtful = quality.events_lost + quality.buffers_lost + quality.problems > 0;
+        let doubtful = document.is_partial() || quality.events_lost + quality.buffers_lost + quality.problems > 0;
         let color = if doubtful { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
-        let line = egui::Label::new(egui::RichText::new(trust(&quality)).color(color)).sense(egui::Sense::click());
+        let line = egui::Label::new(egui::RichText::new(trust(&quality, document.is_partial())).color(color))
+            .sense(egui::Sense::click());
         if ui.add(line).on_hover_text("What the trace holds and what is wrong with it").clicked() {
             app.commands.doc(DocCommand::ShowTab(Tab::Trace));
         }
@@ -71,8 +72,11 @@ fn layers(document: &Document) -> String {
 }
 
 /// The trust line.
-fn trust(quality: &Quality) -> String {
+fn trust(quality: &Quality, is_partial: bool) -> String {
     let mut parts = Vec::new();
+    if is_partial {
+        parts.push("Only partly loaded".to_owned());
+    }
     let mut part = |n: u64, one: &str, many: &str| {
         if n > 0 {
             parts.push(format!("{} {}", format::count(n), if n == 1 { one } else { many }));

@@ -5,10 +5,26 @@ use eframe::egui;
 use crate::app::HighwaterApp;
 use crate::format;
 
+/// Problems with their details.
+const SHOWN_PROBLEMS: usize = 12;
+
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     let Some(document) = &app.document else { return };
     let trace = &document.trace;
     egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+        if !trace.problems.is_empty() {
+            ui.strong("Problems");
+            // The first tells the most; a cut file has one for each buffer behind the cut.
+            for problem in trace.problems.iter().take(SHOWN_PROBLEMS) {
+                let place = if problem.offset > 0 { format!(" at {:#x}", problem.offset) } else { String::new() };
+                ui.label(format!("{}{place}: {}", problem.file, problem.detail));
+            }
+            let more = trace.quality.problems.saturating_sub(SHOWN_PROBLEMS as u64);
+            if more > 0 {
+                ui.weak(format!("and {} more; highwater info lists them", format::count(more)));
+            }
+            ui.add_space(8.0);
+        }
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
                 ui.strong("Files");
@@ -72,14 +88,6 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                 );
             });
         });
-        if !trace.problems.is_empty() {
-            ui.add_space(8.0);
-            ui.strong("Problems");
-            for problem in &trace.problems {
-                let place = if problem.offset > 0 { format!(" at {:#x}", problem.offset) } else { String::new() };
-                ui.label(format!("{}{place}: {}", problem.file, problem.detail));
-            }
-        }
     });
 }
 
