@@ -198,7 +198,7 @@ impl HighwaterApp {
         } else {
             ctx.request_repaint_after(std::time::Duration::from_millis(50));
         }
-        let mut finished = false;
+        let (mut finished, mut is_new) = (false, false);
         for event in job.drain() {
             match event {
                 LoadEvent::Trace(trace) => {
@@ -207,6 +207,7 @@ impl HighwaterApp {
                         Some(document) if document.job == job.id => document.update(trace),
                         _ => {
                             self.queries.cancel();
+                            is_new = true;
                             self.document = Some(Document::new(job.id, job.inputs.clone(), trace));
                         }
                     }
@@ -227,7 +228,9 @@ impl HighwaterApp {
                 self.save_settings();
             }
         }
-        self.set_title(ctx);
+        if is_new {
+            self.set_title(ctx);
+        }
     }
 
     fn set_title(&self, ctx: &egui::Context) {

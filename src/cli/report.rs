@@ -19,22 +19,13 @@ struct Answer<'a> {
     schema: &'static str,
     interval: Seconds,
     groups: &'a [Group],
-    quality: QualityFields,
+    quality: Quality,
 }
 
 #[derive(Serialize)]
 struct Seconds {
     from_s: f64,
     to_s: f64,
-}
-
-#[derive(Serialize)]
-struct QualityFields {
-    events_lost: u64,
-    buffers_lost: u64,
-    unmatched_frees: u64,
-    superseded_allocations: u64,
-    problems: u64,
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
@@ -58,7 +49,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         schema: "highwater.report/1",
         interval: seconds(&trace.clock, interval),
         groups: &report.groups,
-        quality: quality(&trace.quality),
+        quality: trace.quality,
     })
 }
 
@@ -79,11 +70,6 @@ fn interval(args: &ReportArgs, trace: &Trace) -> Result<Interval, Failure> {
 
 fn seconds(clock: &Clock, interval: Interval) -> Seconds {
     Seconds { from_s: clock.seconds(interval.from), to_s: clock.seconds(interval.to) }
-}
-
-fn quality(quality: &Quality) -> QualityFields {
-    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems } = *quality;
-    QualityFields { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems }
 }
 
 /// Groups in the text unless the user says how many.

@@ -50,6 +50,23 @@ impl HeaderKind {
         })
     }
 
+    /// The way back; `None` for the kinds that are not announced like this.
+    pub(super) fn type_byte(self, pointer: PointerSize) -> Option<u8> {
+        let (narrow, wide) = match self {
+            Self::System => (0x01, 0x02),
+            Self::Compact => (0x03, 0x04),
+            Self::Full => (0x0A, 0x14),
+            Self::Instance => (0x0B, 0x15),
+            Self::PerfInfo => (0x10, 0x11),
+            Self::Event => (0x12, 0x13),
+            Self::Message | Self::Error => return None,
+        };
+        Some(match pointer {
+            PointerSize::Four => narrow,
+            PointerSize::Eight => wide,
+        })
+    }
+
     /// Bytes of the fixed header.
     pub fn header_len(self) -> usize {
         match self {
@@ -237,8 +254,8 @@ fn parse(bytes: &[u8], kind: HeaderKind, pointer: PointerSize) -> Option<RawEven
     Some(event)
 }
 
-const EVENT_EXTENDED: u16 = 0x0001;
-const EVENT_CLASSIC: u16 = 0x0100;
+pub(super) const EVENT_EXTENDED: u16 = 0x0001;
+pub(super) const EVENT_CLASSIC: u16 = 0x0100;
 
 /// Bytes of performance counters between a kernel header and its payload, which
 /// the high byte of the version announces (not met in public traces).

@@ -50,43 +50,22 @@ impl Batch {
     }
 }
 
-/// Counts the events of one buffer without making records of them.
-pub fn scan(file: &TraceFile, info: &BufferInfo, scratch: &mut ReadBuffer) -> Batch {
-    walk(file, info, scratch, |_, _| {})
-}
-
 /// Reads, expands and decodes one buffer.
 pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, scratch: &mut ReadBuffer) -> Batch {
-    let mut short = 0u64;
-    let mut first_short = 0;
-    let mut batch = walk(file, info, scratch, |batch, event| {
-        if decode(event, batch).is_none() {
-            if short == 0 {
-                first_short = event.offset;
-            }
-            short += 1;
-        }
-    });
-    if short > 0 {
-        let detail = format!("{short} events in this buffer, the first at +{first_short:#x}, are too short for their kind");
-        batch.problems.add(ProblemKind::ShortPayload, &file.name, info.offset, detail);
-    }
-    batch.sort();
-    batch
-}
-
-fn walk(file: &TraceFile, info: &BufferInfo, scratch: &mut ReadBuffer, mut each: impl FnMut(&mut Batch, &RawEvent<'_>)) -> Batch {
     let mut batch = Batch { bytes: info.size.into(), ..Batch::default() };
     if info.kind == BufferKind::NoEvents {
         return batch;
     }
+    let problem = |batch: &mut Batch, kind, detail| batch.problems.add(kind, &file.name, info.offset, detail);
     file.read_buffer(info, scratch, &mut batch.problems);
+    let mut short = 0u64;
+    let mut first_short = None;
     for event in scratch.events() {
         let event = match event {
             Ok(event) => event,
             Err(damage) => {
                 let detail = format!("{} at +{:#x} of this buffer; its rest was skipped", damage.reason, damage.offset);
-                batch.problems.add(ProblemKind::DamagedEvent, &file.name, info.offset, detail);
+                problem(&mut batch, ProblemKind::DamagedEvent, detail);
                 break;
             }
         };
@@ -95,8 +74,16 @@ fn walk(file: &TraceFile, info: &BufferInfo, scratch: &mut ReadBuffer, mut each:
             let (first, last) = batch.times.unwrap_or((event.time, event.time));
             batch.times = Some((first.min(event.time), last.max(event.time)));
         }
-        each(&mut batch, &event);
+        if decode(&event, &mut batch).is_none() {
+            first_short.get_or_insert(event.offset);
+            short += 1;
+        }
     }
+    if let Some(first) = first_short {
+        let detail = format!("{short} events in this buffer, the first at +{first:#x}, are too short for their kind");
+        problem(&mut batch, ProblemKind::ShortPayload, detail);
+    }
+    batch.sort();
     batch
 }
 

@@ -131,11 +131,6 @@ impl<'f> Merge<'f> {
         &self.totals
     }
 
-    /// Gives up the merge for its totals.
-    pub fn into_totals(self) -> Totals {
-        self.totals
-    }
-
     /// Records of one stream as long as they are earlier than `limit` (or the last
     /// stream's to the end of its batch).
     fn run_ahead<B>(

@@ -22,7 +22,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, decode_buffer, scan};
+pub use batch::{Batch, decode_buffer};
 pub use counts::EventCounts;
 pub use hooks::{class, hook, tracker};
 pub use merge::{Merge, Totals};

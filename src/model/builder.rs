@@ -119,11 +119,6 @@ impl Builder {
         }
     }
 
-    /// Number of rows so far.
-    pub fn row_count(&self) -> usize {
-        self.rows.len()
-    }
-
     /// Applies the next record in time order; `frames` are those of its stack, if it is one.
     pub fn apply(&mut self, record: &Record, frames: &[u64]) {
         let homeless = !record.pid.is_known() && is_memory_event(&record.event);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::SiteId;
-use crate::units::{Interval, Ticks};
+use crate::units::Ticks;
 
 /// Index of a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,13 +33,6 @@ pub struct Row {
     pub death: Ticks,
     /// Who allocated it where.
     pub site: SiteId,
-}
-
-impl Row {
-    /// Whether it was alive at some moment of the interval.
-    pub fn takes_part(&self, interval: Interval) -> bool {
-        self.birth < interval.to && self.death >= interval.from
-    }
 }
 
 /// Columns of up to 65,536 rows, all of one length.

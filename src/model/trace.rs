@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::{Heap, HeapId, Module, NodeId, Process, ProcessId, Rows, Stacks};
 use crate::events::EventCounts;
@@ -61,8 +62,8 @@ impl Clock {
     }
 }
 
-/// How far the numbers can be trusted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// How far the numbers can be trusted; fields as the machine interface names them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Quality {
     /// Events that did not reach the files.
     pub events_lost: u64,

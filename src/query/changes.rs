@@ -63,3 +63,21 @@ pub(super) fn changes(
     cancel.check()?;
     Ok(list)
 }
+
+/// The largest values of some counters that begin at `now` and follow `changes`.
+/// A change reaches its counter and all that `parent` names above it; changes at
+/// one tick count together.
+pub(super) fn peaks(changes: &[Change], mut now: Vec<i128>, parent: impl Fn(u32) -> Option<u32>) -> Vec<u64> {
+    let mut peak = now.clone();
+    let up = |of: u32| std::iter::successors(Some(of), |&of| parent(of));
+    for tick in changes.chunk_by(|a, b| a.at == b.at) {
+        for change in tick {
+            up(change.of).for_each(|of| now[of as usize] += change.delta());
+        }
+        for of in tick.iter().flat_map(|change| up(change.of)) {
+            let of = of as usize;
+            peak[of] = peak[of].max(now[of]);
+        }
+    }
+    peak.into_iter().map(|p| u64::try_from(p).unwrap_or(u64::MAX)).collect()
+}

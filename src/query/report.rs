@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::changes::changes;
+use super::changes::{changes, peaks};
 use super::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass, Mask, frame_label, totals};
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::units::{Interval, Layer, Tid};
@@ -112,7 +112,8 @@ pub fn report(trace: &Trace, request: &ReportRequest, cancel: &Cancel) -> Result
             sums[group as usize].add(buckets);
         }
     }
-    let peaks = peaks(trace, interval, &group_of, &sums, cancel)?;
+    let changes = changes(trace, interval, cancel, |row, _| group_of[row.site.0 as usize])?;
+    let peaks = peaks(&changes, sums.iter().map(|s| s.numbers().outstanding_from.into()).collect(), |_| None);
     let mut groups: Vec<Group> = (0..keys.len())
         .filter(|&i| !sums[i].is_empty())
         .map(|i| Group { peak: peaks[i], ..describe(trace, &keys[i], &request.by, &sums[i]) })
@@ -127,7 +128,7 @@ pub fn report(trace: &Trace, request: &ReportRequest, cancel: &Cancel) -> Result
 
 impl ReportFilter {
     fn mask(&self, trace: &Trace) -> Mask {
-        let same = |wanted: &str, name: &str| wanted.eq_ignore_ascii_case(name) || wanted.to_lowercase() == name.to_lowercase();
+        let same = |wanted: &str, name: &str| wanted.to_lowercase() == name.to_lowercase();
         let process_fits = |id: ProcessId| {
             let process = trace.process(id);
             self.process.as_ref().is_none_or(|wanted| same(wanted, &process.label()) || wanted.parse() == Ok(process.pid.0))
@@ -172,30 +173,6 @@ fn group_key(trace: &Trace, by: &[By], site: &Site, heap_keys: &[Option<String>]
         stack: wants(By::Stack).then_some(site.stack),
         thread: wants(By::Thread).then_some(site.thread),
     }
-}
-
-/// The largest outstanding size of each group, both edges included; changes at
-/// one tick count together.
-fn peaks(
-    trace: &Trace,
-    interval: Interval,
-    group_of: &[Option<u32>],
-    sums: &[ByClass],
-    cancel: &Cancel,
-) -> Result<Vec<u64>, Cancelled> {
-    let mut now: Vec<i128> = sums.iter().map(|s| s.numbers().outstanding_from.into()).collect();
-    let mut peak = now.clone();
-    let changes = changes(trace, interval, cancel, |row, _| group_of[row.site.0 as usize])?;
-    for tick in changes.chunk_by(|a, b| a.at == b.at) {
-        for change in tick {
-            now[change.of as usize] += change.delta();
-        }
-        for change in tick {
-            let of = change.of as usize;
-            peak[of] = peak[of].max(now[of]);
-        }
-    }
-    Ok(peak.into_iter().map(|p| u64::try_from(p).unwrap_or(u64::MAX)).collect())
 }
 
 fn describe(trace: &Trace, (key, site): &(GroupKey, SiteId), by: &[By], sums: &ByClass) -> Group {

@@ -1,7 +1,7 @@
 //! The strip above the graph: the whole trace, small, with the view as a window.
 //! Drag makes a new view, click moves the view there.
 
-use eframe::egui::{self, Pos2, Rect, Sense, Shape, Stroke, Ui};
+use eframe::egui::{self, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui};
 
 use super::brush::brush;
 use super::timeline;
@@ -9,6 +9,7 @@ use crate::app::HighwaterApp;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::theme;
+use crate::query::Series;
 use crate::units::{Interval, Ticks};
 
 const HEIGHT: f32 = 40.0;
@@ -52,9 +53,7 @@ impl Strip<'_> {
     }
 
     fn x_of(&self, t: Ticks) -> f32 {
-        let span = self.document.trace.span;
-        let part = (t.0.saturating_sub(span.from.0)) as f64 / (span.len().max(1)) as f64;
-        self.rect.left() + self.rect.width() * part as f32
+        x_in(self.rect, self.document.trace.span, t)
     }
 
     fn paint(&self, ui: &Ui) {
@@ -63,11 +62,10 @@ impl Strip<'_> {
         let visuals = ui.visuals();
         painter.rect_filled(rect, 2.0, visuals.extreme_bg_color);
         let shown = || document.answers.overview.iter().enumerate().filter(|(heap, _)| document.is_shown(*heap));
-        let peak = shown().map(|(_, line)| line.peak).max().unwrap_or(0).max(1) as f32;
+        let peak = shown().map(|(_, line)| line.peak).max().unwrap_or(0);
         for (heap, line) in shown() {
-            let y = |value: u64| rect.bottom() - 1.0 - (rect.height() - 4.0) * (value as f32 / peak);
-            let points: Vec<Pos2> = line.points.iter().map(|&(t, value)| Pos2::new(self.x_of(t), y(value))).collect();
-            painter.add(Shape::line(points, Stroke::new(1.0, theme::series(heap, visuals))));
+            let lines = Rect::from_x_y_ranges(rect.x_range(), rect.top() + 3.0..=rect.bottom() - 1.0);
+            painter.add(small_line(line, lines, document.trace.span, peak, theme::series(heap, visuals)));
         }
         if document.view() != document.trace.span {
             let (left, right) =
@@ -79,4 +77,17 @@ impl Strip<'_> {
             painter.rect_stroke(window, 2.0, Stroke::new(1.5, visuals.selection.bg_fill), egui::StrokeKind::Inside);
         }
     }
+}
+
+/// Where a moment of `span` lies across `rect`.
+fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
+    let part = (t.0.saturating_sub(span.from.0)) as f64 / (span.len().max(1)) as f64;
+    rect.left() + rect.width() * part as f32
+}
+
+/// A line over the whole trace that fills `rect`, `peak` at its top.
+pub fn small_line(line: &Series, rect: Rect, span: Interval, peak: u64, color: Color32) -> Shape {
+    let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / peak.max(1) as f32);
+    let points = line.points.iter().map(|&(t, value)| Pos2::new(x_in(rect, span, t), y(value))).collect();
+    Shape::line(points, Stroke::new(1.0, color))
 }

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui};
+use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Stroke, Ui};
 
+use super::overview::small_line;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
@@ -227,13 +228,8 @@ impl Line<'_> {
     }
 
     fn sparkline(&self, ui: &Ui, rect: Rect, heap: usize) {
-        let span = self.document.trace.span;
         let Some(line) = self.document.answers.overview.get(heap) else { return };
-        let x = |t: crate::units::Ticks| {
-            rect.left() + rect.width() * ((t.0.saturating_sub(span.from.0)) as f32 / span.len().max(1) as f32)
-        };
-        let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / line.peak.max(1) as f32);
-        let points: Vec<Pos2> = line.points.iter().map(|&(t, value)| Pos2::new(x(t), y(value))).collect();
-        ui.painter().add(Shape::line(points, Stroke::new(1.0, theme::series(heap, ui.visuals()))));
+        let color = theme::series(heap, ui.visuals());
+        ui.painter().add(small_line(line, rect, self.document.trace.span, line.peak, color));
     }
 }

@@ -2,6 +2,7 @@
 //! [`RawEvent`](crate::etl::RawEvent) reads, header forms as described there.
 
 use super::WriteError;
+use crate::etl::event::{EVENT_CLASSIC, EVENT_EXTENDED};
 use crate::etl::{EventId, ExtendedItem, HeaderKind, align8};
 use crate::units::{Pid, PointerSize, Tid};
 
@@ -50,8 +51,6 @@ pub struct Descriptor {
 
 /// The largest fixed header.
 const MAX_HEADER: usize = 0x50;
-const HAS_ITEMS: u16 = 0x0001;
-const IS_CLASSIC: u16 = 0x0100;
 
 impl NewEvent<'_> {
     /// Bytes of the whole event, without the padding to the next one.
@@ -88,7 +87,7 @@ impl NewEvent<'_> {
 
     fn header(&self, size: u16) -> Result<[u8; MAX_HEADER], WriteError> {
         let mut h = [0; MAX_HEADER];
-        h[2] = self.type_byte()?;
+        h[2] = self.kind.type_byte(self.pointer).ok_or(WriteError::WrongKind("an event that can be written"))?;
         h[3] = 0xC0;
         match self.kind {
             HeaderKind::System | HeaderKind::Compact | HeaderKind::PerfInfo => self.kernel_header(size, &mut h)?,
@@ -118,14 +117,14 @@ impl NewEvent<'_> {
         self.put_thread_and_time(h);
         let (guid, id, opcode, classic) = match (self.kind, self.id) {
             (HeaderKind::Event, EventId::Provider { provider, id }) => (provider, id, self.descriptor.opcode, 0),
-            (HeaderKind::Event, EventId::Class { class, opcode }) => (class, 0, opcode, IS_CLASSIC),
+            (HeaderKind::Event, EventId::Class { class, opcode }) => (class, 0, opcode, EVENT_CLASSIC),
             (_, EventId::Class { class, opcode }) => (class, 0, opcode, 0),
             _ => return Err(WriteError::WrongKind("an event of this kind of id")),
         };
         h[0x18..0x28].copy_from_slice(&guid.to_bytes());
         let Descriptor { channel, level, task, keyword, .. } = self.descriptor;
         if self.kind == HeaderKind::Event {
-            let items = if self.extended.is_empty() { 0 } else { HAS_ITEMS };
+            let items = if self.extended.is_empty() { 0 } else { EVENT_EXTENDED };
             h[4..6].copy_from_slice(&(items | classic).to_le_bytes());
             h[0x28..0x2A].copy_from_slice(&id.to_le_bytes());
             h[0x2A..0x2E].copy_from_slice(&[self.version as u8, channel, level, opcode]);
@@ -143,22 +142,5 @@ impl NewEvent<'_> {
         h[8..12].copy_from_slice(&self.tid.0.to_le_bytes());
         h[12..16].copy_from_slice(&self.pid.0.to_le_bytes());
         h[0x10..0x18].copy_from_slice(&self.time.to_le_bytes());
-    }
-
-    /// Byte 2 of the header: its kind and the pointer size of the payload.
-    fn type_byte(&self) -> Result<u8, WriteError> {
-        let (narrow, wide) = match self.kind {
-            HeaderKind::System => (0x01, 0x02),
-            HeaderKind::Compact => (0x03, 0x04),
-            HeaderKind::Full => (0x0A, 0x14),
-            HeaderKind::Instance => (0x0B, 0x15),
-            HeaderKind::PerfInfo => (0x10, 0x11),
-            HeaderKind::Event => (0x12, 0x13),
-            HeaderKind::Message | HeaderKind::Error => return Err(WriteError::WrongKind("an event that can be written")),
-        };
-        Ok(match self.pointer {
-            PointerSize::Four => narrow,
-            PointerSize::Eight => wide,
-        })
     }
 }
