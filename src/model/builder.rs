@@ -121,8 +121,7 @@ impl Builder {
 
     /// Applies the next record in time order; `frames` are those of its stack, if it is one.
     pub fn apply(&mut self, record: &Record, frames: &[u64]) {
-        let homeless = !record.pid.is_known() && is_memory_event(&record.event);
-        if self.held.is_empty() && !homeless {
+        if self.held.is_empty() && !is_homeless(record) {
             self.replay(record, frames);
             return;
         }
@@ -134,7 +133,7 @@ impl Builder {
     /// A stack tells the process of the first held event at its owner's time.
     fn claim_held(&mut self, stack: &Record) {
         let (Event::Stack { owner, .. } | Event::StackRef { owner, .. }) = stack.event else { return };
-        let claimed = self.held.iter_mut().map(|(record, _)| record).find(|r| r.time == owner && !r.pid.is_known());
+        let claimed = self.held.iter_mut().map(|(record, _)| record).find(|r| r.time == owner && is_homeless(r));
         if let Some(record) = claimed {
             record.pid = stack.pid;
             record.tid = stack.tid;
@@ -146,10 +145,8 @@ impl Builder {
     fn release_held(&mut self, keep: usize) {
         while let Some((first, _)) = self.held.front() {
             let newest = self.held.back().map_or(first.time, |(r, _)| r.time);
-            let waits = !first.pid.is_known()
-                && is_memory_event(&first.event)
-                && self.held.len() <= keep
-                && newest.saturating_sub(first.time) <= self.clock.frequency as i64;
+            let waits =
+                is_homeless(first) && self.held.len() <= keep && newest.saturating_sub(first.time) <= self.clock.frequency as i64;
             if waits {
                 return;
             }
@@ -332,6 +329,11 @@ impl Builder {
             complete: input.complete,
         }
     }
+}
+
+/// Whether only its stack can tell the process of an event.
+fn is_homeless(record: &Record) -> bool {
+    !record.pid.is_known() && is_memory_event(&record.event)
 }
 
 fn is_memory_event(event: &Event) -> bool {

@@ -29,6 +29,12 @@ pub(super) struct Waiting {
     pub(super) two_parts: bool,
 }
 
+impl Waiting {
+    fn is_complete(&self) -> bool {
+        self.user.is_some() && (self.kernel.is_some() || !self.two_parts)
+    }
+}
+
 type Key = (i64, Tid);
 
 #[derive(Debug, Default)]
@@ -45,29 +51,33 @@ impl Pending {
         self.young.entry((time, tid)).or_default().push(waiting);
     }
 
-    /// The first event at `time` by `tid` for which `wants` holds, or one of an
-    /// unknown thread. `None` if the stack belongs to some other event.
-    pub(super) fn find(&mut self, time: i64, tid: Tid, wants: impl Fn(&Waiting) -> bool) -> Option<&mut Waiting> {
-        let key = [(time, tid), (time, Tid::NONE)].into_iter().find(|key| {
-            let list = self.young.get(key).or_else(|| self.old.get(key));
-            list.is_some_and(|list| list.iter().any(&wants))
-        })?;
-        let list = if self.young.contains_key(&key) { self.young.get_mut(&key)? } else { self.old.get_mut(&key)? };
-        list.iter_mut().find(|w| wants(w))
-    }
-
-    /// Forgets events at `time` by `tid` that have all of their stack.
-    pub(super) fn forget_complete(&mut self, time: i64, tid: Tid) {
-        for map in [&mut self.young, &mut self.old] {
-            for key in [(time, tid), (time, Tid::NONE)] {
-                if let Some(list) = map.get_mut(&key) {
-                    list.retain(|w| w.user.is_none() || (w.two_parts && w.kernel.is_none()));
-                    if list.is_empty() {
-                        map.remove(&key);
-                    }
+    /// Gives a stack to the first event at `time` by `tid`, or by an unknown thread,
+    /// for which `wants` holds: `give` puts it in. Returns the event as it is then,
+    /// and forgets it if it has all of its stack. `None` if the stack belongs to
+    /// some other event.
+    pub(super) fn give(
+        &mut self,
+        time: i64,
+        tid: Tid,
+        wants: impl Fn(&Waiting) -> bool,
+        give: impl FnOnce(&mut Waiting),
+    ) -> Option<Waiting> {
+        for key in [(time, tid), (time, Tid::NONE)] {
+            for map in [&mut self.young, &mut self.old] {
+                let Some(list) = map.get_mut(&key) else { continue };
+                let Some(at) = list.iter().position(&wants) else { continue };
+                give(&mut list[at]);
+                if !list[at].is_complete() {
+                    return Some(list[at].clone());
                 }
+                let waiting = list.remove(at);
+                if list.is_empty() {
+                    map.remove(&key);
+                }
+                return Some(waiting);
             }
         }
+        None
     }
 }
 

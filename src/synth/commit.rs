@@ -12,7 +12,7 @@ use super::cast::{self, Process};
 use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::write_all;
-use super::{Clock, Headers, Options};
+use super::{Clock, Headers, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::encode::RecordWriter;
 use crate::events::{Event, PageRange, mem};
@@ -96,17 +96,11 @@ impl<W: Write + Seek> Traffic<'_, W> {
     }
 
     fn close(&mut self) -> Result<(), WriteError> {
-        self.stacks.finish(self.w, self.clock)?;
-        for process in &self.processes {
-            write_all(process.rundown(self.clock.after(100), 0, true), self.w)?;
-        }
-        Ok(())
+        close(self.w, self.clock, &mut self.stacks, &self.processes)
     }
 
     fn caller(&mut self, process: usize) -> Caller {
-        let process = &self.processes[process];
-        let tid = process.threads[self.random.index(process.threads.len())].0;
-        Caller { processor: self.random.below(self.processors) as u16, pid: process.pid, tid }
+        Caller::any(&self.processes[process], self.processors, &mut self.random)
     }
 
     /// One thing that a program does; tells how many events it took.

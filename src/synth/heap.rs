@@ -15,7 +15,7 @@ use super::cast::{self, Process};
 use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::write_all;
-use super::{Clock, Headers, Options};
+use super::{Clock, Headers, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
@@ -170,11 +170,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
             write_all(last.end(time, 0, 5), self.w)?;
             self.clock.after(100);
         }
-        self.stacks.finish(self.w, self.clock)?;
-        for process in &self.processes {
-            write_all(process.rundown(self.clock.after(100), 0, true), self.w)?;
-        }
-        Ok(())
+        close(self.w, self.clock, &mut self.stacks, &self.processes)
     }
 
     /// A thread of a process, wherever it runs now.

@@ -139,6 +139,20 @@ pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthEr
     Ok(w.finish()?)
 }
 
+/// The end of a scenario: stack keys get their meaning, and processes are still there.
+fn close<W: Write + Seek>(
+    w: &mut RecordWriter<W>,
+    clock: &mut Clock,
+    stacks: &mut stacks::StackWriter,
+    processes: &[cast::Process],
+) -> Result<(), WriteError> {
+    stacks.finish(w, clock)?;
+    for process in processes {
+        timeline::write_all(process.rundown(clock.after(100), 0, true), w)?;
+    }
+    Ok(())
+}
+
 fn check(options: &Options) -> Result<(), SynthError> {
     let Options { processors, processes, threads, heaps, distinct_stacks, live, .. } = *options;
     if [processors.into(), processes, threads, heaps, distinct_stacks, live].contains(&0) {

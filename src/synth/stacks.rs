@@ -91,6 +91,12 @@ pub(super) struct Caller {
 }
 
 impl Caller {
+    /// Any thread of a process, on any processor.
+    pub(super) fn any(process: &Process, processors: u64, random: &mut Random) -> Self {
+        let tid = process.threads[random.index(process.threads.len())].0;
+        Self { processor: random.below(processors) as u16, pid: process.pid, tid }
+    }
+
     pub(super) fn thread(self) -> (Pid, Tid) {
         (Pid(self.pid), Tid(self.tid))
     }

@@ -10,7 +10,7 @@ use super::cast::{self, Process};
 use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
 use super::timeline::write_all;
-use super::{Clock, Options};
+use super::{Clock, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
@@ -89,11 +89,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
     }
 
     fn close(&mut self) -> Result<(), WriteError> {
-        self.stacks.finish(self.w, self.clock)?;
-        for process in &self.processes {
-            write_all(process.rundown(self.clock.after(100), 0, true), self.w)?;
-        }
-        Ok(())
+        close(self.w, self.clock, &mut self.stacks, &self.processes)
     }
 
     fn step(&mut self) -> Result<(), WriteError> {
@@ -116,9 +112,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
 
     fn put(&mut self, index: usize, event: Event) -> Result<(), WriteError> {
         let process_index = index / self.each;
-        let process = &self.processes[process_index];
-        let tid = process.threads[self.random.index(process.threads.len())].0;
-        let caller = Caller { processor: self.random.below(self.processors) as u16, pid: process.pid, tid };
+        let caller = Caller::any(&self.processes[process_index], self.processors, &mut self.random);
         let time = self.clock.after(1 + self.random.below(400) as i64);
         let record = caller.record(time, event);
         let stack = (process_index, self.stacks.choose(process_index, &mut self.random));

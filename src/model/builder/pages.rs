@@ -17,9 +17,10 @@ impl Builder {
         // An event that does not say who wrote it may be a parent's.
         let owner = self.processes.find_or_add(range.owner, from.time);
         let caller = if from.pid.is_known() { self.processes.acting(from.pid, from.time) } else { owner };
-        self.pages.of(owner).reserve(range.base, end);
         if range.flags & mem::COMMIT != 0 {
             self.commit(from, owner, caller, range.base, end);
+        } else {
+            self.pages.of(owner).reserve(range.base, end);
         }
     }
 

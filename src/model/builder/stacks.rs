@@ -52,7 +52,18 @@ impl Builder {
     pub(super) fn stack(&mut self, from: Origin, record: &Record, frames: &[u64]) {
         let (Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) = record.event else { return };
         let wants = |w: &Waiting| if part == StackPart::Kernel { w.kernel.is_none() && w.two_parts } else { w.user.is_none() };
-        let Some(waiting) = self.pending.find(owner, from.tid, wants) else {
+        let stacks = &mut self.stacks;
+        let given = self.pending.give(owner, from.tid, wants, |waiting| {
+            let stack = match record.event {
+                Event::StackRef { key, .. } => stacks.key(part, key, from.raw),
+                _ => stacks.frames(frames),
+            };
+            match part {
+                StackPart::Kernel => waiting.kernel = Some(stack),
+                StackPart::User => waiting.user = Some(stack),
+            }
+        });
+        let Some(waiting) = given else {
             if self.is_early(owner, from) && self.early.len() < MAX_EARLY {
                 if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
                     self.early.clear();
@@ -61,23 +72,13 @@ impl Builder {
             }
             return;
         };
-        let stack = match record.event {
-            Event::StackRef { key, .. } => self.stacks.key(part, key, from.raw),
-            _ => self.stacks.frames(frames),
-        };
-        match part {
-            StackPart::Kernel => waiting.kernel = Some(stack),
-            StackPart::User => waiting.user = Some(stack),
-        }
         let whole = match (waiting.kernel, waiting.user) {
             (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
             (one, other) => one.or(other).unwrap_or(StackRef::NONE),
         };
-        let (rows, may_be_split) = (waiting.rows.clone(), waiting.two_parts);
-        self.pending.forget_complete(owner, from.tid);
-        for row in rows.map(RowId) {
+        for row in waiting.rows.map(RowId) {
             self.give_stack(row, whole, from);
-            if may_be_split {
+            if waiting.two_parts {
                 for piece in self.pieces.of(row) {
                     self.give_stack(piece, whole, from);
                 }
