@@ -95,8 +95,7 @@ fn decode(raw: &RawEvent<'_>, batch: &mut Batch) -> Option<()> {
     }
     match raw.id {
         EventId::Provider { provider: class::CUSTOM_HEAP, id: id @ tracker::ALLOC..=tracker::CLOSE } => {
-            let event = memory::tracker_event(id, raw)?;
-            batch.records.push(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event });
+            batch.records.push(memory_record(raw, memory::tracker_event(id, raw)?));
             inline_stacks(raw, batch);
         }
         EventId::Class { class: class::IMAGE_ID, opcode: injected::RSDS } => batch.records.push(system::image_id(raw)?),

@@ -19,8 +19,7 @@ impl Words<'_> {
     }
 }
 
-/// Heap events, group 10; `Ok(None)` for those that change no block.
-/// `Err(())` if the payload is too short.
+/// Heap events, group 10; `None` if the payload is too short.
 pub(super) fn heap(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
     let words = Words(raw.payload, raw.pointer);
     let layer = Layer::Heap;
