@@ -19,7 +19,7 @@ use super::pending::{Pending, Pieces};
 use super::process::ProcessTable;
 use super::rows::Row;
 use super::stack::{Interner, StackRef};
-use super::{Clock, HeapId, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
+use super::{Clock, DeathOrder, HeapId, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
 use crate::events::{Event, EventCounts, ProcessChange, Record};
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -84,6 +84,8 @@ pub struct Builder {
     unmatched_frees: u64,
     superseded: u64,
     rows_refused: bool,
+    /// Time of the record that was applied last.
+    now: Ticks,
 }
 
 /// Events that wait for one whose process only its stack tells.
@@ -116,6 +118,7 @@ impl Builder {
             unmatched_frees: 0,
             superseded: 0,
             rows_refused: false,
+            now: Ticks::BEFORE_TRACE,
         }
     }
 
@@ -162,6 +165,7 @@ impl Builder {
         }
         let from =
             Origin { raw: record.time, time: Ticks::from_raw(record.time, self.trace_start), pid: record.pid, tid: record.tid };
+        self.now = from.time;
         match &record.event {
             Event::HeapOpen { layer, heap, name } => {
                 let process = self.processes.acting(from.pid, from.time);
@@ -290,6 +294,10 @@ impl Builder {
         id
     }
 
+    fn published_rows(&self, complete: bool) -> Rows {
+        if complete { self.rows.complete(DeathOrder::sorted(&self.rows)) } else { self.rows.publish(self.now) }
+    }
+
     /// Publishes everything up to now. Rows are shared with later publications;
     /// sites, stacks and heaps are copied.
     pub fn publish(&mut self, input: InputState) -> Trace {
@@ -314,7 +322,7 @@ impl Builder {
             heaps: self.heaps.list.clone(),
             sites,
             stacks: self.stacks.stacks().clone(),
-            rows: self.rows.clone(),
+            rows: self.published_rows(input.complete),
             thread_names: Arc::clone(&self.thread_names),
             volumes: self.volumes.clone(),
             quality: Quality {

@@ -6,13 +6,14 @@
 //! (or live) is cheap. What counts as what is decided here and nowhere else; the
 //! rules are those of the machine interface ("Rules of the numbers").
 //!
-//! Memory: 32 bytes a row (address, birth, death, size, site) plus the interned
-//! sites and stacks. A *site* is who allocated where: heap, stack and thread; every
+//! Memory: 26 bytes a row (address, birth, death, size, site), 30 if it was freed,
+//! plus the interned sites and stacks. A *site* is who allocated where: heap, stack and thread; every
 //! grouping of the product is a grouping of sites.
 
 mod blocks;
 mod builder;
 mod commit;
+mod deaths;
 mod heap;
 mod module;
 mod pending;
@@ -23,9 +24,10 @@ mod stack;
 mod trace;
 
 pub use builder::{Builder, InputState};
+pub use deaths::DeathOrder;
 pub use heap::{Heap, HeapId};
 pub use module::{Module, PdbId};
 pub use process::{Process, ProcessId};
-pub use rows::{Chunk, Row, RowId, Rows};
+pub use rows::{CHUNK, Chunk, Row, RowId, Rows};
 pub use stack::{NodeId, Stacks};
 pub use trace::{Clock, Quality, Site, SiteId, Trace};

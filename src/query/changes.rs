@@ -41,10 +41,10 @@ pub(super) fn changes(
     let chunks: Vec<_> = trace.rows.chunks().collect();
     let parts: Result<Vec<Vec<Change>>, Cancelled> = chunks
         .par_iter()
-        .map(|&(first, chunk)| {
+        .map(|chunk| {
             cancel.check()?;
             let mut list = Vec::new();
-            for (_, row) in trace.rows.rows_of(first, chunk) {
+            for (_, row) in chunk.rows() {
                 let Some(class) = LifetimeClass::of(row.birth, row.death, interval) else { continue };
                 let Some(of) = group(&row, class) else { continue };
                 if interval.contains(row.birth) {

@@ -15,9 +15,9 @@ pub fn spans(
     cancel: &Cancel,
 ) -> Result<Vec<Interval>, Cancelled> {
     let mut lives: Vec<(Ticks, Ticks)> = Vec::new();
-    for (first, chunk) in trace.rows.chunks() {
+    for chunk in trace.rows.chunks() {
         cancel.check()?;
-        lives.extend(trace.rows.rows_of(first, chunk).filter_map(|(_, row)| {
+        lives.extend(chunk.rows().filter_map(|(_, row)| {
             let class = LifetimeClass::of(row.birth, row.death, interval)?;
             mask.has(row.site, class).then(|| (row.birth.max(interval.from), row.death.min(interval.to)))
         }));

@@ -44,9 +44,9 @@ pub fn totals(trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Tota
         .par_chunks(per_worker)
         .map(|chunks| {
             let mut sums = vec![ByClass::default(); trace.sites.len()];
-            for &(first, chunk) in chunks {
+            for chunk in chunks {
                 cancel.check()?;
-                for (_, row) in trace.rows.rows_of(first, chunk) {
+                for (_, row) in chunk.rows() {
                     if let Some(class) = LifetimeClass::of(row.birth, row.death, interval) {
                         sums[row.site.0 as usize].get_mut(class).add_row(row.size);
                     }

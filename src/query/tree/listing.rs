@@ -45,9 +45,9 @@ fn collect(trace: &Trace, interval: Interval, leaves: &[Leaf], cancel: &Cancel) 
         }
     }
     let mut found = vec![Vec::new(); leaves.len()];
-    for (first, chunk) in trace.rows.chunks() {
+    for chunk in trace.rows.chunks() {
         cancel.check()?;
-        for (id, row) in trace.rows.rows_of(first, chunk) {
+        for (id, row) in chunk.rows() {
             if !wanted[row.site.0 as usize] {
                 continue;
             }
