@@ -10,7 +10,7 @@ use std::ops::{ControlFlow, Range};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use highwater::etl::{ReadBuffer, Source, TraceFile};
-use highwater::events::{Merge, Record, decode_buffer, survey};
+use highwater::events::{Batch, Merge, Record, Stacks, decode_buffer, survey};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, InputState, Trace};
 use highwater::problem::Problems;
@@ -37,10 +37,10 @@ struct Records {
 impl Records {
     fn of(capture: &Capture) -> Self {
         let mut records = Self::default();
-        let done = Merge::new(&capture.files).run::<()>(
-            |record, frames| {
+        let done = Merge::of_records(&capture.files).run::<()>(
+            |record, stack| {
                 let start = records.frames.len();
-                records.frames.extend(frames);
+                records.frames.extend(stack.frames());
                 records.list.push((record.clone(), start..records.frames.len()));
                 ControlFlow::Continue(())
             },
@@ -64,9 +64,14 @@ fn reading(c: &mut Criterion) {
     let file = &capture.files[0];
     let mut group = c.benchmark_group("decode");
     group.throughput(Throughput::Bytes(file.bytes)).sample_size(10);
-    let mut scratch = ReadBuffer::default();
+    let (mut scratch, mut batch) = (ReadBuffer::default(), Batch::default());
     group.bench_function("one worker", |b| {
-        b.iter(|| file.buffers.iter().map(|buffer| decode_buffer(file, buffer, &mut scratch).records.len()).sum::<usize>());
+        b.iter(|| {
+            for buffer in &file.buffers {
+                batch = decode_buffer(file, buffer, Stacks::Attached, &mut scratch, std::mem::take(&mut batch));
+            }
+            batch.entries.len()
+        });
     });
     group.bench_function("survey", |b| b.iter(|| survey(file)));
     group.finish();

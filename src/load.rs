@@ -179,8 +179,8 @@ pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped>
     // Both closures of the merge need the builder, one after the other.
     let builder_cell = std::cell::RefCell::new(&mut builder);
     let result = merge.run(
-        |record, frames| {
-            builder_cell.borrow_mut().apply(record, frames);
+        |record, stack| {
+            builder_cell.borrow_mut().apply_with_stack(record, stack);
             ControlFlow::Continue(())
         },
         |totals| {

@@ -1,16 +1,55 @@
 //! One buffer's worth of records. Buffers stand alone, so batches can be decoded
 //! in any order and on any thread; [`super::Merge`] puts them into time order.
+//!
+//! A stack that stands right behind its event goes with it ([`Attached`]): one
+//! entry to put into order instead of two, and nobody has to look for the owner.
 
 use super::hooks::{class, hook, injected, kernel_hook, tracker};
-use super::{EventCounts, FrameRange, Record, memory, stack, system};
+use super::{Event, EventCounts, FrameRange, Record, StackPart, memory, stack, system};
 use crate::etl::{BufferInfo, BufferKind, EventId, RawEvent, ReadBuffer, TraceFile};
 use crate::problem::{ProblemKind, Problems};
+
+/// A record and its stack, if that stood right behind it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// The record.
+    pub record: Record,
+    /// Its stack.
+    pub stack: Attached,
+}
+
+/// The user's call stack of a heap or tracker event that came with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Attached {
+    /// None did; it may still come as a record of its own.
+    #[default]
+    Nothing,
+    /// Its frames are in the batch.
+    Frames(FrameRange),
+    /// A key, given so many ticks after the event.
+    Key {
+        /// Ticks.
+        delay: u32,
+        /// Key.
+        key: u64,
+    },
+}
+
+/// What becomes of a stack right behind its event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stacks {
+    /// It goes with it.
+    #[default]
+    Attached,
+    /// It is a record of its own.
+    Apart,
+}
 
 /// The records of one or more buffers, ordered by time.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Records, by time; equal times in the order of the buffer.
-    pub records: Vec<Record>,
+    pub entries: Vec<Entry>,
     /// Frames of the stacks among them.
     pub frames: Vec<u64>,
     /// All events of the buffers, also those without a record.
@@ -21,9 +60,18 @@ pub struct Batch {
     pub problems: Problems,
     /// Bytes of file these are.
     pub bytes: u64,
+    pub(super) stacks: Stacks,
 }
 
 impl Batch {
+    /// Forgets everything but the memory.
+    fn clear(&mut self) {
+        let Self { entries, frames, counts, times, problems, bytes, stacks } = self;
+        entries.clear();
+        frames.clear();
+        (*counts, *times, *problems, *bytes, *stacks) = Default::default();
+    }
+
     /// The frames of one stack.
     pub fn frames(&self, range: FrameRange) -> &[u64] {
         let start = range.start as usize;
@@ -34,25 +82,63 @@ impl Batch {
     pub(super) fn absorb(&mut self, later: Self) {
         let shift = self.frames.len() as u32;
         self.frames.extend(later.frames);
-        self.records.extend(later.records.into_iter().map(|mut record| {
-            if let super::Event::Stack { frames, .. } | super::Event::StackDefinition { frames, .. } = &mut record.event {
-                frames.start += shift;
+        self.entries.extend(later.entries.into_iter().map(|mut entry| {
+            match (&mut entry.record.event, &mut entry.stack) {
+                (Event::Stack { frames, .. } | Event::StackDefinition { frames, .. }, _) | (_, Attached::Frames(frames)) => {
+                    frames.start += shift;
+                }
+                _ => {}
             }
-            record
+            entry
         }));
         self.sort();
     }
 
     fn sort(&mut self) {
-        if !self.records.is_sorted_by_key(|r| r.time) {
-            self.records.sort_by_key(|r| r.time); // stable: equal times keep their order
+        if !self.entries.is_sorted_by_key(|e| e.record.time) {
+            self.entries.sort_by_key(|e| e.record.time); // stable: equal times keep their order
         }
+    }
+
+    fn push(&mut self, record: Record) {
+        if self.stacks == Stacks::Apart || !self.attach(&record) {
+            self.entries.push(Entry { record, stack: Attached::Nothing });
+        }
+    }
+
+    /// Gives a stack to the entry before it, if there is no doubt that it belongs
+    /// there: the owner is known, and has not to share its stacks with an event of
+    /// the same thread and tick.
+    fn attach(&mut self, stack: &Record) -> bool {
+        let (owner, attached) = match stack.event {
+            Event::Stack { owner, part: StackPart::User, frames } => (owner, Attached::Frames(frames)),
+            Event::StackRef { owner, part: StackPart::User, key } => {
+                let Ok(delay) = u32::try_from(stack.time.wrapping_sub(owner)) else { return false };
+                (owner, Attached::Key { delay, key })
+            }
+            _ => return false,
+        };
+        let [.., before, last] = self.entries.as_mut_slice() else { return false };
+        let is_owner = |record: &Record| record.time == owner && record.tid == stack.tid;
+        let fits = is_owner(&last.record)
+            && last.stack == Attached::Nothing
+            && matches!(last.record.event, Event::Alloc { .. } | Event::Free { .. } | Event::Realloc { .. })
+            && last.record.pid == stack.pid
+            && stack.pid.is_known()
+            && stack.tid.is_known()
+            && !is_owner(&before.record);
+        if fits {
+            last.stack = attached;
+        }
+        fits
     }
 }
 
-/// Reads, expands and decodes one buffer.
-pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, scratch: &mut ReadBuffer) -> Batch {
-    let mut batch = Batch { bytes: info.size.into(), ..Batch::default() };
+/// Reads, expands and decodes one buffer into the memory of a batch that is done with.
+pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratch: &mut ReadBuffer, mut batch: Batch) -> Batch {
+    batch.clear();
+    batch.stacks = stacks;
+    batch.bytes = info.size.into();
     if info.kind == BufferKind::NoEvents {
         return batch;
     }
@@ -69,12 +155,13 @@ pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, scratch: &mut ReadBuff
                 break;
             }
         };
-        batch.counts.count(&event);
+        let hook = kernel_hook(event.id);
+        batch.counts.count(&event, hook);
         if event.id != EventId::Opaque {
             let (first, last) = batch.times.unwrap_or((event.time, event.time));
             batch.times = Some((first.min(event.time), last.max(event.time)));
         }
-        if decode(&event, &mut batch).is_none() {
+        if decode(&event, hook, &mut batch).is_none() {
             first_short.get_or_insert(event.offset);
             short += 1;
         }
@@ -89,18 +176,18 @@ pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, scratch: &mut ReadBuff
 
 /// Adds the records of one event, if it is of a kind that has any. `None` if its
 /// payload is too short.
-fn decode(raw: &RawEvent<'_>, batch: &mut Batch) -> Option<()> {
-    if let Some(hook) = kernel_hook(raw.id) {
+fn decode(raw: &RawEvent<'_>, hook: Option<u16>, batch: &mut Batch) -> Option<()> {
+    if let Some(hook) = hook {
         return decode_kernel(hook, raw, batch);
     }
     match raw.id {
         EventId::Provider { provider: class::CUSTOM_HEAP, id: id @ tracker::ALLOC..=tracker::CLOSE } => {
-            batch.records.push(memory_record(raw, memory::tracker_event(id, raw)?));
+            batch.push(memory_record(raw, memory::tracker_event(id, raw)?));
             inline_stacks(raw, batch);
         }
-        EventId::Class { class: class::IMAGE_ID, opcode: injected::RSDS } => batch.records.push(system::image_id(raw)?),
+        EventId::Class { class: class::IMAGE_ID, opcode: injected::RSDS } => batch.push(system::image_id(raw)?),
         EventId::Class { class: class::SYSTEM_CONFIG_EX, opcode: injected::VOLUME_MAPPING } => {
-            batch.records.push(system::volume(raw)?);
+            batch.push(system::volume(raw)?);
         }
         _ => {}
     }
@@ -115,21 +202,26 @@ fn decode_kernel(hook: u16, raw: &RawEvent<'_>, batch: &mut Batch) -> Option<()>
         hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, raw)?,
         hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END => system::image(hook, raw)?,
         hook::THREAD_START | hook::THREAD_RUNDOWN_START | hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME => {
-            batch.records.extend(system::thread_name(hook, raw)?);
+            if let Some(record) = system::thread_name(hook, raw)? {
+                batch.push(record);
+            }
             return Some(());
         }
         _ => return Some(()),
     };
-    batch.records.push(record);
+    batch.push(record);
     inline_stacks(raw, batch);
     Some(())
 }
 
-fn memory_record(raw: &RawEvent<'_>, event: super::Event) -> Record {
+fn memory_record(raw: &RawEvent<'_>, event: Event) -> Record {
     Record { time: raw.time, pid: raw.pid, tid: raw.tid, event }
 }
 
 fn inline_stacks(raw: &RawEvent<'_>, batch: &mut Batch) {
-    let Batch { records, frames, .. } = batch;
-    stack::inline(raw, frames, |record| records.push(record));
+    for item in raw.extended {
+        if let Some(record) = stack::inline(raw, item, &mut batch.frames) {
+            batch.push(record);
+        }
+    }
 }

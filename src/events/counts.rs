@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::hooks::{class, hook, injected, kernel_hook, tracker};
+use super::hooks::{class, hook, injected, tracker};
 use crate::etl::{EventId, RawEvent, extended_type};
 
 /// Event records by kind. `total` counts every record of every provider.
@@ -36,10 +36,14 @@ pub struct EventCounts {
 }
 
 impl EventCounts {
-    /// Counts one event.
-    pub fn count(&mut self, event: &RawEvent<'_>) {
+    /// Counts one event, of which the kernel hook is known already.
+    pub(super) fn count(&mut self, event: &RawEvent<'_>, hook: Option<u16>) {
         self.total += 1;
-        if let Some(counter) = self.counter(event.id) {
+        let counter = match hook {
+            Some(hook) => self.kernel_counter(hook),
+            None => self.counter(event.id),
+        };
+        if let Some(counter) = counter {
             *counter += 1;
         }
         for item in event.extended {
@@ -51,9 +55,6 @@ impl EventCounts {
     }
 
     fn counter(&mut self, id: EventId) -> Option<&mut u64> {
-        if let Some(hook) = kernel_hook(id) {
-            return self.kernel_counter(hook);
-        }
         match id {
             EventId::Provider { provider: class::CUSTOM_HEAP, id } => match id {
                 tracker::OPEN => Some(&mut self.tracker_open),

@@ -9,17 +9,22 @@
 //! Equal times keep the order of their stream. Across streams a free comes before
 //! an allocation of the same address; otherwise files and processors come in order.
 //!
-//! Memory: two decoded buffers a stream. Cost: one comparison with the runner-up
-//! for each record, a heap operation only where the lead changes.
+//! Memory: two decoded buffers a stream, and what is decoded ahead on other threads
+//! ([`Ahead`]). Cost: one comparison with the runner-up for each entry, a heap
+//! operation only where the lead changes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
 
+use std::sync::Arc;
+
+use rayon::Scope;
 use rustc_hash::FxHashMap;
 
-use super::{Batch, Event, EventCounts, Record, decode_buffer};
-use crate::etl::{ReadBuffer, TraceFile};
+use super::ahead::{Ahead, Job};
+use super::{Attached, Batch, Entry, Event, EventCounts, Record, Stacks};
+use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
 
 /// At most so many buffers of a stream are joined when they overlap, so that one
@@ -29,16 +34,52 @@ const MAX_JOINED: usize = 8;
 /// Ties larger than this are left in stream order.
 const MAX_TIE: usize = 1 << 16;
 
+/// The call stack that comes with a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallStack<'a> {
+    /// None, or it comes later.
+    Nothing,
+    /// Its frames, innermost first; of a stack's own record those of the stack.
+    Frames(&'a [u64]),
+    /// Key of the user's stack, given at a raw time.
+    Key {
+        /// Key.
+        key: u64,
+        /// Raw clock value.
+        time: i64,
+    },
+}
+
+impl<'a> CallStack<'a> {
+    /// The frames, if they came.
+    pub fn frames(self) -> &'a [u64] {
+        match self {
+            Self::Frames(frames) => frames,
+            _ => &[],
+        }
+    }
+
+    /// Frames are those of the record if it is a stack's own; other records come without.
+    pub fn of(self, record: &Record) -> Self {
+        match record.event {
+            Event::Stack { .. } | Event::StackDefinition { .. } => self,
+            _ => Self::Nothing,
+        }
+    }
+}
+
 /// The merged stream of one capture's files.
 #[derive(Debug)]
 pub struct Merge<'f> {
-    streams: Vec<Stream<'f>>,
+    ahead: Arc<Ahead<'f>>,
+    streams: Vec<Stream>,
     /// Streams that have a record, by the time of that record.
     queue: BinaryHeap<Reverse<(i64, usize)>>,
-    scratch: ReadBuffer,
     last_time: i64,
     late: u64,
     totals: Totals,
+    /// Whether buffers were read since the last tick.
+    has_read: bool,
 }
 
 /// What was met so far, apart from the records.
@@ -74,56 +115,93 @@ impl Totals {
 }
 
 #[derive(Debug)]
-struct Stream<'f> {
-    file: &'f TraceFile,
-    /// Indices of buffers still to read, the next one last.
-    buffers: Vec<usize>,
+struct Stream {
+    /// Buffers still to read, the next one last.
+    jobs: Vec<usize>,
     current: Batch,
     at: usize,
     ahead: Option<Batch>,
 }
 
 impl<'f> Merge<'f> {
-    /// Prepares the merge of all buffers of all files; reads the first of each stream.
+    /// Prepares the merge of all buffers of all files; stacks come with their events
+    /// where they can.
     pub fn new(files: &'f [TraceFile]) -> Self {
-        let mut merge = Self {
-            streams: files.iter().flat_map(streams_of).collect(),
+        Self::with_stacks(files, Stacks::Attached)
+    }
+
+    /// The same with every stack as the record of its own that it is in the file.
+    pub fn of_records(files: &'f [TraceFile]) -> Self {
+        Self::with_stacks(files, Stacks::Apart)
+    }
+
+    fn with_stacks(files: &'f [TraceFile], stacks: Stacks) -> Self {
+        let jobs = jobs_of(files);
+        let streams = streams_of(&jobs, files);
+        Self {
+            ahead: Ahead::new(jobs, streams.len(), stacks),
+            streams,
             queue: BinaryHeap::new(),
-            scratch: ReadBuffer::default(),
             last_time: i64::MIN,
             late: 0,
             totals: Totals::default(),
-        };
-        for index in 0..merge.streams.len() {
-            merge.refill(index);
+            has_read: false,
         }
-        merge
     }
 
-    /// Gives every record to `sink`, with the frames of its stack, until it breaks.
-    /// `tick` is called after each buffer or so with the totals so far.
+    /// Gives every record to `sink`, with its stack if that came with it, until it
+    /// breaks. `tick` is called after each buffer or so with the totals so far.
     pub fn run<B>(
         &mut self,
-        mut sink: impl FnMut(&Record, &[u64]) -> ControlFlow<B>,
+        mut sink: impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
         mut tick: impl FnMut(&Totals) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
+        let ahead = Arc::clone(&self.ahead);
+        rayon::in_place_scope(|scope| {
+            let result = self.run_in(scope, &mut sink, &mut tick);
+            ahead.stop();
+            result
+        })
+    }
+
+    fn run_in<'scope, B>(
+        &mut self,
+        scope: &Scope<'scope>,
+        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
+        tick: &mut impl FnMut(&Totals) -> ControlFlow<B>,
+    ) -> ControlFlow<B>
+    where
+        'f: 'scope,
+    {
+        self.ahead.pump(scope);
+        for index in 0..self.streams.len() {
+            self.refill(index);
+        }
         while let Some(Reverse((time, index))) = self.queue.pop() {
             match self.queue.peek() {
-                Some(Reverse((second, _))) if *second == time => self.run_tie(time, index, &mut sink)?,
+                Some(Reverse((second, _))) if *second == time => self.run_tie(time, index, sink)?,
                 second => {
                     let limit = second.map_or(i64::MAX, |Reverse((time, _))| *time);
-                    self.run_ahead(index, limit, &mut sink)?;
+                    self.run_ahead(index, limit, sink)?;
                 }
             }
-            tick(&self.totals)?;
+            if self.has_read {
+                self.has_read = false;
+                self.ahead.pump(scope);
+                tick(&self.totals)?;
+            }
         }
-        if self.late > 0 {
-            let detail = format!("{} events came after later ones had been read; they were applied late", self.late);
-            let file = self.streams.first().map_or("", |s| s.file.name.as_str());
-            self.totals.problems.add(ProblemKind::OutOfOrder, file, 0, detail);
-            self.late = 0;
-        }
+        self.report_late();
         ControlFlow::Continue(())
+    }
+
+    fn report_late(&mut self) {
+        if self.late == 0 {
+            return;
+        }
+        let detail = format!("{} events came after later ones had been read; they were applied late", self.late);
+        self.totals.problems.add(ProblemKind::OutOfOrder, self.ahead.first_file(), 0, detail);
+        self.late = 0;
     }
 
     /// The totals so far; complete after [`Merge::run`] went to the end.
@@ -137,13 +215,13 @@ impl<'f> Merge<'f> {
         &mut self,
         index: usize,
         limit: i64,
-        sink: &mut impl FnMut(&Record, &[u64]) -> ControlFlow<B>,
+        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let stream = &mut self.streams[index];
         let from = stream.at;
-        let records = &stream.current.records[from..];
+        let entries = &stream.current.entries[from..];
         let alone = limit == i64::MAX;
-        let n = if alone { records.len() } else { records.partition_point(|r| r.time < limit) };
+        let n = if alone { entries.len() } else { entries.iter().take_while(|e| e.record.time < limit).count() };
         self.emit(index, from..from + n, sink)?;
         self.streams[index].at = from + n;
         self.requeue(index);
@@ -155,7 +233,7 @@ impl<'f> Merge<'f> {
         &mut self,
         time: i64,
         first: usize,
-        sink: &mut impl FnMut(&Record, &[u64]) -> ControlFlow<B>,
+        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let mut members = vec![first];
         while let Some(Reverse((_, index))) = self.queue.peek().copied().filter(|Reverse((t, _))| *t == time) {
@@ -178,48 +256,49 @@ impl<'f> Merge<'f> {
         &mut self,
         index: usize,
         range: Range<usize>,
-        sink: &mut impl FnMut(&Record, &[u64]) -> ControlFlow<B>,
+        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let batch = &self.streams[index].current;
-        for record in &batch.records[range] {
+        for Entry { record, stack } in &batch.entries[range] {
             if record.time < self.last_time {
                 self.late += 1;
             } else {
                 self.last_time = record.time;
             }
-            let frames = match record.event {
-                Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } => batch.frames(frames),
-                _ => &[],
+            let stack = match (*stack, &record.event) {
+                (Attached::Key { delay, key }, _) => CallStack::Key { key, time: record.time + i64::from(delay) },
+                (Attached::Frames(frames), _) | (_, &(Event::Stack { frames, .. } | Event::StackDefinition { frames, .. })) => {
+                    CallStack::Frames(batch.frames(frames))
+                }
+                _ => CallStack::Nothing,
             };
-            sink(record, frames)?;
+            sink(record, stack)?;
         }
         ControlFlow::Continue(())
     }
 
     fn requeue(&mut self, index: usize) {
         let stream = &self.streams[index];
-        match stream.current.records.get(stream.at) {
-            Some(record) => self.queue.push(Reverse((record.time, index))),
+        match stream.current.entries.get(stream.at) {
+            Some(entry) => self.queue.push(Reverse((entry.record.time, index))),
             None => self.refill(index),
         }
     }
 
     /// Loads the stream's next records, joined with following buffers that overlap.
     fn refill(&mut self, index: usize) {
-        let (stream, scratch, totals) = (&mut self.streams[index], &mut self.scratch, &mut self.totals);
+        let Self { ahead: decoder, streams, queue, totals, .. } = self;
+        let stream = &mut streams[index];
+        self.has_read = true;
         stream.at = 0;
-        stream.current = match stream.ahead.take().or_else(|| stream.next_batch(scratch, totals)) {
-            Some(batch) => batch,
-            None => {
-                stream.current = Batch::default();
-                return;
-            }
-        };
+        decoder.give_back(std::mem::take(&mut stream.current));
+        let Some(batch) = stream.ahead.take().or_else(|| stream.next_batch(decoder, totals)) else { return };
+        stream.current = batch;
         for _ in 0..MAX_JOINED {
-            stream.ahead = stream.next_batch(scratch, totals);
+            stream.ahead = stream.next_batch(decoder, totals);
             let Some(ahead) = &stream.ahead else { break };
-            let overlaps = match (stream.current.records.last(), ahead.records.first()) {
-                (Some(last), Some(first)) => first.time <= last.time,
+            let overlaps = match (stream.current.entries.last(), ahead.entries.first()) {
+                (Some(last), Some(first)) => first.record.time <= last.record.time,
                 _ => false,
             };
             if !overlaps {
@@ -229,8 +308,8 @@ impl<'f> Merge<'f> {
                 stream.current.absorb(ahead);
             }
         }
-        if let Some(record) = stream.current.records.first() {
-            self.queue.push(Reverse((record.time, index)));
+        if let Some(entry) = stream.current.entries.first() {
+            queue.push(Reverse((entry.record.time, index)));
         }
     }
 
@@ -253,9 +332,8 @@ impl<'f> Merge<'f> {
             if range.start == range.end {
                 heads.remove(next);
             }
-            if let Some(count) =
-                freed(&self.streams[index].current.records[at].event).and_then(|block| waiting.get_mut(&(block, index)))
-            {
+            let event = &self.record(index, at).event;
+            if let Some(count) = freed(event).and_then(|block| waiting.get_mut(&(block, index))) {
                 *count -= 1;
             }
             order.push((index, at));
@@ -267,9 +345,9 @@ impl<'f> Merge<'f> {
     /// other stream allocates any of them.
     fn pending_frees(&self, ranges: &[(usize, Range<usize>)]) -> FxHashMap<(Block, usize), usize> {
         let records = || {
-            ranges
-                .iter()
-                .flat_map(|(index, range)| self.streams[*index].current.records[range.clone()].iter().map(|r| (*index, r)))
+            ranges.iter().flat_map(|(index, range)| {
+                self.streams[*index].current.entries[range.clone()].iter().map(|e| (*index, &e.record))
+            })
         };
         let mut frees: FxHashMap<(Block, usize), usize> = FxHashMap::default();
         for (index, record) in records() {
@@ -285,8 +363,12 @@ impl<'f> Merge<'f> {
         if matters { frees } else { FxHashMap::default() }
     }
 
+    fn record(&self, index: usize, at: usize) -> &Record {
+        &self.streams[index].current.entries[at].record
+    }
+
     fn must_wait(&self, index: usize, at: usize, waiting: &FxHashMap<(Block, usize), usize>) -> bool {
-        let Some(block) = allocated(&self.streams[index].current.records[at].event) else { return false };
+        let Some(block) = allocated(&self.record(index, at).event) else { return false };
         (0..self.streams.len()).any(|other| other != index && waiting.get(&(block, other)).is_some_and(|&n| n > 0))
     }
 }
@@ -312,34 +394,46 @@ fn allocated(event: &Event) -> Option<Block> {
     }
 }
 
-impl Stream<'_> {
-    fn next_batch(&mut self, scratch: &mut ReadBuffer, totals: &mut Totals) -> Option<Batch> {
+impl Stream {
+    fn next_batch(&mut self, decoder: &Ahead<'_>, totals: &mut Totals) -> Option<Batch> {
         // Buffers without records are counted and passed over.
-        while let Some(index) = self.buffers.pop() {
-            let mut batch = decode_buffer(self.file, &self.file.buffers[index], scratch);
+        while let Some(job) = self.jobs.pop() {
+            let mut batch = decoder.take(job);
             totals.take(&mut batch);
-            if !batch.records.is_empty() {
+            if !batch.entries.is_empty() {
                 return Some(batch);
             }
+            decoder.give_back(batch);
         }
         None
     }
 
     fn tie_range(&self, time: i64) -> Range<usize> {
-        let n = self.current.records[self.at..].partition_point(|r| r.time <= time);
+        let n = self.current.entries[self.at..].iter().take_while(|e| e.record.time <= time).count();
         self.at..self.at + n
     }
 }
 
-/// One stream for each processor of a file, its buffers in reverse order of reading.
-fn streams_of(file: &TraceFile) -> Vec<Stream<'_>> {
-    let mut order: Vec<usize> = (0..file.buffers.len()).collect();
-    order.sort_by_key(|&i| {
-        let buffer = &file.buffers[i];
-        (buffer.processor, Reverse((buffer.sequence, i)))
-    });
+/// All buffers in the order in which they will probably be wanted: that of the
+/// files, which are read side by side.
+fn jobs_of(files: &[TraceFile]) -> Vec<Job<'_>> {
+    let place = |job: &Job<'_>| job.buffer.offset as f64 / job.file.bytes.max(1) as f64;
+    let mut jobs: Vec<Job<'_>> =
+        files.iter().flat_map(|file| file.buffers.iter().map(move |buffer| Job { file, buffer })).collect();
+    if files.len() > 1 {
+        jobs.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    }
+    jobs
+}
+
+/// One stream for each file and processor, its buffers in reverse order of reading.
+fn streams_of(jobs: &[Job<'_>], files: &[TraceFile]) -> Vec<Stream> {
+    let file_of = |job: &Job<'_>| files.iter().position(|file| std::ptr::eq(file, job.file));
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    let stream = |&i: &usize| (file_of(&jobs[i]), jobs[i].buffer.processor);
+    order.sort_by_key(|i| (stream(i), Reverse((jobs[*i].buffer.sequence, jobs[*i].buffer.offset))));
     order
-        .chunk_by(|&a, &b| file.buffers[a].processor == file.buffers[b].processor)
-        .map(|run| Stream { file, buffers: run.to_vec(), current: Batch::default(), at: 0, ahead: None })
+        .chunk_by(|a, b| stream(a) == stream(b))
+        .map(|run| Stream { jobs: run.to_vec(), current: Batch::default(), at: 0, ahead: None })
         .collect()
 }

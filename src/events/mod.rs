@@ -10,6 +10,7 @@
 //! documentation and in PerfView; layouts of system events were checked on public
 //! traces. Where a newer version appends fields, longer payloads are accepted.
 
+mod ahead;
 mod batch;
 mod counts;
 pub mod encode;
@@ -22,10 +23,10 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, decode_buffer};
+pub use batch::{Attached, Batch, Entry, Stacks, decode_buffer};
 pub use counts::EventCounts;
 pub use hooks::{class, hook, tracker};
-pub use merge::{Merge, Totals};
+pub use merge::{CallStack, Merge, Totals};
 pub use survey::survey;
 
 use crate::etl::Guid;

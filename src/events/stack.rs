@@ -3,7 +3,7 @@
 
 use super::hooks::hook;
 use super::{Event, FrameRange, Record, StackPart};
-use crate::etl::{RawEvent, address_at, extended_type, i64_at, u32_at, u64_at};
+use crate::etl::{ExtendedItem, RawEvent, address_at, extended_type, i64_at, u32_at, u64_at};
 use crate::units::{Pid, PointerSize, Tid};
 
 /// Frames of one stack; Windows records at most 192 and nothing deeper is kept.
@@ -34,28 +34,24 @@ pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut Vec<u64>) -> Opti
     Some(Record { time: raw.time, pid, tid, event })
 }
 
-/// The stacks in an event's extended items, as records of their own behind it.
+/// The stack in one of an event's extended items, as a record of its own behind it.
 /// That keys in items are resolved like those of StackWalk events is an
 /// assumption: no trace with such items is public.
-pub(super) fn inline(raw: &RawEvent<'_>, frames: &mut Vec<u64>, mut push: impl FnMut(Record)) {
-    for item in raw.extended {
-        let owner = raw.time;
-        let stack = |pointer, frames: &mut Vec<u64>| {
-            let (_, frames) = push_frames(item.data.get(8..)?, pointer, frames);
-            Some(Event::Stack { owner, part: StackPart::User, frames })
-        };
-        let reference = |key| Event::StackRef { owner, part: StackPart::User, key };
-        let event = match item.kind {
-            extended_type::STACK_TRACE32 => stack(PointerSize::Four, frames),
-            extended_type::STACK_TRACE64 => stack(PointerSize::Eight, frames),
-            extended_type::STACK_KEY32 => u32_at(item.data, 8).map(u64::from).map(reference),
-            extended_type::STACK_KEY64 => u64_at(item.data, 8).map(reference),
-            _ => None,
-        };
-        if let Some(event) = event {
-            push(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event });
-        }
-    }
+pub(super) fn inline(raw: &RawEvent<'_>, item: ExtendedItem<'_>, frames: &mut Vec<u64>) -> Option<Record> {
+    let owner = raw.time;
+    let stack = |pointer, frames: &mut Vec<u64>| {
+        let (_, frames) = push_frames(item.data.get(8..)?, pointer, frames);
+        Some(Event::Stack { owner, part: StackPart::User, frames })
+    };
+    let reference = |key| Event::StackRef { owner, part: StackPart::User, key };
+    let event = match item.kind {
+        extended_type::STACK_TRACE32 => stack(PointerSize::Four, frames),
+        extended_type::STACK_TRACE64 => stack(PointerSize::Eight, frames),
+        extended_type::STACK_KEY32 => u32_at(item.data, 8).map(u64::from).map(reference),
+        extended_type::STACK_KEY64 => u64_at(item.data, 8).map(reference),
+        _ => None,
+    };
+    event.map(|event| Record { time: raw.time, pid: raw.pid, tid: raw.tid, event })
 }
 
 /// Keeps the frames and tells which part of a stack they are: the kernel's if even

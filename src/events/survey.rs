@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::{Totals, decode_buffer};
+use super::{Batch, Stacks, Totals, decode_buffer};
 use crate::etl::{ReadBuffer, TraceFile};
 
 /// Buffers that one worker takes at a time: large enough to reuse its memory.
@@ -17,10 +17,11 @@ pub fn survey(file: &TraceFile) -> Totals {
     let runs: Vec<Totals> = file
         .buffers
         .par_chunks(RUN)
-        .map_init(ReadBuffer::default, |scratch, buffers| {
+        .map_init(<(ReadBuffer, Batch)>::default, |(scratch, batch), buffers| {
             let mut totals = Totals::default();
             for buffer in buffers {
-                totals.take(&mut decode_buffer(file, buffer, scratch));
+                *batch = decode_buffer(file, buffer, Stacks::Apart, scratch, std::mem::take(batch));
+                totals.take(batch);
             }
             totals
         })

@@ -3,6 +3,9 @@
 //! Cost: a few hash operations a record. Nothing here fails; what does not fit
 //! (a free of an unknown block, a block allocated twice) is counted in [`Quality`].
 
+mod actors;
+mod held;
+mod keyed;
 mod pages;
 mod stacks;
 
@@ -11,25 +14,27 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::blocks::Blocks;
 use super::commit::PageTable;
 use super::heap::HeapTable;
+use super::matching::Matcher;
 use super::module::ModuleTable;
 use super::pending::{Pending, Pieces};
 use super::process::ProcessTable;
-use super::rows::Row;
+use super::rows::{Row, RowWriter};
 use super::stack::{Interner, StackRef};
-use super::{Clock, DeathOrder, HeapId, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
-use crate::events::{Event, EventCounts, ProcessChange, Record};
+use super::{Clock, HeapId, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
+use crate::events::{CallStack, Event, EventCounts, ProcessChange, Record, StackPart};
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
+use actors::Actors;
+use held::Held;
+use keyed::Keyed;
 
 /// A site as interned while stacks may still be unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct SiteKey {
     heap: HeapId,
     stack: StackRef,
-    thread: Tid,
     caller: ProcessId,
 }
 
@@ -66,23 +71,26 @@ pub struct Builder {
     processes: ProcessTable,
     heaps: HeapTable,
     modules: ModuleTable,
-    blocks: Blocks,
+    matcher: Matcher,
     pages: PageTable,
     stacks: Interner,
     pending: Pending,
     pieces: Pieces,
-    rows: Rows,
+    rows: RowWriter,
     sites: Vec<(SiteKey, Ticks)>,
     site_index: FxHashMap<SiteKey, SiteId>,
     thread_names: Arc<FxHashMap<(ProcessId, Tid), Arc<str>>>,
     volumes: Vec<(String, String)>,
-    held: VecDeque<(Record, Vec<u64>)>,
+    held: VecDeque<Held>,
+    actors: Actors,
+    /// Rows whose stack is given by a key, until no definition before it can come.
+    keyed: Keyed,
     /// Stacks that came at the very tick of their owner, perhaps before it.
     early: Vec<(Record, Vec<u64>)>,
     /// Raw time of the latest event that can have a stack, and the threads of all at that time.
     tick: (i64, Vec<Tid>),
+    /// Frees in heaps of which nothing is known.
     unmatched_frees: u64,
-    superseded: u64,
     rows_refused: bool,
     /// Time of the record that was applied last.
     now: Ticks,
@@ -95,6 +103,9 @@ impl Builder {
     /// A builder for a capture whose trace start is at raw time `trace_start`, with
     /// the numbers of events and buffers that are known to be lost.
     pub fn new(clock: Clock, trace_start: i64, losses: (u64, u64)) -> Self {
+        let (rows, deaths) = RowWriter::new();
+        let mut matcher = Matcher::new();
+        matcher.add_column(deaths);
         Self {
             clock,
             trace_start,
@@ -102,21 +113,22 @@ impl Builder {
             processes: ProcessTable::default(),
             heaps: HeapTable::default(),
             modules: ModuleTable::default(),
-            blocks: Blocks::default(),
+            matcher,
             pages: PageTable::default(),
             stacks: Interner::default(),
             pending: Pending::default(),
             pieces: Pieces::default(),
-            rows: Rows::default(),
+            rows,
             sites: Vec::new(),
             site_index: FxHashMap::default(),
             thread_names: Arc::default(),
             volumes: Vec::new(),
             held: VecDeque::new(),
+            actors: Actors::default(),
+            keyed: Keyed::default(),
             early: Vec::new(),
             tick: (i64::MIN, Vec::new()),
             unmatched_frees: 0,
-            superseded: 0,
             rows_refused: false,
             now: Ticks::BEFORE_TRACE,
         }
@@ -124,19 +136,24 @@ impl Builder {
 
     /// Applies the next record in time order; `frames` are those of its stack, if it is one.
     pub fn apply(&mut self, record: &Record, frames: &[u64]) {
+        self.apply_with_stack(record, CallStack::Frames(frames).of(record));
+    }
+
+    /// The same for a record that may come with its stack.
+    pub fn apply_with_stack(&mut self, record: &Record, stack: CallStack<'_>) {
         if self.held.is_empty() && !is_homeless(record) {
-            self.replay(record, frames);
+            self.replay(record, stack);
             return;
         }
         self.claim_held(record);
-        self.held.push_back((record.clone(), frames.to_vec()));
+        self.held.push_back(Held::new(record, stack));
         self.release_held(MAX_HELD);
     }
 
     /// A stack tells the process of the first held event at its owner's time.
     fn claim_held(&mut self, stack: &Record) {
         let (Event::Stack { owner, .. } | Event::StackRef { owner, .. }) = stack.event else { return };
-        let claimed = self.held.iter_mut().map(|(record, _)| record).find(|r| r.time == owner && is_homeless(r));
+        let claimed = self.held.iter_mut().map(|held| &mut held.record).find(|r| r.time == owner && is_homeless(r));
         if let Some(record) = claimed {
             record.pid = stack.pid;
             record.tid = stack.tid;
@@ -146,35 +163,36 @@ impl Builder {
     /// Replays held records up to the first whose process is still unknown; beyond
     /// `keep` of them, or a second, that one is applied without.
     fn release_held(&mut self, keep: usize) {
-        while let Some((first, _)) = self.held.front() {
-            let newest = self.held.back().map_or(first.time, |(r, _)| r.time);
+        while let Some(Held { record: first, .. }) = self.held.front() {
+            let newest = self.held.back().map_or(first.time, |held| held.record.time);
             let waits =
                 is_homeless(first) && self.held.len() <= keep && newest.saturating_sub(first.time) <= self.clock.frequency as i64;
             if waits {
                 return;
             }
-            if let Some((record, frames)) = self.held.pop_front() {
-                self.replay(&record, &frames);
+            if let Some(held) = self.held.pop_front() {
+                self.replay(&held.record, held.stack());
             }
         }
     }
 
-    fn replay(&mut self, record: &Record, frames: &[u64]) {
-        if is_memory_event(&record.event) || matches!(record.event, Event::VirtualAlloc(_) | Event::VirtualFree(_)) {
+    fn replay(&mut self, record: &Record, stack: CallStack<'_>) {
+        if may_have_stack(&record.event) {
             self.note_tick(record);
         }
-        let from =
-            Origin { raw: record.time, time: Ticks::from_raw(record.time, self.trace_start), pid: record.pid, tid: record.tid };
-        self.now = from.time;
+        // What comes later than its time allows happens when it comes.
+        self.now = self.now.max(Ticks::from_raw(record.time, self.trace_start));
+        let from = Origin { raw: record.time, time: self.now, pid: record.pid, tid: record.tid };
         match &record.event {
             Event::HeapOpen { layer, heap, name } => {
+                self.actors.forget();
                 let process = self.processes.acting(from.pid, from.time);
                 self.heaps.open(process, *layer, *heap, name.as_deref());
             }
             Event::HeapClose { layer, heap, name } => self.close_heap(from, *layer, *heap, name.as_deref()),
-            Event::Alloc { layer, heap, address, size } => self.alloc(from, *layer, *heap, *address, *size),
-            Event::Free { layer, heap, address } => self.free(from, *layer, *heap, *address),
-            Event::Realloc { layer, heap, old, new, size } => self.realloc(from, *layer, *heap, *old, *new, *size),
+            Event::Alloc { layer, heap, address, size } => self.alloc(from, *layer, *heap, (*address, *size), stack),
+            Event::Free { layer, heap, address } => self.free(from, *layer, *heap, *address, stack),
+            Event::Realloc { layer, heap, old, new, size } => self.realloc(from, *layer, *heap, *old, (*new, *size), stack),
             Event::VirtualAlloc(range) => self.virtual_alloc(from, range),
             Event::VirtualFree(range) => self.virtual_free(from, range),
             Event::CommitRundown(range) => {
@@ -184,16 +202,21 @@ impl Builder {
                 let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
                 self.commit(nobody, process, process, range.base, end);
             }
-            Event::Stack { .. } | Event::StackRef { .. } => self.stack(from, record, frames),
-            Event::StackDefinition { part, key, .. } => self.stacks.define(*part, *key, frames, from.raw),
+            Event::Stack { .. } | Event::StackRef { .. } => self.stack(from, record, stack.frames()),
+            Event::StackDefinition { part, key, .. } => {
+                self.settle_keyed(from.raw);
+                self.stacks.define(*part, *key, stack.frames(), from.raw);
+            }
             Event::Process(change, info) => {
+                self.actors.forget();
                 let ended = match change {
                     ProcessChange::Start => self.processes.start(from.pid, info, from.time, self.clock.frequency as i64),
                     ProcessChange::Rundown => self.processes.rundown(from.pid, info, from.time),
                     ProcessChange::End => self.processes.end_of(from.pid, info, from.time),
                 };
                 if let Some(process) = ended {
-                    self.kill_all(from.time, |builder| builder.pages.take_all(process));
+                    let rows = self.pages.take_all(process);
+                    rows.into_iter().for_each(|row| self.kill(row, from.time));
                 }
             }
             Event::ThreadName(name) => {
@@ -218,84 +241,122 @@ impl Builder {
 
     // Heaps and trackers
 
-    fn alloc(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, size: u64) {
-        let process = self.processes.acting(from.pid, from.time);
-        let heap = self.heaps.find_or_add(process, layer, handle);
-        let site = self.site(heap, StackRef::NONE, from.tid, process, from.time);
-        let Some(row) = self.push(Row { address, size, birth: from.time, death: Ticks::NEVER, site }) else { return };
-        if let Some(older) = self.blocks.insert(heap, address, row) {
-            self.rows.kill(older, from.time);
-            self.superseded += 1;
+    fn alloc(&mut self, from: Origin, layer: Layer, handle: u64, (address, size): (u64, u64), stack: CallStack<'_>) {
+        let (heap, process) = self.actor(from, layer, handle);
+        let site = match stack {
+            CallStack::Nothing => self.site(heap, StackRef::NONE, process, from.time),
+            CallStack::Frames(frames) => {
+                let stack = self.stacks.frames(frames);
+                self.site(heap, stack, process, from.time)
+            }
+            CallStack::Key { .. } => SiteId::UNKNOWN,
+        };
+        let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
+        let Some(row) = self.push(&row) else { return };
+        self.matcher.begin(from.time, heap, address, row);
+        match stack {
+            CallStack::Nothing => self.await_stack(from, row.0..row.0 + 1, false),
+            CallStack::Frames(_) => {}
+            CallStack::Key { key, time } => self.await_key(from, row, heap, key, time),
         }
-        self.await_stack(from, row.0..row.0 + 1, false);
     }
 
-    fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64) {
-        match self.live_heap(from.pid, layer, handle).and_then(|heap| self.blocks.remove(heap, address)) {
-            Some(row) => self.rows.kill(row, from.time),
-            None => self.unmatched_frees += 1,
-        }
+    fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) {
+        let Some(heap) = self.live_heap(from.pid, layer, handle) else {
+            self.unmatched_frees += 1;
+            return;
+        };
+        let stack = match stack {
+            CallStack::Nothing => StackRef::NONE,
+            CallStack::Frames(frames) => self.stacks.frames(frames),
+            CallStack::Key { key, time } => self.stacks.key(StackPart::User, key, time),
+        };
+        self.matcher.free(from.time, heap, address, stack);
     }
 
     fn live_heap(&self, pid: Pid, layer: Layer, handle: u64) -> Option<HeapId> {
-        self.heaps.find(self.processes.find(pid)?, layer, handle)
+        match self.actors.get(pid, layer, handle) {
+            Some((heap, _)) => Some(heap),
+            None => self.heaps.find(self.processes.find(pid)?, layer, handle),
+        }
     }
 
-    fn realloc(&mut self, from: Origin, layer: Layer, handle: u64, old: u64, new: u64, size: u64) {
+    /// The heap in which a process acts, and the process.
+    fn actor(&mut self, from: Origin, layer: Layer, handle: u64) -> (HeapId, ProcessId) {
+        if let Some(known) = self.actors.get(from.pid, layer, handle) {
+            return known;
+        }
+        let process = self.processes.acting(from.pid, from.time);
+        let heap = self.heaps.find_or_add(process, layer, handle);
+        self.actors.put(from.pid, layer, handle, (heap, process));
+        (heap, process)
+    }
+
+    fn realloc(&mut self, from: Origin, layer: Layer, handle: u64, old: u64, (new, size): (u64, u64), stack: CallStack<'_>) {
         if layer == Layer::Heap && old != new && self.is_summary(from, handle, new, size) {
-            let old_row = self.live_heap(from.pid, layer, handle).and_then(|heap| self.blocks.remove(heap, old));
-            if let Some(row) = old_row {
-                self.rows.kill(row, from.time);
+            if let Some(heap) = self.live_heap(from.pid, layer, handle) {
+                self.matcher.end(from.time, heap, old);
             }
             return;
         }
-        self.free(from, layer, handle, old);
-        self.alloc(from, layer, handle, new, size);
+        self.free(from, layer, handle, old, CallStack::Nothing);
+        self.alloc(from, layer, handle, (new, size), stack);
     }
 
     /// A moving realloc is logged as an allocation, a free, and then this record:
     /// its new block is alive already, just born by the same thread.
-    fn is_summary(&self, from: Origin, handle: u64, new: u64, size: u64) -> bool {
+    fn is_summary(&mut self, from: Origin, handle: u64, new: u64, size: u64) -> bool {
         let Some(heap) = self.live_heap(from.pid, Layer::Heap, handle) else { return false };
-        let Some(row) = self.blocks.get(heap, new) else { return false };
-        let row = self.rows.get(row);
         let millisecond = self.clock.frequency as i64 / 1000;
-        row.size == size
-            && self.sites[row.site.0 as usize].0.thread == from.tid
-            && from.time.0.saturating_sub(row.birth.0) <= millisecond
+        let since = Ticks(from.time.0.saturating_sub(millisecond));
+        let Some(row) = self.matcher.alive(heap, new, since) else { return false };
+        let row = self.rows.get(row);
+        row.size == size && row.thread == from.tid && row.birth >= since
     }
 
     fn close_heap(&mut self, from: Origin, layer: Layer, handle: u64, name: Option<&str>) {
+        self.actors.forget();
         let Some(process) = self.processes.find(from.pid) else { return };
         if let Some(heap) = self.heaps.close(process, layer, handle, name) {
-            self.kill_all(from.time, |builder| builder.blocks.take_all(heap));
+            self.matcher.close(from.time, heap);
         }
     }
 
-    fn kill_all(&mut self, at: Ticks, rows: impl FnOnce(&mut Self) -> Vec<RowId>) {
-        for row in rows(self) {
-            self.rows.kill(row, at);
-        }
+    /// Ends a row of committed pages.
+    fn kill(&mut self, row: RowId, at: Ticks) {
+        self.rows.kill(row, at);
+        self.matcher.note_death(row);
     }
 
     // Rows and sites
 
-    fn site(&mut self, heap: HeapId, stack: StackRef, thread: Tid, caller: ProcessId, first: Ticks) -> SiteId {
-        let key = SiteKey { heap, stack, thread, caller };
-        *self.site_index.entry(key).or_insert_with(|| {
+    fn site(&mut self, heap: HeapId, stack: StackRef, caller: ProcessId, first: Ticks) -> SiteId {
+        let key = SiteKey { heap, stack, caller };
+        let site = *self.site_index.entry(key).or_insert_with(|| {
             self.sites.push((key, first));
             SiteId((self.sites.len() - 1) as u32)
-        })
+        });
+        let known_since = &mut self.sites[site.0 as usize].1;
+        *known_since = first.min(*known_since);
+        site
     }
 
-    fn push(&mut self, row: Row) -> Option<RowId> {
-        let id = self.rows.push(row);
+    fn push(&mut self, row: &Row) -> Option<RowId> {
+        let matcher = &mut self.matcher;
+        let id = self.rows.push(row, |deaths| matcher.add_column(deaths));
         self.rows_refused |= id.is_none();
         id
     }
 
-    fn published_rows(&self, complete: bool) -> Rows {
-        if complete { self.rows.complete(DeathOrder::sorted(&self.rows)) } else { self.rows.publish(self.now) }
+    fn published_rows(&mut self, complete: bool) -> Rows {
+        self.name_keyed();
+        self.matcher.settle();
+        if !complete {
+            return self.rows.publish(self.now);
+        }
+        let rows = &self.rows;
+        let order = self.matcher.finish(|row| rows.death(row));
+        self.rows.complete(order)
     }
 
     /// Publishes everything up to now. Rows are shared with later publications;
@@ -303,11 +364,14 @@ impl Builder {
     pub fn publish(&mut self, input: InputState) -> Trace {
         if input.complete {
             self.release_held(0);
+            self.settle_keyed(i64::MAX);
         }
+        let rows = self.published_rows(input.complete);
+        let findings = self.matcher.findings();
         let sites = (0..self.sites.len())
             .map(|i| {
                 let (key, first) = self.sites[i];
-                Site { heap: key.heap, stack: self.stacks.resolve(key.stack), thread: key.thread, caller: key.caller, first }
+                Site { heap: key.heap, stack: self.stacks.resolve(key.stack), caller: key.caller, first }
             })
             .collect();
         let (first, last) = input.times.unwrap_or((self.trace_start, self.trace_start));
@@ -322,14 +386,14 @@ impl Builder {
             heaps: self.heaps.list.clone(),
             sites,
             stacks: self.stacks.stacks().clone(),
-            rows: self.published_rows(input.complete),
+            rows,
             thread_names: Arc::clone(&self.thread_names),
             volumes: self.volumes.clone(),
             quality: Quality {
                 events_lost: self.losses.0,
                 buffers_lost: self.losses.1,
-                unmatched_frees: self.unmatched_frees,
-                superseded_allocations: self.superseded,
+                unmatched_frees: self.unmatched_frees + findings.unmatched,
+                superseded_allocations: findings.superseded,
                 problems: input.problem_count + u64::from(self.rows_refused),
             },
             counts: input.counts,
@@ -349,4 +413,8 @@ fn is_memory_event(event: &Event) -> bool {
         event,
         Event::Alloc { .. } | Event::Free { .. } | Event::Realloc { .. } | Event::HeapOpen { .. } | Event::HeapClose { .. }
     )
+}
+
+fn may_have_stack(event: &Event) -> bool {
+    is_memory_event(event) || matches!(event, Event::VirtualAlloc(_) | Event::VirtualFree(_))
 }

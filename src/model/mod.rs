@@ -15,6 +15,7 @@ mod builder;
 mod commit;
 mod deaths;
 mod heap;
+mod matching;
 mod module;
 mod pending;
 mod process;

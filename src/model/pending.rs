@@ -1,10 +1,11 @@
 //! Rows that wait for their stack. A stack names its owner by raw time and thread;
 //! it comes a little later, the user part perhaps much later and from another
-//! processor.
+//! processor. (Most heap events do not wait: their stack comes with them.)
 //!
-//! Bounded: two generations of entries; when the younger is full the older one,
-//! which saw that many newer events without a stack, is given up.
+//! Bounded: an event that saw [`MOST`] newer ones without its stack is given up.
+//! Cost: a binary search a stack.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -13,7 +14,13 @@ use super::RowId;
 use super::stack::StackRef;
 use crate::units::Tid;
 
-/// Entries of one generation.
+/// Events that wait.
+const MOST: usize = 1 << 18;
+
+/// Events of one tick that are looked at for a stack.
+const MOST_AT_ONCE: usize = 1 << 12;
+
+/// Entries of one generation of pieces.
 const GENERATION: usize = 1 << 17;
 
 /// The rows of one event and the part of their stack that is known.
@@ -29,32 +36,27 @@ pub(super) struct Waiting {
     pub(super) two_parts: bool,
 }
 
-impl Waiting {
-    fn is_complete(&self) -> bool {
-        self.user.is_some() && (self.kernel.is_some() || !self.two_parts)
-    }
-}
-
-type Key = (i64, Tid);
-
+/// Events in the order of their times.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    young: FxHashMap<Key, Vec<Waiting>>,
-    old: FxHashMap<Key, Vec<Waiting>>,
+    events: VecDeque<(i64, Tid, Waiting)>,
 }
 
 impl Pending {
+    /// An event waits from now on; one that comes later than its time allows does not.
     pub(super) fn add(&mut self, time: i64, tid: Tid, waiting: Waiting) {
-        if self.young.len() >= GENERATION {
-            self.old = std::mem::take(&mut self.young);
+        if self.events.back().is_some_and(|(last, ..)| *last > time) {
+            return;
         }
-        self.young.entry((time, tid)).or_default().push(waiting);
+        if self.events.len() >= MOST {
+            self.events.pop_front();
+        }
+        self.events.push_back((time, tid, waiting));
     }
 
     /// Gives a stack to the first event at `time` by `tid`, or by an unknown thread,
-    /// for which `wants` holds: `give` puts it in. Returns the event as it is then,
-    /// and forgets it if it has all of its stack. `None` if the stack belongs to
-    /// some other event.
+    /// for which `wants` holds: `give` puts it in. Returns the event as it is then.
+    /// `None` if the stack belongs to some other event.
     pub(super) fn give(
         &mut self,
         time: i64,
@@ -62,27 +64,19 @@ impl Pending {
         wants: impl Fn(&Waiting) -> bool,
         give: impl FnOnce(&mut Waiting),
     ) -> Option<Waiting> {
-        for key in [(time, tid), (time, Tid::NONE)] {
-            for map in [&mut self.young, &mut self.old] {
-                let Some(list) = map.get_mut(&key) else { continue };
-                let Some(at) = list.iter().position(&wants) else { continue };
-                give(&mut list[at]);
-                if !list[at].is_complete() {
-                    return Some(list[at].clone());
-                }
-                let waiting = list.remove(at);
-                if list.is_empty() {
-                    map.remove(&key);
-                }
-                return Some(waiting);
-            }
-        }
-        None
+        let first = self.events.partition_point(|(t, ..)| *t < time);
+        let at_once = || self.events.range(first..).take(MOST_AT_ONCE).take_while(|(t, ..)| *t == time);
+        let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && wants(waiting));
+        let at = by(tid).or_else(|| by(Tid::NONE))?;
+        let (_, _, waiting) = self.events.get_mut(first + at)?;
+        give(waiting);
+        Some(waiting.clone())
     }
 }
 
 /// Pieces that committed rows were split into, so that a stack that comes after
-/// the split reaches all of them. Bounded as [`Pending`] is.
+/// the split reaches all of them. Bounded: two generations of entries; when the
+/// younger is full the older one is given up.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     young: FxHashMap<RowId, Vec<RowId>>,

@@ -1,10 +1,12 @@
-//! Allocation rows in columns: 26 bytes a row, 30 with its place in the order of
-//! frees, in chunks that published traces share.
+//! Allocation rows in columns: 28 bytes a row, 32 with its place in the order of
+//! deaths, in chunks that published traces share.
 //!
 //! Rows stand in the order of their births, but for few ([`Rows::out_of_order`]).
-//! One thread appends rows; any thread that holds a [`DeathColumn`] can end one.
 //! A published [`Rows`] never changes: deaths at or after its horizon are not seen
-//! through it, and a builder that changes anything else of a sealed chunk copies it.
+//! through it, and a [`RowWriter`] that changes anything else of a sealed chunk
+//! copies that.
+
+mod writer;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +14,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::SiteId;
 use super::deaths::DeathOrder;
-use crate::units::Ticks;
+use crate::units::{Ticks, Tid};
+
+pub(super) use writer::RowWriter;
 
 /// Index of a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -29,6 +33,9 @@ const LARGE: u32 = u32::MAX;
 /// Upper 16 of 48 bits that stand for an address kept aside.
 const FAR: u16 = u16::MAX;
 
+/// Index that stands for a thread kept aside.
+const MORE: u16 = u16::MAX;
+
 /// One life of one block or committed range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
@@ -42,6 +49,8 @@ pub struct Row {
     pub death: Ticks,
     /// Who allocated it where.
     pub site: SiteId,
+    /// Allocating thread.
+    pub thread: Tid,
 }
 
 /// Deaths of one chunk, written by whoever finds the free and read by everybody.
@@ -60,6 +69,8 @@ struct Columns {
     site: Vec<SiteId>,
     address: Vec<u32>,
     address_high: Vec<u16>,
+    /// Indices in [`Aside::threads`].
+    thread: Vec<u16>,
 }
 
 impl Columns {
@@ -73,6 +84,7 @@ impl Columns {
             site: Vec::with_capacity(CHUNK),
             address: Vec::with_capacity(CHUNK),
             address_high: Vec::with_capacity(CHUNK),
+            thread: Vec::with_capacity(CHUNK),
         }
     }
 
@@ -94,17 +106,43 @@ impl Columns {
     }
 }
 
+/// What has no room in the columns.
+#[derive(Clone, Debug, Default)]
+struct Aside {
+    sizes: BTreeMap<u32, u64>,
+    addresses: BTreeMap<u32, u64>,
+    /// Threads by index, and those of rows whose thread has none.
+    threads: Vec<Tid>,
+    more_threads: BTreeMap<u32, Tid>,
+}
+
+impl Aside {
+    fn size(&self, id: u32) -> u64 {
+        self.sizes.get(&id).copied().unwrap_or(LARGE.into())
+    }
+
+    fn address(&self, id: RowId, columns: &Columns, at: usize) -> u64 {
+        let high = columns.address_high[at];
+        let near = u64::from(high) << 32 | u64::from(columns.address[at]);
+        if high == FAR { self.addresses.get(&id.0).copied().unwrap_or(near) } else { near }
+    }
+
+    fn thread(&self, id: RowId, columns: &Columns, at: usize) -> Tid {
+        match columns.thread[at] {
+            MORE => self.more_threads.get(&id.0).copied().unwrap_or(Tid::NONE),
+            index => self.threads[index as usize],
+        }
+    }
+}
+
 /// All rows of a trace.
 #[derive(Clone, Debug)]
 pub struct Rows {
     chunks: Vec<Arc<Columns>>,
-    /// Sizes and addresses too wide for their columns.
-    large: Arc<BTreeMap<u32, u64>>,
-    far: Arc<BTreeMap<u32, u64>>,
+    aside: Arc<Aside>,
     len: u32,
     /// Deaths from here on are those of later publications.
     horizon: Ticks,
-    latest_birth: Ticks,
     /// Rows born before one that stands before them; by birth once complete.
     out_of_order: Arc<Vec<RowId>>,
     /// Complete traces only.
@@ -115,11 +153,9 @@ impl Default for Rows {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
-            large: Arc::default(),
-            far: Arc::default(),
+            aside: Arc::default(),
             len: 0,
             horizon: Ticks::NEVER,
-            latest_birth: Ticks::BEFORE_TRACE,
             out_of_order: Arc::default(),
             by_death: None,
         }
@@ -139,8 +175,9 @@ impl Rows {
 
     /// Bytes that the rows take in memory.
     pub fn heap_bytes(&self) -> usize {
-        let columns = |c: &Arc<Columns>| c.birth.capacity() * 18 + c.birth_high.capacity() * 4 + CHUNK * 8;
-        let aside = (self.large.len() + self.far.len()) * 24 + self.out_of_order.len() * 4;
+        let columns = |c: &Arc<Columns>| c.birth.capacity() * 20 + c.birth_high.capacity() * 4 + CHUNK * 8;
+        let wide = self.aside.sizes.len() + self.aside.addresses.len() + self.aside.more_threads.len();
+        let aside = wide * 24 + self.out_of_order.len() * 4;
         self.chunks.iter().map(columns).sum::<usize>() + aside + self.by_death.as_ref().map_or(0, |d| d.heap_bytes())
     }
 
@@ -207,7 +244,7 @@ impl Rows {
 
     #[inline]
     fn widen(&self, size: u32, id: u32) -> u64 {
-        if size == LARGE { self.large.get(&id).copied().unwrap_or(u64::from(LARGE)) } else { size.into() }
+        if size == LARGE { self.aside.size(id) } else { size.into() }
     }
 }
 
@@ -266,9 +303,12 @@ impl<'a> Chunk<'a> {
 
     /// Address by place.
     pub fn address(&self, at: usize) -> u64 {
-        let high = self.columns.address_high[at];
-        let near = u64::from(high) << 32 | u64::from(self.columns.address[at]);
-        if high == FAR { self.rows.far.get(&self.id(at).0).copied().unwrap_or(near) } else { near }
+        self.rows.aside.address(self.id(at), self.columns, at)
+    }
+
+    /// Allocating thread by place.
+    pub fn thread(&self, at: usize) -> Tid {
+        self.rows.aside.thread(self.id(at), self.columns, at)
     }
 
     /// Whole row by place.
@@ -279,6 +319,7 @@ impl<'a> Chunk<'a> {
             birth: self.birth(at),
             death: self.death(at),
             site: self.columns.site[at],
+            thread: self.thread(at),
         }
     }
 
@@ -288,144 +329,6 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// What the builder does.
-impl Rows {
-    /// Appends a row that is alive; `None` when no more rows can be numbered.
-    pub(super) fn push(&mut self, row: Row) -> Option<RowId> {
-        let id = self.len;
-        if id == u32::MAX {
-            return None;
-        }
-        self.len += 1;
-        if id as usize & (CHUNK - 1) == 0 {
-            self.chunks.push(Arc::new(Columns::new(row.birth)));
-        }
-        if row.birth < self.latest_birth {
-            Arc::make_mut(&mut self.out_of_order).push(RowId(id));
-        } else {
-            self.latest_birth = row.birth;
-        }
-        let size = self.narrow_size(id, row.size);
-        let (low, high) = self.narrow_address(id, row.address);
-        let columns = Arc::make_mut(self.chunks.last_mut()?);
-        columns.push_birth(row.birth);
-        columns.size.push(size);
-        columns.site.push(row.site);
-        columns.address.push(low);
-        columns.address_high.push(high);
-        if row.death != Ticks::NEVER {
-            columns.death[id as usize & (CHUNK - 1)].store(row.death.0, Ordering::Relaxed);
-        }
-        Some(RowId(id))
-    }
-
-    /// Ends a row, not before its birth.
-    pub(super) fn kill(&mut self, id: RowId, at: Ticks) {
-        let (chunk, i) = split(id);
-        let columns = &self.chunks[chunk];
-        columns.death[i].store(at.max(columns.birth(i)).0, Ordering::Relaxed);
-    }
-
-    pub(super) fn set_site(&mut self, id: RowId, site: SiteId) {
-        let (chunk, i) = split(id);
-        Arc::make_mut(&mut self.chunks[chunk]).site[i] = site;
-    }
-
-    /// Shrinks a row to a part of its range.
-    pub(super) fn set_range(&mut self, id: RowId, address: u64, size: u64) {
-        let (chunk, i) = split(id);
-        let size = self.narrow_size(id.0, size);
-        let (low, high) = self.narrow_address(id.0, address);
-        let columns = Arc::make_mut(&mut self.chunks[chunk]);
-        columns.address[i] = low;
-        columns.address_high[i] = high;
-        columns.size[i] = size;
-    }
-
-    /// The rows as they are now, for a publication that sees deaths before `horizon`.
-    pub(super) fn publish(&self, horizon: Ticks) -> Self {
-        Self { horizon, ..self.clone() }
-    }
-
-    /// The rows of a complete trace: with all deaths, and the order in which they came.
-    pub(super) fn complete(&self, by_death: DeathOrder) -> Self {
-        let mut out_of_order = self.out_of_order.to_vec();
-        out_of_order.sort_by_key(|&id| self.birth(id));
-        Self { horizon: Ticks::NEVER, out_of_order: Arc::new(out_of_order), by_death: Some(Arc::new(by_death)), ..self.clone() }
-    }
-
-    fn narrow_size(&mut self, id: u32, size: u64) -> u32 {
-        match u32::try_from(size) {
-            Ok(size) if size != LARGE => size,
-            _ => {
-                Arc::make_mut(&mut self.large).insert(id, size);
-                LARGE
-            }
-        }
-    }
-
-    fn narrow_address(&mut self, id: u32, address: u64) -> (u32, u16) {
-        match u16::try_from(address >> 32) {
-            Ok(high) if high != FAR => (address as u32, high),
-            _ => {
-                Arc::make_mut(&mut self.far).insert(id, address);
-                (address as u32, FAR)
-            }
-        }
-    }
-}
-
 fn split(id: RowId) -> (usize, usize) {
     ((id.0 >> CHUNK_BITS) as usize, id.0 as usize & (CHUNK - 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(size: u64) -> Row {
-        Row { address: 0x1000, size, birth: Ticks(5), death: Ticks::NEVER, site: SiteId(0) }
-    }
-
-    #[test]
-    fn values_of_any_width_come_back() {
-        let mut rows = Rows::default();
-        for size in [0, 1, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 40, u64::MAX] {
-            let id = rows.push(row(size)).unwrap();
-            assert_eq!(rows.get(id).size, size);
-        }
-        for address in [0, 0xFFFE_FFFF_FFFF, 0xFFFF_0000_0000, 1 << 48, u64::MAX] {
-            let id = rows.push(Row { address, ..row(1) }).unwrap();
-            assert_eq!(rows.get(id).address, address);
-        }
-        for birth in [5, 6, 5 + (1 << 32), 7 + (1 << 40), i64::MAX - 2, 4, i64::MIN, 0] {
-            let id = rows.push(Row { birth: Ticks(birth), ..row(1) }).unwrap();
-            assert_eq!(rows.get(id).birth, Ticks(birth));
-        }
-        assert_eq!(rows.out_of_order().len(), 3);
-        rows.set_range(RowId(4), 0x2000, 7);
-        assert_eq!((rows.get(RowId(4)).size, rows.get(RowId(4)).address), (7, 0x2000));
-    }
-
-    #[test]
-    fn a_published_copy_does_not_change() {
-        let mut rows = Rows::default();
-        let id = rows.push(row(8)).unwrap();
-        let published = rows.publish(Ticks(6));
-        rows.kill(id, Ticks(6));
-        rows.set_site(id, SiteId(1));
-        rows.push(row(9)).unwrap();
-        assert_eq!(published.get(id).death, Ticks::NEVER);
-        assert_eq!(published.get(id).site, SiteId(0));
-        assert_eq!(published.len(), 1);
-        assert_eq!(rows.get(id).death, Ticks(6));
-    }
-
-    #[test]
-    fn nothing_dies_before_it_is_born() {
-        let mut rows = Rows::default();
-        let id = rows.push(row(8)).unwrap();
-        rows.kill(id, Ticks(3));
-        assert_eq!(rows.get(id).death, Ticks(5));
-    }
 }

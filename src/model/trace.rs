@@ -14,15 +14,13 @@ use crate::units::{Interval, Layer, Ticks, Tid};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SiteId(pub u32);
 
-/// Who allocated where.
+/// Who allocated where: heap and stack, and for commits whose code it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site {
     /// Heap, and through it process and layer.
     pub heap: HeapId,
     /// Call stack, [`NodeId::ROOT`] if none was recorded.
     pub stack: NodeId,
-    /// Allocating thread.
-    pub thread: Tid,
     /// Whose code allocated: not the heap's process for commits made in another process.
     pub caller: ProcessId,
     /// Birth of the site's first row: the moment at which its frames are named.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::changes::{changes, peaks};
 use super::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass, Mask, frame_label, totals};
-use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
+use crate::model::{HeapId, NodeId, ProcessId, Row, Site, SiteId, Trace};
 use crate::units::{Interval, Layer, Tid};
 
 /// A part of a group's key; the layer is always part of it.
@@ -104,15 +104,14 @@ struct GroupKey {
 pub fn report(trace: &Trace, request: &ReportRequest, cancel: &Cancel) -> Result<Report, Cancelled> {
     let interval = request.interval;
     let mask = request.filter.mask(trace);
-    let (keys, group_of) = group_sites(trace, &request.by, &mask);
-    let totals = totals(trace, interval, cancel)?;
-    let mut sums = vec![ByClass::default(); keys.len()];
-    for (site, buckets) in totals.sites() {
-        if let Some(group) = group_of[site.0 as usize] {
-            sums[group as usize].add(buckets);
-        }
-    }
-    let changes = changes(trace, interval, cancel, |row, _| group_of[row.site.0 as usize])?;
+    let groups = if request.by.contains(&By::Thread) {
+        Groups::of_rows(trace, &request.by, &mask)
+    } else {
+        Groups::of_sites(trace, &request.by, &mask)
+    };
+    let keys = &groups.keys;
+    let sums = groups.sums(trace, interval, cancel)?;
+    let changes = changes(trace, interval, cancel, |row, _| groups.of(row))?;
     let peaks = peaks(&changes, sums.iter().map(|s| s.numbers().outstanding_from.into()).collect(), |_| None);
     let mut groups: Vec<Group> = (0..keys.len())
         .filter(|&i| !sums[i].is_empty())
@@ -144,24 +143,79 @@ impl ReportFilter {
     }
 }
 
-/// The distinct keys of the wanted sites, and each site's group.
-fn group_sites(trace: &Trace, by: &[By], mask: &Mask) -> (Vec<(GroupKey, SiteId)>, Vec<Option<u32>>) {
-    let mut keys = Vec::new();
-    let mut index: FxHashMap<GroupKey, u32> = FxHashMap::default();
-    let heap_keys: Vec<Option<String>> = trace.heaps.iter().map(|heap| heap.key()).collect();
-    let groups = trace.sites.iter().enumerate().map(|(i, site)| {
-        let id = SiteId(i as u32);
-        if mask.classes(id) == 0 {
-            return None;
+/// The groups that a request asks for.
+struct Groups {
+    /// Their keys, and a site of each.
+    keys: Vec<(GroupKey, SiteId)>,
+    index: FxHashMap<GroupKey, u32>,
+    of_site: Vec<Option<u32>>,
+    /// Where the thread tells groups apart, it is the row that has one.
+    of_thread: Option<FxHashMap<(SiteId, Tid), u32>>,
+}
+
+impl Groups {
+    fn of_sites(trace: &Trace, by: &[By], mask: &Mask) -> Self {
+        let mut groups =
+            Self { keys: Vec::new(), index: FxHashMap::default(), of_site: vec![None; trace.sites.len()], of_thread: None };
+        let heap_keys: Vec<Option<String>> = trace.heaps.iter().map(|heap| heap.key()).collect();
+        for (i, site) in trace.sites.iter().enumerate() {
+            let id = SiteId(i as u32);
+            if mask.classes(id) != 0 {
+                groups.of_site[i] = Some(groups.add(group_key(trace, by, site, &heap_keys), id));
+            }
         }
-        let key = group_key(trace, by, site, &heap_keys);
-        Some(*index.entry(key.clone()).or_insert_with(|| {
-            keys.push((key, id));
-            (keys.len() - 1) as u32
-        }))
-    });
-    let groups = groups.collect();
-    (keys, groups)
+        groups
+    }
+
+    fn of_rows(trace: &Trace, by: &[By], mask: &Mask) -> Self {
+        let sites = Self::of_sites(trace, by, mask);
+        let mut groups = Self { keys: Vec::new(), index: FxHashMap::default(), of_site: sites.of_site.clone(), of_thread: None };
+        let mut of_thread = FxHashMap::default();
+        for (_, row) in trace.rows.chunks().flat_map(|chunk| chunk.rows()) {
+            let Some(group) = groups.of_site[row.site.0 as usize] else { continue };
+            of_thread.entry((row.site, row.thread)).or_insert_with(|| {
+                let key = GroupKey { thread: Some(row.thread), ..sites.keys[group as usize].0.clone() };
+                groups.add(key, row.site)
+            });
+        }
+        groups.of_thread = Some(of_thread);
+        groups
+    }
+
+    fn add(&mut self, key: GroupKey, site: SiteId) -> u32 {
+        *self.index.entry(key.clone()).or_insert_with(|| {
+            self.keys.push((key, site));
+            (self.keys.len() - 1) as u32
+        })
+    }
+
+    fn of(&self, row: &Row) -> Option<u32> {
+        match &self.of_thread {
+            Some(groups) => groups.get(&(row.site, row.thread)).copied(),
+            None => self.of_site[row.site.0 as usize],
+        }
+    }
+
+    fn sums(&self, trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
+        let mut sums = vec![ByClass::default(); self.keys.len()];
+        if self.of_thread.is_none() {
+            for (site, buckets) in totals(trace, interval, cancel)?.sites() {
+                if let Some(group) = self.of_site[site.0 as usize] {
+                    sums[group as usize].add(buckets);
+                }
+            }
+            return Ok(sums);
+        }
+        for chunk in trace.rows.chunks() {
+            cancel.check()?;
+            for (_, row) in chunk.rows() {
+                if let (Some(class), Some(group)) = (LifetimeClass::of(row.birth, row.death, interval), self.of(&row)) {
+                    sums[group as usize].get_mut(class).add_row(row.size);
+                }
+            }
+        }
+        Ok(sums)
+    }
 }
 
 fn group_key(trace: &Trace, by: &[By], site: &Site, heap_keys: &[Option<String>]) -> GroupKey {
@@ -171,7 +225,7 @@ fn group_key(trace: &Trace, by: &[By], site: &Site, heap_keys: &[Option<String>]
         layer: trace.layer_of(site),
         heap: if wants(By::Heap) { heap_keys[site.heap.0 as usize].clone() } else { None },
         stack: wants(By::Stack).then_some(site.stack),
-        thread: wants(By::Thread).then_some(site.thread),
+        thread: None,
     }
 }
 

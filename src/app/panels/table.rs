@@ -321,7 +321,7 @@ fn cell_text(document: &Document, row: &TreeRow, index: usize, column: Column) -
                 Column::Address => format!("{:#x}", allocation.address),
                 _ => {
                     let site = trace.site(allocation.site);
-                    thread_label(trace, site.caller, site.thread)
+                    thread_label(trace, site.caller, allocation.thread)
                 }
             }
         }

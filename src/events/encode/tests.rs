@@ -19,11 +19,11 @@ fn writer(session: SessionHeader) -> RecordWriter<Cursor<Vec<u8>>> {
 fn read(w: RecordWriter<Cursor<Vec<u8>>>) -> (Vec<Written>, EventCounts) {
     let bytes = w.finish().unwrap().into_inner().leak();
     let files = [TraceFile::from_source(Source::Memory(bytes), "test.etl".to_owned()).unwrap()];
-    let mut merge = Merge::new(&files);
+    let mut merge = Merge::of_records(&files);
     let mut seen = Vec::new();
     let flow = merge.run::<()>(
-        |record, frames| {
-            seen.push((record.clone(), frames.to_vec()));
+        |record, stack| {
+            seen.push((record.clone(), stack.frames().to_vec()));
             ControlFlow::Continue(())
         },
         |_| ControlFlow::Continue(()),

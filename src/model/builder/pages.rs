@@ -31,11 +31,12 @@ impl Builder {
         }
         let pieces = self.pages.of(owner).uncommitted(base, end);
         let heap = self.heaps.find_or_add(owner, Layer::Commit, 0);
-        let site = self.site(heap, StackRef::NONE, from.tid, caller, from.time);
+        let site = self.site(heap, StackRef::NONE, caller, from.time);
         let first = self.rows.len() as u32;
         for piece in pieces {
-            let row = Row { address: piece.0, size: piece.1 - piece.0, birth: from.time, death: Ticks::NEVER, site };
-            if let Some(row) = self.push(row) {
+            let (address, size) = (piece.0, piece.1 - piece.0);
+            let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
+            if let Some(row) = self.push(&row) {
                 self.pages.of(owner).own(piece, row);
             }
         }
@@ -76,7 +77,7 @@ impl Builder {
         let original = self.rows.get(row);
         for rest in [(whole.0, part.0), (part.1, whole.1)] {
             if rest.0 < rest.1
-                && let Some(piece) = self.push(Row { address: rest.0, size: rest.1 - rest.0, ..original })
+                && let Some(piece) = self.push(&Row { address: rest.0, size: rest.1 - rest.0, ..original })
             {
                 self.pages.of(owner).own(rest, piece);
                 self.pieces.add(row, piece);
@@ -85,6 +86,6 @@ impl Builder {
         if part != whole {
             self.rows.set_range(row, part.0, part.1 - part.0);
         }
-        self.rows.kill(row, at);
+        self.kill(row, at);
     }
 }

@@ -5,7 +5,7 @@ use super::super::RowId;
 use super::super::pending::Waiting;
 use super::super::rows::Row;
 use super::super::stack::StackRef;
-use super::{Builder, Origin};
+use super::{Builder, Origin, SiteKey};
 use crate::events::{Event, Record, StackPart};
 
 /// Stacks of one tick that are kept for an owner that comes after them.
@@ -87,13 +87,13 @@ impl Builder {
     }
 
     fn give_stack(&mut self, row: RowId, stack: StackRef, from: Origin) {
-        let Row { site, birth, .. } = self.rows.get(row);
-        let mut key = self.sites[site.0 as usize].0;
-        if !key.thread.is_known() {
-            key.thread = from.tid;
-            key.caller = self.processes.find_or_add(from.pid, from.time);
+        let Row { site, birth, thread, .. } = self.rows.get(row);
+        let SiteKey { heap, mut caller, .. } = self.sites[site.0 as usize].0;
+        if !thread.is_known() {
+            self.rows.set_thread(row, from.tid);
+            caller = self.processes.find_or_add(from.pid, from.time);
         }
-        let site = self.site(key.heap, stack, key.thread, key.caller, birth);
+        let site = self.site(heap, stack, caller, birth);
         self.rows.set_site(row, site);
     }
 }

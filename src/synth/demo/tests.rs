@@ -19,11 +19,11 @@ struct Demo {
 
 fn demo() -> Demo {
     let files = [TraceFile::from_source(Source::Memory(TRACE), "demo:".to_owned()).unwrap()];
-    let mut merge = Merge::new(&files);
+    let mut merge = Merge::of_records(&files);
     let mut records = Vec::new();
     let flow = merge.run::<()>(
-        |record, frames| {
-            records.push((record.clone(), frames.to_vec()));
+        |record, stack| {
+            records.push((record.clone(), stack.frames().to_vec()));
             ControlFlow::Continue(())
         },
         |_| ControlFlow::Continue(()),

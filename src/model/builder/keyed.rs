@@ -1,0 +1,75 @@
+//! Rows whose stack is given by a key.
+//!
+//! The key came with the event but was given a little after it, and in between a
+//! definition may end what the key stood for before. So the rows wait until a
+//! definition or enough of them come, and then are told their site all at once.
+
+use super::super::stack::StackRef;
+use super::super::{HeapId, ProcessId, RowId, SiteId};
+use super::{Builder, Origin};
+use crate::events::StackPart;
+use crate::units::Ticks;
+
+/// So many wait at least.
+const TOGETHER: usize = 256;
+
+#[derive(Clone, Copy, Debug)]
+struct KeyedRow {
+    row: RowId,
+    heap: HeapId,
+    caller: ProcessId,
+    birth: Ticks,
+    key: u64,
+    /// Raw time at which the key was given.
+    time: i64,
+}
+
+/// The rows that wait.
+#[derive(Debug, Default)]
+pub(super) struct Keyed {
+    rows: Vec<KeyedRow>,
+    /// How many are too many; more if many have to wait long.
+    limit: usize,
+}
+
+impl Builder {
+    /// A row waits for the meaning of its key.
+    pub(super) fn await_key(&mut self, from: Origin, row: RowId, heap: HeapId, key: u64, time: i64) {
+        let caller = self.heaps.list[heap.0 as usize].process;
+        self.keyed.rows.push(KeyedRow { row, heap, caller, birth: from.time, key, time });
+        if self.keyed.rows.len() > self.keyed.limit {
+            self.settle_keyed(from.raw);
+            self.keyed.limit = TOGETHER.max(self.keyed.rows.len() * 2);
+        }
+    }
+
+    /// Tells the rows whose key was given until `time` their site.
+    pub(super) fn settle_keyed(&mut self, time: i64) {
+        let mut rows = std::mem::take(&mut self.keyed.rows);
+        rows.retain(|keyed| {
+            if keyed.time > time {
+                return true;
+            }
+            let stack = self.stacks.key(StackPart::User, keyed.key, keyed.time);
+            let site = self.site(keyed.heap, stack, keyed.caller, keyed.birth);
+            self.rows.set_site(keyed.row, site);
+            false
+        });
+        self.keyed.rows = rows;
+    }
+
+    /// Gives rows that still wait a site without a stack, for a publication.
+    pub(super) fn name_keyed(&mut self) {
+        self.settle_keyed(self.trace_start.saturating_add(self.now.0));
+        for i in 0..self.keyed.rows.len() {
+            let KeyedRow { row, heap, caller, birth, .. } = self.keyed.rows[i];
+            let site = self.site(heap, StackRef::NONE, caller, birth);
+            self.rows.set_site(row, site);
+        }
+    }
+}
+
+impl SiteId {
+    /// Until the key of a row is settled; never in a published trace.
+    pub(super) const UNKNOWN: Self = Self(u32::MAX);
+}

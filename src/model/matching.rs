@@ -1,0 +1,377 @@
+//! Frees find their allocations: the blocks that are alive, in shards by address.
+//!
+//! One thread says in order of time what happens to which block ([`Matcher`]); the
+//! shards follow, each in its own order, on the workers of the thread pool or, if
+//! these are busy, on the thread that says. Results depend on neither.
+//!
+//! A shard writes deaths into the rows' shared columns and into the order of deaths.
+//! Cost: two cache misses for a free, one for an allocation, overlapped.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+
+use super::blocks::{Blocks, Spread};
+use super::deaths::{DeathOrder, Places, PlacesView};
+use super::rows::{CHUNK, DeathColumn};
+use super::stack::StackRef;
+use super::{HeapId, RowId};
+use crate::units::Ticks;
+
+const SHARD_BITS: u32 = 3;
+const SHARDS: usize = 1 << SHARD_BITS;
+
+/// Steps that are sent to a shard at a time.
+const SEND: usize = 4096;
+
+/// A shard with so many steps to do is helped by the thread that makes them.
+const MAX_QUEUED: usize = 8 * SEND;
+
+/// Unmatched frees that are kept with their stacks, of each shard; all are counted.
+const MAX_KEPT: usize = 1 << 14;
+
+/// What happens to the block at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Act {
+    /// It begins, as this row.
+    Begin(RowId),
+    /// It is freed; the place in the order of deaths.
+    Free(u32),
+    /// It ends if it is alive; the place in the order of deaths.
+    End(u32),
+    /// All blocks of the heap end.
+    Close,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    address: u64,
+    time: Ticks,
+    heap: HeapId,
+    act: Act,
+    /// Stack of a free.
+    stack: StackRef,
+}
+
+/// A free of a block that was not alive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unmatched {
+    pub(super) time: Ticks,
+    pub(super) heap: HeapId,
+    pub(super) address: u64,
+    pub(super) stack: StackRef,
+}
+
+/// What matching found out apart from deaths.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Findings {
+    pub(super) unmatched: u64,
+    pub(super) superseded: u64,
+    /// The first of each shard.
+    pub(super) kept: Vec<Unmatched>,
+}
+
+/// Columns that all shards write to.
+#[derive(Debug, Default)]
+struct Shared {
+    deaths: RwLock<Vec<DeathColumn>>,
+    places: Places,
+}
+
+/// The blocks of some addresses.
+#[derive(Debug)]
+struct Shard {
+    spread: Spread,
+    heaps: Vec<Blocks>,
+    deaths: Vec<DeathColumn>,
+    places: PlacesView,
+    /// Rows that ended without a place of their own.
+    extra: Vec<(Ticks, RowId)>,
+    findings: Findings,
+}
+
+/// A shard and what it has still to do.
+#[derive(Debug)]
+struct Cell {
+    shared: Arc<Shared>,
+    shard: Mutex<Shard>,
+    queue: Mutex<Vec<Vec<Step>>>,
+    /// Whether a worker is on its way.
+    called: AtomicBool,
+}
+
+/// Says what happens to blocks.
+#[derive(Debug)]
+pub(super) struct Matcher {
+    spread: Spread,
+    shared: Arc<Shared>,
+    cells: Vec<Arc<Cell>>,
+    /// Steps that were not sent yet, by shard.
+    steps: Vec<Vec<Step>>,
+    next_place: u32,
+    /// For deaths that need no matching.
+    places: PlacesView,
+}
+
+impl Matcher {
+    pub(super) fn new() -> Self {
+        let (spread, shared) = (Spread::new(), Arc::new(Shared::default()));
+        let cell = |_| Arc::new(Cell::new(spread, Arc::clone(&shared)));
+        Self {
+            spread,
+            cells: (0..SHARDS).map(cell).collect(),
+            shared,
+            steps: vec![Vec::new(); SHARDS],
+            next_place: 0,
+            places: PlacesView::default(),
+        }
+    }
+
+    /// Tells the column of deaths of the next chunk of rows.
+    pub(super) fn add_column(&mut self, column: DeathColumn) {
+        self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner).push(column);
+    }
+
+    pub(super) fn begin(&mut self, time: Ticks, heap: HeapId, address: u64, row: RowId) {
+        self.step(Step { address, time, heap, act: Act::Begin(row), stack: StackRef::NONE });
+    }
+
+    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64, stack: StackRef) {
+        let Some(place) = self.place() else { return };
+        self.step(Step { address, time, heap, act: Act::Free(place), stack });
+    }
+
+    /// Ends a block if it is alive; it is no unmatched free if not.
+    pub(super) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) {
+        let Some(place) = self.place() else { return };
+        self.step(Step { address, time, heap, act: Act::End(place), stack: StackRef::NONE });
+    }
+
+    /// Ends all blocks of a heap.
+    pub(super) fn close(&mut self, time: Ticks, heap: HeapId) {
+        for shard in 0..SHARDS {
+            self.push(shard, Step { address: 0, time, heap, act: Act::Close, stack: StackRef::NONE });
+        }
+    }
+
+    /// Notes the death of a row that the caller ended.
+    pub(super) fn note_death(&mut self, row: RowId) {
+        if let Some(place) = self.place() {
+            self.places.refresh(&self.shared.places);
+            self.places.set(place, row);
+        }
+    }
+
+    /// The row that is alive at an address now, if it began at `since` or later;
+    /// it may also be told if it is older.
+    pub(super) fn alive(&mut self, heap: HeapId, address: u64, since: Ticks) -> Option<RowId> {
+        const LOOK_BACK: usize = 64;
+        let shard = self.shard_of(address);
+        for step in self.steps[shard].iter().rev().take(LOOK_BACK) {
+            if step.time < since {
+                return None;
+            }
+            if step.heap == heap && (step.address == address || step.act == Act::Close) {
+                return match step.act {
+                    Act::Begin(row) => Some(row),
+                    _ => None,
+                };
+            }
+        }
+        self.send(shard, false);
+        let cell = &self.cells[shard];
+        let mut shard = cell.lock();
+        cell.work_off(&mut shard);
+        shard.heaps.get(heap.0 as usize)?.get(self.spread.hash(address), address)
+    }
+
+    /// Waits until everything that was said has been done.
+    pub(super) fn settle(&mut self) {
+        for shard in 0..SHARDS {
+            self.send(shard, false);
+        }
+        for cell in &self.cells {
+            cell.work_off(&mut cell.lock());
+        }
+    }
+
+    /// What was found until now; complete after [`Matcher::settle`].
+    pub(super) fn findings(&self) -> Findings {
+        let mut all = Findings::default();
+        for cell in &self.cells {
+            let shard = cell.lock();
+            all.unmatched += shard.findings.unmatched;
+            all.superseded += shard.findings.superseded;
+            all.kept.extend(&shard.findings.kept);
+        }
+        all
+    }
+
+    /// The order of deaths, after [`Matcher::settle`]. Forgets what is alive.
+    pub(super) fn finish(&mut self, death: impl Fn(RowId) -> Ticks) -> DeathOrder {
+        let mut extra = Vec::new();
+        for cell in &self.cells {
+            let mut shard = cell.lock();
+            extra.append(&mut shard.extra);
+            shard.heaps = Vec::new();
+            shard.places = PlacesView::default();
+        }
+        self.places = PlacesView::default();
+        self.shared.places.finish(extra, death)
+    }
+
+    fn place(&mut self) -> Option<u32> {
+        let place = self.next_place;
+        self.next_place = place.checked_add(1)?;
+        self.shared.places.make_room(place);
+        Some(place)
+    }
+
+    fn shard_of(&self, address: u64) -> usize {
+        // Other bits than those that choose the slot.
+        (self.spread.hash(address) >> 24) as usize % SHARDS
+    }
+
+    fn step(&mut self, step: Step) {
+        self.push(self.shard_of(step.address), step);
+    }
+
+    fn push(&mut self, shard: usize, step: Step) {
+        let steps = &mut self.steps[shard];
+        steps.push(step);
+        if steps.len() >= SEND {
+            self.send(shard, true);
+        }
+    }
+
+    /// Hands the steps of a shard on, and calls a worker for them.
+    fn send(&mut self, shard: usize, call: bool) {
+        let cell = &self.cells[shard];
+        if self.steps[shard].is_empty() {
+            return;
+        }
+        let steps = std::mem::replace(&mut self.steps[shard], if call { Vec::with_capacity(SEND) } else { Vec::new() });
+        let mut queue = cell.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.push(steps);
+        let queued = queue.len() * SEND;
+        drop(queue);
+        if !call {
+            return;
+        }
+        if queued >= MAX_QUEUED {
+            cell.work_off(&mut cell.lock());
+        } else if !cell.called.swap(true, Ordering::AcqRel) {
+            let cell = Arc::clone(cell);
+            rayon::spawn(move || {
+                cell.called.store(false, Ordering::Release);
+                // A panic poisons the lock, and the thread that waits for the shard finds it.
+                let work = || match cell.shard.try_lock() {
+                    Ok(mut shard) => cell.work_off(&mut shard),
+                    Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => {}
+                };
+                let _ = catch_unwind(AssertUnwindSafe(work));
+            });
+        }
+    }
+}
+
+impl Cell {
+    fn new(spread: Spread, shared: Arc<Shared>) -> Self {
+        let shard = Shard {
+            spread,
+            heaps: Vec::new(),
+            deaths: Vec::new(),
+            places: PlacesView::default(),
+            extra: Vec::new(),
+            findings: Findings::default(),
+        };
+        Self { shared, shard: Mutex::new(shard), queue: Mutex::default(), called: AtomicBool::new(false) }
+    }
+
+    /// Waits for a worker that is at it. A worker's panic goes on here.
+    fn lock(&self) -> MutexGuard<'_, Shard> {
+        match self.shard.lock() {
+            Ok(shard) => shard,
+            Err(_) => panic!("a worker that matches frees to allocations failed"),
+        }
+    }
+
+    /// Does all that was sent. Whoever holds the shard takes the steps, so their order stays.
+    fn work_off(&self, shard: &mut Shard) {
+        loop {
+            let queue = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
+            if queue.is_empty() {
+                return;
+            }
+            shard.refresh(&self.shared);
+            queue.iter().for_each(|steps| shard.follow(steps));
+        }
+    }
+}
+
+impl Shard {
+    fn refresh(&mut self, shared: &Shared) {
+        let deaths = shared.deaths.read().unwrap_or_else(PoisonError::into_inner);
+        self.deaths.extend(deaths[self.deaths.len()..].iter().cloned());
+        self.places.refresh(&shared.places);
+    }
+
+    fn follow(&mut self, steps: &[Step]) {
+        /// So many look-ups are started before the first is needed.
+        const TOGETHER: usize = 16;
+        for steps in steps.chunks(TOGETHER) {
+            let mut hashes = [0; TOGETHER];
+            let mut touched = 0;
+            for (hash, step) in hashes.iter_mut().zip(steps) {
+                *hash = self.spread.hash(step.address);
+                touched ^= self.heaps.get(step.heap.0 as usize).map_or(0, |blocks| blocks.touch(*hash));
+            }
+            std::hint::black_box(touched);
+            for (hash, step) in hashes.iter().zip(steps) {
+                self.follow_one(*hash, step);
+            }
+        }
+    }
+
+    fn follow_one(&mut self, hash: u64, step: &Step) {
+        let index = step.heap.0 as usize;
+        if index >= self.heaps.len() {
+            self.heaps.resize_with(index + 1, Blocks::default);
+        }
+        let blocks = &mut self.heaps[index];
+        match step.act {
+            Act::Begin(row) => {
+                if let Some(older) = blocks.insert(self.spread, hash, step.address, row) {
+                    self.findings.superseded += 1;
+                    self.kill(older, step.time);
+                    self.extra.push((step.time, older));
+                }
+            }
+            Act::Free(place) | Act::End(place) => match blocks.remove(self.spread, hash, step.address) {
+                Some(row) => {
+                    self.kill(row, step.time);
+                    self.places.set(place, row);
+                }
+                None if step.act == Act::Free(place) => self.note_unmatched(step),
+                None => {}
+            },
+            Act::Close => {
+                for row in blocks.take_all() {
+                    self.kill(row, step.time);
+                    self.extra.push((step.time, row));
+                }
+            }
+        }
+    }
+
+    fn kill(&self, row: RowId, at: Ticks) {
+        self.deaths[row.0 as usize / CHUNK][row.0 as usize % CHUNK].store(at.0, Ordering::Relaxed);
+    }
+
+    fn note_unmatched(&mut self, &Step { time, heap, address, stack, .. }: &Step) {
+        self.findings.unmatched += 1;
+        if self.findings.kept.len() < MAX_KEPT {
+            self.findings.kept.push(Unmatched { time, heap, address, stack });
+        }
+    }
+}

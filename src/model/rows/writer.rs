@@ -1,0 +1,263 @@
+//! Appending rows, one thread's work; deaths apart, which anybody may write who has
+//! the column.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustc_hash::FxHashMap;
+
+use super::{Aside, CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, Rows, split};
+use crate::model::{DeathOrder, SiteId};
+use crate::units::{Ticks, Tid};
+
+/// Appends rows and changes rows.
+#[derive(Debug)]
+pub(in crate::model) struct RowWriter {
+    sealed: Vec<Arc<Columns>>,
+    /// The chunk that is being filled.
+    open: Columns,
+    aside: Arc<Aside>,
+    latest_birth: Ticks,
+    out_of_order: Arc<Vec<RowId>>,
+    thread_index: FxHashMap<Tid, u16>,
+    last_thread: (Tid, u16),
+}
+
+impl RowWriter {
+    /// A writer, and the column of the first chunk's deaths.
+    pub(in crate::model) fn new() -> (Self, DeathColumn) {
+        let open = Columns::new(Ticks(0));
+        let column = Arc::clone(&open.death);
+        let writer = Self {
+            sealed: Vec::new(),
+            open,
+            aside: Arc::default(),
+            latest_birth: Ticks::BEFORE_TRACE,
+            out_of_order: Arc::default(),
+            thread_index: FxHashMap::default(),
+            last_thread: (Tid::NONE, MORE),
+        };
+        (writer, column)
+    }
+
+    /// Number of rows.
+    pub(in crate::model) fn len(&self) -> usize {
+        (self.sealed.len() << CHUNK_BITS) + self.open.size.len()
+    }
+
+    /// Appends a row that is alive; `None` when no more rows can be numbered. A new
+    /// chunk's column of deaths goes to `opened`.
+    pub(in crate::model) fn push(&mut self, row: &Row, opened: impl FnOnce(DeathColumn)) -> Option<RowId> {
+        let id = u32::try_from(self.len()).ok().filter(|&id| id != u32::MAX)?;
+        if self.open.size.len() == CHUNK {
+            self.sealed.push(Arc::new(std::mem::replace(&mut self.open, Columns::new(row.birth))));
+            opened(Arc::clone(&self.open.death));
+        } else if id == 0 {
+            self.open.base = row.birth;
+        }
+        if row.birth < self.latest_birth {
+            Arc::make_mut(&mut self.out_of_order).push(RowId(id));
+        } else {
+            self.latest_birth = row.birth;
+        }
+        let size = self.narrow_size(id, row.size);
+        let (low, high) = self.narrow_address(id, row.address);
+        let thread = self.thread_index(id, row.thread);
+        let columns = &mut self.open;
+        columns.push_birth(row.birth);
+        columns.size.push(size);
+        columns.site.push(row.site);
+        columns.address.push(low);
+        columns.address_high.push(high);
+        columns.thread.push(thread);
+        Some(RowId(id))
+    }
+
+    /// One row as it is now, its death apart.
+    pub(in crate::model) fn get(&self, id: RowId) -> Row {
+        let (columns, at) = self.columns(id);
+        let size = columns.size[at];
+        Row {
+            address: self.aside.address(id, columns, at),
+            size: if size == LARGE { self.aside.size(id.0) } else { size.into() },
+            birth: columns.birth(at),
+            death: Ticks::NEVER,
+            site: columns.site[at],
+            thread: self.aside.thread(id, columns, at),
+        }
+    }
+
+    /// Death of one row, as far as it was written.
+    pub(in crate::model) fn death(&self, id: RowId) -> Ticks {
+        let (columns, at) = self.columns(id);
+        Ticks(columns.death[at].load(Ordering::Relaxed))
+    }
+
+    /// Ends a row.
+    pub(in crate::model) fn kill(&mut self, id: RowId, at: Ticks) {
+        let (columns, i) = self.columns(id);
+        columns.death[i].store(at.0, Ordering::Relaxed);
+    }
+
+    pub(in crate::model) fn set_site(&mut self, id: RowId, site: SiteId) {
+        let (columns, at) = self.columns_mut(id);
+        columns.site[at] = site;
+    }
+
+    pub(in crate::model) fn set_thread(&mut self, id: RowId, thread: Tid) {
+        let index = self.thread_index(id.0, thread);
+        let (columns, at) = self.columns_mut(id);
+        columns.thread[at] = index;
+    }
+
+    /// Shrinks a row to a part of its range.
+    pub(in crate::model) fn set_range(&mut self, id: RowId, address: u64, size: u64) {
+        let size = self.narrow_size(id.0, size);
+        let (low, high) = self.narrow_address(id.0, address);
+        let (columns, at) = self.columns_mut(id);
+        columns.address[at] = low;
+        columns.address_high[at] = high;
+        columns.size[at] = size;
+    }
+
+    /// The rows as they are now, for a publication that sees deaths before `horizon`.
+    pub(in crate::model) fn publish(&self, horizon: Ticks) -> Rows {
+        let mut chunks = self.sealed.clone();
+        if !self.open.size.is_empty() {
+            chunks.push(Arc::new(self.open.clone()));
+        }
+        self.rows(chunks, horizon)
+    }
+
+    /// The rows of a complete trace: with all deaths, and the order in which they came.
+    pub(in crate::model) fn complete(&self, by_death: DeathOrder) -> Rows {
+        let mut rows = self.publish(Ticks::NEVER);
+        let mut out_of_order = rows.out_of_order.to_vec();
+        out_of_order.sort_by_key(|&id| rows.birth(id));
+        rows.out_of_order = Arc::new(out_of_order);
+        rows.by_death = Some(Arc::new(by_death));
+        rows
+    }
+
+    fn rows(&self, chunks: Vec<Arc<Columns>>, horizon: Ticks) -> Rows {
+        Rows {
+            chunks,
+            aside: Arc::clone(&self.aside),
+            len: self.len() as u32,
+            horizon,
+            out_of_order: Arc::clone(&self.out_of_order),
+            by_death: None,
+        }
+    }
+
+    fn columns(&self, id: RowId) -> (&Columns, usize) {
+        let (chunk, at) = split(id);
+        (self.sealed.get(chunk).map_or(&self.open, |columns| columns), at)
+    }
+
+    fn columns_mut(&mut self, id: RowId) -> (&mut Columns, usize) {
+        let (chunk, at) = split(id);
+        let columns = match self.sealed.get_mut(chunk) {
+            Some(columns) => Arc::make_mut(columns),
+            None => &mut self.open,
+        };
+        (columns, at)
+    }
+
+    fn narrow_size(&mut self, id: u32, size: u64) -> u32 {
+        match u32::try_from(size) {
+            Ok(size) if size != LARGE => size,
+            _ => {
+                Arc::make_mut(&mut self.aside).sizes.insert(id, size);
+                LARGE
+            }
+        }
+    }
+
+    fn narrow_address(&mut self, id: u32, address: u64) -> (u32, u16) {
+        match u16::try_from(address >> 32) {
+            Ok(high) if high != FAR => (address as u32, high),
+            _ => {
+                Arc::make_mut(&mut self.aside).addresses.insert(id, address);
+                (address as u32, FAR)
+            }
+        }
+    }
+
+    fn thread_index(&mut self, id: u32, thread: Tid) -> u16 {
+        if self.last_thread.0 == thread && self.last_thread.1 != MORE {
+            return self.last_thread.1;
+        }
+        let index = match self.thread_index.get(&thread) {
+            Some(&index) => index,
+            None => {
+                let aside = Arc::make_mut(&mut self.aside);
+                if aside.threads.len() >= usize::from(MORE) {
+                    aside.more_threads.insert(id, thread);
+                    return MORE;
+                }
+                let index = aside.threads.len() as u16;
+                aside.threads.push(thread);
+                self.thread_index.insert(thread, index);
+                index
+            }
+        };
+        self.last_thread = (thread, index);
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(size: u64) -> Row {
+        Row { address: 0x1000, size, birth: Ticks(5), death: Ticks::NEVER, site: SiteId(0), thread: Tid(1) }
+    }
+
+    #[test]
+    fn values_of_any_width_come_back() {
+        let (mut rows, _) = RowWriter::new();
+        let mut put = |row: Row| {
+            let id = rows.push(&row, |_| {}).unwrap();
+            assert_eq!(rows.get(id), row);
+            (id, row)
+        };
+        let mut expected = Vec::new();
+        expected.extend([0, 1, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 40, u64::MAX].map(|size| put(row(size))));
+        let addresses = [0, 0xFFFE_FFFF_FFFF, 0xFFFF_0000_0000, 1 << 48, u64::MAX];
+        expected.extend(addresses.map(|address| put(Row { address, ..row(1) })));
+        let births = [5, 6, 5 + (1 << 32), 7 + (1 << 40), i64::MAX - 2, 4, i64::MIN, 0];
+        expected.extend(births.map(|birth| put(Row { birth: Ticks(birth), ..row(1) })));
+        let threads = [0, 1, 70_000, u32::MAX];
+        expected.extend(threads.map(|thread| put(Row { birth: Ticks(i64::MAX - 2), thread: Tid(thread), ..row(1) })));
+        let published = rows.publish(Ticks::NEVER);
+        assert!(expected.into_iter().all(|(id, row)| published.get(id) == row));
+        assert_eq!(published.out_of_order().len(), 3);
+        rows.set_range(RowId(4), 0x2000, 7);
+        rows.set_thread(RowId(4), Tid(9));
+        assert_eq!(rows.get(RowId(4)), Row { address: 0x2000, thread: Tid(9), ..row(7) });
+    }
+
+    #[test]
+    fn threads_beyond_the_index_are_kept_aside() {
+        let (mut rows, _) = RowWriter::new();
+        let ids: Vec<_> = (0..66_000).map(|n| rows.push(&Row { thread: Tid(n), ..row(1) }, |_| {}).unwrap()).collect();
+        let published = rows.publish(Ticks::NEVER);
+        assert!(ids.into_iter().all(|id| published.get(id).thread == Tid(id.0)));
+    }
+
+    #[test]
+    fn a_published_copy_does_not_change() {
+        let (mut rows, _) = RowWriter::new();
+        let id = rows.push(&row(8), |_| {}).unwrap();
+        let published = rows.publish(Ticks(6));
+        rows.kill(id, Ticks(6));
+        rows.set_site(id, SiteId(1));
+        rows.push(&row(9), |_| {}).unwrap();
+        assert_eq!(published.get(id).death, Ticks::NEVER);
+        assert_eq!(published.get(id).site, SiteId(0));
+        assert_eq!(published.len(), 1);
+        assert_eq!(rows.death(id), Ticks(6));
+    }
+}
