@@ -286,6 +286,21 @@ fn the_stack_of_a_free_is_not_that_of_the_next_allocation() {
 }
 
 #[test]
+fn a_free_of_an_unknown_block_keeps_its_stack() {
+    let mut story = Story::new();
+    story.alloc(1, Layer::Heap, 0x100);
+    story.free(2, Layer::Heap, 0x200);
+    story.free(3, Layer::Heap, 0x100);
+    story.stack(4, 2, &[0x10, 0x20]);
+    story.free(5, Layer::Tracker, 0x300); // of a tracker that nobody opened
+    let trace = story.end();
+    assert_eq!(trace.quality.unmatched_frees, 2);
+    let frames = |stack| trace.stacks.chain(stack).map(|node| trace.stacks.address(node)).collect::<Vec<_>>();
+    let kept: Vec<_> = trace.unmatched.iter().map(|f| (f.time.0, f.layer, f.address, frames(f.stack))).collect();
+    assert_eq!(kept, [(2, Layer::Heap, 0x200, vec![0x10, 0x20]), (5, Layer::Tracker, 0x300, Vec::new())]);
+}
+
+#[test]
 fn a_stack_of_another_stream_may_come_just_before_its_event() {
     let mut story = Story::new();
     story.stack(1, 1, &[0x10]);

@@ -71,6 +71,22 @@ pub(super) enum Command {
     /// Write a generated trace, for tests and measurements
     #[command(hide = true)]
     Synth(SynthArgs),
+    /// Tell how long opening and questions take
+    #[command(hide = true)]
+    Measure(MeasureArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct MeasureArgs {
+    /// Files of one capture
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<OsString>,
+}
+
+impl MeasureArgs {
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        inputs(&self.files)
+    }
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@
 
 mod args;
 mod info;
+mod measure;
 mod output;
 mod report;
 mod seconds;
@@ -60,6 +61,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
         Some(Command::Info(args)) => info::run(args),
         Some(Command::Report(args)) => report::run(args),
+        Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }
 }

@@ -129,7 +129,7 @@ impl Blocks {
     }
 
     fn home(&self, hash: u64) -> usize {
-        (u128::from(hash) * self.slots.len() as u128 >> 64) as usize
+        ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize
     }
 
     fn after(&self, at: usize) -> usize {

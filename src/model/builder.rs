@@ -8,6 +8,7 @@ mod held;
 mod keyed;
 mod pages;
 mod stacks;
+mod unmatched;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 use actors::Actors;
 use held::Held;
 use keyed::Keyed;
+use unmatched::UnmatchedFrees;
 
 /// A site as interned while stacks may still be unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -89,8 +91,7 @@ pub struct Builder {
     early: Vec<(Record, Vec<u64>)>,
     /// Raw time of the latest event that can have a stack, and the threads of all at that time.
     tick: (i64, Vec<Tid>),
-    /// Frees in heaps of which nothing is known.
-    unmatched_frees: u64,
+    unmatched_frees: UnmatchedFrees,
     rows_refused: bool,
     /// Time of the record that was applied last.
     now: Ticks,
@@ -128,7 +129,7 @@ impl Builder {
             keyed: Keyed::default(),
             early: Vec::new(),
             tick: (i64::MIN, Vec::new()),
-            unmatched_frees: 0,
+            unmatched_frees: UnmatchedFrees::default(),
             rows_refused: false,
             now: Ticks::BEFORE_TRACE,
         }
@@ -262,16 +263,19 @@ impl Builder {
     }
 
     fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) {
+        let (stack, has_stack) = match stack {
+            CallStack::Nothing => (StackRef::NONE, false),
+            CallStack::Frames(frames) => (self.stacks.frames(frames), true),
+            CallStack::Key { key, time } => (self.stacks.key(StackPart::User, key, time), true),
+        };
         let Some(heap) = self.live_heap(from.pid, layer, handle) else {
-            self.unmatched_frees += 1;
+            self.unmatched_frees.add(from, layer, handle, address, stack);
             return;
         };
-        let stack = match stack {
-            CallStack::Nothing => StackRef::NONE,
-            CallStack::Frames(frames) => self.stacks.frames(frames),
-            CallStack::Key { key, time } => self.stacks.key(StackPart::User, key, time),
-        };
-        self.matcher.free(from.time, heap, address, stack);
+        let place = self.matcher.free(from.time, heap, address, stack);
+        if let (Some(place), false) = (place, has_stack) {
+            self.unmatched_frees.await_stack(from, place);
+        }
     }
 
     fn live_heap(&self, pid: Pid, layer: Layer, handle: u64) -> Option<HeapId> {
@@ -368,6 +372,7 @@ impl Builder {
         }
         let rows = self.published_rows(input.complete);
         let findings = self.matcher.findings();
+        let unmatched = self.unmatched();
         let sites = (0..self.sites.len())
             .map(|i| {
                 let (key, first) = self.sites[i];
@@ -387,12 +392,13 @@ impl Builder {
             sites,
             stacks: self.stacks.stacks().clone(),
             rows,
+            unmatched,
             thread_names: Arc::clone(&self.thread_names),
             volumes: self.volumes.clone(),
             quality: Quality {
                 events_lost: self.losses.0,
                 buffers_lost: self.losses.1,
-                unmatched_frees: self.unmatched_frees + findings.unmatched,
+                unmatched_frees: self.unmatched_frees.count + findings.unmatched,
                 superseded_allocations: findings.superseded,
                 problems: input.problem_count + u64::from(self.rows_refused),
             },

@@ -70,7 +70,7 @@ impl PlacesView {
 impl Places {
     /// Makes room for place number `place`, all before it having room.
     pub(super) fn make_room(&self, place: u32) {
-        if place as usize % PART == 0 {
+        if (place as usize).is_multiple_of(PART) {
             let part = (0..PART).map(|_| AtomicU32::new(NOBODY)).collect();
             self.parts.write().unwrap_or_else(PoisonError::into_inner).push(part);
         }

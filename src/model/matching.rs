@@ -21,7 +21,9 @@ use crate::units::Ticks;
 const SHARD_BITS: u32 = 3;
 const SHARDS: usize = 1 << SHARD_BITS;
 
-/// Steps that are sent to a shard at a time.
+/// Steps that are sent to a shard at a time: few at first, so that small captures
+/// go the same way.
+const FIRST_SEND: usize = 16;
 const SEND: usize = 4096;
 
 /// A shard with so many steps to do is helped by the thread that makes them.
@@ -60,6 +62,8 @@ pub(super) struct Unmatched {
     pub(super) heap: HeapId,
     pub(super) address: u64,
     pub(super) stack: StackRef,
+    /// Its place in the order of deaths, where nobody died.
+    pub(super) place: u32,
 }
 
 /// What matching found out apart from deaths.
@@ -108,6 +112,8 @@ pub(super) struct Matcher {
     cells: Vec<Arc<Cell>>,
     /// Steps that were not sent yet, by shard.
     steps: Vec<Vec<Step>>,
+    /// How many steps are sent next, by shard.
+    send_at: [usize; SHARDS],
     next_place: u32,
     /// For deaths that need no matching.
     places: PlacesView,
@@ -122,6 +128,7 @@ impl Matcher {
             cells: (0..SHARDS).map(cell).collect(),
             shared,
             steps: vec![Vec::new(); SHARDS],
+            send_at: [FIRST_SEND; SHARDS],
             next_place: 0,
             places: PlacesView::default(),
         }
@@ -136,9 +143,11 @@ impl Matcher {
         self.step(Step { address, time, heap, act: Act::Begin(row), stack: StackRef::NONE });
     }
 
-    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64, stack: StackRef) {
-        let Some(place) = self.place() else { return };
+    /// Frees a block; returns the free's place in the order of deaths.
+    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64, stack: StackRef) -> Option<u32> {
+        let place = self.place()?;
         self.step(Step { address, time, heap, act: Act::Free(place), stack });
+        Some(place)
     }
 
     /// Ends a block if it is alive; it is no unmatched free if not.
@@ -239,7 +248,8 @@ impl Matcher {
     fn push(&mut self, shard: usize, step: Step) {
         let steps = &mut self.steps[shard];
         steps.push(step);
-        if steps.len() >= SEND {
+        if steps.len() >= self.send_at[shard] {
+            self.send_at[shard] = (self.send_at[shard] * 2).min(SEND);
             self.send(shard, true);
         }
     }
@@ -250,10 +260,10 @@ impl Matcher {
         if self.steps[shard].is_empty() {
             return;
         }
-        let steps = std::mem::replace(&mut self.steps[shard], if call { Vec::with_capacity(SEND) } else { Vec::new() });
+        let steps = std::mem::replace(&mut self.steps[shard], Vec::with_capacity(if call { self.send_at[shard] } else { 0 }));
         let mut queue = cell.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.push(steps);
-        let queued = queue.len() * SEND;
+        let queued = queue.iter().map(Vec::len).sum::<usize>();
         drop(queue);
         if !call {
             return;
@@ -352,7 +362,7 @@ impl Shard {
                     self.kill(row, step.time);
                     self.places.set(place, row);
                 }
-                None if step.act == Act::Free(place) => self.note_unmatched(step),
+                None if step.act == Act::Free(place) => self.note_unmatched(step, place),
                 None => {}
             },
             Act::Close => {
@@ -368,10 +378,10 @@ impl Shard {
         self.deaths[row.0 as usize / CHUNK][row.0 as usize % CHUNK].store(at.0, Ordering::Relaxed);
     }
 
-    fn note_unmatched(&mut self, &Step { time, heap, address, stack, .. }: &Step) {
+    fn note_unmatched(&mut self, &Step { time, heap, address, stack, .. }: &Step, place: u32) {
         self.findings.unmatched += 1;
         if self.findings.kept.len() < MAX_KEPT {
-            self.findings.kept.push(Unmatched { time, heap, address, stack });
+            self.findings.kept.push(Unmatched { time, heap, address, stack, place });
         }
     }
 }

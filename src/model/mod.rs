@@ -31,4 +31,4 @@ pub use module::{Module, PdbId};
 pub use process::{Process, ProcessId};
 pub use rows::{CHUNK, Chunk, Row, RowId, Rows};
 pub use stack::{NodeId, Stacks};
-pub use trace::{Clock, Quality, Site, SiteId, Trace};
+pub use trace::{Clock, Quality, Site, SiteId, Trace, UnmatchedFree};

@@ -8,6 +8,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::{HeapId, SiteId};
 use crate::events::StackPart;
 
 /// A node of the trie: a frame and all frames around it. [`NodeId::ROOT`] is "no stack".
@@ -102,6 +103,35 @@ impl StackRef {
     }
 }
 
+/// A key that was used and waits for its definition.
+#[derive(Clone, Copy, Debug)]
+struct OpenKey {
+    /// Index in [`Interner::keys`].
+    index: u32,
+    sites: KnownSites,
+}
+
+/// The latest sites of a stack, beside the stack itself: the look-up of the stack
+/// brought them into the cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct KnownSites {
+    sites: [Option<(HeapId, SiteId)>; 3],
+    turn: u8,
+}
+
+impl KnownSites {
+    /// The site in a heap whose own process allocates.
+    pub(super) fn of(&self, heap: HeapId) -> Option<SiteId> {
+        self.sites.iter().flatten().find(|(h, _)| *h == heap).map(|(_, site)| *site)
+    }
+
+    /// Remembers one, in place of the oldest.
+    pub(super) fn add(&mut self, heap: HeapId, site: SiteId) {
+        self.sites[usize::from(self.turn) % 3] = Some((heap, site));
+        self.turn = self.turn.wrapping_add(1);
+    }
+}
+
 /// Interns stacks while records come in.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
@@ -112,7 +142,7 @@ pub(super) struct Interner {
     /// What each key reference stands for, once it is defined.
     keys: Vec<Option<NodeId>>,
     /// Keys that are used and not yet defined.
-    open_keys: FxHashMap<(StackPart, u64), usize>,
+    open_keys: FxHashMap<(StackPart, u64), OpenKey>,
     /// Definitions of the latest tick, for references at the same tick.
     fresh: Vec<(StackPart, u64, NodeId)>,
     fresh_time: i64,
@@ -157,16 +187,39 @@ impl Interner {
 
     /// A reference by key, made at raw time `time`: the first definition from then on counts.
     pub(super) fn key(&mut self, part: StackPart, key: u64, time: i64) -> StackRef {
-        if time == self.fresh_time
-            && let Some((_, _, node)) = self.fresh.iter().find(|(p, k, _)| *p == part && *k == key)
-        {
-            return StackRef::node(*node);
+        if let Some(stack) = self.key_if_fresh(part, key, time) {
+            return stack;
         }
-        let index = *self.open_keys.entry((part, key)).or_insert_with(|| {
-            self.keys.push(None);
-            self.keys.len() - 1
-        });
-        StackRef::tagged(1, index)
+        StackRef::tagged(1, self.open_key(part, key).index as usize)
+    }
+
+    fn open_key(&mut self, part: StackPart, key: u64) -> &mut OpenKey {
+        let Self { open_keys, keys, .. } = self;
+        open_keys.entry((part, key)).or_insert_with(|| {
+            keys.push(None);
+            OpenKey { index: (keys.len() - 1) as u32, sites: KnownSites::default() }
+        })
+    }
+
+    /// Reads what is known of a user's key, so that it is in the cache when it is needed.
+    pub(super) fn touch_key(&self, key: u64) -> u32 {
+        self.open_keys.get(&(StackPart::User, key)).map_or(0, |open| open.index ^ u32::from(open.sites.turn))
+    }
+
+    /// The same as [`Interner::key`] for a user's stack, and its latest sites if it has to be defined yet.
+    pub(super) fn key_and_sites(&mut self, key: u64, time: i64) -> (StackRef, Option<&mut KnownSites>) {
+        match self.key_if_fresh(StackPart::User, key, time) {
+            Some(stack) => (stack, None),
+            None => {
+                let open = self.open_key(StackPart::User, key);
+                (StackRef::tagged(1, open.index as usize), Some(&mut open.sites))
+            }
+        }
+    }
+
+    fn key_if_fresh(&self, part: StackPart, key: u64, time: i64) -> Option<StackRef> {
+        let mut fresh = self.fresh.iter().filter(|_| time == self.fresh_time);
+        fresh.find(|(p, k, _)| *p == part && *k == key).map(|(_, _, node)| StackRef::node(*node))
     }
 
     /// Defines what `key` has stood for since its last definition.
@@ -182,8 +235,8 @@ impl Interner {
         }
         let node = self.intern(frames);
         self.fresh.push((part, key, node));
-        if let Some(index) = open {
-            self.keys[index] = Some(node);
+        if let Some(open) = open {
+            self.keys[open.index as usize] = Some(node);
         }
     }
 

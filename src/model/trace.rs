@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Heap, HeapId, Module, NodeId, Process, ProcessId, Rows, Stacks};
 use crate::events::EventCounts;
 use crate::problem::Problem;
-use crate::units::{Interval, Layer, Ticks, Tid};
+use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 
 /// Index of a site.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -75,6 +75,32 @@ pub struct Quality {
     pub problems: u64,
 }
 
+/// A free of a block that was not alive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnmatchedFree {
+    /// When.
+    pub time: Ticks,
+    /// By whom.
+    pub pid: Pid,
+    /// In which layer.
+    pub layer: Layer,
+    /// In which heap.
+    pub handle: u64,
+    /// The same heap, if anything else is known of it.
+    pub heap: Option<HeapId>,
+    /// Of what.
+    pub address: u64,
+    /// Call stack, [`NodeId::ROOT`] if none was recorded.
+    pub stack: NodeId,
+}
+
+impl Default for UnmatchedFree {
+    fn default() -> Self {
+        let (time, layer, stack) = (Ticks::default(), Layer::Heap, NodeId::ROOT);
+        Self { time, pid: Pid::NONE, layer, handle: 0, heap: None, address: 0, stack }
+    }
+}
+
 /// Everything known of a capture up to some moment. Cheap to clone in part only:
 /// share it by `Arc`.
 #[derive(Clone, Debug)]
@@ -99,6 +125,8 @@ pub struct Trace {
     pub volumes: Vec<(String, String)>,
     /// How far the numbers can be trusted.
     pub quality: Quality,
+    /// Frees of blocks that were not alive, by time; not all if there are very many.
+    pub unmatched: Vec<UnmatchedFree>,
     /// Events by kind.
     pub counts: EventCounts,
     /// What was wrong with the input; at most [`crate::problem::Problems::KEPT`].

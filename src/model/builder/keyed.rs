@@ -7,7 +7,6 @@
 use super::super::stack::StackRef;
 use super::super::{HeapId, ProcessId, RowId, SiteId};
 use super::{Builder, Origin};
-use crate::events::StackPart;
 use crate::units::Ticks;
 
 /// So many wait at least.
@@ -46,16 +45,27 @@ impl Builder {
     /// Tells the rows whose key was given until `time` their site.
     pub(super) fn settle_keyed(&mut self, time: i64) {
         let mut rows = std::mem::take(&mut self.keyed.rows);
+        // All look-ups are begun before the first is needed.
+        let touched = rows.iter().fold(0, |sum, keyed| sum ^ self.stacks.touch_key(keyed.key));
+        std::hint::black_box(touched);
         rows.retain(|keyed| {
             if keyed.time > time {
                 return true;
             }
-            let stack = self.stacks.key(StackPart::User, keyed.key, keyed.time);
-            let site = self.site(keyed.heap, stack, keyed.caller, keyed.birth);
+            let (stack, known) = self.stacks.key_and_sites(keyed.key, keyed.time);
+            let site = known.and_then(|sites| sites.of(keyed.heap)).unwrap_or_else(|| self.keyed_site(keyed, stack));
             self.rows.set_site(keyed.row, site);
             false
         });
         self.keyed.rows = rows;
+    }
+
+    fn keyed_site(&mut self, keyed: &KeyedRow, stack: StackRef) -> SiteId {
+        let site = self.site(keyed.heap, stack, keyed.caller, keyed.birth);
+        if let (_, Some(sites)) = self.stacks.key_and_sites(keyed.key, keyed.time) {
+            sites.add(keyed.heap, site);
+        }
+        site
     }
 
     /// Gives rows that still wait a site without a stack, for a publication.

@@ -51,7 +51,7 @@ impl Builder {
             return;
         }
         let Some(owner) = self.processes.find(range.owner) else {
-            self.unmatched_frees += 1;
+            self.unmatched_frees.add(Origin { pid: range.owner, ..from }, Layer::Commit, 0, range.base, StackRef::NONE);
             return;
         };
         let releases = range.flags & mem::RELEASE != 0;
@@ -64,7 +64,7 @@ impl Builder {
         let cuts = pages.decommit(range.base, end);
         let known = if releases { pages.release(range.base, end) } else { pages.is_reserved(range.base, end) };
         if cuts.is_empty() && !known {
-            self.unmatched_frees += 1;
+            self.unmatched_frees.add(Origin { pid: range.owner, ..from }, Layer::Commit, 0, range.base, StackRef::NONE);
         }
         for cut in cuts {
             self.cut(owner, cut, from.time);

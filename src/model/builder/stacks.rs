@@ -64,6 +64,14 @@ impl Builder {
             }
         });
         let Some(waiting) = given else {
+            if let Some(place) = self.unmatched_frees.owner_of(owner, from.tid).filter(|_| part == StackPart::User) {
+                let stack = match record.event {
+                    Event::StackRef { key, .. } => self.stacks.key(part, key, from.raw),
+                    _ => self.stacks.frames(frames),
+                };
+                self.unmatched_frees.give_stack(place, stack);
+                return;
+            }
             if self.is_early(owner, from) && self.early.len() < MAX_EARLY {
                 if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
                     self.early.clear();
