@@ -18,7 +18,7 @@ use super::stack::StackRef;
 use super::{HeapId, RowId};
 use crate::units::Ticks;
 
-const SHARD_BITS: u32 = 3;
+const SHARD_BITS: u32 = 2;
 const SHARDS: usize = 1 << SHARD_BITS;
 
 /// Steps that are sent to a shard at a time: few at first, so that small captures
