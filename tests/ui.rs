@@ -298,6 +298,80 @@ fn the_table_works_from_the_keyboard() {
     assert!(line(&window, "MemoryTestApp.exe (4660)").is_none(), "filtered to the selected line");
 }
 
+/// A generated trace in a file of its own.
+fn generated(folder: &tempfile::TempDir, options: &highwater::synth::Options) -> Vec<Input> {
+    let path = folder.path().join("generated.etl");
+    highwater::synth::generate(options, std::fs::File::create(&path).unwrap()).unwrap();
+    vec![Input::File(path)]
+}
+
+fn heap_options() -> highwater::synth::Options {
+    highwater::synth::Options { events: 30_000, distinct_stacks: 50, live: 1000, ..Default::default() }
+}
+
+#[test]
+fn counters_are_off_until_they_are_switched_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = highwater::synth::Options { counters: true, heaps: 1, processes: 1, ..heap_options() };
+    let mut window = window(generated(&folder, &options));
+    let switch = "Counter Commit charge of all processes";
+    let is_on = |window: &Window| {
+        use egui::accesskit::Toggled;
+        window.get_by_label(switch).accesskit_node().toggled() == Some(Toggled::True)
+    };
+    assert!(has(&window, "Counter app0.exe (6000): Working set"));
+    assert!(!is_on(&window), "the lines of the heaps are drawn");
+    click(&mut window, switch);
+    assert!(is_on(&window));
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    window.hover_at(graph.center());
+    settle(&mut window);
+    assert!(has(&window, "Commit charge of all processes"), "the cursor reads it");
+    click(&mut window, switch);
+    assert!(!is_on(&window));
+}
+
+#[test]
+fn the_commit_charge_is_drawn_where_nothing_else_is() {
+    use highwater::etl::{SessionHeader, write::Writer};
+    use highwater::events::{CounterEvent, Event, ProcessMemory, Record, encode::RecordWriter};
+    use highwater::units::{Pid, Tid};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counters.etl");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut w = RecordWriter::new(Writer::new(file, SessionHeader::default()).unwrap());
+    for second in 0..20u64 {
+        let pages = 1000 + second % 7 * 100;
+        let one = |pid| ProcessMemory { pid: Pid(pid), working_set: 10, commit: pages, virtual_size: 9, private_working_set: 5 };
+        let event = Event::Counter(Box::new(CounterEvent::Processes(vec![one(4), one(8)])));
+        w.put(0, &Record { time: second as i64 * 10_000_000, pid: Pid(4), tid: Tid(8), event }, &[]).unwrap();
+    }
+    w.finish().unwrap();
+    let window = window(vec![Input::File(path)]);
+    let switch = window.get_by_label("Counter Commit charge of all processes");
+    assert_eq!(switch.accesskit_node().toggled(), Some(egui::accesskit::Toggled::True));
+    assert!(has(&window, "Counter Unknown (8): Commit charge"), "all are listed");
+}
+
+#[test]
+fn losses_make_totals_bounds_from_their_time_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = window(generated(&folder, &highwater::synth::Options { lost_buffers: 1, ..heap_options() }));
+    assert!(has_containing(&window, "1 buffer lost") && has_containing(&window, "totals are bounds after 0.0"));
+    assert!(has(&window, "Size *") && has(&window, "At End *"));
+    assert!(has(&window, "At Start"), "before the loss");
+    drag(&mut window, 0.0, 0.1);
+    assert!(has(&window, "Size") && !has(&window, "Size *"), "an interval before the loss is exact");
+    click(&mut window, "Trace");
+    assert!(has(&window, "Losses") && has_containing(&window, "Buffers lost between 0.0"));
+    let whole = window_of_demo();
+    assert!(!has_containing(&whole, "bounds") && !has_containing(&whole, " *"));
+}
+
+fn window_of_demo() -> Window {
+    window(vec![Input::Demo])
+}
+
 #[test]
 fn a_drag_on_the_overview_makes_a_view() {
     let mut window = window(vec![Input::Demo]);

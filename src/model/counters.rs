@@ -292,15 +292,19 @@ impl CounterTable {
         let mut parts = Vec::new();
         if self.refused > 0 {
             parts.push(format!(
-                "{} samples of counters are more than are kept ({MAX_SAMPLES} a series, {MAX_ALL} in all)",
-                self.refused
+                "{} of counters are more than are kept ({MAX_SAMPLES} a series, {MAX_ALL} in all)",
+                plural(self.refused, "sample", "samples")
             ));
         }
         if self.homeless > 0 {
-            parts.push(format!("{} changes of heaps do not say whose heap it is", self.homeless));
+            parts.push(format!("{} of heaps without a process", plural(self.homeless, "change", "changes")));
         }
         (!parts.is_empty()).then(|| format!("{}; they were left out of the graph", parts.join(", and ")))
     }
+}
+
+fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 fn key(kind: CounterKind, pid: Pid, heap: u64, life: u32) -> Key {

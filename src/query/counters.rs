@@ -6,9 +6,9 @@
 //! dip is never lost. Cost: the samples in the interval.
 
 use super::series::Series;
-use super::{Cancel, Cancelled, heap_label};
+use super::{Cancel, Cancelled};
 use crate::model::{Counter, CounterId, CounterKind, CounterOwner, Trace};
-use crate::units::{Interval, Layer, Pid, Ticks};
+use crate::units::{Interval, Pid, Ticks};
 
 /// What a counter counts, in the words of Windows' own tools.
 pub fn counter_kind(kind: CounterKind) -> &'static str {
@@ -22,18 +22,16 @@ pub fn counter_kind(kind: CounterKind) -> &'static str {
         CounterKind::WorkingSet => "Working set",
         CounterKind::PrivateWorkingSet => "Private working set",
         CounterKind::VirtualSize => "Virtual size",
-        CounterKind::HeapReserved => "reserved ranges",
-        CounterKind::HeapCommitted => "committed",
+        CounterKind::HeapReserved => "Reserved",
+        CounterKind::HeapCommitted => "Committed",
     }
 }
 
 /// A counter under the name of its owner.
-pub fn counter_label(trace: &Trace, counter: &Counter) -> String {
+pub fn counter_label(counter: &Counter) -> String {
     let kind = counter_kind(counter.kind);
     let CounterOwner::Heap(_, handle) = counter.owner else { return kind.to_owned() };
-    let known = trace.heaps.iter().find(|h| Some(h.process) == counter.process && h.layer == Layer::Heap && h.handle == handle);
-    let heap = known.map_or_else(|| format!("Windows NT heap {handle:#x}"), heap_label);
-    format!("{heap}: {kind}")
+    format!("{kind}, heap {handle:#x}")
 }
 
 /// Who owns a counter: `System`, or a process with its id.

@@ -197,10 +197,12 @@ impl<W: Write + Seek> Traffic<'_, W> {
             let told = sizes.grow(heap.handle, heap.top - heap.handle);
             let process = index / self.heaps_each;
             let owner = &self.processes[process];
-            let caller = Caller { processor: 0, pid: owner.pid, tid: owner.threads[0].0 };
+            self.w.style.pointer = self.pointers[process];
             for event in told {
-                self.put(process, caller, Event::Counter(Box::new(event)))?;
+                let record = record(self.clock.after(1), owner.pid, owner.threads[0].0, Event::Counter(Box::new(event)));
+                self.w.put(0, &record, &[])?;
             }
+            self.w.style.pointer = PointerSize::Eight;
         }
         self.sizes = Some(sizes);
         Ok(())

@@ -89,8 +89,8 @@ pub fn name(document: &Document, id: CounterId) -> String {
     let trace = &document.trace;
     let Some(counter) = trace.counters.get(id.0 as usize) else { return String::new() };
     match counter.owner {
-        CounterOwner::System => counter_label(trace, counter),
-        _ => format!("{}: {}", counter_owner(trace, counter), counter_label(trace, counter)),
+        CounterOwner::System => counter_label(counter),
+        _ => format!("{}: {}", counter_owner(trace, counter), counter_label(counter)),
     }
 }
 
@@ -119,7 +119,7 @@ pub fn source(document: &Document, id: CounterId, rect: Rect, ui: &mut Ui, comma
     let peak = painter.text(at, Align2::RIGHT_TOP, peak, FontId::proportional(11.5), visuals.weak_text_color());
     let mut room = rect;
     room.set_right(peak.left() - 6.0);
-    let label = counter_label(&document.trace, counter);
+    let label = counter_label(counter);
     let at = Pos2::new(swatch.right() + 6.0, rect.top() + 2.0);
     ui.painter().with_clip_rect(room).text(at, Align2::LEFT_TOP, label, font, visuals.text_color());
     if response.clicked() {
