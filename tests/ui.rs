@@ -362,14 +362,25 @@ fn losses_make_totals_bounds_from_their_time_on() {
     assert!(has(&window, "At Start"), "before the loss");
     drag(&mut window, 0.0, 0.1);
     assert!(has(&window, "Size") && !has(&window, "Size *"), "an interval before the loss is exact");
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    let is_told = (100..300).any(|part| {
+        window.hover_at(egui::pos2(graph.left() + graph.width() * part as f32 / 400.0, graph.center().y));
+        window.step();
+        window.step();
+        has_containing(&window, "Buffers lost between 0.0")
+    });
+    assert!(is_told, "the cursor tells of it where it is");
+    window.hover_at(egui::pos2(0.0, 0.0));
+    settle(&mut window);
+    assert!(!has_containing(&window, "Buffers lost between"));
     click(&mut window, "Trace");
     assert!(has(&window, "Losses") && has_containing(&window, "Buffers lost between 0.0"));
-    let whole = window_of_demo();
-    assert!(!has_containing(&whole, "bounds") && !has_containing(&whole, " *"));
 }
 
-fn window_of_demo() -> Window {
-    window(vec![Input::Demo])
+#[test]
+fn without_losses_nothing_is_a_bound() {
+    let window = window(vec![Input::Demo]);
+    assert!(has(&window, "Size") && !has_containing(&window, "bounds") && !has_containing(&window, " *"));
 }
 
 #[test]

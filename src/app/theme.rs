@@ -27,11 +27,6 @@ pub fn series(index: usize, visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { dark } else { light })
 }
 
-/// Colour of the n-th counter; neighbours of equal number differ from heaps.
-pub fn counter(index: usize, visuals: &Visuals) -> Color32 {
-    series(index.wrapping_mul(3).wrapping_add(5), visuals)
-}
-
 /// Losses on the graph.
 pub fn loss(visuals: &Visuals) -> Color32 {
     visuals.warn_fg_color

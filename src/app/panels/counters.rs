@@ -61,12 +61,17 @@ impl Scales {
     }
 }
 
+/// Colour of a counter: those of the heaps go on.
+pub fn color(document: &Document, id: CounterId, visuals: &egui::Visuals) -> egui::Color32 {
+    theme::series(document.trace.heaps.len() + id.0 as usize, visuals)
+}
+
 /// Draws the lines.
 pub fn paint(document: &Document, scales: Scales, transform: &PlotTransform, ui: &Ui, painter: &egui::Painter) {
     for line in document.counters.lines().iter().filter(|line| line.points.len() > 1) {
         let at = |point: &PlotPoint| transform.position_from_point(&PlotPoint::new(point.x, point.y / scales.counter_factor));
         let points: Vec<Pos2> = line.points.iter().map(at).collect();
-        painter.add(Shape::line(points, Stroke::new(1.0, theme::counter(line.id.0 as usize, ui.visuals()))));
+        painter.add(Shape::line(points, Stroke::new(1.0, color(document, line.id, ui.visuals()))));
     }
     if scales.counter_factor != 1.0 {
         let at = transform.frame().right_top() + egui::vec2(-4.0, 2.0);
@@ -105,7 +110,7 @@ pub fn source(document: &Document, id: CounterId, rect: Rect, ui: &mut Ui, comma
     if response.hovered() {
         ui.painter().rect_filled(rect, 3.0, visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5));
     }
-    let color = theme::counter(id.0 as usize, visuals);
+    let color = color(document, id, visuals);
     let swatch = Rect::from_min_size(rect.left_top() + egui::vec2(28.0, 5.0), egui::vec2(10.0, 10.0));
     if shown {
         ui.painter().rect_filled(swatch, 3.0, color);

@@ -289,7 +289,7 @@ impl Graph<'_> {
                     ui.end_row();
                 }
                 for (id, name, value) in counters::readout(document, at).into_iter().take(12) {
-                    ui.colored_label(theme::counter(id.0 as usize, ui.visuals()), name);
+                    ui.colored_label(counters::color(document, id, ui.visuals()), name);
                     ui.label(value.map_or_else(|| "\u{2014}".to_owned(), format::bytes));
                     ui.end_row();
                 }
