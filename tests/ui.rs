@@ -1,5 +1,6 @@
 //! The window's behaviour, driven by the names of its widgets, without a screen.
 #![cfg(feature = "gui")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
