@@ -4,13 +4,15 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::etl::{OpenError, Source, TraceFile};
-use crate::events::{Merge, Totals};
-use crate::model::{Builder, Clock, InputState, Trace};
+use crate::events::{self, Merge, Totals};
+use crate::model::{Builder, Clock, InputState, Loss, Trace};
 use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
+use crate::units::{Interval, Ticks};
 
 /// What a user can name as a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -128,6 +130,22 @@ impl Capture {
     }
 }
 
+/// Losses of all files that their buffers tell of, by time.
+fn losses(capture: &Capture, mut go_on: impl FnMut() -> bool) -> Arc<[Loss]> {
+    let start = capture.trace_start();
+    let mut all = Vec::new();
+    for file in &capture.files {
+        let name: Arc<str> = file.name.as_str().into();
+        all.extend(events::losses(file, &mut go_on).into_iter().map(|loss| {
+            let to = loss.to.map_or(Ticks::NEVER, |to| Ticks::from_raw(to, start));
+            let interval = Interval::new(Ticks::from_raw(loss.from, start), to);
+            Loss { interval, file: Arc::clone(&name), what: loss.what, count: loss.count, processor: loss.processor }
+        }));
+    }
+    all.sort_by_key(|loss| (loss.interval.from, loss.interval.to));
+    all.into()
+}
+
 /// What to say where a capture has nothing to account for.
 pub const NO_MEMORY_EVENTS: &str = "this trace holds no heap or VirtualAlloc events; record with \
      `wpr -start VirtualAllocation -start Heap` (heap tracing must be switched on for the program first) \
@@ -173,6 +191,10 @@ const PUBLISH_SHARE: u32 = 8;
 /// Replays the whole capture. Time is linear in its bytes.
 pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     let total = capture.bytes();
+    let losses = losses(capture, || watch.progress(0, total));
+    if !watch.progress(0, total) {
+        return Err(Stopped);
+    }
     let mut builder = Builder::new(capture.clock(), capture.trace_start(), capture.losses());
     let mut merge = Merge::new(&capture.files);
     let mut next_publication = Instant::now() + Duration::from_millis(30);
@@ -189,7 +211,9 @@ pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped>
             }
             let now = Instant::now();
             if watch.wants_trace() && now >= next_publication {
-                watch.publish(builder_cell.borrow_mut().publish(input_state(capture, totals, false)));
+                let mut builder = builder_cell.borrow_mut();
+                let input = input_state(capture, totals, &builder, &losses, false);
+                watch.publish(builder.publish(input));
                 let cost = now.elapsed();
                 next_publication = now + (cost * PUBLISH_SHARE).max(Duration::from_millis(60));
             }
@@ -198,14 +222,20 @@ pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped>
     );
     match result {
         ControlFlow::Break(stopped) => Err(stopped),
-        ControlFlow::Continue(()) => Ok(builder.publish(input_state(capture, merge.totals(), true))),
+        ControlFlow::Continue(()) => {
+            let input = input_state(capture, merge.totals(), &builder, &losses, true);
+            Ok(builder.publish(input))
+        }
     }
 }
 
 /// What the trace says of its input. `totals` is complete once loading is.
-fn input_state(capture: &Capture, totals: &Totals, complete: bool) -> InputState {
+fn input_state(capture: &Capture, totals: &Totals, builder: &Builder, losses: &Arc<[Loss]>, complete: bool) -> InputState {
     let mut problems = capture.problems.clone();
     problems.append(totals.problems.clone());
+    if let Some(left_out) = builder.counters_left_out() {
+        problems.add(ProblemKind::LimitReached, capture.files.first().map_or("", |f| f.name.as_str()), 0, left_out);
+    }
     if complete && !totals.counts.has_memory_events() {
         let name = capture.files.first().map_or("", |f| f.name.as_str());
         problems.add(ProblemKind::NoMemoryEvents, name, 0, NO_MEMORY_EVENTS);
@@ -215,6 +245,7 @@ fn input_state(capture: &Capture, totals: &Totals, complete: bool) -> InputState
         times: totals.times,
         problem_count: problems.total(),
         problems: problems.list().to_vec(),
+        losses: Arc::clone(losses),
         complete,
     }
 }

@@ -1,5 +1,6 @@
 //! The window's behaviour, driven by the names of its widgets, without a screen.
 #![cfg(feature = "gui")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -296,6 +297,91 @@ fn the_table_works_from_the_keyboard() {
     assert!(copied.is_some_and(|text| text.starts_with("Commit (VirtualAlloc)\t26\t+3.00 MB\t19.50 MB")));
     press(&mut window, egui::Key::Enter);
     assert!(line(&window, "MemoryTestApp.exe (4660)").is_none(), "filtered to the selected line");
+}
+
+/// A generated trace in a file of its own.
+fn generated(folder: &tempfile::TempDir, options: &highwater::synth::Options) -> Vec<Input> {
+    let path = folder.path().join("generated.etl");
+    highwater::synth::generate(options, std::fs::File::create(&path).unwrap()).unwrap();
+    vec![Input::File(path)]
+}
+
+fn heap_options() -> highwater::synth::Options {
+    highwater::synth::Options { events: 30_000, distinct_stacks: 50, live: 1000, ..Default::default() }
+}
+
+#[test]
+fn counters_are_off_until_they_are_switched_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = highwater::synth::Options { counters: true, heaps: 1, processes: 1, ..heap_options() };
+    let mut window = window(generated(&folder, &options));
+    let switch = "Counter Commit charge of all processes";
+    let is_on = |window: &Window| {
+        use egui::accesskit::Toggled;
+        window.get_by_label(switch).accesskit_node().toggled() == Some(Toggled::True)
+    };
+    assert!(has(&window, "Counter app0.exe (6000): Working set"));
+    assert!(!is_on(&window), "the lines of the heaps are drawn");
+    click(&mut window, switch);
+    assert!(is_on(&window));
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    window.hover_at(graph.center());
+    settle(&mut window);
+    assert!(has(&window, "Commit charge of all processes"), "the cursor reads it");
+    click(&mut window, switch);
+    assert!(!is_on(&window));
+}
+
+#[test]
+fn the_commit_charge_is_drawn_where_nothing_else_is() {
+    use highwater::etl::{SessionHeader, write::Writer};
+    use highwater::events::{CounterEvent, Event, ProcessMemory, Record, encode::RecordWriter};
+    use highwater::units::{Pid, Tid};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counters.etl");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut w = RecordWriter::new(Writer::new(file, SessionHeader::default()).unwrap());
+    for second in 0..20u64 {
+        let pages = 1000 + second % 7 * 100;
+        let one = |pid| ProcessMemory { pid: Pid(pid), working_set: 10, commit: pages, virtual_size: 9, private_working_set: 5 };
+        let event = Event::Counter(Box::new(CounterEvent::Processes(vec![one(4), one(8)])));
+        w.put(0, &Record { time: second as i64 * 10_000_000, pid: Pid(4), tid: Tid(8), event }, &[]).unwrap();
+    }
+    w.finish().unwrap();
+    let window = window(vec![Input::File(path)]);
+    let switch = window.get_by_label("Counter Commit charge of all processes");
+    assert_eq!(switch.accesskit_node().toggled(), Some(egui::accesskit::Toggled::True));
+    assert!(has(&window, "Counter Unknown (8): Commit charge"), "all are listed");
+}
+
+#[test]
+fn losses_make_totals_bounds_from_their_time_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = window(generated(&folder, &highwater::synth::Options { lost_buffers: 1, ..heap_options() }));
+    assert!(has_containing(&window, "1 buffer lost") && has_containing(&window, "totals are bounds after 0.0"));
+    assert!(has(&window, "Size *") && has(&window, "At End *"));
+    assert!(has(&window, "At Start"), "before the loss");
+    drag(&mut window, 0.0, 0.1);
+    assert!(has(&window, "Size") && !has(&window, "Size *"), "an interval before the loss is exact");
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    let is_told = (100..300).any(|part| {
+        window.hover_at(egui::pos2(graph.left() + graph.width() * part as f32 / 400.0, graph.center().y));
+        window.step();
+        window.step();
+        has_containing(&window, "Buffers lost between 0.0")
+    });
+    assert!(is_told, "the cursor tells of it where it is");
+    window.hover_at(egui::pos2(0.0, 0.0));
+    settle(&mut window);
+    assert!(!has_containing(&window, "Buffers lost between"));
+    click(&mut window, "Trace");
+    assert!(has(&window, "Losses") && has_containing(&window, "Buffers lost between 0.0"));
+}
+
+#[test]
+fn without_losses_nothing_is_a_bound() {
+    let window = window(vec![Input::Demo]);
+    assert!(has(&window, "Size") && !has_containing(&window, "bounds") && !has_containing(&window, " *"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
 use super::document::Document;
 use super::settings::Theme;
 use crate::load::Input;
+use crate::model::CounterId;
 use crate::query::{Column, Filter, Path};
 use crate::units::{Interval, Ticks};
 
@@ -52,6 +53,10 @@ pub enum DocCommand {
     Filter(Filter),
     /// Show a heap's line or not.
     ShowHeap(usize, bool),
+    /// Show a counter's line or not.
+    ShowCounter(CounterId, bool),
+    /// List the counters of all processes, or only of those with allocations.
+    ListAllCounters(bool),
     /// Select a line of the table.
     SelectLine(Option<Path>),
     /// Move the selected line by so many lines.

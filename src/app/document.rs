@@ -7,6 +7,7 @@ use egui_plot::PlotPoint;
 use rustc_hash::FxHashMap;
 
 use super::commands::DocCommand;
+use super::counters::Counters;
 use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query};
 use crate::load::Input;
@@ -48,6 +49,7 @@ pub struct Document {
     /// Points across the graph, set by its width.
     pub bins: usize,
     pub answers: Answers,
+    pub counters: Counters,
     toggled: Arc<FxHashMap<Path, bool>>,
     /// Choices of the user; without one, the largest heaps are shown.
     shown: FxHashMap<usize, bool>,
@@ -81,9 +83,12 @@ impl Answers {
 
 impl Document {
     pub fn new(job: JobId, inputs: Vec<Input>, trace: Arc<Trace>) -> Self {
+        let mut counters = Counters::default();
+        counters.update(&trace, !trace.heaps.is_empty());
         Self {
             job,
             inputs,
+            counters,
             growing: !trace.complete,
             history: History::new(trace.span),
             trace,
@@ -173,6 +178,7 @@ impl Document {
             view: self.view(),
             interval: self.interval(),
             heaps: self.lines(),
+            counters: self.counters.shown().to_vec(),
             bins: self.bins,
             tree: TreeRequest {
                 filter: self.filter.clone(),
@@ -203,6 +209,7 @@ impl Document {
                 answers.points = lines.iter().map(|line| line.points.iter().map(point).collect()).collect();
                 answers.graph = Some((view, heaps, lines));
             }
+            Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Table { interval, tree, by_heap } => {
                 answers.table = Some((interval, tree));
                 answers.by_heap = by_heap;
@@ -260,6 +267,11 @@ impl Document {
                 self.show_heap(heap, shown);
                 self.choose_lines();
             }
+            DocCommand::ShowCounter(id, shown) => {
+                self.counters.show(id, shown);
+                self.choose_lines();
+            }
+            DocCommand::ListAllCounters(all) => self.counters.list_all = all,
             DocCommand::SelectLine(path) => {
                 self.selected = path;
                 self.find_selected();
@@ -337,7 +349,9 @@ impl Document {
             lines = admitted.into_iter().take(FIRST_LINES).collect();
         }
         self.visible = vec![false; self.trace.heaps.len()];
+        let any = !lines.is_empty();
         lines.into_iter().for_each(|heap| self.visible[heap] = true);
+        self.counters.update(&self.trace, any);
     }
 
     /// Shows a heap's line or not; from now on only the user's choices count.

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use crate::load::{Capture, Input, Watch, load};
-use crate::model::{HeapId, Trace};
+use crate::model::{CounterId, HeapId, Trace};
 use crate::query::{
-    ByClass, Cancel, Cancelled, Column, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, peaks, series, sort_by_peak,
-    spans, totals, tree,
+    ByClass, Cancel, Cancelled, Column, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, counter_series, peaks, series,
+    sort_by_peak, spans, totals, tree,
 };
 use crate::units::Interval;
 
@@ -140,6 +140,8 @@ pub struct Query {
     pub interval: Interval,
     /// Heaps with a line on the graph.
     pub heaps: Vec<HeapId>,
+    /// Counters with a line on the graph.
+    pub counters: Vec<CounterId>,
     /// Points across the graph.
     pub bins: usize,
     pub tree: TreeRequest,
@@ -156,6 +158,8 @@ pub enum Part {
     Overview(Vec<Series>),
     /// Lines of the query's heaps.
     Graph { view: Interval, heaps: Vec<HeapId>, lines: Vec<Series> },
+    /// Lines of the query's counters.
+    Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
     /// The table, and sums by heap for its interval.
     Table { interval: Interval, tree: Arc<Tree>, by_heap: Vec<ByClass> },
     /// Largest sizes of the table's lines.
@@ -283,6 +287,7 @@ struct Kept {
     totals: Vec<Arc<Totals>>,
     overview_done: bool,
     graph: Option<(Interval, Vec<HeapId>, usize, Filter)>,
+    counters: Option<(Interval, Vec<CounterId>, usize)>,
 }
 
 /// Totals of this many intervals are kept.
@@ -344,6 +349,12 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
         let lines = series(trace, &sums, &of, query.bins, cancel)?;
         tell(Part::Graph { view: query.view, heaps: query.heaps.clone(), lines });
         kept.graph = Some(graph);
+    }
+    let counters = (query.view, query.counters.clone(), query.bins);
+    if kept.counters.as_ref() != Some(&counters) {
+        let lines = counter_series(trace, &query.counters, query.view, query.bins, cancel)?;
+        tell(Part::Counters { view: query.view, ids: query.counters.clone(), lines });
+        kept.counters = Some(counters);
     }
     if let Some(interval) = query.pins {
         let sums = kept.totals(trace, interval, cancel)?;

@@ -7,6 +7,7 @@
 //! one place, [`HighwaterApp::carry_out`].
 
 mod commands;
+mod counters;
 mod dialogs;
 mod document;
 mod history;

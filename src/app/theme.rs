@@ -27,6 +27,11 @@ pub fn series(index: usize, visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { dark } else { light })
 }
 
+/// Losses on the graph.
+pub fn loss(visuals: &Visuals) -> Color32 {
+    visuals.warn_fg_color
+}
+
 /// Growth: memory that stays.
 pub fn growth(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xFF8A80 } else { 0xB3261E })

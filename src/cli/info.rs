@@ -105,7 +105,7 @@ fn describe_file(file: &FileInfo) -> String {
     let lost = match (file.events_lost, file.buffers_lost) {
         (0, 0) => "nothing".to_owned(),
         (events, buffers) => format!(
-            "{}, {}: every total is a lower bound",
+            "{}, {}: totals after the first loss are bounds",
             text::plural(events.into(), "event"),
             text::plural(buffers.into(), "buffer")
         ),

@@ -89,7 +89,7 @@ fn describe(trace: &Trace, args: &ReportArgs, report: &Report) -> String {
         0 => {}
         n => text += &format!("… and {n} more groups; --top {} shows them\n", report.groups.len()),
     }
-    text + &describe_quality(&trace.quality)
+    text + &describe_quality(trace, report.interval)
 }
 
 fn table(by: &[By], groups: &[Group]) -> Table {
@@ -157,16 +157,33 @@ fn stack_notes(group: &Group) -> Vec<String> {
     }
 }
 
-fn describe_quality(quality: &Quality) -> String {
-    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems } = *quality;
+/// From when on totals are bounds, and whether that touches the interval.
+fn bounds(trace: &Trace, interval: Interval) -> String {
+    let Some(until) = trace.exact_until() else { return String::new() };
+    let at = text::seconds(trace.clock.seconds(until));
+    let known = if trace.losses.is_empty() { "Nothing tells when, so that" } else { "So" };
+    if interval.to <= until {
+        return format!(" The first loss is after {at}, so nothing of it is in these totals.");
+    }
+    format!(
+        " {known} totals are bounds after {at}: what was allocated and freed is at least this; what is outstanding or \
+         impacting is too high where a free is missing (an upper bound if only frees are), too low where an allocation is \
+         (a lower bound if only allocations are)."
+    )
+}
+
+fn describe_quality(trace: &Trace, interval: Interval) -> String {
+    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {
+        (0, 0) if !trace.losses.is_empty() => format!("Events were lost {}.", text::plural(trace.losses.len() as u64, "time")),
         (0, 0) => "No events were lost.".to_owned(),
         (events, buffers) => {
             let (events, buffers) = (text::plural(events, "event"), text::plural(buffers, "buffer"));
-            format!("{events} and {buffers} were lost: every total is a lower bound.")
+            format!("{events} and {buffers} were lost.")
         }
     };
+    text += &bounds(trace, interval);
     if unmatched_frees > 0 {
         text += &format!(" {} of blocks allocated before the trace or lost.", text::plural(unmatched_frees, "free"));
     }

@@ -55,6 +55,12 @@ pub struct SynthArgs {
     /// Give kernel events headers of all kinds in turn
     #[arg(long)]
     mixed_headers: bool,
+    /// Add counters of the system, of processes and heaps (heap)
+    #[arg(long)]
+    counters: bool,
+    /// Lose so many buffers on the way (heap)
+    #[arg(long, default_value_t = 0)]
+    lost_buffers: u32,
 }
 
 /// Names of the scenarios.
@@ -120,6 +126,8 @@ impl SynthArgs {
             compressed: self.compressed,
             wow64: self.wow64,
             mixed_headers: self.mixed_headers,
+            counters: self.counters,
+            lost_buffers: self.lost_buffers,
         }
     }
 }

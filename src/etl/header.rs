@@ -62,6 +62,8 @@ pub struct SessionHeader {
 pub mod mode {
     /// Buffers are written one after the other.
     pub const SEQUENTIAL: u32 = 0x0000_0001;
+    /// A ring: the oldest buffers are overwritten.
+    pub const CIRCULAR: u32 = 0x0000_0002;
     /// Merged or rewritten from other files.
     pub const RELOG: u32 = 0x0001_0000;
     /// Buffers may be compressed.

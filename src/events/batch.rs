@@ -4,8 +4,8 @@
 //! A stack that stands right behind its event goes with it ([`Attached`]): one
 //! entry to put into order instead of two, and nobody has to look for the owner.
 
-use super::hooks::{class, hook, injected, kernel_hook, tracker};
-use super::{Event, EventCounts, FrameRange, Record, StackPart, memory, stack, system};
+use super::hooks::{class, hook, injected, kernel_hook, kernel_memory, tracker};
+use super::{Event, EventCounts, FrameRange, Record, StackPart, counters, losses, memory, stack, system};
 use crate::etl::{BufferInfo, BufferKind, EventId, RawEvent, ReadBuffer, TraceFile};
 use crate::problem::{ProblemKind, Problems};
 
@@ -189,6 +189,14 @@ fn decode(raw: &RawEvent<'_>, hook: Option<u16>, batch: &mut Batch) -> Option<()
         EventId::Class { class: class::SYSTEM_CONFIG_EX, opcode: injected::VOLUME_MAPPING } => {
             batch.push(system::volume(raw)?);
         }
+        EventId::Provider { provider: class::KERNEL_MEMORY, id: id @ kernel_memory::MEM_INFO..=kernel_memory::MEM_INFO_WS } => {
+            batch.push(counters::provider(id, raw)?);
+        }
+        EventId::Class { class: class::LOST_EVENT, opcode } => {
+            if let Some(record) = losses::record(opcode, raw) {
+                batch.push(record);
+            }
+        }
         _ => {}
     }
     Some(())
@@ -207,7 +215,12 @@ fn decode_kernel(hook: u16, raw: &RawEvent<'_>, batch: &mut Batch) -> Option<()>
             }
             return Some(());
         }
-        _ => return Some(()),
+        _ => {
+            if let Some(record) = counters::kernel(hook, raw)? {
+                batch.push(record);
+            }
+            return Some(());
+        }
     };
     batch.push(record);
     inline_stacks(raw, batch);

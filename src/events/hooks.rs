@@ -9,6 +9,13 @@ pub mod hook {
     pub const GROUP_MASKS: u16 = 0x0005;
     pub const VIRTUAL_ALLOC: u16 = 0x0262;
     pub const VIRTUAL_FREE: u16 = 0x0263;
+    pub const HEAP_RANGE_RUNDOWN: u16 = 0x0264;
+    pub const HEAP_RANGE_CREATE: u16 = 0x0265;
+    pub const HEAP_RANGE_RESERVE: u16 = 0x0266;
+    pub const HEAP_RANGE_RELEASE: u16 = 0x0267;
+    pub const HEAP_RANGE_DESTROY: u16 = 0x0268;
+    pub const MEM_INFO: u16 = 0x0270;
+    pub const MEM_INFO_WS: u16 = 0x027D;
     pub const VIRTUAL_RUNDOWN_START: u16 = 0x0280;
     pub const PROCESS_START: u16 = 0x0301;
     pub const PROCESS_END: u16 = 0x0302;
@@ -24,6 +31,9 @@ pub mod hook {
     pub const HEAP_REALLOC: u16 = 0x1022;
     pub const HEAP_DESTROY: u16 = 0x1023;
     pub const HEAP_FREE: u16 = 0x1024;
+    pub const HEAP_EXPAND: u16 = 0x1025;
+    pub const HEAP_SNAPSHOT: u16 = 0x1026;
+    pub const HEAP_CONTRACT: u16 = 0x102A;
     pub const IMAGE_UNLOAD: u16 = 0x1402;
     pub const IMAGE_RUNDOWN_START: u16 = 0x1403;
     pub const IMAGE_RUNDOWN_END: u16 = 0x1404;
@@ -55,6 +65,10 @@ pub mod class {
     pub const IMAGE_ID: Guid = Guid::new(0xB3E675D7, 0x2554, 0x4F18, [0x83, 0x0B, 0x27, 0x62, 0x73, 0x25, 0x60, 0xDE]);
     /// System description, injected when a trace is merged.
     pub const SYSTEM_CONFIG_EX: Guid = Guid::new(0x9B79EE91, 0xB5FD, 0x41C0, [0xA2, 0x43, 0x42, 0x48, 0xE2, 0x66, 0xE9, 0xD0]);
+    /// Losses of a real-time session.
+    pub const LOST_EVENT: Guid = Guid::new(0x6A399AE0, 0x4BC6, 0x4DE9, [0x87, 0x0B, 0x36, 0x57, 0xF8, 0x94, 0x7E, 0x7E]);
+    /// Microsoft-Windows-Kernel-Memory.
+    pub const KERNEL_MEMORY: Guid = Guid::new(0xD1D93EF7, 0xE1F2, 0x4F45, [0x99, 0x43, 0x03, 0xD2, 0x45, 0xFE, 0x6C, 0x00]);
     /// Visual Studio's provider for custom heaps.
     pub const CUSTOM_HEAP: Guid = Guid::new(0x988917C5, 0x5748, 0x42A8, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
 }
@@ -67,6 +81,20 @@ pub mod tracker {
     pub const REALLOC: u16 = 102;
     pub const OPEN: u16 = 103;
     pub const CLOSE: u16 = 104;
+}
+
+/// Event ids of [`class::KERNEL_MEMORY`].
+pub(super) mod kernel_memory {
+    pub const MEM_INFO: u16 = 1;
+    pub const MEM_INFO_WS: u16 = 2;
+}
+
+/// Types of [`class::LOST_EVENT`].
+pub mod lost {
+    #![allow(missing_docs, reason = "the names are those of the events")]
+    pub const EVENT: u8 = 32;
+    pub const BUFFER: u8 = 33;
+    pub const FILE: u8 = 34;
 }
 
 /// Types of [`class::IMAGE_ID`] and [`class::SYSTEM_CONFIG_EX`].

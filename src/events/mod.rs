@@ -12,9 +12,11 @@
 
 mod ahead;
 mod batch;
+mod counters;
 mod counts;
 pub mod encode;
 mod hooks;
+mod losses;
 mod memory;
 mod merge;
 mod stack;
@@ -24,8 +26,10 @@ mod system;
 mod tests;
 
 pub use batch::{Attached, Batch, Entry, Stacks, decode_buffer};
+pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
-pub use hooks::{class, hook, tracker};
+pub use hooks::{class, hook, lost, tracker};
+pub use losses::{LostWhat, RawLoss, losses};
 pub use merge::{CallStack, Merge, Totals};
 pub use survey::survey;
 
@@ -142,6 +146,10 @@ pub enum Event {
     ImageId(Box<ImageId>),
     /// A volume's NT path and its drive letter.
     Volume(Box<(String, String)>),
+    /// A sample or change of a counter.
+    Counter(Box<CounterEvent>),
+    /// A real-time session lost something just before.
+    Lost(LostWhat),
 }
 
 /// A range of pages and what was done to it.

@@ -16,14 +16,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::commit::PageTable;
+use super::counters::CounterTable;
 use super::heap::HeapTable;
+use super::losses::MAX_REPORTED;
 use super::matching::Matcher;
 use super::module::ModuleTable;
 use super::pending::{Pending, Pieces};
 use super::process::ProcessTable;
 use super::rows::{Row, RowWriter};
 use super::stack::{Interner, StackRef};
-use super::{Clock, HeapId, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
+use super::{Clock, HeapId, Loss, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
 use crate::events::{CallStack, Event, EventCounts, ProcessChange, Record, StackPart};
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -60,6 +62,8 @@ pub struct InputState {
     pub problems: Vec<Problem>,
     /// Number of problems so far.
     pub problem_count: u64,
+    /// Losses that the files' buffers tell of, by time.
+    pub losses: Arc<[Loss]>,
     /// Whether all input has been read.
     pub complete: bool,
 }
@@ -83,6 +87,9 @@ pub struct Builder {
     site_index: FxHashMap<SiteKey, SiteId>,
     thread_names: Arc<FxHashMap<(ProcessId, Tid), Arc<str>>>,
     volumes: Vec<(String, String)>,
+    counters: CounterTable,
+    /// Losses that events tell of.
+    reported: Vec<Loss>,
     held: VecDeque<Held>,
     actors: Actors,
     /// Rows whose stack is given by a key, until no definition before it can come.
@@ -124,6 +131,8 @@ impl Builder {
             site_index: FxHashMap::default(),
             thread_names: Arc::default(),
             volumes: Vec::new(),
+            counters: CounterTable::default(),
+            reported: Vec::new(),
             held: VecDeque::new(),
             actors: Actors::default(),
             keyed: Keyed::default(),
@@ -235,6 +244,12 @@ impl Builder {
             Event::Volume(paths) => {
                 if !self.volumes.contains(paths) {
                     self.volumes.push(paths.as_ref().clone());
+                }
+            }
+            Event::Counter(event) => self.counters.apply(record, event, from.time, &self.processes),
+            Event::Lost(what) => {
+                if self.reported.len() < MAX_REPORTED {
+                    self.reported.push(Loss::reported(*what, from.time));
                 }
             }
         }
@@ -363,6 +378,11 @@ impl Builder {
         self.rows.complete(order)
     }
 
+    /// What of the counters was left out, in one sentence.
+    pub fn counters_left_out(&self) -> Option<String> {
+        self.counters.left_out()
+    }
+
     /// Publishes everything up to now. Rows are shared with later publications;
     /// sites, stacks and heaps are copied.
     pub fn publish(&mut self, input: InputState) -> Trace {
@@ -395,6 +415,8 @@ impl Builder {
             unmatched,
             thread_names: Arc::clone(&self.thread_names),
             volumes: self.volumes.clone(),
+            counters: self.counters.publish(&self.processes.list),
+            losses: Loss::all(input.losses, &self.reported),
             quality: Quality {
                 events_lost: self.losses.0,
                 buffers_lost: self.losses.1,

@@ -13,8 +13,10 @@
 mod blocks;
 mod builder;
 mod commit;
+mod counters;
 mod deaths;
 mod heap;
+mod losses;
 mod matching;
 mod module;
 mod pending;
@@ -25,8 +27,10 @@ mod stack;
 mod trace;
 
 pub use builder::{Builder, InputState};
+pub use counters::{Counter, CounterId, CounterKind, CounterOwner};
 pub use deaths::DeathOrder;
 pub use heap::{Heap, HeapId};
+pub use losses::{Loss, LostWhat};
 pub use module::{Module, PdbId};
 pub use process::{Process, ProcessId};
 pub use rows::{CHUNK, Chunk, Row, RowId, Rows};

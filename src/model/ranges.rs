@@ -56,6 +56,11 @@ impl<V: Copy> RangeMap<V> {
         self.map.get(&from).copied()
     }
 
+    /// Number of ranges.
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
     /// All values, in order of address.
     pub(super) fn values(&self) -> impl Iterator<Item = V> + '_ {
         self.map.values().map(|&(_, v)| v)

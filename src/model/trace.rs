@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Heap, HeapId, Module, NodeId, Process, ProcessId, Rows, Stacks};
+use super::{Counter, Heap, HeapId, Loss, Module, NodeId, Process, ProcessId, Rows, Stacks};
 use crate::events::EventCounts;
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -123,6 +123,10 @@ pub struct Trace {
     pub thread_names: Arc<FxHashMap<(ProcessId, Tid), Arc<str>>>,
     /// NT paths of volumes and their drive letters.
     pub volumes: Vec<(String, String)>,
+    /// Counters of the system, of processes and heaps, by [`CounterId`](super::CounterId).
+    pub counters: Vec<Counter>,
+    /// Where something was lost, by time.
+    pub losses: Arc<[Loss]>,
     /// How far the numbers can be trusted.
     pub quality: Quality,
     /// Frees of blocks that were not alive, by time; not all if there are very many.

@@ -13,6 +13,7 @@
 mod cancel;
 mod changes;
 mod class;
+mod counters;
 mod filter;
 mod highlight;
 mod naming;
@@ -24,6 +25,7 @@ mod tree;
 
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
+pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use filter::{Filter, Key, Mask, Path};
 pub use highlight::spans;
 pub use naming::{frame_label, heap_label, layer_label, thread_label};

@@ -12,9 +12,10 @@
 use std::io::{Seek, Write};
 
 use super::cast::{self, Process};
+use super::counters::{self, HeapSizes};
 use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
-use super::timeline::write_all;
+use super::timeline::{record, write_all};
 use super::{Clock, Headers, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::Event;
@@ -103,6 +104,8 @@ struct Traffic<'w, W> {
     processor_count: u64,
     live: Vec<Block>,
     headers: Headers,
+    /// Sizes of all heaps as they told them, if they tell.
+    sizes: Option<Vec<HeapSizes>>,
 }
 
 /// Writes the scenario.
@@ -117,7 +120,9 @@ pub(super) fn generate<W: Write + Seek>(
     let pointers: Vec<_> = (0..options.processes).map(|n| options.pointer(n)).collect();
     let heaps = pointers.iter().flat_map(|pointer| (0..options.heaps).map(|n| Heap::new(n.into(), *pointer))).collect();
     let processor_count = u64::from(options.processors);
+    let sizes = options.counters.then(|| vec![HeapSizes::default(); (options.processes * options.heaps) as usize]);
     let mut traffic = Traffic {
+        sizes,
         w,
         clock,
         stacks: StackWriter::new(options, sets),
@@ -135,7 +140,18 @@ pub(super) fn generate<W: Write + Seek>(
     traffic.open()?;
     let mut left = options.events;
     while left > 0 {
+        let before = options.events - left;
         left = left.saturating_sub(traffic.step(options.live as usize, left)?);
+        let done = options.events - left;
+        // How many of `n` evenly spread things happen in this step.
+        let due = |n: u64| done * n / options.events - before * n / options.events;
+        traffic.tell_sizes()?;
+        if due(counters::SAMPLES) > 0 {
+            traffic.sample()?;
+        }
+        if due(u64::from(options.lost_buffers) + 1) > 0 && left > 0 {
+            traffic.lose_buffer()?;
+        }
     }
     traffic.close()
 }
@@ -171,6 +187,48 @@ impl<W: Write + Seek> Traffic<'_, W> {
             self.clock.after(100);
         }
         close(self.w, self.clock, &mut self.stacks, &self.processes)
+    }
+
+    /// Heaps that have outgrown their ranges say so.
+    fn tell_sizes(&mut self) -> Result<(), WriteError> {
+        let Some(mut sizes) = self.sizes.take() else { return Ok(()) };
+        for (index, sizes) in sizes.iter_mut().enumerate() {
+            let heap = &self.heaps[index];
+            let told = sizes.grow(heap.handle, heap.top - heap.handle);
+            let process = index / self.heaps_each;
+            let owner = &self.processes[process];
+            self.w.style.pointer = self.pointers[process];
+            for event in told {
+                let record = record(self.clock.after(1), owner.pid, owner.threads[0].0, Event::Counter(Box::new(event)));
+                self.w.put(0, &record, &[])?;
+            }
+            self.w.style.pointer = PointerSize::Eight;
+        }
+        self.sizes = Some(sizes);
+        Ok(())
+    }
+
+    /// The system samples its memory, if it counts.
+    fn sample(&mut self) -> Result<(), WriteError> {
+        let Some(sizes) = &self.sizes else { return Ok(()) };
+        let committed = |heaps: &[HeapSizes]| heaps.iter().map(|heap| heap.committed).sum();
+        let all: Vec<(u32, u64)> =
+            self.processes.iter().zip(sizes.chunks(self.heaps_each)).map(|(p, heaps)| (p.pid, committed(heaps))).collect();
+        for event in counters::sample(&all) {
+            let time = self.clock.after(1);
+            self.w.put(0, &record(time, 4, 8, event), &[])?;
+        }
+        Ok(())
+    }
+
+    /// What the first processor with anything to lose has written lately is lost.
+    fn lose_buffer(&mut self) -> Result<(), WriteError> {
+        for processor in 0..self.processor_count as u16 {
+            if self.w.writer().drop_buffer(processor)? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// A thread of a process, wherever it runs now.

@@ -8,6 +8,7 @@
 
 mod cast;
 mod commit;
+mod counters;
 pub mod demo;
 mod heap;
 pub mod images;
@@ -82,6 +83,10 @@ pub struct Options {
     pub wow64: bool,
     /// Give kernel events headers of all kinds in turn, instead of those that Windows uses.
     pub mixed_headers: bool,
+    /// Add counters of the system, of processes and heaps (heap).
+    pub counters: bool,
+    /// Lose so many buffers on the way, evenly spread (heap).
+    pub lost_buffers: u32,
 }
 
 impl Default for Options {
@@ -100,6 +105,8 @@ impl Default for Options {
             compressed: false,
             wow64: false,
             mixed_headers: false,
+            counters: false,
+            lost_buffers: 0,
         }
     }
 }

@@ -2,6 +2,8 @@
 //! commands; it changes nothing itself.
 
 mod brush;
+mod counters;
+mod losses;
 pub mod overview;
 pub mod sources;
 pub mod start_page;

@@ -4,6 +4,7 @@
 use eframe::egui::{self, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui};
 
 use super::brush::brush;
+use super::losses;
 use super::timeline;
 use crate::app::HighwaterApp;
 use crate::app::commands::DocCommand;
@@ -67,6 +68,7 @@ impl Strip<'_> {
             let lines = Rect::from_x_y_ranges(rect.x_range(), rect.top() + 3.0..=rect.bottom() - 1.0);
             painter.add(small_line(line, lines, document.trace.span, peak, theme::series(heap, visuals)));
         }
+        losses::paint_overview(document, rect, |t| self.x_of(t), ui, &painter);
         if document.view() != document.trace.span {
             let (left, right) =
                 (self.x_of(document.view().from), self.x_of(document.view().to).max(self.x_of(document.view().from) + 2.0));

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Stroke, Ui};
 
+use super::counters;
 use super::overview::small_line;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;
-use crate::model::{Heap, HeapId, ProcessId};
+use crate::model::{CounterId, Heap, HeapId, ProcessId};
 use crate::query::{Filter, Key, Path, heap_label, layer_label};
 use crate::units::Layer;
 
@@ -21,6 +22,13 @@ enum Item {
     Process(ProcessId),
     Layer(ProcessId, Layer),
     Heap(HeapId),
+    /// The heading of the counters.
+    Counters,
+    /// The name of an owner of counters.
+    CounterOwner(usize),
+    Counter(CounterId),
+    /// The switch for the counters of other processes, and how many these are.
+    OtherCounters(usize),
 }
 
 impl Item {
@@ -29,6 +37,9 @@ impl Item {
             Self::Process(_) => 26.0,
             Self::Layer(..) => 20.0,
             Self::Heap(_) => 40.0,
+            Self::Counters => 28.0,
+            Self::CounterOwner(_) | Self::Counter(_) => 20.0,
+            Self::OtherCounters(_) => 24.0,
         }
     }
 }
@@ -91,6 +102,27 @@ fn items(document: &Document) -> Vec<Item> {
         }
         items.push(Item::Heap(HeapId(h as u32)));
     }
+    items.extend(counter_items(document));
+    items
+}
+
+/// Counters by owner; those of processes without allocations only if they are asked for.
+fn counter_items(document: &Document) -> Vec<Item> {
+    let groups = &document.counters.groups;
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let mut items = vec![Item::Counters];
+    // Without allocations there is nothing else to list.
+    let all = document.counters.list_all || document.trace.heaps.is_empty();
+    for (index, group) in groups.iter().enumerate().filter(|(_, group)| all || group.is_main) {
+        items.push(Item::CounterOwner(index));
+        items.extend(group.counters.iter().map(|id| Item::Counter(*id)));
+    }
+    let others = groups.iter().filter(|group| !group.is_main).count();
+    if others > 0 && !document.trace.heaps.is_empty() {
+        items.push(Item::OtherCounters(others));
+    }
     items
 }
 
@@ -121,6 +153,30 @@ impl Line<'_> {
                 self.name(ui, layer_label(*layer), 12.0, &keys, FontId::proportional(12.5), commands);
             }
             Item::Heap(id) => self.heap(ui, *id, commands),
+            Item::Counters => self.heading(ui, "Counters", 0.0, FontId::proportional(14.0)),
+            Item::CounterOwner(index) => {
+                let owner = document.counters.groups.get(*index).map_or("", |group| &group.owner);
+                self.heading(ui, owner, 12.0, FontId::proportional(12.5));
+            }
+            Item::Counter(id) => counters::source(document, *id, self.rect, ui, commands),
+            Item::OtherCounters(count) => self.other_counters(ui, *count, commands),
+        }
+    }
+
+    /// A name that cannot be clicked.
+    fn heading(&self, ui: &Ui, name: &str, indent: f32, font: FontId) {
+        let at = self.rect.left_bottom() + egui::vec2(indent + 4.0, -3.0);
+        let painter = ui.painter().with_clip_rect(self.rect);
+        painter.text(at, Align2::LEFT_BOTTOM, name, font, ui.visuals().text_color());
+    }
+
+    fn other_counters(&self, ui: &mut Ui, count: usize, commands: &mut Commands) {
+        let listed = self.document.counters.list_all;
+        let others = format!("{count} other process{}", if count == 1 { "" } else { "es" });
+        let text = if listed { format!("Hide {others}") } else { format!("Show {others}") };
+        let rect = self.rect.shrink2(egui::vec2(16.0, 2.0));
+        if ui.put(rect, egui::Button::new(text).small()).clicked() {
+            commands.doc(DocCommand::ListAllCounters(!listed));
         }
     }
 

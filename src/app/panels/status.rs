@@ -3,11 +3,11 @@
 
 use eframe::egui;
 
+use super::losses;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::{Document, Tab};
 use crate::format;
-use crate::model::Quality;
 use crate::query::{ByClass, layer_label};
 use crate::units::Layer;
 
@@ -16,10 +16,9 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         activity(app, ui);
         let Some(document) = &app.document else { return };
         let quality = document.trace.quality;
-        let doubtful = document.is_partial() || quality.events_lost + quality.buffers_lost + quality.problems > 0;
+        let doubtful = document.is_partial() || document.trace.exact_until().is_some() || quality.problems > 0;
         let color = if doubtful { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
-        let line = egui::Label::new(egui::RichText::new(trust(&quality, document.is_partial())).color(color))
-            .sense(egui::Sense::click());
+        let line = egui::Label::new(egui::RichText::new(trust(document)).color(color)).sense(egui::Sense::click());
         if ui.add(line).on_hover_text("What the trace holds and what is wrong with it").clicked() {
             app.commands.doc(DocCommand::ShowTab(Tab::Trace));
         }
@@ -72,9 +71,10 @@ fn layers(document: &Document) -> String {
 }
 
 /// The trust line.
-fn trust(quality: &Quality, is_partial: bool) -> String {
+fn trust(document: &Document) -> String {
+    let quality = &document.trace.quality;
     let mut parts = Vec::new();
-    if is_partial {
+    if document.is_partial() {
         parts.push("Only partly loaded".to_owned());
     }
     let mut part = |n: u64, one: &str, many: &str| {
@@ -87,11 +87,15 @@ fn trust(quality: &Quality, is_partial: bool) -> String {
     part(quality.unmatched_frees, "free of an unknown block", "frees of unknown blocks");
     part(quality.superseded_allocations, "block allocated twice", "blocks allocated twice");
     part(quality.problems, "problem", "problems");
+    if quality.events_lost + quality.buffers_lost == 0 {
+        let places = document.trace.losses.len() as u64;
+        part(places, "loss of events", "losses of events");
+    }
     if parts.is_empty() {
         return "No events lost, all frees matched".to_owned();
     }
-    if quality.events_lost + quality.buffers_lost > 0 {
-        parts.push("totals are bounds".to_owned());
+    if let Some(until) = losses::exact_until(document) {
+        parts.push(format!("totals are bounds after {until:.3} s"));
     }
     parts.join(", ")
 }

@@ -155,8 +155,12 @@ impl TableDelegate for Delegate<'_> {
             if sort.column == column {
                 sort_mark(ui, sort.descending);
             }
-            let text = egui::RichText::new(title(column)).strong();
-            let button = ui.add(egui::Button::new(text).frame(false)).on_hover_text(explanation(column));
+            let bound = bound(self.document, self.interval, column);
+            let name = if bound.is_some() { format!("{} *", title(column)) } else { title(column).to_owned() };
+            let text = egui::RichText::new(name).strong();
+            let hint =
+                bound.map_or_else(|| explanation(column).to_owned(), |bound| format!("{}\n\n{bound}", explanation(column)));
+            let button = ui.add(egui::Button::new(text).frame(false)).on_hover_text(hint);
             if button.clicked() {
                 self.commands.doc(DocCommand::SortBy(column));
             }
@@ -277,6 +281,28 @@ impl Delegate<'_> {
         let room = (to.0.checked_sub(from.0)? / 5).max(self.interval.len() / 10_000).max(1);
         Some(Interval { from: Ticks(from.0.saturating_sub(room)), to: Ticks(to.0.saturating_add(room)) })
     }
+}
+
+/// What a column's numbers are after a loss, if there was one before they are taken.
+fn bound(document: &Document, interval: Interval, column: Column) -> Option<String> {
+    let taken = match column {
+        Column::OutstandingFrom => interval.from,
+        Column::Count | Column::Size | Column::Impacting | Column::OutstandingTo | Column::Peak | Column::FreeTime => interval.to,
+        Column::Name | Column::AllocTime | Column::Address | Column::Thread => return None,
+    };
+    let exact_until = document.trace.exact_until().filter(|&until| until < taken)?;
+    let at = document.trace.clock.seconds(exact_until);
+    let what = match column {
+        Column::Count => "Some allocations may be missing, and some may have been freed before",
+        Column::Size => {
+            "A lower bound for what was allocated, as allocations may be missing; some blocks may have been freed before"
+        }
+        Column::FreeTime => "The free may be one of the lost events",
+        _ => {
+            "Too high by what was freed in lost events (an upper bound if only frees are missing), too low by what was allocated in them (a lower bound if only allocations are)"
+        }
+    };
+    Some(format!("* Events were lost after {at:.3} s. {what}"))
 }
 
 /// A small triangle; arrows are not in every font.

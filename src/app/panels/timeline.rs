@@ -8,6 +8,8 @@ use eframe::egui::{self, Align2, Color32, FontId, PointerButton, Pos2, Rect, Str
 use egui_plot::{GridMark, Plot, PlotBounds, PlotPoint, PlotTransform};
 
 use super::brush::brush;
+use super::counters::{self, Scales};
+use super::losses;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
@@ -29,7 +31,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let clock = document.trace.clock;
     let seconds = |t: Ticks| clock.seconds(t);
     let view = (seconds(document.view().from), seconds(document.view().to).max(seconds(document.view().from) + 1e-9));
-    let top = top(document);
+    let scales = Scales::of(document);
     // A label takes up to 80 points.
     let labels = f64::from(ui.available_width() / 90.0).clamp(2.0, 12.0);
     let plot = Plot::new("outstanding size")
@@ -43,24 +45,17 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .set_margin_fraction(egui::Vec2::ZERO)
         .grid_color(ui.visuals().widgets.noninteractive.bg_stroke.color)
         .grid_fade(0.0)
-        .y_axis_min_width(62.0)
         .x_grid_spacer(move |input| seconds_grid(input.bounds, labels))
         .y_grid_spacer(|input| binary_grid(input.bounds))
         .x_axis_formatter(|mark, _| seconds_mark(mark))
-        .y_axis_formatter(|mark, _| bytes_mark(mark))
+        .custom_y_axes(scales.axes(ui.visuals().weak_text_color()))
         .label_formatter(|_| None);
-    let response = plot.show(ui, |plot| plot.set_plot_bounds(PlotBounds::from_min_max([view.0, 0.0], [view.1, top])));
-    let graph = Graph { document, transform: response.transform };
+    let response = plot.show(ui, |plot| plot.set_plot_bounds(PlotBounds::from_min_max([view.0, 0.0], [view.1, scales.top])));
+    let graph = Graph { document, transform: response.transform, scales };
     ui.data_mut(|data| data.insert_temp(frame_id(), *response.transform.frame()));
     response.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, "Outstanding size over time"));
     graph.paint(ui);
     graph.interact(ui, &response.response, &mut app.commands);
-}
-
-/// The upper end of the scale: the highest line and some air.
-fn top(document: &Document) -> f64 {
-    let peak = document.answers.graph.as_ref().map_or(0, |(_, _, lines)| lines.iter().map(|l| l.peak).max().unwrap_or(0));
-    (peak as f64 * 1.08).max(1024.0)
 }
 
 /// Grid lines at powers of two, as people count bytes.
@@ -81,8 +76,9 @@ fn marks(from: f64, to: f64, step: f64) -> Vec<GridMark> {
     (first..=last.min(first.saturating_add(100))).map(|i| GridMark { value: i as f64 * step, step_size: step }).collect()
 }
 
-fn bytes_mark(mark: GridMark) -> String {
-    let text = format::bytes(mark.value.max(0.0) as u64);
+/// Bytes beside a grid line.
+pub fn bytes_mark(value: f64) -> String {
+    let text = format::bytes(value.max(0.0) as u64);
     text.replace(".00 ", " ").replace("0 B", "0")
 }
 
@@ -94,6 +90,7 @@ fn seconds_mark(mark: GridMark) -> String {
 struct Graph<'a> {
     document: &'a Document,
     transform: PlotTransform,
+    scales: Scales,
 }
 
 impl Graph<'_> {
@@ -123,9 +120,11 @@ impl Graph<'_> {
         let document = self.document;
         let painter = ui.painter().with_clip_rect(self.frame());
         let visuals = ui.visuals();
+        losses::paint(document, self.frame(), |t| self.x_of(t), ui, &painter);
         for (heap, points) in document.answers.lines() {
             self.paint_line(&painter, points, theme::series(heap.0 as usize, visuals));
         }
+        counters::paint(document, self.scales, &self.transform, ui, &painter);
         for span in &document.answers.spans {
             painter.rect_filled(self.rect_of(*span), 0.0, theme::highlight(visuals));
         }
@@ -272,6 +271,8 @@ impl Graph<'_> {
         ui.painter().with_clip_rect(frame).vline(pointer.x, frame.y_range(), Stroke::new(1.0, weak));
         let document = self.document;
         let Some((_, heaps, lines)) = &document.answers.graph else { return };
+        let reach = self.time_at(pointer.x + 3.0).0.saturating_sub(at.0).max(1);
+        let lost = losses::around(document, at, reach);
         let mut values: Vec<(usize, u64)> =
             heaps.iter().zip(lines).map(|(heap, line)| (heap.0 as usize, line.value_at(at))).collect();
         values.sort_by_key(|&(heap, value)| (std::cmp::Reverse(value), heap));
@@ -287,7 +288,15 @@ impl Graph<'_> {
                     ui.label(format::bytes(value));
                     ui.end_row();
                 }
+                for (id, name, value) in counters::readout(document, at).into_iter().take(12) {
+                    ui.colored_label(counters::color(document, id, ui.visuals()), name);
+                    ui.label(value.map_or_else(|| "\u{2014}".to_owned(), format::bytes));
+                    ui.end_row();
+                }
             });
+            for line in lost {
+                ui.colored_label(theme::loss(ui.visuals()), line);
+            }
         });
     }
 }

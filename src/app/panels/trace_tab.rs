@@ -2,6 +2,7 @@
 
 use eframe::egui;
 
+use super::losses;
 use crate::app::HighwaterApp;
 use crate::format;
 
@@ -25,6 +26,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             }
             ui.add_space(8.0);
         }
+        losses::list(document, ui);
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
                 ui.strong("Files");

@@ -73,8 +73,10 @@ pub struct Writer<W> {
     /// Where the file begins in `out`.
     start: u64,
     open: Vec<OpenBuffer>,
-    /// Buffers written, the header buffer included; also the next sequence number.
+    /// Buffers written, the header buffer included.
     written: u32,
+    /// Buffers that were given a number and then lost.
+    dropped: u32,
     last_time: i64,
     limit: usize,
 }
@@ -97,7 +99,7 @@ impl<W: Write + Seek> Writer<W> {
         out.write_all(&session::header_buffer(&session, 0, 0))?;
         let open = (0..session.processors).map(|_| OpenBuffer::default()).collect();
         let limit = (session.buffer_size as usize - BUFFER_HEADER).min(usize::from(u16::MAX));
-        Ok(Self { out, start, open, written: 1, last_time: session.start_ticks, limit, session })
+        Ok(Self { out, start, open, written: 1, dropped: 0, last_time: session.start_ticks, limit, session })
     }
 
     /// What the file says of its session.
@@ -140,6 +142,20 @@ impl<W: Write + Seek> Writer<W> {
             }
         }
         Ok(())
+    }
+
+    /// Loses what the processor has written since its last buffer: the buffer gets
+    /// its number, but does not reach the file, and the next one says so. Tells
+    /// whether there was anything to lose.
+    pub fn drop_buffer(&mut self, processor: u16) -> Result<bool, WriteError> {
+        let buffer = self.open.get_mut(usize::from(processor)).ok_or(WriteError::NoSuchProcessor(processor))?;
+        if buffer.bytes.len() <= BUFFER_HEADER {
+            return Ok(false);
+        }
+        buffer.bytes.truncate(BUFFER_HEADER);
+        self.dropped += 1;
+        self.note_loss(processor, Loss::Buffers(1))?;
+        Ok(true)
     }
 
     /// Writes every buffer that holds events, full or not, as a session's flush timer does.
@@ -187,7 +203,7 @@ impl<W: Write + Seek> Writer<W> {
             size: size as u32,
             end: end as u32,
             time: session::buffer_time(&self.session, buffer.last_time),
-            sequence: i64::from(self.written),
+            sequence: i64::from(self.written) + i64::from(self.dropped),
             processor: index as u16,
             flags,
         };

@@ -10,6 +10,7 @@
 //! Cost: the payload is built in reused memory and copied once more into its
 //! buffer; nothing is allocated.
 
+pub mod counters;
 pub mod memory;
 mod payload;
 pub mod stack;
@@ -23,8 +24,8 @@ pub use payload::Payload;
 pub use stack::InlineStack;
 use system::ProcessDetails;
 
-use super::hooks::{class, class_id, hook, injected, tracker};
-use super::{Event, ImageChange, ImageInfo, ProcessChange, Record, StackPart};
+use super::hooks::{class, class_id, hook, injected, lost, tracker};
+use super::{CounterEvent, Event, ImageChange, ImageInfo, LostWhat, ProcessChange, Record, StackPart};
 use crate::etl::write::{Descriptor, NewEvent, WriteError, Writer};
 use crate::etl::{EventId, ExtendedItem, HeaderKind, extended_type};
 use crate::units::{Layer, Pid, PointerSize, Tid};
@@ -229,6 +230,18 @@ impl<W: Write + Seek> RecordWriter<W> {
             Event::StackDefinition { key, .. } => {
                 stack::definition(out, *key, frames);
                 self.kernel(PerfInfo, self.style.key_definition, 2, thread)
+            }
+            Event::Counter(event) => {
+                let hook = counters::counter(out, record.pid, event);
+                let sampled = matches!(**event, CounterEvent::Memory(_) | CounterEvent::Processes(_));
+                self.kernel(if sampled { PerfInfo } else { System }, hook, counters::WIDE_VERSION, thread)
+            }
+            Event::Lost(what) => {
+                let opcode = match what {
+                    LostWhat::Events => lost::EVENT,
+                    LostWhat::Buffers => lost::BUFFER,
+                };
+                Ok(classic(class::LOST_EVENT, opcode, thread))
             }
             _ => self.encode_system(record),
         }

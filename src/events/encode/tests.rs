@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
-use crate::events::{EventCounts, FrameRange, ImageId, Merge, PageRange, ProcessInfo};
+use crate::events::{EventCounts, FrameRange, ImageId, MemoryLists, Merge, PageRange, ProcessInfo, ProcessMemory, RangeChange};
 
 type Written = (Record, Vec<u64>);
 
@@ -287,5 +287,48 @@ proptest! {
         let (seen, _) = read(w);
         let all: Vec<Written> = all.into_iter().map(|(record, frames, _)| (record, frames)).collect();
         prop_assert_eq!(seen, all);
+    }
+}
+
+#[test]
+fn counters_and_losses_come_back_in_every_header() {
+    let range = |change| CounterEvent::HeapRange { heap: 0x1D_0000, change };
+    let process = |n: u64| ProcessMemory {
+        pid: Pid(4 * n as u32),
+        working_set: n + 1,
+        commit: n + 2,
+        virtual_size: n + 3,
+        private_working_set: n + 4,
+    };
+    let lists = MemoryLists { zero: 1, free: 2, modified: 3, modified_no_write: 4, bad: 5, standby: [1, 2, 3, 4, 5, 6, 7, 8] };
+    let counters = [
+        CounterEvent::Memory(lists),
+        CounterEvent::Processes((0..40).map(process).collect()),
+        CounterEvent::Processes(Vec::new()),
+        range(RangeChange::Rundown(vec![(0x1D_0000, 0x1000), (0x5D_0000, 0x2000)])),
+        range(RangeChange::Create(0x10_0000)),
+        range(RangeChange::Reserve(0x20_0000, 0x10_0000)),
+        range(RangeChange::Release(0x20_0000, 0x10_0000)),
+        range(RangeChange::Destroy),
+        CounterEvent::HeapSize { heap: 0x1D_0000, committed: 0x8000 },
+    ];
+    let mut events: Vec<Event> = counters.into_iter().map(|event| Event::Counter(Box::new(event))).collect();
+    events.extend([Event::Lost(LostWhat::Events), Event::Lost(LostWhat::Buffers)]);
+    for header in HEADERS {
+        for pointer in [PointerSize::Four, PointerSize::Eight] {
+            let mut w = writer(session(1, false));
+            w.style = Style { header, pointer, ..Style::default() };
+            for (event, time) in events.iter().zip(1..) {
+                w.put(0, &Record { time, pid: Pid(9), tid: Tid(10), event: event.clone() }, &[]).unwrap();
+            }
+            let (seen, counts) = read(w);
+            let seen: Vec<Event> = seen.into_iter().map(|(record, _)| record.event).collect();
+            assert_eq!(seen, events, "{header:?} {pointer:?}");
+            assert_eq!(
+                counts,
+                EventCounts { total: 1 + events.len() as u64, ..EventCounts::default() },
+                "no kind of the contract"
+            );
+        }
     }
 }

@@ -1,0 +1,160 @@
+//! Counters on the graph and in the list of sources: thin lines on a scale of their
+//! own where that of the heaps does not suit them.
+//!
+//! The second scale is a power of two times the first, so both share the grid
+//! lines, and both read round numbers of bytes.
+
+use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui};
+use egui_plot::{AxisHints, GridMark, HPlacement, PlotPoint, PlotTransform};
+
+use super::timeline::bytes_mark;
+use crate::app::commands::{Commands, DocCommand};
+use crate::app::document::Document;
+use crate::app::theme;
+use crate::format;
+use crate::model::{CounterId, CounterOwner};
+use crate::query::{counter_label, counter_owner};
+use crate::units::Ticks;
+
+/// The graph's vertical scales.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Scales {
+    /// Upper end of the graph, in bytes of the heaps' scale.
+    pub top: f64,
+    /// Bytes of a counter for each byte of that scale; a power of two.
+    pub counter_factor: f64,
+}
+
+impl Scales {
+    /// The highest lines and some air; the counters' scale is another only if they
+    /// would not fit into that of the heaps, or lie at its bottom.
+    pub fn of(document: &Document) -> Self {
+        let lines = document.answers.graph.as_ref().map_or(&[][..], |(_, _, lines)| lines);
+        let peak = lines.iter().map(|line| line.peak).max().unwrap_or(0);
+        let counters = document.counters.lines().iter().map(|line| line.line.peak).max().unwrap_or(0);
+        Self::new(peak, counters)
+    }
+
+    fn new(peak: u64, counters: u64) -> Self {
+        const AIR: f64 = 1.08;
+        const LOWEST: f64 = 1.0 / 8.0;
+        let top = |peak: u64| (peak as f64 * AIR).max(1024.0);
+        if peak == 0 {
+            return Self { top: top(counters), counter_factor: 1.0 };
+        }
+        let share = counters as f64 * AIR / top(peak);
+        let counter_factor = if counters == 0 || (LOWEST..=1.0).contains(&share) { 1.0 } else { share.log2().ceil().exp2() };
+        Self { top: top(peak), counter_factor }
+    }
+
+    /// The axes: that of the heaps at the left, and that of the counters at the right
+    /// if it is another.
+    pub fn axes(self, color: egui::Color32) -> Vec<AxisHints<'static>> {
+        let left = AxisHints::new_y().label("").min_thickness(62.0).formatter(|mark, _| bytes_mark(mark.value));
+        let mut axes = vec![left];
+        if self.counter_factor != 1.0 {
+            let mark = move |mark: GridMark, _: &std::ops::RangeInclusive<f64>| bytes_mark(mark.value * self.counter_factor);
+            let right = AxisHints::new_y().label("").min_thickness(62.0).placement(HPlacement::Right);
+            axes.push(right.formatter(mark).tick_label_color(color));
+        }
+        axes
+    }
+}
+
+/// Colour of a counter: those of the heaps go on.
+pub fn color(document: &Document, id: CounterId, visuals: &egui::Visuals) -> egui::Color32 {
+    theme::series(document.trace.heaps.len() + id.0 as usize, visuals)
+}
+
+/// Draws the lines.
+pub fn paint(document: &Document, scales: Scales, transform: &PlotTransform, ui: &Ui, painter: &egui::Painter) {
+    for line in document.counters.lines().iter().filter(|line| line.points.len() > 1) {
+        let at = |point: &PlotPoint| transform.position_from_point(&PlotPoint::new(point.x, point.y / scales.counter_factor));
+        let points: Vec<Pos2> = line.points.iter().map(at).collect();
+        painter.add(Shape::line(points, Stroke::new(1.0, color(document, line.id, ui.visuals()))));
+    }
+    if scales.counter_factor != 1.0 {
+        let at = transform.frame().right_top() + egui::vec2(-4.0, 2.0);
+        let color = ui.visuals().weak_text_color();
+        painter.text(at, Align2::RIGHT_TOP, "Counters: right scale", FontId::proportional(11.5), color);
+    }
+}
+
+/// What the counters read at a moment: colour's number, name, and bytes.
+pub fn readout(document: &Document, at: Ticks) -> Vec<(CounterId, String, Option<u64>)> {
+    let value = |line: &crate::query::Series| {
+        let known = line.points.first().zip(line.points.last()).is_some_and(|(a, b)| a.0 <= at && at <= b.0);
+        known.then(|| line.value_at(at))
+    };
+    document.counters.lines().iter().map(|line| (line.id, name(document, line.id), value(&line.line))).collect()
+}
+
+/// A counter's name with that of its owner.
+pub fn name(document: &Document, id: CounterId) -> String {
+    let trace = &document.trace;
+    let Some(counter) = trace.counters.get(id.0 as usize) else { return String::new() };
+    match counter.owner {
+        CounterOwner::System => counter_label(counter),
+        _ => format!("{}: {}", counter_owner(trace, counter), counter_label(counter)),
+    }
+}
+
+/// One line of the list: switch, name, and largest value.
+pub fn source(document: &Document, id: CounterId, rect: Rect, ui: &mut Ui, commands: &mut Commands) {
+    let Some(counter) = document.trace.counters.get(id.0 as usize) else { return };
+    let shown = document.counters.is_shown(id);
+    let response = ui.interact(rect, ui.scope_id().with(("counter", id)), Sense::click());
+    let full = name(document, id);
+    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, shown, format!("Counter {full}")));
+    let visuals = ui.visuals();
+    if response.hovered() {
+        ui.painter().rect_filled(rect, 3.0, visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5));
+    }
+    let color = color(document, id, visuals);
+    let swatch = Rect::from_min_size(rect.left_top() + egui::vec2(28.0, 5.0), egui::vec2(10.0, 10.0));
+    if shown {
+        ui.painter().rect_filled(swatch, 3.0, color);
+    } else {
+        ui.painter().rect_stroke(swatch, 3.0, Stroke::new(1.5, color), egui::StrokeKind::Inside);
+    }
+    let font = FontId::proportional(12.5);
+    let painter = ui.painter().with_clip_rect(rect);
+    let peak = format::bytes(counter.peak);
+    let at = Pos2::new(rect.right() - 4.0, rect.top() + 2.0);
+    let peak = painter.text(at, Align2::RIGHT_TOP, peak, FontId::proportional(11.5), visuals.weak_text_color());
+    let mut room = rect;
+    room.set_right(peak.left() - 6.0);
+    let label = counter_label(counter);
+    let at = Pos2::new(swatch.right() + 6.0, rect.top() + 2.0);
+    ui.painter().with_clip_rect(room).text(at, Align2::LEFT_TOP, label, font, visuals.text_color());
+    if response.clicked() {
+        commands.doc(DocCommand::ShowCounter(id, !shown));
+    }
+    response.on_hover_text(format!("{full}. Right: its largest value. Click to show or hide its line"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1 << 20;
+
+    #[test]
+    fn counters_that_fit_share_the_scale_of_the_heaps() {
+        for counters in [0, 2 * MB, 8 * MB] {
+            assert_eq!(Scales::new(8 * MB, counters).counter_factor, 1.0);
+        }
+        let alone = Scales::new(0, 8 * MB);
+        assert_eq!((alone.top, alone.counter_factor), (8.0 * MB as f64 * 1.08, 1.0));
+    }
+
+    #[test]
+    fn others_get_one_that_they_fill_by_half_at_least() {
+        for counters in [1, 4096, MB / 2, 9 * MB, 17 * MB, 1 << 40] {
+            let Scales { top, counter_factor } = Scales::new(8 * MB, counters);
+            assert_eq!(counter_factor.log2().fract(), 0.0, "the grid lines stay round");
+            let height = counters as f64 / counter_factor / top;
+            assert!((0.46..=1.0).contains(&height), "{counters}: {height}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Losses: shaded spans on graph and overview, words for tooltips and lists.
+//!
+//! Spans that share a pixel are drawn as one, so a frame costs a pass over the
+//! losses (a few thousand a file at most) and what is visible.
+
+use eframe::egui::{Color32, Painter, Pos2, Rect, Shape, Stroke, Ui};
+
+use crate::app::document::Document;
+use crate::app::theme;
+use crate::format;
+use crate::model::{Loss, LostWhat};
+use crate::units::{Interval, Ticks};
+
+/// A loss at one moment is this wide, in points.
+const LEAST_WIDTH: f32 = 3.0;
+/// From stripe to stripe, in points.
+const STRIPES: f32 = 7.0;
+
+/// Shades all losses across `frame`; `x_of` tells where a moment is.
+pub fn paint(document: &Document, frame: Rect, x_of: impl Fn(Ticks) -> f32, ui: &Ui, painter: &Painter) {
+    let color = theme::loss(ui.visuals());
+    for (left, right) in spans(document, frame, x_of) {
+        let rect = Rect::from_x_y_ranges(left..=right, frame.y_range());
+        painter.rect_filled(rect, 0.0, color.gamma_multiply(0.13));
+        stripes(rect, color.gamma_multiply(0.45), painter);
+        painter.rect_filled(Rect::from_x_y_ranges(left..=right, frame.top()..=frame.top() + 3.0), 0.0, color);
+    }
+}
+
+/// The pixels of all losses, from left to right, joined where they touch.
+fn spans(document: &Document, frame: Rect, x_of: impl Fn(Ticks) -> f32) -> Vec<(f32, f32)> {
+    let end = document.trace.span.to;
+    let mut spans: Vec<(f32, f32)> = Vec::new();
+    for loss in document.trace.losses.iter() {
+        let (a, b) = (x_of(loss.interval.from), x_of(loss.interval.to.min(end)));
+        let spare = ((LEAST_WIDTH - (b - a)) / 2.0).max(0.0);
+        let (left, right) = ((a - spare).max(frame.left()), (b + spare).min(frame.right()));
+        if left >= right {
+            continue;
+        }
+        match spans.last_mut() {
+            Some(last) if left <= last.1 + 1.0 => last.1 = last.1.max(right),
+            _ => spans.push((left, right)),
+        }
+    }
+    spans
+}
+
+/// Slanted lines over a rectangle.
+fn stripes(rect: Rect, color: Color32, painter: &Painter) {
+    let painter = painter.with_clip_rect(rect.intersect(painter.clip_rect()));
+    let (height, stroke) = (rect.height(), Stroke::new(1.0, color));
+    // Stripes stand still on the screen, wherever a span begins.
+    let mut x = ((rect.left() - height) / STRIPES).floor() * STRIPES;
+    while x < rect.right() {
+        painter.add(Shape::line_segment([Pos2::new(x, rect.bottom()), Pos2::new(x + height, rect.top())], stroke));
+        x += STRIPES;
+    }
+}
+
+/// What was lost around a moment, a line each; `reach` is that of the pointer.
+pub fn around(document: &Document, at: Ticks, reach: i64) -> Vec<String> {
+    const LINES: usize = 4;
+    let near = Interval { from: Ticks(at.0.saturating_sub(reach)), to: Ticks(at.0.saturating_add(reach)) };
+    let hit: Vec<&Loss> =
+        document.trace.losses.iter().filter(|loss| loss.interval.from <= near.to && near.from <= loss.interval.to).collect();
+    let mut lines: Vec<String> = hit.iter().take(LINES).map(|loss| describe(document, loss)).collect();
+    if hit.len() > LINES {
+        lines.push(format!("and {} more losses", format::count((hit.len() - LINES) as u64)));
+    }
+    lines
+}
+
+/// A loss in one line: what, when, where.
+pub fn describe(document: &Document, loss: &Loss) -> String {
+    let seconds = |t: Ticks| format!("{:.6} s", document.trace.clock.seconds(t));
+    let what = match (loss.what, loss.count) {
+        (LostWhat::Events, None) => "Events".to_owned(),
+        (LostWhat::Events, Some(1)) => "1 event".to_owned(),
+        (LostWhat::Events, Some(n)) => format!("{} events", format::count(n)),
+        (LostWhat::Buffers, None) => "Buffers".to_owned(),
+        (LostWhat::Buffers, Some(1)) => "1 buffer".to_owned(),
+        (LostWhat::Buffers, Some(n)) => format!("{} buffers", format::count(n)),
+    };
+    let Interval { from, to } = loss.interval;
+    let when = match to {
+        _ if from == to => format!("just before {}", seconds(from)),
+        Ticks::NEVER => format!("after {}", seconds(from)),
+        to => format!("between {} and {}", seconds(from), seconds(to)),
+    };
+    let whose = loss.processor.map(|p| format!(", processor {p}")).unwrap_or_default();
+    let file = if document.trace.losses.iter().any(|other| other.file != loss.file) && !loss.file.is_empty() {
+        format!(" ({})", loss.file)
+    } else {
+        String::new()
+    };
+    format!("{what} lost {when}{whose}{file}")
+}
+
+/// From when on totals are bounds, in seconds, if anything was lost.
+pub fn exact_until(document: &Document) -> Option<f64> {
+    document.trace.exact_until().map(|t| document.trace.clock.seconds(t))
+}
+
+/// The list for the trace tab.
+pub fn list(document: &Document, ui: &mut Ui) {
+    const SHOWN: usize = 12;
+    let trace = &document.trace;
+    let Some(until) = exact_until(document) else { return };
+    ui.strong("Losses");
+    for loss in trace.losses.iter().take(SHOWN) {
+        ui.label(describe(document, loss));
+    }
+    if trace.losses.len() > SHOWN {
+        ui.weak(format!("and {} more; the graph shows where", format::count((trace.losses.len() - SHOWN) as u64)));
+    }
+    if trace.losses.is_empty() {
+        ui.label("No buffer tells when; it can have been at any time.");
+    }
+    ui.weak(format!("{} (from {until:.6} s on)", bound_meaning()));
+    ui.add_space(8.0);
+}
+
+/// What totals after a loss are.
+pub fn bound_meaning() -> &'static str {
+    "After a loss totals are bounds: counts and sizes of what was allocated and freed are at least these; outstanding sizes \
+     are too high where a free is missing, too low where an allocation is"
+}
+
+/// The same on the overview, where stripes would be too fine.
+pub fn paint_overview(document: &Document, rect: Rect, x_of: impl Fn(Ticks) -> f32, ui: &Ui, painter: &Painter) {
+    let color = theme::loss(ui.visuals());
+    for (left, right) in spans(document, rect, x_of) {
+        painter.rect_filled(Rect::from_x_y_ranges(left..=right, rect.y_range()), 0.0, color.gamma_multiply(0.25));
+        painter.rect_filled(Rect::from_x_y_ranges(left..=right, rect.top()..=rect.top() + 2.0), 0.0, color);
+    }
+}

@@ -1,0 +1,243 @@
+//! Where in time a file lost events: buffers whose flags say that something was lost
+//! before them, numbers missing from the sequence of buffers, and the events by
+//! which real-time sessions tell of losses.
+//!
+//! A flagged loss lies between the last event of the buffer before, in the same
+//! processor's stream, and the first event of the flagged buffer. A missing number
+//! belongs to the stream whose next buffer says that a buffer was lost; where none
+//! does, to any stream, so between what is known of all of them. Rewritten and
+//! circular files leave numbers out by design: there, as in files of sessions that
+//! lost no buffer and whose chain of buffers is whole, a missing number says nothing.
+//!
+//! Cost: nothing for a file without losses; else the buffers on both sides of each
+//! loss are read once more, in parallel. At most [`MAX_LOSSES`] come out: more are
+//! joined with their neighbours in time.
+//!
+//! Flags: System Informer's `ntwmi.h`. No public trace has one of them set, so that
+//! the loss lies before the flagged buffer and not inside it is what the names and
+//! the documentation of real-time sessions suggest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::hooks::lost;
+use super::{Event, Record};
+use crate::etl::{BufferInfo, EventId, RawEvent, ReadBuffer, TraceFile, flag, mode};
+use crate::problem::Problems;
+
+/// Losses of one file at most.
+pub const MAX_LOSSES: usize = 4096;
+
+/// What was lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LostWhat {
+    /// Single events.
+    Events,
+    /// Whole buffers.
+    Buffers,
+}
+
+/// One loss, in raw clock values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawLoss {
+    /// The last event before it, or the session's start.
+    pub from: i64,
+    /// The first event after it; `None` if none came.
+    pub to: Option<i64>,
+    /// What was lost.
+    pub what: LostWhat,
+    /// How many, if it is known.
+    pub count: Option<u64>,
+    /// Whose stream, if it is known.
+    pub processor: Option<u16>,
+}
+
+/// The record of a real-time session's loss; a lost file is a loss of buffers.
+pub(super) fn record(opcode: u8, raw: &RawEvent<'_>) -> Option<Record> {
+    let what = match opcode {
+        lost::EVENT => LostWhat::Events,
+        lost::BUFFER | lost::FILE => LostWhat::Buffers,
+        _ => return None,
+    };
+    Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event: Event::Lost(what) })
+}
+
+/// All losses of a file that its buffers tell of, by time. `go_on` is asked now and
+/// then; where it says no, nothing is told.
+pub fn losses(file: &TraceFile, mut go_on: impl FnMut() -> bool) -> Vec<RawLoss> {
+    let streams = Streams::new(file);
+    let places = streams.places();
+    let needed: BTreeSet<usize> =
+        places.iter().flat_map(|place| streams.edges(place)).flat_map(|(before, after)| [before, after]).flatten().collect();
+    let Some(times) = times_of(file, &needed, &mut go_on) else { return Vec::new() };
+    let start = file.header.start_ticks;
+    let loss = |place: &Place| {
+        let before = streams.edges(place).map(|(before, _)| before.and_then(|i| times.get(&i)).map_or(start, |t| t.1));
+        // A stream that does not go on leaves the end open.
+        let after = streams.edges(place).map(|(_, after)| after.and_then(|i| times.get(&i)).map(|t| t.0));
+        RawLoss {
+            from: before.min().unwrap_or(start),
+            to: after.reduce(|a, b| Some(a?.max(b?))).flatten(),
+            what: place.what,
+            count: place.count,
+            processor: place.stream.map(|s| streams.buffer(streams.order[s][0]).processor),
+        }
+    };
+    bounded(places.iter().map(loss).collect())
+}
+
+/// A loss among the numbers of buffers.
+#[derive(Clone, Debug)]
+struct Place {
+    /// Index of its stream, if it is known.
+    stream: Option<usize>,
+    /// It lies behind the buffers of these streams up to this number…
+    before: i64,
+    /// …and before those from this one on.
+    after: i64,
+    what: LostWhat,
+    count: Option<u64>,
+}
+
+/// The buffers of a file by processor.
+struct Streams<'f> {
+    file: &'f TraceFile,
+    /// Indices of buffers, by number.
+    order: Vec<Vec<usize>>,
+}
+
+impl<'f> Streams<'f> {
+    fn new(file: &'f TraceFile) -> Self {
+        let mut by_processor: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+        for (index, buffer) in file.buffers.iter().enumerate() {
+            by_processor.entry(buffer.processor).or_default().push(index);
+        }
+        let mut order: Vec<Vec<usize>> = by_processor.into_values().collect();
+        order.iter_mut().for_each(|stream| stream.sort_by_key(|&i| file.buffers[i].sequence));
+        Self { file, order }
+    }
+
+    fn buffer(&self, index: usize) -> &'f BufferInfo {
+        &self.file.buffers[index]
+    }
+
+    /// The buffers on both sides of a loss, in each stream that it can belong to.
+    fn edges<'a>(&'a self, place: &'a Place) -> impl Iterator<Item = (Option<usize>, Option<usize>)> + 'a {
+        let streams = match place.stream {
+            Some(stream) => stream..stream + 1,
+            None => 0..self.order.len(),
+        };
+        self.order[streams].iter().map(move |stream| {
+            let behind = stream.partition_point(|&i| self.buffer(i).sequence <= place.before);
+            let next = stream.partition_point(|&i| self.buffer(i).sequence < place.after);
+            (behind.checked_sub(1).map(|i| stream[i]), stream.get(next).copied())
+        })
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let mut places = self.flagged();
+        let buffers_lost: Vec<usize> = (0..places.len()).filter(|&i| places[i].what == LostWhat::Buffers).collect();
+        for (a, b) in self.gaps() {
+            let count = b.abs_diff(a) - 1;
+            match self.explains((a, b), &places, &buffers_lost) {
+                Some(i) => places[i].count = Some(places[i].count.unwrap_or(0).saturating_add(count)),
+                None => {
+                    places.push(Place { stream: None, before: a, after: b, what: LostWhat::Buffers, count: Some(count) });
+                }
+            }
+        }
+        places
+    }
+
+    /// One place for each flag, by number of the buffer that has it.
+    fn flagged(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for (stream, order) in self.order.iter().enumerate() {
+            for buffer in order.iter().map(|&i| self.buffer(i)) {
+                for (bit, what) in [(flag::EVENTS_LOST, LostWhat::Events), (flag::BUFFER_LOST, LostWhat::Buffers)] {
+                    if buffer.flags & bit != 0 {
+                        let after = buffer.sequence;
+                        places.push(Place { stream: Some(stream), before: after.saturating_sub(1), after, what, count: None });
+                    }
+                }
+            }
+        }
+        places.sort_by_key(|place| place.after);
+        places
+    }
+
+    /// Numbers on both sides of missing ones, where these mean a loss.
+    fn gaps(&self) -> Vec<(i64, i64)> {
+        let file = self.file;
+        let whole = file.buffers.windows(2).all(|pair| pair[0].offset + u64::from(pair[0].size) == pair[1].offset);
+        if file.header.mode & (mode::RELOG | mode::CIRCULAR) != 0 || (file.header.buffers_lost == 0 && whole) {
+            return Vec::new();
+        }
+        let mut numbers: Vec<i64> = file.buffers.iter().map(|buffer| buffer.sequence).collect();
+        numbers.sort_unstable();
+        let gaps = numbers.windows(2).map(|pair| (pair[0], pair[1])).filter(|(a, b)| b.abs_diff(*a) > 1);
+        gaps.take(MAX_LOSSES).collect()
+    }
+
+    /// Which of the flagged buffers a gap belongs to: the first behind it whose stream
+    /// has its previous buffer before it.
+    fn explains(&self, (a, b): (i64, i64), places: &[Place], flagged: &[usize]) -> Option<usize> {
+        const LOOK_AT: usize = 64;
+        let first = flagged.partition_point(|&i| places[i].after < b);
+        flagged[first..].iter().copied().take(LOOK_AT).find(|&i| {
+            let (before, _) = self.edges(&places[i]).next().unwrap_or_default();
+            before.is_none_or(|before| self.buffer(before).sequence <= a)
+        })
+    }
+}
+
+/// First and last event of these buffers; none for those without events.
+fn times_of(
+    file: &TraceFile,
+    buffers: &BTreeSet<usize>,
+    go_on: &mut impl FnMut() -> bool,
+) -> Option<BTreeMap<usize, (i64, i64)>> {
+    const RUN: usize = 64;
+    let all: Vec<usize> = buffers.iter().copied().collect();
+    let mut times = BTreeMap::new();
+    for run in all.chunks(RUN) {
+        if !go_on() {
+            return None;
+        }
+        let found: Vec<_> = run
+            .par_iter()
+            .map_init(ReadBuffer::default, |scratch, &i| times_in(file, &file.buffers[i], scratch).map(|t| (i, t)))
+            .collect();
+        times.extend(found.into_iter().flatten());
+    }
+    Some(times)
+}
+
+/// Damage is not told here: whoever decodes the buffer tells it.
+fn times_in(file: &TraceFile, buffer: &BufferInfo, scratch: &mut ReadBuffer) -> Option<(i64, i64)> {
+    file.read_buffer(buffer, scratch, &mut Problems::default());
+    let times = scratch.events().map_while(Result::ok).filter(|event| event.id != EventId::Opaque).map(|event| event.time);
+    times.fold(None, |range, t| Some(range.map_or((t, t), |(first, last): (i64, i64)| (first.min(t), last.max(t)))))
+}
+
+/// By time, and neighbours joined until few enough are left.
+fn bounded(mut losses: Vec<RawLoss>) -> Vec<RawLoss> {
+    losses.sort_by_key(|loss| (loss.from, loss.to.unwrap_or(i64::MAX), loss.what));
+    let run = losses.len().div_ceil(MAX_LOSSES).max(1);
+    losses.chunks(run).filter_map(|run| run.iter().copied().reduce(joined)).collect()
+}
+
+fn joined(a: RawLoss, b: RawLoss) -> RawLoss {
+    let same = a.what == b.what;
+    RawLoss {
+        from: a.from.min(b.from),
+        to: a.to.zip(b.to).map(|(a, b)| a.max(b)),
+        what: a.what.max(b.what),
+        count: a.count.zip(b.count).filter(|_| same).map(|(a, b)| a.saturating_add(b)),
+        processor: a.processor.filter(|_| a.processor == b.processor),
+    }
+}
+
+#[cfg(test)]
+mod tests;

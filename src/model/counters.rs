@@ -1,0 +1,321 @@
+//! Counters over time: what the system samples of itself and its processes, and the
+//! sizes that heaps tell, as series of samples by time.
+//!
+//! Values are bytes. A value that does not change is not stored again. Series share
+//! their samples with published traces; one that grows afterwards is copied once.
+//!
+//! Memory: 16 bytes a sample, at most [`MAX_SAMPLES`] a series, [`MAX_SERIES`] series
+//! and [`MAX_ALL`] samples in all; what is refused is counted. Cost: a few hash
+//! operations a value.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::ProcessId;
+use super::process::{Process, ProcessTable};
+use super::ranges::RangeMap;
+use crate::events::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange, Record};
+use crate::units::{Pid, Ticks};
+
+/// Samples of one series at most.
+pub const MAX_SAMPLES: usize = 1 << 20;
+/// Series at most.
+pub const MAX_SERIES: usize = 1 << 16;
+/// Samples of all series at most: 256 MB.
+pub const MAX_ALL: usize = 1 << 24;
+/// Address ranges of all heaps at most.
+const MAX_RANGES: usize = 1 << 20;
+
+/// Index of a counter; it stays the same while the trace grows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CounterId(pub u32);
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CounterKind {
+    /// Commit charge of all processes together.
+    ProcessesCommit,
+    /// Physical memory that can be had at once: zeroed, free and standby pages.
+    Available,
+    /// Zeroed and free pages.
+    Free,
+    /// Standby pages of all priorities.
+    Standby,
+    /// Modified pages, those not to be written among them.
+    Modified,
+    /// A process's commit charge.
+    Commit,
+    /// A process's working set.
+    WorkingSet,
+    /// The part of it that no other process shares.
+    PrivateWorkingSet,
+    /// A process's address space in use.
+    VirtualSize,
+    /// Address ranges of a heap.
+    HeapReserved,
+    /// What is committed for a heap, as it tells itself.
+    HeapCommitted,
+}
+
+impl CounterKind {
+    /// Whether it is a sample now and then, not every change.
+    pub fn is_sampled(self) -> bool {
+        !matches!(self, Self::HeapReserved | Self::HeapCommitted)
+    }
+}
+
+/// Whose counter it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CounterOwner {
+    /// The machine's.
+    System,
+    /// A process's.
+    Process(Pid),
+    /// That of a heap with this handle.
+    Heap(Pid, u64),
+}
+
+impl CounterOwner {
+    /// The process, if it is one's.
+    pub fn pid(self) -> Option<Pid> {
+        match self {
+            Self::System => None,
+            Self::Process(pid) | Self::Heap(pid, _) => Some(pid),
+        }
+    }
+}
+
+/// One counter over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Counter {
+    /// What is counted.
+    pub kind: CounterKind,
+    /// Whose it is.
+    pub owner: CounterOwner,
+    /// The life of the owning process, if an event told of it.
+    pub process: Option<ProcessId>,
+    /// Each change, by time: from then on it was so many bytes.
+    pub samples: Arc<Vec<(Ticks, u64)>>,
+    /// Until when the last value is known.
+    pub until: Ticks,
+    /// Largest value.
+    pub peak: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Key {
+    kind: CounterKind,
+    owner: CounterOwner,
+    /// Tells the lives of one process id apart.
+    life: u32,
+}
+
+/// A process id as counters met it: the life, if it is known, and its number.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    process: Option<ProcessId>,
+    number: u32,
+    first: Ticks,
+}
+
+/// Collects counters in time order.
+#[derive(Debug, Default)]
+pub(super) struct CounterTable {
+    list: Vec<Counter>,
+    index: FxHashMap<Key, u32>,
+    lives: FxHashMap<Pid, Life>,
+    /// Address ranges of heaps, by process, its life and handle, and their bytes.
+    ranges: FxHashMap<(Pid, u32, u64), (RangeMap<()>, u64)>,
+    range_count: usize,
+    samples: usize,
+    refused: u64,
+    homeless: u64,
+}
+
+impl CounterTable {
+    /// Takes what a record says at `at`.
+    pub(super) fn apply(&mut self, record: &Record, event: &CounterEvent, at: Ticks, processes: &ProcessTable) {
+        match event {
+            CounterEvent::Memory(lists) => self.memory(lists, at),
+            CounterEvent::Processes(all) => self.processes(all, at, processes),
+            CounterEvent::HeapRange { .. } | CounterEvent::HeapSize { .. } if !record.pid.is_known() => self.homeless += 1,
+            CounterEvent::HeapRange { heap, change } => self.range(record.pid, *heap, change, at, processes),
+            CounterEvent::HeapSize { heap, committed } => {
+                let life = self.life(record.pid, at, processes);
+                self.add(CounterKind::HeapCommitted, CounterOwner::Heap(record.pid, *heap), life, at, *committed);
+            }
+        }
+    }
+
+    fn memory(&mut self, lists: &MemoryLists, at: Ticks) {
+        let sum = |parts: &[u64]| parts.iter().fold(0, |sum: u64, part| sum.saturating_add(*part)).saturating_mul(PAGE);
+        let standby = sum(&lists.standby);
+        let free = sum(&[lists.zero, lists.free]);
+        for (kind, bytes) in [
+            (CounterKind::Available, free.saturating_add(standby)),
+            (CounterKind::Free, free),
+            (CounterKind::Standby, standby),
+            (CounterKind::Modified, sum(&[lists.modified, lists.modified_no_write])),
+        ] {
+            self.add(kind, CounterOwner::System, 0, at, bytes);
+        }
+    }
+
+    fn processes(&mut self, all: &[ProcessMemory], at: Ticks, processes: &ProcessTable) {
+        let mut commit = 0u64;
+        for process in all {
+            let life = self.life(process.pid, at, processes);
+            commit = commit.saturating_add(process.commit);
+            for (kind, pages) in [
+                (CounterKind::Commit, process.commit),
+                (CounterKind::WorkingSet, process.working_set),
+                (CounterKind::PrivateWorkingSet, process.private_working_set),
+                (CounterKind::VirtualSize, process.virtual_size),
+            ] {
+                self.add(kind, CounterOwner::Process(process.pid), life, at, pages.saturating_mul(PAGE));
+            }
+        }
+        self.add(CounterKind::ProcessesCommit, CounterOwner::System, 0, at, commit.saturating_mul(PAGE));
+    }
+
+    /// Ranges that overlap count once, so it does not matter whether a heap's first
+    /// range is told by its creation, as a range of its own, or both.
+    fn range(&mut self, pid: Pid, heap: u64, change: &RangeChange, at: Ticks, processes: &ProcessTable) {
+        let life = self.life(pid, at, processes);
+        if self.range_count >= MAX_RANGES {
+            self.refused += 1;
+            return;
+        }
+        let (ranges, total) = self.ranges.entry((pid, life, heap)).or_default();
+        let before = ranges.len();
+        match change {
+            RangeChange::Rundown(all) => {
+                (*ranges, *total) = Default::default();
+                all.iter().for_each(|&(address, size)| reserve(ranges, total, address, size));
+            }
+            // An NT heap's handle is the first byte of its first range.
+            RangeChange::Create(size) => {
+                (*ranges, *total) = Default::default();
+                reserve(ranges, total, heap, *size);
+            }
+            RangeChange::Reserve(address, size) => reserve(ranges, total, *address, *size),
+            RangeChange::Release(address, size) => {
+                let end = address.saturating_add(*size);
+                let gone: u64 = ranges.overlapping(*address, end).iter().map(|r| r.1.min(end) - r.0.max(*address)).sum();
+                *total -= gone;
+                ranges.uncover(*address, end);
+            }
+            RangeChange::Destroy => (*ranges, *total) = Default::default(),
+        }
+        let bytes = *total;
+        self.range_count = (self.range_count + ranges.len()).saturating_sub(before);
+        self.add(CounterKind::HeapReserved, CounterOwner::Heap(pid, heap), life, at, bytes);
+        if *change == RangeChange::Destroy && self.index.contains_key(&key(CounterKind::HeapCommitted, pid, heap, life)) {
+            self.add(CounterKind::HeapCommitted, CounterOwner::Heap(pid, heap), life, at, 0);
+        }
+    }
+
+    /// The number of the life of a process id that goes on at `at`. Counters never
+    /// begin a life: that is for the events of processes and of memory.
+    fn life(&mut self, pid: Pid, at: Ticks, processes: &ProcessTable) -> u32 {
+        let now = processes.find(pid);
+        let life = self.lives.entry(pid).or_insert(Life { process: now, number: 0, first: at });
+        match (life.process, now) {
+            (None, Some(id)) if processes.list[id.0 as usize].start.is_none_or(|start| start <= life.first) => {
+                life.process = now;
+            }
+            (before, Some(_)) if before != now => *life = Life { process: now, number: life.number + 1, first: at },
+            _ => {}
+        }
+        life.number
+    }
+
+    fn add(&mut self, kind: CounterKind, owner: CounterOwner, life: u32, at: Ticks, bytes: u64) {
+        let key = Key { kind, owner, life };
+        let index = match self.index.get(&key) {
+            Some(&index) => index,
+            None if self.list.len() >= MAX_SERIES => {
+                self.refused += 1;
+                return;
+            }
+            None => {
+                let index = self.list.len() as u32;
+                let process = owner.pid().and_then(|pid| self.lives.get(&pid)).and_then(|life| life.process);
+                self.list.push(Counter { kind, owner, process, samples: Arc::default(), until: at, peak: 0 });
+                self.index.insert(key, index);
+                index
+            }
+        };
+        let counter = &mut self.list[index as usize];
+        if counter.process.is_none() {
+            counter.process = owner.pid().and_then(|pid| self.lives.get(&pid)).and_then(|life| life.process);
+        }
+        let last = counter.samples.last().copied();
+        // What comes late counts when it comes.
+        let at = last.map_or(at, |(t, _)| at.max(t)).max(counter.until);
+        if counter.samples.len() >= MAX_SAMPLES || self.samples >= MAX_ALL {
+            self.refused += 1;
+            return;
+        }
+        if last.is_none_or(|(_, value)| value != bytes) {
+            self.samples += 1;
+            Arc::make_mut(&mut counter.samples).push((at, bytes));
+            counter.peak = counter.peak.max(bytes);
+        }
+        counter.until = at;
+    }
+
+    /// All counters so far. Those whose process only a rundown at the end named find it here.
+    pub(super) fn publish(&self, processes: &[Arc<Process>]) -> Vec<Counter> {
+        let mut lives: FxHashMap<Pid, Vec<u32>> = FxHashMap::default();
+        for (i, process) in processes.iter().enumerate() {
+            lives.entry(process.pid).or_default().push(i as u32);
+        }
+        let mut list = self.list.clone();
+        for counter in &mut list {
+            let Some(pid) = counter.owner.pid() else { continue };
+            let first = counter.samples.first().map_or(counter.until, |(t, _)| *t);
+            let of_pid = lives.get(&pid).map_or(&[][..], Vec::as_slice);
+            let fits = |&&i: &&u32| processes[i as usize].end.is_none_or(|end| first <= end);
+            counter.process = counter.process.or(of_pid.iter().find(fits).map(|&i| ProcessId(i)));
+            let end = counter.process.and_then(|id| processes[id.0 as usize].end);
+            if !counter.kind.is_sampled() {
+                counter.until = end.unwrap_or(Ticks::NEVER);
+            }
+        }
+        list
+    }
+
+    /// What was left out, in one sentence.
+    pub(super) fn left_out(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.refused > 0 {
+            parts.push(format!(
+                "{} of counters are more than are kept ({MAX_SAMPLES} a series, {MAX_ALL} in all)",
+                plural(self.refused, "sample", "samples")
+            ));
+        }
+        if self.homeless > 0 {
+            parts.push(format!("{} of heaps without a process", plural(self.homeless, "change", "changes")));
+        }
+        (!parts.is_empty()).then(|| format!("{}; they were left out of the graph", parts.join(", and ")))
+    }
+}
+
+fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn key(kind: CounterKind, pid: Pid, heap: u64, life: u32) -> Key {
+    Key { kind, owner: CounterOwner::Heap(pid, heap), life }
+}
+
+fn reserve(ranges: &mut RangeMap<()>, total: &mut u64, address: u64, size: u64) {
+    let end = address.saturating_add(size);
+    if address < end {
+        let new: u64 = ranges.gaps(address, end).iter().map(|(from, to)| to - from).sum();
+        *total += new;
+        ranges.cover(address, end);
+    }
+}
