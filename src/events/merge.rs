@@ -78,6 +78,8 @@ pub struct Merge<'f> {
     last_time: i64,
     late: u64,
     totals: Totals,
+    /// Memory for ties.
+    tie: Vec<(usize, Range<usize>)>,
     /// Whether buffers were read since the last tick.
     has_read: bool,
 }
@@ -145,6 +147,7 @@ impl<'f> Merge<'f> {
             last_time: i64::MIN,
             late: 0,
             totals: Totals::default(),
+            tie: Vec::new(),
             has_read: false,
         }
     }
@@ -235,20 +238,27 @@ impl<'f> Merge<'f> {
         first: usize,
         sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let mut members = vec![first];
+        let mut ranges = std::mem::take(&mut self.tie);
+        ranges.push((first, self.streams[first].tie_range(time)));
         while let Some(Reverse((_, index))) = self.queue.peek().copied().filter(|Reverse((t, _))| *t == time) {
-            members.push(index);
+            ranges.push((index, self.streams[index].tie_range(time)));
             self.queue.pop();
         }
-        members.sort_unstable();
-        let ranges: Vec<(usize, Range<usize>)> = members.iter().map(|&i| (i, self.streams[i].tie_range(time))).collect();
-        for (index, at) in self.tie_order(&ranges) {
-            self.emit(index, at..at + 1, sink)?;
+        ranges.sort_unstable_by_key(|(index, _)| *index);
+        if self.may_conflict(&ranges) {
+            for (index, at) in self.tie_order(&ranges) {
+                self.emit(index, at..at + 1, sink)?;
+            }
+        } else {
+            for (index, range) in &ranges {
+                self.emit(*index, range.clone(), sink)?;
+            }
         }
-        for (index, range) in ranges {
+        for (index, range) in ranges.drain(..) {
             self.streams[index].at = range.end;
             self.requeue(index);
         }
+        self.tie = ranges;
         ControlFlow::Continue(())
     }
 
@@ -311,6 +321,23 @@ impl<'f> Merge<'f> {
         if let Some(entry) = stream.current.entries.first() {
             queue.push(Reverse((entry.record.time, index)));
         }
+    }
+
+    /// Whether one stream of a tie may allocate what another frees. Ties are small
+    /// and common, and such blocks rare, so this is worth its own look.
+    fn may_conflict(&self, ranges: &[(usize, Range<usize>)]) -> bool {
+        const SMALL: usize = 8;
+        if ranges.iter().map(|(_, range)| range.len()).sum::<usize>() > SMALL {
+            return true;
+        }
+        let events = |(index, range): &(usize, Range<usize>)| {
+            let (index, range) = (*index, range.clone());
+            range.map(move |at| (index, &self.record(index, at).event))
+        };
+        ranges.iter().flat_map(events).any(|(index, event)| {
+            let Some(block) = allocated(event) else { return false };
+            ranges.iter().flat_map(events).any(|(other, event)| other != index && freed(event) == Some(block))
+        })
     }
 
     /// The order of records that have the same time in several streams.
