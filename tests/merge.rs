@@ -149,8 +149,6 @@ proptest! {
     fn records_a_little_out_of_order_are_put_in_order(
         ops in strategy::ops(60), swaps in prop::collection::vec(any::<bool>(), 16), layout in layout(),
     ) {
-        // The reader joins up to eight buffers that overlap: two ticks must fit into them.
-        let layout = Layout { buffer_size: 4 << 10, ..layout };
         let scenario = Scenario::of(&ops);
         let mut ticks: Vec<&[Sent]> = scenario.stream.chunk_by(|a, b| a.record.time == b.record.time).collect();
         for i in (1..ticks.len()).step_by(2) {

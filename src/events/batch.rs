@@ -78,20 +78,43 @@ impl Batch {
         self.frames.get(start..start + range.len as usize).unwrap_or_default()
     }
 
-    /// Appends a later batch of the same stream and restores the order by time.
-    pub(super) fn absorb(&mut self, later: Self) {
-        let shift = self.frames.len() as u32;
-        self.frames.extend(later.frames);
-        self.entries.extend(later.entries.into_iter().map(|mut entry| {
-            match (&mut entry.record.event, &mut entry.stack) {
-                (Event::Stack { frames, .. } | Event::StackDefinition { frames, .. }, _) | (_, Attached::Frames(frames)) => {
-                    frames.start += shift;
-                }
-                _ => {}
-            }
-            entry
-        }));
-        self.sort();
+    /// Puts in what stood before it in the stream; equal times keep that order.
+    pub(super) fn absorb_earlier(&mut self, mut earlier: Self) {
+        let entries = std::mem::take(&mut self.entries);
+        let frames = std::mem::take(&mut self.frames);
+        for entry in entries {
+            earlier.put(entry, &frames);
+        }
+        earlier.sort();
+        (self.entries, self.frames) = (earlier.entries, earlier.frames);
+    }
+
+    /// Takes out the entries from `time` on; `None` if there are none, or more than `most`.
+    pub(super) fn split_at(&mut self, time: i64, most: usize) -> Option<Self> {
+        if self.entries.last().is_none_or(|last| last.record.time < time) {
+            return None;
+        }
+        let first = self.entries.partition_point(|entry| entry.record.time < time);
+        if self.entries.len() - first > most {
+            return None;
+        }
+        let mut later = Self::default();
+        for entry in self.entries.split_off(first) {
+            later.put(entry, &self.frames);
+        }
+        Some(later)
+    }
+
+    /// Appends an entry of another batch and its frames.
+    fn put(&mut self, mut entry: Entry, frames: &[u64]) {
+        if let (Event::Stack { frames: range, .. } | Event::StackDefinition { frames: range, .. }, _)
+        | (_, Attached::Frames(range)) = (&mut entry.record.event, &mut entry.stack)
+        {
+            let start = self.frames.len() as u32;
+            self.frames.extend(frames.get(range.start as usize..).and_then(|f| f.get(..range.len as usize)).unwrap_or_default());
+            range.start = start;
+        }
+        self.entries.push(entry);
     }
 
     fn sort(&mut self) {

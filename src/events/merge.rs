@@ -3,8 +3,9 @@
 //! A buffer belongs to one processor, and one processor's buffers in the order of
 //! their sequence numbers are in time order; across processors they are not. So
 //! the order of the whole is a merge of streams, one for each file and processor.
-//! Sessions without per-processor buffering break that rule; therefore a buffer
-//! is sorted if need be, and one that overlaps the next is joined with it.
+//! Sessions without per-processor buffering and damaged times break that rule;
+//! therefore a buffer is sorted if need be, and what is not earlier than the next
+//! buffer is carried on into that.
 //!
 //! Equal times keep the order of their stream. Across streams a free comes before
 //! an allocation of the same address; otherwise files and processors come in order.
@@ -27,9 +28,9 @@ use super::{Attached, Batch, Entry, Event, EventCounts, Record, Stacks};
 use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
 
-/// At most so many buffers of a stream are joined when they overlap, so that one
-/// wild timestamp cannot pull a whole file into memory.
-const MAX_JOINED: usize = 8;
+/// So many records of a stream may wait for their time to come; more are taken when
+/// they stand, so that wild timestamps cannot pull a whole file into memory.
+const MAX_CARRIED: usize = 1 << 16;
 
 /// Ties larger than this are left in stream order.
 const MAX_TIE: usize = 1 << 16;
@@ -123,6 +124,8 @@ struct Stream {
     current: Batch,
     at: usize,
     ahead: Option<Batch>,
+    /// Records of buffers that were read, not earlier than `ahead`.
+    carried: Option<Batch>,
 }
 
 impl<'f> Merge<'f> {
@@ -295,7 +298,8 @@ impl<'f> Merge<'f> {
         }
     }
 
-    /// Loads the stream's next records, joined with following buffers that overlap.
+    /// Loads the stream's next records. Those that are not earlier than the next buffer
+    /// wait: what comes at one tick may be spread over buffers.
     fn refill(&mut self, index: usize) {
         let Self { ahead: decoder, streams, queue, totals, .. } = self;
         let stream = &mut streams[index];
@@ -304,19 +308,20 @@ impl<'f> Merge<'f> {
         decoder.give_back(std::mem::take(&mut stream.current));
         let Some(batch) = stream.ahead.take().or_else(|| stream.next_batch(decoder, totals)) else { return };
         stream.current = batch;
-        for _ in 0..MAX_JOINED {
+        if let Some(carried) = stream.carried.take() {
+            stream.current.absorb_earlier(carried);
+        }
+        loop {
             stream.ahead = stream.next_batch(decoder, totals);
-            let Some(ahead) = &stream.ahead else { break };
-            let overlaps = match (stream.current.entries.last(), ahead.entries.first()) {
-                (Some(last), Some(first)) => first.record.time <= last.record.time,
-                _ => false,
-            };
-            if !overlaps {
+            let Some(next) = stream.ahead.as_ref().and_then(|ahead| ahead.entries.first()) else { break };
+            stream.carried = stream.current.split_at(next.record.time, MAX_CARRIED);
+            if !stream.current.entries.is_empty() {
                 break;
             }
-            if let Some(ahead) = stream.ahead.take() {
-                stream.current.absorb(ahead);
-            }
+            // None of it is earlier than the next buffer.
+            let (Some(carried), Some(ahead)) = (stream.carried.take(), stream.ahead.take()) else { break };
+            stream.current = ahead;
+            stream.current.absorb_earlier(carried);
         }
         if let Some(entry) = stream.current.entries.first() {
             queue.push(Reverse((entry.record.time, index)));
@@ -461,6 +466,6 @@ fn streams_of(jobs: &[Job<'_>], files: &[TraceFile]) -> Vec<Stream> {
     order.sort_by_key(|i| (stream(i), Reverse((jobs[*i].buffer.sequence, jobs[*i].buffer.offset))));
     order
         .chunk_by(|a, b| stream(a) == stream(b))
-        .map(|run| Stream { jobs: run.to_vec(), current: Batch::default(), at: 0, ahead: None })
+        .map(|run| Stream { jobs: run.to_vec(), current: Batch::default(), at: 0, ahead: None, carried: None })
         .collect()
 }
