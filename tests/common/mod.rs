@@ -1,6 +1,7 @@
 //! What several tests need: the program itself and the shared corpus.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub mod bodies;
 pub mod trace;
 
 use std::path::{Path, PathBuf};
