@@ -4,7 +4,8 @@
 //!
 //! The same cases come every time. `HIGHWATER_MUTATIONS` says how many (20,000),
 //! `HIGHWATER_SEED` gives others, and `HIGHWATER_CASE` runs a single one, leaving
-//! the damaged file where it says.
+//! the damaged file where it says. `HIGHWATER_DIGESTS` names a file that gets a line
+//! for each case: two versions of the engine that say the same write the same lines.
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the numbers of a run are worth reading")]
 
@@ -12,6 +13,8 @@ mod common;
 mod damage;
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -59,6 +62,8 @@ struct Run {
 struct Results {
     events: u64,
     rows: u64,
+    /// What the cases say, by case.
+    digests: BTreeMap<u64, u64>,
     largest_peak: usize,
     slowest: Duration,
     /// What went wrong, with the cases in which it did.
@@ -155,7 +160,8 @@ impl Run {
         }
         let mut results = self.results.lock().unwrap();
         match result {
-            Ok(Reached { events, rows }) => {
+            Ok(Reached { events, rows, digest }) => {
+                results.digests.insert(case, digest);
                 results.events += u64::from(events > 20);
                 results.rows += u64::from(rows > 0);
                 results.largest_peak = results.largest_peak.max(used.saturating_sub(BYTES_PER_BYTE * size));
@@ -167,10 +173,15 @@ impl Run {
     /// Prints how far the cases came, and fails if any failed.
     fn verdict(&self, what: &str) {
         let results = self.results.lock().unwrap();
-        let Results { events, rows, largest_peak, slowest, failures } = &*results;
+        let Results { events, rows, digests, largest_peak, slowest, failures } = &*results;
         let cases = self.cases;
         println!("{what}: {cases} cases; {events} gave events, {rows} allocations; the slowest took {} ms", slowest.as_millis());
         println!("memory: at most {} KB beyond {BYTES_PER_BYTE} for each byte", largest_peak >> 10);
+        if let Some(path) = std::env::var_os("HIGHWATER_DIGESTS") {
+            let lines: String = digests.iter().map(|(case, digest)| format!("{what} {case} {digest:x}\n")).collect();
+            let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+            file.write_all(lines.as_bytes()).unwrap();
+        }
         for (message, cases) in failures {
             eprintln!("{} cases: {message}\n  HIGHWATER_SEED={} HIGHWATER_CASE={}", cases.len(), self.seed, cases[0]);
         }

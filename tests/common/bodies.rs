@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "each target uses its own part")]
 #![allow(clippy::unwrap_used, reason = "an unexpected error is what they look for")]
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Reached {
     pub events: u64,
     /// Allocations in the trace.
     pub rows: usize,
+    /// Hash of all that a report says, over the whole trace and over a part.
+    pub digest: u64,
 }
 
 /// A buffer: its header, and the framing of its events. Events come in order,
@@ -181,7 +184,25 @@ pub fn open_files(paths: &[PathBuf], seed: u64) -> Reached {
     assert_eq!(trace.counts.total, events, "the survey and the load count alike");
     assert!(trace.complete && trace.span.from < trace.span.to);
     ask(&trace, &mut Random::new(seed));
-    Reached { events, rows: trace.rows.len() }
+    let digest = digest(&trace, seed);
+    if seed.is_multiple_of(4) {
+        let again = load(&capture, &mut Unwatched).unwrap();
+        assert_eq!(self::digest(&again, seed), digest, "two loads say the same");
+    }
+    Reached { events, rows: trace.rows.len(), digest }
+}
+
+fn digest(trace: &Trace, seed: u64) -> u64 {
+    let mut hash = DefaultHasher::new();
+    let middle = Ticks((trace.span.from.0 / 2).saturating_add(trace.span.to.0 / 2).saturating_sub_unsigned(seed % 5));
+    for interval in [trace.span, Interval::new(middle, trace.span.to)] {
+        let by = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread];
+        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
+        let report = report(trace, &request, &Cancel::default()).unwrap();
+        serde_json::to_string(&report.groups).unwrap().hash(&mut hash);
+    }
+    serde_json::to_string(&trace.quality).unwrap().hash(&mut hash);
+    hash.finish()
 }
 
 /// Asks a trace everything that can be asked, over some intervals.
