@@ -6,126 +6,15 @@
 
 mod common;
 
-use std::io::Cursor;
-use std::path::PathBuf;
-
-use highwater::etl::write::{Loss, Writer};
-use highwater::etl::{HeaderKind, SessionHeader, mode};
-use highwater::events::encode::RecordWriter;
-use highwater::events::{Event, PageRange, ProcessChange, ProcessInfo, Record, mem};
-use highwater::load::{Capture, Input, Unwatched, load};
+use common::session::{HEAP, PID, Session, buffers, load_bytes, on_disk, reordered};
+use highwater::etl::write::Loss;
+use highwater::etl::{EventId, Events, HeaderKind};
+use highwater::events::{Event, ProcessChange, hook};
+use highwater::load::Input;
 use highwater::model::{Quality, Trace};
 use highwater::problem::ProblemKind;
 use highwater::query::{By, Cancel, Group, ReportFilter, ReportRequest, report};
-use highwater::units::{Interval, Layer, Pid, PointerSize, Ticks, Tid};
-use tempfile::TempDir;
-
-/// Bytes of a buffer: room for a handful of events, so that a few make many buffers.
-const BUFFER: usize = 1024;
-/// Raw time of the trace start; times in the tests count from it.
-const START: i64 = 1_000_000;
-const HEAP: u64 = 0x1D_0000;
-const PID: u32 = 4660;
-
-/// A trace under construction.
-struct Session {
-    writer: RecordWriter<Cursor<Vec<u8>>>,
-    pid: u32,
-    heap: u64,
-}
-
-impl Session {
-    fn new(processors: u32, compressed: bool) -> Self {
-        let session = SessionHeader {
-            processors,
-            buffer_size: BUFFER as u32,
-            mode: mode::SEQUENTIAL | if compressed { mode::COMPRESSED } else { 0 },
-            start_ticks: START,
-            ..SessionHeader::default()
-        };
-        let writer = RecordWriter::new(Writer::new(Cursor::new(Vec::new()), session).unwrap());
-        Self { writer, pid: PID, heap: HEAP }
-    }
-
-    fn put(&mut self, processor: u16, time: i64, event: Event) {
-        let record = Record { time: START + time, pid: Pid(self.pid), tid: Tid(100 + u32::from(processor)), event };
-        self.writer.put(processor, &record, &[]).unwrap();
-    }
-
-    fn alloc(&mut self, processor: u16, time: i64, address: u64, size: u64) {
-        self.put(processor, time, Event::Alloc { layer: Layer::Heap, heap: self.heap, address, size });
-    }
-
-    fn free(&mut self, processor: u16, time: i64, address: u64) {
-        self.put(processor, time, Event::Free { layer: Layer::Heap, heap: self.heap, address });
-    }
-
-    fn create(&mut self, processor: u16, time: i64) {
-        self.put(processor, time, Event::HeapOpen { layer: Layer::Heap, heap: self.heap, name: None });
-    }
-
-    fn destroy(&mut self, processor: u16, time: i64) {
-        self.put(processor, time, Event::HeapClose { layer: Layer::Heap, heap: self.heap, name: None });
-    }
-
-    fn commit(&mut self, processor: u16, time: i64, base: u64, size: u64) {
-        let range = PageRange { base, size, owner: Pid(self.pid), flags: mem::COMMIT | mem::RESERVE };
-        self.put(processor, time, Event::VirtualAlloc(range));
-    }
-
-    fn release(&mut self, processor: u16, time: i64, base: u64) {
-        let range = PageRange { base, size: 0, owner: Pid(self.pid), flags: mem::RELEASE };
-        self.put(processor, time, Event::VirtualFree(range));
-    }
-
-    fn process(&mut self, time: i64, change: ProcessChange, key: u64, name: &str) {
-        let info = ProcessInfo { key, parent: 1, name: name.to_owned(), command_line: String::new() };
-        self.put(0, time, Event::Process(change, Box::new(info)));
-    }
-
-    fn bytes(self) -> Vec<u8> {
-        self.writer.finish().unwrap().into_inner()
-    }
-
-    fn load(self) -> Trace {
-        load_bytes(&self.bytes())
-    }
-}
-
-/// A file on disk for as long as this lives.
-fn on_disk(bytes: &[u8]) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("stress.etl");
-    std::fs::write(&path, bytes).unwrap();
-    (folder, path)
-}
-
-fn load_bytes(bytes: &[u8]) -> Trace {
-    let (_folder, path) = on_disk(bytes);
-    load(&Capture::open(&[Input::File(path)]).unwrap(), &mut Unwatched).unwrap()
-}
-
-/// Buffers of a file: where each begins and ends.
-fn buffers(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
-    let mut all = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let size = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
-        all.push(at..at + size);
-        at += size;
-    }
-    all
-}
-
-/// The same file with its buffers, the first apart, in this order.
-fn reordered(bytes: &[u8], order: impl FnOnce(&mut Vec<std::ops::Range<usize>>)) -> Vec<u8> {
-    let mut rest = buffers(bytes);
-    let first = rest.remove(0);
-    order(&mut rest);
-    let mut new = bytes[first].to_vec();
-    rest.into_iter().for_each(|buffer| new.extend_from_slice(&bytes[buffer]));
-    new
-}
+use highwater::units::{Interval, Layer, PointerSize, Ticks};
 
 fn groups_in(trace: &Trace, interval: Interval) -> Vec<Group> {
     let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter: ReportFilter::default(), top: None };
@@ -191,10 +80,10 @@ fn the_order_of_buffers_in_the_file_does_not_matter() {
         check_relay(&load_bytes(&reordered(&bytes, |rest| rest.reverse())));
         // One processor after the other, and a shuffle.
         check_relay(&load_bytes(&reordered(&bytes, |rest| {
-            rest.sort_by_key(|buffer| (bytes[buffer.start + 0x28], buffer.start))
+            rest.sort_by_key(|buffer| (bytes[buffer.start + 0x28], buffer.start));
         })));
         check_relay(&load_bytes(&reordered(&bytes, |rest| {
-            rest.sort_by_key(|buffer| buffer.start.wrapping_mul(2_654_435_761) % 9973)
+            rest.sort_by_key(|buffer| buffer.start.wrapping_mul(2_654_435_761) % 9973);
         })));
     }
 }
@@ -410,15 +299,15 @@ fn twice(count: i64, compressed: bool) -> Vec<u8> {
 
 /// Allocations and frees in a buffer of a plain trace, by their hooks.
 fn heap_events(buffer: &[u8]) -> (u64, u64) {
-    let hooks: Vec<u16> = highwater::etl::Events::new(buffer)
+    let hooks: Vec<u16> = Events::new(buffer)
         .map_while(Result::ok)
         .filter_map(|event| match event.id {
-            highwater::etl::EventId::Hook(hook) => Some(hook),
+            EventId::Hook(hook) => Some(hook),
             _ => None,
         })
         .collect();
     let count = |wanted| hooks.iter().filter(|&&hook| hook == wanted).count() as u64;
-    (count(highwater::events::hook::HEAP_ALLOC), count(highwater::events::hook::HEAP_FREE))
+    (count(hook::HEAP_ALLOC), count(hook::HEAP_FREE))
 }
 
 #[test]
@@ -429,7 +318,9 @@ fn a_lost_buffer_costs_exactly_its_events() {
     assert!(all.len() > 20);
     for lost in 1..all.len() {
         let (allocs, frees) = heap_events(&whole[all[lost].clone()]);
-        let left = reordered(&whole, |rest| drop(rest.remove(lost - 1)));
+        let left = reordered(&whole, |rest| {
+            rest.remove(lost - 1);
+        });
         let trace = load_bytes(&left);
         // Frees of lost allocations have nothing to free; blocks with lost frees stay.
         assert_eq!(trace.quality, quality(allocs, 0), "buffer {lost}");
@@ -455,7 +346,7 @@ fn a_buffer_with_a_wild_time_leaves_the_sums_right() {
     // One event claims to be years ahead; the allocations and frees behind it still match.
     let whole = twice(100, false);
     let second = buffers(&whole)[1].clone();
-    let first_event = highwater::etl::Events::new(&whole[second.clone()]).nth(3).unwrap().unwrap();
+    let first_event = Events::new(&whole[second.clone()]).nth(3).unwrap().unwrap();
     let time_at = second.start + first_event.offset + 0x10;
     let mut wild = whole.clone();
     wild[time_at..time_at + 8].copy_from_slice(&(1i64 << 60).to_le_bytes());

@@ -125,10 +125,10 @@ fn size(old: u64, random: &mut Random) -> u64 {
 fn version(plain: &mut [u8], place: Place, random: &mut Random) {
     match plain[place.at + 2] {
         0x12 | 0x13 => plain[(place.at + 0x2A).min(place.at + place.len - 1)] = random.below(8) as u8,
-        0x01..=0x04 | 0x10 | 0x11 => {
-            field(plain, place.at, 2, |old| if random.one_in(2) { random.below(8) } else { number(old, random) })
+        _ => {
+            let at = place.at + if is_kernel(plain, place) { 0 } else { 6 };
+            field(plain, at, 2, |old| if random.one_in(2) { random.below(8) } else { number(old, random) });
         }
-        _ => field(plain, place.at + 6, 2, |old| if random.one_in(2) { random.below(8) } else { number(old, random) }),
     }
 }
 
