@@ -357,6 +357,21 @@ fn a_buffer_with_a_wild_time_leaves_the_sums_right() {
     assert!(trace.problems.iter().all(|problem| problem.kind == ProblemKind::OutOfOrder), "{:?}", trace.problems);
 }
 
+#[test]
+#[ignore = "what comes late takes the time of the latest event before it, here the wild one"]
+fn a_wild_time_does_not_move_the_births_behind_it() {
+    // More buffers follow than are joined when they overlap.
+    let whole = twice(400, false);
+    let first = buffers(&whole)[1].clone();
+    let event = Events::new(&whole[first.clone()]).nth(3).unwrap().unwrap();
+    let time_at = first.start + event.offset + 0x10;
+    let mut wild = whole.clone();
+    wild[time_at..time_at + 8].copy_from_slice(&(1i64 << 60).to_le_bytes());
+    let trace = load_bytes(&wild);
+    let before = &groups_in(&trace, Interval { from: Ticks(0), to: Ticks(500) })[0];
+    assert_eq!(before.allocated_count, 399, "all but the wild one were allocated in the first 410 ticks");
+}
+
 /// The window says it in its status bar.
 #[cfg(feature = "gui")]
 mod window {
