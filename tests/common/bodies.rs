@@ -14,12 +14,12 @@ use highwater::etl::write::{Descriptor, NewEvent, Writer};
 use highwater::etl::{
     BUFFER_HEADER, BufferInfo, EventId, Events, ExtendedItem, Guid, HeaderKind, SessionHeader, align8, extended_type, xpress,
 };
-use highwater::events::{class, hook, survey, tracker};
+use highwater::events::{class, hook, lost, survey, tracker};
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::model::Trace;
+use highwater::model::{CounterId, Trace};
 use highwater::query::{
-    By, Cancel, Column, Filter, ReportFilter, ReportRequest, SeriesOf, TreeRequest, peaks, report, series, sort_by_peak, spans,
-    totals, tree,
+    By, Cancel, Column, Filter, ReportFilter, ReportRequest, SeriesOf, TreeRequest, counter_series, peaks, report, series,
+    sort_by_peak, spans, totals, tree,
 };
 use highwater::synth::Random;
 use highwater::units::{Interval, Pid, PointerSize, Ticks, Tid};
@@ -69,7 +69,17 @@ pub fn xpress(data: &[u8]) {
 }
 
 /// Hooks with a payload decoder of their own, or with a path of their own in one.
-const HOOKS: [u16; 27] = [
+const HOOKS: [u16; 37] = [
+    hook::HEAP_RANGE_RUNDOWN,
+    hook::HEAP_RANGE_CREATE,
+    hook::HEAP_RANGE_RESERVE,
+    hook::HEAP_RANGE_RELEASE,
+    hook::HEAP_RANGE_DESTROY,
+    hook::MEM_INFO,
+    hook::MEM_INFO_WS,
+    hook::HEAP_EXPAND,
+    hook::HEAP_SNAPSHOT,
+    hook::HEAP_CONTRACT,
     hook::VIRTUAL_ALLOC,
     hook::VIRTUAL_FREE,
     hook::VIRTUAL_RUNDOWN_START,
@@ -100,10 +110,28 @@ const HOOKS: [u16; 27] = [
 ];
 
 /// Classes and types of the events that are no hooks.
-const CLASSES: [(Guid, u8); 3] = [(class::IMAGE_ID, 0x24), (class::SYSTEM_CONFIG_EX, 0x23), (class::IMAGE_ID, 0)];
+const CLASSES: [(Guid, u8); 6] = [
+    (class::IMAGE_ID, 0x24),
+    (class::SYSTEM_CONFIG_EX, 0x23),
+    (class::IMAGE_ID, 0),
+    (class::LOST_EVENT, lost::EVENT),
+    (class::LOST_EVENT, lost::BUFFER),
+    (class::LOST_EVENT, lost::FILE),
+];
+
+/// Providers and ids of the others.
+const PROVIDERS: [(Guid, u16); 7] = [
+    (class::CUSTOM_HEAP, tracker::ALLOC),
+    (class::CUSTOM_HEAP, tracker::FREE),
+    (class::CUSTOM_HEAP, tracker::REALLOC),
+    (class::CUSTOM_HEAP, tracker::OPEN),
+    (class::CUSTOM_HEAP, tracker::CLOSE),
+    (class::KERNEL_MEMORY, 1),
+    (class::KERNEL_MEMORY, 2),
+];
 
 /// How many kinds of events [`payload`] knows.
-pub const PAYLOAD_KINDS: usize = HOOKS.len() + CLASSES.len() + 5;
+pub const PAYLOAD_KINDS: usize = HOOKS.len() + CLASSES.len() + PROVIDERS.len();
 
 /// Payloads: chunks of which the first byte says what event it is, the second its
 /// version, pointers and extended item, the third its length. All go through the
@@ -135,8 +163,8 @@ fn write_event(writer: &mut Writer<Cursor<Vec<u8>>>, kind: u8, form: u8, time: i
             (if form & 2 == 0 { HeaderKind::Full } else { HeaderKind::Event }, EventId::Class { class, opcode })
         }
         Some(n) => {
-            let id = tracker::ALLOC + (n - CLASSES.len()) as u16;
-            (HeaderKind::Event, EventId::Provider { provider: class::CUSTOM_HEAP, id })
+            let (provider, id) = PROVIDERS[n - CLASSES.len()];
+            (HeaderKind::Event, EventId::Provider { provider, id })
         }
     };
     let kinds =
@@ -241,6 +269,9 @@ fn ask_of(trace: &Trace, interval: Interval, random: &mut Random) {
     let bins = 1 + random.index(200);
     let lines = series(trace, &totals, &SeriesOf::new(trace, 1, |_| Some(0)), bins, &cancel).unwrap();
     assert!(lines[0].points.len() <= 4 * bins + 2 && lines[0].points.is_sorted_by_key(|(at, _)| *at));
+    let counters: Vec<CounterId> = (0..trace.counters.len() as u32).map(CounterId).collect();
+    let of_counters = counter_series(trace, &counters, interval, bins, &cancel).unwrap();
+    assert!(of_counters.iter().all(|line| line.points.len() <= 4 * bins + 4));
     let mut request = TreeRequest::default();
     let mut table = tree(trace, &totals, &request, &cancel).unwrap();
     // Open what there is, two levels or so, and look at one line alone.

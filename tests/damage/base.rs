@@ -95,6 +95,8 @@ pub fn ours() -> Vec<Base> {
                     live: 60,
                     wow64: variant % 3 == 1,
                     mixed_headers: variant % 2 == 1,
+                    counters: variant % 2 == 0,
+                    lost_buffers: u32::from(variant % 4 == 3),
                 };
                 let bytes = generate(&options, Cursor::new(Vec::new())).unwrap().into_inner();
                 bases.push(take_apart(&format!("{scenario:?}, {stacks:?}, compressed: {compressed}"), bytes, true));

@@ -55,7 +55,11 @@ pub fn field(bytes: &mut [u8], at: usize, width: usize, change: impl FnOnce(u64)
 const TYPES: [u8; 13] = [0x01, 0x02, 0x03, 0x04, 0x0A, 0x14, 0x0B, 0x15, 0x0D, 0x10, 0x11, 0x12, 0x13];
 
 /// Hooks of events that change what is alive, or who did it.
-const HOOKS: [u16; 16] = [
+const HOOKS: [u16; 20] = [
+    hook::HEAP_RANGE_CREATE,
+    hook::HEAP_SNAPSHOT,
+    hook::MEM_INFO,
+    hook::MEM_INFO_WS,
     hook::HEAP_CREATE,
     hook::HEAP_ALLOC,
     hook::HEAP_REALLOC,
