@@ -67,6 +67,8 @@ pub struct Answers {
     /// The graph's lines in seconds, ready to be drawn.
     points: Vec<Vec<PlotPoint>>,
     pub table: Option<(Interval, Arc<Tree>)>,
+    /// Whether the worker broke over the latest query; the window says why.
+    pub failed: bool,
     pub by_heap: Vec<ByClass>,
     pub peaks: Vec<u64>,
     pub spans: Vec<Interval>,
@@ -214,6 +216,7 @@ impl Document {
                 answers.table = Some((interval, tree));
                 answers.by_heap = by_heap;
                 answers.peaks.clear();
+                answers.failed = false;
                 self.find_selected();
             }
             Part::Peaks { tree, peaks } => {
@@ -222,6 +225,7 @@ impl Document {
                 }
             }
             Part::Spans(spans) => answers.spans = spans,
+            Part::Failed(_) => answers.failed = true,
             Part::Pins { interval, by_heap } => answers.pins = Some((interval, by_heap)),
         }
     }

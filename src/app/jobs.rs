@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
+use super::failure::Failure;
 use crate::load::{Capture, Input, Watch, load};
 use crate::model::{CounterId, HeapId, Trace};
+use crate::panics::{self, Caught};
 use crate::query::{
     ByClass, Cancel, Cancelled, Column, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, counter_series, peaks, series,
     sort_by_peak, spans, totals, tree,
@@ -30,8 +32,8 @@ pub struct JobId(u64);
 pub enum LoadEvent {
     /// The trace so far, or the complete one.
     Trace(Arc<Trace>),
-    /// Nothing could be read; one sentence.
-    Failed(String),
+    /// Nothing could be read, or the load broke.
+    Failed(Failure),
 }
 
 /// A load that is running. Dropping it stops it.
@@ -61,12 +63,12 @@ impl LoadJob {
             Self { id: JobId(NEXT.fetch_add(1, Ordering::Relaxed)), inputs: inputs.clone(), shared: Arc::clone(&shared), events };
         std::thread::spawn(move || {
             let watch = Watcher { shared, send: send.clone(), ctx: ctx.clone() };
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run_load(&inputs, watch)));
+            let result = panics::catch(|| run_load(&inputs, watch));
             let event = match result {
                 Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
                 Ok(Ok(None)) => None,
-                Ok(Err(reason)) => Some(LoadEvent::Failed(reason)),
-                Err(_) => Some(LoadEvent::Failed("an internal error stopped the loading; please report the file".to_owned())),
+                Ok(Err(reason)) => Some(LoadEvent::Failed(Failure::expected(reason))),
+                Err(caught) => Some(LoadEvent::Failed(Failure::internal("the loading", &inputs, &caught))),
             };
             if let Some(event) = event {
                 let _ = send.send(event); // nobody listens any more once the job is dropped
@@ -100,6 +102,7 @@ impl Drop for LoadJob {
 
 fn run_load(inputs: &[Input], mut watch: Watcher) -> Result<Option<Trace>, String> {
     let capture = Capture::open(inputs).map_err(|e| e.to_string())?;
+    panics::reach("load");
     Ok(load(&capture, &mut watch).ok())
 }
 
@@ -166,6 +169,8 @@ pub enum Part {
     Peaks { tree: Arc<Tree>, peaks: Vec<u64> },
     /// When the highlighted rows were alive.
     Spans(Vec<Interval>),
+    /// Nothing more: the worker panicked.
+    Failed(Caught),
     /// Sums by heap between the pins.
     Pins { interval: Interval, by_heap: Vec<ByClass> },
 }
@@ -206,10 +211,9 @@ impl Queries {
             while woken.recv().is_ok() {
                 while let Some((query, cancel)) = theirs.take() {
                     let start = Instant::now();
-                    let run = std::panic::AssertUnwindSafe(|| answer(&query, &cancel, &mut kept, &send, &ctx));
-                    if std::panic::catch_unwind(run).is_err() {
-                        log::error!("an internal error stopped a query");
+                    if let Err(caught) = panics::catch(|| answer(&query, &cancel, &mut kept, &send, &ctx)) {
                         kept = Kept::default();
+                        let _ = send.send(Answer { document: query.document, part: Part::Failed(caught) });
                     }
                     *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));
                 }
@@ -315,6 +319,7 @@ impl Kept {
 const OVERVIEW_BINS: usize = 240;
 
 fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>, ctx: &egui::Context) -> Result<(), Cancelled> {
+    panics::reach("query");
     let trace = query.trace.as_ref();
     kept.reset_for(&query.trace);
     let tell = |part| {

@@ -10,6 +10,7 @@ mod commands;
 mod counters;
 mod dialogs;
 mod document;
+mod failure;
 mod history;
 mod jobs;
 mod panels;
@@ -24,9 +25,11 @@ use std::sync::Arc;
 use eframe::egui;
 
 use crate::load::Input;
+use crate::panics;
 use commands::{Command, Commands};
 use document::Document;
-use jobs::{LoadEvent, LoadJob, Queries};
+use failure::Failure;
+use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
 pub use settings::{Settings, Theme};
 
 /// How to open the window.
@@ -98,7 +101,7 @@ pub struct HighwaterApp {
     commands: Commands,
     file_dialog: dialogs::FileDialog,
     /// What went wrong, until the user closes it.
-    errors: Vec<String>,
+    errors: Vec<Failure>,
     picture: Option<start::Picture>,
     show_keys: bool,
 }
@@ -106,6 +109,7 @@ pub struct HighwaterApp {
 impl HighwaterApp {
     /// The window's state in a fresh egui context.
     pub fn new(ctx: &egui::Context, options: Options, settings: Settings) -> Self {
+        panics::install();
         theme::install(ctx);
         ui_dump::install(ctx);
         let theme = options.theme.unwrap_or(settings.theme);
@@ -213,11 +217,11 @@ impl HighwaterApp {
                         }
                     }
                 }
-                LoadEvent::Failed(reason) => {
+                LoadEvent::Failed(failure) => {
                     if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
                         document.stop_growing();
                     }
-                    self.errors.push(reason);
+                    self.errors.push(failure);
                     finished = true;
                 }
             }
@@ -264,6 +268,15 @@ impl eframe::App for HighwaterApp {
         }
         if let Some(document) = &mut self.document {
             for answer in self.queries.drain() {
+                if let Answer { document: of, part: Part::Failed(caught) } = &answer
+                    && *of == document.job
+                {
+                    // The next query may well break in the same way.
+                    let failure = Failure::internal("the computing", &document.inputs, caught);
+                    if self.errors.iter().all(|shown| shown.text != failure.text) {
+                        self.errors.push(failure);
+                    }
+                }
                 document.take_answer(answer);
             }
             if let Some(query) = document.next_query() {

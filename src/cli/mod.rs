@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::load::{Capture, Input};
+use crate::panics;
 use crate::problem::{Problem, ProblemKind};
 pub use args::Look;
 use args::{Command, CommandLine};
@@ -59,11 +60,20 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
     match &line.command {
         None => open_window(line.inputs(), line.look.clone()).map_err(Failure::Failed),
         Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
-        Some(Command::Info(args)) => info::run(args),
-        Some(Command::Report(args)) => report::run(args),
+        Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
+        Some(Command::Report(args)) => guarded(&args.what.inputs(), || report::run(args)),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }
+}
+
+/// Runs a command; a fault of the program ends in one line too.
+fn guarded(inputs: &[Input], run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    panics::install();
+    panics::catch(run).unwrap_or_else(|caught| {
+        let files = inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
+        Err(Failure::Failed(format!("an internal error stopped the work on {files} ({caught}); please report it with the file")))
+    })
 }
 
 fn open(inputs: &[Input]) -> Result<Capture, Failure> {

@@ -10,6 +10,7 @@ use super::{Failure, open, output, report_problems};
 use crate::format;
 use crate::load::{Unwatched, load};
 use crate::model::{Clock, Quality, Trace};
+use crate::panics;
 use crate::query::{By, Cancel, Group, Report, ReportFilter, ReportRequest, report};
 use crate::units::Interval;
 
@@ -31,6 +32,7 @@ struct Seconds {
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     args.check().map_err(Failure::BadArguments)?;
     let capture = open(&args.what.inputs())?;
+    panics::reach("report");
     let stopped = |_| Failure::Failed("stopped".to_owned());
     let trace = load(&capture, &mut Unwatched).map_err(stopped)?;
     let interval = interval(args, &trace)?;

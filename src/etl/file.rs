@@ -154,7 +154,9 @@ impl TraceFile {
     /// is there afterwards; the rest is in `problems`.
     pub fn read_buffer(&self, info: &BufferInfo, into: &mut ReadBuffer, problems: &mut Problems) {
         let size = info.size as usize;
-        into.raw.resize(size, 0);
+        // A damaged size must not take more memory than the file has bytes.
+        let there = usize::try_from(self.bytes.saturating_sub(info.offset)).unwrap_or(usize::MAX);
+        into.raw.resize(size.min(there), 0);
         into.in_expanded = info.is_compressed();
         into.expanded.clear();
         into.end = 0;

@@ -32,7 +32,8 @@ impl Error {
 pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize, Error> {
     let base = out.len();
     let end = base + size;
-    out.reserve(size);
+    // The size is a claim: memory beyond the usual is taken when there is something to put into it.
+    out.reserve(size.min(input.len().saturating_mul(16)));
     let mut at = 0;
     let mut half_byte = None; // the byte whose high nibble the next long match takes
     let (mut flags, mut flags_left) = (0u32, 0);

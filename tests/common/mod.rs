@@ -1,6 +1,8 @@
 //! What several tests need: the program itself and the shared corpus.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub mod bodies;
+pub mod session;
 pub mod trace;
 
 use std::path::{Path, PathBuf};

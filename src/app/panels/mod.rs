@@ -78,7 +78,12 @@ fn errors(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                 if ui.button("Dismiss").clicked() {
                     app.commands.push(Command::DismissError(i));
                 }
-                ui.add(egui::Label::new(egui::RichText::new(error).color(ui.visuals().error_fg_color)).wrap());
+                if let Some(details) = &error.details
+                    && ui.button("Copy details").on_hover_text("What a report of this error needs").clicked()
+                {
+                    app.commands.push(Command::Copy(details.clone()));
+                }
+                ui.add(egui::Label::new(egui::RichText::new(&error.text).color(ui.visuals().error_fg_color)).wrap());
             });
         }
     });

@@ -69,7 +69,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let reveal = std::mem::take(&mut document.reveal);
     let document = &*document;
     let Some((interval, tree)) = &document.answers.table else {
-        ui.centered_and_justified(|ui| ui.weak("Computing\u{2026}"));
+        let text = if document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
+        ui.centered_and_justified(|ui| ui.weak(text));
         return;
     };
     if tree.rows.is_empty() {
