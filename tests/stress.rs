@@ -358,9 +358,7 @@ fn a_buffer_with_a_wild_time_leaves_the_sums_right() {
 }
 
 #[test]
-#[ignore = "what comes late takes the time of the latest event before it, here the wild one"]
 fn a_wild_time_does_not_move_the_births_behind_it() {
-    // More buffers follow than are joined when they overlap.
     let whole = twice(400, false);
     let first = buffers(&whole)[1].clone();
     let event = Events::new(&whole[first.clone()]).nth(3).unwrap().unwrap();
