@@ -4,10 +4,11 @@
 //! stale is cancelled, and one that waits is replaced. Answers come back in parts
 //! (totals and tree at once, peaks and graph when ready), each with the document
 //! it belongs to. Intermediate results are kept for the next query: opening a node
-//! does not scan the rows again.
+//! does not look at the rows again. As soon as a trace is complete its index is built
+//! aside; until it is there, the table comes from a scan, and the graph waits.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,8 @@ use crate::load::{Capture, Input, Watch, load};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
 use crate::query::{
-    ByClass, Cancel, Cancelled, Column, Filter, Mask, Series, SeriesOf, Totals, Tree, TreeRequest, counter_series, peaks, series,
-    sort_by_peak, spans, totals, tree,
+    ByClass, Cancel, Cancelled, Column, Filter, Index, IndexOptions, Mask, Series, SeriesOf, Totals, Tree, TreeRequest,
+    counter_series, peaks, series, sort_by_peak, spans, totals, tree,
 };
 use crate::units::Interval;
 
@@ -287,28 +288,86 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Results that the next query may use again.
 #[derive(Default)]
 struct Kept {
-    trace: Option<Arc<Trace>>,
+    /// Answers by scans until the prepared one is there.
+    index: Option<Arc<Index>>,
+    preparing: Option<Preparing>,
     totals: Vec<Arc<Totals>>,
     overview_done: bool,
     graph: Option<(Interval, Vec<HeapId>, usize, Filter)>,
     counters: Option<(Interval, Vec<CounterId>, usize)>,
 }
 
+/// The index of a complete trace on its way. Dropping it stops the work.
+struct Preparing {
+    cancel: Cancel,
+    done: Receiver<Index>,
+}
+
+impl Preparing {
+    fn start(trace: Arc<Trace>) -> Self {
+        let (send, done) = channel();
+        let cancel = Cancel::default();
+        let theirs = cancel.clone();
+        std::thread::spawn(move || {
+            if let Ok(index) = Index::build(trace, &IndexOptions::default(), &theirs) {
+                let _ = send.send(index); // nobody waits any more for that of a closed document
+            }
+        });
+        Self { cancel, done }
+    }
+}
+
+impl Drop for Preparing {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
 /// Totals of this many intervals are kept.
 const KEPT_TOTALS: usize = 4;
 
+/// How often a query that waits for the index looks whether it is stale.
+const PATIENCE: Duration = Duration::from_millis(4);
+
 impl Kept {
-    fn reset_for(&mut self, trace: &Arc<Trace>) {
-        if !self.trace.as_ref().is_some_and(|t| Arc::ptr_eq(t, trace)) {
-            *self = Self { trace: Some(Arc::clone(trace)), ..Self::default() };
-        }
+    /// What there is to answer questions about `trace`.
+    fn index(&mut self, trace: &Arc<Trace>) -> Arc<Index> {
+        let known = self.index.take().filter(|index| Arc::ptr_eq(index.shared_trace(), trace));
+        let index = known.unwrap_or_else(|| {
+            let preparing = trace.complete.then(|| Preparing::start(Arc::clone(trace)));
+            *self = Self { preparing, ..Self::default() };
+            Arc::new(Index::scan(Arc::clone(trace)))
+        });
+        let ready = self.preparing.as_ref().and_then(|preparing| preparing.done.try_recv().ok());
+        self.keep(ready.map_or(index, Arc::new))
     }
 
-    fn totals(&mut self, trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Arc<Totals>, Cancelled> {
+    /// The same with all that is being prepared: to wait for it is faster than to sort
+    /// all changes of a large trace.
+    fn prepared(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
+        while let Some(preparing) = &self.preparing {
+            match preparing.done.recv_timeout(PATIENCE) {
+                Ok(ready) => return Ok(self.keep(Arc::new(ready))),
+                Err(RecvTimeoutError::Timeout) => cancel.check()?,
+                Err(RecvTimeoutError::Disconnected) => self.preparing = None,
+            }
+        }
+        Ok(index)
+    }
+
+    fn keep(&mut self, index: Arc<Index>) -> Arc<Index> {
+        if index.is_prepared() {
+            self.preparing = None;
+        }
+        self.index = Some(Arc::clone(&index));
+        index
+    }
+
+    fn totals(&mut self, index: &Index, interval: Interval, cancel: &Cancel) -> Result<Arc<Totals>, Cancelled> {
         if let Some(known) = self.totals.iter().find(|t| t.interval == interval) {
             return Ok(Arc::clone(known));
         }
-        let new = Arc::new(totals(trace, interval, cancel)?);
+        let new = Arc::new(totals(index, interval, cancel)?);
         self.totals.insert(0, Arc::clone(&new));
         self.totals.truncate(KEPT_TOTALS);
         Ok(new)
@@ -321,13 +380,13 @@ const OVERVIEW_BINS: usize = 240;
 fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>, ctx: &egui::Context) -> Result<(), Cancelled> {
     panics::reach("query");
     let trace = query.trace.as_ref();
-    kept.reset_for(&query.trace);
+    let index = kept.index(&query.trace);
     let tell = |part| {
         let _ = send.send(Answer { document: query.document, part });
         ctx.request_repaint();
     };
 
-    let sums = kept.totals(trace, query.interval, cancel)?;
+    let sums = kept.totals(&index, query.interval, cancel)?;
     let tree = Arc::new(tree(trace, &sums, &query.tree, cancel)?);
     let everything = query.tree.filter.mask(trace);
     let table = |tree: &Arc<Tree>| Part::Table {
@@ -337,21 +396,22 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
     };
     tell(table(&tree));
 
+    let index = kept.prepared(index, cancel)?;
     if !kept.overview_done {
-        let all = kept.totals(trace, trace.span, cancel)?;
+        let all = kept.totals(&index, trace.span, cancel)?;
         let of = SeriesOf::new(trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
-        tell(Part::Overview(series(trace, &all, &of, OVERVIEW_BINS, cancel)?));
+        tell(Part::Overview(series(&index, &all, &of, OVERVIEW_BINS, cancel)?));
         kept.overview_done = true;
     }
     let graph = (query.view, query.heaps.clone(), query.bins, query.tree.filter.clone());
     if kept.graph.as_ref() != Some(&graph) {
-        let sums = kept.totals(trace, query.view, cancel)?;
-        let mut index = vec![None; trace.heaps.len()];
-        query.heaps.iter().enumerate().for_each(|(i, heap)| index[heap.0 as usize] = Some(i as u32));
+        let sums = kept.totals(&index, query.view, cancel)?;
+        let mut line_of = vec![None; trace.heaps.len()];
+        query.heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
         let of = SeriesOf::new(trace, query.heaps.len(), |site| {
-            index[trace.site(site).heap.0 as usize].filter(|_| everything.classes(site) != 0)
+            line_of[trace.site(site).heap.0 as usize].filter(|_| everything.classes(site) != 0)
         });
-        let lines = series(trace, &sums, &of, query.bins, cancel)?;
+        let lines = series(&index, &sums, &of, query.bins, cancel)?;
         tell(Part::Graph { view: query.view, heaps: query.heaps.clone(), lines });
         kept.graph = Some(graph);
     }
@@ -362,7 +422,7 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
         kept.counters = Some(counters);
     }
     if let Some(interval) = query.pins {
-        let sums = kept.totals(trace, interval, cancel)?;
+        let sums = kept.totals(&index, interval, cancel)?;
         tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &everything) });
     }
     if query.growing {
@@ -373,7 +433,7 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
         None => Vec::new(),
     };
     tell(Part::Spans(lives));
-    let (mut tree, mut peaks) = (Arc::clone(&tree), peaks(trace, query.interval, &tree, cancel)?);
+    let (mut tree, mut peaks) = (Arc::clone(&tree), peaks(&index, query.interval, &tree, cancel)?);
     if query.tree.sort.column == Column::Peak {
         let (sorted, moved) = sort_by_peak(&tree, &peaks, query.tree.sort.descending);
         (tree, peaks) = (Arc::new(sorted), moved);

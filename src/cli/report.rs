@@ -1,6 +1,7 @@
 //! `highwater report`: the numbers of the window's tables for one interval.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use crate::format;
 use crate::load::{Unwatched, load};
 use crate::model::{Clock, Quality, Trace};
 use crate::panics;
-use crate::query::{By, Cancel, Group, Report, ReportFilter, ReportRequest, report};
+use crate::query::{By, Cancel, Group, Index, Report, ReportFilter, ReportRequest, report};
 use crate::units::Interval;
 
 /// The answer. Field names are those of the machine interface.
@@ -42,10 +43,13 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         filter: ReportFilter { process: args.process.clone(), layer: args.layer, heap: args.heap.clone() },
         top: args.top,
     };
-    let report = report(&trace, &request, &Cancel::default()).map_err(|_| Failure::Failed("stopped".to_owned()))?;
+    let never = Cancel::default();
+    let index = Index::for_one_question(Arc::new(trace), &never).map_err(|_| Failure::Failed("stopped".to_owned()))?;
+    let report = report(&index, &request, &never).map_err(|_| Failure::Failed("stopped".to_owned()))?;
+    let trace = index.trace();
     report_problems(&trace.problems);
     if !args.what.json {
-        return output::answer(&describe(&trace, args, &report));
+        return output::answer(&describe(trace, args, &report));
     }
     output::json(&Answer {
         schema: "highwater.report/1",

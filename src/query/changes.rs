@@ -1,5 +1,6 @@
 //! Changes of what is outstanding inside an interval, in time order: the basis of
-//! peaks and graphs. Cost: a scan of the rows and a sort of the changes.
+//! peaks and graphs of traces that are not prepared. Cost: a scan of the rows and a
+//! sort of the changes.
 
 use rayon::prelude::*;
 
@@ -18,11 +19,6 @@ pub(super) struct Change {
 }
 
 impl Change {
-    #[cfg(test)]
-    pub(super) fn new(at: Ticks, of: u32, delta: i64) -> Self {
-        Self { at, of, born: delta >= 0, size: delta.unsigned_abs() }
-    }
-
     /// Bytes that came, or went.
     pub(super) fn delta(&self) -> i128 {
         let size = i128::from(self.size);
@@ -64,20 +60,3 @@ pub(super) fn changes(
     Ok(list)
 }
 
-/// The largest values of some counters that begin at `now` and follow `changes`.
-/// A change reaches its counter and all that `parent` names above it; changes at
-/// one tick count together.
-pub(super) fn peaks(changes: &[Change], mut now: Vec<i128>, parent: impl Fn(u32) -> Option<u32>) -> Vec<u64> {
-    let mut peak = now.clone();
-    let up = |of: u32| std::iter::successors(Some(of), |&of| parent(of));
-    for tick in changes.chunk_by(|a, b| a.at == b.at) {
-        for change in tick {
-            up(change.of).for_each(|of| now[of as usize] += change.delta());
-        }
-        for of in tick.iter().flat_map(|change| up(change.of)) {
-            let of = of as usize;
-            peak[of] = peak[of].max(now[of]);
-        }
-    }
-    peak.into_iter().map(|p| u64::try_from(p).unwrap_or(u64::MAX)).collect()
-}

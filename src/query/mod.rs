@@ -2,13 +2,15 @@
 //! interval, by any grouping; series for the graph; the tree of the table.
 //!
 //! Queries are pure functions of (trace, interval, filter), run on workers and
-//! stop early when their [`Cancel`] is set. All of them classify rows by the one
-//! rule in [`LifetimeClass::of`], and all groupings are groupings of sites.
+//! stop early when their [`Cancel`] is set. They classify rows by the one rule in
+//! [`LifetimeClass::of`], and all groupings are groupings of sites.
 //!
-//! Cost today: one parallel scan of the rows for each new interval or filter
-//! (some 5 ns a row and worker), and a sort of the changes inside the interval
-//! where order matters (peaks, series). Opening a node of the tree costs a pass
-//! over the sites, not the rows.
+//! What depends on rows takes an [`Index`]: a trace and what is prepared for it.
+//! With everything prepared a new interval costs the sites, and the events between
+//! its edges and the nearest checkpoints; a graph its bins. While a trace grows
+//! there is nothing prepared: one parallel scan of the rows for each new interval
+//! (some 5 ns a row and worker), and a sort of the changes inside it where order
+//! matters. Opening a node of the tree costs a pass over the sites, not the rows.
 
 mod cancel;
 mod changes;
@@ -16,10 +18,13 @@ mod class;
 mod counters;
 mod filter;
 mod highlight;
+mod index;
 mod naming;
 mod numbers;
+mod peaks;
 mod report;
 mod series;
+mod summary;
 mod totals;
 mod tree;
 
@@ -28,6 +33,7 @@ pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use filter::{Filter, Key, Mask, Path};
 pub use highlight::spans;
+pub use index::{Index, IndexOptions};
 pub use naming::{frame_label, heap_label, layer_label, thread_label};
 pub use numbers::{Bucket, ByClass, Numbers};
 pub use report::{By, Group, Report, ReportFilter, ReportRequest, report};

@@ -1,10 +1,14 @@
 //! The numbers of an interval by groups, as `highwater report` prints them.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::changes::{changes, peaks};
-use super::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass, Mask, frame_label, totals};
+use super::peaks::{line_peaks, row_peaks};
+use super::{
+    Bucket, ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, frame_label, series, totals,
+};
 use crate::model::{HeapId, NodeId, ProcessId, Row, Site, SiteId, Trace};
 use crate::units::{Interval, Layer, Tid};
 
@@ -99,30 +103,71 @@ struct GroupKey {
     thread: Option<Tid>,
 }
 
-/// Answers a request. Cost: two scans of the rows, a sort of the changes inside
-/// the interval, and the names of the frames of the groups that are kept.
-pub fn report(trace: &Trace, request: &ReportRequest, cancel: &Cancel) -> Result<Report, Cancelled> {
-    let interval = request.interval;
+/// Answers a request. Cost: totals, a pass over the sites, and for the groups that
+/// are kept their peaks and the names of their frames; by thread, passes over the rows.
+pub fn report(index: &Index, request: &ReportRequest, cancel: &Cancel) -> Result<Report, Cancelled> {
+    let (trace, interval, by) = (index.trace(), request.interval, &request.by);
     let mask = request.filter.mask(trace);
-    let groups = if request.by.contains(&By::Thread) {
-        Groups::of_rows(trace, &request.by, &mask)
-    } else {
-        Groups::of_sites(trace, &request.by, &mask)
+    let by_thread = by.contains(&By::Thread);
+    let groups = if by_thread { Groups::of_rows(trace, by, &mask) } else { Groups::of_sites(trace, by, &mask) };
+    let totals = if by_thread { None } else { Some(totals(index, interval, cancel)?) };
+    let sums = match &totals {
+        Some(totals) => groups.sums_of_sites(totals),
+        None => groups.sums_of_rows(trace, interval, cancel)?,
     };
-    let keys = &groups.keys;
-    let sums = groups.sums(trace, interval, cancel)?;
-    let changes = changes(trace, interval, cancel, |row, _| groups.of(row))?;
-    let peaks = peaks(&changes, sums.iter().map(|s| s.numbers().outstanding_from.into()).collect(), |_| None);
-    let mut groups: Vec<Group> = (0..keys.len())
-        .filter(|&i| !sums[i].is_empty())
-        .map(|i| Group { peak: peaks[i], ..describe(trace, &keys[i], &request.by, &sums[i]) })
-        .collect();
-    groups.sort_by(|a, b| {
-        let numbers = |g: &Group| (g.impacting_size.unsigned_abs(), g.size);
-        numbers(b).cmp(&numbers(a)).then_with(|| compare_keys(a, b))
-    });
-    groups.truncate(request.top.unwrap_or(usize::MAX));
+    let kept = keep(trace, &groups.keys, by, &sums, request.top.unwrap_or(usize::MAX));
+    cancel.check()?;
+    let mut place = vec![None; groups.keys.len()];
+    kept.iter().enumerate().for_each(|(i, (group, _))| place[*group] = Some(i as u32));
+    let place_of = |group: Option<u32>| group.and_then(|group| place[group as usize]);
+    let peaks = match &totals {
+        Some(totals) => {
+            let of = SeriesOf::new(trace, kept.len(), |site| place_of(groups.of_site[site.0 as usize]));
+            peaks(index, totals, &of, cancel)?
+        }
+        None => {
+            let now = kept.iter().map(|(_, group)| group.outstanding_from.into()).collect();
+            row_peaks(index, interval, now, |row| place_of(groups.of(row)), cancel)?
+        }
+    };
+    let groups = kept.into_iter().zip(peaks).map(|((_, group), peak)| Group { peak, ..group }).collect();
     Ok(Report { interval, groups })
+}
+
+/// The largest sizes of the kept groups of sites: from what is prepared for whole
+/// heaps, else by a pass over the events.
+fn peaks(index: &Index, totals: &Totals, of: &SeriesOf, cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
+    if index.knows(of) {
+        return Ok(series(index, totals, of, 1, cancel)?.into_iter().map(|line| line.peak).collect());
+    }
+    let mut now = vec![0i128; of.count];
+    for (site, buckets) in totals.sites() {
+        if let Some(group) = of.site[site.0 as usize] {
+            now[group as usize] += i128::from(buckets.numbers().outstanding_from);
+        }
+    }
+    line_peaks(index, totals.interval, now, |site| [of.site[site.0 as usize]; 4], |_| None, cancel)
+}
+
+/// The first `top` groups in which rows take part, with their numbers but the peak.
+/// Names are only made for those that can be among them.
+fn keep(trace: &Trace, keys: &[(GroupKey, SiteId)], by: &[By], sums: &[ByClass], top: usize) -> Vec<(usize, Group)> {
+    let rank = |i: usize| {
+        let numbers = sums[i].numbers();
+        Reverse((numbers.impacting.unsigned_abs(), numbers.size))
+    };
+    let mut order: Vec<usize> = (0..keys.len()).filter(|&i| !sums[i].is_empty()).collect();
+    order.sort_by_key(|&i| rank(i));
+    match top.checked_sub(1) {
+        None => order.clear(),
+        // Those that are level with the last one compete by their names.
+        Some(last) if last < order.len() => order.truncate(order.partition_point(|&i| rank(i) <= rank(order[last]))),
+        Some(_) => {}
+    }
+    let mut groups: Vec<(usize, Group)> = order.into_iter().map(|i| (i, describe(trace, &keys[i], by, &sums[i]))).collect();
+    groups.sort_by(|(i, a), (j, b)| rank(*i).cmp(&rank(*j)).then_with(|| compare_keys(a, b)));
+    groups.truncate(top);
+    groups
 }
 
 impl ReportFilter {
@@ -196,16 +241,18 @@ impl Groups {
         }
     }
 
-    fn sums(&self, trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
+    fn sums_of_sites(&self, totals: &Totals) -> Vec<ByClass> {
         let mut sums = vec![ByClass::default(); self.keys.len()];
-        if self.of_thread.is_none() {
-            for (site, buckets) in totals(trace, interval, cancel)?.sites() {
-                if let Some(group) = self.of_site[site.0 as usize] {
-                    sums[group as usize].add(buckets);
-                }
+        for (site, buckets) in totals.sites() {
+            if let Some(group) = self.of_site[site.0 as usize] {
+                sums[group as usize].add(buckets);
             }
-            return Ok(sums);
         }
+        sums
+    }
+
+    fn sums_of_rows(&self, trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
+        let mut sums = vec![ByClass::default(); self.keys.len()];
         for chunk in trace.rows.chunks() {
             cancel.check()?;
             for (_, row) in chunk.rows() {

@@ -1,9 +1,10 @@
-//! The sums of an interval, by site and lifetime class: the one scan over the rows
-//! from which every total of every grouping follows.
+//! The sums of an interval, by site and lifetime class: every total of every
+//! grouping follows from them. Prepared traces answer from checkpoints, others by
+//! one scan of the rows.
 
 use rayon::prelude::*;
 
-use super::{ByClass, Cancel, Cancelled, LifetimeClass, Mask};
+use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::model::{SiteId, Trace};
 use crate::units::Interval;
 
@@ -36,8 +37,37 @@ impl Totals {
     }
 }
 
+/// The totals of an interval.
+pub fn totals(index: &Index, interval: Interval, cancel: &Cancel) -> Result<Totals, Cancelled> {
+    let Some(by_site) = index.totals(interval, cancel)? else { return scan(index.trace(), interval, cancel) };
+    let totals = Totals { interval, by_site };
+    debug_assert!(totals.agree_with(index), "sums from checkpoints contradict the order of events in {interval:?}");
+    Ok(totals)
+}
+
+/// Rows of traces that debug builds count a second time.
+const SMALL: usize = 4096;
+
+impl Totals {
+    /// Whether the rows that came, went and stayed are as many as there are events in
+    /// the interval; and in small traces, whether a scan says the same.
+    fn agree_with(&self, index: &Index) -> bool {
+        use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
+        let mut sum = ByClass::default();
+        self.by_site.iter().for_each(|site| sum.add(site));
+        let count = |a: LifetimeClass, b: LifetimeClass| sum.get(a).count + sum.get(b).count;
+        let counts = (count(Aifi, Aifo), count(Aifi, Aofi), count(Aofi, Aofo));
+        let numbers = sum.numbers();
+        let change = i128::from(numbers.outstanding_to) - i128::from(numbers.outstanding_from);
+        let scanned = || scan(index.trace(), self.interval, &Cancel::default()).is_ok_and(|scan| scan.by_site == self.by_site);
+        index.counts(self.interval).is_none_or(|expected| expected == counts)
+            && i128::from(numbers.impacting) == change
+            && (index.trace().rows.len() > SMALL || scanned())
+    }
+}
+
 /// Classifies all rows. Parallel; each worker keeps sums of its own.
-pub fn totals(trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Totals, Cancelled> {
+fn scan(trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Totals, Cancelled> {
     let chunks: Vec<_> = trace.rows.chunks().collect();
     let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
     let parts: Result<Vec<Vec<ByClass>>, Cancelled> = chunks
@@ -46,9 +76,9 @@ pub fn totals(trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Tota
             let mut sums = vec![ByClass::default(); trace.sites.len()];
             for chunk in chunks {
                 cancel.check()?;
-                for (_, row) in chunk.rows() {
-                    if let Some(class) = LifetimeClass::of(row.birth, row.death, interval) {
-                        sums[row.site.0 as usize].get_mut(class).add_row(row.size);
+                for (at, site) in chunk.sites().iter().enumerate() {
+                    if let Some(class) = LifetimeClass::of(chunk.birth(at), chunk.death(at), interval) {
+                        sums[site.0 as usize].get_mut(class).add_row(chunk.size(at));
                     }
                 }
             }

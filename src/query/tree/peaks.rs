@@ -3,17 +3,17 @@
 //! it is a step of its own.
 
 use super::Tree;
-use crate::model::Trace;
-use crate::query::changes::{self, changes};
-use crate::query::{Cancel, Cancelled};
+use crate::model::SiteId;
+use crate::query::peaks::line_peaks;
+use crate::query::{Cancel, Cancelled, Index};
 use crate::units::Interval;
 
 /// Peaks by line of `tree`, which must be of the same trace and interval. Cost: a
-/// sort of the changes, and the depth of the tree for each.
-pub fn peaks(trace: &Trace, interval: Interval, tree: &Tree, cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
+/// pass over the events of the interval, and the depth of the tree for each.
+pub fn peaks(index: &Index, interval: Interval, tree: &Tree, cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
     let now = tree.rows.iter().map(|row| row.numbers.outstanding_from.into()).collect();
-    let changes = changes(trace, interval, cancel, |row, class| tree.deepest[row.site.0 as usize][class as usize])?;
-    let peaks = changes::peaks(&changes, now, |line| tree.parents[line as usize]);
+    let lines_of = |site: SiteId| tree.deepest[site.0 as usize];
+    let peaks = line_peaks(index, interval, now, lines_of, |line| tree.parents[line as usize], cancel)?;
     let of_line = |(i, peak): (usize, u64)| match tree.rows[i].allocation {
         Some((_, row)) if row.birth == row.death => 0, // never outstanding at any tick
         Some((_, row)) => row.size,

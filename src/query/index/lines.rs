@@ -1,0 +1,166 @@
+//! What each series does in each bin of the graph, out of the largest pieces of a
+//! pyramid that fit into the bins; blocks across an edge of a bin are walked
+//! through. Parallel over stretches of bins.
+
+use rayon::prelude::*;
+
+use super::feed::{Feed, NOBODY};
+use super::order::Order;
+use super::pyramid::{Blocks, Pyramid};
+use crate::model::{RowId, SiteId, Trace};
+use crate::query::series::Bins;
+use crate::query::summary::{Sketch, Summary};
+use crate::query::{Cancel, Cancelled};
+use crate::units::{Interval, Ticks};
+
+/// For one series the bins with steps in them, in order.
+pub(in crate::query) type Line = Vec<Summary<i64>>;
+
+/// What the lines are made of.
+pub(super) struct Source<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) order: &'a Order,
+    pub(super) blocks: &'a Blocks,
+    pub(super) pyramid: &'a Pyramid,
+    /// Series of each site, and of each group of the pyramid.
+    pub(super) of_site: &'a [u32],
+    pub(super) of_group: &'a [u32],
+    /// Number of series.
+    pub(super) count: usize,
+}
+
+impl Source<'_> {
+    /// The steps of all series inside `interval`, by series and bin.
+    pub(super) fn lines(&self, interval: Interval, bins: &Bins, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
+        let mut lines = vec![Line::new(); self.count];
+        if interval.is_empty() {
+            return Ok(lines);
+        }
+        let stretches = bins.count().min(4 * rayon::current_num_threads());
+        let edge = |k: usize| bins.count() * k / stretches;
+        let parts: Result<Vec<Vec<Line>>, Cancelled> = (0..stretches)
+            .into_par_iter()
+            .map(|k| {
+                let (from, to) = (bins.start(edge(k)), bins.start(edge(k + 1)));
+                let part = Interval { from: from.max(interval.from), to: to.min(interval.to) };
+                Pens::new(self, bins).draw(part, cancel)
+            })
+            .collect();
+        for part in parts? {
+            lines.iter_mut().zip(part).for_each(|(line, more)| line.extend(more));
+        }
+        Ok(lines)
+    }
+}
+
+/// The series of one stretch while time goes on.
+struct Pens<'a> {
+    source: &'a Source<'a>,
+    bins: &'a Bins,
+    /// The end of the present bin.
+    bin_end: Ticks,
+    /// What is known of the present bin, and what is being summed up.
+    sums: Vec<(Summary<i64>, Sketch<i64>)>,
+    has: Vec<bool>,
+    touched: Vec<u32>,
+    lines: Vec<Line>,
+}
+
+impl<'a> Pens<'a> {
+    fn new(source: &'a Source<'a>, bins: &'a Bins) -> Self {
+        Self {
+            source,
+            bins,
+            bin_end: Ticks::BEFORE_TRACE,
+            sums: vec![Default::default(); source.count],
+            has: vec![false; source.count],
+            touched: Vec::new(),
+            lines: vec![Line::new(); source.count],
+        }
+    }
+
+    fn draw(mut self, part: Interval, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
+        let Source { blocks, pyramid, of_group, .. } = *self.source;
+        let end = blocks.ticks.partition_point(|&(first, _)| first < part.to);
+        let mut block = blocks.first_reaching(part.from);
+        while block < end {
+            cancel.check()?;
+            let (first, _) = blocks.ticks[block];
+            if first >= part.from {
+                self.advance(first);
+                let limit = self.bin_end.min(part.to);
+                if let Some(level) = pyramid.largest(block, end, |last| blocks.ticks[last].1 < limit) {
+                    block = pyramid.node(blocks, level, block, |group, summary| {
+                        let series = of_group[group as usize];
+                        if series != NOBODY {
+                            self.sum(series).0.append(summary);
+                        }
+                    });
+                    continue;
+                }
+            }
+            self.walk(block, part);
+            block += 1;
+        }
+        self.end_bin();
+        Ok(self.lines)
+    }
+
+    /// Goes through the events of a block, as far as they are in `part`.
+    fn walk(&mut self, block: usize, part: Interval) {
+        let Source { trace, order, blocks, of_site, .. } = *self.source;
+        let (first, last) = blocks.ticks[block];
+        let edge = |at: Ticks| order.place(&trace.rows, at);
+        let from = if first < part.from { edge(part.from) } else { blocks.places[block] };
+        let to = if last >= part.to { edge(part.to) } else { blocks.places[block + 1] };
+        let pick = |_: RowId, site: SiteId, _: bool| of_site[site.0 as usize];
+        let mut feed = Feed::new(&trace.rows, order, (from, to), &pick, None);
+        loop {
+            let at = feed.head();
+            if at == Ticks::NEVER {
+                break;
+            }
+            self.advance(at);
+            while let Some(item) = feed.next_at(at) {
+                self.sum(item.of).1.change(at, item.delta);
+            }
+        }
+        self.join();
+    }
+
+    /// Ends the bin if `at` lies behind it.
+    fn advance(&mut self, at: Ticks) {
+        if at >= self.bin_end {
+            self.end_bin();
+            self.bin_end = self.bins.start(self.bins.of(at) + 1);
+        }
+    }
+
+    fn sum(&mut self, series: u32) -> &mut (Summary<i64>, Sketch<i64>) {
+        let i = series as usize;
+        if !self.has[i] {
+            self.has[i] = true;
+            self.touched.push(series);
+        }
+        &mut self.sums[i]
+    }
+
+    /// Puts what was walked through behind what was known.
+    fn join(&mut self) {
+        for &series in &self.touched {
+            let (sum, sketch) = &mut self.sums[series as usize];
+            sum.append(&sketch.take());
+        }
+    }
+
+    fn end_bin(&mut self) {
+        self.join();
+        for series in self.touched.drain(..) {
+            self.has[series as usize] = false;
+            let sum = std::mem::take(&mut self.sums[series as usize].0);
+            if sum.steps > 0 {
+                self.lines[series as usize].push(sum);
+            }
+        }
+    }
+}

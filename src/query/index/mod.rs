@@ -1,0 +1,317 @@
+//! What is prepared once for a complete trace, so that every further interval and
+//! filter costs milliseconds, however many events there are:
+//!
+//! - [`table`]: sums of all sites at pairs of checkpoints, for totals;
+//! - [`pyramid`]: what each heap does in each block of events, for graphs and peaks,
+//!   and the same for the filters that were asked last.
+//!
+//! Both lean on [`order`], the order of births and deaths that complete traces have.
+//! While a trace grows, and where sizes are so large that sums could overflow,
+//! there is nothing prepared and queries scan the rows: [`Index`] is both.
+
+mod bits;
+mod feed;
+mod lines;
+mod order;
+mod pyramid;
+mod sweep;
+mod table;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use super::series::{Bins, SeriesOf};
+use super::{Bucket, ByClass, Cancel, Cancelled};
+use crate::model::{HeapId, Trace};
+use crate::units::Interval;
+use bits::Bits;
+use feed::NOBODY;
+pub(super) use lines::Line;
+use lines::Source;
+use order::{Order, Place};
+use pyramid::{Blocks, Pyramid};
+use table::{Piece, Shift, Table, wrapping_add};
+
+/// How much is prepared.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexOptions {
+    /// Bytes for the sums at checkpoints, for each row of the trace.
+    pub bytes_a_row: usize,
+    /// So many checkpoints whatever they cost; for tests.
+    pub checkpoints: Option<usize>,
+    /// Events of a block.
+    pub block: usize,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self { bytes_a_row: 3, checkpoints: None, block: 1024 }
+    }
+}
+
+/// Sums at checkpoints may always take so much.
+const LEAST_TABLE: usize = 1 << 20;
+
+/// So many filters keep their pyramids.
+const KEPT_FILTERS: usize = 4;
+
+/// A trace and what is prepared to answer questions about it.
+#[derive(Debug)]
+pub struct Index {
+    trace: Arc<Trace>,
+    ordered: Option<Ordered>,
+    prepared: Option<Prepared>,
+}
+
+/// What a complete trace whose sums cannot overflow has without much work.
+#[derive(Debug)]
+struct Ordered {
+    order: Order,
+    /// All rows of each site.
+    by_site: Vec<Bucket>,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    table: Table,
+    blocks: Blocks,
+    heaps: Pyramid,
+    /// The last filters of series, the newest first.
+    filters: Mutex<Vec<Arc<Filtered>>>,
+    /// Sums of workers, all 0: to make new ones costs more than many a query.
+    scratch: Mutex<Vec<Vec<ByClass>>>,
+}
+
+/// The pyramid of one choice of series.
+#[derive(Debug)]
+struct Filtered {
+    of_site: Vec<u32>,
+    pyramid: Pyramid,
+}
+
+impl Index {
+    /// Nothing prepared: questions are answered by scans of the rows.
+    pub fn scan(trace: Arc<Trace>) -> Self {
+        Self { trace, ordered: None, prepared: None }
+    }
+
+    /// What one question about a trace is worth: no sums, but the order of events if
+    /// the trace is complete. Cost: a pass over the sizes.
+    pub fn for_one_question(trace: Arc<Trace>, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let mut ordered = None;
+        if let Some(order) = Order::new(&trace.rows) {
+            ordered = table::whole_sites(&trace, cancel)?.map(|by_site| Ordered { order, by_site });
+        }
+        Ok(Self { trace, ordered, prepared: None })
+    }
+
+    /// Prepares everything, if the trace is complete. Cost: three passes over the
+    /// rows and one over the deaths, parallel.
+    pub fn build(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let Self { trace, ordered, .. } = Self::for_one_question(trace, cancel)?;
+        let Some(Ordered { order, by_site }) = ordered else { return Ok(Self::scan(trace)) };
+        let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
+        let table = Table::build(&trace, &order, &by_site, budget, options.checkpoints, cancel)?;
+        let heap_of: Vec<u32> = trace.sites.iter().map(|site| site.heap.0).collect();
+        let (blocks, heaps) = pyramid::cut(&trace, &order, options.block.max(1), &heap_of, trace.heaps.len(), cancel)?;
+        let prepared = Prepared { table, blocks, heaps, filters: Mutex::default(), scratch: Mutex::default() };
+        Ok(Self { trace, ordered: Some(Ordered { order, by_site }), prepared: Some(prepared) })
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The trace, to be kept.
+    pub fn shared_trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    /// Whether questions are answered without scanning the rows.
+    pub fn is_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
+    /// Bytes of the sums at checkpoints, and of everything else.
+    pub fn heap_bytes(&self) -> (usize, usize) {
+        let ordered = self.ordered.as_ref().map_or(0, |o| o.order.heap_bytes() + o.by_site.capacity() * size_of::<Bucket>());
+        let Some(prepared) = &self.prepared else { return (0, ordered) };
+        let filters = lock(&prepared.filters).iter().map(|f| f.pyramid.heap_bytes() + f.of_site.capacity() * 4).sum::<usize>();
+        let scratch = lock(&prepared.scratch).iter().map(|s| s.capacity() * size_of::<ByClass>()).sum::<usize>();
+        let blocks = prepared.blocks.bytes_with(&prepared.heaps);
+        (prepared.table.heap_bytes(), ordered + blocks + filters + scratch)
+    }
+}
+
+/// A panic elsewhere cannot leave these lists half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sites that one worker fills at a time.
+const GRAIN: usize = 1 << 12;
+
+/// Fewer events than this are not worth a second worker.
+const WORTH_A_WORKER: u64 = 1 << 13;
+
+/// Totals.
+impl Index {
+    /// The classes of all sites, from the nearest checkpoints; `None` without them.
+    pub(super) fn totals(&self, interval: Interval, cancel: &Cancel) -> Result<Option<Vec<ByClass>>, Cancelled> {
+        let (Some(Ordered { order, .. }), Some(prepared)) = (&self.ordered, &self.prepared) else { return Ok(None) };
+        let place = |t| order.place(&self.trace.rows, t);
+        let plan = Plan::new(&prepared.table, interval, place(interval.from), place(interval.to));
+        let workers = rayon::current_num_threads().min((plan.events / WORTH_A_WORKER) as usize + 1);
+        let sites = self.trace.sites.len();
+        let parts: Result<Vec<Vec<ByClass>>, Cancelled> = (0..workers)
+            .into_par_iter()
+            .map(|worker| {
+                let kept = lock(&prepared.scratch).pop();
+                let mut sums = kept.unwrap_or_else(|| vec![ByClass::default(); sites]);
+                for piece in plan.pieces.iter().skip(worker).step_by(workers) {
+                    cancel.check()?; // what is half done is dropped
+                    piece.add_to(&self.trace, order, &mut sums);
+                }
+                Ok(sums)
+            })
+            .collect();
+        let mut parts = parts?;
+        let mut by_site = vec![ByClass::default(); sites];
+        by_site.par_chunks_mut(GRAIN).enumerate().for_each(|(i, out)| {
+            prepared.table.add_classes(plan.base.0, plan.base.1, i * GRAIN, out);
+        });
+        for part in &mut parts {
+            by_site.par_chunks_mut(GRAIN).zip(part.par_chunks_mut(GRAIN)).for_each(|(out, part)| {
+                for (out, part) in out.iter_mut().zip(part) {
+                    for class in super::LifetimeClass::ALL {
+                        wrapping_add(out.get_mut(class), part.get(class));
+                    }
+                    *part = ByClass::default();
+                }
+            });
+        }
+        lock(&prepared.scratch).append(&mut parts);
+        Ok(Some(by_site))
+    }
+
+    /// Numbers of births and deaths inside an interval, and of rows alive at its
+    /// left edge, by counting places instead of rows.
+    pub(super) fn counts(&self, interval: Interval) -> Option<(u64, u64, u64)> {
+        let order = &self.ordered.as_ref()?.order;
+        let place = |t| order.place(&self.trace.rows, t);
+        let (from, to) = (place(interval.from), place(interval.to));
+        let born = order.born(to) - order.born(from);
+        Some((born, u64::from(to.death - from.death), order.born(from) - u64::from(from.death)))
+    }
+}
+
+/// How an interval follows from checkpoints: those, and the events between.
+struct Plan {
+    base: (usize, usize),
+    pieces: Vec<Piece>,
+    events: u64,
+}
+
+impl Plan {
+    fn new(table: &Table, interval: Interval, from: Place, to: Place) -> Self {
+        let (i, j) = (table.nearest(from), table.nearest(to));
+        let ((_, near_from), (right, near_to)) = (table.checkpoint(i), table.checkpoint(j));
+        let apart = near_from.distance(from) + near_to.distance(to);
+        let together = near_from.distance(from) + from.distance(to);
+        let mut pieces = Vec::new();
+        if together < apart {
+            // A short interval: from a checkpoint to its left edge, and through it.
+            Piece::of(Shift::Both, near_from, from, &mut pieces);
+            Piece::of(Shift::Right(interval.from), from, to, &mut pieces);
+            return Self { base: (i, i), pieces, events: together };
+        }
+        Piece::of(Shift::Left(right), near_from, from, &mut pieces);
+        Piece::of(Shift::Right(interval.from), near_to, to, &mut pieces);
+        Self { base: (i, j), pieces, events: apart }
+    }
+}
+
+/// Series.
+impl Index {
+    /// The steps of each series by bin; `None` if nothing is prepared.
+    pub(super) fn lines(
+        &self,
+        interval: Interval,
+        of: &SeriesOf,
+        bins: &Bins,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<Line>>, Cancelled> {
+        let (Some(Ordered { order, .. }), Some(prepared)) = (&self.ordered, &self.prepared) else { return Ok(None) };
+        if of.count > pyramid::MOST_GROUPS {
+            return Ok(None);
+        }
+        let (trace, blocks) = (self.trace.as_ref(), &prepared.blocks);
+        let of_site = pyramid::group_numbers(&of.site);
+        let source = |pyramid, of_site, of_group| Source { trace, order, blocks, pyramid, of_site, of_group, count: of.count };
+        if let Some(of_heap) = self.heaps_of_series(&of_site, of.count) {
+            return source(&prepared.heaps, &of_site, &of_heap).lines(interval, bins, cancel).map(Some);
+        }
+        let filtered = self.filtered(order, prepared, of_site, of.count, cancel)?;
+        let same: Vec<u32> = (0..of.count as u32).collect();
+        source(&filtered.pyramid, &filtered.of_site, &same).lines(interval, bins, cancel).map(Some)
+    }
+
+    /// Whether every series is one whole heap and nothing prepared is missing.
+    pub(super) fn knows(&self, of: &SeriesOf) -> bool {
+        self.is_prepared() && self.heaps_of_series(&pyramid::group_numbers(&of.site), of.count).is_some()
+    }
+
+    /// The series of each heap, if every series is one whole heap.
+    fn heaps_of_series(&self, of_site: &[u32], count: usize) -> Option<Vec<u32>> {
+        const UNKNOWN: u32 = NOBODY - 1;
+        let mut of_heap = vec![UNKNOWN; self.trace.heaps.len()];
+        for (&of, site) in of_site.iter().zip(&self.trace.sites) {
+            let known = &mut of_heap[site.heap.0 as usize];
+            if *known == UNKNOWN {
+                *known = of;
+            } else if *known != of {
+                return None;
+            }
+        }
+        let mut heap_of = vec![None; count];
+        for (heap, series) in of_heap.iter_mut().enumerate() {
+            if *series == UNKNOWN {
+                *series = NOBODY; // a heap without sites
+            }
+            if *series != NOBODY && heap_of[*series as usize].replace(HeapId(heap as u32)).is_some() {
+                return None;
+            }
+        }
+        Some(of_heap)
+    }
+
+    /// The pyramid of a choice of series, made when it is asked for the first time.
+    fn filtered(
+        &self,
+        order: &Order,
+        prepared: &Prepared,
+        of_site: Vec<u32>,
+        count: usize,
+        cancel: &Cancel,
+    ) -> Result<Arc<Filtered>, Cancelled> {
+        let known = |kept: &[Arc<Filtered>]| kept.iter().position(|f| f.of_site == of_site);
+        {
+            let mut kept = lock(&prepared.filters);
+            if let Some(at) = known(&kept) {
+                kept[..=at].rotate_right(1);
+                return Ok(Arc::clone(&kept[0]));
+            }
+        }
+        let wants = |site: u32| of_site[site as usize] != NOBODY;
+        let wanted = Bits::filled(&self.trace.rows, |chunk, at| wants(chunk.sites()[at].0));
+        cancel.check()?;
+        let pyramid = pyramid::regroup(&self.trace, order, &prepared.blocks, &of_site, count, Some(&wanted), cancel)?;
+        let new = Arc::new(Filtered { of_site, pyramid });
+        let mut kept = lock(&prepared.filters);
+        kept.insert(0, Arc::clone(&new));
+        kept.truncate(KEPT_FILTERS);
+        Ok(new)
+    }
+}

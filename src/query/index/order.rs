@@ -1,0 +1,143 @@
+//! The births and deaths of a complete trace in the order of time: where a tick
+//! lies in it, and how to cut it into parts of about equal work.
+//!
+//! Nothing is stored but one bit for each row if some stand out of order, and one
+//! tick for each chunk. Finding a tick costs some seventy looks at rows.
+
+use super::bits::Bits;
+use crate::model::{CHUNK, RowId, Rows};
+use crate::units::Ticks;
+
+/// What lies before a tick: rows by number that were born (those out of order
+/// apart), rows out of order, and deaths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Place {
+    pub(super) birth: u32,
+    pub(super) late: u32,
+    pub(super) death: u32,
+}
+
+impl Place {
+    /// About how many events lie before it.
+    pub(super) fn events(self) -> u64 {
+        u64::from(self.birth) + u64::from(self.death)
+    }
+
+    /// Whether it lies behind `from` and before `to`.
+    fn is_between(self, from: Self, to: Self) -> bool {
+        let inside = |at: u32, from: u32, to: u32| from <= at && at <= to;
+        let is_inside =
+            inside(self.birth, from.birth, to.birth) && inside(self.late, from.late, to.late) && inside(self.death, from.death, to.death);
+        is_inside && self != from && self != to
+    }
+
+    /// About how many events lie between two places.
+    pub(super) fn distance(self, other: Self) -> u64 {
+        self.events().abs_diff(other.events()) + u64::from(self.late.abs_diff(other.late))
+    }
+}
+
+/// The order of a complete trace's events.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// Rows that stand behind one born later.
+    pub(super) late: Bits,
+    /// For each chunk, and the end, the last birth before it; rows out of order apart.
+    floors: Vec<Ticks>,
+}
+
+impl Order {
+    /// `None` while the trace grows.
+    pub(super) fn new(rows: &Rows) -> Option<Self> {
+        rows.by_death()?;
+        let late = Bits::of(rows.len(), rows.out_of_order());
+        let mut floors = vec![Ticks::BEFORE_TRACE];
+        let mut floor = Ticks::BEFORE_TRACE;
+        for chunk in rows.chunks() {
+            let first = chunk.first().0;
+            if let Some(last) = late.last_missing(first, first + chunk.len() as u32) {
+                floor = rows.birth(RowId(last));
+            }
+            floors.push(floor);
+        }
+        Some(Self { late, floors })
+    }
+
+    /// What happened before `t`.
+    pub(super) fn place(&self, rows: &Rows, t: Ticks) -> Place {
+        Place {
+            birth: self.births_before(rows, t),
+            late: rows.out_of_order().partition_point(|&id| rows.birth(id) < t) as u32,
+            death: deaths(rows).partition_point(|&id| rows.death(id) < t) as u32,
+        }
+    }
+
+    /// Behind everything.
+    pub(super) fn end(rows: &Rows) -> Place {
+        Place { birth: rows.len() as u32, late: rows.out_of_order().len() as u32, death: deaths(rows).len() as u32 }
+    }
+
+    fn births_before(&self, rows: &Rows, t: Ticks) -> u32 {
+        // The first chunk with a birth at `t` or later.
+        let Some(index) = self.floors.partition_point(|&floor| floor < t).checked_sub(1) else { return 0 };
+        if index + 1 == self.floors.len() {
+            return rows.len() as u32;
+        }
+        let chunk = rows.chunk(index);
+        let first = chunk.first().0;
+        let (mut low, mut high) = (0, chunk.len() as u32);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let known = self.late.last_missing(first, first + middle + 1);
+            if known.map_or(self.floors[index], |id| rows.birth(RowId(id))) < t {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        first + low
+    }
+
+    /// How many rows were born before a place, exactly.
+    pub(super) fn born(&self, place: Place) -> u64 {
+        u64::from(place.birth) - self.late.count_before(place.birth) + u64::from(place.late)
+    }
+
+    /// Ticks and places between two places, in order and all different, that cut the
+    /// events there into about `parts` parts.
+    pub(super) fn cuts(&self, rows: &Rows, from: Place, to: Place, parts: usize) -> Vec<(Ticks, Place)> {
+        let deaths = deaths(rows);
+        let samples = |from: u32, to: u32| {
+            let length = u64::from(to - from);
+            let places = (1..parts).map(move |k| length * k as u64 / parts as u64).filter(move |&i| i < length);
+            places.map(move |i| from + i as u32)
+        };
+        let births = samples(from.birth, to.birth).map(|i| rows.birth(RowId(i)));
+        let dead = samples(from.death, to.death).map(|i| rows.death(deaths[i as usize]));
+        let mut ticks: Vec<Ticks> = births.chain(dead).collect();
+        ticks.sort_unstable();
+        ticks.dedup();
+        let mut cuts: Vec<(Ticks, Place)> = ticks.into_iter().map(|t| (t, self.place(rows, t))).collect();
+        cuts.dedup_by_key(|(_, place)| *place);
+        cuts.retain(|(_, place)| place.is_between(from, to));
+        cuts
+    }
+
+    /// Bytes in memory.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.late.heap_bytes() + self.floors.capacity() * 8
+    }
+}
+
+/// The rows in the order of their deaths; only asked for complete traces.
+pub(super) fn deaths(rows: &Rows) -> &[RowId] {
+    rows.by_death().map_or(&[], |order| order.rows())
+}
+
+/// Cuts a range of row numbers at the borders of chunks.
+pub(super) fn by_chunk(from: u32, to: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
+    let size = CHUNK as u64;
+    (u64::from(from) / size..u64::from(to).div_ceil(size))
+        .map(move |i| (i * size).max(from.into()) as u32..((i + 1) * size).min(to.into()) as u32)
+        .filter(|range| !range.is_empty())
+}

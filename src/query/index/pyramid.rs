@@ -1,0 +1,402 @@
+//! What each group of sites does in each block of events, and in each sixteen
+//! blocks, and so on: the graph of any view is put together from the largest
+//! pieces that fit into its bins.
+//!
+//! A block holds some thousand events and never ends inside a tick; a tick with
+//! more events than that is a block of its own. Groups without a step in a block
+//! take no room there. An entry takes 48 bytes, and upper levels some 8 % of that.
+
+use rayon::prelude::*;
+
+use super::bits::Bits;
+use super::feed::{Feed, Item, NOBODY};
+use super::order::{Order, Place};
+use crate::model::{RowId, SiteId, Trace};
+use crate::query::summary::{Sketch, Summary};
+use crate::query::{Cancel, Cancelled};
+use crate::units::Ticks;
+
+/// The stretches of events that all pyramids of a trace have in common.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    /// First and last tick of each.
+    pub(super) ticks: Vec<(Ticks, Ticks)>,
+    /// Where each begins, and where the last ends.
+    pub(super) places: Vec<Place>,
+}
+
+impl Blocks {
+    /// The first block that ends at `t` or later.
+    pub(super) fn first_reaching(&self, t: Ticks) -> usize {
+        self.ticks.partition_point(|&(_, last)| last < t)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.ticks.capacity() * 16 + self.places.capacity() * 12
+    }
+}
+
+/// A summary in a block: times count from its first tick.
+#[derive(Clone, Copy, Debug)]
+struct Packed {
+    sum: i64,
+    low: i64,
+    high: i64,
+    first: u32,
+    last: u32,
+    low_at: u32,
+    high_at: u32,
+    /// Group; the number of steps is in the two bits above.
+    group: u32,
+}
+
+const GROUP_BITS: u32 = 30;
+
+impl Packed {
+    fn new(group: u32, base: Ticks, s: &Summary<i64>) -> Self {
+        let offset = |t: Ticks| t.0.wrapping_sub(base.0) as u32;
+        Self {
+            sum: s.sum,
+            low: s.low,
+            high: s.high,
+            first: offset(s.first),
+            last: offset(s.last),
+            low_at: offset(s.low_at),
+            high_at: offset(s.high_at),
+            group: u32::from(s.steps) << GROUP_BITS | group,
+        }
+    }
+
+    fn unpack(&self, base: Ticks) -> (u32, Summary<i64>) {
+        let tick = |offset: u32| Ticks(base.0.wrapping_add(offset.into()));
+        let summary = Summary {
+            steps: (self.group >> GROUP_BITS) as u8,
+            sum: self.sum,
+            low: self.low,
+            low_at: tick(self.low_at),
+            high: self.high,
+            high_at: tick(self.high_at),
+            first: tick(self.first),
+            last: tick(self.last),
+        };
+        (self.group & ((1 << GROUP_BITS) - 1), summary)
+    }
+}
+
+/// Entries of blocks, or of nodes above them, side by side.
+#[derive(Debug)]
+struct Level<E> {
+    entries: Vec<E>,
+    /// Where each node's entries begin, and where the last one's end.
+    starts: Vec<u32>,
+}
+
+impl<E> Default for Level<E> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), starts: vec![0] }
+    }
+}
+
+impl<E> Level<E> {
+    fn nodes(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn of(&self, node: usize) -> &[E] {
+        &self.entries[self.starts[node] as usize..self.starts[node + 1] as usize]
+    }
+
+    fn end_node(&mut self) {
+        self.starts.push(self.entries.len() as u32);
+    }
+
+    fn append(&mut self, mut part: Self) {
+        let shift = self.entries.len() as u32;
+        self.entries.append(&mut part.entries);
+        self.starts.extend(part.starts[1..].iter().map(|start| start + shift));
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<E>() + self.starts.capacity() * 4
+    }
+}
+
+/// Blocks, or nodes, under one node above.
+const FAN: usize = 16;
+
+/// What some groups of sites do in each block.
+#[derive(Debug, Default)]
+pub(super) struct Pyramid {
+    blocks: Level<Packed>,
+    upper: Vec<Level<(u32, Summary<i64>)>>,
+}
+
+impl Pyramid {
+    fn from_parts(parts: Vec<Level<Packed>>, blocks: &Blocks, groups: usize) -> Self {
+        let mut all = Level::default();
+        all.entries.reserve_exact(parts.iter().map(|part| part.entries.len()).sum());
+        all.starts.reserve_exact(blocks.ticks.len());
+        parts.into_iter().for_each(|part| all.append(part));
+        let mut pyramid = Self { blocks: all, upper: Vec::new() };
+        let mut joint = Joint { sums: vec![Summary::default(); groups], touched: Vec::new() };
+        let mut level = Level::default();
+        for (block, node) in (0..pyramid.blocks.nodes()).zip(1..) {
+            let base = blocks.ticks[block].0;
+            pyramid.blocks.of(block).iter().for_each(|entry| joint.add(entry.unpack(base)));
+            if node % FAN == 0 {
+                joint.end(&mut level);
+            }
+        }
+        joint.forget();
+        while level.nodes() > 0 {
+            let mut next = Level::default();
+            for node in 0..level.nodes() {
+                level.of(node).iter().for_each(|&entry| joint.add(entry));
+                if (node + 1) % FAN == 0 {
+                    joint.end(&mut next);
+                }
+            }
+            joint.forget();
+            pyramid.upper.push(std::mem::replace(&mut level, next));
+        }
+        pyramid
+    }
+
+    /// Number of blocks under a node of a level; level 0 are the blocks.
+    fn width(level: usize) -> usize {
+        FAN.saturating_pow(level as u32)
+    }
+
+    /// The highest level of which a whole node begins at `block` and ends at `end` at
+    /// the latest, and fits into what `fits` says of its last block.
+    pub(super) fn largest(&self, block: usize, end: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
+        let exists = |level: usize| level == 0 || block / Self::width(level) < self.upper[level - 1].nodes();
+        (0..=self.upper.len())
+            .take_while(|&level| {
+                let width = Self::width(level);
+                block.is_multiple_of(width) && block + width <= end && exists(level) && fits(block + width - 1)
+            })
+            .last()
+    }
+
+    /// The entries of the node of `level` at `block`, and the block behind it.
+    pub(super) fn node(
+        &self,
+        blocks: &Blocks,
+        level: usize,
+        block: usize,
+        mut take: impl FnMut(u32, &Summary<i64>),
+    ) -> usize {
+        let width = Self::width(level);
+        match level.checked_sub(1) {
+            None => {
+                let base = blocks.ticks[block].0;
+                for (group, summary) in self.blocks.of(block).iter().map(|entry| entry.unpack(base)) {
+                    take(group, &summary);
+                }
+            }
+            Some(upper) => self.upper[upper].of(block / width).iter().for_each(|(group, summary)| take(*group, summary)),
+        }
+        block + width
+    }
+
+    /// Bytes in memory.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.blocks.heap_bytes() + self.upper.iter().map(Level::heap_bytes).sum::<usize>()
+    }
+}
+
+/// Puts entries together into those of the node above.
+struct Joint {
+    sums: Vec<Summary<i64>>,
+    touched: Vec<u32>,
+}
+
+impl Joint {
+    fn add(&mut self, (group, summary): (u32, Summary<i64>)) {
+        let sum = &mut self.sums[group as usize];
+        if sum.steps == 0 {
+            self.touched.push(group);
+        }
+        sum.append(&summary);
+    }
+
+    /// Drops the beginning of a node that has no end.
+    fn forget(&mut self) {
+        self.touched.drain(..).for_each(|group| self.sums[group as usize] = Summary::default());
+    }
+
+    fn end(&mut self, level: &mut Level<(u32, Summary<i64>)>) {
+        for group in self.touched.drain(..) {
+            level.entries.push((group, std::mem::take(&mut self.sums[group as usize])));
+        }
+        level.end_node();
+    }
+}
+
+/// Sums up the items of one block after the other.
+struct Drafts {
+    sketches: Vec<Sketch<i64>>,
+    has: Vec<bool>,
+    touched: Vec<u32>,
+    level: Level<Packed>,
+}
+
+impl Drafts {
+    fn new(groups: usize) -> Self {
+        Self {
+            sketches: vec![Sketch::default(); groups],
+            has: vec![false; groups],
+            touched: Vec::new(),
+            level: Level::default(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, item: &Item) {
+        let of = item.of as usize;
+        if !self.has[of] {
+            self.has[of] = true;
+            self.touched.push(item.of);
+        }
+        self.sketches[of].change(item.at, item.delta);
+    }
+
+    fn end_block(&mut self, base: Ticks) {
+        for group in self.touched.drain(..) {
+            self.has[group as usize] = false;
+            let summary = self.sketches[group as usize].take();
+            if summary.steps > 0 {
+                self.level.entries.push(Packed::new(group, base, &summary));
+            }
+        }
+        self.level.end_node();
+    }
+}
+
+/// Parts that workers do one at a time.
+const PARTS: usize = 64;
+
+/// The most groups that entries can number.
+pub(super) const MOST_GROUPS: usize = 1 << GROUP_BITS;
+
+/// Cuts all events into blocks of about `size`, and sums them up by groups of sites.
+pub(super) fn cut(
+    trace: &Trace,
+    order: &Order,
+    size: usize,
+    group_of: &[u32],
+    groups: usize,
+    cancel: &Cancel,
+) -> Result<(Blocks, Pyramid), Cancelled> {
+    let rows = &trace.rows;
+    let end = Order::end(rows);
+    let mut places = vec![Place::default()];
+    places.extend(order.cuts(rows, Place::default(), end, PARTS).into_iter().map(|(_, place)| place));
+    places.push(end);
+    let pick = |_: RowId, site: SiteId, _: bool| group_of[site.0 as usize];
+    let parts: Result<Vec<(Blocks, Level<Packed>)>, Cancelled> = places
+        .par_windows(2)
+        .map(|part| cut_part(Feed::new(rows, order, (part[0], part[1]), &pick, None), size, groups, cancel))
+        .collect();
+    let mut blocks = Blocks::default();
+    let mut levels = Vec::new();
+    for (part, level) in parts? {
+        blocks.ticks.extend(part.ticks);
+        blocks.places.extend(part.places);
+        levels.push(level);
+    }
+    blocks.places.push(end);
+    let pyramid = Pyramid::from_parts(levels, &blocks, groups);
+    Ok((blocks, pyramid))
+}
+
+/// The blocks of one part; `places` has the beginnings only.
+fn cut_part<P: Fn(RowId, SiteId, bool) -> u32>(
+    mut feed: Feed<'_, P>,
+    size: usize,
+    groups: usize,
+    cancel: &Cancel,
+) -> Result<(Blocks, Level<Packed>), Cancelled> {
+    let mut blocks = Blocks::default();
+    let mut drafts = Drafts::new(groups);
+    let mut events = 0;
+    loop {
+        let at = feed.head();
+        if let Some(&(first, _)) = blocks.ticks.last() {
+            // Times count from the first tick in 32 bits.
+            let is_far = at.0.wrapping_sub(first.0) as u64 > u32::MAX.into();
+            if at == Ticks::NEVER || events >= size || is_far || feed.is_crowded(at) {
+                cancel.check()?;
+                drafts.end_block(first);
+                events = 0;
+            }
+        }
+        if at == Ticks::NEVER {
+            return Ok((blocks, drafts.level));
+        }
+        if events == 0 {
+            blocks.ticks.push((at, at));
+            blocks.places.push(feed.place());
+        }
+        while let Some(item) = feed.next_at(at) {
+            drafts.add(&item);
+            events += 1;
+        }
+        if let Some((_, last)) = blocks.ticks.last_mut() {
+            *last = at;
+        }
+    }
+}
+
+/// The same blocks for other groups of sites. `wanted` are rows, if not all, outside
+/// of which nothing belongs to any group.
+pub(super) fn regroup(
+    trace: &Trace,
+    order: &Order,
+    blocks: &Blocks,
+    group_of: &[u32],
+    groups: usize,
+    wanted: Option<&Bits>,
+    cancel: &Cancel,
+) -> Result<Pyramid, Cancelled> {
+    let pick = |_: RowId, site: SiteId, _: bool| group_of[site.0 as usize];
+    let count = blocks.ticks.len();
+    let each = count.div_ceil(PARTS).max(1);
+    let parts: Result<Vec<Level<Packed>>, Cancelled> = (0..count.div_ceil(each))
+        .into_par_iter()
+        .map(|part| {
+            let (from, to) = (part * each, count.min((part + 1) * each));
+            let places = (blocks.places[from], blocks.places[to]);
+            let mut feed = Feed::new(&trace.rows, order, places, &pick, wanted);
+            let mut drafts = Drafts::new(groups);
+            for &(first, last) in &blocks.ticks[from..to] {
+                cancel.check()?;
+                loop {
+                    let at = feed.head();
+                    if at > last {
+                        break; // the end is later than everything
+                    }
+                    while let Some(item) = feed.next_at(at) {
+                        drafts.add(&item);
+                    }
+                }
+                drafts.end_block(first);
+            }
+            Ok(drafts.level)
+        })
+        .collect();
+    Ok(Pyramid::from_parts(parts?, blocks, groups))
+}
+
+/// Number of each site's group; [`NOBODY`] for sites without.
+pub(super) fn group_numbers(of: &[Option<u32>]) -> Vec<u32> {
+    of.iter().map(|group| group.unwrap_or(NOBODY)).collect()
+}
+
+impl Blocks {
+    /// Bytes of the blocks and a pyramid over them.
+    pub(super) fn bytes_with(&self, pyramid: &Pyramid) -> usize {
+        self.heap_bytes() + pyramid.heap_bytes()
+    }
+}
