@@ -1,12 +1,12 @@
 //! What a line of the graph does in a stretch of time, in few numbers: enough to
 //! draw it, to find its peak, and to be put together with the next stretch.
 
-use std::ops::{Add, AddAssign};
+use std::ops::{Add, AddAssign, Sub};
 
 use crate::units::Ticks;
 
 /// Numbers that values are counted in: narrow ones where no sum can overflow.
-pub(super) trait Value: Copy + Ord + Default + Add<Output = Self> + AddAssign {}
+pub(super) trait Value: Copy + Ord + Default + Add<Output = Self> + Sub<Output = Self> + AddAssign {}
 impl Value for i64 {}
 impl Value for i128 {}
 
@@ -84,12 +84,6 @@ pub(super) struct Sketch<N> {
 }
 
 impl<N: Value> Sketch<N> {
-    /// Whether a change at `at` begins a tick.
-    #[inline]
-    pub(super) fn is_new_tick(&self, at: Ticks) -> bool {
-        self.at != at
-    }
-
     /// Adds a change; ticks do not fall.
     #[inline]
     pub(super) fn change(&mut self, at: Ticks, delta: N) {
@@ -106,6 +100,17 @@ impl<N: Value> Sketch<N> {
         if self.now != self.summary.sum {
             self.summary.step(self.at, self.now);
         }
+    }
+
+    /// What happened before the tick at `at`; the sketch begins anew with that tick, if
+    /// it has begun, which the second value tells.
+    pub(super) fn split(&mut self, at: Ticks) -> (Summary<N>, bool) {
+        if self.at != at {
+            return (self.take(), false);
+        }
+        let before = std::mem::take(&mut self.summary);
+        self.now = self.now - before.sum;
+        (before, true)
     }
 
     /// What happened, tick included; the sketch begins anew.

@@ -6,10 +6,20 @@
 use super::bits::Bits;
 use super::order::{Order, Place, deaths};
 use crate::model::{CHUNK, RowId, Rows, SiteId};
+use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
 
 /// For rows that nobody wants.
 pub(in crate::query) const NOBODY: u32 = u32::MAX;
+
+/// What an item is, and which list its place is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Birth,
+    /// A birth out of order.
+    Late,
+    Death,
+}
 
 /// One birth or death.
 #[derive(Clone, Copy, Debug)]
@@ -20,53 +30,44 @@ pub(super) struct Item {
     /// Whose: what `pick` said.
     pub(super) of: u32,
     /// Row number of a birth in order, else place in the list of its kind.
-    place: u32,
+    pub(super) place: u32,
+    pub(super) kind: Kind,
 }
 
+/// Items looked up at once.
+const BATCH: usize = 512;
+
 /// Items of one kind that were looked up and not taken yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Batch {
     items: Vec<Item>,
     head: usize,
 }
 
-/// Items looked up at once.
-const BATCH: usize = 512;
-/// As many are in sight, if there are so many.
-const IN_SIGHT: usize = 64;
-
 impl Batch {
+    fn new() -> Self {
+        Self { items: Vec::new(), head: 0 }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.head == self.items.len()
+    }
+
+    fn clear(&mut self) {
+        self.items.clear();
+        self.items.reserve(BATCH);
+        self.head = 0;
+    }
+
     #[inline]
     fn at(&self) -> Ticks {
         self.items.get(self.head).map_or(Ticks::NEVER, |item| item.at)
     }
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.items.len() - self.head
-    }
-
-    #[inline]
-    fn take(&mut self) -> Option<Item> {
-        let item = self.items.get(self.head).copied();
-        self.head += 1;
-        item
-    }
-
-    /// Makes room for more behind what is left.
-    fn compact(&mut self) {
-        self.items.drain(..self.head);
-        self.head = 0;
-    }
-
-    /// Whether at least two items are in sight, all at one tick.
-    fn is_all_at(&self, at: Ticks) -> bool {
-        self.len() > 1 && self.items.last().is_some_and(|item| item.at == at)
-    }
 }
 
-/// The births and deaths between two places for which `pick` names somebody.
-/// `pick` is told the row, its site, and whether it is about its birth.
+/// Looks up births and deaths for which `pick` names somebody. `pick` is told the
+/// row, its site, and whether it is about its birth.
 pub(super) struct Feed<'a, P> {
     rows: &'a Rows,
     order: &'a Order,
@@ -81,115 +82,138 @@ pub(super) struct Feed<'a, P> {
 }
 
 impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
-    pub(super) fn new(rows: &'a Rows, order: &'a Order, (next, end): (Place, Place), pick: &'a P, wanted: Option<&'a Bits>) -> Self {
-        let batch = Batch::default;
-        Self { rows, order, pick, wanted, next, end, births: batch(), late: batch(), deaths: batch() }
+    pub(super) fn new(rows: &'a Rows, order: &'a Order, pick: &'a P, wanted: Option<&'a Bits>) -> Self {
+        let (next, end) = Default::default();
+        Self { rows, order, pick, wanted, next, end, births: Batch::new(), late: Batch::new(), deaths: Batch::new() }
     }
 
-    /// The tick of the next item, [`Ticks::NEVER`] at the end. Looks ahead.
-    pub(super) fn head(&mut self) -> Ticks {
-        self.fill(IN_SIGHT);
-        self.births.at().min(self.deaths.at()).min(self.late.at())
-    }
-
-    /// The next item if it is at `at`, which must be the head.
-    #[inline]
-    pub(super) fn next_at(&mut self, at: Ticks) -> Option<Item> {
-        self.fill(1);
-        if self.births.at() == at {
-            return self.births.take();
-        }
-        if self.deaths.at() == at {
-            return self.deaths.take();
-        }
-        if self.late.at() == at { self.late.take() } else { None }
-    }
-
-    /// Whether nothing but this tick is in sight, which is the head.
-    pub(super) fn is_crowded(&self, at: Ticks) -> bool {
-        self.births.is_all_at(at) || self.deaths.is_all_at(at) || self.late.is_all_at(at)
-    }
-
-    /// The place before the next item; only true if all rows are wanted.
-    pub(super) fn place(&self) -> Place {
-        let place = |batch: &Batch, next: u32| batch.items.get(batch.head).map_or(next, |item| item.place);
-        Place {
-            birth: place(&self.births, self.next.birth),
-            late: place(&self.late, self.next.late),
-            death: place(&self.deaths, self.next.death),
+    /// Tells `each` all items between two places in the order of time; those of one
+    /// tick in any order.
+    pub(super) fn run(
+        &mut self,
+        (from, to): (Place, Place),
+        cancel: &Cancel,
+        mut each: impl FnMut(&Item),
+    ) -> Result<(), Cancelled> {
+        (self.next, self.end) = (from, to);
+        [&mut self.births, &mut self.late, &mut self.deaths].into_iter().for_each(Batch::clear);
+        loop {
+            self.fill();
+            cancel.check()?;
+            match (self.births.is_empty(), self.late.is_empty(), self.deaths.is_empty()) {
+                (true, true, true) => return Ok(()),
+                (false, true, true) => drain(&mut self.births, &mut each),
+                (true, true, false) => drain(&mut self.deaths, &mut each),
+                (true, false, true) => drain(&mut self.late, &mut each),
+                (false, true, false) => merge(&mut self.births, &mut self.deaths, &mut each),
+                (_, false, _) => self.run_late(&mut each),
+            }
         }
     }
 
-    #[inline]
-    fn fill(&mut self, least: usize) {
-        while self.births.len() < least && self.next.birth < self.end.birth {
+    /// As long as there are births out of order in sight.
+    fn run_late(&mut self, each: &mut impl FnMut(&Item)) {
+        while !self.late.is_empty() && !self.others_may_come() {
+            let (birth, late, death) = (self.births.at(), self.late.at(), self.deaths.at());
+            let next = if birth <= death && birth <= late {
+                &mut self.births
+            } else if death <= late {
+                &mut self.deaths
+            } else {
+                &mut self.late
+            };
+            each(&next.items[next.head]);
+            next.head += 1;
+        }
+    }
+
+    /// Whether births or deaths that are not looked up yet may come first.
+    fn others_may_come(&self) -> bool {
+        self.births.is_empty() && self.next.birth < self.end.birth || self.deaths.is_empty() && self.next.death < self.end.death
+    }
+
+    fn fill(&mut self) {
+        while self.births.is_empty() && self.next.birth < self.end.birth {
             self.fill_births();
         }
-        while self.deaths.len() < least && self.next.death < self.end.death {
+        while self.deaths.is_empty() && self.next.death < self.end.death {
             self.fill_deaths();
         }
-        while self.late.len() < least && self.next.late < self.end.late {
+        while self.late.is_empty() && self.next.late < self.end.late {
             self.fill_late();
         }
     }
 
-    #[cold]
-    #[inline(never)]
     fn fill_births(&mut self) {
-        self.births.compact();
+        self.births.clear();
         let chunk = self.rows.chunk(self.next.birth as usize / CHUNK);
         let first = chunk.first().0;
-        let room = (BATCH - self.births.len()) as u32;
-        let to = self.end.birth.min(first + chunk.len() as u32).min(self.next.birth + room);
+        let to = self.end.birth.min(first + chunk.len() as u32).min(self.next.birth.saturating_add(BATCH as u32));
+        let all_in_order = self.order.late.is_empty();
         for at in (self.next.birth - first) as usize..(to - first) as usize {
             let id = chunk.id(at);
-            if !self.order.late.is_empty() && self.order.late.has(id) {
+            if !all_in_order && self.order.late.has(id) {
                 continue;
             }
             let of = (self.pick)(id, chunk.sites()[at], true);
             if of != NOBODY {
-                self.births.items.push(Item { at: chunk.birth(at), delta: chunk.size(at) as i64, of, place: id.0 });
+                let (at, delta) = (chunk.birth(at), chunk.size(at) as i64);
+                self.births.items.push(Item { at, delta, of, place: id.0, kind: Kind::Birth });
             }
         }
         self.next.birth = to;
     }
 
-    #[cold]
-    #[inline(never)]
     fn fill_deaths(&mut self) {
-        self.deaths.compact();
-        let room = (BATCH - self.deaths.len()) as u32;
+        self.deaths.clear();
         // A filter may leave few of many: then a longer stretch at a time.
-        let stretch = if self.wanted.is_some() { 8 * room } else { room };
+        let stretch = if self.wanted.is_some() { 8 * BATCH } else { BATCH } as u32;
         let to = self.end.death.min(self.next.death.saturating_add(stretch));
-        for place in self.next.death..to {
-            let id = deaths(self.rows)[place as usize];
+        let ids = &deaths(self.rows)[self.next.death as usize..to as usize];
+        for (place, &id) in (self.next.death..).zip(ids) {
             if self.wanted.is_some_and(|wanted| !wanted.has(id)) {
                 continue;
             }
             let of = (self.pick)(id, self.rows.site(id), false);
             if of != NOBODY {
-                let delta = -(self.rows.size(id) as i64);
-                self.deaths.items.push(Item { at: self.rows.death(id), delta, of, place });
+                let (at, delta) = (self.rows.death(id), -(self.rows.size(id) as i64));
+                self.deaths.items.push(Item { at, delta, of, place, kind: Kind::Death });
             }
         }
         self.next.death = to;
     }
 
-    #[cold]
-    #[inline(never)]
     fn fill_late(&mut self) {
-        self.late.compact();
-        let room = (BATCH - self.late.len()) as u32;
-        let to = self.end.late.min(self.next.late + room);
+        self.late.clear();
+        let to = self.end.late.min(self.next.late.saturating_add(BATCH as u32));
         for place in self.next.late..to {
             let id = self.rows.out_of_order()[place as usize];
             let of = (self.pick)(id, self.rows.site(id), true);
             if of != NOBODY {
-                let delta = self.rows.size(id) as i64;
-                self.late.items.push(Item { at: self.rows.birth(id), delta, of, place });
+                let (at, delta) = (self.rows.birth(id), self.rows.size(id) as i64);
+                self.late.items.push(Item { at, delta, of, place, kind: Kind::Late });
             }
         }
         self.next.late = to;
     }
+}
+
+/// All that is left.
+fn drain(batch: &mut Batch, each: &mut impl FnMut(&Item)) {
+    batch.items[batch.head..].iter().for_each(each);
+    batch.head = batch.items.len();
+}
+
+/// The items of both in order, until one of them is empty.
+fn merge(a: &mut Batch, b: &mut Batch, each: &mut impl FnMut(&Item)) {
+    let (left, right) = (&a.items[a.head..], &b.items[b.head..]);
+    let (mut i, mut j) = (0, 0);
+    while let (Some(first), Some(second)) = (left.get(i), right.get(j)) {
+        // Which of them is next is pure chance: chosen without a branch.
+        let takes_left = first.at <= second.at;
+        each(if takes_left { first } else { second });
+        i += usize::from(takes_left);
+        j += usize::from(!takes_left);
+    }
+    (a.head, b.head) = (a.head + i, b.head + j);
 }

@@ -80,12 +80,13 @@ impl<'a> Pens<'a> {
     }
 
     fn draw(mut self, part: Interval, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
-        let Source { blocks, pyramid, of_group, .. } = *self.source;
+        let Source { trace, order, blocks, pyramid, of_site, of_group, .. } = *self.source;
+        let pick = |_: RowId, site: SiteId, _: bool| of_site[site.0 as usize];
+        let mut feed = Feed::new(&trace.rows, order, &pick, None);
         let end = blocks.ticks.partition_point(|&(first, _)| first < part.to);
         let mut block = blocks.first_reaching(part.from);
         while block < end {
-            cancel.check()?;
-            let (first, _) = blocks.ticks[block];
+            let (first, last) = blocks.ticks[block];
             if first >= part.from {
                 self.advance(first);
                 let limit = self.bin_end.min(part.to);
@@ -99,36 +100,23 @@ impl<'a> Pens<'a> {
                     continue;
                 }
             }
-            self.walk(block, part);
+            // Across an edge: event by event, as far as they are in this part.
+            let edge = |at: Ticks| order.place(&trace.rows, at);
+            let from = if first < part.from { edge(part.from) } else { blocks.places[block] };
+            let to = if last >= part.to { edge(part.to) } else { blocks.places[block + 1] };
+            feed.run((from, to), cancel, |item| {
+                self.advance(item.at);
+                self.sum(item.of).1.change(item.at, item.delta);
+            })?;
+            self.join();
             block += 1;
         }
         self.end_bin();
         Ok(self.lines)
     }
 
-    /// Goes through the events of a block, as far as they are in `part`.
-    fn walk(&mut self, block: usize, part: Interval) {
-        let Source { trace, order, blocks, of_site, .. } = *self.source;
-        let (first, last) = blocks.ticks[block];
-        let edge = |at: Ticks| order.place(&trace.rows, at);
-        let from = if first < part.from { edge(part.from) } else { blocks.places[block] };
-        let to = if last >= part.to { edge(part.to) } else { blocks.places[block + 1] };
-        let pick = |_: RowId, site: SiteId, _: bool| of_site[site.0 as usize];
-        let mut feed = Feed::new(&trace.rows, order, (from, to), &pick, None);
-        loop {
-            let at = feed.head();
-            if at == Ticks::NEVER {
-                break;
-            }
-            self.advance(at);
-            while let Some(item) = feed.next_at(at) {
-                self.sum(item.of).1.change(at, item.delta);
-            }
-        }
-        self.join();
-    }
-
     /// Ends the bin if `at` lies behind it.
+    #[inline]
     fn advance(&mut self, at: Ticks) {
         if at >= self.bin_end {
             self.end_bin();
@@ -136,6 +124,7 @@ impl<'a> Pens<'a> {
         }
     }
 
+    #[inline]
     fn sum(&mut self, series: u32) -> &mut (Summary<i64>, Sketch<i64>) {
         let i = series as usize;
         if !self.has[i] {

@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 
 use super::bits::Bits;
-use super::feed::{Feed, Item, NOBODY};
+use super::feed::{Feed, Item, Kind, NOBODY};
 use super::order::{Order, Place};
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::summary::{Sketch, Summary};
@@ -272,6 +272,20 @@ impl Drafts {
         }
         self.level.end_node();
     }
+
+    /// Ends a block before the tick at `at`, some of which is there already.
+    fn end_block_before(&mut self, at: Ticks, base: Ticks) {
+        let Self { sketches, has, touched, level } = self;
+        touched.retain(|&group| {
+            let (summary, has_more) = sketches[group as usize].split(at);
+            if summary.steps > 0 {
+                level.entries.push(Packed::new(group, base, &summary));
+            }
+            has[group as usize] = has_more;
+            has_more
+        });
+        level.end_node();
+    }
 }
 
 /// Parts that workers do one at a time.
@@ -297,7 +311,11 @@ pub(super) fn cut(
     let pick = |_: RowId, site: SiteId, _: bool| group_of[site.0 as usize];
     let parts: Result<Vec<(Blocks, Level<Packed>)>, Cancelled> = places
         .par_windows(2)
-        .map(|part| cut_part(Feed::new(rows, order, (part[0], part[1]), &pick, None), size, groups, cancel))
+        .map(|part| {
+            let mut cutter = Cutter::new(size, groups, part[0]);
+            Feed::new(rows, order, &pick, None).run((part[0], part[1]), cancel, |item| cutter.add(item))?;
+            Ok(cutter.finish())
+        })
         .collect();
     let mut blocks = Blocks::default();
     let mut levels = Vec::new();
@@ -311,41 +329,81 @@ pub(super) fn cut(
     Ok((blocks, pyramid))
 }
 
-/// The blocks of one part; `places` has the beginnings only.
-fn cut_part<P: Fn(RowId, SiteId, bool) -> u32>(
-    mut feed: Feed<'_, P>,
+/// Cuts one part into blocks.
+struct Cutter {
     size: usize,
-    groups: usize,
-    cancel: &Cancel,
-) -> Result<(Blocks, Level<Packed>), Cancelled> {
-    let mut blocks = Blocks::default();
-    let mut drafts = Drafts::new(groups);
-    let mut events = 0;
-    loop {
-        let at = feed.head();
-        if let Some(&(first, _)) = blocks.ticks.last() {
-            // Times count from the first tick in 32 bits.
-            let is_far = at.0.wrapping_sub(first.0) as u64 > u32::MAX.into();
-            if at == Ticks::NEVER || events >= size || is_far || feed.is_crowded(at) {
-                cancel.check()?;
-                drafts.end_block(first);
-                events = 0;
+    /// Only the beginnings of the blocks are among the places.
+    blocks: Blocks,
+    drafts: Drafts,
+    /// Events of the present block, and those of them at its last tick.
+    events: usize,
+    at_tick: usize,
+    /// Where that tick begins, and where the next item is.
+    tick: Place,
+    next: Place,
+}
+
+impl Cutter {
+    fn new(size: usize, groups: usize, from: Place) -> Self {
+        let (blocks, drafts) = (Blocks::default(), Drafts::new(groups));
+        Self { size, blocks, drafts, events: 0, at_tick: 0, tick: from, next: from }
+    }
+
+    #[inline]
+    fn add(&mut self, item: &Item) {
+        match self.blocks.ticks.last_mut() {
+            Some((_, last)) if *last == item.at => {
+                if self.at_tick == self.size && self.events > self.size {
+                    self.end_before_tick(item.at);
+                }
             }
+            Some((first, last)) => {
+                // Times count from the first tick in 32 bits.
+                let is_far = item.at.0.wrapping_sub(first.0) as u64 > u32::MAX.into();
+                (self.tick, self.at_tick) = (self.next, 0);
+                if self.events >= self.size || is_far {
+                    let first = *first;
+                    self.drafts.end_block(first);
+                    self.begin(item.at);
+                } else {
+                    *last = item.at;
+                }
+            }
+            None => self.begin(item.at),
         }
-        if at == Ticks::NEVER {
-            return Ok((blocks, drafts.level));
+        self.events += 1;
+        self.at_tick += 1;
+        self.drafts.add(item);
+        match item.kind {
+            Kind::Birth => self.next.birth = item.place + 1,
+            Kind::Late => self.next.late = item.place + 1,
+            Kind::Death => self.next.death = item.place + 1,
         }
-        if events == 0 {
-            blocks.ticks.push((at, at));
-            blocks.places.push(feed.place());
+    }
+
+    fn begin(&mut self, at: Ticks) {
+        self.blocks.ticks.push((at, at));
+        self.blocks.places.push(self.tick);
+        self.events = 0;
+    }
+
+    /// The tick is a block of its own: an edge before or behind it must not need to
+    /// look at all its events.
+    #[cold]
+    fn end_before_tick(&mut self, at: Ticks) {
+        let Some((first, last)) = self.blocks.ticks.last_mut() else { return };
+        self.drafts.end_block_before(at, *first);
+        // The last tick before is not known any more; this one was not reached.
+        *last = Ticks(at.0 - 1);
+        self.begin(at);
+        self.events = self.at_tick;
+    }
+
+    fn finish(mut self) -> (Blocks, Level<Packed>) {
+        if let Some(&(first, _)) = self.blocks.ticks.last() {
+            self.drafts.end_block(first);
         }
-        while let Some(item) = feed.next_at(at) {
-            drafts.add(&item);
-            events += 1;
-        }
-        if let Some((_, last)) = blocks.ticks.last_mut() {
-            *last = at;
-        }
+        (self.blocks, self.drafts.level)
     }
 }
 
@@ -368,21 +426,16 @@ pub(super) fn regroup(
         .map(|part| {
             let (from, to) = (part * each, count.min((part + 1) * each));
             let places = (blocks.places[from], blocks.places[to]);
-            let mut feed = Feed::new(&trace.rows, order, places, &pick, wanted);
             let mut drafts = Drafts::new(groups);
-            for &(first, last) in &blocks.ticks[from..to] {
-                cancel.check()?;
-                loop {
-                    let at = feed.head();
-                    if at > last {
-                        break; // the end is later than everything
-                    }
-                    while let Some(item) = feed.next_at(at) {
-                        drafts.add(&item);
-                    }
+            let mut block = from;
+            Feed::new(&trace.rows, order, &pick, wanted).run(places, cancel, |item| {
+                while item.at > blocks.ticks[block].1 {
+                    drafts.end_block(blocks.ticks[block].0);
+                    block += 1;
                 }
-                drafts.end_block(first);
-            }
+                drafts.add(item);
+            })?;
+            blocks.ticks[block..to].iter().for_each(|&(first, _)| drafts.end_block(first));
             Ok(drafts.level)
         })
         .collect();

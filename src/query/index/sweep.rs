@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::bits::Bits;
-use super::feed::{Feed, NOBODY};
+use super::feed::{Feed, Item, NOBODY};
 use super::order::{Order, Place};
 use super::{Index, Ordered};
 use crate::model::{RowId, SiteId, Trace};
@@ -47,8 +47,9 @@ impl Index {
         let stretches: Result<Vec<Vec<Rise>>, Cancelled> = places
             .par_windows(2)
             .map(|part| {
-                let feed = Feed::new(rows, order, (part[0], part[1]), &pick, wanted.as_ref());
-                Climb::new(now.len(), parent).through(feed, cancel)
+                let mut climb = Climb::new(now.len(), parent);
+                Feed::new(rows, order, &pick, wanted.as_ref()).run((part[0], part[1]), cancel, |item| climb.add(item))?;
+                Ok(climb.finish())
             })
             .collect();
         let (mut now, mut peaks) = (now.to_vec(), now.to_vec());
@@ -109,36 +110,30 @@ struct Climb<'a, U> {
     high: Vec<i64>,
     has: Vec<bool>,
     touched: Vec<u32>,
-    /// Lines that changed at the present tick.
+    /// The present tick, and the lines that changed at it.
+    at: Ticks,
     tick: Vec<u32>,
 }
 
 impl<'a, U: Fn(u32) -> Option<u32>> Climb<'a, U> {
     fn new(lines: usize, parent: &'a U) -> Self {
         let (now, high, has) = (vec![0; lines], vec![0; lines], vec![false; lines]);
-        Self { parent, now, high, has, touched: Vec::new(), tick: Vec::new() }
+        Self { parent, now, high, has, touched: Vec::new(), at: Ticks::BEFORE_TRACE, tick: Vec::new() }
     }
 
-    fn through<P: Fn(RowId, SiteId, bool) -> u32>(
-        mut self,
-        mut feed: Feed<'_, P>,
-        cancel: &Cancel,
-    ) -> Result<Vec<Rise>, Cancelled> {
-        for tick in 0u64.. {
-            if tick.is_multiple_of(1 << 14) {
-                cancel.check()?;
-            }
-            let at = feed.head();
-            if at == Ticks::NEVER {
-                break;
-            }
-            while let Some(item) = feed.next_at(at) {
-                self.change(item.of, item.delta);
-            }
+    #[inline]
+    fn add(&mut self, item: &Item) {
+        if item.at != self.at {
             self.end_tick();
+            self.at = item.at;
         }
+        self.change(item.of, item.delta);
+    }
+
+    fn finish(mut self) -> Vec<Rise> {
+        self.end_tick();
         let Self { now, high, touched, .. } = self;
-        Ok(touched.into_iter().map(|line| Rise { line, sum: now[line as usize], high: high[line as usize] }).collect())
+        touched.into_iter().map(|line| Rise { line, sum: now[line as usize], high: high[line as usize] }).collect()
     }
 
     #[inline]
