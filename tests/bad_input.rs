@@ -6,6 +6,7 @@ mod common;
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use common::trace::{BUFFER, small, without_memory_events};
 use common::{Run, highwater, json};
@@ -15,7 +16,7 @@ use highwater::load::{Capture, Input, Unwatched, Watch, load};
 use highwater::model::Trace;
 use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{
-    By, Cancel, Filter, ReportFilter, ReportRequest, SeriesOf, TreeRequest, peaks, report, series, spans, totals, tree,
+    By, Cancel, Filter, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, peaks, report, series, spans, totals, tree,
 };
 use highwater::units::{Interval, Ticks};
 use proptest::prelude::*;
@@ -136,6 +137,7 @@ fn capture(bytes: Vec<u8>) -> Option<Capture> {
 /// Asks everything that can be asked of a trace.
 fn ask_all(trace: &Trace) {
     let cancel = Cancel::default();
+    let index = &Index::build(Arc::new(trace.clone()), &IndexOptions::default(), &cancel).unwrap();
     let middle = Ticks(trace.span.from.0 / 2 + trace.span.to.0 / 2);
     for interval in [
         trace.span,
@@ -144,13 +146,13 @@ fn ask_all(trace: &Trace) {
     ] {
         let by = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread];
         let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
-        let groups = report(trace, &request, &cancel).unwrap().groups;
+        let groups = report(index, &request, &cancel).unwrap().groups;
         serde_json::to_string(&groups).unwrap();
-        let totals = totals(trace, interval, &cancel).unwrap();
-        let lines = series(trace, &totals, &SeriesOf::new(trace, 1, |_| Some(0)), 100, &cancel).unwrap();
+        let totals = totals(index, interval, &cancel).unwrap();
+        let lines = series(index, &totals, &SeriesOf::new(trace, 1, |_| Some(0)), 100, &cancel).unwrap();
         assert!(lines[0].points.len() <= 402);
         let tree = tree(trace, &totals, &TreeRequest::default(), &cancel).unwrap();
-        peaks(trace, interval, &tree, &cancel).unwrap();
+        peaks(index, interval, &tree, &cancel).unwrap();
         spans(trace, interval, &Filter::all().mask(trace), 100, &cancel).unwrap();
     }
 }

@@ -4,11 +4,12 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::json;
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::model::Trace;
 use highwater::query::{
-    By, Cancel, Group, ImpactingType, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow, report, totals, tree,
+    By, Cancel, Group, ImpactingType, Index, IndexOptions, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow, report, totals, tree,
 };
 use highwater::synth::demo::{APP_PID, LEAK_SIZE, LEAKS_A_SECOND, LOOP_END, LOOP_START, SPIKE_TICKS, SPIKES, STEP};
 use highwater::synth::images::APP;
@@ -21,16 +22,17 @@ const PROGRAM: &str = "MemoryTestApp.exe";
 const LEAKING_HEAP: &str = "0x1d0000";
 
 /// The demo trace, asked through the library and through the program at once.
-struct Demo(Trace);
+struct Demo(Index);
 
 impl Demo {
     fn open() -> Self {
         let capture = Capture::open(&[Input::Demo]).unwrap();
-        Self(load(&capture, &mut Unwatched).unwrap())
+        let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
+        Self(Index::build(trace, &IndexOptions::default(), &Cancel::default()).unwrap())
     }
 
     fn whole(&self) -> Interval {
-        self.0.span
+        self.0.trace().span
     }
 
     /// The groups of the program in one layer. Both ways must answer alike.
@@ -98,9 +100,9 @@ fn the_last_four_spikes_are_the_row_transient() {
     let group = demo.commit(interval);
     assert_eq!((group.aifi.count, group.aifi.size), (4, 40 * MB));
     // The same as a line of the table.
-    let trace = &demo.0;
+    let trace = demo.0.trace();
     let cancel = Cancel::default();
-    let totals = totals(trace, interval, &cancel).unwrap();
+    let totals = totals(&demo.0, interval, &cancel).unwrap();
     let request = TreeRequest { search: ImpactingType::Transient.name().into(), ..TreeRequest::default() };
     let tree = tree(trace, &totals, &request, &cancel).unwrap();
     let is_the_row = |row: &&TreeRow| match row.path[..] {

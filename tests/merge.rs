@@ -5,6 +5,7 @@
 mod oracle;
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use highwater::etl::write::Writer;
 use highwater::etl::{HeaderKind, SessionHeader, Source, TraceFile, mode};
@@ -13,7 +14,7 @@ use highwater::events::{Event, FrameRange, Record, StackPart};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::problem::{ProblemKind, Problems};
-use highwater::query::{By, Cancel, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use oracle::scenario::{Scenario, Sent, TRACE_START};
 use oracle::{FREQUENCY, strategy};
@@ -95,11 +96,12 @@ fn in_order<'a>(records: impl Iterator<Item = &'a Sent>) -> Trace {
 /// All that a report can say, and the counters.
 fn everything(trace: &Trace) -> (Vec<String>, u64, u64) {
     let mut lines = Vec::new();
+    let index = Index::scan(Arc::new(trace.clone()));
     for edge in [i64::MIN + 1, 1, 10_000] {
         let interval = Interval { from: Ticks(edge), to: Ticks(i64::MAX - 1) };
         let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
         let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
-        let groups = report(trace, &request, &Cancel::default()).unwrap().groups;
+        let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
         lines.extend(groups.iter().map(|group| serde_json::to_string(group).unwrap()));
     }
     (lines, trace.quality.unmatched_frees, trace.quality.superseded_allocations)

@@ -5,13 +5,14 @@
 
 mod oracle;
 
-use highwater::model::Trace;
+use std::sync::Arc;
+
 use highwater::query::{
-    By, ByClass, Cancel, Filter, Group, ReportFilter, ReportRequest, SeriesOf, report, series, spans, totals,
+    By, ByClass, Cancel, Filter, Group, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, report, series, spans, totals,
 };
 use highwater::units::Layer;
 use oracle::answer::{Edges, outstanding, peak};
-use oracle::question::{FAR, OPS, builder, edges, input, interval, place, replay};
+use oracle::question::{FAR, OPS, builder, edges, input, interval, options, place, replay, ways};
 use oracle::scenario::Scenario;
 use oracle::{Replay, Row, strategy};
 use proptest::prelude::*;
@@ -32,9 +33,9 @@ fn filter() -> impl Strategy<Value = ReportFilter> {
     (process, layer, heap).prop_map(|(process, layer, heap)| ReportFilter { process, layer, heap })
 }
 
-fn ask(trace: &Trace, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
+fn ask(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
     let request = ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top };
-    report(trace, &request, &Cancel::default()).unwrap().groups
+    report(index, &request, &Cancel::default()).unwrap().groups
 }
 
 /// Groups as lines, so that a difference can be read.
@@ -49,16 +50,23 @@ proptest! {
     fn reports_equal_the_oracles(
         ops in strategy::ops(OPS),
         questions in prop::collection::vec((by(), filter(), place(), place()), 1..6),
+        options in options(),
     ) {
         let scenario = Scenario::of(&ops);
-        let trace = replay(&scenario);
+        let ways = ways(replay(&scenario), &options);
+        let trace = ways[0].trace();
         let expected = Replay::of(&scenario.steps);
         for (by, filter, a, b) in questions {
             let edges = edges(&scenario, a, b);
-            let groups = ask(&trace, edges, &by, &filter, None);
-            prop_assert_eq!(lines(&groups), lines(&expected.report(edges, &by, &filter)), "{:?} of {:?}", by, edges);
-            let first = ask(&trace, edges, &by, &filter, Some(2));
-            prop_assert_eq!(lines(&first), lines(&groups[..groups.len().min(2)]));
+            let expected = lines(&expected.report(edges, &by, &filter));
+            for index in &ways {
+                let groups = ask(index, edges, &by, &filter, None);
+                prop_assert_eq!(&lines(&groups), &expected, "{:?} of {:?}", by, edges);
+                for top in [0, 1, 2] {
+                    let first = ask(index, edges, &by, &filter, Some(top));
+                    prop_assert_eq!(lines(&first), lines(&groups[..groups.len().min(top)]));
+                }
+            }
         }
         prop_assert_eq!(trace.quality.unmatched_frees, expected.unmatched_frees, "unmatched frees");
         prop_assert_eq!(trace.quality.superseded_allocations, expected.superseded, "superseded allocations");
@@ -70,12 +78,14 @@ proptest! {
     #![proptest_config(strategy::config())]
 
     #[test]
-    fn intervals_side_by_side_add_up(ops in strategy::ops(OPS), a in place(), b in place(), c in place()) {
+    fn intervals_side_by_side_add_up(
+        ops in strategy::ops(OPS), a in place(), b in place(), c in place(), options in options(),
+    ) {
         let scenario = Scenario::of(&ops);
-        let trace = replay(&scenario);
+        let [.., index] = ways(replay(&scenario), &options);
         let (low, high) = edges(&scenario, a, b);
         let middle = edges(&scenario, c, c).0.clamp(low, high);
-        let sum = |edges: Edges| totals(&trace, interval(edges), &Cancel::default()).unwrap().sum(&Filter::all().mask(&trace));
+        let sum = |edges: Edges| totals(&index, interval(edges), &Cancel::default()).unwrap().sum(&Filter::all().mask(index.trace()));
         let (left, right, whole) = (sum((low, middle)), sum((middle, high)), sum((low, high)));
         prop_assert_eq!(left.numbers().outstanding_to, right.numbers().outstanding_from);
         prop_assert_eq!(left.numbers().impacting + right.numbers().impacting, whole.numbers().impacting);
@@ -91,35 +101,45 @@ proptest! {
         let scenario = Scenario::of(&ops);
         let mut builder = builder();
         let mut early = Vec::new();
-        let everything = |trace: &Trace| {
+        let everything = |index: &Index| {
             let by = [By::Process, By::Heap, By::Stack, By::Thread];
-            lines(&ask(trace, (-FAR, FAR), &by, &ReportFilter::default(), None))
+            lines(&ask(index, (-FAR, FAR), &by, &ReportFilter::default(), None))
         };
+        let prepare = |trace| Index::build(Arc::new(trace), &IndexOptions::default(), &Cancel::default()).unwrap();
         for (i, sent) in scenario.stream.iter().enumerate() {
             builder.apply(&sent.record, &sent.frames);
             if at.contains(&i) {
-                let trace = builder.publish(input(&scenario, false));
-                early.push((everything(&trace), trace));
+                let index = prepare(builder.publish(input(&scenario, false)));
+                prop_assert!(!index.is_prepared(), "the trace still grows");
+                early.push((everything(&index), index));
             }
         }
-        let last = builder.publish(input(&scenario, true));
-        prop_assert_eq!(everything(&last), everything(&replay(&scenario)));
-        for (answer, trace) in early {
-            prop_assert_eq!(answer, everything(&trace), "a published trace has changed");
+        let last = prepare(builder.publish(input(&scenario, true)));
+        prop_assert_eq!(everything(&last), everything(&prepare(replay(&scenario))));
+        for (answer, index) in early {
+            prop_assert_eq!(answer, everything(&index), "a published trace has changed");
         }
     }
 
     #[test]
     fn series_reach_every_peak_and_end_where_reports_do(
         ops in strategy::ops(OPS), a in place(), b in place(), bins in select(vec![1usize, 3, 50, 1000]),
+        options in options(),
     ) {
         let scenario = Scenario::of(&ops);
-        let trace = replay(&scenario);
+        let ways = ways(replay(&scenario), &options);
+        let trace = ways[0].trace();
         let expected = Replay::of(&scenario.steps);
         let edges = edges(&scenario, a, b);
-        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
-        let by_layer = SeriesOf::new(&trace, 3, |site| Some(trace.layer_of(trace.site(site)) as u32));
-        let lines = series(&trace, &totals, &by_layer, bins, &Cancel::default()).unwrap();
+        let by_layer = SeriesOf::new(trace, 3, |site| Some(trace.layer_of(trace.site(site)) as u32));
+        let draw = |index: &Index| {
+            let totals = totals(index, interval(edges), &Cancel::default()).unwrap();
+            series(index, &totals, &by_layer, bins, &Cancel::default()).unwrap()
+        };
+        let [lines, others @ ..] = ways.each_ref().map(draw);
+        for other in others {
+            prop_assert_eq!(&lines, &other);
+        }
         for (layer, line) in Layer::ALL.into_iter().zip(lines) {
             let rows: Vec<&Row> = expected.rows.iter().filter(|row| row.layer() == layer).collect();
             let now = |t: i64| outstanding(&rows, t);

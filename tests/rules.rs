@@ -2,11 +2,13 @@
 //! processes and trackers, late stacks, and the names of frames.
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
+use std::sync::Arc;
+
 use highwater::events::{
     Event, FrameRange, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem,
 };
 use highwater::model::{Builder, Clock, InputState, Trace};
-use highwater::query::{By, Cancel, Group, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 
 const SECOND: i64 = 10_000_000;
@@ -83,8 +85,9 @@ fn range(owner: u32, base: u64, pages: u64, flags: u32) -> PageRange {
 
 fn groups(trace: &Trace, by: &[By]) -> Vec<Group> {
     let interval = Interval { from: Ticks(i64::MIN + 1), to: Ticks(i64::MAX - 1) };
+    let index = Index::scan(Arc::new(trace.clone()));
     let request = ReportRequest { interval, by: by.to_vec(), filter: ReportFilter::default(), top: None };
-    report(trace, &request, &Cancel::default()).unwrap().groups
+    report(&index, &request, &Cancel::default()).unwrap().groups
 }
 
 /// Heap, number of rows, and bytes alive at the end, by heap.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use highwater::model::Trace;
 use highwater::query::{
-    Cancel, Column, Filter, Key, Numbers, Sort, Totals, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, totals, tree,
+    Cancel, Column, Filter, Index, Key, Numbers, Sort, Totals, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, totals, tree,
 };
 use highwater::units::{Layer, Ticks};
 use oracle::answer::{Edges, outstanding, peak};
-use oracle::question::{OPS, edges, interval, place, replay};
+use oracle::question::{OPS, edges, interval, options, place, replay, ways};
 use oracle::scenario::Scenario;
 use oracle::{Replay, Row, strategy};
 use proptest::prelude::*;
@@ -22,28 +22,34 @@ proptest! {
     #![proptest_config(strategy::config())]
 
     #[test]
-    fn every_line_of_the_tree_equals_the_oracles(ops in strategy::ops(OPS), a in place(), b in place()) {
+    fn every_line_of_the_tree_equals_the_oracles(
+        ops in strategy::ops(OPS), a in place(), b in place(), options in options(),
+    ) {
         let scenario = Scenario::of(&ops);
-        let trace = replay(&scenario);
+        let ways = ways(replay(&scenario), &options);
         let expected = Replay::of(&scenario.steps);
         let edges = edges(&scenario, a, b);
-        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
-        let tree = open_tree(&trace, &totals);
-        let peaks = peaks(&trace, interval(edges), &tree, &Cancel::default()).unwrap();
-        let mut ours: Vec<String> = tree.rows.iter().zip(peaks).map(|(row, peak)| describe(&trace, row, peak)).collect();
         let mut theirs = tree_lines(&expected, edges);
-        ours.sort();
         theirs.sort();
-        prop_assert_eq!(ours, theirs);
+        for index in &ways {
+            let trace = index.trace();
+            let totals = totals(index, interval(edges), &Cancel::default()).unwrap();
+            let tree = open_tree(trace, &totals);
+            let peaks = peaks(index, interval(edges), &tree, &Cancel::default()).unwrap();
+            let mut ours: Vec<String> = tree.rows.iter().zip(peaks).map(|(row, peak)| describe(trace, row, peak)).collect();
+            ours.sort();
+            prop_assert_eq!(&ours, &theirs);
+        }
     }
 
     #[test]
     fn the_tree_adds_up(ops in strategy::ops(OPS), a in place(), b in place()) {
         let scenario = Scenario::of(&ops);
-        let trace = replay(&scenario);
+        let index = Index::scan(Arc::new(replay(&scenario)));
+        let trace = index.trace();
         let edges = edges(&scenario, a, b);
-        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
-        let tree = open_tree(&trace, &totals);
+        let totals = totals(&index, interval(edges), &Cancel::default()).unwrap();
+        let tree = open_tree(trace, &totals);
         for (i, row) in tree.rows.iter().enumerate() {
             let n = row.numbers;
             prop_assert_eq!(i128::from(n.impacting), i128::from(n.outstanding_to) - i128::from(n.outstanding_from));
@@ -52,7 +58,7 @@ proptest! {
             }
             let below = tree.rows[i + 1..].iter().take_while(|below| below.depth > row.depth);
             prop_assert_eq!(sum(below.filter(|below| below.depth == row.depth + 1).map(|below| below.numbers)), n);
-            let filtered = totals.sum(&Filter::under(row.path.clone()).mask(&trace)).numbers();
+            let filtered = totals.sum(&Filter::under(row.path.clone()).mask(trace)).numbers();
             prop_assert_eq!(filtered, n, "filter to {:?}", row.path);
         }
     }
@@ -62,16 +68,17 @@ proptest! {
         ops in strategy::ops(OPS), a in place(), b in place(), column in select(Column::ALL.to_vec()), descending: bool,
     ) {
         let scenario = Scenario::of(&ops);
-        let trace = replay(&scenario);
+        let index = Index::scan(Arc::new(replay(&scenario)));
+        let trace = index.trace();
         let edges = edges(&scenario, a, b);
-        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
+        let totals = totals(&index, interval(edges), &Cancel::default()).unwrap();
         let request = TreeRequest { sort: Sort { column, descending }, ..TreeRequest::default() };
-        let mut tree = open(&trace, &totals, request);
-        let mut tops = peaks(&trace, interval(edges), &tree, &Cancel::default()).unwrap();
+        let mut tree = open(trace, &totals, request);
+        let mut tops = peaks(&index, interval(edges), &tree, &Cancel::default()).unwrap();
         if column == Column::Peak {
-            let lines = described(&trace, &tree, &tops);
+            let lines = described(trace, &tree, &tops);
             (tree, tops) = sort_by_peak(&tree, &tops, descending);
-            let mut sorted = described(&trace, &tree, &tops);
+            let mut sorted = described(trace, &tree, &tops);
             prop_assert_eq!(lines.len(), sorted.len());
             let mut before = lines;
             before.sort();
@@ -93,12 +100,13 @@ proptest! {
         text in select(vec!["physics", "APP1", "(2)", "commit", "transient", "aofo", "0x20", "0x10", "nowhere", " "]),
     ) {
         let scenario = Scenario::of(&ops);
-        let trace = replay(&scenario);
+        let index = Index::scan(Arc::new(replay(&scenario)));
+        let trace = index.trace();
         let edges = edges(&scenario, a, b);
-        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
+        let totals = totals(&index, interval(edges), &Cancel::default()).unwrap();
         let wanted = text.trim().to_lowercase();
         // Names on the way to each allocation of the whole tree.
-        let whole = open_tree(&trace, &totals);
+        let whole = open_tree(trace, &totals);
         let mut way: Vec<&str> = Vec::new();
         let mut expected = Vec::new();
         for row in &whole.rows {
@@ -111,7 +119,7 @@ proptest! {
                 way.push(&row.label);
             }
         }
-        let found = open(&trace, &totals, TreeRequest { search: text.to_owned(), ..TreeRequest::default() });
+        let found = open(trace, &totals, TreeRequest { search: text.to_owned(), ..TreeRequest::default() });
         let mut found: Vec<_> = found.rows.iter().filter_map(|row| row.allocation).map(|(id, _)| id).collect();
         found.sort();
         expected.sort();

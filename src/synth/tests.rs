@@ -2,6 +2,7 @@
 //! again for the same options.
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use super::*;
 use crate::etl::{Source, TraceFile};
@@ -9,7 +10,7 @@ use crate::events::EventCounts;
 use crate::load::{Capture, Unwatched, load};
 use crate::model::Trace;
 use crate::problem::Problems;
-use crate::query::{By, Cancel, ReportFilter, ReportRequest, report};
+use crate::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
 use crate::units::{Interval, Ticks};
 
 const SCENARIOS: [Scenario; 3] = [Scenario::Heap, Scenario::Commit, Scenario::Trackers];
@@ -71,8 +72,9 @@ fn the_same_options_give_the_same_bytes() {
 fn allocations(trace: &Trace) -> Vec<(String, u64, u64)> {
     let all = Interval::new(Ticks(i64::MIN + 1), Ticks(i64::MAX - 1));
     let by = vec![By::Process, By::Heap, By::Stack];
+    let index = Index::scan(Arc::new(trace.clone()));
     let request = ReportRequest { interval: all, by, filter: ReportFilter::default(), top: None };
-    let groups = report(trace, &request, &Cancel::default()).unwrap().groups;
+    let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
     let mut all: Vec<_> = groups
         .iter()
         .map(|g| {

@@ -1,6 +1,9 @@
 //! Generated captures as the program replays them, and the intervals to ask about.
 
+use std::sync::Arc;
+
 use highwater::model::{Builder, Clock, InputState, Trace};
+use highwater::query::{Cancel, Index, IndexOptions};
 use highwater::units::{Interval, Ticks};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -18,6 +21,24 @@ pub fn replay(scenario: &Scenario) -> Trace {
         builder.apply(&sent.record, &sent.frames);
     }
     builder.publish(input(scenario, true))
+}
+
+/// How much is prepared: so few checkpoints and events a block that all of them matter.
+pub fn options() -> impl Strategy<Value = IndexOptions> {
+    (prop::option::weighted(0.9, 0..7usize), 1..7usize)
+        .prop_map(|(checkpoints, block)| IndexOptions { checkpoints, block: Some(block), ..IndexOptions::default() })
+}
+
+/// All ways to answer questions about a trace: by scans, with the order of events
+/// alone, and with everything prepared.
+pub fn ways(trace: Trace, options: &IndexOptions) -> [Index; 3] {
+    let trace = Arc::new(trace);
+    let never = Cancel::default();
+    [
+        Index::scan(Arc::clone(&trace)),
+        Index::for_one_question(Arc::clone(&trace), &never).unwrap(),
+        Index::build(trace, options, &never).unwrap(),
+    ]
 }
 
 pub fn builder() -> Builder {

@@ -40,15 +40,21 @@ pub struct IndexOptions {
     pub bytes_a_row: usize,
     /// So many checkpoints whatever they cost; for tests.
     pub checkpoints: Option<usize>,
-    /// Events of a block.
-    pub block: usize,
+    /// Events of a block; by default as many as keep an entry for each heap cheap.
+    pub block: Option<usize>,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { bytes_a_row: 3, checkpoints: None, block: 1024 }
+        Self { bytes_a_row: 3, checkpoints: None, block: None }
     }
 }
+
+/// Blocks as small as this are quick to walk through, those as large still are.
+const BLOCK: std::ops::RangeInclusive<usize> = 256..=4096;
+
+/// With as many events for each heap, the entries of blocks take at most some 2 bytes a row.
+const BLOCK_A_HEAP: usize = 48;
 
 /// Sums at checkpoints may always take so much.
 const LEAST_TABLE: usize = 1 << 20;
@@ -114,7 +120,9 @@ impl Index {
         let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
         let table = Table::build(&trace, &order, &by_site, budget, options.checkpoints, cancel)?;
         let heap_of: Vec<u32> = trace.sites.iter().map(|site| site.heap.0).collect();
-        let (blocks, heaps) = pyramid::cut(&trace, &order, options.block.max(1), &heap_of, trace.heaps.len(), cancel)?;
+        let usual = || BLOCK_A_HEAP.saturating_mul(trace.heaps.len()).clamp(*BLOCK.start(), *BLOCK.end());
+        let block = options.block.unwrap_or_else(usual).max(1);
+        let (blocks, heaps) = pyramid::cut(&trace, &order, block, &heap_of, trace.heaps.len(), cancel)?;
         let prepared = Prepared { table, blocks, heaps, filters: Mutex::default(), scratch: Mutex::default() };
         Ok(Self { trace, ordered: Some(Ordered { order, by_site }), prepared: Some(prepared) })
     }

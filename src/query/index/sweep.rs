@@ -7,7 +7,7 @@ use super::bits::Bits;
 use super::feed::{Feed, Item, NOBODY};
 use super::order::{Order, Place};
 use super::{Index, Ordered};
-use crate::model::{RowId, SiteId, Trace};
+use crate::model::{Row, RowId, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, LifetimeClass};
 use crate::units::{Interval, Ticks};
 
@@ -26,7 +26,7 @@ impl Index {
     /// The largest values of lines that begin at `now` and follow the events inside
     /// `interval`. A row counts for its line and all that `parent` names above it;
     /// changes at one tick count together. `None` while the trace grows.
-    pub(in crate::query) fn peaks(
+    pub(in crate::query) fn line_peaks(
         &self,
         interval: Interval,
         now: &[i128],
@@ -35,11 +35,42 @@ impl Index {
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
         let Some(Ordered { order, by_site }) = &self.ordered else { return Ok(None) };
-        let rows = &self.trace.rows;
-        let (from, to) = (order.place(rows, interval.from), order.place(rows, interval.to));
+        let (from, to) = self.edges(order, interval);
         let wanted = self.wanted(by_site, from, to, lines_of);
         cancel.check()?;
         let pick = picker(&self.trace, order, interval, from, lines_of);
+        self.sweep(order, (from, to), now, &pick, wanted.as_ref(), parent, cancel).map(Some)
+    }
+
+    /// The same for any groups of rows.
+    pub(in crate::query) fn row_peaks(
+        &self,
+        interval: Interval,
+        now: &[i128],
+        group_of: &(impl Fn(&Row) -> Option<u32> + Sync),
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<i128>>, Cancelled> {
+        let Some(Ordered { order, .. }) = &self.ordered else { return Ok(None) };
+        let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row)).unwrap_or(NOBODY);
+        self.sweep(order, self.edges(order, interval), now, &pick, None, &|_| None, cancel).map(Some)
+    }
+
+    fn edges(&self, order: &Order, interval: Interval) -> (Place, Place) {
+        (order.place(&self.trace.rows, interval.from), order.place(&self.trace.rows, interval.to))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "they are what the two ways above have in common")]
+    fn sweep(
+        &self,
+        order: &Order,
+        (from, to): (Place, Place),
+        now: &[i128],
+        pick: &(impl Fn(RowId, SiteId, bool) -> u32 + Sync),
+        wanted: Option<&Bits>,
+        parent: &(impl Fn(u32) -> Option<u32> + Sync),
+        cancel: &Cancel,
+    ) -> Result<Vec<i128>, Cancelled> {
+        let rows = &self.trace.rows;
         let mut places = vec![from];
         let cuts = order.cuts(rows, from, to, 4 * rayon::current_num_threads());
         places.extend(cuts.into_iter().map(|(_, place)| place));
@@ -48,7 +79,7 @@ impl Index {
             .par_windows(2)
             .map(|part| {
                 let mut climb = Climb::new(now.len(), parent);
-                Feed::new(rows, order, &pick, wanted.as_ref()).run((part[0], part[1]), cancel, |item| climb.add(item))?;
+                Feed::new(rows, order, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item))?;
                 Ok(climb.finish())
             })
             .collect();
@@ -58,7 +89,7 @@ impl Index {
             *peak = (*peak).max(*now + i128::from(high));
             *now += i128::from(sum);
         }
-        Ok(Some(peaks))
+        Ok(peaks)
     }
 
     /// The rows that have a line, if it pays to know them before looking at deaths.

@@ -1,0 +1,142 @@
+//! What is prepared for a trace answers as scans of its rows do, for any choice of
+//! sites: totals, graphs and peaks, with sizes up to those whose sums overflow.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+
+mod oracle;
+
+use std::sync::Arc;
+
+use highwater::events::{Event, Record};
+use highwater::model::{InputState, SiteId, Trace};
+use highwater::query::{Cancel, Index, IndexOptions, SeriesOf, Totals, TreeRequest, peaks, series, totals, tree};
+use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
+use oracle::question::{OPS, builder, edges, interval, options, place, replay, ways};
+use oracle::scenario::{Act, Op, Scenario, TRACE_START};
+use oracle::strategy;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn by_site(trace: &Trace, totals: &Totals) -> Vec<String> {
+    (0..trace.sites.len()).map(|site| format!("{:?}", totals.of(SiteId(site as u32)))).collect()
+}
+
+/// Series of sites by chance: some in none, several heaps in one.
+fn any_series(trace: &Trace, choice: &[Option<u32>]) -> SeriesOf {
+    SeriesOf::new(trace, 4, |site| choice[site.0 as usize % choice.len()])
+}
+
+/// The same operations with much larger blocks.
+fn enlarge(ops: &mut [Op], factor: u64) {
+    for op in ops {
+        if let Act::Alloc { size, .. } | Act::Realloc { size, .. } = &mut op.act {
+            *size = size.saturating_mul(factor);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(strategy::config())]
+
+    #[test]
+    fn what_is_prepared_says_what_scans_say(
+        mut ops in strategy::ops(2 * OPS),
+        factor in select(vec![1u64, 1, 1 << 20, 1 << 27, u64::MAX]),
+        questions in prop::collection::vec((place(), place()), 1..6),
+        choice in prop::collection::vec(prop::option::weighted(0.7, 0..4u32), 1..5),
+        bins in select(vec![1usize, 4, 100]),
+        options in options(),
+    ) {
+        enlarge(&mut ops, factor);
+        let scenario = Scenario::of(&ops);
+        let [scan, ordered, prepared] = ways(replay(&scenario), &options);
+        let never = Cancel::default();
+        let trace = scan.trace();
+        let of = any_series(trace, &choice);
+        for (a, b) in questions {
+            let interval = interval(edges(&scenario, a, b));
+            let expected = totals(&scan, interval, &never).unwrap();
+            let lines = series(&scan, &expected, &of, bins, &never).unwrap();
+            let table = tree(trace, &expected, &TreeRequest::default(), &never).unwrap();
+            let tops = peaks(&scan, interval, &table, &never).unwrap();
+            for index in [&ordered, &prepared] {
+                let totals = totals(index, interval, &never).unwrap();
+                prop_assert_eq!(by_site(trace, &totals), by_site(trace, &expected));
+                prop_assert_eq!(&series(index, &totals, &of, bins, &never).unwrap(), &lines);
+                prop_assert_eq!(&peaks(index, interval, &table, &never).unwrap(), &tops);
+            }
+        }
+    }
+}
+
+/// Some blocks of a program; each moment has its allocations and frees.
+fn story(moments: impl IntoIterator<Item = (i64, Vec<(u64, Option<u64>)>)>) -> Trace {
+    let mut builder = builder();
+    for (time, events) in moments {
+        for (address, size) in events {
+            let event = match size {
+                Some(size) => Event::Alloc { layer: Layer::Heap, heap: 0x10, address, size },
+                None => Event::Free { layer: Layer::Heap, heap: 0x10, address },
+            };
+            builder.apply(&Record { time: TRACE_START + time, pid: Pid(1), tid: Tid(1), event }, &[]);
+        }
+    }
+    let times = Some((TRACE_START, TRACE_START + 1000));
+    builder.publish(InputState { times, complete: true, ..InputState::default() })
+}
+
+fn compare(trace: Trace, options: &IndexOptions, intervals: &[(i64, i64)]) -> bool {
+    let [scan, _, prepared] = ways(trace, options);
+    let never = Cancel::default();
+    let of = SeriesOf::new(scan.trace(), 1, |_| Some(0));
+    for &(from, to) in intervals {
+        let interval = Interval { from: Ticks(from), to: Ticks(to) };
+        let ask = |index: &Index| {
+            let totals = totals(index, interval, &never).unwrap();
+            (by_site(index.trace(), &totals), series(index, &totals, &of, 10, &never).unwrap())
+        };
+        assert_eq!(ask(&scan), ask(&prepared), "{from} to {to}");
+    }
+    prepared.is_prepared()
+}
+
+#[test]
+fn sums_that_could_overflow_are_left_to_scans() {
+    let blocks = |size: u64| story((0..4).map(|i| (i, vec![(i as u64 * 0x100, Some(size))])));
+    let options = IndexOptions { checkpoints: Some(2), block: Some(1), ..IndexOptions::default() };
+    let intervals = [(0, 4), (1, 3), (2, 2), (-5, 100)];
+    assert!(!compare(blocks(u64::MAX), &options, &intervals));
+    assert!(!compare(blocks(1 << 62), &options, &intervals));
+    assert!(compare(blocks((1 << 61) - 1), &options, &intervals));
+}
+
+#[test]
+fn a_tick_with_more_events_than_a_block_holds_is_one_step() {
+    let many = |from: u64, size: Option<u64>| (from..from + 3000).map(move |i| (i * 0x40, size)).collect::<Vec<_>>();
+    let few = vec![(0x1, Some(5)), (0x2, Some(6))];
+    let moments = [(1, few.clone()), (2, many(1, Some(16))), (3, few), (3, many(5000, Some(8))), (7, many(1, None)), (9, many(5000, None))];
+    let edges = [0, 1, 2, 3, 4, 7, 8, 10];
+    let intervals: Vec<_> = edges.iter().flat_map(|&a| edges.iter().filter(move |&&b| a <= b).map(move |&b| (a, b))).collect();
+    for (checkpoints, block) in [(0, 1), (1, 16), (5, 100), (20, 5000)] {
+        let options = IndexOptions { checkpoints: Some(checkpoints), block: Some(block), ..IndexOptions::default() };
+        assert!(compare(story(moments.clone()), &options, &intervals));
+    }
+}
+
+#[test]
+fn a_cancelled_question_leaves_nothing_behind() {
+    let moments = (0..20_000).map(|i| (i, vec![(i as u64 * 0x40, Some(8)), (i as u64 / 3 * 0x40, None)]));
+    let trace = Arc::new(story(moments));
+    let never = Cancel::default();
+    let options = IndexOptions { checkpoints: Some(2), ..IndexOptions::default() };
+    let index = Index::build(Arc::clone(&trace), &options, &never).unwrap();
+    let interval = Interval { from: Ticks(3000), to: Ticks(12_345) };
+    let stopped = Cancel::default();
+    stopped.cancel();
+    assert!(totals(&index, interval, &stopped).is_err());
+    assert!(Index::build(Arc::clone(&trace), &options, &stopped).is_err());
+    let expected = totals(&Index::scan(trace), interval, &never).unwrap();
+    for _ in 0..3 {
+        let totals = totals(&index, interval, &never).unwrap();
+        assert_eq!(by_site(index.trace(), &totals), by_site(index.trace(), &expected));
+    }
+}
