@@ -1,12 +1,14 @@
 //! Each stage from bytes to answers alone, on a generated trace of a million heap
 //! events with stacks: decoding, replay, and the queries behind the window.
 //!
-//! `cargo bench --bench stages [decode|replay|totals|series|tree|report]`
+//! `cargo bench --bench stages [decode|replay|index|totals|series|tree|report]`; the
+//! environment variable `HIGHWATER_BENCH_EVENTS` asks for another number of events.
 #![allow(missing_docs, reason = "criterion's macros make functions without docs")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run has nothing to say")]
 
 use std::io::Cursor;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use highwater::etl::{ReadBuffer, Source, TraceFile};
@@ -14,14 +16,19 @@ use highwater::events::{Batch, Merge, Record, Stacks, decode_buffer, survey};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, InputState, Trace};
 use highwater::problem::Problems;
-use highwater::query::{By, Cancel, ReportFilter, ReportRequest, SeriesOf, TreeRequest, report, series, totals, tree};
+use highwater::query::{
+    By, Cancel, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, report, series, totals, tree,
+};
 use highwater::synth::{Options, generate};
 use highwater::units::{Interval, Ticks};
 
-const EVENTS: u64 = 1_000_000;
+/// Heap events of the trace, from the environment.
+fn events() -> u64 {
+    std::env::var("HIGHWATER_BENCH_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
+}
 
 fn capture() -> Capture {
-    let options = Options { events: EVENTS, ..Options::default() };
+    let options = Options { events: events(), ..Options::default() };
     let bytes = generate(&options, Cursor::new(Vec::new())).unwrap().into_inner();
     let file = TraceFile::from_source(Source::Memory(bytes.leak()), "generated.etl".to_owned()).unwrap();
     Capture { files: vec![file], problems: Problems::default() }
@@ -95,30 +102,45 @@ fn middle(trace: &Trace) -> Interval {
 }
 
 fn queries(c: &mut Criterion) {
-    let trace = load(&capture(), &mut Unwatched).unwrap();
+    let trace = Arc::new(load(&capture(), &mut Unwatched).unwrap());
     let cancel = Cancel::default();
     let rows = trace.rows.len() as u64;
     let intervals = [("whole", trace.span), ("middle", middle(&trace))];
 
+    let mut group = c.benchmark_group("index");
+    group.throughput(Throughput::Elements(rows)).sample_size(10);
+    let build = || Index::build(Arc::clone(&trace), &IndexOptions::default(), &cancel).unwrap();
+    group.bench_function("build", |b| b.iter_with_large_drop(build));
+    group.finish();
+    let ways = [("scan", Index::scan(Arc::clone(&trace))), ("index", build())];
+    let index = &ways[1].1;
+
     let mut group = c.benchmark_group("totals");
     group.throughput(Throughput::Elements(rows));
-    for (name, interval) in intervals {
-        group.bench_function(name, |b| b.iter(|| totals(&trace, interval, &cancel).unwrap()));
+    for ((way, index), (name, interval)) in ways.iter().flat_map(|way| intervals.map(|interval| (way, interval))) {
+        group.bench_function(format!("{name}, {way}"), |b| b.iter(|| totals(index, interval, &cancel).unwrap()));
     }
     group.finish();
 
     let mut group = c.benchmark_group("series");
     group.throughput(Throughput::Elements(rows)).sample_size(20);
     let by_heap = SeriesOf::new(&trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
-    for (name, interval) in intervals {
-        let totals = totals(&trace, interval, &cancel).unwrap();
-        group.bench_function(name, |b| b.iter(|| series(&trace, &totals, &by_heap, 1000, &cancel).unwrap()));
+    for ((way, index), (name, interval)) in ways.iter().flat_map(|way| intervals.map(|interval| (way, interval))) {
+        let totals = totals(index, interval, &cancel).unwrap();
+        group.bench_function(format!("{name}, {way}"), |b| {
+            b.iter(|| series(index, &totals, &by_heap, 1000, &cancel).unwrap());
+        });
     }
+    let half = SeriesOf::new(&trace, 1, |site| (site.0 % 2 == 0).then_some(0));
+    let sums = totals(index, trace.span, &cancel).unwrap();
+    group.bench_function("new filter", |b| {
+        b.iter_batched(build, |index| series(&index, &sums, &half, 1000, &cancel).unwrap(), BatchSize::PerIteration);
+    });
     group.finish();
 
     let mut group = c.benchmark_group("tree");
     for (name, interval) in intervals {
-        let totals = totals(&trace, interval, &cancel).unwrap();
+        let totals = totals(index, interval, &cancel).unwrap();
         group.bench_function(name, |b| b.iter(|| tree(&trace, &totals, &TreeRequest::default(), &cancel).unwrap()));
     }
     group.finish();
@@ -127,7 +149,7 @@ fn queries(c: &mut Criterion) {
     group.throughput(Throughput::Elements(rows)).sample_size(20);
     for (name, by) in [("heaps", vec![By::Process, By::Heap]), ("stacks", vec![By::Process, By::Heap, By::Stack])] {
         let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: Some(20) };
-        group.bench_function(name, |b| b.iter(|| report(&trace, &request, &cancel).unwrap()));
+        group.bench_function(name, |b| b.iter(|| report(index, &request, &cancel).unwrap()));
     }
     group.finish();
 }

@@ -16,7 +16,8 @@ use highwater::load::{Capture, Input, Unwatched, Watch, load};
 use highwater::model::Trace;
 use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{
-    By, Cancel, Filter, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, peaks, report, series, spans, totals, tree,
+    By, Cancel, Filter, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, peaks, report, series, spans,
+    totals, tree,
 };
 use highwater::units::{Interval, Ticks};
 use proptest::prelude::*;

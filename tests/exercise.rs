@@ -9,7 +9,8 @@ use std::sync::Arc;
 use common::json;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{
-    By, Cancel, Group, ImpactingType, Index, IndexOptions, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow, report, totals, tree,
+    By, Cancel, Group, ImpactingType, Index, IndexOptions, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow, report,
+    totals, tree,
 };
 use highwater::synth::demo::{APP_PID, LEAK_SIZE, LEAKS_A_SECOND, LOOP_END, LOOP_START, SPIKE_TICKS, SPIKES, STEP};
 use highwater::synth::images::APP;

@@ -113,7 +113,8 @@ fn sums_that_could_overflow_are_left_to_scans() {
 fn a_tick_with_more_events_than_a_block_holds_is_one_step() {
     let many = |from: u64, size: Option<u64>| (from..from + 3000).map(move |i| (i * 0x40, size)).collect::<Vec<_>>();
     let few = vec![(0x1, Some(5)), (0x2, Some(6))];
-    let moments = [(1, few.clone()), (2, many(1, Some(16))), (3, few), (3, many(5000, Some(8))), (7, many(1, None)), (9, many(5000, None))];
+    let moments =
+        [(1, few.clone()), (2, many(1, Some(16))), (3, few), (3, many(5000, Some(8))), (7, many(1, None)), (9, many(5000, None))];
     let edges = [0, 1, 2, 3, 4, 7, 8, 10];
     let intervals: Vec<_> = edges.iter().flat_map(|&a| edges.iter().filter(move |&&b| a <= b).map(move |&b| (a, b))).collect();
     for (checkpoints, block) in [(0, 1), (1, 16), (5, 100), (20, 5000)] {

@@ -59,4 +59,3 @@ pub(super) fn changes(
     cancel.check()?;
     Ok(list)
 }
-

@@ -6,9 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::peaks::{line_peaks, row_peaks};
-use super::{
-    Bucket, ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, frame_label, series, totals,
-};
+use super::{Bucket, ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, frame_label, series, totals};
 use crate::model::{HeapId, NodeId, ProcessId, Row, Site, SiteId, Trace};
 use crate::units::{Interval, Layer, Tid};
 

@@ -25,8 +25,11 @@ pub fn replay(scenario: &Scenario) -> Trace {
 
 /// How much is prepared: so few checkpoints and events a block that all of them matter.
 pub fn options() -> impl Strategy<Value = IndexOptions> {
-    (prop::option::weighted(0.9, 0..7usize), 1..7usize)
-        .prop_map(|(checkpoints, block)| IndexOptions { checkpoints, block: Some(block), ..IndexOptions::default() })
+    (prop::option::weighted(0.9, 0..7usize), 1..7usize).prop_map(|(checkpoints, block)| IndexOptions {
+        checkpoints,
+        block: Some(block),
+        ..IndexOptions::default()
+    })
 }
 
 /// All ways to answer questions about a trace: by scans, with the order of events

@@ -10,12 +10,14 @@
 //! there is nothing prepared and queries scan the rows: [`Index`] is both.
 
 mod bits;
+mod edges;
 mod feed;
 mod lines;
 mod order;
 mod pyramid;
 mod sweep;
 mod table;
+mod words;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,12 +28,13 @@ use super::{Bucket, ByClass, Cancel, Cancelled};
 use crate::model::{HeapId, Trace};
 use crate::units::Interval;
 use bits::Bits;
+use edges::{Changes, Piece, Shift};
 use feed::NOBODY;
 pub(super) use lines::Line;
 use lines::Source;
 use order::{Order, Place};
 use pyramid::{Blocks, Pyramid};
-use table::{Piece, Shift, Table, wrapping_add};
+use table::Table;
 
 /// How much is prepared.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +88,8 @@ struct Prepared {
     heaps: Pyramid,
     /// The last filters of series, the newest first.
     filters: Mutex<Vec<Arc<Filtered>>>,
-    /// Sums of workers, all 0: to make new ones costs more than many a query.
-    scratch: Mutex<Vec<Vec<ByClass>>>,
+    /// Changes of workers, all 0: to make new ones costs more than many a query.
+    scratch: Mutex<Vec<Changes>>,
 }
 
 /// The pyramid of one choice of series.
@@ -147,7 +150,7 @@ impl Index {
         let ordered = self.ordered.as_ref().map_or(0, |o| o.order.heap_bytes() + o.by_site.capacity() * size_of::<Bucket>());
         let Some(prepared) = &self.prepared else { return (0, ordered) };
         let filters = lock(&prepared.filters).iter().map(|f| f.pyramid.heap_bytes() + f.of_site.capacity() * 4).sum::<usize>();
-        let scratch = lock(&prepared.scratch).iter().map(|s| s.capacity() * size_of::<ByClass>()).sum::<usize>();
+        let scratch = lock(&prepared.scratch).iter().map(Changes::heap_bytes).sum::<usize>();
         let blocks = prepared.blocks.bytes_with(&prepared.heaps);
         (prepared.table.heap_bytes(), ordered + blocks + filters + scratch)
     }
@@ -172,34 +175,24 @@ impl Index {
         let place = |t| order.place(&self.trace.rows, t);
         let plan = Plan::new(&prepared.table, interval, place(interval.from), place(interval.to));
         let workers = rayon::current_num_threads().min((plan.events / WORTH_A_WORKER) as usize + 1);
-        let sites = self.trace.sites.len();
-        let parts: Result<Vec<Vec<ByClass>>, Cancelled> = (0..workers)
+        let parts: Result<Vec<Changes>, Cancelled> = (0..workers)
             .into_par_iter()
             .map(|worker| {
                 let kept = lock(&prepared.scratch).pop();
-                let mut sums = kept.unwrap_or_else(|| vec![ByClass::default(); sites]);
+                let mut changes = kept.unwrap_or_else(|| prepared.table.no_changes());
                 for piece in plan.pieces.iter().skip(worker).step_by(workers) {
                     cancel.check()?; // what is half done is dropped
-                    piece.add_to(&self.trace, order, &mut sums);
+                    piece.add_to(&self.trace, order, &prepared.table, &mut changes);
                 }
-                Ok(sums)
+                Ok(changes)
             })
             .collect();
         let mut parts = parts?;
-        let mut by_site = vec![ByClass::default(); sites];
+        let mut by_site = vec![ByClass::default(); self.trace.sites.len()];
         by_site.par_chunks_mut(GRAIN).enumerate().for_each(|(i, out)| {
-            prepared.table.add_classes(plan.base.0, plan.base.1, i * GRAIN, out);
+            prepared.table.classes(plan.base, &parts, i * GRAIN, out);
         });
-        for part in &mut parts {
-            by_site.par_chunks_mut(GRAIN).zip(part.par_chunks_mut(GRAIN)).for_each(|(out, part)| {
-                for (out, part) in out.iter_mut().zip(part) {
-                    for class in super::LifetimeClass::ALL {
-                        wrapping_add(out.get_mut(class), part.get(class));
-                    }
-                    *part = ByClass::default();
-                }
-            });
-        }
+        parts.par_iter_mut().for_each(Changes::clear);
         lock(&prepared.scratch).append(&mut parts);
         Ok(Some(by_site))
     }

@@ -26,8 +26,9 @@ impl Place {
     /// Whether it lies behind `from` and before `to`.
     fn is_between(self, from: Self, to: Self) -> bool {
         let inside = |at: u32, from: u32, to: u32| from <= at && at <= to;
-        let is_inside =
-            inside(self.birth, from.birth, to.birth) && inside(self.late, from.late, to.late) && inside(self.death, from.death, to.death);
+        let is_inside = inside(self.birth, from.birth, to.birth)
+            && inside(self.late, from.late, to.late)
+            && inside(self.death, from.death, to.death);
         is_inside && self != from && self != to
     }
 

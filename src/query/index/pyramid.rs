@@ -180,13 +180,7 @@ impl Pyramid {
     }
 
     /// The entries of the node of `level` at `block`, and the block behind it.
-    pub(super) fn node(
-        &self,
-        blocks: &Blocks,
-        level: usize,
-        block: usize,
-        mut take: impl FnMut(u32, &Summary<i64>),
-    ) -> usize {
+    pub(super) fn node(&self, blocks: &Blocks, level: usize, block: usize, mut take: impl FnMut(u32, &Summary<i64>)) -> usize {
         let width = Self::width(level);
         match level.checked_sub(1) {
             None => {
@@ -244,12 +238,7 @@ struct Drafts {
 
 impl Drafts {
     fn new(groups: usize) -> Self {
-        Self {
-            sketches: vec![Sketch::default(); groups],
-            has: vec![false; groups],
-            touched: Vec::new(),
-            level: Level::default(),
-        }
+        Self { sketches: vec![Sketch::default(); groups], has: vec![false; groups], touched: Vec::new(), level: Level::default() }
     }
 
     #[inline]

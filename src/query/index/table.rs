@@ -7,90 +7,19 @@
 //! AIFI = G(j,j) − G(i,j)             AIFO = A(j) − A(i) − AIFI
 //! ```
 //!
-//! A sum is one word where the site's rows are few and small, as they mostly are:
-//! 4 bytes up to 255 rows and 16 MiB, 8 bytes up to 16 M rows and 1 TiB, else 16.
-//! The number of checkpoints follows from the memory that is granted.
+//! A sum is one word of the kind that its site needs ([`super::words`]). The number of
+//! checkpoints follows from the memory that is granted.
 //!
 //! Cost of building: two passes over the rows in their own order, parallel.
 
 use rayon::prelude::*;
 
+use super::edges::Changes;
 use super::order::{Order, Place, by_chunk};
-use crate::model::{RowId, SiteId, Trace};
+use super::words::{Slot, Word};
+use crate::model::{CHUNK, SiteId, Trace};
 use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 use crate::units::Ticks;
-
-/// A count and a size in one word; sums never overflow, since a site's word is
-/// chosen by the sum of all its rows.
-trait Word: Copy + Default + Send + Sync {
-    fn row(size: u64) -> Self;
-    fn plus(self, other: Self) -> Self;
-    fn bucket(self) -> Bucket;
-}
-
-const NARROW: u32 = 24;
-const WIDE: u32 = 40;
-
-impl Word for u32 {
-    fn row(size: u64) -> Self {
-        1 << NARROW | size as u32
-    }
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-    fn bucket(self) -> Bucket {
-        Bucket { count: (self >> NARROW).into(), size: (self & ((1 << NARROW) - 1)).into() }
-    }
-}
-
-impl Word for u64 {
-    fn row(size: u64) -> Self {
-        1 << WIDE | size
-    }
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-    fn bucket(self) -> Bucket {
-        Bucket { count: self >> WIDE, size: self & ((1 << WIDE) - 1) }
-    }
-}
-
-impl Word for [u64; 2] {
-    fn row(size: u64) -> Self {
-        [1, size]
-    }
-    fn plus(self, other: Self) -> Self {
-        [self[0].wrapping_add(other[0]), self[1].wrapping_add(other[1])]
-    }
-    fn bucket(self) -> Bucket {
-        Bucket { count: self[0], size: self[1] }
-    }
-}
-
-/// Where the sums of a site are.
-#[derive(Clone, Copy, Debug)]
-enum Slot {
-    /// The site has no rows.
-    None,
-    Narrow(u32),
-    Wide(u32),
-    Full(u32),
-}
-
-impl Slot {
-    /// The smallest word that holds the sum of all rows of the site.
-    fn for_sum(sum: Bucket, counts: &mut [usize; 3]) -> Self {
-        let fits = |bits: u32, all: u32| sum.count < 1 << (all - bits) && sum.size < 1 << bits;
-        let (tier, slot): (usize, fn(u32) -> Self) = match sum.count {
-            0 => return Self::None,
-            _ if fits(NARROW, 32) => (0, Self::Narrow),
-            _ if fits(WIDE, 64) => (1, Self::Wide),
-            _ => (2, Self::Full),
-        };
-        counts[tier] += 1;
-        slot((counts[tier] - 1) as u32)
-    }
-}
 
 /// Layers of sums, one behind the other, for the sites of each kind of word.
 #[derive(Debug, Default)]
@@ -112,7 +41,7 @@ struct Strip<'a> {
 pub(super) struct Table {
     /// From "before everything" to "behind everything".
     checkpoints: Vec<(Ticks, Place)>,
-    slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot>,
     counts: [usize; 3],
     sums: Sums,
 }
@@ -139,8 +68,7 @@ impl Table {
         checkpoints.extend(pick(trace, order, forced.or(affordable).unwrap_or(0)));
         checkpoints.push((Ticks::NEVER, Order::end(&trace.rows)));
         let all = layers(checkpoints.len() - 1);
-        let sums =
-            Sums { narrow: vec![0; all * counts[0]], wide: vec![0; all * counts[1]], full: vec![[0; 2]; all * counts[2]] };
+        let sums = Sums { narrow: vec![0; all * counts[0]], wide: vec![0; all * counts[1]], full: vec![[0; 2]; all * counts[2]] };
         let mut table = Self { checkpoints, slots, counts, sums };
         table.count_rows(trace, order, cancel)?;
         table.add_up();
@@ -177,7 +105,7 @@ impl Table {
             };
             for range in by_chunk(from.birth, to.birth) {
                 cancel.check()?;
-                let chunk = trace.rows.chunk(range.start as usize / crate::model::CHUNK);
+                let chunk = trace.rows.chunk(range.start as usize / CHUNK);
                 let first = chunk.first().0;
                 for at in (range.start - first) as usize..(range.end - first) as usize {
                     if !order.late.has(chunk.id(at)) {
@@ -212,9 +140,9 @@ impl Table {
         self.checkpoints[i]
     }
 
-    /// The classes of the interval between checkpoints `i` and `j`, `i <= j`, for
-    /// sites from `first` on, added to what `out` holds, modulo 2^64.
-    pub(super) fn add_classes(&self, i: usize, j: usize, first: usize, out: &mut [ByClass]) {
+    /// The classes of the interval between checkpoints `i` and `j`, `i <= j`, with what
+    /// `changes` add, for sites from `first` on.
+    pub(super) fn classes(&self, (i, j): (usize, usize), changes: &[Changes], first: usize, out: &mut [ByClass]) {
         let strips = self.strips();
         let both = |i: usize, j: usize| (i > 0).then(|| layer(strips, i - 1, j - i));
         let layers = Layers {
@@ -227,10 +155,29 @@ impl Table {
         for (out, slot) in out.iter_mut().zip(&self.slots[first..]) {
             match *slot {
                 Slot::None => {}
-                Slot::Narrow(at) => layers.add(&self.sums.narrow, self.counts[0], at, out),
-                Slot::Wide(at) => layers.add(&self.sums.wide, self.counts[1], at, out),
-                Slot::Full(at) => layers.add(&self.sums.full, self.counts[2], at, out),
+                Slot::Narrow(at) => {
+                    let changes = changes.iter().map(|c| &c.narrow[at as usize]);
+                    *out = layers.classes(&self.sums.narrow, self.counts[0], at, changes);
+                }
+                Slot::Wide(at) => {
+                    let changes = changes.iter().map(|c| &c.wide[at as usize]);
+                    *out = layers.classes(&self.sums.wide, self.counts[1], at, changes);
+                }
+                Slot::Full(at) => {
+                    let changes = changes.iter().map(|c| &c.full[at as usize]);
+                    *out = layers.classes(&self.sums.full, self.counts[2], at, changes);
+                }
             }
+        }
+    }
+
+    /// No changes of any site.
+    pub(super) fn no_changes(&self) -> Changes {
+        let [narrow, wide, full] = self.counts;
+        Changes {
+            narrow: vec![Default::default(); narrow],
+            wide: vec![Default::default(); wide],
+            full: vec![Default::default(); full],
         }
     }
 
@@ -252,32 +199,28 @@ struct Layers {
 
 impl Layers {
     #[inline]
-    fn add<W: Word>(&self, words: &[W], count: usize, at: u32, out: &mut ByClass) {
-        use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
-        let get = |layer: Option<usize>| layer.map_or_else(Bucket::default, |l| words[l * count + at as usize].bucket());
+    fn classes<'a, W: Word + 'a>(
+        &self,
+        words: &[W],
+        count: usize,
+        at: u32,
+        changes: impl Iterator<Item = &'a [W; 4]>,
+    ) -> ByClass {
+        let get = |layer: Option<usize>| layer.map_or_else(W::default, |l| words[l * count + at as usize]);
         let (g, dead_from, dead_to) = (get(self.g), get(self.dead_from), get(self.dead_to));
-        let (born_from, born_to) = (get(self.born_from), get(self.born_to));
-        let parts = [
-            (Aofi, difference(g, dead_from)),
-            (Aofo, difference(born_from, g)),
-            (Aifi, difference(dead_to, g)),
-            (Aifo, difference(difference(born_to, born_from), difference(dead_to, g))),
-        ];
-        for (class, part) in parts {
-            wrapping_add(out.get_mut(class), part);
+        let aifi = dead_to.minus(g);
+        let born = get(self.born_to).minus(get(self.born_from));
+        // In the order of the classes.
+        let mut sums = [aifi, born.minus(aifi), g.minus(dead_from), get(self.born_from).minus(g)];
+        for change in changes {
+            sums.iter_mut().zip(change).for_each(|(sum, change)| *sum = sum.plus(*change));
         }
+        let mut classes = ByClass::default();
+        for (class, sum) in LifetimeClass::ALL.into_iter().zip(sums) {
+            *classes.get_mut(class) = sum.bucket();
+        }
+        classes
     }
-}
-
-fn difference(a: Bucket, b: Bucket) -> Bucket {
-    Bucket { count: a.count.wrapping_sub(b.count), size: a.size.wrapping_sub(b.size) }
-}
-
-/// Adds modulo 2^64: on the way to a sum its parts may be negative.
-#[inline]
-pub(super) fn wrapping_add(to: &mut Bucket, part: Bucket) {
-    to.count = to.count.wrapping_add(part.count);
-    to.size = to.size.wrapping_add(part.size);
 }
 
 /// At most `count` checkpoints with about equal numbers of events between them.
@@ -371,152 +314,4 @@ pub(super) fn whole_sites(trace: &Trace, cancel: &Cancel) -> Result<Option<Vec<B
         all += size;
     }
     Ok((all <= i64::MAX as u128).then_some(sums))
-}
-
-/// Rows of one strip beside a checkpoint, and what they mean for the classes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Shift {
-    /// The left edge moves; the right one is at this tick.
-    Left(Ticks),
-    /// The right edge moves; the left one is at this tick.
-    Right(Ticks),
-    /// An empty interval moves as a whole.
-    Both,
-}
-
-impl Shift {
-    /// Adds to a site what one birth that the edge passes means, `times` being 1 on the
-    /// way to later times and −1 on the way back.
-    #[inline]
-    fn birth(self, of_site: &mut ByClass, death: Ticks, part: Bucket) {
-        use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
-        let (to, from) = match self {
-            Self::Left(right) if death < right => (Aofi, Some(Aifi)),
-            Self::Left(_) => (Aofo, Some(Aifo)),
-            Self::Right(_) => (Aifo, None),
-            Self::Both => (Aofo, None),
-        };
-        wrapping_add(of_site.get_mut(to), part);
-        if let Some(from) = from {
-            wrapping_add(of_site.get_mut(from), negative(part));
-        }
-    }
-
-    /// The same for a death.
-    #[inline]
-    fn death(self, of_site: &mut ByClass, born_before: bool, part: Bucket) {
-        use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
-        let (to, from) = match self {
-            Self::Left(_) => (None, Aofi),
-            Self::Right(_) if born_before => (Some(Aofi), Aofo),
-            Self::Right(_) => (Some(Aifi), Aifo),
-            Self::Both => (None, Aofo),
-        };
-        if let Some(to) = to {
-            wrapping_add(of_site.get_mut(to), part);
-        }
-        wrapping_add(of_site.get_mut(from), negative(part));
-    }
-}
-
-fn negative(part: Bucket) -> Bucket {
-    Bucket { count: part.count.wrapping_neg(), size: part.size.wrapping_neg() }
-}
-
-/// A part of a shift that one worker does at a time.
-#[derive(Clone, Debug)]
-pub(super) struct Piece {
-    shift: Shift,
-    back: bool,
-    events: Events,
-}
-
-#[derive(Clone, Debug)]
-enum Events {
-    /// Births in order, by row number, inside one chunk.
-    Births(std::ops::Range<u32>),
-    /// Births out of order.
-    Late(std::ops::Range<u32>),
-    Deaths(std::ops::Range<u32>),
-}
-
-/// Deaths are looked up wherever their rows stand, so this many are one piece.
-const DEATHS_A_PIECE: u32 = 1 << 15;
-
-impl Piece {
-    /// All pieces of the way of an edge from one place to another.
-    pub(super) fn of(shift: Shift, from: Place, to: Place, pieces: &mut Vec<Self>) {
-        let back = from.birth > to.birth || from.late > to.late || from.death > to.death;
-        let (low, high) = if back { (to, from) } else { (from, to) };
-        let mut add = |events| pieces.push(Self { shift, back, events });
-        by_chunk(low.birth, high.birth).for_each(|range| add(Events::Births(range)));
-        if low.late < high.late {
-            add(Events::Late(low.late..high.late));
-        }
-        let mut at = low.death;
-        while at < high.death {
-            let end = at.saturating_add(DEATHS_A_PIECE).min(high.death);
-            add(Events::Deaths(at..end));
-            at = end;
-        }
-    }
-
-    /// Adds its events to the sums of their sites.
-    pub(super) fn add_to(&self, trace: &Trace, order: &Order, sums: &mut [ByClass]) {
-        let rows = &trace.rows;
-        let part = |size: u64| {
-            let part = Bucket { count: 1, size };
-            if self.back { negative(part) } else { part }
-        };
-        match self.events.clone() {
-            Events::Births(range) => {
-                let chunk = rows.chunk(range.start as usize / crate::model::CHUNK);
-                let first = chunk.first().0;
-                for at in (range.start - first) as usize..(range.end - first) as usize {
-                    if !order.late.has(chunk.id(at)) {
-                        self.shift.birth(&mut sums[chunk.sites()[at].0 as usize], chunk.death(at), part(chunk.size(at)));
-                    }
-                }
-            }
-            Events::Late(range) => {
-                for &id in &rows.out_of_order()[range.start as usize..range.end as usize] {
-                    self.shift.birth(&mut sums[rows.site(id).0 as usize], rows.death(id), part(rows.size(id)));
-                }
-            }
-            Events::Deaths(range) => self.add_deaths(trace, order, range, part, sums),
-        }
-    }
-
-    fn add_deaths(
-        &self,
-        trace: &Trace,
-        order: &Order,
-        range: std::ops::Range<u32>,
-        part: impl Fn(u64) -> Bucket,
-        sums: &mut [ByClass],
-    ) {
-        const BATCH: usize = 64;
-        let rows = &trace.rows;
-        // Where the left edge lies among the rows, so that births need no look.
-        let left = match self.shift {
-            Shift::Right(t) => Some((t, order.place(rows, t).birth)),
-            _ => None,
-        };
-        let is_before = |id: RowId| match left {
-            Some((t, _)) if order.late.has(id) => rows.birth(id) < t,
-            Some((_, first)) => id.0 < first,
-            None => true,
-        };
-        let ids = &super::order::deaths(rows)[range.start as usize..range.end as usize];
-        // Looked up in batches: the processor waits for many rows at once.
-        let mut batch = [(SiteId(0), 0u64); BATCH];
-        for ids in ids.chunks(BATCH) {
-            for (slot, &id) in batch.iter_mut().zip(ids) {
-                *slot = (rows.site(id), rows.size(id));
-            }
-            for (&(site, size), &id) in batch.iter().zip(ids) {
-                self.shift.death(&mut sums[site.0 as usize], is_before(id), part(size));
-            }
-        }
-    }
 }
