@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use highwater::etl::{Source, TraceFile};
 use highwater::events::{CounterEvent, Event, MemoryLists, ProcessChange, ProcessInfo, ProcessMemory, RangeChange, Record};
@@ -10,7 +11,7 @@ use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, Clock, Counter, CounterKind, CounterOwner, InputState, Trace};
 use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{
-    By, Cancel, ReportFilter, ReportRequest, counter_groups, counter_label, counter_series, default_counter, report,
+    By, Cancel, Index, ReportFilter, ReportRequest, counter_groups, counter_label, counter_series, default_counter, report,
 };
 use highwater::synth::{Options, Scenario, generate};
 use highwater::units::{Layer, Pid, Ticks, Tid};
@@ -165,7 +166,8 @@ fn counters_change_none_of_the_numbers() {
     let groups = |trace: &Trace| {
         let by = vec![By::Process, By::Heap, By::Stack];
         let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None };
-        let groups = report(trace, &request, &Cancel::default()).unwrap().groups;
+        let index = Index::scan(Arc::new(trace.clone()));
+        let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
         let line = |g: &highwater::query::Group| {
             (g.pid, g.heap.clone(), g.stack.clone(), g.count, g.size, g.peak, g.impacting_size, g.freed_count)
         };

@@ -6,6 +6,8 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::session::{HEAP, PID, Session, buffers, load_bytes, on_disk, reordered};
 use highwater::etl::write::Loss;
 use highwater::etl::{EventId, Events, HeaderKind};
@@ -13,12 +15,13 @@ use highwater::events::{Event, ProcessChange, hook};
 use highwater::load::Input;
 use highwater::model::{Quality, Trace};
 use highwater::problem::ProblemKind;
-use highwater::query::{By, Cancel, Group, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report};
 use highwater::units::{Interval, Layer, PointerSize, Ticks};
 
 fn groups_in(trace: &Trace, interval: Interval) -> Vec<Group> {
     let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter: ReportFilter::default(), top: None };
-    report(trace, &request, &Cancel::default()).unwrap().groups
+    let index = Index::scan(Arc::new(trace.clone()));
+    report(&index, &request, &Cancel::default()).unwrap().groups
 }
 
 fn groups(trace: &Trace) -> Vec<Group> {

@@ -18,8 +18,8 @@ use highwater::events::{class, hook, lost, survey, tracker};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{CounterId, Trace};
 use highwater::query::{
-    By, Cancel, Column, Filter, ReportFilter, ReportRequest, SeriesOf, TreeRequest, counter_series, peaks, report, series,
-    sort_by_peak, spans, totals, tree,
+    By, Cancel, Column, Filter, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, counter_series, peaks,
+    report, series, sort_by_peak, spans, totals, tree,
 };
 use highwater::synth::Random;
 use highwater::units::{Interval, Pid, PointerSize, Ticks, Tid};
@@ -222,11 +222,12 @@ pub fn open_files(paths: &[PathBuf], seed: u64) -> Reached {
 
 fn digest(trace: &Trace, seed: u64) -> u64 {
     let mut hash = DefaultHasher::new();
+    let index = Index::scan(Arc::new(trace.clone()));
     let middle = Ticks((trace.span.from.0 / 2).saturating_add(trace.span.to.0 / 2).saturating_sub_unsigned(seed % 5));
     for interval in [trace.span, Interval::new(middle, trace.span.to)] {
         let by = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread];
         let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
-        let report = report(trace, &request, &Cancel::default()).unwrap();
+        let report = report(&index, &request, &Cancel::default()).unwrap();
         serde_json::to_string(&report.groups).unwrap().hash(&mut hash);
     }
     serde_json::to_string(&trace.quality).unwrap().hash(&mut hash);
@@ -246,17 +247,22 @@ pub fn ask(trace: &Trace, random: &mut Random) {
         1 => intervals.push(Interval { from: a, to: a }),
         _ => {}
     }
+    let checkpoints = random.one_in(2).then(|| random.index(9));
+    let block = random.one_in(2).then(|| 1 + random.index(50));
+    let options = IndexOptions { checkpoints, block, ..IndexOptions::default() };
+    let index = Index::build(Arc::new(trace.clone()), &options, &Cancel::default()).unwrap();
     for interval in intervals {
-        ask_of(trace, interval, random);
+        ask_of(&index, interval, random);
     }
 }
 
-fn ask_of(trace: &Trace, interval: Interval, random: &mut Random) {
+fn ask_of(index: &Index, interval: Interval, random: &mut Random) {
     let cancel = Cancel::default();
+    let trace = index.trace();
     let all = [By::Process, By::Heap, By::Stack, By::Type, By::Thread];
     let by = all.into_iter().filter(|_| random.one_in(2)).collect();
     let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
-    for group in report(trace, &request, &cancel).unwrap().groups {
+    for group in report(index, &request, &cancel).unwrap().groups {
         assert!(group.outstanding_from <= group.peak && group.outstanding_to <= group.peak, "{group:?}");
         assert_eq!(group.count, group.aifi.count + group.aifo.count + group.aofi.count + group.aofo.count);
         if group.size < i64::MAX as u64 {
@@ -265,9 +271,9 @@ fn ask_of(trace: &Trace, interval: Interval, random: &mut Random) {
         }
         serde_json::to_string(&group).unwrap();
     }
-    let totals = totals(trace, interval, &cancel).unwrap();
+    let totals = totals(index, interval, &cancel).unwrap();
     let bins = 1 + random.index(200);
-    let lines = series(trace, &totals, &SeriesOf::new(trace, 1, |_| Some(0)), bins, &cancel).unwrap();
+    let lines = series(index, &totals, &SeriesOf::new(trace, 1, |_| Some(0)), bins, &cancel).unwrap();
     assert!(lines[0].points.len() <= 4 * bins + 2 && lines[0].points.is_sorted_by_key(|(at, _)| *at));
     let counters: Vec<CounterId> = (0..trace.counters.len() as u32).map(CounterId).collect();
     let of_counters = counter_series(trace, &counters, interval, bins, &cancel).unwrap();
@@ -290,7 +296,7 @@ fn ask_of(trace: &Trace, interval: Interval, random: &mut Random) {
         request.search = "exe".to_owned();
     }
     table = tree(trace, &totals, &request, &cancel).unwrap();
-    let tops = peaks(trace, interval, &table, &cancel).unwrap();
+    let tops = peaks(index, interval, &table, &cancel).unwrap();
     assert_eq!(tops.len(), table.rows.len());
     assert_eq!(sort_by_peak(&table, &tops, true).1.len(), tops.len());
 }
