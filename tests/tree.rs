@@ -30,7 +30,7 @@ proptest! {
         let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
         let tree = open_tree(&trace, &totals);
         let peaks = peaks(&trace, interval(edges), &tree, &Cancel::default()).unwrap();
-        let mut ours: Vec<String> = tree.rows.iter().zip(peaks).map(|(row, peak)| describe(&trace, row, peak)).collect();
+        let mut ours = described(&trace, &tree, &peaks);
         let mut theirs = tree_lines(&expected, edges);
         ours.sort();
         theirs.sort();
@@ -44,13 +44,14 @@ proptest! {
         let edges = edges(&scenario, a, b);
         let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
         let tree = open_tree(&trace, &totals);
-        for (i, row) in tree.rows.iter().enumerate() {
+        let rows: Vec<TreeRow> = tree.rows(&trace).collect();
+        for (i, row) in rows.iter().enumerate() {
             let n = row.numbers;
             prop_assert_eq!(i128::from(n.impacting), i128::from(n.outstanding_to) - i128::from(n.outstanding_from));
             if row.allocation.is_some() || row.mixes_layers {
                 continue;
             }
-            let below = tree.rows[i + 1..].iter().take_while(|below| below.depth > row.depth);
+            let below = rows[i + 1..].iter().take_while(|below| below.depth > row.depth);
             prop_assert_eq!(sum(below.filter(|below| below.depth == row.depth + 1).map(|below| below.numbers)), n);
             let filtered = totals.sum(&Filter::under(row.path.clone()).mask(&trace)).numbers();
             prop_assert_eq!(filtered, n, "filter to {:?}", row.path);
@@ -78,12 +79,13 @@ proptest! {
             sorted.sort();
             prop_assert_eq!(before, sorted, "the same lines");
         }
-        for i in 0..tree.rows.len() {
-            let row = &tree.rows[i];
-            let next = (i + 1..tree.rows.len()).take_while(|&j| tree.rows[j].depth >= row.depth).find(|&j| tree.rows[j].depth == row.depth);
-            let Some(next) = next.filter(|&j| tree.rows[j].allocation.is_some() == row.allocation.is_some()) else { continue };
-            let (a, b) = (measure(column, row, tops[i]), measure(column, &tree.rows[next], tops[next]));
-            prop_assert!(a == b || (a > b) == descending, "{} before {} by {:?}", row.label, tree.rows[next].label, column);
+        let rows: Vec<TreeRow> = tree.rows(&trace).collect();
+        for (i, row) in rows.iter().enumerate() {
+            let next = (i + 1..rows.len()).take_while(|&j| rows[j].depth >= row.depth).find(|&j| rows[j].depth == row.depth);
+            let Some(next) = next.filter(|&j| rows[j].allocation.is_some() == row.allocation.is_some()) else { continue };
+            let peak = |i| tree.peak(&trace, &tops, i).unwrap();
+            let (a, b) = (measure(column, row, peak(i)), measure(column, &rows[next], peak(next)));
+            prop_assert!(a == b || (a > b) == descending, "{} before {} by {:?}", row.label, rows[next].label, column);
         }
     }
 
@@ -99,20 +101,20 @@ proptest! {
         let wanted = text.trim().to_lowercase();
         // Names on the way to each allocation of the whole tree.
         let whole = open_tree(&trace, &totals);
-        let mut way: Vec<&str> = Vec::new();
+        let mut way: Vec<String> = Vec::new();
         let mut expected = Vec::new();
-        for row in &whole.rows {
+        for row in whole.rows(&trace) {
             way.truncate(row.depth);
             if let Some((id, _)) = row.allocation {
                 if way.iter().any(|name| name.to_lowercase().contains(&wanted)) {
                     expected.push(id);
                 }
             } else {
-                way.push(&row.label);
+                way.push(row.label);
             }
         }
         let found = open(&trace, &totals, TreeRequest { search: text.to_owned(), ..TreeRequest::default() });
-        let mut found: Vec<_> = found.rows.iter().filter_map(|row| row.allocation).map(|(id, _)| id).collect();
+        let mut found: Vec<_> = found.rows(&trace).filter_map(|row| row.allocation).map(|(id, _)| id).collect();
         found.sort();
         expected.sort();
         prop_assert_eq!(found, expected);
@@ -139,7 +141,7 @@ fn measure(column: Column, row: &TreeRow, peak: u64) -> (u64, String) {
 }
 
 fn described(trace: &Trace, tree: &Tree, peaks: &[u64]) -> Vec<String> {
-    tree.rows.iter().zip(peaks).map(|(row, peak)| describe(trace, row, *peak)).collect()
+    tree.rows(trace).enumerate().map(|(i, row)| describe(trace, &row, tree.peak(trace, peaks, i).unwrap())).collect()
 }
 
 fn sum(numbers: impl Iterator<Item = Numbers>) -> Numbers {
@@ -161,11 +163,11 @@ fn open(trace: &Trace, totals: &Totals, mut request: TreeRequest) -> Tree {
     let mut lines = 0;
     loop {
         let tree = tree(trace, totals, &request, &Cancel::default()).unwrap();
-        if tree.rows.len() == lines {
+        if tree.len() == lines {
             return tree;
         }
-        lines = tree.rows.len();
-        request.toggled = Arc::new(tree.rows.iter().map(|row| (row.path.clone(), true)).collect());
+        lines = tree.len();
+        request.toggled = Arc::new(tree.rows(trace).map(|row| (row.path, true)).collect());
     }
 }
 

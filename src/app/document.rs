@@ -66,14 +66,32 @@ pub struct Answers {
     pub graph: Option<(Interval, Vec<HeapId>, Vec<Series>)>,
     /// The graph's lines in seconds, ready to be drawn.
     points: Vec<Vec<PlotPoint>>,
-    pub table: Option<(Interval, Arc<Tree>)>,
-    pub by_heap: Vec<ByClass>,
+    pub table: Option<Table>,
     pub peaks: Vec<u64>,
     pub spans: Vec<Interval>,
     pub pins: Option<(Interval, Vec<ByClass>)>,
 }
 
+/// The lines of the table. A growing trace can be ahead of them.
+pub struct Table {
+    pub interval: Interval,
+    pub trace: Arc<Trace>,
+    pub tree: Arc<Tree>,
+}
+
+impl Table {
+    /// One line, spelled out.
+    pub fn row(&self, index: usize) -> Option<TreeRow> {
+        self.tree.row(&self.trace, index)
+    }
+}
+
 impl Answers {
+    /// Sums by heap of what the table is about.
+    pub fn by_heap(&self) -> &[ByClass] {
+        self.table.as_ref().map_or(&[], |table| table.tree.by_heap())
+    }
+
     /// The lines of the graph: heap, and points in seconds and bytes.
     pub fn lines(&self) -> impl Iterator<Item = (HeapId, &[PlotPoint])> {
         let heaps = self.graph.iter().flat_map(|(_, heaps, _)| heaps);
@@ -210,14 +228,13 @@ impl Document {
                 answers.graph = Some((view, heaps, lines));
             }
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
-            Part::Table { interval, tree, by_heap } => {
-                answers.table = Some((interval, tree));
-                answers.by_heap = by_heap;
+            Part::Table { interval, trace, tree } => {
+                answers.table = Some(Table { interval, trace, tree });
                 answers.peaks.clear();
                 self.find_selected();
             }
             Part::Peaks { tree, peaks } => {
-                if answers.table.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
+                if answers.table.as_ref().is_some_and(|shown| Arc::ptr_eq(&shown.tree, &tree)) {
                     answers.peaks = peaks;
                 }
             }
@@ -389,44 +406,45 @@ impl Document {
 
     // The table
 
-    pub fn rows(&self) -> &[TreeRow] {
-        self.answers.table.as_ref().map_or(&[], |(_, tree)| &tree.rows)
+    /// Number of lines.
+    pub fn line_count(&self) -> usize {
+        self.answers.table.as_ref().map_or(0, |table| table.tree.len())
     }
 
     /// Finds the selected line once, not in every frame.
     fn find_selected(&mut self) {
-        self.selected_at = self.selected.as_ref().and_then(|selected| self.rows().iter().position(|row| row.path == *selected));
+        let find = |selected: &Path| self.answers.table.as_ref()?.tree.find(selected);
+        self.selected_at = self.selected.as_ref().and_then(find);
     }
 
     pub fn selected_index(&self) -> Option<usize> {
         self.selected_at
     }
 
-    pub fn selected_row(&self) -> Option<&TreeRow> {
-        self.rows().get(self.selected_index()?)
+    pub fn selected_row(&self) -> Option<TreeRow> {
+        self.answers.table.as_ref()?.row(self.selected_index()?)
     }
 
     fn move_line(&mut self, by: i64) {
-        let last = self.rows().len().saturating_sub(1) as i64;
+        let last = self.line_count().saturating_sub(1) as i64;
         let to = match self.selected_index() {
             Some(index) => (index as i64 + by).clamp(0, last),
             None => 0,
         };
-        self.selected = self.rows().get(to as usize).map(|row| Arc::clone(&row.path));
+        self.selected = self.answers.table.as_ref().and_then(|table| table.tree.path(to as usize));
         self.selected_at = self.selected.as_ref().map(|_| to as usize);
         self.reveal = true;
     }
 
-    /// The line above in the tree.
-    pub fn parent_path(&self, path: &Path) -> Option<Path> {
-        let index = self.rows().iter().position(|row| row.path == *path)?;
-        let depth = self.rows()[index].depth;
-        let parent = self.rows()[..index].iter().rev().find(|row| row.depth < depth);
-        parent.or(self.rows().get(index)).map(|row| Arc::clone(&row.path))
+    /// The line above the selected one in the tree, or that itself at the top.
+    pub fn parent_of_selected(&self) -> Option<Path> {
+        let tree = &self.answers.table.as_ref()?.tree;
+        let index = self.selected_index()?;
+        tree.path(tree.parent(index).unwrap_or(index))
     }
 
     fn collapse_all(&mut self) {
-        let closed = self.rows().iter().filter(|row| row.depth == 0).map(|row| (Arc::clone(&row.path), false));
+        let closed = self.answers.table.iter().flat_map(|table| table.tree.tops()).map(|path| (path, false));
         self.toggled = Arc::new(closed.collect());
     }
 }

@@ -105,7 +105,8 @@ impl Outline {
     pub fn within(&self, heap: HeapId, places: &Range<u32>) -> Range<usize> {
         let all = self.heap(heap);
         let before = |place: u32| all.start + self.places[all.clone()].partition_point(|&p| p < place);
-        before(places.start)..before(places.end)
+        let start = before(places.start);
+        start..before(places.end).max(start)
     }
 }
 

@@ -247,7 +247,7 @@ impl Line<'_> {
         let left = self.rect.left() + indent + 22.0;
         self.sparkline(ui, Rect::from_x_y_ranges(left..=left + 56.0, bottom - 13.0..=bottom), index);
         let visuals = ui.visuals();
-        let impacting = document.answers.by_heap.get(index).map_or(0, |sums| sums.numbers().impacting);
+        let impacting = document.answers.by_heap().get(index).map_or(0, |sums| sums.numbers().impacting);
         let color = match impacting {
             1.. => theme::growth(visuals),
             0 => visuals.weak_text_color(),

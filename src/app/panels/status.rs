@@ -61,7 +61,7 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 /// Impacting Size of each layer; layers nest, so there is no sum over them.
 fn layers(document: &Document) -> String {
     let impacting = |layer| {
-        let of_layer = document.trace.heaps.iter().zip(&document.answers.by_heap).filter(|(heap, _)| heap.layer == layer);
+        let of_layer = document.trace.heaps.iter().zip(document.answers.by_heap()).filter(|(heap, _)| heap.layer == layer);
         let mut sums = ByClass::default();
         of_layer.for_each(|(_, heap)| sums.add(heap));
         (!sums.is_empty()).then(|| format!("{} {}", layer_label(layer), format::signed_bytes(sums.numbers().impacting)))
