@@ -8,10 +8,11 @@ use rustc_hash::FxHashMap;
 
 use super::commands::DocCommand;
 use super::counters::Counters;
+use super::digest::Digest;
 use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query};
 use crate::load::Input;
-use crate::model::{HeapId, ProcessId, Trace};
+use crate::model::{HeapId, Trace};
 use crate::query::{ByClass, Column, Filter, Key, Path, Series, Sort, Tree, TreeRequest, TreeRow};
 use crate::units::{Interval, Ticks};
 
@@ -24,8 +25,10 @@ pub enum Tab {
     Trace,
 }
 
-/// Lines of the graph at most; more can be switched on one by one.
+/// Lines of the graph at first; more can be switched on one by one.
 const FIRST_LINES: usize = 8;
+/// Lines of the graph at most: more cannot be told apart, and would cost each frame.
+const MAX_LINES: usize = 32;
 
 pub struct Document {
     pub job: JobId,
@@ -50,11 +53,13 @@ pub struct Document {
     pub bins: usize,
     pub answers: Answers,
     pub counters: Counters,
+    pub digest: Digest,
     toggled: Arc<FxHashMap<Path, bool>>,
     /// Choices of the user; without one, the largest heaps are shown.
     shown: FxHashMap<usize, bool>,
     /// Which heaps have a line, by heap.
     visible: Vec<bool>,
+    lines: Vec<HeapId>,
     needs_query: bool,
     user_acted: bool,
 }
@@ -103,6 +108,8 @@ impl Document {
     pub fn new(job: JobId, inputs: Vec<Input>, trace: Arc<Trace>) -> Self {
         let mut counters = Counters::default();
         counters.update(&trace, !trace.heaps.is_empty());
+        let mut digest = Digest::default();
+        digest.sources(&trace, &[], &counters);
         Self {
             job,
             inputs,
@@ -122,9 +129,11 @@ impl Document {
             reveal: false,
             bins: 600,
             answers: Answers::default(),
+            digest,
             toggled: Arc::default(),
             shown: FxHashMap::default(),
             visible: Vec::new(),
+            lines: Vec::new(),
             needs_query: true,
             user_acted: true,
         }
@@ -195,7 +204,7 @@ impl Document {
             growing: self.growing,
             view: self.view(),
             interval: self.interval(),
-            heaps: self.lines(),
+            heaps: self.lines.clone(),
             counters: self.counters.shown().to_vec(),
             bins: self.bins,
             tree: TreeRequest {
@@ -229,6 +238,7 @@ impl Document {
             }
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Table { interval, trace, tree } => {
+                self.digest.table(&trace, tree.by_heap());
                 answers.table = Some(Table { interval, trace, tree });
                 answers.peaks.clear();
                 self.find_selected();
@@ -288,7 +298,10 @@ impl Document {
                 self.counters.show(id, shown);
                 self.choose_lines();
             }
-            DocCommand::ListAllCounters(all) => self.counters.list_all = all,
+            DocCommand::ListAllCounters(all) => {
+                self.counters.list_all = all;
+                self.choose_lines();
+            }
             DocCommand::SelectLine(path) => {
                 self.selected = path;
                 self.find_selected();
@@ -361,14 +374,17 @@ impl Document {
         let mut admitted: Vec<usize> = (0..self.trace.heaps.len()).filter(|&heap| self.admits(heap)).collect();
         admitted.sort_by_key(|&heap| std::cmp::Reverse(peak(heap)));
         let chosen = |heap: &&usize| self.shown.get(*heap).copied().unwrap_or(false);
-        let mut lines: Vec<usize> = admitted.iter().filter(chosen).copied().collect();
+        let mut lines: Vec<usize> = admitted.iter().filter(chosen).copied().take(MAX_LINES).collect();
         if lines.is_empty() {
             lines = admitted.into_iter().take(FIRST_LINES).collect();
         }
         self.visible = vec![false; self.trace.heaps.len()];
         let any = !lines.is_empty();
-        lines.into_iter().for_each(|heap| self.visible[heap] = true);
+        lines.iter().for_each(|&heap| self.visible[heap] = true);
+        lines.sort_unstable();
+        self.lines = lines.into_iter().map(|heap| HeapId(heap as u32)).collect();
         self.counters.update(&self.trace, any);
+        self.digest.sources(&self.trace, &self.answers.overview, &self.counters);
     }
 
     /// Shows a heap's line or not; from now on only the user's choices count.
@@ -392,16 +408,9 @@ impl Document {
         self.filter.is_all() || self.filter.any.iter().any(|path| path.iter().all(fits))
     }
 
-    /// Heaps with a line.
-    fn lines(&self) -> Vec<HeapId> {
-        (0..self.visible.len()).filter(|&heap| self.visible[heap]).map(|heap| HeapId(heap as u32)).collect()
-    }
-
-    /// Whether more than one process has heaps, so that names need the process.
-    pub fn has_many_processes(&self) -> bool {
-        let mut processes = self.trace.heaps.iter().map(|h| h.process);
-        let first: Option<ProcessId> = processes.next();
-        processes.any(|p| Some(p) != first)
+    /// Heaps with a line, in order.
+    pub fn lines(&self) -> &[HeapId] {
+        &self.lines
     }
 
     // The table

@@ -16,8 +16,8 @@ use eframe::egui;
 use crate::load::{Capture, Input, Watch, load};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::query::{
-    ByClass, Cancel, Cancelled, Column, Filter, Series, SeriesOf, Totals, Tree, TreeRequest, by_heap, counter_series, peaks, series,
-    sort_by_peak, spans, totals, tree,
+    ByClass, Cancel, Cancelled, Column, Filter, Series, SeriesOf, Totals, Tree, TreeRequest, by_heap, counter_series, peaks,
+    series, sort_by_peak, spans, totals, tree,
 };
 use crate::units::Interval;
 

@@ -9,7 +9,9 @@
 mod commands;
 mod counters;
 mod dialogs;
+mod digest;
 mod document;
+mod frame_times;
 mod history;
 mod jobs;
 mod panels;
@@ -108,6 +110,7 @@ impl HighwaterApp {
     pub fn new(ctx: &egui::Context, options: Options, settings: Settings) -> Self {
         theme::install(ctx);
         ui_dump::install(ctx);
+        frame_times::install(ctx);
         let theme = options.theme.unwrap_or(settings.theme);
         ctx.set_theme(theme.preference());
         let mut app = Self {
@@ -251,6 +254,7 @@ impl HighwaterApp {
 
 impl eframe::App for HighwaterApp {
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        let start = std::time::Instant::now();
         self.drain_loading(ctx);
         if let Some(paths) = self.file_dialog.take_chosen() {
             self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
@@ -270,6 +274,7 @@ impl eframe::App for HighwaterApp {
                 self.queries.submit(query, document.user_acted());
             }
         }
+        frame_times::logic_took(ctx, start.elapsed());
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {

@@ -85,15 +85,15 @@ pub(super) fn measure(column: Column, n: &Numbers) -> u64 {
 
 /// Puts lines under one node into order; equal numbers come by size, then by name.
 /// Names cost most, so they are only made where they decide.
-pub(super) fn sort_lines<T>(lines: &mut [T], sort: Sort, numbers: impl Fn(&T) -> Numbers, label: impl Fn(&T) -> String) {
+pub(super) fn sort_lines<T, Name: Ord>(lines: &mut [T], sort: Sort, numbers: impl Fn(&T) -> Numbers, name: impl Fn(&T) -> Name) {
     if lines.len() < 2 {
         return;
     }
     if sort.column == Column::Name {
         lines.sort_by_key(|line| Reverse(numbers(line).size));
         match sort.descending {
-            true => lines.sort_by_cached_key(|line| Reverse(label(line))),
-            false => lines.sort_by_cached_key(label),
+            true => lines.sort_by_cached_key(|line| Reverse(name(line))),
+            false => lines.sort_by_cached_key(name),
         }
         return;
     }
@@ -104,6 +104,6 @@ pub(super) fn sort_lines<T>(lines: &mut [T], sort: Sort, numbers: impl Fn(&T) ->
     };
     lines.sort_by_key(rank);
     for equal in lines.chunk_by_mut(|a, b| rank(a) == rank(b)).filter(|equal| equal.len() > 1) {
-        equal.sort_by_cached_key(&label);
+        equal.sort_by_cached_key(&name);
     }
 }

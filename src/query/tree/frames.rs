@@ -8,7 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::column::sort_lines;
-use super::lines::{Line, label};
+use super::lines::{Line, frame_name};
 use super::upper::OpenType;
 use super::{PIECE, Question, classes};
 use crate::model::{HeapId, NodeId, Outline, SiteId};
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
         }
         let name = |child: &Child| {
             let site = self.question.trace.site(self.section.sites[child.range.start]);
-            label(self.question.trace, Key::Frame(self.outline.node(child.place)), Some(site))
+            frame_name(self.question.trace, self.outline.node(child.place), Some(site))
         };
         sort_lines(&mut children, self.question.request.sort, |child| child.numbers, name);
         let is_only = children.len() == 1;

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
-use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, frame_label, heap_label, layer_label};
+use crate::query::naming::FrameName;
+use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, heap_label, layer_label};
 use crate::units::Interval;
 
 /// No line.
@@ -290,11 +291,17 @@ pub(super) fn label(trace: &Trace, key: Key, site: Option<&Site>) -> String {
         Key::Heap(heap) => heap_label(trace.heap(heap)),
         Key::Impacting(kind) => ImpactingType::name(kind).to_owned(),
         Key::Class(class) => class.name().to_owned(),
-        Key::Frame(NodeId::ROOT) => "(no stack recorded)".to_owned(),
-        Key::Frame(node) => {
-            let address = trace.stacks.address(node);
-            site.map_or_else(|| format!("{address:#x}"), |site| frame_label(trace, site.caller, address, site.first))
-        }
+        Key::Frame(node) => frame_name(trace, node, site).to_string(),
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
+    }
+}
+
+/// Name of a frame; `site` is any site under it.
+pub(super) fn frame_name<'a>(trace: &'a Trace, node: NodeId, site: Option<&Site>) -> FrameName<'a> {
+    let address = trace.stacks.address(node);
+    match site {
+        _ if node == NodeId::ROOT => FrameName::NoStack,
+        Some(site) => FrameName::of(trace, site.caller, address, site.first),
+        None => FrameName::At(address),
     }
 }
