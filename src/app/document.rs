@@ -29,6 +29,9 @@ pub enum Tab {
 const FIRST_LINES: usize = 8;
 /// Lines of the graph at most: more cannot be told apart, and would cost each frame.
 const MAX_LINES: usize = 32;
+/// Bins of all lines together: many lines are drawn more coarsely, each without
+/// losing a peak, so that a frame costs the same.
+const ALL_BINS: usize = 8000;
 
 pub struct Document {
     pub job: JobId,
@@ -206,7 +209,7 @@ impl Document {
             interval: self.interval(),
             heaps: self.lines.clone(),
             counters: self.counters.shown().to_vec(),
-            bins: self.bins,
+            bins: self.bins.min(ALL_BINS / self.lines.len().max(1)),
             tree: TreeRequest {
                 filter: self.filter.clone(),
                 search: self.search.clone(),

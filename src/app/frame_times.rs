@@ -2,12 +2,13 @@
 //! adds a line there: number of the frame, milliseconds of logic, of the rest of the
 //! pass (panels and egui's own work), and of tessellation, then the triangles' corners.
 //!
-//! Painting and waiting for the screen are left out. The time is that of the clock:
-//! on a machine that is busy otherwise it is an upper bound. Tessellation is measured
-//! on a copy of the shapes, before the window's own.
+//! Painting and waiting for the screen are left out. The time is what the thread got
+//! of a processor where the system tells it (Linux), else that of the clock.
+//! Tessellation is measured on a copy of the shapes, before the window's own.
 
 use std::fs::File;
 use std::io::Write;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use eframe::egui;
@@ -18,22 +19,38 @@ pub fn install(ctx: &egui::Context) {
     match File::create(&path) {
         Ok(mut file) => {
             let _ = writeln!(file, "frame\tlogic ms\tui ms\ttessellation ms\tvertices");
-            ctx.add_plugin(FrameTimes { file, start: Instant::now(), logic: Duration::ZERO });
+            ctx.add_plugin(FrameTimes { file, start: thread_time(), logic: Duration::ZERO });
         }
         Err(reason) => log::warn!("{}: frame times cannot be written: {reason}", path.display()),
     }
 }
 
-/// Tells how long the window's logic took in this pass.
-pub fn logic_took(ctx: &egui::Context, time: Duration) {
-    if let Some(times) = ctx.plugin_opt::<FrameTimes>() {
-        times.lock().logic += time;
+/// Runs the window's logic and remembers how long it took.
+pub fn measure_logic(ctx: &egui::Context, logic: impl FnOnce()) {
+    let Some(times) = ctx.plugin_opt::<FrameTimes>() else { return logic() };
+    let start = thread_time();
+    logic();
+    times.lock().logic += thread_time().saturating_sub(start);
+}
+
+/// What this thread has run so far.
+fn thread_time() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let clock = || START.get_or_init(Instant::now).elapsed();
+    if !cfg!(target_os = "linux") {
+        return clock();
     }
+    // The kernel brings the number up to date when the thread leaves its processor.
+    std::thread::yield_now();
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    nanos.map_or_else(clock, Duration::from_nanos)
 }
 
 struct FrameTimes {
     file: File,
-    start: Instant,
+    /// When the pass began.
+    start: Duration,
     logic: Duration,
 }
 
@@ -43,16 +60,16 @@ impl egui::Plugin for FrameTimes {
     }
 
     fn input_hook(&mut self, _ctx: &egui::Context, _input: &mut egui::RawInput) {
-        self.start = Instant::now();
         self.logic = Duration::ZERO;
+        self.start = thread_time();
     }
 
     fn output_hook(&mut self, ctx: &egui::Context, output: &mut egui::FullOutput) {
-        let pass = self.start.elapsed();
+        let pass = thread_time().saturating_sub(self.start);
         let shapes = output.shapes.clone();
-        let start = Instant::now();
+        let start = thread_time();
         let meshes = ctx.tessellate(shapes, output.pixels_per_point);
-        let tessellation = start.elapsed();
+        let tessellation = thread_time().saturating_sub(start);
         let vertices: usize = meshes.iter().map(|part| vertices(&part.primitive)).sum();
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         let _ = writeln!(

@@ -250,11 +250,9 @@ impl HighwaterApp {
             log::warn!("settings could not be saved: {reason}");
         }
     }
-}
 
-impl eframe::App for HighwaterApp {
-    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
-        let start = std::time::Instant::now();
+    /// Takes what the workers and the user have sent, and asks what is to be asked next.
+    fn drain(&mut self, ctx: &egui::Context) {
         self.drain_loading(ctx);
         if let Some(paths) = self.file_dialog.take_chosen() {
             self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
@@ -274,7 +272,12 @@ impl eframe::App for HighwaterApp {
                 self.queries.submit(query, document.user_acted());
             }
         }
-        frame_times::logic_took(ctx, start.elapsed());
+    }
+}
+
+impl eframe::App for HighwaterApp {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        frame_times::measure_logic(ctx, || self.drain(ctx));
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {

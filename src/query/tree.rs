@@ -71,8 +71,8 @@ pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Canc
     match Found::search(&question)? {
         None => fill(&question, &by_heap, &mut tree)?,
         Some((found, mask)) => {
-            tree.mask = Arc::new(mask);
-            let mask = Arc::clone(&tree.mask);
+            tree.wanted = Arc::new(mask);
+            let mask = Arc::clone(&tree.wanted);
             (question.mask, question.found) = (&mask, Some(&found));
             fill(&question, &self::by_heap(trace, totals, &mask, cancel)?, &mut tree)?;
         }

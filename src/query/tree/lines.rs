@@ -43,9 +43,9 @@ pub struct Tree {
     /// Single allocations, from top to bottom.
     pub(super) listings: Vec<Listing>,
     /// What the filter leaves.
-    pub(super) filtered: Arc<Mask>,
-    /// What filter and search leave.
     pub(super) mask: Arc<Mask>,
+    /// What filter and search leave.
+    pub(super) wanted: Arc<Mask>,
     pub(super) by_heap: Vec<ByClass>,
     /// By heap and class the line of the deepest node that holds it, frames apart.
     pub(super) deepest: Vec<[u32; 4]>,
@@ -118,8 +118,8 @@ impl Tree {
             interval,
             lines: Vec::new(),
             listings: Vec::new(),
-            filtered: Arc::clone(&mask),
-            mask,
+            mask: Arc::clone(&mask),
+            wanted: mask,
             by_heap: Vec::new(),
             deepest: Vec::new(),
             sections: Vec::new(),
@@ -138,7 +138,7 @@ impl Tree {
 
     /// What the filter leaves, whatever is searched for.
     pub fn mask(&self) -> &Mask {
-        &self.filtered
+        &self.mask
     }
 
     /// Its sums by heap.

@@ -27,7 +27,7 @@ fn deepest(trace: &Trace, tree: &Tree) -> Vec<[u32; 4]> {
     let mut lines: Vec<[u32; 4]> = Vec::with_capacity(trace.sites.len());
     lines.extend((0..).map(SiteId).zip(&trace.sites).map(|(id, site)| {
         let mut lines = tree.deepest[site.heap.0 as usize];
-        for class in LifetimeClass::ALL.into_iter().filter(|&class| !tree.mask.has(id, class)) {
+        for class in LifetimeClass::ALL.into_iter().filter(|&class| !tree.wanted.has(id, class)) {
             lines[class as usize] = NONE;
         }
         lines
@@ -104,8 +104,8 @@ pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<
     let sections = tree.sections.iter().map(section).collect();
     let sorted = Tree {
         interval: tree.interval,
-        filtered: Arc::clone(&tree.filtered),
         mask: Arc::clone(&tree.mask),
+        wanted: Arc::clone(&tree.wanted),
         by_heap: tree.by_heap.clone(),
         lines,
         listings,
