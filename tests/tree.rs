@@ -89,6 +89,46 @@ proptest! {
         }
     }
 
+    /// Whatever is open, the lines are those of the whole tree that are in sight.
+    #[test]
+    fn a_tree_that_is_partly_open_is_a_part_of_the_whole(
+        ops in strategy::ops(OPS), a in place(), b in place(), column in select(Column::ALL.to_vec()), open_bits: u64,
+        text in select(vec!["", "commit", "0x1"]),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let trace = replay(&scenario);
+        let edges = edges(&scenario, a, b);
+        let totals = totals(&trace, interval(edges), &Cancel::default()).unwrap();
+        let sort = Sort { column, descending: open_bits % 2 == 0 };
+        let request = TreeRequest { sort, search: text.to_owned(), ..TreeRequest::default() };
+        let whole: Vec<TreeRow> = open(&trace, &totals, request.clone()).rows(&trace).collect();
+        let nodes = whole.iter().filter(|row| row.has_children);
+        let toggled = nodes.enumerate().map(|(i, row)| (row.path.clone(), open_bits >> (i % 61) & 1 != 0)).collect();
+        let part = tree(&trace, &totals, &TreeRequest { toggled: Arc::new(toggled), ..request }, &Cancel::default()).unwrap();
+        let mut lines = part.rows(&trace).enumerate();
+        let mut hidden_below = usize::MAX;
+        // The way down to the line before, by place in the part.
+        let mut way: Vec<usize> = Vec::new();
+        for expected in whole.iter() {
+            if expected.depth > hidden_below {
+                continue;
+            }
+            let (index, line) = lines.next().unwrap();
+            hidden_below = if line.is_open { usize::MAX } else { line.depth };
+            prop_assert_eq!(
+                (&line.path, &line.label, line.depth, line.numbers, line.mixes_layers, line.allocation.map(|(id, _)| id)),
+                (&expected.path, &expected.label, expected.depth, expected.numbers, expected.mixes_layers,
+                    expected.allocation.map(|(id, _)| id))
+            );
+            way.truncate(line.depth);
+            prop_assert_eq!(part.parent(index), way.last().copied());
+            prop_assert_eq!(part.find(&line.path), Some(index));
+            prop_assert_eq!(part.path(index), Some(line.path));
+            way.push(index);
+        }
+        prop_assert!(lines.next().is_none());
+    }
+
     #[test]
     fn a_search_leaves_the_allocations_whose_way_has_the_text(
         ops in strategy::ops(OPS), a in place(), b in place(),
