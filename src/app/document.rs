@@ -10,7 +10,7 @@ use super::commands::DocCommand;
 use super::counters::Counters;
 use super::digest::Digest;
 use super::history::History;
-use super::jobs::{Answer, JobId, Part, Query};
+use super::jobs::{Answer, JobId, Part, Query, drop_aside};
 use crate::load::Input;
 use crate::model::{HeapId, Trace};
 use crate::query::{ByClass, Column, Filter, Key, Path, Series, Sort, Tree, TreeRequest, TreeRow};
@@ -157,7 +157,7 @@ impl Document {
             self.history.grow(trace.span);
         }
         self.growing = !trace.complete;
-        self.trace = trace;
+        drop_aside(std::mem::replace(&mut self.trace, trace));
         self.choose_lines();
         self.needs_query = true;
     }
@@ -229,7 +229,7 @@ impl Document {
         match answer.part {
             Part::Overview(lines) => {
                 let first = answers.overview.len() != lines.len();
-                answers.overview = lines;
+                drop_aside(std::mem::replace(&mut answers.overview, lines));
                 self.choose_lines(); // only now it is known which heaps are the largest
                 self.needs_query |= first;
             }
@@ -242,7 +242,7 @@ impl Document {
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Table { interval, trace, tree } => {
                 self.digest.table(&trace, tree.by_heap());
-                answers.table = Some(Table { interval, trace, tree });
+                drop_aside(answers.table.replace(Table { interval, trace, tree }));
                 answers.peaks.clear();
                 self.find_selected();
             }

@@ -275,6 +275,11 @@ impl Inbox {
     }
 }
 
+/// Frees what may be large on a worker: the window does not wait for that either.
+pub fn drop_aside(old: impl Send + 'static) {
+    rayon::spawn(move || drop(old));
+}
+
 /// A panic elsewhere cannot leave these values half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
