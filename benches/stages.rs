@@ -1,8 +1,10 @@
 //! Each stage from bytes to answers alone, on a generated trace of a million heap
 //! events with stacks: decoding, replay, and the queries behind the window.
 //!
-//! `cargo bench --bench stages [decode|replay|index|totals|series|tree|report]`; the
-//! environment variable `HIGHWATER_BENCH_EVENTS` asks for another number of events.
+//! `cargo bench --bench stages [decode|replay|index|totals|series|tree|report]`
+//!
+//! Other sizes come from the environment: `BENCH_EVENTS`, `BENCH_STACKS` (distinct
+//! ones), `BENCH_PROCESSES`, `BENCH_HEAPS` and `BENCH_THREADS` (of each process).
 #![allow(missing_docs, reason = "criterion's macros make functions without docs")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run has nothing to say")]
 
@@ -17,18 +19,28 @@ use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, InputState, Trace};
 use highwater::problem::Problems;
 use highwater::query::{
-    By, Cancel, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, report, series, totals, tree,
+    By, Cancel, Column, Filter, Index, IndexOptions, Key, ReportFilter, ReportRequest, SeriesOf, Sort, Totals, TreeRequest,
+    TreeRow, report, series, totals, tree,
 };
 use highwater::synth::{Options, generate};
 use highwater::units::{Interval, Ticks};
 
-/// Heap events of the trace, from the environment.
-fn events() -> u64 {
-    std::env::var("HIGHWATER_BENCH_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
+/// A number from the environment.
+fn size(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
 
 fn capture() -> Capture {
-    let options = Options { events: events(), ..Options::default() };
+    let usual = Options::default();
+    let small = |name: &str, usual: u32| size(name, usual.into()) as u32;
+    let options = Options {
+        events: size("BENCH_EVENTS", 1_000_000),
+        distinct_stacks: small("BENCH_STACKS", usual.distinct_stacks),
+        processes: small("BENCH_PROCESSES", usual.processes),
+        heaps: small("BENCH_HEAPS", usual.heaps),
+        threads: small("BENCH_THREADS", usual.threads),
+        ..usual
+    };
     let bytes = generate(&options, Cursor::new(Vec::new())).unwrap().into_inner();
     let file = TraceFile::from_source(Source::Memory(bytes.leak()), "generated.etl".to_owned()).unwrap();
     Capture { files: vec![file], problems: Problems::default() }
@@ -138,18 +150,64 @@ fn queries(c: &mut Criterion) {
     });
     group.finish();
 
-    let mut group = c.benchmark_group("tree");
-    for (name, interval) in intervals {
-        let totals = totals(index, interval, &cancel).unwrap();
-        group.bench_function(name, |b| b.iter(|| tree(&trace, &totals, &TreeRequest::default(), &cancel).unwrap()));
-    }
-    group.finish();
+    trees(c, index);
 
     let mut group = c.benchmark_group("report");
     group.throughput(Throughput::Elements(rows)).sample_size(20);
     for (name, by) in [("heaps", vec![By::Process, By::Heap]), ("stacks", vec![By::Process, By::Heap, By::Stack])] {
         let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: Some(20) };
         group.bench_function(name, |b| b.iter(|| report(index, &request, &cancel).unwrap()));
+    }
+    group.finish();
+}
+
+/// Opens closed nodes from the top, until there are so many.
+fn open(trace: &Trace, totals: &Totals, lines: usize) -> TreeRequest {
+    let mut request = TreeRequest::default();
+    loop {
+        let tree = tree(trace, totals, &request, &Cancel::default()).unwrap();
+        let nodes: Vec<TreeRow> = tree.rows(trace).filter(|row| row.allocation.is_none()).collect();
+        let mut toggled = (*request.toggled).clone();
+        let closed = nodes.iter().filter(|row| !row.is_open && row.has_children);
+        toggled.extend(closed.take(1 + lines / 4).map(|row| (row.path.clone(), true)));
+        if nodes.len() >= lines || toggled.len() == request.toggled.len() {
+            return request;
+        }
+        request.toggled = Arc::new(toggled);
+    }
+}
+
+fn trees(c: &mut Criterion, index: &Index) {
+    let trace = index.trace();
+    let cancel = Cancel::default();
+    let mut group = c.benchmark_group("tree");
+    group.sample_size(20);
+    // Before anything asks for it.
+    group.bench_function("outline", |b| {
+        b.iter_batched_ref(|| trace.clone(), |trace| trace.outline().sites().len(), BatchSize::LargeInput);
+    });
+    let totals = totals(index, middle(trace), &cancel).unwrap();
+    let mut ask = |name: String, request: &TreeRequest| {
+        group.bench_function(name, |b| b.iter_with_large_drop(|| tree(trace, &totals, request, &cancel).unwrap()));
+    };
+    ask("closed".to_owned(), &TreeRequest::default());
+    for lines in [100, 1_000, 10_000, 100_000] {
+        let request = open(trace, &totals, lines);
+        let made = tree(trace, &totals, &request, &cancel).unwrap();
+        let nodes = made.rows(trace).filter(|row| row.allocation.is_none()).count();
+        let (listed, sites) = (made.len() - nodes, trace.sites.len());
+        let name = format!("{lines}: {nodes} nodes, {listed} allocations, {sites} sites, {} frames", trace.stacks.len());
+        ask(name, &request);
+        let by_name = Sort { column: Column::Name, descending: false };
+        ask(format!("{lines}: {nodes} nodes by name"), &TreeRequest { sort: by_name, ..request.clone() });
+        // A filter to a frame in the middle.
+        let under = made.rows(trace).filter(|row| matches!(row.path.last(), Some(Key::Frame(_)))).nth(nodes / 2);
+        if let Some(row) = under {
+            ask(format!("{lines}: filter of {nodes} nodes"), &TreeRequest { filter: Filter::under(row.path), ..request });
+        }
+    }
+    for text in ["0x1a", "app.exe", "nowhere"] {
+        ask(format!("search {text}"), &TreeRequest { search: text.to_owned(), ..TreeRequest::default() });
     }
     group.finish();
 }

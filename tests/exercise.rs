@@ -106,13 +106,13 @@ fn the_last_four_spikes_are_the_row_transient() {
     let totals = totals(&demo.0, interval, &cancel).unwrap();
     let request = TreeRequest { search: ImpactingType::Transient.name().into(), ..TreeRequest::default() };
     let tree = tree(trace, &totals, &request, &cancel).unwrap();
-    let is_the_row = |row: &&TreeRow| match row.path[..] {
+    let is_the_row = |row: &TreeRow| match row.path[..] {
         [Key::Process(id), Key::Layer(Layer::Commit), Key::Impacting(ImpactingType::Transient)] => {
             trace.process(id).pid == Pid(APP_PID)
         }
         _ => false,
     };
-    let numbers = tree.rows.iter().find(is_the_row).unwrap().numbers;
+    let numbers = tree.rows(trace).find(is_the_row).unwrap().numbers;
     assert_eq!((numbers.count, numbers.size, numbers.impacting), (4, 40 * MB, 0));
 }
 

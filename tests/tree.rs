@@ -36,7 +36,7 @@ proptest! {
             let totals = totals(index, interval(edges), &Cancel::default()).unwrap();
             let tree = open_tree(trace, &totals);
             let peaks = peaks(index, interval(edges), &tree, &Cancel::default()).unwrap();
-            let mut ours: Vec<String> = tree.rows.iter().zip(peaks).map(|(row, peak)| describe(trace, row, peak)).collect();
+            let mut ours = described(trace, &tree, &peaks);
             ours.sort();
             prop_assert_eq!(&ours, &theirs);
         }
@@ -50,13 +50,14 @@ proptest! {
         let edges = edges(&scenario, a, b);
         let totals = totals(&index, interval(edges), &Cancel::default()).unwrap();
         let tree = open_tree(trace, &totals);
-        for (i, row) in tree.rows.iter().enumerate() {
+        let rows: Vec<TreeRow> = tree.rows(trace).collect();
+        for (i, row) in rows.iter().enumerate() {
             let n = row.numbers;
             prop_assert_eq!(i128::from(n.impacting), i128::from(n.outstanding_to) - i128::from(n.outstanding_from));
             if row.allocation.is_some() || row.mixes_layers {
                 continue;
             }
-            let below = tree.rows[i + 1..].iter().take_while(|below| below.depth > row.depth);
+            let below = rows[i + 1..].iter().take_while(|below| below.depth > row.depth);
             prop_assert_eq!(sum(below.filter(|below| below.depth == row.depth + 1).map(|below| below.numbers)), n);
             let filtered = totals.sum(&Filter::under(row.path.clone()).mask(trace)).numbers();
             prop_assert_eq!(filtered, n, "filter to {:?}", row.path);
@@ -85,13 +86,55 @@ proptest! {
             sorted.sort();
             prop_assert_eq!(before, sorted, "the same lines");
         }
-        for i in 0..tree.rows.len() {
-            let row = &tree.rows[i];
-            let next = (i + 1..tree.rows.len()).take_while(|&j| tree.rows[j].depth >= row.depth).find(|&j| tree.rows[j].depth == row.depth);
-            let Some(next) = next.filter(|&j| tree.rows[j].allocation.is_some() == row.allocation.is_some()) else { continue };
-            let (a, b) = (measure(column, row, tops[i]), measure(column, &tree.rows[next], tops[next]));
-            prop_assert!(a == b || (a > b) == descending, "{} before {} by {:?}", row.label, tree.rows[next].label, column);
+        let rows: Vec<TreeRow> = tree.rows(trace).collect();
+        for (i, row) in rows.iter().enumerate() {
+            let next = (i + 1..rows.len()).take_while(|&j| rows[j].depth >= row.depth).find(|&j| rows[j].depth == row.depth);
+            let Some(next) = next.filter(|&j| rows[j].allocation.is_some() == row.allocation.is_some()) else { continue };
+            let peak = |i| tree.peak(trace, &tops, i).unwrap();
+            let (a, b) = (measure(column, row, peak(i)), measure(column, &rows[next], peak(next)));
+            prop_assert!(a == b || (a > b) == descending, "{} before {} by {:?}", row.label, rows[next].label, column);
         }
+    }
+
+    /// Whatever is open, the lines are those of the whole tree that are in sight.
+    #[test]
+    fn a_tree_that_is_partly_open_is_a_part_of_the_whole(
+        ops in strategy::ops(OPS), a in place(), b in place(), column in select(Column::ALL.to_vec()), open_bits: u64,
+        text in select(vec!["", "commit", "0x1"]),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let index = Index::scan(Arc::new(replay(&scenario)));
+        let trace = index.trace();
+        let edges = edges(&scenario, a, b);
+        let totals = totals(&index, interval(edges), &Cancel::default()).unwrap();
+        let sort = Sort { column, descending: open_bits % 2 == 0 };
+        let request = TreeRequest { sort, search: text.to_owned(), ..TreeRequest::default() };
+        let whole: Vec<TreeRow> = open(trace, &totals, request.clone()).rows(trace).collect();
+        let nodes = whole.iter().filter(|row| row.has_children);
+        let toggled = nodes.enumerate().map(|(i, row)| (row.path.clone(), open_bits >> (i % 61) & 1 != 0)).collect();
+        let part = tree(trace, &totals, &TreeRequest { toggled: Arc::new(toggled), ..request }, &Cancel::default()).unwrap();
+        let mut lines = part.rows(trace).enumerate();
+        let mut hidden_below = usize::MAX;
+        // The way down to the line before, by place in the part.
+        let mut way: Vec<usize> = Vec::new();
+        for expected in whole.iter() {
+            if expected.depth > hidden_below {
+                continue;
+            }
+            let (index, line) = lines.next().unwrap();
+            hidden_below = if line.is_open { usize::MAX } else { line.depth };
+            prop_assert_eq!(
+                (&line.path, &line.label, line.depth, line.numbers, line.mixes_layers, line.allocation.map(|(id, _)| id)),
+                (&expected.path, &expected.label, expected.depth, expected.numbers, expected.mixes_layers,
+                    expected.allocation.map(|(id, _)| id))
+            );
+            way.truncate(line.depth);
+            prop_assert_eq!(part.parent(index), way.last().copied());
+            prop_assert_eq!(part.find(&line.path), Some(index));
+            prop_assert_eq!(part.path(index), Some(line.path));
+            way.push(index);
+        }
+        prop_assert!(lines.next().is_none());
     }
 
     #[test]
@@ -107,20 +150,20 @@ proptest! {
         let wanted = text.trim().to_lowercase();
         // Names on the way to each allocation of the whole tree.
         let whole = open_tree(trace, &totals);
-        let mut way: Vec<&str> = Vec::new();
+        let mut way: Vec<String> = Vec::new();
         let mut expected = Vec::new();
-        for row in &whole.rows {
+        for row in whole.rows(trace) {
             way.truncate(row.depth);
             if let Some((id, _)) = row.allocation {
                 if way.iter().any(|name| name.to_lowercase().contains(&wanted)) {
                     expected.push(id);
                 }
             } else {
-                way.push(&row.label);
+                way.push(row.label);
             }
         }
         let found = open(trace, &totals, TreeRequest { search: text.to_owned(), ..TreeRequest::default() });
-        let mut found: Vec<_> = found.rows.iter().filter_map(|row| row.allocation).map(|(id, _)| id).collect();
+        let mut found: Vec<_> = found.rows(trace).filter_map(|row| row.allocation).map(|(id, _)| id).collect();
         found.sort();
         expected.sort();
         prop_assert_eq!(found, expected);
@@ -147,7 +190,7 @@ fn measure(column: Column, row: &TreeRow, peak: u64) -> (u64, String) {
 }
 
 fn described(trace: &Trace, tree: &Tree, peaks: &[u64]) -> Vec<String> {
-    tree.rows.iter().zip(peaks).map(|(row, peak)| describe(trace, row, *peak)).collect()
+    tree.rows(trace).enumerate().map(|(i, row)| describe(trace, &row, tree.peak(trace, peaks, i).unwrap())).collect()
 }
 
 fn sum(numbers: impl Iterator<Item = Numbers>) -> Numbers {
@@ -169,11 +212,11 @@ fn open(trace: &Trace, totals: &Totals, mut request: TreeRequest) -> Tree {
     let mut lines = 0;
     loop {
         let tree = tree(trace, totals, &request, &Cancel::default()).unwrap();
-        if tree.rows.len() == lines {
+        if tree.len() == lines {
             return tree;
         }
-        lines = tree.rows.len();
-        request.toggled = Arc::new(tree.rows.iter().map(|row| (row.path.clone(), true)).collect());
+        lines = tree.len();
+        request.toggled = Arc::new(tree.rows(trace).map(|row| (row.path, true)).collect());
     }
 }
 

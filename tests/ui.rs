@@ -227,6 +227,19 @@ fn search_opens_the_tree_down_to_what_it_finds() {
 }
 
 #[test]
+fn letters_typed_one_by_one_all_arrive_in_the_search() {
+    let mut window = window(vec![Input::Demo]);
+    window.get_by_label("Search").focus();
+    window.step();
+    for letter in "telemetry".chars() {
+        window.event(egui::Event::Text(letter.to_string()));
+        settle(&mut window);
+    }
+    assert_eq!(window.get_by_label("Search").value().as_deref(), Some("telemetry"));
+    assert!(line(&window, "MemoryTestApp.exe (4660)").is_none());
+}
+
+#[test]
 fn two_pins_show_what_changed_between_them() {
     let mut window = window(vec![Input::Demo]);
     let graph = window.get_by_label("Outstanding size over time").rect();

@@ -176,13 +176,15 @@ fn line_keys(ctx: &egui::Context, document: &Document, commands: &mut Commands) 
     if pressed(K::ArrowLeft) {
         commands.doc(match line.is_open {
             true => DocCommand::Toggle(Arc::clone(&path), false),
-            false => DocCommand::SelectLine(document.parent_path(&path)),
+            false => DocCommand::SelectLine(document.parent_of_selected()),
         });
     }
     if pressed(K::Enter) {
         commands.doc(DocCommand::Filter(Filter::under(path)));
     }
-    if ctx.input(|i| i.events.contains(&Event::Copy)) {
-        commands.push(Command::Copy(super::panels::table::line_as_text(document, line)));
+    if ctx.input(|i| i.events.contains(&Event::Copy))
+        && let Some(text) = super::panels::table::selected_as_text(document)
+    {
+        commands.push(Command::Copy(text));
     }
 }

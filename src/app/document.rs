@@ -8,10 +8,11 @@ use rustc_hash::FxHashMap;
 
 use super::commands::DocCommand;
 use super::counters::Counters;
+use super::digest::Digest;
 use super::history::History;
-use super::jobs::{Answer, JobId, Part, Query};
+use super::jobs::{Answer, JobId, Part, Query, drop_aside};
 use crate::load::Input;
-use crate::model::{HeapId, ProcessId, Trace};
+use crate::model::{HeapId, Trace};
 use crate::query::{ByClass, Column, Filter, Key, Path, Series, Sort, Tree, TreeRequest, TreeRow};
 use crate::units::{Interval, Ticks};
 
@@ -24,8 +25,13 @@ pub enum Tab {
     Trace,
 }
 
-/// Lines of the graph at most; more can be switched on one by one.
+/// Lines of the graph at first; more can be switched on one by one.
 const FIRST_LINES: usize = 8;
+/// Lines of the graph at most: more cannot be told apart, and would cost each frame.
+const MAX_LINES: usize = 32;
+/// Bins of all lines together: many lines are drawn more coarsely, each without
+/// losing a peak, so that a frame costs the same.
+const ALL_BINS: usize = 8000;
 
 pub struct Document {
     pub job: JobId,
@@ -50,11 +56,13 @@ pub struct Document {
     pub bins: usize,
     pub answers: Answers,
     pub counters: Counters,
+    pub digest: Digest,
     toggled: Arc<FxHashMap<Path, bool>>,
     /// Choices of the user; without one, the largest heaps are shown.
     shown: FxHashMap<usize, bool>,
     /// Which heaps have a line, by heap.
     visible: Vec<bool>,
+    lines: Vec<HeapId>,
     needs_query: bool,
     user_acted: bool,
 }
@@ -66,16 +74,34 @@ pub struct Answers {
     pub graph: Option<(Interval, Vec<HeapId>, Vec<Series>)>,
     /// The graph's lines in seconds, ready to be drawn.
     points: Vec<Vec<PlotPoint>>,
-    pub table: Option<(Interval, Arc<Tree>)>,
+    pub table: Option<Table>,
     /// Whether the worker broke over the latest query; the window says why.
     pub failed: bool,
-    pub by_heap: Vec<ByClass>,
     pub peaks: Vec<u64>,
     pub spans: Vec<Interval>,
     pub pins: Option<(Interval, Vec<ByClass>)>,
 }
 
+/// The lines of the table. A growing trace can be ahead of them.
+pub struct Table {
+    pub interval: Interval,
+    pub trace: Arc<Trace>,
+    pub tree: Arc<Tree>,
+}
+
+impl Table {
+    /// One line, spelled out.
+    pub fn row(&self, index: usize) -> Option<TreeRow> {
+        self.tree.row(&self.trace, index)
+    }
+}
+
 impl Answers {
+    /// Sums by heap of what the table is about.
+    pub fn by_heap(&self) -> &[ByClass] {
+        self.table.as_ref().map_or(&[], |table| table.tree.by_heap())
+    }
+
     /// The lines of the graph: heap, and points in seconds and bytes.
     pub fn lines(&self) -> impl Iterator<Item = (HeapId, &[PlotPoint])> {
         let heaps = self.graph.iter().flat_map(|(_, heaps, _)| heaps);
@@ -87,6 +113,8 @@ impl Document {
     pub fn new(job: JobId, inputs: Vec<Input>, trace: Arc<Trace>) -> Self {
         let mut counters = Counters::default();
         counters.update(&trace, !trace.heaps.is_empty());
+        let mut digest = Digest::default();
+        digest.sources(&trace, &[], &counters);
         Self {
             job,
             inputs,
@@ -106,9 +134,11 @@ impl Document {
             reveal: false,
             bins: 600,
             answers: Answers::default(),
+            digest,
             toggled: Arc::default(),
             shown: FxHashMap::default(),
             visible: Vec::new(),
+            lines: Vec::new(),
             needs_query: true,
             user_acted: true,
         }
@@ -129,7 +159,7 @@ impl Document {
             self.history.grow(trace.span);
         }
         self.growing = !trace.complete;
-        self.trace = trace;
+        drop_aside(std::mem::replace(&mut self.trace, trace));
         self.choose_lines();
         self.needs_query = true;
     }
@@ -179,9 +209,9 @@ impl Document {
             growing: self.growing,
             view: self.view(),
             interval: self.interval(),
-            heaps: self.lines(),
+            heaps: self.lines.clone(),
             counters: self.counters.shown().to_vec(),
-            bins: self.bins,
+            bins: self.bins.min(ALL_BINS / self.lines.len().max(1)),
             tree: TreeRequest {
                 filter: self.filter.clone(),
                 search: self.search.clone(),
@@ -201,7 +231,7 @@ impl Document {
         match answer.part {
             Part::Overview(lines) => {
                 let first = answers.overview.len() != lines.len();
-                answers.overview = lines;
+                drop_aside(std::mem::replace(&mut answers.overview, lines));
                 self.choose_lines(); // only now it is known which heaps are the largest
                 self.needs_query |= first;
             }
@@ -212,15 +242,15 @@ impl Document {
                 answers.graph = Some((view, heaps, lines));
             }
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
-            Part::Table { interval, tree, by_heap } => {
-                answers.table = Some((interval, tree));
-                answers.by_heap = by_heap;
+            Part::Table { interval, trace, tree } => {
+                self.digest.table(&trace, tree.by_heap());
+                drop_aside(answers.table.replace(Table { interval, trace, tree }));
                 answers.peaks.clear();
                 answers.failed = false;
                 self.find_selected();
             }
             Part::Peaks { tree, peaks } => {
-                if answers.table.as_ref().is_some_and(|(_, shown)| Arc::ptr_eq(shown, &tree)) {
+                if answers.table.as_ref().is_some_and(|shown| Arc::ptr_eq(&shown.tree, &tree)) {
                     answers.peaks = peaks;
                 }
             }
@@ -275,7 +305,10 @@ impl Document {
                 self.counters.show(id, shown);
                 self.choose_lines();
             }
-            DocCommand::ListAllCounters(all) => self.counters.list_all = all,
+            DocCommand::ListAllCounters(all) => {
+                self.counters.list_all = all;
+                self.choose_lines();
+            }
             DocCommand::SelectLine(path) => {
                 self.selected = path;
                 self.find_selected();
@@ -348,14 +381,17 @@ impl Document {
         let mut admitted: Vec<usize> = (0..self.trace.heaps.len()).filter(|&heap| self.admits(heap)).collect();
         admitted.sort_by_key(|&heap| std::cmp::Reverse(peak(heap)));
         let chosen = |heap: &&usize| self.shown.get(*heap).copied().unwrap_or(false);
-        let mut lines: Vec<usize> = admitted.iter().filter(chosen).copied().collect();
+        let mut lines: Vec<usize> = admitted.iter().filter(chosen).copied().take(MAX_LINES).collect();
         if lines.is_empty() {
             lines = admitted.into_iter().take(FIRST_LINES).collect();
         }
         self.visible = vec![false; self.trace.heaps.len()];
         let any = !lines.is_empty();
-        lines.into_iter().for_each(|heap| self.visible[heap] = true);
+        lines.iter().for_each(|&heap| self.visible[heap] = true);
+        lines.sort_unstable();
+        self.lines = lines.into_iter().map(|heap| HeapId(heap as u32)).collect();
         self.counters.update(&self.trace, any);
+        self.digest.sources(&self.trace, &self.answers.overview, &self.counters);
     }
 
     /// Shows a heap's line or not; from now on only the user's choices count.
@@ -379,58 +415,52 @@ impl Document {
         self.filter.is_all() || self.filter.any.iter().any(|path| path.iter().all(fits))
     }
 
-    /// Heaps with a line.
-    fn lines(&self) -> Vec<HeapId> {
-        (0..self.visible.len()).filter(|&heap| self.visible[heap]).map(|heap| HeapId(heap as u32)).collect()
-    }
-
-    /// Whether more than one process has heaps, so that names need the process.
-    pub fn has_many_processes(&self) -> bool {
-        let mut processes = self.trace.heaps.iter().map(|h| h.process);
-        let first: Option<ProcessId> = processes.next();
-        processes.any(|p| Some(p) != first)
+    /// Heaps with a line, in order.
+    pub fn lines(&self) -> &[HeapId] {
+        &self.lines
     }
 
     // The table
 
-    pub fn rows(&self) -> &[TreeRow] {
-        self.answers.table.as_ref().map_or(&[], |(_, tree)| &tree.rows)
+    /// Number of lines.
+    pub fn line_count(&self) -> usize {
+        self.answers.table.as_ref().map_or(0, |table| table.tree.len())
     }
 
     /// Finds the selected line once, not in every frame.
     fn find_selected(&mut self) {
-        self.selected_at = self.selected.as_ref().and_then(|selected| self.rows().iter().position(|row| row.path == *selected));
+        let find = |selected: &Path| self.answers.table.as_ref()?.tree.find(selected);
+        self.selected_at = self.selected.as_ref().and_then(find);
     }
 
     pub fn selected_index(&self) -> Option<usize> {
         self.selected_at
     }
 
-    pub fn selected_row(&self) -> Option<&TreeRow> {
-        self.rows().get(self.selected_index()?)
+    pub fn selected_row(&self) -> Option<TreeRow> {
+        self.answers.table.as_ref()?.row(self.selected_index()?)
     }
 
     fn move_line(&mut self, by: i64) {
-        let last = self.rows().len().saturating_sub(1) as i64;
+        let last = self.line_count().saturating_sub(1) as i64;
         let to = match self.selected_index() {
             Some(index) => (index as i64 + by).clamp(0, last),
             None => 0,
         };
-        self.selected = self.rows().get(to as usize).map(|row| Arc::clone(&row.path));
+        self.selected = self.answers.table.as_ref().and_then(|table| table.tree.path(to as usize));
         self.selected_at = self.selected.as_ref().map(|_| to as usize);
         self.reveal = true;
     }
 
-    /// The line above in the tree.
-    pub fn parent_path(&self, path: &Path) -> Option<Path> {
-        let index = self.rows().iter().position(|row| row.path == *path)?;
-        let depth = self.rows()[index].depth;
-        let parent = self.rows()[..index].iter().rev().find(|row| row.depth < depth);
-        parent.or(self.rows().get(index)).map(|row| Arc::clone(&row.path))
+    /// The line above the selected one in the tree, or that itself at the top.
+    pub fn parent_of_selected(&self) -> Option<Path> {
+        let tree = &self.answers.table.as_ref()?.tree;
+        let index = self.selected_index()?;
+        tree.path(tree.parent(index).unwrap_or(index))
     }
 
     fn collapse_all(&mut self) {
-        let closed = self.rows().iter().filter(|row| row.depth == 0).map(|row| (Arc::clone(&row.path), false));
+        let closed = self.answers.table.iter().flat_map(|table| table.tree.tops()).map(|path| (path, false));
         self.toggled = Arc::new(closed.collect());
     }
 }

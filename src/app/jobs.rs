@@ -19,7 +19,7 @@ use crate::load::{Capture, Input, Watch, load};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
 use crate::query::{
-    ByClass, Cancel, Cancelled, Column, Filter, Index, IndexOptions, Mask, Series, SeriesOf, Totals, Tree, TreeRequest,
+    ByClass, Cancel, Cancelled, Column, Filter, Index, IndexOptions, Series, SeriesOf, Totals, Tree, TreeRequest, by_heap,
     counter_series, peaks, series, sort_by_peak, spans, totals, tree,
 };
 use crate::units::Interval;
@@ -164,8 +164,8 @@ pub enum Part {
     Graph { view: Interval, heaps: Vec<HeapId>, lines: Vec<Series> },
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
-    /// The table, and sums by heap for its interval.
-    Table { interval: Interval, tree: Arc<Tree>, by_heap: Vec<ByClass> },
+    /// The table, and the trace that it was made of.
+    Table { interval: Interval, trace: Arc<Trace>, tree: Arc<Tree> },
     /// Largest sizes of the table's lines.
     Peaks { tree: Arc<Tree>, peaks: Vec<u64> },
     /// When the highlighted rows were alive.
@@ -280,6 +280,11 @@ impl Inbox {
     }
 }
 
+/// Frees what may be large on a worker: the window does not wait for that either.
+pub fn drop_aside(old: impl Send + 'static) {
+    rayon::spawn(move || drop(old));
+}
+
 /// A panic elsewhere cannot leave these values half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -388,12 +393,8 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
 
     let sums = kept.totals(&index, query.interval, cancel)?;
     let tree = Arc::new(tree(trace, &sums, &query.tree, cancel)?);
-    let everything = query.tree.filter.mask(trace);
-    let table = |tree: &Arc<Tree>| Part::Table {
-        interval: query.interval,
-        tree: Arc::clone(tree),
-        by_heap: by_heap(trace, &sums, &everything),
-    };
+    let table =
+        |tree: &Arc<Tree>| Part::Table { interval: query.interval, trace: Arc::clone(&query.trace), tree: Arc::clone(tree) };
     tell(table(&tree));
 
     let index = kept.prepared(index, cancel)?;
@@ -409,7 +410,7 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
         let mut line_of = vec![None; trace.heaps.len()];
         query.heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
         let of = SeriesOf::new(trace, query.heaps.len(), |site| {
-            line_of[trace.site(site).heap.0 as usize].filter(|_| everything.classes(site) != 0)
+            line_of[trace.site(site).heap.0 as usize].filter(|_| tree.mask().classes(site) != 0)
         });
         let lines = series(&index, &sums, &of, query.bins, cancel)?;
         tell(Part::Graph { view: query.view, heaps: query.heaps.clone(), lines });
@@ -423,7 +424,7 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
     }
     if let Some(interval) = query.pins {
         let sums = kept.totals(&index, interval, cancel)?;
-        tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, &everything) });
+        tell(Part::Pins { interval, by_heap: by_heap(trace, &sums, tree.mask(), cancel)? });
     }
     if query.growing {
         return Ok(()); // what costs most would be stale at once
@@ -441,12 +442,4 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
     }
     tell(Part::Peaks { peaks, tree });
     Ok(())
-}
-
-fn by_heap(trace: &Trace, totals: &Totals, mask: &Mask) -> Vec<ByClass> {
-    let mut sums = vec![ByClass::default(); trace.heaps.len()];
-    for (site, buckets) in totals.sites() {
-        sums[trace.site(site).heap.0 as usize].add(&buckets.only(mask.classes(site)));
-    }
-    sums
 }

@@ -9,8 +9,10 @@
 mod commands;
 mod counters;
 mod dialogs;
+mod digest;
 mod document;
 mod failure;
+mod frame_times;
 mod history;
 mod jobs;
 mod panels;
@@ -112,6 +114,7 @@ impl HighwaterApp {
         panics::install();
         theme::install(ctx);
         ui_dump::install(ctx);
+        frame_times::install(ctx);
         let theme = options.theme.unwrap_or(settings.theme);
         ctx.set_theme(theme.preference());
         let mut app = Self {
@@ -251,10 +254,9 @@ impl HighwaterApp {
             log::warn!("settings could not be saved: {reason}");
         }
     }
-}
 
-impl eframe::App for HighwaterApp {
-    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+    /// Takes what the workers and the user have sent, and asks what is to be asked next.
+    fn drain(&mut self, ctx: &egui::Context) {
         self.drain_loading(ctx);
         if let Some(paths) = self.file_dialog.take_chosen() {
             self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
@@ -283,6 +285,12 @@ impl eframe::App for HighwaterApp {
                 self.queries.submit(query, document.user_acted());
             }
         }
+    }
+}
+
+impl eframe::App for HighwaterApp {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        frame_times::measure_logic(ctx, || self.drain(ctx));
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {

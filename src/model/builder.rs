@@ -25,6 +25,7 @@ use super::pending::{Pending, Pieces};
 use super::process::ProcessTable;
 use super::rows::{Row, RowWriter};
 use super::stack::{Interner, StackRef};
+use super::trace::Derived;
 use super::{Clock, HeapId, Loss, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
 use crate::events::{CallStack, Event, EventCounts, ProcessChange, Record, StackPart};
 use crate::problem::Problem;
@@ -427,6 +428,7 @@ impl Builder {
             counts: input.counts,
             problems: input.problems,
             complete: input.complete,
+            derived: Derived::default(),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A published trace: immutable, shared between the window and its workers.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Counter, Heap, HeapId, Loss, Module, NodeId, Process, ProcessId, Rows, Stacks};
+use super::mapped::ModuleMap;
+use super::{Counter, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, Rows, Stacks};
 use crate::events::EventCounts;
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -137,6 +138,7 @@ pub struct Trace {
     pub problems: Vec<Problem>,
     /// Whether all input has been read.
     pub complete: bool,
+    pub(super) derived: Derived,
 }
 
 impl Trace {
@@ -169,20 +171,18 @@ impl Trace {
     /// process's own, else the kernel's, which are mapped everywhere. If nothing is
     /// mapped there then, a module that was there at another time.
     pub fn module_at(&self, process: ProcessId, address: u64, at: Ticks) -> Option<&Module> {
-        let kernel = || self.processes.iter().filter(|p| matches!(p.pid.0, 0 | 4)).flat_map(|p| &p.modules);
-        let own = &self.process(process).modules;
-        pick(own.iter(), address, at).or_else(|| pick(kernel(), address, at))
+        self.derived.modules.find(&self.processes, process, address, at)
+    }
+
+    /// Stacks and sites in order; made when it is first asked for.
+    pub fn outline(&self) -> &Outline {
+        self.derived.outline.get_or_init(|| Outline::of(&self.stacks, &self.sites, self.heaps.len()))
     }
 }
 
-/// The module over `address` that is mapped at `at`, else any over `address`.
-fn pick<'a>(modules: impl Iterator<Item = &'a Module>, address: u64, at: Ticks) -> Option<&'a Module> {
-    let mut other = None;
-    for module in modules.filter(|m| m.covers(address)) {
-        if module.load <= at && at < module.unload {
-            return Some(module);
-        }
-        other = other.or(Some(module));
-    }
-    other
+/// What follows from the rest of a trace and is made when it is first asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Derived {
+    outline: OnceLock<Outline>,
+    modules: ModuleMap,
 }

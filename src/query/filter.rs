@@ -51,22 +51,15 @@ impl Filter {
         self.any.is_empty()
     }
 
-    /// The wanted lifetime classes of each site. Cost: the sites, and the stack
-    /// nodes for each path with a frame.
+    /// The wanted lifetime classes of each site. Cost: a byte a site; then the heaps
+    /// for each path, and what is under it.
     pub fn mask(&self, trace: &Trace) -> Mask {
         if self.is_all() {
             return Mask::all(trace);
         }
         let mut mask = Mask(vec![0; trace.sites.len()]);
         for path in &self.any {
-            let classes = path.iter().fold(ALL_CLASSES, |bits, key| bits & key.classes());
-            let frames: Vec<Vec<bool>> = path.iter().filter_map(|key| key.frame_test(trace)).collect();
-            for (bits, site) in mask.0.iter_mut().zip(&trace.sites) {
-                let fits = path.iter().all(|key| key.admits(trace, site));
-                if fits && frames.iter().all(|under| under[site.stack.0 as usize]) {
-                    *bits |= classes;
-                }
-            }
+            mask.add(trace, path);
         }
         mask
     }
@@ -86,30 +79,15 @@ impl Key {
         }
     }
 
-    /// Whether a site can lie under this node, frames apart.
-    fn admits(self, trace: &Trace, site: &Site) -> bool {
+    /// Whether anything of a heap can lie under this node.
+    fn admits(self, trace: &Trace, id: HeapId) -> bool {
+        let heap = trace.heap(id);
         match self {
-            Self::Process(id) => trace.process_of(site) == id,
-            Self::Layer(layer) => trace.layer_of(site) == layer,
-            Self::Heap(heap) => site.heap == heap,
-            Self::Row(row) => ((row.0 as usize) < trace.rows.len()) && trace.site(trace.rows.get(row).site) == site,
-            Self::Impacting(_) | Self::Class(_) | Self::Frame(_) => true,
+            Self::Process(process) => heap.process == process,
+            Self::Layer(layer) => heap.layer == layer,
+            Self::Heap(wanted) => id == wanted,
+            Self::Row(_) | Self::Impacting(_) | Self::Class(_) | Self::Frame(_) => true,
         }
-    }
-
-    /// For a frame: which stack nodes lie under it.
-    fn frame_test(self, trace: &Trace) -> Option<Vec<bool>> {
-        let Self::Frame(node) = self else { return None };
-        let mut under = vec![false; trace.stacks.len()];
-        if let Some(flag) = under.get_mut(node.0 as usize) {
-            *flag = true;
-        }
-        if node != NodeId::ROOT {
-            for i in node.0 as usize + 1..under.len() {
-                under[i] = under[trace.stacks.parent(NodeId(i as u32)).0 as usize];
-            }
-        }
-        Some(under)
     }
 }
 
@@ -129,6 +107,27 @@ impl Mask {
         Self(trace.sites.iter().enumerate().map(bits).collect())
     }
 
+    /// Adds what is under a node.
+    fn add(&mut self, trace: &Trace, path: &[Key]) {
+        let outline = trace.outline();
+        let classes = path.iter().fold(ALL_CLASSES, |bits, key| bits & key.classes());
+        let mut places = 0..u32::MAX;
+        for node in path.iter().filter_map(|key| if let Key::Frame(node) = key { Some(*node) } else { None }) {
+            let under = outline.places_under(node);
+            places = places.start.max(under.start)..places.end.min(under.end);
+        }
+        // A single allocation is not told apart from others of its site.
+        let row = path.iter().find_map(|key| if let Key::Row(row) = key { Some(*row) } else { None });
+        let row = row.map(|row| ((row.0 as usize) < trace.rows.len()).then(|| trace.site(trace.rows.site(row))));
+        for heap in (0..trace.heaps.len() as u32).map(HeapId).filter(|&id| path.iter().all(|key| key.admits(trace, id))) {
+            for &site in &outline.sites()[outline.within(heap, &places)] {
+                if row.is_none_or(|wanted| wanted.is_some_and(|wanted| trace.site(site) == wanted)) {
+                    self.0[site.0 as usize] |= classes;
+                }
+            }
+        }
+    }
+
     /// Wanted classes of a site.
     pub fn classes(&self, site: SiteId) -> u8 {
         self.0[site.0 as usize]
@@ -139,12 +138,8 @@ impl Mask {
         self.classes(site) >> class as u8 & 1 != 0
     }
 
-    /// Drops all sites for which `keep` does not hold.
-    pub fn retain(&mut self, mut keep: impl FnMut(SiteId) -> bool) {
-        for (i, bits) in self.0.iter_mut().enumerate() {
-            if *bits != 0 && !keep(SiteId(i as u32)) {
-                *bits = 0;
-            }
-        }
+    /// Bits of all sites, for those who make a mask of their own.
+    pub(super) fn bits_mut(&mut self) -> &mut [u8] {
+        &mut self.0
     }
 }

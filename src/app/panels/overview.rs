@@ -10,6 +10,7 @@ use crate::app::HighwaterApp;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::theme;
+use crate::model::HeapId;
 use crate::query::Series;
 use crate::units::{Interval, Ticks};
 
@@ -62,7 +63,8 @@ impl Strip<'_> {
         let painter = ui.painter().with_clip_rect(rect);
         let visuals = ui.visuals();
         painter.rect_filled(rect, 2.0, visuals.extreme_bg_color);
-        let shown = || document.answers.overview.iter().enumerate().filter(|(heap, _)| document.is_shown(*heap));
+        let line = |heap: &HeapId| Some((heap.0 as usize, document.answers.overview.get(heap.0 as usize)?));
+        let shown = || document.lines().iter().filter_map(line);
         let peak = shown().map(|(_, line)| line.peak).max().unwrap_or(0);
         for (heap, line) in shown() {
             let lines = Rect::from_x_y_ranges(rect.x_range(), rect.top() + 3.0..=rect.bottom() - 1.0);
@@ -87,9 +89,36 @@ fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
     rect.left() + rect.width() * part as f32
 }
 
-/// A line over the whole trace that fills `rect`, `peak` at its top.
+/// A line over the whole trace that fills `rect`, `peak` at its top. At most a few
+/// corners a point of its width: more would not be seen.
 pub fn small_line(line: &Series, rect: Rect, span: Interval, peak: u64, color: Color32) -> Shape {
     let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / peak.max(1) as f32);
-    let points = line.points.iter().map(|&(t, value)| Pos2::new(x_in(rect, span, t), y(value))).collect();
+    let mut points: Vec<Pos2> = Vec::with_capacity(line.points.len().min(4 * rect.width() as usize + 8));
+    // Of each column the first, lowest, highest and last corner, as far as they differ.
+    let mut column = 0;
+    let mut first = 0;
+    for (t, value) in &line.points {
+        let corner = Pos2::new(x_in(rect, span, *t), y(*value));
+        let its_column = corner.x as i64;
+        if its_column != column {
+            (column, first) = (its_column, points.len());
+        }
+        let inside = points.len() - first;
+        if inside < 4 {
+            points.push(corner);
+            continue;
+        }
+        // Entry, two extremes, and the latest, which gives way to what comes.
+        let [low, high] = [first + 1, first + 2];
+        let latest = points[first + 3];
+        if latest.y > points[low].y.max(points[high].y) {
+            let at = if points[low].y > points[high].y { low } else { high };
+            points[at].y = latest.y;
+        } else if latest.y < points[low].y.min(points[high].y) {
+            let at = if points[low].y < points[high].y { low } else { high };
+            points[at].y = latest.y;
+        }
+        points[first + 3] = corner;
+    }
     Shape::line(points, Stroke::new(1.0, color))
 }

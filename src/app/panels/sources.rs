@@ -10,39 +10,13 @@ use super::counters;
 use super::overview::small_line;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
+use crate::app::digest::Source;
 use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;
-use crate::model::{CounterId, Heap, HeapId, ProcessId};
+use crate::model::{Heap, HeapId};
 use crate::query::{Filter, Key, Path, heap_label, layer_label};
 use crate::units::Layer;
-
-/// One line of the panel.
-enum Item {
-    Process(ProcessId),
-    Layer(ProcessId, Layer),
-    Heap(HeapId),
-    /// The heading of the counters.
-    Counters,
-    /// The name of an owner of counters.
-    CounterOwner(usize),
-    Counter(CounterId),
-    /// The switch for the counters of other processes, and how many these are.
-    OtherCounters(usize),
-}
-
-impl Item {
-    fn height(&self) -> f32 {
-        match self {
-            Self::Process(_) => 26.0,
-            Self::Layer(..) => 20.0,
-            Self::Heap(_) => 40.0,
-            Self::Counters => 28.0,
-            Self::CounterOwner(_) | Self::Counter(_) => 20.0,
-            Self::OtherCounters(_) => 24.0,
-        }
-    }
-}
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &app.document else { return };
@@ -58,72 +32,18 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
             });
         }
     });
-    let items = items(document);
+    let (sources, tops) = (&document.digest.sources, &document.digest.tops);
     egui::ScrollArea::vertical().auto_shrink(false).show_viewport(ui, |ui, visible| {
-        let total: f32 = items.iter().map(Item::height).sum();
+        let total = tops.last().copied().unwrap_or(0.0);
         let (area, _) = ui.allocate_exact_size(egui::vec2(ui.available_width(), total), Sense::hover());
-        let mut top = 0.0;
-        for item in &items {
-            let height = item.height();
-            if top + height >= visible.top() && top <= visible.bottom() {
-                let rect = Rect::from_min_size(area.left_top() + egui::vec2(0.0, top), egui::vec2(area.width(), height));
-                Line { document, rect }.show(ui, item, commands);
-            }
-            top += height;
+        // Only what is in sight is looked at, however many heaps there are.
+        let first = tops.partition_point(|&top| top < visible.top()).saturating_sub(1);
+        let lines = sources.iter().zip(tops).skip(first);
+        for (source, &top) in lines.take_while(|&(_, &top)| top <= visible.bottom()) {
+            let rect = Rect::from_min_size(area.left_top() + egui::vec2(0.0, top), egui::vec2(area.width(), source.height()));
+            Line { document, rect }.show(ui, *source, commands);
         }
     });
-}
-
-/// Processes by their largest heap, in them layers and heaps.
-fn items(document: &Document) -> Vec<Item> {
-    let trace = &document.trace;
-    let peak = |heap: usize| document.answers.overview.get(heap).map_or(0, |line| line.peak);
-    let mut heaps: Vec<usize> = (0..trace.heaps.len()).filter(|&h| peak(h) > 0).collect();
-    let mut largest = vec![0; trace.processes.len()];
-    for &heap in &heaps {
-        let process = trace.heaps[heap].process.0 as usize;
-        largest[process] = largest[process].max(peak(heap));
-    }
-    heaps.sort_by_key(|&h| {
-        let heap = &trace.heaps[h];
-        (std::cmp::Reverse(largest[heap.process.0 as usize]), heap.process, heap.layer, std::cmp::Reverse(peak(h)))
-    });
-    let mut items = Vec::new();
-    let (mut process, mut layer) = (None, None);
-    for h in heaps {
-        let heap = &trace.heaps[h];
-        if process.replace(heap.process) != Some(heap.process) {
-            items.push(Item::Process(heap.process));
-            layer = None;
-        }
-        // Commit is a layer and its only heap in one.
-        if layer.replace(heap.layer) != Some(heap.layer) && heap.layer != Layer::Commit {
-            items.push(Item::Layer(heap.process, heap.layer));
-        }
-        items.push(Item::Heap(HeapId(h as u32)));
-    }
-    items.extend(counter_items(document));
-    items
-}
-
-/// Counters by owner; those of processes without allocations only if they are asked for.
-fn counter_items(document: &Document) -> Vec<Item> {
-    let groups = &document.counters.groups;
-    if groups.is_empty() {
-        return Vec::new();
-    }
-    let mut items = vec![Item::Counters];
-    // Without allocations there is nothing else to list.
-    let all = document.counters.list_all || document.trace.heaps.is_empty();
-    for (index, group) in groups.iter().enumerate().filter(|(_, group)| all || group.is_main) {
-        items.push(Item::CounterOwner(index));
-        items.extend(group.counters.iter().map(|id| Item::Counter(*id)));
-    }
-    let others = groups.iter().filter(|group| !group.is_main).count();
-    if others > 0 && !document.trace.heaps.is_empty() {
-        items.push(Item::OtherCounters(others));
-    }
-    items
 }
 
 /// A heap's name under the name of its layer.
@@ -140,26 +60,26 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn show(&self, ui: &mut Ui, item: &Item, commands: &mut Commands) {
+    fn show(&self, ui: &mut Ui, item: Source, commands: &mut Commands) {
         let document = self.document;
         match item {
-            Item::Process(id) => {
-                let process = document.trace.process(*id);
+            Source::Process(id) => {
+                let process = document.trace.process(id);
                 let name = format!("{} ({})", process.label(), process.pid);
-                self.name(ui, &name, 0.0, &[Key::Process(*id)], FontId::proportional(14.0), commands);
+                self.name(ui, &name, 0.0, &[Key::Process(id)], FontId::proportional(14.0), commands);
             }
-            Item::Layer(process, layer) => {
-                let keys = [Key::Process(*process), Key::Layer(*layer)];
-                self.name(ui, layer_label(*layer), 12.0, &keys, FontId::proportional(12.5), commands);
+            Source::Layer(process, layer) => {
+                let keys = [Key::Process(process), Key::Layer(layer)];
+                self.name(ui, layer_label(layer), 12.0, &keys, FontId::proportional(12.5), commands);
             }
-            Item::Heap(id) => self.heap(ui, *id, commands),
-            Item::Counters => self.heading(ui, "Counters", 0.0, FontId::proportional(14.0)),
-            Item::CounterOwner(index) => {
-                let owner = document.counters.groups.get(*index).map_or("", |group| &group.owner);
+            Source::Heap(id) => self.heap(ui, id, commands),
+            Source::Counters => self.heading(ui, "Counters", 0.0, FontId::proportional(14.0)),
+            Source::CounterOwner(index) => {
+                let owner = document.counters.groups.get(index).map_or("", |group| &group.owner);
                 self.heading(ui, owner, 12.0, FontId::proportional(12.5));
             }
-            Item::Counter(id) => counters::source(document, *id, self.rect, ui, commands),
-            Item::OtherCounters(count) => self.other_counters(ui, *count, commands),
+            Source::Counter(id) => counters::source(document, id, self.rect, ui, commands),
+            Source::OtherCounters(count) => self.other_counters(ui, count, commands),
         }
     }
 
@@ -247,7 +167,7 @@ impl Line<'_> {
         let left = self.rect.left() + indent + 22.0;
         self.sparkline(ui, Rect::from_x_y_ranges(left..=left + 56.0, bottom - 13.0..=bottom), index);
         let visuals = ui.visuals();
-        let impacting = document.answers.by_heap.get(index).map_or(0, |sums| sums.numbers().impacting);
+        let impacting = document.answers.by_heap().get(index).map_or(0, |sums| sums.numbers().impacting);
         let color = match impacting {
             1.. => theme::growth(visuals),
             0 => visuals.weak_text_color(),

@@ -8,7 +8,7 @@ use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::{Document, Tab};
 use crate::format;
-use crate::query::{ByClass, layer_label};
+use crate::query::layer_label;
 use crate::units::Layer;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -60,13 +60,8 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 
 /// Impacting Size of each layer; layers nest, so there is no sum over them.
 fn layers(document: &Document) -> String {
-    let impacting = |layer| {
-        let of_layer = document.trace.heaps.iter().zip(&document.answers.by_heap).filter(|(heap, _)| heap.layer == layer);
-        let mut sums = ByClass::default();
-        of_layer.for_each(|(_, heap)| sums.add(heap));
-        (!sums.is_empty()).then(|| format!("{} {}", layer_label(layer), format::signed_bytes(sums.numbers().impacting)))
-    };
-    let layers: Vec<String> = Layer::ALL.into_iter().filter_map(impacting).collect();
+    let text = |&(layer, impacting): &(Layer, i64)| format!("{} {}", layer_label(layer), format::signed_bytes(impacting));
+    let layers: Vec<String> = document.digest.layers.iter().map(text).collect();
     if layers.is_empty() { String::new() } else { format!("Impacting Size: {}", layers.join(", ")) }
 }
 

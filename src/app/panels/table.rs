@@ -1,14 +1,16 @@
 //! The one tree table. Only visible cells are drawn; the list of open lines comes
 //! ready from the query worker.
 
+use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use eframe::egui::{self, Align, Layout, Sense, Ui};
-use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, Table, TableDelegate, TableState};
+use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate, TableState};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, DocCommand};
-use crate::app::document::Document;
+use crate::app::document::{Document, Table as Shown};
 use crate::app::theme;
 use crate::format;
 use crate::query::{Column, Filter, Key, TreeRow, thread_label};
@@ -68,19 +70,19 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &mut app.document else { return };
     let reveal = std::mem::take(&mut document.reveal);
     let document = &*document;
-    let Some((interval, tree)) = &document.answers.table else {
+    let Some(shown) = &document.answers.table else {
         let text = if document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
         ui.centered_and_justified(|ui| ui.weak(text));
         return;
     };
-    if tree.rows.is_empty() {
+    if shown.tree.is_empty() {
         ui.centered_and_justified(|ui| ui.label(format::sentence(nothing(document))));
         return;
     }
     let columns: Vec<Column> = Column::ALL.into_iter().filter(|&c| app.settings.shows(c)).collect();
     let mut table = Table::new()
         .id_salt("allocations")
-        .num_rows(tree.rows.len() as u64)
+        .num_rows(shown.tree.len() as u64)
         .columns(columns.iter().map(|&c| table_column(c)).collect::<Vec<_>>())
         .num_sticky_cols(1)
         .headers([HeaderRow::new(HEADER_HEIGHT)]);
@@ -92,7 +94,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let pointer = ui.ctx().pointer_hover_pos().filter(|&at| area.contains(at) && ui.rect_contains_pointer(area));
     let commands = &mut app.commands;
     let mut delegate =
-        Delegate { document, interval: *interval, rows: &tree.rows, columns: &columns, pointer, commands, hide: None };
+        Delegate { document, table: shown, visible: 0..0, rows: Vec::new(), columns: &columns, pointer, commands, hide: None };
     table.show(ui, &mut delegate);
     if let Some(column) = delegate.hide {
         app.commands.push(Command::ShowColumn(column, false));
@@ -131,8 +133,10 @@ fn nothing(document: &Document) -> &'static str {
 
 struct Delegate<'a> {
     document: &'a Document,
-    interval: Interval,
-    rows: &'a [TreeRow],
+    table: &'a Shown,
+    /// The lines on the screen, and what is in them.
+    visible: Range<u64>,
+    rows: Vec<Rc<TreeRow>>,
     columns: &'a [Column],
     /// Where the pointer is, if it is over the table: a row is drawn in parts, but lit as a whole.
     pointer: Option<egui::Pos2>,
@@ -143,6 +147,13 @@ struct Delegate<'a> {
 impl TableDelegate for Delegate<'_> {
     fn default_row_height(&self) -> f32 {
         ROW_HEIGHT
+    }
+
+    fn prepare(&mut self, info: &PrefetchInfo) {
+        if self.visible != info.visible_rows {
+            self.visible = info.visible_rows.clone();
+            self.rows = self.visible.clone().map_while(|index| self.table.row(index as usize).map(Rc::new)).collect();
+        }
     }
 
     fn header_cell_ui(&mut self, ui: &mut Ui, cell: &HeaderCellInfo) {
@@ -156,7 +167,7 @@ impl TableDelegate for Delegate<'_> {
             if sort.column == column {
                 sort_mark(ui, sort.descending);
             }
-            let bound = bound(self.document, self.interval, column);
+            let bound = bound(self.document, self.table.interval, column);
             let name = if bound.is_some() { format!("{} *", title(column)) } else { title(column).to_owned() };
             let text = egui::RichText::new(name).strong();
             let hint =
@@ -175,7 +186,7 @@ impl TableDelegate for Delegate<'_> {
     }
 
     fn row_ui(&mut self, ui: &mut Ui, row_nr: u64) {
-        let Some(row) = self.rows.get(row_nr as usize) else { return };
+        let Some(row) = self.row(row_nr) else { return };
         let rect = ui.max_rect();
         // A row is drawn in two parts, the sticky column and the rest.
         let id = ui.scope_id().with(("row", row_nr, rect.left() as i64));
@@ -198,17 +209,17 @@ impl TableDelegate for Delegate<'_> {
         if response.double_clicked() && row.has_children {
             self.commands.doc(DocCommand::Toggle(Arc::clone(&row.path), !row.is_open));
         }
-        response.context_menu(|ui| self.row_menu(ui, row));
+        response.context_menu(|ui| self.row_menu(ui, &row, row_nr as usize));
     }
 
     fn cell_ui(&mut self, ui: &mut Ui, cell: &CellInfo) {
         let index = cell.row_nr as usize;
-        let (Some(row), Some(&column)) = (self.rows.get(index), self.columns.get(cell.col_nr)) else { return };
+        let (Some(row), Some(&column)) = (self.row(cell.row_nr), self.columns.get(cell.col_nr)) else { return };
         if column == Column::Name {
-            self.name_cell(ui, row);
+            self.name_cell(ui, &row);
             return;
         }
-        let text = cell_text(self.document, row, index, column);
+        let text = cell_text(self.document, self.table, &row, index, column);
         let color = match column {
             Column::Impacting if row.numbers.impacting > 0 => theme::growth(ui.visuals()),
             Column::Impacting if row.numbers.impacting < 0 => theme::shrinkage(ui.visuals()),
@@ -225,6 +236,10 @@ impl TableDelegate for Delegate<'_> {
 }
 
 impl Delegate<'_> {
+    fn row(&self, index: u64) -> Option<Rc<TreeRow>> {
+        self.rows.get(index.checked_sub(self.visible.start)? as usize).cloned()
+    }
+
     fn name_cell(&mut self, ui: &mut Ui, row: &TreeRow) {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.add_space(4.0 + row.depth as f32 * 13.0);
@@ -254,7 +269,7 @@ impl Delegate<'_> {
         });
     }
 
-    fn row_menu(&mut self, ui: &mut Ui, row: &TreeRow) {
+    fn row_menu(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
         if ui.button("Filter to Selection").clicked() {
             self.commands.doc(DocCommand::Filter(Filter::under(Arc::clone(&row.path))));
         }
@@ -268,10 +283,10 @@ impl Delegate<'_> {
         }
         ui.separator();
         if ui.add(egui::Button::new("Copy line").shortcut_text("Ctrl+C")).clicked() {
-            self.commands.push(Command::Copy(line_as_text(self.document, row)));
+            self.commands.push(Command::Copy(line_as_text(self.document, self.table, row, index)));
         }
         if ui.button("Copy table").clicked() {
-            self.commands.push(Command::Copy(table_as_text(self.document)));
+            self.commands.push(Command::Copy(table_as_text(self.document, self.table)));
         }
     }
 
@@ -279,7 +294,7 @@ impl Delegate<'_> {
     fn life(&self, birth: Ticks, death: Ticks) -> Option<Interval> {
         let span = self.document.trace.span;
         let (from, to) = (birth.max(span.from), death.min(span.to));
-        let room = (to.0.checked_sub(from.0)? / 5).max(self.interval.len() / 10_000).max(1);
+        let room = (to.0.checked_sub(from.0)? / 5).max(self.table.interval.len() / 10_000).max(1);
         Some(Interval { from: Ticks(from.0.saturating_sub(room)), to: Ticks(to.0.saturating_add(room)) })
     }
 }
@@ -325,12 +340,12 @@ fn meaning(row: &TreeRow) -> Option<&'static str> {
 }
 
 /// The text of a cell.
-fn cell_text(document: &Document, row: &TreeRow, index: usize, column: Column) -> String {
+fn cell_text(document: &Document, table: &Shown, row: &TreeRow, index: usize, column: Column) -> String {
     if row.mixes_layers && column != Column::Name {
         return String::new();
     }
     let n = &row.numbers;
-    let trace = &document.trace;
+    let trace = &table.trace;
     match column {
         Column::Name => row.label.clone(),
         Column::Count => format::count(n.count),
@@ -338,7 +353,10 @@ fn cell_text(document: &Document, row: &TreeRow, index: usize, column: Column) -
         Column::Impacting => format::signed_bytes(n.impacting),
         Column::OutstandingFrom => format::bytes(n.outstanding_from),
         Column::OutstandingTo => format::bytes(n.outstanding_to),
-        Column::Peak => document.answers.peaks.get(index).map_or_else(|| "\u{2026}".to_owned(), |&peak| format::bytes(peak)),
+        Column::Peak => {
+            let peak = table.tree.peak(trace, &document.answers.peaks, index);
+            peak.map_or_else(|| "\u{2026}".to_owned(), format::bytes)
+        }
         Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
             let Some((_, allocation)) = &row.allocation else { return String::new() };
             let time = |t: Ticks| format::moment(t, trace.clock.seconds(t));
@@ -356,18 +374,23 @@ fn cell_text(document: &Document, row: &TreeRow, index: usize, column: Column) -
 }
 
 /// One line with all columns, separated by tabs.
-pub fn line_as_text(document: &Document, row: &TreeRow) -> String {
-    let index = document.rows().iter().position(|r| std::ptr::eq(r, row)).unwrap_or(usize::MAX);
-    Column::ALL.map(|column| cell_text(document, row, index, column)).join("\t")
+fn line_as_text(document: &Document, table: &Shown, row: &TreeRow, index: usize) -> String {
+    Column::ALL.map(|column| cell_text(document, table, row, index, column)).join("\t")
+}
+
+/// The selected line.
+pub fn selected_as_text(document: &Document) -> Option<String> {
+    let (table, index) = (document.answers.table.as_ref()?, document.selected_index()?);
+    Some(line_as_text(document, table, &table.row(index)?, index))
 }
 
 /// The whole table with its header, for a spreadsheet.
-fn table_as_text(document: &Document) -> String {
+fn table_as_text(document: &Document, table: &Shown) -> String {
     let mut text = Column::ALL.map(title).join("\t");
-    for (index, row) in document.rows().iter().enumerate() {
+    for (index, row) in table.tree.rows(&table.trace).enumerate() {
         text.push('\n');
         text.push_str(&"  ".repeat(row.depth));
-        text.push_str(&Column::ALL.map(|column| cell_text(document, row, index, column)).join("\t"));
+        text.push_str(&line_as_text(document, table, &row, index));
     }
     text
 }

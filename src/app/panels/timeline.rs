@@ -145,13 +145,14 @@ impl Graph<'_> {
         let points: Vec<Pos2> = points.iter().map(|point| self.transform.position_from_point(point)).collect();
         let mut area = egui::Mesh::default();
         let faint = color.gamma_multiply(0.08);
-        for pair in points.windows(2).filter(|pair| pair[1].x > pair[0].x) {
-            let first = area.vertices.len() as u32;
-            for corner in [pair[0], pair[1], Pos2::new(pair[1].x, frame.bottom()), Pos2::new(pair[0].x, frame.bottom())] {
-                area.colored_vertex(corner, faint);
+        for (i, point) in points.iter().enumerate() {
+            let corner = area.vertices.len() as u32;
+            area.colored_vertex(*point, faint);
+            area.colored_vertex(Pos2::new(point.x, frame.bottom()), faint);
+            if i > 0 && point.x > points[i - 1].x {
+                area.add_triangle(corner - 2, corner - 1, corner);
+                area.add_triangle(corner - 1, corner, corner + 1);
             }
-            area.add_triangle(first, first + 1, first + 2);
-            area.add_triangle(first, first + 2, first + 3);
         }
         painter.add(egui::Shape::mesh(area));
         painter.add(egui::Shape::line(points, Stroke::new(1.5, color)));
@@ -319,7 +320,7 @@ fn difference(ui: &mut Ui, document: &Document, between: Interval, by_heap: &[By
 pub fn line_name(document: &Document, heap: usize) -> String {
     let Some(heap) = document.trace.heaps.get(heap) else { return String::new() };
     let name = heap_label(heap);
-    match document.has_many_processes() {
+    match document.digest.has_many_processes {
         true => format!("{}: {name}", document.trace.process(heap.process).label()),
         false => name,
     }

@@ -141,7 +141,9 @@ pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             text.clear();
         }
         let width = (ui.available_width() - 16.0).clamp(40.0, 220.0);
-        let field = ui.add(egui::TextEdit::singleline(&mut text).hint_text("Search (Ctrl+F)").desired_width(width));
+        // A name of its own: the button beside it comes with the first letter, and must not take its focus.
+        let field = egui::TextEdit::singleline(&mut text).id_salt("search field").hint_text("Search (Ctrl+F)");
+        let field = ui.add(field.desired_width(width));
         field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search"));
         if std::mem::take(&mut document.focus_search) {
             field.request_focus();

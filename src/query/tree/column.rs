@@ -1,6 +1,6 @@
 //! The columns of the table and the orders they make.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 
 use crate::query::Numbers;
 
@@ -83,12 +83,27 @@ pub(super) fn measure(column: Column, n: &Numbers) -> u64 {
     }
 }
 
-/// Order of two lines under one node; equal numbers come by size, then by name.
-pub(super) fn compare(sort: Sort, a: &Numbers, a_label: &str, b: &Numbers, b_label: &str) -> Ordering {
-    let order = match sort.column {
-        Column::Name => a_label.cmp(b_label),
-        column => measure(column, a).cmp(&measure(column, b)),
+/// Puts lines under one node into order; equal numbers come by size, then by name.
+/// Names cost most, so they are only made where they decide.
+pub(super) fn sort_lines<T, Name: Ord>(lines: &mut [T], sort: Sort, numbers: impl Fn(&T) -> Numbers, name: impl Fn(&T) -> Name) {
+    if lines.len() < 2 {
+        return;
+    }
+    if sort.column == Column::Name {
+        lines.sort_by_key(|line| Reverse(numbers(line).size));
+        match sort.descending {
+            true => lines.sort_by_cached_key(|line| Reverse(name(line))),
+            false => lines.sort_by_cached_key(name),
+        }
+        return;
+    }
+    let rank = |line: &T| {
+        let numbers = numbers(line);
+        let measure = measure(sort.column, &numbers);
+        (if sort.descending { !measure } else { measure }, Reverse(numbers.size))
     };
-    let order = if sort.descending { order.reverse() } else { order };
-    order.then(b.size.cmp(&a.size)).then_with(|| a_label.cmp(b_label))
+    lines.sort_by_key(rank);
+    for equal in lines.chunk_by_mut(|a, b| rank(a) == rank(b)).filter(|equal| equal.len() > 1) {
+        equal.sort_by_cached_key(&name);
+    }
 }

@@ -1,126 +1,152 @@
 //! Single allocations as the last lines of the tree.
+//!
+//! Cost: one parallel scan of the column of sites, and a closer look at the rows of
+//! the sites that are listed. Chunks born behind the interval are left out.
 
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-use super::{Column, Leaf, MAX_ALLOCATIONS, Sort, Tree, TreeRow};
-use crate::model::{Row, RowId, SiteId, Trace};
-use crate::query::{ByClass, Cancel, Cancelled, Key, LifetimeClass};
+use rayon::prelude::*;
+
+use super::lines::{Leaf, Listing, Tree, allocation_peak};
+use super::{Column, MAX_ALLOCATIONS, Question, Sort};
+use crate::model::{Chunk, RowId, Rows};
+use crate::query::{Cancelled, LifetimeClass};
 use crate::units::Interval;
 
 /// Puts the allocations of all open leaves into the tree, by one scan of the rows.
-pub(super) fn fill(
-    trace: &Trace,
-    interval: Interval,
-    sort: Sort,
-    tree: &mut Tree,
-    leaves: Vec<Leaf>,
-    cancel: &Cancel,
-) -> Result<(), Cancelled> {
+pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) -> Result<(), Cancelled> {
     if leaves.is_empty() {
         return Ok(());
     }
-    let found = collect(trace, interval, &leaves, cancel)?;
-    // From the last to the first, so that the places of earlier leaves stay right;
-    // then the lines that moved are renumbered once.
-    let mut inserts: Vec<(u32, u32, Vec<TreeRow>)> = Vec::new();
-    for (leaf, mut rows) in leaves.into_iter().zip(found) {
-        cancel.check()?;
-        rows.sort_by(|a, b| compare(sort, a, b));
-        let parent = &tree.rows[leaf.line as usize];
-        let lines = rows.iter().take(MAX_ALLOCATIONS).map(|&(id, row)| line(parent, id, row, interval)).collect();
-        inserts.push((leaf.after, leaf.line, lines));
+    let rows = &question.trace.rows;
+    let order = Order { rows, sort: question.request.sort };
+    let wanted = Wanted::of(question.trace.sites.len(), leaves);
+    let chunks: Vec<Chunk<'_>> = rows.chunks().collect();
+    let late = late_chunks(rows, chunks.len(), tree.interval);
+    let chunks: Vec<&Chunk<'_>> = chunks.iter().zip(&late).filter(|(_, late)| !**late).map(|(chunk, _)| chunk).collect();
+    let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
+    let parts: Result<Vec<Vec<Vec<Ranked>>>, Cancelled> = chunks
+        .par_chunks(per_worker)
+        .map(|chunks| {
+            let mut found = vec![Vec::new(); leaves.len()];
+            for chunk in chunks {
+                question.cancel.check()?;
+                wanted.scan(chunk, tree.interval, |leaf, at| {
+                    let list = &mut found[leaf];
+                    list.push((order.rank(chunk, at), chunk.id(at)));
+                    if list.len() >= 2 * MAX_ALLOCATIONS {
+                        order.keep_first(list);
+                    }
+                });
+            }
+            Ok(found)
+        })
+        .collect();
+    let mut parts = parts?;
+    let mut before = 0;
+    for (i, leaf) in leaves.iter().enumerate() {
+        question.cancel.check()?;
+        let mut list: Vec<Ranked> = parts.iter_mut().flat_map(|found| std::mem::take(&mut found[i])).collect();
+        order.keep_first(&mut list);
+        list.par_sort_unstable_by(|a, b| order.compare(a, b));
+        let ids: Arc<[RowId]> = list.into_iter().map(|(_, id)| id).collect();
+        if !ids.is_empty() {
+            let listed = ids.len();
+            tree.listings.push(Listing { line: leaf.line, after: leaf.after, before, rows: ids });
+            before += listed;
+        }
     }
-    splice(tree, inserts);
     Ok(())
 }
 
-/// The rows of each leaf.
-fn collect(trace: &Trace, interval: Interval, leaves: &[Leaf], cancel: &Cancel) -> Result<Vec<Vec<(RowId, Row)>>, Cancelled> {
-    let mut leaf_of: FxHashMap<(SiteId, LifetimeClass), usize> = FxHashMap::default();
-    let mut wanted = vec![false; trace.sites.len()];
-    for (i, leaf) in leaves.iter().enumerate() {
-        for &(site, class) in &leaf.sites {
-            leaf_of.insert((site, class), i);
-            wanted[site.0 as usize] = true;
+/// Which chunks hold no row that was born before the end of the interval.
+fn late_chunks(rows: &Rows, count: usize, interval: Interval) -> Vec<bool> {
+    // Rows that are not out of order stand in the order of birth: the first is the earliest.
+    let mut late: Vec<bool> = (0..count).map(|i| rows.chunk(i).birth(0) >= interval.to).collect();
+    for &id in rows.out_of_order() {
+        late[id.0 as usize / crate::model::CHUNK] = false;
+    }
+    late
+}
+
+/// What of a row decides its place, smaller first, and the row. Equal ones come by
+/// birth, then by id.
+type Ranked = (u64, RowId);
+
+/// The order that is asked for.
+struct Order<'a> {
+    rows: &'a Rows,
+    sort: Sort,
+}
+
+impl Order<'_> {
+    fn rank(&self, chunk: &Chunk<'_>, at: usize) -> u64 {
+        let time = |t: crate::units::Ticks| t.0 as u64 ^ 1 << 63; // in the order of signed numbers
+        let rank = match self.sort.column {
+            Column::FreeTime => time(chunk.death(at)),
+            Column::Address | Column::Name => chunk.address(at),
+            Column::AllocTime => time(chunk.birth(at)),
+            Column::Peak => allocation_peak(&chunk.row(at)),
+            _ => chunk.size(at),
+        };
+        if self.sort.descending { !rank } else { rank }
+    }
+
+    fn compare(&self, a: &Ranked, b: &Ranked) -> std::cmp::Ordering {
+        let births = || self.rows.birth(a.1).cmp(&self.rows.birth(b.1));
+        a.0.cmp(&b.0).then_with(births).then(a.1.cmp(&b.1))
+    }
+
+    /// Drops all but the first so many, in any order.
+    fn keep_first(&self, list: &mut Vec<Ranked>) {
+        if list.len() > MAX_ALLOCATIONS {
+            list.select_nth_unstable_by(MAX_ALLOCATIONS, |a, b| self.compare(a, b));
+            list.truncate(MAX_ALLOCATIONS);
         }
     }
-    let mut found = vec![Vec::new(); leaves.len()];
-    for chunk in trace.rows.chunks() {
-        cancel.check()?;
-        for (id, row) in chunk.rows() {
-            if !wanted[row.site.0 as usize] {
+}
+
+/// No leaf.
+const NONE: u32 = u32::MAX;
+
+/// Which sites are listed under which leaf.
+struct Wanted {
+    /// One bit a site: this is what most rows are told by.
+    bits: Vec<u64>,
+    /// By site: index into `leaves`.
+    slot: Vec<u32>,
+    /// By class.
+    leaves: Vec<[u32; 4]>,
+}
+
+impl Wanted {
+    fn of(sites: usize, leaves: &[Leaf]) -> Self {
+        let mut wanted = Self { bits: vec![0; sites.div_ceil(64)], slot: vec![0; sites], leaves: Vec::new() };
+        for (leaf, site) in leaves.iter().enumerate().flat_map(|(i, leaf)| leaf.sites.iter().map(move |site| ((i, leaf), site))) {
+            let i = site.0 as usize;
+            let bit = 1 << (i % 64);
+            if wanted.bits[i / 64] & bit == 0 {
+                wanted.bits[i / 64] |= bit;
+                wanted.slot[i] = wanted.leaves.len() as u32;
+                wanted.leaves.push([NONE; 4]);
+            }
+            wanted.leaves[wanted.slot[i] as usize][leaf.1.class as usize] = leaf.0 as u32;
+        }
+        wanted
+    }
+
+    /// Tells the listed rows of a chunk: leaf, and place in the chunk.
+    fn scan(&self, chunk: &Chunk<'_>, interval: Interval, mut found: impl FnMut(usize, usize)) {
+        for (at, site) in chunk.sites().iter().enumerate() {
+            let i = site.0 as usize;
+            if self.bits[i / 64] >> (i % 64) & 1 == 0 {
                 continue;
             }
-            let Some(class) = LifetimeClass::of(row.birth, row.death, interval) else { continue };
-            if let Some(&leaf) = leaf_of.get(&(row.site, class)) {
-                found[leaf].push((id, row));
+            let Some(class) = LifetimeClass::of(chunk.birth(at), chunk.death(at), interval) else { continue };
+            let leaf = self.leaves[self.slot[i] as usize][class as usize];
+            if leaf != NONE {
+                found(leaf as usize, at);
             }
         }
     }
-    Ok(found)
-}
-
-fn line(parent: &TreeRow, id: RowId, row: Row, interval: Interval) -> TreeRow {
-    let mut sums = ByClass::default();
-    if let Some(class) = LifetimeClass::of(row.birth, row.death, interval) {
-        sums.get_mut(class).add_row(row.size);
-    }
-    TreeRow {
-        path: parent.path.iter().copied().chain([Key::Row(id)]).collect(),
-        depth: parent.depth + 1,
-        label: format!("{:#x}", row.address),
-        has_children: false,
-        is_open: false,
-        numbers: sums.numbers(),
-        mixes_layers: false,
-        allocation: Some((id, row)),
-    }
-}
-
-fn compare(sort: Sort, (a_id, a): &(RowId, Row), (b_id, b): &(RowId, Row)) -> std::cmp::Ordering {
-    let order = match sort.column {
-        Column::FreeTime => a.death.cmp(&b.death),
-        Column::Address | Column::Name => a.address.cmp(&b.address),
-        Column::AllocTime => a.birth.cmp(&b.birth),
-        _ => a.size.cmp(&b.size),
-    };
-    let order = if sort.descending { order.reverse() } else { order };
-    order.then(a.birth.cmp(&b.birth)).then(a_id.cmp(b_id))
-}
-
-/// Inserts blocks of lines, each (behind so many lines, parent line, lines).
-fn splice(tree: &mut Tree, mut inserts: Vec<(u32, u32, Vec<TreeRow>)>) {
-    // Where two nodes end at one place, the inner one's come first.
-    inserts.sort_by_key(|(after, line, _)| (*after, std::cmp::Reverse(*line)));
-    let mut moved_to = Vec::with_capacity(tree.rows.len());
-    let mut shift = 0;
-    let mut pending = inserts.iter().peekable();
-    for i in 0..tree.rows.len() as u32 {
-        while let Some((_, _, lines)) = pending.next_if(|(after, ..)| *after <= i) {
-            shift += lines.len() as u32;
-        }
-        moved_to.push(i + shift);
-    }
-    let moved = |line: Option<u32>| line.map(|l| moved_to[l as usize]);
-    let mut rows = Vec::new();
-    let mut parents = Vec::new();
-    let mut inserts = inserts.into_iter().peekable();
-    let old = std::mem::take(&mut tree.rows);
-    let count = old.len() as u32;
-    let mut put = |at: u32, rows: &mut Vec<TreeRow>, parents: &mut Vec<Option<u32>>| {
-        while let Some((_, parent, lines)) = inserts.next_if(|(after, ..)| *after <= at) {
-            parents.extend(std::iter::repeat_n(moved(Some(parent)), lines.len()));
-            rows.extend(lines);
-        }
-    };
-    for (i, row) in old.into_iter().enumerate() {
-        put(i as u32, &mut rows, &mut parents);
-        rows.push(row);
-        parents.push(moved(tree.parents[i]));
-    }
-    put(count, &mut rows, &mut parents);
-    for lines in &mut tree.deepest {
-        *lines = lines.map(moved);
-    }
-    (tree.rows, tree.parents) = (rows, parents);
 }

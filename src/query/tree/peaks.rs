@@ -2,50 +2,114 @@
 //! that needs the changes in order, so it comes after the others, and sorting by
 //! it is a step of its own.
 
-use super::Tree;
-use crate::model::SiteId;
+use std::sync::Arc;
+
+use super::lines::{Line, Listing, NONE, Section, Tree};
+use crate::model::{SiteId, Trace};
 use crate::query::peaks::line_peaks;
-use crate::query::{Cancel, Cancelled, Index};
+use crate::query::{Cancel, Cancelled, Index, Key, LifetimeClass};
 use crate::units::Interval;
 
-/// Peaks by line of `tree`, which must be of the same trace and interval. Cost: a
-/// pass over the events of the interval, and the depth of the tree for each.
+/// Peaks of the nodes of `tree`, which must be of the same trace and interval;
+/// [`Tree::peak`] tells which is whose. Cost: a pass over the events of the
+/// interval, and the depth of the tree for each.
 pub fn peaks(index: &Index, interval: Interval, tree: &Tree, cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
-    let now = tree.rows.iter().map(|row| row.numbers.outstanding_from.into()).collect();
-    let lines_of = |site: SiteId| tree.deepest[site.0 as usize];
-    let peaks = line_peaks(index, interval, now, lines_of, |line| tree.parents[line as usize], cancel)?;
-    let of_line = |(i, peak): (usize, u64)| match tree.rows[i].allocation {
-        Some((_, row)) if row.birth == row.death => 0, // never outstanding at any tick
-        Some((_, row)) => row.size,
-        None => peak,
-    };
-    Ok(peaks.into_iter().enumerate().map(of_line).collect())
+    let now = tree.lines.iter().map(|line| line.numbers.outstanding_from.into()).collect();
+    let deepest = deepest(index.trace(), tree);
+    let lines_of = |site: SiteId| deepest[site.0 as usize].map(|line| Some(line).filter(|&line| line != NONE));
+    let parent = |line: u32| Some(tree.lines[line as usize].parent).filter(|&line| line != NONE);
+    line_peaks(index, interval, now, lines_of, parent, cancel)
 }
 
-/// The same tree, and its peaks, with the lines below each node in the order of
-/// their peaks; equal peaks keep their order.
+/// For each site and class the line of the deepest shown node that holds it.
+fn deepest(trace: &Trace, tree: &Tree) -> Vec<[u32; 4]> {
+    let mut lines: Vec<[u32; 4]> = Vec::with_capacity(trace.sites.len());
+    lines.extend((0..).map(SiteId).zip(&trace.sites).map(|(id, site)| {
+        let mut lines = tree.deepest[site.heap.0 as usize];
+        for class in LifetimeClass::ALL.into_iter().filter(|&class| !tree.wanted.has(id, class)) {
+            lines[class as usize] = NONE;
+        }
+        lines
+    }));
+    for section in &tree.sections {
+        for (site, &line) in section.sites.iter().zip(&section.deepest) {
+            lines[site.0 as usize][section.class as usize] = line;
+        }
+    }
+    lines
+}
+
+/// The same tree, and its peaks, with the nodes below each node in the order of
+/// their peaks; equal peaks keep their order. Single allocations are in it already.
 pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<u64>) {
-    let mut children: Vec<Vec<u32>> = vec![Vec::new(); tree.rows.len() + 1];
-    for (line, parent) in tree.parents.iter().enumerate() {
-        children[parent.map_or(tree.rows.len(), |p| p as usize)].push(line as u32);
+    let count = tree.lines.len();
+    let mut sorted: Vec<u32> = (0..count as u32).collect();
+    let rank = |line: u32| if descending { u64::MAX - peaks[line as usize] } else { peaks[line as usize] };
+    sorted.sort_by_key(|&line| (tree.lines[line as usize].parent, rank(line)));
+    // The children of each line are a range of `sorted` now; those of none come last.
+    let children = |parent: u32| {
+        let start = sorted.partition_point(|&line| tree.lines[line as usize].parent < parent);
+        sorted[start..].iter().copied().take_while(move |&line| tree.lines[line as usize].parent == parent)
+    };
+    let mut listing_of = vec![NONE; count];
+    (0..).zip(&tree.listings).for_each(|(i, listing)| listing_of[listing.line as usize] = i);
+
+    enum Step {
+        Line(u32),
+        /// The line with its allocations is complete.
+        End(u32),
     }
-    for lines in &mut children {
-        lines.sort_by_key(|&line| if descending { u64::MAX - peaks[line as usize] } else { peaks[line as usize] });
+    let mut order = Vec::with_capacity(count);
+    let mut moved_to = vec![NONE; count];
+    let mut listings = Vec::with_capacity(tree.listings.len());
+    let mut todo = Vec::new();
+    let push_children = |todo: &mut Vec<Step>, parent| {
+        let first = todo.len();
+        todo.extend(children(parent).map(Step::Line));
+        todo[first..].reverse();
+    };
+    push_children(&mut todo, NONE);
+    let mut before = 0;
+    while let Some(step) = todo.pop() {
+        match step {
+            Step::Line(line) => {
+                moved_to[line as usize] = order.len() as u32;
+                order.push(line);
+                todo.push(Step::End(line));
+                push_children(&mut todo, line);
+            }
+            Step::End(line) => {
+                let Some(listing) = tree.listings.get(listing_of[line as usize] as usize) else { continue };
+                let (line, after) = (moved_to[line as usize], order.len() as u32);
+                listings.push(Listing { line, after, before, rows: Arc::clone(&listing.rows) });
+                before += listing.rows.len();
+            }
+        }
     }
-    let mut order = Vec::with_capacity(tree.rows.len());
-    let mut open: Vec<u32> = children[tree.rows.len()].iter().rev().copied().collect();
-    while let Some(line) = open.pop() {
-        order.push(line);
-        open.extend(children[line as usize].iter().rev());
-    }
-    let mut moved_to = vec![0; tree.rows.len()];
-    order.iter().enumerate().for_each(|(to, &from)| moved_to[from as usize] = to as u32);
-    let moved = |line: Option<u32>| line.map(|l| moved_to[l as usize]);
-    let sorted = Tree {
-        rows: order.iter().map(|&line| tree.rows[line as usize].clone()).collect(),
-        parents: order.iter().map(|&line| moved(tree.parents[line as usize])).collect(),
-        deepest: tree.deepest.iter().map(|lines| lines.map(moved)).collect(),
+    let moved = |line: u32| if line == NONE { NONE } else { moved_to[line as usize] };
+    let section = |section: &Section| Section {
+        class: section.class,
+        sites: Arc::clone(&section.sites),
+        deepest: section.deepest.iter().copied().map(moved).collect(),
+    };
+    let line = |&line: &u32| {
+        let line = tree.lines[line as usize];
+        let group = if matches!(line.key, Key::Frame(_)) { moved(line.group) } else { NONE };
+        Line { parent: moved(line.parent), group, ..line }
     };
     let peaks = order.iter().map(|&line| peaks[line as usize]).collect();
+    let lines = order.iter().map(line).collect();
+    let deepest = tree.deepest.iter().map(|lines| lines.map(moved)).collect();
+    let sections = tree.sections.iter().map(section).collect();
+    let sorted = Tree {
+        interval: tree.interval,
+        mask: Arc::clone(&tree.mask),
+        wanted: Arc::clone(&tree.wanted),
+        by_heap: tree.by_heap.clone(),
+        lines,
+        listings,
+        deepest,
+        sections,
+    };
     (sorted, peaks)
 }

@@ -1,73 +1,164 @@
 //! Finding text in the names of nodes without building the whole tree.
+//!
+//! Cost: each heap's names once, each distinct address of a process once, and a
+//! look at each stack node that a process's sites come by.
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::FRAME_LEVEL;
-use crate::model::{HeapId, NodeId, ProcessId, Site, Trace};
-use crate::query::{LifetimeClass, frame_label, heap_label, layer_label};
+use super::Question;
+use super::lines::label;
+use super::upper::FRAME_LEVEL;
+use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
+use crate::query::{Cancelled, Key, LifetimeClass, Mask, frame_label};
 
-/// Tells for each site on which level the search finds it.
-pub(super) struct Hits<'a> {
-    trace: &'a Trace,
-    wanted: String,
-    heaps: FxHashMap<HeapId, Option<usize>>,
-    /// Depth of the outermost found frame on the way to a node.
-    frames: FxHashMap<(ProcessId, NodeId), Option<usize>>,
+/// Where the search found something.
+pub(super) struct Found {
+    /// Level of the uppermost node with the text on the way to a heap.
+    heaps: Vec<Option<usize>>,
+    /// The same for the impacting types and types.
+    classes: [Option<usize>; 4],
+    /// By site the depth of its outermost frame with the text, the thread's start
+    /// being 1; 0 if none has it, or if it was found above.
+    frames: Vec<u32>,
 }
 
-impl<'a> Hits<'a> {
-    pub(super) fn new(trace: &'a Trace, search: &str) -> Self {
-        Self { trace, wanted: search.trim().to_lowercase(), heaps: FxHashMap::default(), frames: FxHashMap::default() }
-    }
-
-    fn found(&self, text: &str) -> bool {
-        text.to_lowercase().contains(&self.wanted)
-    }
-
-    /// Level of the uppermost node with the text on the way to this site and class,
-    /// counted from the top of the tree; `None` if there is none. An empty search
-    /// finds everything at the top.
-    pub(super) fn level_of(&mut self, site: &Site, class: LifetimeClass) -> Option<usize> {
-        if self.wanted.is_empty() {
-            return Some(0);
+impl Found {
+    /// Looks for the question's text among the sites that its mask has. Gives back
+    /// a smaller mask, of what was found; `None` if nothing is searched for.
+    pub(super) fn search(question: &Question<'_>) -> Result<Option<(Self, Mask)>, Cancelled> {
+        let trace = question.trace;
+        let text = Text(question.request.search.trim().to_lowercase());
+        if text.0.is_empty() {
+            return Ok(None);
         }
-        let upper = match self.heaps.get(&site.heap) {
-            Some(&level) => level,
-            None => {
-                let level = self.heap_level(site.heap);
-                self.heaps.insert(site.heap, level);
-                level
+        let heaps: Vec<_> = (0..trace.heaps.len() as u32).map(|heap| heap_level(trace, &text, HeapId(heap))).collect();
+        let classes = LifetimeClass::ALL.map(|class| {
+            let names = [class.impacting().name(), class.name()];
+            names.iter().position(|name| text.is_in(name)).map(|i| i + FRAME_LEVEL - names.len())
+        });
+        let mut found = Self { heaps, classes, frames: vec![0; trace.sites.len()] };
+        found.search_frames(question, &text)?;
+        let mut mask = question.mask.clone();
+        let classes = (0..4).filter(|&i| found.classes[i].is_some()).fold(0, |bits, i| bits | 1u8 << i);
+        for ((bits, site), frame) in mask.bits_mut().iter_mut().zip(&trace.sites).zip(&found.frames) {
+            if found.heaps[site.heap.0 as usize].is_none() && *frame == 0 {
+                *bits &= classes;
             }
-        };
-        upper
-            .or_else(|| self.found(class.impacting().name()).then_some(3))
-            .or_else(|| self.found(class.name()).then_some(4))
-            .or_else(|| self.frame_depth(site).map(|depth| FRAME_LEVEL + depth - 1))
-    }
-
-    fn heap_level(&self, heap: HeapId) -> Option<usize> {
-        let heap = self.trace.heap(heap);
-        let process = self.trace.process(heap.process);
-        let names = [format!("{} ({})", process.label(), process.pid), layer_label(heap.layer).to_owned(), heap_label(heap)];
-        names.iter().position(|name| self.found(name))
-    }
-
-    /// Depth of the outermost frame with the text, the thread's start being 1.
-    fn frame_depth(&mut self, site: &Site) -> Option<usize> {
-        let (trace, process) = (self.trace, site.caller);
-        let mut above = None;
-        for (i, node) in trace.stacks.path(site.stack).into_iter().enumerate() {
-            above = match self.frames.get(&(process, node)) {
-                Some(&known) => known,
-                None => {
-                    let here =
-                        || self.found(&frame_label(trace, process, trace.stacks.address(node), site.first)).then_some(i + 1);
-                    let depth = above.or_else(here);
-                    self.frames.insert((process, node), depth);
-                    depth
-                }
-            };
         }
-        above
+        Ok(Some((found, mask)))
+    }
+
+    /// Level of the uppermost node with the text on the way to sites of this heap
+    /// and class; that of the frames stands for all that is below the types.
+    pub(super) fn level(&self, heap: HeapId, class: LifetimeClass) -> usize {
+        self.heaps[heap.0 as usize].or(self.classes[class as usize]).unwrap_or(FRAME_LEVEL)
+    }
+
+    /// Depths of found frames by site, where nothing above was found.
+    pub(super) fn frames(&self, heap: HeapId, class: LifetimeClass) -> Option<&[u32]> {
+        (self.level(heap, class) >= FRAME_LEVEL).then_some(&self.frames)
+    }
+
+    /// The frames of the heaps that were not found themselves, process by process.
+    fn search_frames(&mut self, question: &Question<'_>, text: &Text) -> Result<(), Cancelled> {
+        let trace = question.trace;
+        let outline = trace.outline();
+        let mut heaps: Vec<HeapId> = (0..trace.heaps.len() as u32).map(HeapId).collect();
+        heaps.retain(|heap| self.heaps[heap.0 as usize].is_none());
+        heaps.sort_by_key(|&heap| trace.heap(heap).process);
+        let processes: Vec<&[HeapId]> = heaps.chunk_by(|&a, &b| trace.heap(a).process == trace.heap(b).process).collect();
+        let per_worker = processes.len().div_ceil(rayon::current_num_threads()).max(1);
+        let parts: Result<Vec<Vec<(SiteId, u32)>>, Cancelled> = processes
+            .par_chunks(per_worker)
+            .map(|processes| {
+                let mut frames = Frames::new(trace, outline, text);
+                let mut found = Vec::new();
+                for &heap in processes.iter().copied().flatten() {
+                    question.cancel.check()?;
+                    for &site in &outline.sites()[outline.heap(heap)] {
+                        if question.mask.classes(site) == 0 || question.totals.of(site).is_empty() {
+                            continue;
+                        }
+                        let depth = frames.depth(site);
+                        if depth > 0 {
+                            found.push((site, depth));
+                        }
+                    }
+                }
+                Ok(found)
+            })
+            .collect();
+        for (site, depth) in parts?.into_iter().flatten() {
+            self.frames[site.0 as usize] = depth;
+        }
+        Ok(())
+    }
+}
+
+/// What is looked for, in lower case.
+struct Text(String);
+
+impl Text {
+    fn is_in(&self, name: &str) -> bool {
+        name.to_lowercase().contains(&self.0)
+    }
+}
+
+fn heap_level(trace: &Trace, text: &Text, id: HeapId) -> Option<usize> {
+    let heap = trace.heap(id);
+    let ways = [Key::Process(heap.process), Key::Layer(heap.layer), Key::Heap(id)];
+    ways.into_iter().position(|key| text.is_in(&label(trace, key, None)))
+}
+
+/// Frames of one caller after the other.
+struct Frames<'a> {
+    trace: &'a Trace,
+    outline: &'a Outline,
+    text: &'a Text,
+    caller: Option<ProcessId>,
+    /// Whether a frame at this address has the text.
+    addresses: FxHashMap<u64, bool>,
+    /// By place, for the caller of this number: depth of the outermost found frame
+    /// on the way to it, and its own depth.
+    known: Vec<(u32, u32, u32)>,
+    turn: u32,
+}
+
+impl<'a> Frames<'a> {
+    fn new(trace: &'a Trace, outline: &'a Outline, text: &'a Text) -> Self {
+        let known = vec![(0, 0, 0); trace.stacks.len()];
+        Self { trace, outline, text, caller: None, addresses: FxHashMap::default(), known, turn: 0 }
+    }
+
+    /// Depth of the outermost frame with the text, 0 if there is none.
+    fn depth(&mut self, site: SiteId) -> u32 {
+        let site = self.trace.site(site);
+        if self.caller.replace(site.caller) != Some(site.caller) {
+            self.turn += 1;
+            self.addresses.clear();
+        }
+        let mut way = Vec::new();
+        let (mut found, mut depth) = (0, 0);
+        for node in self.trace.stacks.chain(site.stack) {
+            let known = self.known[self.outline.place(node) as usize];
+            if known.0 == self.turn {
+                (found, depth) = (known.1, known.2);
+                break;
+            }
+            way.push(node);
+        }
+        for node in way.into_iter().rev() {
+            depth += 1;
+            if found == 0 {
+                let address = self.trace.stacks.address(node);
+                let (trace, text) = (self.trace, self.text);
+                let is_found = *(self.addresses.entry(address))
+                    .or_insert_with(|| text.is_in(&frame_label(trace, site.caller, address, site.first)));
+                found = if is_found { depth } else { 0 };
+            }
+            self.known[self.outline.place(node) as usize] = (self.turn, found, depth);
+        }
+        found
     }
 }

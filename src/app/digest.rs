@@ -1,0 +1,129 @@
+//! What panels show in every frame and what changes seldom: made once for each
+//! change of trace, overview or table, so that a frame does not go through all
+//! heaps. Cost: a sort of the heaps for each change.
+
+use std::cmp::Reverse;
+
+use super::counters::Counters;
+use crate::model::{CounterId, HeapId, ProcessId, Trace};
+use crate::query::{ByClass, Series};
+use crate::units::Layer;
+
+/// One line of the panel of sources.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    Process(ProcessId),
+    Layer(ProcessId, Layer),
+    Heap(HeapId),
+    /// The heading of the counters.
+    Counters,
+    /// The name of an owner of counters, by its group.
+    CounterOwner(usize),
+    Counter(CounterId),
+    /// The switch for the counters of other processes, and how many these are.
+    OtherCounters(usize),
+}
+
+impl Source {
+    /// Points that its line takes.
+    pub fn height(self) -> f32 {
+        match self {
+            Self::Process(_) => 26.0,
+            Self::Layer(..) => 20.0,
+            Self::Heap(_) => 40.0,
+            Self::Counters => 28.0,
+            Self::CounterOwner(_) | Self::Counter(_) => 20.0,
+            Self::OtherCounters(_) => 24.0,
+        }
+    }
+}
+
+/// The summaries.
+#[derive(Debug, Default)]
+pub struct Digest {
+    /// Processes by their largest heap, in them layers and heaps; then the counters.
+    pub sources: Vec<Source>,
+    /// Where each of them begins, in points from the top, and where the last ends.
+    pub tops: Vec<f32>,
+    /// Whether more than one process has heaps, so that names need the process.
+    pub has_many_processes: bool,
+    /// Impacting Size of each layer in which anything took part.
+    pub layers: Vec<(Layer, i64)>,
+}
+
+impl Digest {
+    /// The trace, its overview or the list of counters has changed.
+    pub fn sources(&mut self, trace: &Trace, overview: &[Series], counters: &Counters) {
+        self.sources = heaps(trace, overview);
+        self.sources.extend(counter_sources(trace, counters));
+        let mut end = 0.0;
+        self.tops = vec![end];
+        self.tops.extend(self.sources.iter().map(|source| {
+            end += source.height();
+            end
+        }));
+        let mut processes = trace.heaps.iter().map(|heap| heap.process);
+        let first = processes.next();
+        self.has_many_processes = processes.any(|process| Some(process) != first);
+    }
+
+    /// The table has changed.
+    pub fn table(&mut self, trace: &Trace, by_heap: &[ByClass]) {
+        let impacting = |layer| {
+            let of_layer = trace.heaps.iter().zip(by_heap).filter(|(heap, _)| heap.layer == layer);
+            let mut sums = ByClass::default();
+            of_layer.for_each(|(_, heap)| sums.add(heap));
+            (!sums.is_empty()).then(|| (layer, sums.numbers().impacting))
+        };
+        self.layers = Layer::ALL.into_iter().filter_map(impacting).collect();
+    }
+}
+
+fn heaps(trace: &Trace, overview: &[Series]) -> Vec<Source> {
+    let peak = |heap: usize| overview.get(heap).map_or(0, |line| line.peak);
+    let mut heaps: Vec<usize> = (0..trace.heaps.len()).filter(|&heap| peak(heap) > 0).collect();
+    let mut largest = vec![0; trace.processes.len()];
+    for &heap in &heaps {
+        let process = trace.heaps[heap].process.0 as usize;
+        largest[process] = largest[process].max(peak(heap));
+    }
+    heaps.sort_by_key(|&h| {
+        let heap = &trace.heaps[h];
+        (Reverse(largest[heap.process.0 as usize]), heap.process, heap.layer, Reverse(peak(h)))
+    });
+    let mut sources = Vec::new();
+    let (mut process, mut layer) = (None, None);
+    for h in heaps {
+        let heap = &trace.heaps[h];
+        if process.replace(heap.process) != Some(heap.process) {
+            sources.push(Source::Process(heap.process));
+            layer = None;
+        }
+        // Commit is a layer and its only heap in one.
+        if layer.replace(heap.layer) != Some(heap.layer) && heap.layer != Layer::Commit {
+            sources.push(Source::Layer(heap.process, heap.layer));
+        }
+        sources.push(Source::Heap(HeapId(h as u32)));
+    }
+    sources
+}
+
+/// Counters by owner; those of processes without allocations only if they are asked for.
+fn counter_sources(trace: &Trace, counters: &Counters) -> Vec<Source> {
+    let groups = &counters.groups;
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let mut sources = vec![Source::Counters];
+    // Without allocations there is nothing else to list.
+    let all = counters.list_all || trace.heaps.is_empty();
+    for (index, group) in groups.iter().enumerate().filter(|(_, group)| all || group.is_main) {
+        sources.push(Source::CounterOwner(index));
+        sources.extend(group.counters.iter().map(|id| Source::Counter(*id)));
+    }
+    let others = groups.iter().filter(|group| !group.is_main).count();
+    if others > 0 && !trace.heaps.is_empty() {
+        sources.push(Source::OtherCounters(others));
+    }
+    sources
+}

@@ -1,0 +1,91 @@
+//! What frames cost: if `HIGHWATER_FRAME_TIMES` names a file, each pass of the window
+//! adds a line there: number of the frame, milliseconds of logic, of the rest of the
+//! pass (panels and egui's own work), and of tessellation, then the triangles' corners.
+//!
+//! Painting and waiting for the screen are left out. The time is what the thread got
+//! of a processor where the system tells it (Linux), else that of the clock.
+//! Tessellation is measured on a copy of the shapes, before the window's own.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use eframe::egui;
+
+/// Begins to measure if it is asked for.
+pub fn install(ctx: &egui::Context) {
+    let Some(path) = std::env::var_os("HIGHWATER_FRAME_TIMES") else { return };
+    match File::create(&path) {
+        Ok(mut file) => {
+            let _ = writeln!(file, "frame\tlogic ms\tui ms\ttessellation ms\tvertices");
+            ctx.add_plugin(FrameTimes { file, start: thread_time(), logic: Duration::ZERO });
+        }
+        Err(reason) => log::warn!("{}: frame times cannot be written: {reason}", path.display()),
+    }
+}
+
+/// Runs the window's logic and remembers how long it took.
+pub fn measure_logic(ctx: &egui::Context, logic: impl FnOnce()) {
+    let Some(times) = ctx.plugin_opt::<FrameTimes>() else { return logic() };
+    let start = thread_time();
+    logic();
+    times.lock().logic += thread_time().saturating_sub(start);
+}
+
+/// What this thread has run so far.
+fn thread_time() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let clock = || START.get_or_init(Instant::now).elapsed();
+    if !cfg!(target_os = "linux") {
+        return clock();
+    }
+    // The kernel brings the number up to date when the thread leaves its processor.
+    std::thread::yield_now();
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    nanos.map_or_else(clock, Duration::from_nanos)
+}
+
+struct FrameTimes {
+    file: File,
+    /// When the pass began.
+    start: Duration,
+    logic: Duration,
+}
+
+impl egui::Plugin for FrameTimes {
+    fn debug_name(&self) -> &'static str {
+        "frame times"
+    }
+
+    fn input_hook(&mut self, _ctx: &egui::Context, _input: &mut egui::RawInput) {
+        self.logic = Duration::ZERO;
+        self.start = thread_time();
+    }
+
+    fn output_hook(&mut self, ctx: &egui::Context, output: &mut egui::FullOutput) {
+        let pass = thread_time().saturating_sub(self.start);
+        let shapes = output.shapes.clone();
+        let start = thread_time();
+        let meshes = ctx.tessellate(shapes, output.pixels_per_point);
+        let tessellation = thread_time().saturating_sub(start);
+        let vertices: usize = meshes.iter().map(|part| vertices(&part.primitive)).sum();
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        let _ = writeln!(
+            self.file,
+            "{}\t{:.3}\t{:.3}\t{:.3}\t{vertices}",
+            ctx.cumulative_frame_nr(),
+            ms(self.logic),
+            ms(pass.saturating_sub(self.logic)),
+            ms(tessellation)
+        );
+    }
+}
+
+fn vertices(primitive: &egui::epaint::Primitive) -> usize {
+    match primitive {
+        egui::epaint::Primitive::Mesh(mesh) => mesh.vertices.len(),
+        egui::epaint::Primitive::Callback(_) => 0,
+    }
+}

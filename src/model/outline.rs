@@ -1,0 +1,221 @@
+//! The stack trie and the sites in the order of an outline.
+//!
+//! A node's *place* is its number in preorder: callers before what they called,
+//! children in the order in which they were first met. All nodes under one stand
+//! in one range of places, and the sites of a heap, ordered by the places of their
+//! stacks, that are under a node stand in one range too. So the sums of a node are
+//! a difference of two prefix sums, and what is under it is found by two searches.
+//!
+//! Cost: some passes over nodes and sites, no comparisons; 12 bytes a node, 8 a
+//! site. Node ids do not change from one publication to the next, places do.
+
+use std::ops::Range;
+
+use super::{HeapId, NodeId, Site, SiteId, Stacks};
+
+/// The order of one published trace; see [`super::Trace::outline`].
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// By node.
+    place: Vec<u32>,
+    /// By place: behind the last place under it.
+    end: Vec<u32>,
+    /// By place.
+    node: Vec<NodeId>,
+    /// By heap, then by place of the stack, then by id.
+    sites: Vec<SiteId>,
+    /// Places of the stacks of `sites`.
+    places: Vec<u32>,
+    /// Where each heap's sites begin, and the end of the last.
+    heaps: Vec<u32>,
+}
+
+impl Outline {
+    /// Puts nodes and sites into order.
+    pub(super) fn of(stacks: &Stacks, sites: &[Site], heaps: usize) -> Self {
+        let (place, end, node) = preorder(stacks);
+        let ids: Vec<SiteId> = (0..sites.len() as u32).map(SiteId).collect();
+        let place_of = |id: SiteId| place[sites[id.0 as usize].stack.0 as usize];
+        let (ids, _) = distribute(&ids, place.len(), |id| place_of(id) as usize);
+        let (ids, heaps) = distribute(&ids, heaps, |id| sites[id.0 as usize].heap.0 as usize);
+        let places = ids.iter().map(|&id| place_of(id)).collect();
+        Self { place, end, node, sites: ids, places, heaps }
+    }
+
+    /// Place of a node. Panics if there is no such node, as indexing does.
+    pub fn place(&self, node: NodeId) -> u32 {
+        self.place[node.0 as usize]
+    }
+
+    /// The node at a place.
+    pub fn node(&self, place: u32) -> NodeId {
+        self.node[place as usize]
+    }
+
+    /// Behind the last place under the node at `place`.
+    pub fn end(&self, place: u32) -> u32 {
+        self.end[place as usize]
+    }
+
+    /// Places of a node and all under it; of the root, "no stack", its own place only.
+    pub fn places_under(&self, node: NodeId) -> Range<u32> {
+        match self.place.get(node.0 as usize) {
+            None => 0..0,
+            Some(0) => 0..1,
+            Some(&place) => place..self.end(place),
+        }
+    }
+
+    /// The node directly under the one at `above` that `below`, a place under it, lies in.
+    pub fn step(&self, stacks: &Stacks, above: u32, below: u32) -> u32 {
+        // In a well filled tree the next children are near; else the way up is short.
+        let mut child = above + 1;
+        for _ in 0..6 {
+            let end = self.end(child);
+            if below < end {
+                return child;
+            }
+            child = end;
+        }
+        let above = self.node(above);
+        let mut node = self.node(below);
+        while stacks.parent(node) != above {
+            node = stacks.parent(node);
+        }
+        self.place(node)
+    }
+
+    /// All sites by heap, then by place.
+    pub fn sites(&self) -> &[SiteId] {
+        &self.sites
+    }
+
+    /// The places of the stacks of [`Outline::sites`].
+    pub fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    /// Where a heap's sites stand.
+    pub fn heap(&self, heap: HeapId) -> Range<usize> {
+        let i = heap.0 as usize;
+        self.heaps[i] as usize..self.heaps[i + 1] as usize
+    }
+
+    /// Where those of a heap's sites stand whose stacks have places in `places`.
+    pub fn within(&self, heap: HeapId, places: &Range<u32>) -> Range<usize> {
+        let all = self.heap(heap);
+        let before = |place: u32| all.start + self.places[all.clone()].partition_point(|&p| p < place);
+        let start = before(places.start);
+        start..before(places.end).max(start)
+    }
+}
+
+/// Place by node; end and node by place.
+fn preorder(stacks: &Stacks) -> (Vec<u32>, Vec<u32>, Vec<NodeId>) {
+    let count = stacks.len();
+    let parent = |i: usize| stacks.parent(NodeId(i as u32)).0 as usize;
+    // Parents have smaller ids than their children.
+    let mut size = vec![1u32; count];
+    for i in (1..count).rev() {
+        size[parent(i)] += size[i];
+    }
+    let mut place = vec![0u32; count];
+    let mut end = vec![0u32; count];
+    let mut node = vec![NodeId::ROOT; count];
+    // The place of the next child of each node.
+    let mut next = vec![1u32; count];
+    end[0] = count as u32;
+    for i in 1..count {
+        let at = next[parent(i)];
+        next[parent(i)] += size[i];
+        next[i] = at + 1;
+        place[i] = at;
+        end[at as usize] = at + size[i];
+        node[at as usize] = NodeId(i as u32);
+    }
+    (place, end, node)
+}
+
+/// Puts ids into the order of their buckets, otherwise as they stood, and tells
+/// where each bucket begins.
+fn distribute(ids: &[SiteId], buckets: usize, bucket: impl Fn(SiteId) -> usize) -> (Vec<SiteId>, Vec<u32>) {
+    let mut starts = vec![0u32; buckets + 1];
+    for &id in ids {
+        starts[bucket(id) + 1] += 1;
+    }
+    for i in 0..buckets {
+        starts[i + 1] += starts[i];
+    }
+    let mut next = starts.clone();
+    let mut out = vec![SiteId(0); ids.len()];
+    for &id in ids {
+        let at = &mut next[bucket(id)];
+        out[*at as usize] = id;
+        *at += 1;
+    }
+    (out, starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ProcessId;
+    use super::super::stack::Interner;
+    use super::*;
+    use crate::units::Ticks;
+
+    /// Frames innermost first, as events have them.
+    fn stacks(of: &[&[u64]]) -> (Stacks, Vec<NodeId>) {
+        let mut interner = Interner::default();
+        let refs: Vec<_> = of.iter().map(|frames| interner.frames(frames)).collect();
+        let nodes = refs.into_iter().map(|stack| interner.resolve(stack)).collect();
+        (interner.stacks().clone(), nodes)
+    }
+
+    fn site(heap: u32, stack: NodeId) -> Site {
+        Site { heap: HeapId(heap), stack, caller: ProcessId(0), first: Ticks(0) }
+    }
+
+    #[test]
+    fn what_is_under_a_node_stands_in_one_range() {
+        let (stacks, _) = stacks(&[&[3, 2, 1], &[9, 8], &[4, 2, 1], &[5, 1], &[6, 3, 2, 1], &[7]]);
+        let outline = Outline::of(&stacks, &[], 0);
+        for above in (0..stacks.len() as u32).map(NodeId) {
+            let range = outline.place(above)..outline.end(outline.place(above));
+            assert_eq!(outline.node(range.start), above);
+            for below in (0..stacks.len() as u32).map(NodeId) {
+                let is_under = above == NodeId::ROOT || stacks.chain(below).any(|node| node == above);
+                assert_eq!(range.contains(&outline.place(below)), is_under, "{below:?} under {above:?}");
+            }
+        }
+        assert_eq!(outline.places_under(NodeId::ROOT), 0..1, "no stack is not every stack");
+        assert_eq!(outline.places_under(NodeId(1000)), 0..0);
+    }
+
+    #[test]
+    fn a_step_leads_to_the_child_on_the_way_however_many_there_are() {
+        let wide: Vec<[u64; 3]> = (0..50).map(|i| [i % 7 + 100, i + 10, 1]).collect();
+        let (stacks, leaves) = stacks(&wide.iter().map(|s| s.as_slice()).collect::<Vec<_>>());
+        let outline = Outline::of(&stacks, &[], 0);
+        for leaf in leaves {
+            let path = stacks.path(leaf);
+            for pair in path.windows(2) {
+                let step = outline.step(&stacks, outline.place(pair[0]), outline.place(leaf));
+                assert_eq!(outline.node(step), pair[1]);
+            }
+            assert_eq!(outline.node(outline.step(&stacks, 0, outline.place(leaf))), path[0]);
+        }
+    }
+
+    #[test]
+    fn sites_stand_by_heap_and_place() {
+        let (stacks, nodes) = stacks(&[&[2, 1], &[4, 3], &[5, 1]]);
+        let sites = [site(1, nodes[1]), site(0, nodes[2]), site(1, NodeId::ROOT), site(1, nodes[2]), site(1, nodes[0])];
+        let outline = Outline::of(&stacks, &sites, 3);
+        assert_eq!(outline.sites(), [1, 2, 4, 3, 0].map(SiteId));
+        assert_eq!([0, 1, 2].map(|heap| outline.heap(HeapId(heap))), [0..1, 1..5, 5..5]);
+        let under_1 = outline.places_under(stacks.path(nodes[0])[0]);
+        assert_eq!(outline.within(HeapId(1), &under_1), 2..4);
+        assert_eq!(outline.within(HeapId(1), &outline.places_under(NodeId::ROOT)), 1..2);
+        assert_eq!(outline.within(HeapId(2), &under_1), 5..5);
+    }
+}

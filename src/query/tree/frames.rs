@@ -1,0 +1,278 @@
+//! The frames under one type of one heap. Its sites stand in the order of the
+//! trace's [`crate::model::Outline`], so a node is a range of them: its numbers are
+//! differences of prefix sums, its children the ranges between the ends of their
+//! subtrees.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::column::sort_lines;
+use super::lines::{Line, frame_name};
+use super::upper::OpenType;
+use super::{PIECE, Question, classes};
+use crate::model::{HeapId, NodeId, Outline, SiteId};
+use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers};
+
+/// The sites of one heap in which rows of one class take part.
+#[derive(Default)]
+pub(super) struct Section {
+    places: Vec<u32>,
+    sites: Vec<SiteId>,
+    /// Sums over the sites before each, and over all.
+    counts: Vec<u64>,
+    sizes: Vec<u128>,
+}
+
+/// One site of a section.
+type Entry = (u32, SiteId, Bucket);
+
+/// Reads the sites of heaps with open types; one section for each of `open`.
+pub(super) fn gather(question: &Question<'_>, open: &[(HeapId, LifetimeClass)]) -> Result<Vec<Section>, Cancelled> {
+    // The types of one heap stand together: its sites are read once for all of them.
+    let outline = question.trace.outline();
+    let mut pieces = Vec::new();
+    for of_heap in open.chunk_by(|a, b| a.0 == b.0) {
+        let bits = of_heap.iter().fold(0, |bits, (_, class)| bits | 1 << *class as u8);
+        let sites = outline.heap(of_heap[0].0);
+        pieces.extend(sites.clone().step_by(PIECE).map(|first| (first..(first + PIECE).min(sites.end), bits)));
+        pieces.push((0..0, 0)); // the end of the heap
+    }
+    let parts: Result<Vec<[Vec<Entry>; 4]>, Cancelled> = pieces
+        .par_iter()
+        .map(|(piece, bits)| question.cancel.check().map(|()| entries(question, piece.clone(), *bits)))
+        .collect();
+    let parts = parts?;
+    let by_heap = pieces.split(|(_, bits)| *bits == 0).scan(0, |at, pieces| {
+        let first = *at;
+        *at += pieces.len() + 1;
+        Some(&parts[first..first + pieces.len()])
+    });
+    let by_heap: Vec<&[[Vec<Entry>; 4]]> = by_heap.collect();
+    let wanted: Vec<_> = open.chunk_by(|a, b| a.0 == b.0).zip(by_heap).collect();
+    let jobs: Vec<_> = wanted.iter().flat_map(|(types, parts)| types.iter().map(|(_, class)| (*parts, *class))).collect();
+    Ok(jobs.into_par_iter().map(|(parts, class)| Section::of(parts.iter().map(|part| &part[class as usize]))).collect())
+}
+
+/// What takes part of some sites, by class.
+fn entries(question: &Question<'_>, sites: Range<usize>, open: u8) -> [Vec<Entry>; 4] {
+    let outline = question.trace.outline();
+    let mut lists = [const { Vec::new() }; 4];
+    for (&site, &place) in outline.sites()[sites.clone()].iter().zip(&outline.places()[sites]) {
+        let bits = question.mask.classes(site) & open;
+        if bits == 0 {
+            continue;
+        }
+        let buckets = question.totals.of(site);
+        for class in classes(bits) {
+            let bucket = buckets.get(class);
+            if bucket.count > 0 {
+                lists[class as usize].push((place, site, bucket));
+            }
+        }
+    }
+    lists
+}
+
+impl Section {
+    fn of<'a>(parts: impl Iterator<Item = &'a Vec<Entry>> + Clone) -> Self {
+        let count = parts.clone().map(Vec::len).sum::<usize>();
+        let mut section = Self {
+            places: Vec::with_capacity(count),
+            sites: Vec::with_capacity(count),
+            counts: Vec::with_capacity(count + 1),
+            sizes: Vec::with_capacity(count + 1),
+        };
+        let (mut rows, mut bytes) = (0u64, 0u128);
+        for &(place, site, bucket) in parts.flatten() {
+            section.places.push(place);
+            section.sites.push(site);
+            section.counts.push(rows);
+            section.sizes.push(bytes);
+            rows = rows.saturating_add(bucket.count);
+            bytes += u128::from(bucket.size);
+        }
+        section.counts.push(rows);
+        section.sizes.push(bytes);
+        section
+    }
+
+    fn bucket(&self, range: &Range<usize>) -> Bucket {
+        let bytes = self.sizes[range.end] - self.sizes[range.start];
+        Bucket { count: self.counts[range.end] - self.counts[range.start], size: u64::try_from(bytes).unwrap_or(u64::MAX) }
+    }
+
+    /// Where the sites with places before `place` end, in a range.
+    fn before(&self, range: &Range<usize>, place: u32) -> usize {
+        // Most subtrees are small: look near first.
+        let mut step = 1;
+        let mut from = range.start;
+        while from + step < range.end && self.places[from + step] < place {
+            from += step;
+            step *= 2;
+        }
+        let to = (from + step).min(range.end);
+        from + self.places[from..to].partition_point(|&p| p < place)
+    }
+}
+
+/// The open lines below a type. Line numbers are relative to the type's own, which is 0.
+#[derive(Default)]
+pub(super) struct Frames {
+    pub(super) lines: Vec<Line>,
+    pub(super) leaves: Vec<OwnRows>,
+    pub(super) sites: Vec<SiteId>,
+    /// By site the line of the deepest node that holds it.
+    pub(super) deepest: Vec<u32>,
+}
+
+/// An open node with allocations of its own, which come behind the line `after`.
+pub(super) struct OwnRows {
+    pub(super) line: u32,
+    pub(super) after: u32,
+    /// Of the section's sites.
+    pub(super) range: Range<usize>,
+}
+
+/// One node below another.
+struct Child {
+    place: u32,
+    range: Range<usize>,
+    numbers: Numbers,
+}
+
+/// What is still to be done, the next at the end.
+enum Step {
+    Line { child: Child, parent: u32, depth: u32, is_only: bool },
+    Own { line: u32, range: Range<usize> },
+}
+
+/// Walks down the open nodes of a section. Not recursive: stacks can be deep.
+pub(super) struct Walk<'a> {
+    question: &'a Question<'a>,
+    outline: &'a Outline,
+    class: LifetimeClass,
+    section: Section,
+    /// Depth of the outermost found frame by site, if the search found frames only.
+    hits: Option<&'a [u32]>,
+    /// The type's, and room for one more.
+    path: Vec<Key>,
+    todo: Vec<Step>,
+    out: Frames,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(question: &'a Question<'a>, open: &OpenType, section: Section) -> Self {
+        let path = open.path.iter().copied().chain([Key::Frame(NodeId::ROOT)]).collect();
+        Self {
+            question,
+            outline: question.trace.outline(),
+            class: open.class,
+            hits: question.found.and_then(|found| found.frames(open.heap, open.class)),
+            path,
+            todo: Vec::new(),
+            out: Frames { deepest: vec![0; section.sites.len()], ..Frames::default() },
+            section,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<Frames, Cancelled> {
+        let all = 0..self.section.sites.len();
+        self.open(0, all, 0, 1);
+        while let Some(step) = self.todo.pop() {
+            match step {
+                Step::Line { child, parent, depth, is_only } => self.line(child, parent, depth, is_only),
+                Step::Own { line, range } => self.own(line, range),
+            }
+            if self.out.lines.len().is_multiple_of(1024) {
+                self.question.cancel.check()?;
+            }
+        }
+        self.out.sites = self.section.sites;
+        Ok(self.out)
+    }
+
+    fn line(&mut self, child: Child, parent: u32, depth: u32, is_only: bool) {
+        let line = self.out.lines.len() as u32 + 1;
+        let node = self.outline.node(child.place);
+        let own = child.range.start..self.section.before(&child.range, child.place + 1);
+        let is_open = self.is_open(node, &child.range, depth, is_only && own.is_empty());
+        self.out.lines.push(Line {
+            key: Key::Frame(node),
+            parent,
+            group: 0,
+            depth,
+            site: self.section.sites[child.range.start],
+            is_open,
+            mixes_layers: false,
+            numbers: child.numbers,
+        });
+        if !is_open || node == NodeId::ROOT {
+            self.out.deepest[child.range].fill(line);
+            if is_open {
+                self.own(line, own);
+            }
+            return;
+        }
+        self.out.deepest[own.clone()].fill(line);
+        let called = own.end..child.range.end;
+        if !own.is_empty() {
+            self.todo.push(Step::Own { line, range: own });
+        }
+        self.open(child.place, called, line, depth + 1);
+    }
+
+    fn own(&mut self, line: u32, range: Range<usize>) {
+        self.out.leaves.push(OwnRows { line, after: self.out.lines.len() as u32, range });
+    }
+
+    /// Plans the lines of what the node at `place` called, which is in `range`, and
+    /// at the top of what has no stack.
+    fn open(&mut self, place: u32, range: Range<usize>, line: u32, depth: u32) {
+        let stacks = &self.question.trace.stacks;
+        let mut children = Vec::new();
+        let mut from = range.start;
+        while from < range.end {
+            let below = self.section.places[from];
+            let (child, end) = match below {
+                0 => (0, 1), // no stack
+                _ => {
+                    let child = self.outline.step(stacks, place, below);
+                    (child, self.outline.end(child))
+                }
+            };
+            let to = self.section.before(&(from..range.end), end);
+            children.push(Child { place: child, range: from..to, numbers: self.numbers(&(from..to)) });
+            from = to;
+        }
+        let name = |child: &Child| {
+            let site = self.question.trace.site(self.section.sites[child.range.start]);
+            frame_name(self.question.trace, self.outline.node(child.place), Some(site))
+        };
+        sort_lines(&mut children, self.question.request.sort, |child| child.numbers, name);
+        let is_only = children.len() == 1;
+        let step = |child| Step::Line { child, parent: line, depth, is_only };
+        self.todo.extend(children.into_iter().rev().map(step));
+    }
+
+    fn numbers(&self, range: &Range<usize>) -> Numbers {
+        let mut sums = ByClass::default();
+        *sums.get_mut(self.class) = self.section.bucket(range);
+        sums.numbers()
+    }
+
+    /// An only child opens by itself unless single allocations would come next.
+    fn is_open(&mut self, node: NodeId, range: &Range<usize>, depth: u32, is_way: bool) -> bool {
+        let toggled = &self.question.request.toggled;
+        if !toggled.is_empty() {
+            if let Some(last) = self.path.last_mut() {
+                *last = Key::Frame(node);
+            }
+            if let Some(&toggled) = toggled.get(self.path.as_slice()) {
+                return toggled;
+            }
+        }
+        let leads_to_hit = |hits: &[u32]| self.section.sites[range.clone()].iter().any(|site| hits[site.0 as usize] > depth);
+        is_way || self.hits.is_some_and(leads_to_hit)
+    }
+}

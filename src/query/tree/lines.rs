@@ -1,0 +1,307 @@
+//! The open lines as they are kept: nodes without names or paths, and for each open
+//! leaf the ids of its allocations. What is on the screen is spelled out as
+//! [`TreeRow`]s, so a tree of a million lines costs what is looked at.
+
+use std::sync::Arc;
+
+use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
+use crate::query::naming::FrameName;
+use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, heap_label, layer_label};
+use crate::units::Interval;
+
+/// No line.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// One line, spelled out.
+#[derive(Clone, Debug)]
+pub struct TreeRow {
+    /// The way from the top; the last key is this node's.
+    pub path: Path,
+    /// Distance from the top.
+    pub depth: usize,
+    /// Name.
+    pub label: String,
+    /// Whether there is something below.
+    pub has_children: bool,
+    /// Whether what is below is shown.
+    pub is_open: bool,
+    /// Its numbers; of a process with several layers those of the layer that leads
+    /// in the sorted column, for the order only.
+    pub numbers: Numbers,
+    /// Whether the node holds several layers. Layers nest, so it has no numbers of its own.
+    pub mixes_layers: bool,
+    /// The allocation, if it is a single one.
+    pub allocation: Option<(RowId, Row)>,
+}
+
+/// The open lines.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    pub(super) interval: Interval,
+    /// Nodes from top to bottom.
+    pub(super) lines: Vec<Line>,
+    /// Single allocations, from top to bottom.
+    pub(super) listings: Vec<Listing>,
+    /// What the filter leaves.
+    pub(super) mask: Arc<Mask>,
+    /// What filter and search leave.
+    pub(super) wanted: Arc<Mask>,
+    pub(super) by_heap: Vec<ByClass>,
+    /// By heap and class the line of the deepest node that holds it, frames apart.
+    pub(super) deepest: Vec<[u32; 4]>,
+    /// The same by site, for the open types.
+    pub(super) sections: Vec<Section>,
+}
+
+/// One node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) key: Key,
+    /// Line above in the tree, or [`NONE`].
+    pub(super) parent: u32,
+    /// Of a frame: the type's line.
+    pub(super) group: u32,
+    pub(super) depth: u32,
+    /// Of a frame: a site under it, for its name.
+    pub(super) site: SiteId,
+    pub(super) is_open: bool,
+    pub(super) mixes_layers: bool,
+    pub(super) numbers: Numbers,
+}
+
+/// An open node with allocations of its own.
+pub(super) struct Leaf {
+    pub(super) line: u32,
+    /// The allocations come behind so many lines.
+    pub(super) after: u32,
+    pub(super) class: LifetimeClass,
+    pub(super) sites: Vec<SiteId>,
+}
+
+/// The allocations of a leaf.
+#[derive(Clone, Debug)]
+pub(super) struct Listing {
+    pub(super) line: u32,
+    /// They come behind so many nodes.
+    pub(super) after: u32,
+    /// Allocations in the listings before.
+    pub(super) before: usize,
+    pub(super) rows: Arc<[RowId]>,
+}
+
+impl Listing {
+    /// Where the first stands among all lines.
+    fn start(&self) -> usize {
+        self.after as usize + self.before
+    }
+}
+
+/// Which of its lines a site of an open type is under.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    pub(super) class: LifetimeClass,
+    pub(super) sites: Arc<[SiteId]>,
+    pub(super) deepest: Vec<u32>,
+}
+
+/// What stands at a place of the list.
+#[derive(Clone, Copy)]
+enum At {
+    Node(u32),
+    /// The line of the leaf, and the row.
+    Allocation(u32, RowId),
+}
+
+impl Tree {
+    pub(super) fn new(interval: Interval, mask: Arc<Mask>) -> Self {
+        Self {
+            interval,
+            lines: Vec::new(),
+            listings: Vec::new(),
+            mask: Arc::clone(&mask),
+            wanted: mask,
+            by_heap: Vec::new(),
+            deepest: Vec::new(),
+            sections: Vec::new(),
+        }
+    }
+
+    /// Number of lines.
+    pub fn len(&self) -> usize {
+        self.lines.len() + self.listings.last().map_or(0, |last| last.before + last.rows.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// What the filter leaves, whatever is searched for.
+    pub fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
+    /// Its sums by heap.
+    pub fn by_heap(&self) -> &[ByClass] {
+        &self.by_heap
+    }
+
+    /// One line. `trace` is the one that the tree was made of.
+    pub fn row(&self, trace: &Trace, index: usize) -> Option<TreeRow> {
+        Some(match self.at(index)? {
+            At::Node(line) => self.node_row(trace, line),
+            At::Allocation(leaf, id) => self.allocation_row(trace, leaf, id),
+        })
+    }
+
+    /// All lines, spelled out one by one.
+    pub fn rows<'a>(&'a self, trace: &'a Trace) -> impl Iterator<Item = TreeRow> + 'a {
+        (0..self.len()).filter_map(|index| self.row(trace, index))
+    }
+
+    /// The way to a line.
+    pub fn path(&self, index: usize) -> Option<Path> {
+        Some(match self.at(index)? {
+            At::Node(line) => self.path_of(line).into(),
+            At::Allocation(leaf, id) => self.path_of(leaf).into_iter().chain([Key::Row(id)]).collect(),
+        })
+    }
+
+    /// The nodes at the top.
+    pub fn tops(&self) -> impl Iterator<Item = Path> + '_ {
+        let tops = self.lines.iter().filter(|line| line.parent == NONE);
+        tops.map(|line| [line.key].into())
+    }
+
+    /// The line above in the tree.
+    pub fn parent(&self, index: usize) -> Option<usize> {
+        let parent = match self.at(index)? {
+            At::Node(line) => self.lines[line as usize].parent,
+            At::Allocation(leaf, _) => leaf,
+        };
+        (parent != NONE).then(|| self.index_of(parent))
+    }
+
+    /// Where a node or allocation stands. Cost: a look at each line.
+    pub fn find(&self, path: &[Key]) -> Option<usize> {
+        let (&key, above) = path.split_last()?;
+        if let Key::Row(id) = key {
+            let leaf = self.find_node(above)?;
+            let listing = self.listings.iter().find(|listing| listing.line == leaf)?;
+            let at = listing.rows.iter().position(|&row| row == id)?;
+            return Some(listing.start() + at);
+        }
+        self.find_node(path).map(|line| self.index_of(line))
+    }
+
+    fn find_node(&self, path: &[Key]) -> Option<u32> {
+        let key = path.last()?;
+        let is_it = |line: &usize| self.lines[*line].key == *key && self.path_of(*line as u32) == path;
+        (0..self.lines.len()).find(is_it).map(|line| line as u32)
+    }
+
+    /// The peak of a line, from the peaks of all nodes (see [`super::peaks`]).
+    pub fn peak(&self, trace: &Trace, peaks: &[u64], index: usize) -> Option<u64> {
+        match self.at(index)? {
+            At::Node(line) => peaks.get(line as usize).copied(),
+            At::Allocation(_, id) => Some(allocation_peak(&trace.rows.get(id))),
+        }
+    }
+
+    fn at(&self, index: usize) -> Option<At> {
+        let behind = self.listings.partition_point(|listing| listing.start() <= index);
+        let Some(listing) = behind.checked_sub(1).map(|i| &self.listings[i]) else {
+            return (index < self.lines.len()).then_some(At::Node(index as u32));
+        };
+        let at = index - listing.start();
+        if let Some(&row) = listing.rows.get(at) {
+            return Some(At::Allocation(listing.line, row));
+        }
+        let line = index - listing.before - listing.rows.len();
+        (line < self.lines.len()).then_some(At::Node(line as u32))
+    }
+
+    fn index_of(&self, line: u32) -> usize {
+        let before = self.listings.partition_point(|listing| listing.after <= line);
+        let listed = before.checked_sub(1).map_or(0, |i| self.listings[i].before + self.listings[i].rows.len());
+        line as usize + listed
+    }
+
+    fn path_of(&self, line: u32) -> Vec<Key> {
+        let own = self.lines[line as usize];
+        // A frame stands for all frames around it.
+        let first = if matches!(own.key, Key::Frame(_)) { own.group } else { own.parent };
+        let known = |line: u32| Some(line).filter(|&line| line != NONE);
+        let above = std::iter::successors(known(first), |&line| known(self.lines[line as usize].parent));
+        let mut path: Vec<Key> = above.map(|line| self.lines[line as usize].key).collect();
+        path.reverse();
+        path.push(own.key);
+        path
+    }
+
+    fn node_row(&self, trace: &Trace, index: u32) -> TreeRow {
+        let line = self.lines[index as usize];
+        TreeRow {
+            path: self.path_of(index).into(),
+            depth: line.depth as usize,
+            label: label(trace, line.key, trace.sites.get(line.site.0 as usize)),
+            has_children: true,
+            is_open: line.is_open,
+            numbers: line.numbers,
+            mixes_layers: line.mixes_layers,
+            allocation: None,
+        }
+    }
+
+    fn allocation_row(&self, trace: &Trace, leaf: u32, id: RowId) -> TreeRow {
+        let row = trace.rows.get(id);
+        let mut sums = ByClass::default();
+        if let Some(class) = LifetimeClass::of(row.birth, row.death, self.interval) {
+            sums.get_mut(class).add_row(row.size);
+        }
+        TreeRow {
+            path: self.path_of(leaf).into_iter().chain([Key::Row(id)]).collect(),
+            depth: self.lines[leaf as usize].depth as usize + 1,
+            label: label(trace, Key::Row(id), None),
+            has_children: false,
+            is_open: false,
+            numbers: sums.numbers(),
+            mixes_layers: false,
+            allocation: Some((id, row)),
+        }
+    }
+}
+
+/// The largest outstanding size of one allocation.
+pub(super) fn allocation_peak(row: &Row) -> u64 {
+    if row.birth == row.death { 0 } else { row.size } // 0: never outstanding at any tick
+}
+
+/// Name of a node; `site` is any site under a frame.
+pub(super) fn label(trace: &Trace, key: Key, site: Option<&Site>) -> String {
+    match key {
+        Key::Process(id) => {
+            let process = trace.process(id);
+            match process.name.is_empty() {
+                true => process.label(),
+                false => format!("{} ({})", process.name, process.pid),
+            }
+        }
+        Key::Layer(layer) => layer_label(layer).to_owned(),
+        Key::Heap(heap) => heap_label(trace.heap(heap)),
+        Key::Impacting(kind) => ImpactingType::name(kind).to_owned(),
+        Key::Class(class) => class.name().to_owned(),
+        Key::Frame(node) => frame_name(trace, node, site).to_string(),
+        Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
+    }
+}
+
+/// Name of a frame; `site` is any site under it.
+pub(super) fn frame_name<'a>(trace: &'a Trace, node: NodeId, site: Option<&Site>) -> FrameName<'a> {
+    let address = trace.stacks.address(node);
+    match site {
+        _ if node == NodeId::ROOT => FrameName::NoStack,
+        Some(site) => FrameName::of(trace, site.caller, address, site.first),
+        None => FrameName::At(address),
+    }
+}

@@ -1,0 +1,187 @@
+//! The levels from the processes down to the types. They are groupings of heaps and
+//! lifetime classes, of which there are few.
+
+use rustc_hash::FxHashMap;
+
+use super::Question;
+use super::column::{measure, sort_lines};
+use super::lines::{Line, NONE, label};
+use crate::model::{HeapId, SiteId};
+use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers};
+use crate::units::Layer;
+
+/// Levels above the heaps.
+const HEAP_LEVEL: usize = 2;
+
+/// Levels above the frames.
+pub(super) const FRAME_LEVEL: usize = 5;
+
+/// With so few processes their heaps are in sight from the start.
+const MAX_OPEN_AT_FIRST: usize = 4;
+
+/// The lines down to the types.
+#[derive(Default)]
+pub(super) struct Upper {
+    pub(super) lines: Vec<Line>,
+    /// By line.
+    pub(super) open: Vec<OpenType>,
+    /// By heap and class the line of the deepest node that holds it.
+    pub(super) deepest: Vec<[u32; 4]>,
+}
+
+/// A type whose frames are shown.
+pub(super) struct OpenType {
+    pub(super) line: u32,
+    pub(super) heap: HeapId,
+    pub(super) class: LifetimeClass,
+    pub(super) path: Vec<Key>,
+}
+
+/// Rows of one heap and class.
+#[derive(Clone, Copy)]
+struct Cell {
+    heap: HeapId,
+    class: LifetimeClass,
+    bucket: Bucket,
+    /// Level of the uppermost node that the search found on the way, counted from
+    /// the top; if it is below the types, only that.
+    hit: usize,
+}
+
+/// Makes the lines from the sums by heap.
+pub(super) fn lines(question: &Question<'_>, by_heap: &[ByClass]) -> Result<Upper, Cancelled> {
+    let mut cells = Vec::new();
+    for (heap, sums) in (0..).map(HeapId).zip(by_heap) {
+        for class in LifetimeClass::ALL {
+            let bucket = sums.get(class);
+            if bucket.count > 0 {
+                let hit = question.found.map_or(0, |found| found.level(heap, class));
+                cells.push(Cell { heap, class, bucket, hit });
+            }
+        }
+    }
+    let deepest = vec![[NONE; 4]; by_heap.len()];
+    let mut builder = Builder { question, upper: Upper { deepest, ..Upper::default() } };
+    builder.level(0, &[], NONE, cells)?;
+    Ok(builder.upper)
+}
+
+/// One node and what it holds.
+struct Child {
+    key: Key,
+    numbers: Numbers,
+    mixes_layers: bool,
+    cells: Vec<Cell>,
+}
+
+struct Builder<'a> {
+    question: &'a Question<'a>,
+    upper: Upper,
+}
+
+impl Builder<'_> {
+    /// Adds the lines below a node: `level` counts from the top, `path` is the node's.
+    fn level(&mut self, level: usize, path: &[Key], parent: u32, cells: Vec<Cell>) -> Result<(), Cancelled> {
+        self.question.cancel.check()?;
+        if level == FRAME_LEVEL {
+            if let Some(cell) = cells.first() {
+                let open = OpenType { line: parent, heap: cell.heap, class: cell.class, path: path.to_vec() };
+                self.upper.open.push(open);
+            }
+            return Ok(());
+        }
+        // A process has one commit "heap": a level without choice is left out.
+        if level == HEAP_LEVEL && path.get(1) == Some(&Key::Layer(Layer::Commit)) {
+            return self.level(3, path, parent, cells);
+        }
+        let trace = self.question.trace;
+        let mut children = self.group(level, cells);
+        sort_lines(&mut children, self.question.request.sort, |c| c.numbers, |c| label(trace, c.key, None));
+        let siblings = children.len();
+        for child in children {
+            let path: Vec<Key> = path.iter().copied().chain([child.key]).collect();
+            let line = self.upper.lines.len() as u32;
+            for cell in &child.cells {
+                self.upper.deepest[cell.heap.0 as usize][cell.class as usize] = line;
+            }
+            let is_open = self.is_open(&path, level, siblings, &child);
+            self.upper.lines.push(Line {
+                key: child.key,
+                parent,
+                group: NONE,
+                depth: self.upper.lines.get(parent as usize).map_or(0, |parent| parent.depth + 1),
+                site: SiteId(u32::MAX),
+                is_open,
+                mixes_layers: child.mixes_layers,
+                numbers: child.numbers,
+            });
+            if is_open {
+                self.level(level + 1, &path, line, child.cells)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_open(&self, path: &[Key], level: usize, siblings: usize, child: &Child) -> bool {
+        if let Some(&toggled) = self.question.request.toggled.get(path) {
+            return toggled;
+        }
+        let leads_to_heaps = level < HEAP_LEVEL && siblings <= MAX_OPEN_AT_FIRST;
+        siblings == 1 || leads_to_heaps || child.cells.iter().any(|cell| cell.hit > level)
+    }
+
+    /// Cells by key, in the order in which keys are first met.
+    fn group(&self, level: usize, cells: Vec<Cell>) -> Vec<Child> {
+        let mut groups: Vec<(Key, Vec<Cell>)> = Vec::new();
+        let mut index: FxHashMap<Key, usize> = FxHashMap::default();
+        for cell in cells {
+            let key = self.key(level, &cell);
+            let at = *index.entry(key).or_insert_with(|| {
+                groups.push((key, Vec::new()));
+                groups.len() - 1
+            });
+            groups[at].1.push(cell);
+        }
+        groups.into_iter().map(|(key, cells)| self.child(key, cells)).collect()
+    }
+
+    fn key(&self, level: usize, cell: &Cell) -> Key {
+        let heap = self.question.trace.heap(cell.heap);
+        match level {
+            0 => Key::Process(heap.process),
+            1 => Key::Layer(heap.layer),
+            2 => Key::Heap(cell.heap),
+            3 => Key::Impacting(cell.class.impacting()),
+            _ => Key::Class(cell.class),
+        }
+    }
+
+    fn child(&self, key: Key, cells: Vec<Cell>) -> Child {
+        let (numbers, mixes_layers) = match key {
+            Key::Process(_) => self.leading_layer(&cells),
+            _ => (sum(&cells).numbers(), false),
+        };
+        Child { key, numbers, mixes_layers, cells }
+    }
+
+    /// Numbers of the layer that leads in the sorted column, and whether there are others.
+    fn leading_layer(&self, cells: &[Cell]) -> (Numbers, bool) {
+        let trace = self.question.trace;
+        let of_layer = |layer| {
+            let sums = sum(cells.iter().filter(|cell| trace.heap(cell.heap).layer == layer));
+            (!sums.is_empty()).then(|| sums.numbers())
+        };
+        let layers: Vec<Numbers> = Layer::ALL.into_iter().filter_map(of_layer).collect();
+        let column = self.question.request.sort.column;
+        let leading = layers.iter().max_by_key(|n| (measure(column, n), n.size)).copied();
+        (leading.unwrap_or_default(), layers.len() > 1)
+    }
+}
+
+fn sum<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> ByClass {
+    let mut sums = ByClass::default();
+    for cell in cells {
+        sums.get_mut(cell.class).add(cell.bucket);
+    }
+    sums
+}
