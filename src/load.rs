@@ -57,9 +57,6 @@ pub struct Capture {
     pub problems: Problems,
 }
 
-/// Files of one boot agree in the time of tick 0 to well below this.
-const SAME_BOOT: i64 = 10 * 10_000_000;
-
 impl Capture {
     /// Opens all inputs. One unreadable file among several is a problem; if none
     /// can be read, that is the error.
@@ -90,15 +87,8 @@ impl Capture {
 
     fn check_clock(&self, file: TraceFile) -> Result<TraceFile, OpenError> {
         let Some(first) = self.files.first() else { return Ok(file) };
-        let (a, b) = (&first.header, &file.header);
-        if a.clock != b.clock || a.frequency != b.frequency {
-            let detail = format!("its clock is not that of {}", first.name);
-            return Err(OpenError::OtherCapture(file.name, detail));
-        }
-        let boots_differ = a.start_time != 0 && b.start_time != 0 && a.clock_zero().abs_diff(b.clock_zero()) > SAME_BOOT as u64;
-        if boots_differ {
-            let detail = format!("it was recorded in another boot of the machine than {}", first.name);
-            return Err(OpenError::OtherCapture(file.name, detail));
+        if let Some(conflict) = first.header.clock_conflict(&file.header) {
+            return Err(OpenError::OtherCapture(file.name, format!("it {conflict} {}", first.name)));
         }
         Ok(file)
     }
@@ -244,7 +234,7 @@ fn input_state(capture: &Capture, totals: &Totals, builder: &Builder, losses: &A
         counts: totals.counts,
         times: totals.times,
         problem_count: problems.total(),
-        problems: problems.list().to_vec(),
+        problems: problems.list(),
         losses: Arc::clone(losses),
         complete,
     }
