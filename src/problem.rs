@@ -31,6 +31,8 @@ pub enum ProblemKind {
     UnwrittenTail,
     /// The beginning of a circular file was overwritten.
     Overwritten,
+    /// An archive's member is not what its directory says; what could be read was.
+    DamagedArchive,
     /// An event header is impossible; the rest of its buffer was skipped.
     DamagedEvent,
     /// A compressed buffer did not expand to what its header says.
@@ -130,8 +132,8 @@ impl Problems {
         }
     }
 
-    /// Those that were kept: in the order in which they were found, then those of
-    /// whole stretches by file and place.
+    /// Those that were kept: of whole stretches by file and place, then the others in
+    /// the order in which they were found.
     pub fn list(&self) -> Vec<Problem> {
         let stretches = self.stretches.iter().map(|stretch| {
             let mut problem = stretch.first.clone();
@@ -142,7 +144,7 @@ impl Problems {
             }
             problem
         });
-        self.list.iter().cloned().chain(stretches).collect()
+        stretches.chain(self.list.iter().cloned()).collect()
     }
 
     /// How many there were in all.

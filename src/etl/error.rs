@@ -32,6 +32,12 @@ pub enum OpenError {
     /// It is an archive that cannot be used; the reason and what to do.
     #[error("{0}: {1}")]
     Archive(String, String),
+    /// What is in it was refused; the sentence names it.
+    #[error("{0}")]
+    Refused(String),
+    /// The user gave up.
+    #[error("stopped")]
+    Stopped,
     /// Its clock cannot be compared with that of the files before it.
     #[error("{0}: {1}; open it on its own")]
     OtherCapture(String, String),

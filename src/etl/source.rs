@@ -15,7 +15,7 @@ use super::OpenError;
 #[derive(Debug)]
 pub enum Source {
     /// An open file.
-    File(File),
+    File(Arc<File>),
     /// A part of a file: what an archive holds as it is.
     Part {
         /// The file.
@@ -45,7 +45,7 @@ impl Source {
         if file.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        Ok(Self::File(file))
+        Ok(Self::File(Arc::new(file)))
     }
 
     /// Opens what a user named, with a clear word on what cannot be opened.
@@ -59,6 +59,21 @@ impl Source {
             return Err(OpenError::NotATrace(name, "a device or a pipe"));
         }
         Self::open(path).map_err(|e| OpenError::from_io(name, e))
+    }
+
+    /// A part of this source; it must lie within.
+    pub fn part(&self, start: u64, len: u64) -> Self {
+        match self {
+            Self::File(file) => Self::Part { file: Arc::clone(file), start, len },
+            Self::Part { file, start: outer, .. } => {
+                Self::Part { file: Arc::clone(file), start: outer.saturating_add(start), len }
+            }
+            Self::Memory(bytes) => {
+                let start = usize::try_from(start).unwrap_or(usize::MAX).min(bytes.len());
+                let len = usize::try_from(len).unwrap_or(usize::MAX).min(bytes.len() - start);
+                Self::Memory(&bytes[start..start + len])
+            }
+        }
     }
 
     /// Length in bytes now; a growing file gives more later.
