@@ -156,8 +156,7 @@ fn an_archive_that_declares_too_much_is_refused_before_anything_is_expanded() {
     let directory = find_signature(&bytes, b"PK\x01\x02");
     bytes[directory + 24..directory + 28].copy_from_slice(&0xFFFF_FFF0u32.to_le_bytes());
     let reason = refusal(bytes);
-    assert!(reason.contains("more than 1,024.00 MB") || reason.contains("more than 1"), "{reason}");
-    assert!(reason.contains("unpack it"), "{reason}");
+    assert!(reason.contains("more than 1.00 GB") && reason.contains("unpack it"), "{reason}");
 }
 
 #[test]

@@ -165,10 +165,7 @@ impl Walk<'_> {
             }
         }
         let left = self.bytes - offset;
-        if zeros && self.stride.is_none() {
-            zeros = self.all_zeros(offset);
-        }
-        let (kind, detail) = if zeros {
+        let (kind, detail) = if zeros && self.all_zeros(offset) {
             (ProblemKind::UnwrittenTail, format!("the last {left} bytes are zeros: reserved, but never written"))
         } else if short {
             (ProblemKind::TruncatedBuffer, "the file ends inside a buffer header".to_owned())
