@@ -6,7 +6,7 @@ mod common;
 
 use std::fs;
 use std::io::{Cursor, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cfb::CompoundFile;
 use common::trace::{session, small, story, trace};
@@ -59,7 +59,7 @@ fn halves() -> [Vec<u8>; 2] {
     [trace(session(false), setup), trace(session(true), rest)]
 }
 
-fn info(path: &PathBuf) -> Value {
+fn info(path: &Path) -> Value {
     json(["info".as_ref(), "--json".as_ref(), path.as_os_str()])
 }
 

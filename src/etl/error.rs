@@ -58,9 +58,9 @@ impl OpenError {
     }
 
     /// For a file that begins with `head` and is no trace.
-    pub(super) fn not_a_trace(name: String, head: &[u8]) -> Self {
-        let other = |what| Self::NotATrace(name.clone(), what);
-        let packed = |what, how| Self::Packed(name.clone(), what, how);
+    pub(super) fn not_a_trace(name: &str, head: &[u8]) -> Self {
+        let other = |what| Self::NotATrace(name.to_owned(), what);
+        let packed = |what, how| Self::Packed(name.to_owned(), what, how);
         match head {
             [b'%', b'P', b'D', b'F', ..] => other("a PDF document"),
             [b'P', b'K', 3 | 5 | 7, ..] => packed("a zip archive", "in its folder, \"Extract All\""),

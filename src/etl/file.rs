@@ -83,7 +83,7 @@ impl TraceFile {
             return Err(OpenError::Empty(name));
         }
         if !looks_like_etl(&head) {
-            return Err(OpenError::not_a_trace(name, &head));
+            return Err(OpenError::not_a_trace(&name, &head));
         }
         let mut problems = Problems::default();
         let header = session_header(&head).unwrap_or_else(|| {
@@ -139,7 +139,7 @@ impl TraceFile {
     fn read(&self, info: &BufferInfo, into: &mut ReadBuffer, problems: &mut Problems) -> Option<Algorithm> {
         let size = info.size as usize;
         let mut problem = |kind, detail: String| {
-            problems.add_stretch(kind, &self.name, info.offset..info.offset + u64::from(info.size), detail)
+            problems.add_stretch(kind, &self.name, info.offset..info.offset + u64::from(info.size), detail);
         };
         // A damaged size must not take more memory than the file has bytes.
         let there = usize::try_from(self.bytes.saturating_sub(info.offset)).unwrap_or(usize::MAX);
