@@ -139,8 +139,9 @@ fn sessions_that_were_appended_are_read_one_after_the_other() {
         first.mode |= mode::APPEND;
         let whole = read(trace(first.clone(), &long_story()));
         let (bytes, at) = two_sessions(first, 0);
-        let sections: Vec<u32> = file(bytes.clone()).buffers.iter().map(|buffer| buffer.section).collect();
-        assert!(sections.is_sorted() && sections.first() == Some(&0) && sections.last() == Some(&1));
+        let numbers_of = |bytes: &[u8]| file(bytes.to_vec()).buffers.iter().map(|buffer| buffer.sequence).collect::<Vec<_>>();
+        let counted = numbers_of(&bytes);
+        assert_eq!(counted, (0..counted.len() as i64).collect::<Vec<_>>(), "the second session counts on");
         let both = read(bytes.clone());
         assert_eq!(told(&both), []);
         assert_eq!(both.counts.total, whole.counts.total + 1, "the second session has a header event of its own");
@@ -149,6 +150,7 @@ fn sessions_that_were_appended_are_read_one_after_the_other() {
         // Without its header buffer it is known by counting its buffers anew.
         let head = if compressed { 0x200 } else { BUFFER };
         let headless = [&bytes[..at], &bytes[at + head..]].concat();
+        assert_eq!(numbers_of(&headless), counted[..counted.len() - 1]);
         let both = read(headless);
         assert_eq!(told(&both), []);
         assert_eq!(numbers(&both), numbers(&whole));

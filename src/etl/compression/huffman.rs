@@ -148,6 +148,9 @@ impl<'a> Bits<'a> {
         if code < 15 {
             return Some(code);
         }
+        if self.missing > 0 {
+            return None; // what is left is half a word
+        }
         let byte = *self.input.get(self.at)?;
         self.at += 1;
         if byte < 255 {
@@ -419,5 +422,8 @@ mod tests {
         assert_eq!(expand(&codes(&[0xFF, 0xFF, 0, 0]), 9), Err(Error::BadDistance(0)));
         assert_eq!(expand(&codes(&[0, 0x40, 0, 0]), 3), Err(Error::BadLength(1)));
         assert_eq!(expand(&codes(&[0, 0]), 99), Err(Error::InputEnds(16)));
+        // Half a word is no length of a match.
+        let half = stream(&[(0x30, &[0x10]), (0x87, &[0x10])], &[0, 0x40, 7]);
+        assert_eq!(expand(&half, 99), Err(Error::InputEnds(1)));
     }
 }
