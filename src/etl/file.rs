@@ -5,6 +5,8 @@
 //! compressed file one buffer or a few. Nothing that the session header claims is
 //! trusted for control flow.
 
+use std::path::Path;
+
 use super::compression::{Algorithm, Misfit, expand};
 use super::error::{OpenError, looks_like_etl};
 use super::{BUFFER_HEADER, BufferInfo, EventId, Events, MAX_BUFFER, SessionHeader, Source, index, u8_at};
@@ -72,7 +74,12 @@ impl ReadBuffer {
 }
 
 impl TraceFile {
-    /// Finds the buffers of a trace that is called `name`.
+    /// Opens a file that is no archive, and finds its buffers.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::from_source(Source::open_file(path)?, path.display().to_string())
+    }
+
+    /// The same for bytes that are already at hand.
     pub fn from_source(source: Source, name: String) -> Result<Self, OpenError> {
         let bytes = source.len().map_err(|e| OpenError::from_io(name.clone(), e))?;
         // Room for the largest possible session header event.

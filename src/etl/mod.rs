@@ -6,7 +6,7 @@
 //! facts come from public descriptions of the format and were checked on public
 //! traces; each module names what it relies on.
 //!
-//! Start at [`Source::open_file`] and [`TraceFile::from_source`], then [`TraceFile::read_buffer`] and [`Events`];
+//! Start at [`TraceFile::open`], then [`TraceFile::read_buffer`] and [`Events`];
 //! for the other direction at [`write::Writer`].
 
 mod buffer;
