@@ -116,13 +116,18 @@ impl Walk<'_> {
         }
     }
 
-    /// The size of an uncompressed file's buffers: that of the first, unless the
-    /// second shows that they differ.
+    /// The size of an uncompressed file's buffers: that of the first, unless the next
+    /// ones show that they differ. (One that differs may be damaged.)
     fn common_size(&self) -> Option<u64> {
-        let first = self.buffer_at(0)?;
-        let second = self.buffer_at(first.size.into());
-        let differ = second.is_some_and(|second| second.size != first.size && second.is_compressed());
-        (!self.first.is_compressed() && !differ).then_some(first.size.into())
+        const LOOK_AT: u64 = 3;
+        let size = u64::from(self.buffer_at(0)?.size);
+        let sizes = (1..=LOOK_AT).map(|i| self.buffer_at(i * size).map(|buffer| u64::from(buffer.size)));
+        let (mut same, mut differ) = (false, false);
+        for next in sizes {
+            same |= next == Some(size);
+            differ |= next.is_some_and(|next| next != size);
+        }
+        (!self.first.is_compressed() && (same || !differ)).then_some(size)
     }
 
     /// Corrects a size that only this buffer believes in.

@@ -31,7 +31,8 @@ const WINDOW: usize = (1 << 16) - 1;
 pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize, Error> {
     let start = out.len();
     let end = start + size;
-    out.reserve(size);
+    // The size is a claim: memory beyond the usual is taken when there is something to put into it.
+    out.reserve(size.min(input.len().saturating_mul(16)));
     let mut codes = Vec::new();
     let mut at = 0;
     while out.len() < end {

@@ -21,7 +21,8 @@ const SIGNATURE_MASK: u16 = 0x7000;
 pub fn decompress(input: &[u8], out: &mut Vec<u8>, size: usize) -> Result<usize, Error> {
     let start = out.len();
     let end = start + size;
-    out.reserve(size);
+    // The size is a claim: memory beyond the usual is taken when there is something to put into it.
+    out.reserve(size.min(input.len().saturating_mul(16)));
     let mut at = 0;
     while out.len() < end {
         let good = out.len() - start;
