@@ -29,7 +29,7 @@ trap 'rm -rf "$traces"' EXIT
 for scenario in heap commit trackers; do
     for stacks in walk keys none; do
         for processors in 1 4; do
-            for compressed in '' --compressed; do
+            for compressed in '' --compressed --compressed=lznt1 --compressed=huffman; do
                 "$highwater" synth "$scenario" -o "$traces/$scenario-$stacks-$processors$compressed.etl" \
                     --events 4000 --stacks "$stacks" --processors "$processors" $compressed
             done

@@ -6,8 +6,12 @@ dissect.etl finds the buffers (as many as the session header says were written),
 expands and frames them; what counts as what is the table of the machine interface.
 Process and image payloads are decoded with dissect.etl's descriptions and must be
 used up to the last byte. Exits with 1 if anything differs.
+
+dissect.etl takes every compressed buffer for XPRESS. For the other two forms its
+buffers are given dissect.util's decoders, by the number in the first buffer's state.
 """
 
+import io
 import json
 import subprocess
 import sys
@@ -15,7 +19,8 @@ from collections import Counter
 from uuid import UUID
 
 from dissect.etl.c_etl import c_etl
-from dissect.etl.etl import ETL
+from dissect.etl.etl import ETL, Buffer, BufferFlag
+from dissect.util.compression import lznt1, lzxpress, lzxpress_huffman
 
 HOOKS = {
     0x1020: "heap_create", 0x1021: "heap_alloc", 0x1022: "heap_realloc", 0x1023: "heap_destroy", 0x1024: "heap_free",
@@ -38,6 +43,68 @@ IMAGE_ID = UUID("b3e675d7-2554-4f18-830b-2762732560de")
 CUSTOM_HEAP = UUID("988917c5-5748-42a8-a127-a9a2285265d5")
 STACK_ITEMS = {5, 6, 17, 18}
 DECODED = {0x0301, 0x0302, 0x0303, 0x0304, 0x030A, 0x1402, 0x1403, 0x1404}
+
+
+BUFFER_HEADER = 0x48
+
+
+def huffman(data, size):
+    """dissect.util does not know the size: it stops as soon as the last word of codes
+    is loaded, though up to 32 bits of it are still to be read. With two words more it
+    reads all, and then some nonsense, which can look like the start of a block."""
+    try:
+        return lzxpress_huffman.decompress(data + bytes(4))[:size]
+    except ValueError:
+        return huffman_of_size(io.BytesIO(data), size)
+
+
+def huffman_of_size(src, size):
+    """The same with dissect.util's codes and bits, up to the size."""
+    out, bits = bytearray(), lzxpress_huffman.BitString()
+    while len(out) < size:
+        root, end = lzxpress_huffman._build_tree(src.read(256)), min(len(out) + 65536, size)
+        bits.init(src)
+        while len(out) < end:
+            symbol = bits.decode(root)
+            if symbol < 256:
+                out.append(symbol)
+                continue
+            length, k = symbol & 15, symbol - 256 >> 4
+            distance = (1 << k) + bits.lookup(k)
+            if length == 15:
+                length += src.read(1)[0]
+                if length == 270:
+                    length = int.from_bytes(src.read(2), "little")
+            bits.skip(k)
+            for _ in range(length + 3):
+                out.append(out[-distance])
+    return bytes(out)
+
+
+DECODERS = {
+    2: lambda data, _: lznt1.decompress(data),
+    3: lambda data, _: lzxpress.decompress(data),
+    4: huffman,
+}
+
+
+def buffer_data(self):
+    """Stands for the buffers' own way to their data."""
+    if not self._data:
+        self.fh.seek(0x2C)
+        decompress = DECODERS.get(int.from_bytes(self.fh.read(2), "little"))
+        self.fh.seek(self.data_offset)
+        size = self.filled_bytes - BUFFER_HEADER
+        if self.header.BufferFlag & BufferFlag.COMPRESSED:
+            data = decompress(self.fh.read(self.size - BUFFER_HEADER), size)
+            assert len(data) == size, f"{len(data)} bytes instead of {size}"
+        else:
+            data = self.fh.read(size)
+        self._data = memoryview(data)
+    return self._data
+
+
+Buffer.data = property(buffer_data)
 
 
 def kind_of(header):

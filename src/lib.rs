@@ -2,12 +2,13 @@
 //! traces (ETW, `.etl`).
 //!
 //! Rooms, in the order in which data flows; arrows go one way only:
-//! [`etl`] bytes → [`events`] records → [`model`] one immutable trace →
+//! ([`archive`] →) [`etl`] bytes → [`events`] records → [`model`] one immutable trace →
 //! [`query`] answers for an interval → `app` (window) and [`cli`] (text, JSON).
 //! `ARCHITECTURE.md` has the map.
 
 #[cfg(feature = "gui")]
 pub mod app;
+pub mod archive;
 pub mod cli;
 pub mod etl;
 pub mod events;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::archive::{self, Contents, Member, Progress};
 use crate::etl::{OpenError, Source, TraceFile};
 use crate::events::{self, Merge, Totals};
 use crate::model::{Builder, Clock, InputState, Loss, Trace};
@@ -40,10 +41,11 @@ impl Input {
         }
     }
 
-    fn open(&self) -> Result<TraceFile, OpenError> {
+    /// The traces in it. `progress` is told how far an archive is expanded.
+    fn open(&self, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
         match self {
-            Self::File(path) => TraceFile::open(path),
-            Self::Demo => TraceFile::from_source(Source::Memory(demo::TRACE), DEMO_NAME.to_owned()),
+            Self::File(path) => archive::open(path, progress),
+            Self::Demo => archive::contents(Source::Memory(demo::TRACE), DEMO_NAME.to_owned(), progress),
         }
     }
 }
@@ -57,29 +59,23 @@ pub struct Capture {
     pub problems: Problems,
 }
 
-/// Files of one boot agree in the time of tick 0 to well below this.
-const SAME_BOOT: i64 = 10 * 10_000_000;
-
 impl Capture {
     /// Opens all inputs. One unreadable file among several is a problem; if none
     /// can be read, that is the error.
     pub fn open(inputs: &[Input]) -> Result<Self, OpenError> {
+        Self::open_watched(inputs, &mut |_, _| true)
+    }
+
+    /// The same. `progress` is told how far archives are expanded, which can take as
+    /// long as loading; if it says no, the error is [`OpenError::Stopped`].
+    pub fn open_watched(inputs: &[Input], progress: &mut Progress<'_>) -> Result<Self, OpenError> {
         let mut capture = Self { files: Vec::new(), problems: Problems::default() };
         let mut first_error = None;
         for input in inputs {
-            match input.open().and_then(|file| capture.check_clock(file)) {
-                Ok(mut file) => {
-                    capture.problems.append(std::mem::take(&mut file.problems));
-                    capture.files.push(file);
-                }
-                Err(error) => {
-                    let kind = match error {
-                        OpenError::OtherCapture(..) => ProblemKind::ClockMismatch,
-                        _ => ProblemKind::UnreadableFile,
-                    };
-                    capture.problems.add(kind, &input.name(), 0, error.to_string());
-                    first_error.get_or_insert(error);
-                }
+            match input.open(progress) {
+                Ok(contents) => capture.add(contents, &mut first_error),
+                Err(OpenError::Stopped) => return Err(OpenError::Stopped),
+                Err(error) => capture.refuse(&input.name(), error, &mut first_error),
             }
         }
         match first_error {
@@ -88,17 +84,33 @@ impl Capture {
         }
     }
 
+    fn add(&mut self, contents: Contents, first_error: &mut Option<OpenError>) {
+        self.problems.append(contents.problems);
+        for Member { name, source } in contents.members {
+            match TraceFile::from_source(source, name.clone()).and_then(|file| self.check_clock(file)) {
+                Ok(mut file) => {
+                    file.format = contents.format;
+                    self.problems.append(std::mem::take(&mut file.problems));
+                    self.files.push(file);
+                }
+                Err(error) => self.refuse(&name, error, first_error),
+            }
+        }
+    }
+
+    fn refuse(&mut self, name: &str, error: OpenError, first_error: &mut Option<OpenError>) {
+        let kind = match error {
+            OpenError::OtherCapture(..) => ProblemKind::ClockMismatch,
+            _ => ProblemKind::UnreadableFile,
+        };
+        self.problems.add(kind, name, 0, error.to_string());
+        first_error.get_or_insert(error);
+    }
+
     fn check_clock(&self, file: TraceFile) -> Result<TraceFile, OpenError> {
         let Some(first) = self.files.first() else { return Ok(file) };
-        let (a, b) = (&first.header, &file.header);
-        if a.clock != b.clock || a.frequency != b.frequency {
-            let detail = format!("its clock is not that of {}", first.name);
-            return Err(OpenError::OtherCapture(file.name, detail));
-        }
-        let boots_differ = a.start_time != 0 && b.start_time != 0 && a.clock_zero().abs_diff(b.clock_zero()) > SAME_BOOT as u64;
-        if boots_differ {
-            let detail = format!("it was recorded in another boot of the machine than {}", first.name);
-            return Err(OpenError::OtherCapture(file.name, detail));
+        if let Some(conflict) = first.header.clock_conflict(&file.header) {
+            return Err(OpenError::OtherCapture(file.name, format!("it {conflict} {}", first.name)));
         }
         Ok(file)
     }
@@ -244,7 +256,7 @@ fn input_state(capture: &Capture, totals: &Totals, builder: &Builder, losses: &A
         counts: totals.counts,
         times: totals.times,
         problem_count: problems.total(),
-        problems: problems.list().to_vec(),
+        problems: problems.list(),
         losses: Arc::clone(losses),
         complete,
     }

@@ -89,9 +89,11 @@ pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Caught> {
 /// What the hook saw of the panic with this message, here or on another thread.
 /// Others that were seen are added: this one may only be their consequence.
 fn find(message: &str) -> Caught {
-    let seen = std::mem::take(&mut *SEEN.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let here = thread::current().id();
-    let (same, others): (Vec<_>, Vec<_>) = seen.into_iter().partition(|(_, caught)| caught.message == message);
+    let (same, others): (Vec<_>, Vec<_>) = seen.drain(..).partition(|(_, caught)| caught.message == message);
+    seen.clone_from(&others); // somebody else may ask for them
+    drop(seen);
     let best = same.into_iter().max_by_key(|(thread, _)| *thread == here).map(|(_, caught)| caught);
     let mut found = best.unwrap_or_else(|| Caught { message: message.to_owned(), ..Caught::default() });
     for (_, other) in others {

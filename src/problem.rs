@@ -1,6 +1,8 @@
 //! What is wrong with the data: one structured [`Problem`] each, collected while
 //! work goes on and shown to the user at the end. Nothing deep inside prints.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 /// One thing that was wrong with the input and what was done about it.
@@ -17,7 +19,7 @@ pub struct Problem {
 }
 
 /// The kinds of problems, stable names of the machine interface.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ProblemKind {
@@ -25,6 +27,12 @@ pub enum ProblemKind {
     TruncatedBuffer,
     /// A buffer header is impossible; what follows was searched or given up.
     BrokenChain,
+    /// The end of the file was reserved for the trace, but never written.
+    UnwrittenTail,
+    /// The beginning of a circular file was overwritten.
+    Overwritten,
+    /// An archive's member is not what its directory says; what could be read was.
+    DamagedArchive,
     /// An event header is impossible; the rest of its buffer was skipped.
     DamagedEvent,
     /// A compressed buffer did not expand to what its header says.
@@ -52,6 +60,16 @@ pub enum ProblemKind {
 pub struct Problems {
     list: Vec<Problem>,
     total: u64,
+    stretches: Vec<Stretch>,
+}
+
+/// A part of a file with which one thing is wrong.
+#[derive(Clone, Debug)]
+struct Stretch {
+    first: Problem,
+    end: u64,
+    /// How many were told as one.
+    parts: u64,
 }
 
 impl Problems {
@@ -66,20 +84,120 @@ impl Problems {
         }
     }
 
+    /// Adds one that concerns `range` of the file. It becomes one problem with those
+    /// of its kind right before and behind it, in whatever order they come: what can
+    /// be told of a whole run is not told of each part.
+    pub fn add_stretch(&mut self, kind: ProblemKind, file: &str, range: Range<u64>, detail: impl Into<String>) {
+        let first = Problem { kind, file: file.to_owned(), offset: range.start, detail: detail.into() };
+        self.join(Stretch { first, end: range.end, parts: 1 });
+    }
+
+    fn join(&mut self, new: Stretch) {
+        fn key(s: &Stretch) -> (&str, ProblemKind, u64) {
+            (&s.first.file, s.first.kind, s.first.offset)
+        }
+        fn touch(a: &Stretch, b: &Stretch) -> bool {
+            (&a.first.file, a.first.kind, a.end) == (&b.first.file, b.first.kind, b.first.offset)
+        }
+        let at = self.stretches.partition_point(|old| key(old) < key(&new));
+        let before = at > 0 && touch(&self.stretches[at - 1], &new);
+        let behind = at < self.stretches.len() && touch(&new, &self.stretches[at]);
+        let (end, parts) = (new.end, new.parts);
+        match (before, behind) {
+            (true, true) => {
+                let next = self.stretches.remove(at);
+                let joined = &mut self.stretches[at - 1];
+                (joined.end, joined.parts) = (next.end, joined.parts + parts + next.parts);
+            }
+            (true, false) => {
+                let joined = &mut self.stretches[at - 1];
+                (joined.end, joined.parts) = (end, joined.parts + parts);
+            }
+            (false, true) => {
+                let old = &mut self.stretches[at];
+                (old.first, old.parts) = (new.first, old.parts + parts);
+            }
+            (false, false) if self.stretches.len() < Self::KEPT => self.stretches.insert(at, new),
+            (false, false) => self.total += 1,
+        }
+    }
+
     /// Adds all of `other`.
     pub fn append(&mut self, other: Self) {
         self.total += other.total;
         let room = Self::KEPT - self.list.len();
         self.list.extend(other.list.into_iter().take(room));
+        for stretch in other.stretches {
+            self.join(stretch);
+        }
     }
 
-    /// Those that were kept, in the order in which they were found.
-    pub fn list(&self) -> &[Problem] {
-        &self.list
+    /// Those that were kept: of whole stretches by file and place, then the others in
+    /// the order in which they were found.
+    pub fn list(&self) -> Vec<Problem> {
+        let stretches = self.stretches.iter().map(|stretch| {
+            let mut problem = stretch.first.clone();
+            match stretch.parts - 1 {
+                0 => {}
+                1 => problem.detail += "; so it is with the one behind it",
+                n => problem.detail += &format!("; so it is with {n} more behind it"),
+            }
+            problem
+        });
+        stretches.chain(self.list.iter().cloned()).collect()
     }
 
     /// How many there were in all.
     pub fn total(&self) -> u64 {
-        self.total
+        self.total + self.stretches.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ProblemKind::{ReadFailed, TruncatedBuffer};
+
+    fn stretches(parts: &[(ProblemKind, &str, u64)]) -> Vec<(ProblemKind, String, u64, String)> {
+        let mut problems = Problems::default();
+        for &(kind, file, at) in parts {
+            let mut one = Problems::default();
+            one.add_stretch(kind, file, at..at + 10, format!("from {at}"));
+            problems.append(one);
+        }
+        let list: Vec<_> = problems.list().into_iter().map(|p| (p.kind, p.file, p.offset, p.detail)).collect();
+        assert_eq!(problems.total(), list.len() as u64);
+        list
+    }
+
+    #[test]
+    fn a_run_is_one_problem_in_whatever_order_its_parts_come() {
+        let run = [10, 20, 30, 40].map(|at| (TruncatedBuffer, "a", at));
+        let told = vec![(TruncatedBuffer, "a".to_owned(), 10, "from 10; so it is with 3 more behind it".to_owned())];
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 1, 3], [3, 0, 2, 1], [1, 3, 0, 2]] {
+            assert_eq!(stretches(&order.map(|i| run[i])), told, "{order:?}");
+        }
+    }
+
+    #[test]
+    fn gaps_other_kinds_and_other_files_are_told_apart() {
+        let told =
+            stretches(&[(TruncatedBuffer, "a", 10), (ReadFailed, "a", 20), (TruncatedBuffer, "b", 20), (ReadFailed, "a", 40)]);
+        let places: Vec<_> = told.iter().map(|(kind, file, at, _)| (*kind, file.as_str(), *at)).collect();
+        assert_eq!(
+            places,
+            [(TruncatedBuffer, "a", 10), (ReadFailed, "a", 20), (ReadFailed, "a", 40), (TruncatedBuffer, "b", 20)]
+        );
+    }
+
+    #[test]
+    fn what_is_not_kept_is_counted() {
+        let mut problems = Problems::default();
+        for i in 0..Problems::KEPT as u64 + 5 {
+            problems.add_stretch(ReadFailed, "a", 20 * i..20 * i + 10, "");
+            problems.add(ReadFailed, "a", i, "");
+        }
+        assert_eq!(problems.list().len(), 2 * Problems::KEPT);
+        assert_eq!(problems.total(), 2 * Problems::KEPT as u64 + 10);
     }
 }

@@ -21,7 +21,7 @@ impl FileDialog {
         std::thread::spawn(move || {
             let chosen = rfd::FileDialog::new()
                 .set_title("Open a memory trace")
-                .add_filter("ETW traces", &["etl", "ETL"])
+                .add_filter("ETW traces and archives of them", &["etl", "ETL", "zip", "ZIP", "diagsession"])
                 .add_filter("All files", &["*"])
                 .pick_files();
             // The window may be gone by now; then nobody wants the answer.

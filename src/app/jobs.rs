@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use super::failure::Failure;
+use crate::etl::OpenError;
 use crate::load::{Capture, Input, Watch, load};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
@@ -63,7 +64,7 @@ impl LoadJob {
         let job =
             Self { id: JobId(NEXT.fetch_add(1, Ordering::Relaxed)), inputs: inputs.clone(), shared: Arc::clone(&shared), events };
         std::thread::spawn(move || {
-            let watch = Watcher { shared, send: send.clone(), ctx: ctx.clone() };
+            let watch = Watcher { second_half: false, shared, send: send.clone(), ctx: ctx.clone() };
             let result = panics::catch(|| run_load(&inputs, watch));
             let event = match result {
                 Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
@@ -102,12 +103,25 @@ impl Drop for LoadJob {
 }
 
 fn run_load(inputs: &[Input], mut watch: Watcher) -> Result<Option<Trace>, String> {
-    let capture = Capture::open(inputs).map_err(|e| e.to_string())?;
+    // Expanding an archive is the first half of the work.
+    let mut expanded = false;
+    let opened = Capture::open_watched(inputs, &mut |done, total| {
+        expanded = true;
+        watch.progress(done, total.saturating_mul(2))
+    });
+    watch.second_half = expanded;
+    let capture = match opened {
+        Ok(capture) => capture,
+        Err(OpenError::Stopped) => return Ok(None),
+        Err(e) => return Err(e.to_string()),
+    };
     panics::reach("load");
     Ok(load(&capture, &mut watch).ok())
 }
 
 struct Watcher {
+    /// Whether the first half of the work, expanding, is done.
+    second_half: bool,
     shared: Arc<Progress>,
     send: Sender<LoadEvent>,
     ctx: egui::Context,
@@ -115,6 +129,7 @@ struct Watcher {
 
 impl Watch for Watcher {
     fn progress(&mut self, done: u64, total: u64) -> bool {
+        let (done, total) = if self.second_half { (total + done, total.saturating_mul(2)) } else { (done, total) };
         self.shared.done.store(done, Ordering::Relaxed);
         self.shared.total.store(total, Ordering::Relaxed);
         !self.shared.stop.load(Ordering::Relaxed)

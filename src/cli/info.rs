@@ -7,6 +7,7 @@ use super::args::InfoArgs;
 use super::text::{self, Align, Table};
 use super::{Failure, open, output, report_problems};
 use crate::etl::TraceFile;
+use crate::etl::compression::Algorithm;
 use crate::events::{EventCounts, Totals, survey};
 use crate::format;
 use crate::load::{Capture, NO_MEMORY_EVENTS};
@@ -31,6 +32,9 @@ struct FileInfo {
     bytes: u64,
     buffers: usize,
     compressed: bool,
+    /// For people only.
+    #[serde(skip)]
+    compression: Option<Algorithm>,
     format: &'static str,
     logger: String,
     os: String,
@@ -60,7 +64,7 @@ fn gather(capture: &Capture) -> Info {
         files.push(file_info(capture, file, &totals));
         problems.append(totals.problems);
     }
-    Info { schema: "highwater.info/1", files, events, problem_count: problems.total(), problems: problems.list().to_vec() }
+    Info { schema: "highwater.info/1", files, events, problem_count: problems.total(), problems: problems.list() }
 }
 
 fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
@@ -73,7 +77,8 @@ fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
         bytes: file.bytes,
         buffers: file.buffers.len(),
         compressed: header.is_compressed(),
-        format: "etl",
+        compression: file.compression,
+        format: file.format.name(),
         logger: header.logger.clone(),
         os: format!("{major}.{minor}.{build}"),
         processors: header.processors,
@@ -100,7 +105,10 @@ fn describe(info: &Info) -> String {
 }
 
 fn describe_file(file: &FileInfo) -> String {
-    let compressed = if file.compressed { ", compressed" } else { "" };
+    let compressed = match file.compression {
+        Some(form) => format!(", compressed ({})", form.name()),
+        None => String::new(),
+    };
     let session = if file.logger.is_empty() { String::new() } else { format!("{}, ", file.logger) };
     let lost = match (file.events_lost, file.buffers_lost) {
         (0, 0) => "nothing".to_owned(),

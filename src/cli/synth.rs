@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::etl::compression::Algorithm;
 use crate::etl::write::WriteError;
 use crate::synth::{Options, Scenario, StackForm, SynthError, generate};
 
@@ -47,8 +48,8 @@ pub struct SynthArgs {
     #[arg(long, default_value_t = Options::default().live)]
     live: u32,
     /// Compress the buffers
-    #[arg(long)]
-    compressed: bool,
+    #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "xpress")]
+    compressed: Option<CompressionName>,
     /// Make the last process a 32-bit one (heap and trackers)
     #[arg(long)]
     wow64: bool,
@@ -78,6 +79,14 @@ enum StackName {
     Walk,
     Keys,
     None,
+}
+
+/// Names of the forms of compression.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum CompressionName {
+    Xpress,
+    Lznt1,
+    Huffman,
 }
 
 /// Why there is no trace: one sentence that names the file.
@@ -123,7 +132,11 @@ impl SynthArgs {
             },
             distinct_stacks: self.distinct_stacks,
             live: self.live,
-            compressed: self.compressed,
+            compressed: self.compressed.map(|name| match name {
+                CompressionName::Xpress => Algorithm::Xpress,
+                CompressionName::Lznt1 => Algorithm::Lznt1,
+                CompressionName::Huffman => Algorithm::XpressHuffman,
+            }),
             wow64: self.wow64,
             mixed_headers: self.mixed_headers,
             counters: self.counters,
@@ -151,6 +164,16 @@ mod tests {
         let size = run(&Cli::parse_from(words).synth).unwrap();
         assert_eq!(size, std::fs::metadata(&path).unwrap().len());
         assert!(size > 1000);
+    }
+
+    #[test]
+    fn the_form_of_compression_can_be_chosen() {
+        let form = |word: &str| Cli::try_parse_from(["synth", "heap", "-o", "x", word]).map(|cli| cli.synth.options().compressed);
+        assert_eq!(form("--wow64").unwrap(), None);
+        assert_eq!(form("--compressed").unwrap(), Some(Algorithm::Xpress));
+        assert_eq!(form("--compressed=lznt1").unwrap(), Some(Algorithm::Lznt1));
+        assert_eq!(form("--compressed=huffman").unwrap(), Some(Algorithm::XpressHuffman));
+        assert!(form("--compressed=zip").is_err());
     }
 
     #[test]

@@ -44,7 +44,8 @@ pub struct BufferInfo {
     pub size: u32,
     /// Whose stream it belongs to.
     pub processor: u16,
-    /// Its place in the processor's stream.
+    /// Its place among the buffers of all processors. In a file that several sessions
+    /// were appended to, numbers go on where those of the session before ended.
     pub sequence: i64,
     /// Bits of [`flag`].
     pub flags: u16,
@@ -80,6 +81,12 @@ impl BufferInfo {
             kind,
             claimed_ends: [u32_at(header, 0x30)?, u32_at(header, 0x04)?],
         })
+    }
+
+    /// What one processor's buffers are sorted by to be in the order of time. (The
+    /// order in the file is not enough: circular files begin anywhere.)
+    pub fn order(&self) -> (i64, u64) {
+        (self.sequence, self.offset)
     }
 
     /// Whether the data behind the header is compressed.

@@ -1,44 +1,38 @@
 //! One `.etl` file: what it is, its buffers in file order, and one buffer at a
 //! time, expanded, into memory that the caller reuses.
 //!
-//! Opening reads each buffer's header only (one small read a buffer). Nothing
-//! that the session header claims is trusted for control flow: the chain of
-//! buffer sizes is walked to the end of the file.
+//! Opening reads each buffer's header only (one small read a buffer), and of a
+//! compressed file one buffer or a few. Nothing that the session header claims is
+//! trusted for control flow.
 
-use std::io;
 use std::path::Path;
 
-use thiserror::Error;
-
-use super::{BUFFER_HEADER, BufferInfo, EventId, Events, MAX_BUFFER, SessionHeader, Source, mode, u8_at, u16_at, u32_at, xpress};
+use super::compression::{Algorithm, Misfit, expand};
+use super::error::{OpenError, looks_like_etl};
+use super::{BUFFER_HEADER, BufferInfo, EventId, Events, MAX_BUFFER, SessionHeader, Source, index, u8_at};
 use crate::problem::{ProblemKind, Problems};
 
-/// Why nothing of a file can be read. Each message is one sentence for people and
-/// names the file.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// There is no such file.
-    #[error("{0}: there is no such file; check the path")]
-    NotFound(String),
-    /// It is a directory.
-    #[error("{0}: this is a directory; name an .etl file in it")]
-    Directory(String),
-    /// No right to read it.
-    #[error("{0}: no permission to read this file; copy it or ask for access")]
-    Denied(String),
-    /// It has no bytes.
-    #[error("{0}: the file is empty; record the trace again")]
-    Empty(String),
-    /// It is something else.
-    #[error("{0}: this is not an ETW trace, but {1}; open an .etl file")]
-    NotATrace(String, &'static str),
-    /// Its clock cannot be compared with that of the files before it.
-    #[error("{0}: {1}; open it on its own")]
-    OtherCapture(String, String),
-    /// The system could not read it.
-    #[error("{0}: the system could not read the file ({1})")]
-    Io(String, io::Error),
+/// In what a trace lay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Format {
+    /// A file of its own.
+    #[default]
+    Etl,
+    /// A zip archive.
+    Zip,
+    /// A session of Visual Studio's profiler.
+    Diagsession,
+}
+
+impl Format {
+    /// Name in the machine interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Etl => "etl",
+            Self::Zip => "zip",
+            Self::Diagsession => "diagsession",
+        }
+    }
 }
 
 /// An open file and where its buffers are.
@@ -47,12 +41,17 @@ pub struct TraceFile {
     source: Source,
     /// As the user named it.
     pub name: String,
+    /// In what it lay.
+    pub format: Format,
     /// Length when it was opened.
     pub bytes: u64,
-    /// What the session says of itself.
+    /// What the session says of itself, as far as that is possible. Losses are those
+    /// of all sessions of the file.
     pub header: SessionHeader,
     /// All buffers, in file order, the header buffer first.
     pub buffers: Vec<BufferInfo>,
+    /// How compressed buffers are compressed; `None` if there are none.
+    pub compression: Option<Algorithm>,
     /// What was wrong with the chain of buffers.
     pub problems: Problems,
 }
@@ -75,85 +74,80 @@ impl ReadBuffer {
 }
 
 impl TraceFile {
-    /// Opens `path` and finds its buffers.
+    /// Opens a file that is no archive, and finds its buffers.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let name = path.display().to_string();
-        if path.is_dir() {
-            return Err(OpenError::Directory(name)); // Windows would say "no permission"
-        }
-        // Opening a pipe would wait for a writer.
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(OpenError::NotATrace(name, "a device or a pipe"));
-        }
-        match Source::open(path) {
-            Ok(source) => Self::from_source(source, name),
-            Err(e) => Err(open_error(name, e)),
-        }
+        Self::from_source(Source::open_file(path)?, path.display().to_string())
     }
 
     /// The same for bytes that are already at hand.
     pub fn from_source(source: Source, name: String) -> Result<Self, OpenError> {
-        let bytes = source.len().map_err(|e| open_error(name.clone(), e))?;
+        let bytes = source.len().map_err(|e| OpenError::from_io(name.clone(), e))?;
         // Room for the largest possible session header event.
         let mut head = vec![0; 68 << 10];
-        let n = source.read_at(&mut head, 0).map_err(|e| open_error(name.clone(), e))?;
+        let n = source.read_at(&mut head, 0).map_err(|e| OpenError::from_io(name.clone(), e))?;
         head.truncate(n);
         if bytes == 0 || n == 0 {
             return Err(OpenError::Empty(name));
         }
         if !looks_like_etl(&head) {
-            return Err(OpenError::NotATrace(name, what_is_it(&head)));
+            return Err(OpenError::not_a_trace(&name, &head));
         }
         let mut problems = Problems::default();
         let header = session_header(&head).unwrap_or_else(|| {
             problems.add(ProblemKind::DamagedHeader, &name, 0, "the session header is damaged; a 10 MHz clock is assumed");
             fallback_header()
         });
-        let mut file = Self { source, name, bytes, header, buffers: Vec::new(), problems };
-        file.index_buffers();
+        let index = index::walk(&source, &name, bytes, &header, &mut problems);
+        let buffers = index.buffers;
+        let mut file = Self { source, name, format: Format::Etl, bytes, header, buffers, compression: None, problems };
+        file.header.events_lost = file.header.events_lost.saturating_add(index.more_lost.0);
+        file.header.buffers_lost = file.header.buffers_lost.saturating_add(index.more_lost.1);
+        file.correct_header(&head);
+        file.find_compression();
         Ok(file)
     }
 
-    /// Walks the chain of buffer sizes to the end of the file. Where it breaks in a
-    /// file with buffers of one size, it goes on at the next place where one is due.
-    fn index_buffers(&mut self) {
-        let stride = u64::from(self.header.buffer_size);
-        let mut head = [0; BUFFER_HEADER];
-        let mut offset = 0;
-        let mut broken = false;
-        while offset < self.bytes {
-            let n = self.source.read_at(&mut head, offset).unwrap_or(0);
-            if n < BUFFER_HEADER {
-                self.problem(ProblemKind::TruncatedBuffer, offset, "the file ends inside a buffer header");
-                break;
-            }
-            if let Some(info) = BufferInfo::parse(&head, offset) {
-                offset += u64::from(info.size);
-                self.buffers.push(info);
-                broken = false;
-                continue;
-            }
-            if !broken {
-                self.problem(ProblemKind::BrokenChain, offset, "no buffer where one is due; looking for the next one");
-            }
-            broken = true;
-            let can_resume =
-                stride >= BUFFER_HEADER as u64 && offset.is_multiple_of(stride) && self.header.mode & mode::COMPRESSED == 0;
-            if !can_resume {
-                break;
-            }
-            offset += stride;
+    /// Replaces claims about the machine that cannot be.
+    fn correct_header(&mut self, head: &[u8]) {
+        let mut seen = vec![false; 1 << 16];
+        for buffer in &self.buffers {
+            seen[usize::from(buffer.processor)] = true;
+        }
+        let processors = seen.iter().filter(|&&seen| seen).count() as u32;
+        if !(processors..=MAX_PROCESSORS).contains(&self.header.processors) {
+            self.header.processors = processors;
+        }
+        if !matches!(self.header.pointer_size, 4 | 8) {
+            // The width of the header event itself.
+            self.header.pointer_size = if u8_at(head, BUFFER_HEADER + 2) == Some(1) { 4 } else { 8 };
         }
     }
 
-    fn problem(&mut self, kind: ProblemKind, offset: u64, detail: &str) {
-        self.problems.add(kind, &self.name, offset, detail);
+    /// Finds out how the buffers are compressed, so that each is first read like
+    /// that: by the first one that can be read at all, of the first few.
+    fn find_compression(&mut self) {
+        const TRIED: usize = 4;
+        let mut scratch = ReadBuffer::default();
+        let compressed: Vec<&BufferInfo> = self.buffers.iter().filter(|buffer| buffer.is_compressed()).take(TRIED).collect();
+        if !compressed.is_empty() {
+            // What is wrong with them is told when they are read for good.
+            let found = compressed.into_iter().find_map(|info| self.read(info, &mut scratch, &mut Problems::default()));
+            self.compression = Some(found.unwrap_or_default());
+        }
     }
 
     /// Reads and expands one buffer into `into`. What can be saved of a damaged one
     /// is there afterwards; the rest is in `problems`.
     pub fn read_buffer(&self, info: &BufferInfo, into: &mut ReadBuffer, problems: &mut Problems) {
+        self.read(info, into, problems);
+    }
+
+    /// The same; returns how the buffer was compressed if that is certain.
+    fn read(&self, info: &BufferInfo, into: &mut ReadBuffer, problems: &mut Problems) -> Option<Algorithm> {
         let size = info.size as usize;
+        let mut problem = |kind, detail: String| {
+            problems.add_stretch(kind, &self.name, info.offset..info.offset + u64::from(info.size), detail);
+        };
         // A damaged size must not take more memory than the file has bytes.
         let there = usize::try_from(self.bytes.saturating_sub(info.offset)).unwrap_or(usize::MAX);
         into.raw.resize(size.min(there), 0);
@@ -163,102 +157,76 @@ impl TraceFile {
         let n = match self.source.read_at(&mut into.raw, info.offset) {
             Ok(n) => n,
             Err(e) => {
-                problems.add(
-                    ProblemKind::ReadFailed,
-                    &self.name,
-                    info.offset,
-                    format!("the system could not read this buffer: {e}"),
-                );
-                return;
+                problem(ProblemKind::ReadFailed, format!("the system could not read this buffer: {e}"));
+                return None;
             }
         };
         into.raw.truncate(n);
         if n < size {
             let detail = format!("the file ends {} bytes before the end of this buffer", size - n);
-            problems.add(ProblemKind::TruncatedBuffer, &self.name, info.offset, detail);
+            problem(ProblemKind::TruncatedBuffer, detail);
         }
         if n <= BUFFER_HEADER {
-            return;
+            return None;
         }
         if info.is_compressed() {
-            self.expand(info, into, problems);
-            return;
+            return self.expand(info, into, problem);
         }
         let (end, plausible) = info.valid_end(size);
         if !plausible {
-            problems.add(
-                ProblemKind::DamagedEvent,
-                &self.name,
-                info.offset,
-                "the buffer header does not say where its data ends",
-            );
+            problem(ProblemKind::DamagedEvent, "the buffer header does not say where its data ends".to_owned());
         }
         into.end = end.min(n);
+        None
     }
 
-    fn expand(&self, info: &BufferInfo, into: &mut ReadBuffer, problems: &mut Problems) {
-        let capacity = match self.header.buffer_size as usize {
-            size @ BUFFER_HEADER..=MAX_BUFFER => size,
-            _ => MAX_BUFFER,
-        };
-        let (end, plausible) = info.valid_end(capacity);
+    fn expand(
+        &self,
+        info: &BufferInfo,
+        into: &mut ReadBuffer,
+        mut problem: impl FnMut(ProblemKind, String),
+    ) -> Option<Algorithm> {
+        let (end, plausible) = info.valid_end(self.capacity());
         if !plausible {
-            problems.add(
-                ProblemKind::DamagedCompression,
-                &self.name,
-                info.offset,
-                "the buffer header does not say how much data it holds",
-            );
-            return;
+            let detail = "the buffer header does not say how much data it holds";
+            problem(ProblemKind::DamagedCompression, detail.to_owned());
+            return None;
         }
-        let input = &into.raw[BUFFER_HEADER..];
+        let (input, size) = (&into.raw[BUFFER_HEADER..], end - BUFFER_HEADER);
         into.expanded.extend_from_slice(&into.raw[..BUFFER_HEADER]);
-        let result = xpress::decompress(input, &mut into.expanded, end - BUFFER_HEADER);
+        let expected = self.compression.unwrap_or_default();
+        if into.raw.len() < info.size as usize {
+            // Already reported as truncated; what is there is as good as it can be.
+            let _ = expected.decompress(input, &mut into.expanded, size);
+            into.end = into.expanded.len();
+            return None;
+        }
+        let result = expand(input, &mut into.expanded, size, expected);
         into.end = into.expanded.len();
-        let complete = into.raw.len() == info.size as usize;
         let fault = match result {
-            Ok(used) if used == input.len() || !complete => return,
-            Ok(used) => format!("{} bytes are left over after expanding", input.len() - used),
-            Err(_) if !complete => return, // already reported as truncated
-            Err(e) => format!("only {} of {} bytes could be expanded", e.good_bytes(), end - BUFFER_HEADER),
+            Ok(algorithm) => return Some(algorithm),
+            Err(Misfit::LeftOver(n)) => format!("{n} bytes are left over after expanding"),
+            Err(Misfit::Broken(e)) => format!("only {} of {size} bytes could be expanded", e.good_bytes()),
         };
-        problems.add(ProblemKind::DamagedCompression, &self.name, info.offset, fault);
+        problem(ProblemKind::DamagedCompression, fault);
+        None
+    }
+
+    /// What a compressed buffer may expand to, at most. A header's claim below what
+    /// memory affords anyway is no reason to lose a buffer.
+    fn capacity(&self) -> usize {
+        match self.header.buffer_size as usize {
+            size @ BUFFER_HEADER..=MAX_BUFFER => size.max(1 << 20),
+            _ => MAX_BUFFER,
+        }
     }
 }
 
-fn open_error(name: String, e: io::Error) -> OpenError {
-    match e.kind() {
-        io::ErrorKind::NotFound => OpenError::NotFound(name),
-        io::ErrorKind::IsADirectory => OpenError::Directory(name),
-        io::ErrorKind::PermissionDenied => OpenError::Denied(name),
-        _ => OpenError::Io(name, e),
-    }
-}
+/// Windows has no more.
+const MAX_PROCESSORS: u32 = 2048;
 
-/// Cheap test on the first bytes: a header buffer with a session header event.
-fn looks_like_etl(head: &[u8]) -> bool {
-    let size_fits = u32_at(head, 0).is_some_and(|n| (BUFFER_HEADER..=MAX_BUFFER).contains(&(n as usize)));
-    size_fits
-        && u16_at(head, 0x36) == Some(4)
-        && matches!(u8_at(head, 0x4A), Some(1 | 2))
-        && u8_at(head, 0x4B) == Some(0xC0)
-        && u16_at(head, 0x4E) == Some(0)
-}
-
-fn what_is_it(head: &[u8]) -> &'static str {
-    match head {
-        [b'%', b'P', b'D', b'F', ..] => "a PDF document",
-        [b'P', b'K', 3 | 5 | 7, ..] => "a zip archive",
-        [b'M', b'S', b'C', b'F', ..] => "a cabinet archive",
-        [0xD0, 0xCF, 0x11, 0xE0, ..] => "a compound file (perhaps a .diagsession)",
-        [b'M', b'Z', ..] => "a Windows program",
-        [0x7F, b'E', b'L', b'F', ..] => "a Linux program",
-        _ if head.iter().all(|&b| b == 0) => "a file of zeros",
-        _ => "a file of another kind",
-    }
-}
-
-fn session_header(head: &[u8]) -> Option<SessionHeader> {
+/// The session header event at the start of a header buffer, if it is whole.
+pub(super) fn session_header(head: &[u8]) -> Option<SessionHeader> {
     let event = Events::new(head).next()?.ok()?;
     match event.id {
         EventId::Hook(0) => SessionHeader::parse(event.payload, event.pointer, event.time),

@@ -58,12 +58,19 @@ pub struct SessionHeader {
     pub logger: String,
 }
 
+/// Sessions of one boot agree in the time of tick 0 to well below this, in 100 ns.
+const SAME_BOOT: u64 = 10 * 10_000_000;
+
 /// Bits of `LogFileMode`.
 pub mod mode {
     /// Buffers are written one after the other.
     pub const SEQUENTIAL: u32 = 0x0000_0001;
-    /// A ring: the oldest buffers are overwritten.
+    /// The file is a ring behind its first buffer: the newest overwrite the oldest.
     pub const CIRCULAR: u32 = 0x0000_0002;
+    /// Sessions are written one behind the other into one file.
+    pub const APPEND: u32 = 0x0000_0004;
+    /// The file has its full size from the start; what is not written yet is zeros.
+    pub const PREALLOCATE: u32 = 0x0000_0020;
     /// Merged or rewritten from other files.
     pub const RELOG: u32 = 0x0001_0000;
     /// Buffers may be compressed.
@@ -129,6 +136,17 @@ impl SessionHeader {
             boot_time: i64_at(payload, 0xF0 + wide)?,
             logger: utf16z_at(payload, 0x110 + wide).map(|(name, _)| name).unwrap_or_default(),
         })
+    }
+
+    /// Why times of `other` cannot be compared with those of this session, as the end
+    /// of a sentence about `other`; `None` if they can.
+    pub fn clock_conflict(&self, other: &Self) -> Option<&'static str> {
+        if self.clock != other.clock || self.frequency != other.frequency {
+            return Some("has another clock than");
+        }
+        let known = self.start_time != 0 && other.start_time != 0;
+        let same_boot = self.clock_zero().abs_diff(other.clock_zero()) <= SAME_BOOT;
+        (known && !same_boot).then_some("was recorded in another boot of the machine than")
     }
 
     /// Whether the file says that its buffers are compressed.

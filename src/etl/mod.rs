@@ -11,18 +11,21 @@
 
 mod buffer;
 mod bytes;
+pub mod compression;
+mod error;
 mod event;
 mod file;
 mod guid;
 mod header;
+mod index;
 mod source;
 pub mod write;
-pub mod xpress;
 
 pub use buffer::{BUFFER_HEADER, BufferInfo, BufferKind, MAX_BUFFER, flag};
 pub use bytes::{address_at, align8, ansi_at, guid_at, i64_at, u8_at, u16_at, u32_at, u64_at, utf16_field, utf16z_at};
+pub use error::{OpenError, SNIFF, looks_like_etl};
 pub use event::{EventDamage, EventId, Events, Extended, ExtendedItem, HeaderKind, RawEvent, extended_type};
-pub use file::{OpenError, ReadBuffer, TraceFile};
+pub use file::{Format, ReadBuffer, TraceFile};
 pub use guid::Guid;
 pub use header::{ClockKind, SessionHeader, mode};
 pub use source::Source;

@@ -1,4 +1,5 @@
-//! Where bytes come from: a file read by position, or memory (the built-in demo).
+//! Where bytes come from: a file or a part of one, read by position, or memory (the
+//! built-in demo).
 //!
 //! Positioned reads keep no cursor, so many workers share one handle, and a file
 //! that shrinks under us gives a short read instead of a fault, as a mapping would.
@@ -6,12 +7,24 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+
+use super::OpenError;
 
 /// Bytes that can be read by position from any thread.
 #[derive(Debug)]
 pub enum Source {
     /// An open file.
-    File(File),
+    File(Arc<File>),
+    /// A part of a file: what an archive holds as it is.
+    Part {
+        /// The file.
+        file: Arc<File>,
+        /// Where the part begins.
+        start: u64,
+        /// Its length.
+        len: u64,
+    },
     /// Bytes that live as long as the program.
     Memory(&'static [u8]),
 }
@@ -32,13 +45,42 @@ impl Source {
         if file.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        Ok(Self::File(file))
+        Ok(Self::File(Arc::new(file)))
+    }
+
+    /// Opens what a user named, with a clear word on what cannot be opened.
+    pub fn open_file(path: &Path) -> Result<Self, OpenError> {
+        let name = path.display().to_string();
+        if path.is_dir() {
+            return Err(OpenError::Directory(name)); // Windows would say "no permission"
+        }
+        // Opening a pipe would wait for a writer.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(OpenError::NotATrace(name, "a device or a pipe"));
+        }
+        Self::open(path).map_err(|e| OpenError::from_io(name, e))
+    }
+
+    /// A part of this source; it must lie within.
+    pub fn part(&self, start: u64, len: u64) -> Self {
+        match self {
+            Self::File(file) => Self::Part { file: Arc::clone(file), start, len },
+            Self::Part { file, start: outer, .. } => {
+                Self::Part { file: Arc::clone(file), start: outer.saturating_add(start), len }
+            }
+            Self::Memory(bytes) => {
+                let start = usize::try_from(start).unwrap_or(usize::MAX).min(bytes.len());
+                let len = usize::try_from(len).unwrap_or(usize::MAX).min(bytes.len() - start);
+                Self::Memory(&bytes[start..start + len])
+            }
+        }
     }
 
     /// Length in bytes now; a growing file gives more later.
     pub fn len(&self) -> io::Result<u64> {
         match self {
             Self::File(file) => Ok(file.metadata()?.len()),
+            Self::Part { len, .. } => Ok(*len),
             Self::Memory(bytes) => Ok(bytes.len() as u64),
         }
     }
@@ -68,10 +110,11 @@ impl Source {
 
     fn read_some(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
-            #[cfg(unix)]
-            Self::File(file) => std::os::unix::fs::FileExt::read_at(file, buffer, offset),
-            #[cfg(windows)]
-            Self::File(file) => std::os::windows::fs::FileExt::seek_read(file, buffer, offset),
+            Self::File(file) => read_file(file, buffer, offset),
+            Self::Part { file, start, len } => {
+                let n = len.saturating_sub(offset).min(buffer.len() as u64) as usize;
+                if n == 0 { Ok(0) } else { read_file(file, &mut buffer[..n], start.saturating_add(offset)) }
+            }
             Self::Memory(bytes) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let n = buffer.len().min(bytes.len() - start);
@@ -80,6 +123,16 @@ impl Source {
             }
         }
     }
+}
+
+#[cfg(unix)]
+fn read_file(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_file(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
 #[cfg(test)]
@@ -93,5 +146,19 @@ mod tests {
         assert_eq!(source.read_at(&mut buffer, 4).unwrap(), 5);
         assert_eq!(&buffer[..5], b"water");
         assert_eq!(source.read_at(&mut buffer, u64::MAX / 2).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_part_of_a_file_ends_where_it_is_said_to() {
+        use std::io::Write;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"before|highwater|behind").unwrap();
+        let source = Source::Part { file: Arc::new(file), start: 7, len: 9 };
+        let mut buffer = [0; 20];
+        assert_eq!(source.len().unwrap(), 9);
+        assert_eq!(source.read_at(&mut buffer, 4).unwrap(), 5);
+        assert_eq!(&buffer[..5], b"water");
+        assert_eq!(source.read_at(&mut buffer, 9).unwrap(), 0);
+        assert_eq!(source.read_at(&mut buffer, u64::MAX).unwrap(), 0);
     }
 }

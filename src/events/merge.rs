@@ -446,16 +446,21 @@ impl Stream {
     }
 }
 
-/// All buffers in the order in which they will probably be wanted: that of the
-/// files, which are read side by side.
+/// All buffers in the order in which they will probably be wanted: that of their
+/// sequence, which only in circular files is not that of the file. Files are read
+/// side by side.
 fn jobs_of(files: &[TraceFile]) -> Vec<Job<'_>> {
-    let place = |job: &Job<'_>| job.buffer.offset as f64 / job.file.bytes.max(1) as f64;
-    let mut jobs: Vec<Job<'_>> =
-        files.iter().flat_map(|file| file.buffers.iter().map(move |buffer| Job { file, buffer })).collect();
+    let place = |(i, job): &(usize, Job<'_>)| *i as f64 / job.file.buffers.len() as f64;
+    let mut jobs = Vec::new();
+    for file in files {
+        let mut of_file: Vec<Job<'_>> = file.buffers.iter().map(|buffer| Job { file, buffer }).collect();
+        of_file.sort_by_key(|job| job.buffer.order());
+        jobs.extend(of_file.into_iter().enumerate());
+    }
     if files.len() > 1 {
         jobs.sort_by(|a, b| place(a).total_cmp(&place(b)));
     }
-    jobs
+    jobs.into_iter().map(|(_, job)| job).collect()
 }
 
 /// One stream for each file and processor, its buffers in reverse order of reading.
@@ -463,7 +468,7 @@ fn streams_of(jobs: &[Job<'_>], files: &[TraceFile]) -> Vec<Stream> {
     let file_of = |job: &Job<'_>| files.iter().position(|file| std::ptr::eq(file, job.file));
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     let stream = |&i: &usize| (file_of(&jobs[i]), jobs[i].buffer.processor);
-    order.sort_by_key(|i| (stream(i), Reverse((jobs[*i].buffer.sequence, jobs[*i].buffer.offset))));
+    order.sort_by_key(|i| (stream(i), Reverse(jobs[*i].buffer.order())));
     order
         .chunk_by(|a, b| stream(a) == stream(b))
         .map(|run| Stream { jobs: run.to_vec(), current: Batch::default(), at: 0, ahead: None, carried: None })

@@ -24,6 +24,7 @@ use std::io::{Seek, Write};
 use thiserror::Error;
 
 use crate::etl::HeaderKind;
+use crate::etl::compression::Algorithm;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
 use crate::units::PointerSize;
@@ -77,8 +78,8 @@ pub struct Options {
     pub distinct_stacks: u32,
     /// Most blocks alive at any time, at least 1; bounds the generator's memory.
     pub live: u32,
-    /// Compress the buffers.
-    pub compressed: bool,
+    /// Compress the buffers, and how.
+    pub compressed: Option<Algorithm>,
     /// Make the last process a 32-bit one (heap and trackers).
     pub wow64: bool,
     /// Give kernel events headers of all kinds in turn, instead of those that Windows uses.
@@ -102,7 +103,7 @@ impl Default for Options {
             stacks: StackForm::Walk,
             distinct_stacks: 2000,
             live: 200_000,
-            compressed: false,
+            compressed: None,
             wow64: false,
             mixed_headers: false,
             counters: false,
@@ -129,7 +130,8 @@ pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthEr
         return Ok(demo::write(out)?);
     }
     check(options)?;
-    let writer = Writer::new(out, cast::session(options.processors, options.compressed))?;
+    let session = cast::session(options.processors, options.compressed.is_some());
+    let writer = Writer::with_compression(out, session, options.compressed.unwrap_or_default())?;
     let mut w = RecordWriter::new(writer);
     let mut clock = Clock::default();
     let random = Random::new(options.seed);

@@ -5,6 +5,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use super::*;
+use crate::etl::compression::Algorithm;
 use crate::etl::{Source, TraceFile};
 use crate::events::EventCounts;
 use crate::load::{Capture, Unwatched, load};
@@ -46,7 +47,7 @@ fn memory_events(counts: &EventCounts) -> u64 {
 fn every_scenario_in_every_form_reads_back_without_problems() {
     for scenario in SCENARIOS {
         for stacks in FORMS {
-            for (processors, compressed) in [(1, true), (4, false)] {
+            for (processors, compressed) in [(1, Some(Algorithm::Xpress)), (4, None)] {
                 let options = Options { processors, compressed, events: 4000, ..small(scenario, stacks) };
                 let counts = trace(&options).counts;
                 let extra = memory_events(&counts) - options.events;
@@ -56,6 +57,19 @@ fn every_scenario_in_every_form_reads_back_without_problems() {
                 assert_eq!(counts.stack_key_definition > 0, options.stacks == StackForm::Keys);
             }
         }
+    }
+}
+
+#[test]
+fn the_form_of_compression_changes_nothing_but_the_size() {
+    let plain = Options { events: 4000, ..small(Scenario::Heap, StackForm::Walk) };
+    let counts = trace(&plain).counts;
+    for algorithm in Algorithm::ALL {
+        let options = Options { compressed: Some(algorithm), ..plain.clone() };
+        let capture = open(&options);
+        assert_eq!(capture.files[0].compression, Some(algorithm));
+        assert_eq!(trace(&options).counts, counts);
+        assert!(bytes(&options).len() < bytes(&plain).len() / 2);
     }
 }
 

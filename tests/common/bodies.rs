@@ -10,9 +10,10 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use highwater::etl::compression::Algorithm;
 use highwater::etl::write::{Descriptor, NewEvent, Writer};
 use highwater::etl::{
-    BUFFER_HEADER, BufferInfo, EventId, Events, ExtendedItem, Guid, HeaderKind, SessionHeader, align8, extended_type, xpress,
+    BUFFER_HEADER, BufferInfo, EventId, Events, ExtendedItem, Guid, HeaderKind, SessionHeader, align8, extended_type,
 };
 use highwater::events::{class, hook, lost, survey, tracker};
 use highwater::load::{Capture, Input, Unwatched, load};
@@ -51,21 +52,24 @@ pub fn buffer(data: &[u8]) {
     }
 }
 
-/// XPRESS: the first two bytes say how much to expand, the rest is the stream; and
-/// the same bytes must survive being compressed.
+/// All forms of compression: the first two bytes say how much to expand, the rest is
+/// the stream; and the same bytes must survive being compressed.
 pub fn xpress(data: &[u8]) {
     let Some((size, stream)) = data.split_at_checked(2) else { return };
     let size = usize::from(u16::from_le_bytes([size[0], size[1]]));
-    let mut out = vec![7; 3];
-    match xpress::decompress(stream, &mut out, size) {
-        Ok(used) => assert!(used <= stream.len() && out.len() == 3 + size),
-        Err(error) => assert!(out.len() - 3 >= error.good_bytes() && out.len() < 3 + size),
+    for form in Algorithm::ALL {
+        let mut out = vec![7; 3];
+        match form.decompress(stream, &mut out, size) {
+            Ok(used) => assert!(used <= stream.len() && out.len() == 3 + size),
+            // A chunk that goes on behind the size is a fault, too.
+            Err(error) => assert!(out.len() - 3 >= error.good_bytes() && out.len() <= 3 + size),
+        }
+        assert_eq!(out[..3], [7; 3], "what was there stays");
+        let packed = form.compress(data);
+        let mut again = Vec::new();
+        assert_eq!(form.decompress(&packed, &mut again, data.len()), Ok(packed.len()));
+        assert_eq!(again, data);
     }
-    assert_eq!(out[..3], [7; 3], "what was there stays");
-    let packed = xpress::compress(data);
-    let mut again = Vec::new();
-    assert_eq!(xpress::decompress(&packed, &mut again, data.len()), Ok(packed.len()));
-    assert_eq!(again, data);
 }
 
 /// Hooks with a payload decoder of their own, or with a path of their own in one.

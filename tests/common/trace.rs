@@ -46,7 +46,8 @@ pub fn without_memory_events() -> Vec<u8> {
     trace(session(false), &story()[..2])
 }
 
-fn story() -> Vec<(Record, Vec<u64>)> {
+/// What happens in it, by time.
+pub fn story() -> Vec<(Record, Vec<u64>)> {
     let mut records = Vec::new();
     let mut tell = |time: i64, tid: u32, event: Event, frames: &[u64]| {
         records.push((Record { time: 1_000 + time, pid: PID, tid: Tid(tid), event }, frames.to_vec()));

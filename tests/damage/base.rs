@@ -5,7 +5,8 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use highwater::etl::{BUFFER_HEADER, BufferInfo, Events, Source, TraceFile, xpress};
+use highwater::etl::compression::{Algorithm, xpress};
+use highwater::etl::{BUFFER_HEADER, BufferInfo, Events, Source, TraceFile};
 use highwater::synth::{Options, Scenario, StackForm, generate};
 
 use crate::common::trace::small;
@@ -84,7 +85,7 @@ pub fn ours() -> Vec<Base> {
                 let options = Options {
                     scenario,
                     stacks,
-                    compressed,
+                    compressed: compressed.then_some(Algorithm::Xpress),
                     seed: variant as u64,
                     events: EVENTS,
                     processors: 1 + variant as u16 % 4,

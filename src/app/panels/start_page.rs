@@ -34,7 +34,7 @@ fn contents(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.label(egui::RichText::new("highwater").size(34.0).strong());
     ui.label(egui::RichText::new("Where did the memory go?").size(17.0));
     ui.add_space(10.0);
-    ui.label("Open an ETW trace (.etl) with heap, VirtualAlloc or custom heap tracker events. Several files of one recording open together.");
+    ui.label("Open an ETW trace (.etl, also in a .zip or .diagsession) with heap, VirtualAlloc or custom heap tracker events. Several files of one recording open together.");
     ui.add_space(16.0);
     ui.horizontal(|ui| {
         if big_button(ui, "Open\u{2026}").on_hover_text("Ctrl+O").clicked() {

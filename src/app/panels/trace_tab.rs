@@ -15,7 +15,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
         if !trace.problems.is_empty() {
             ui.strong("Problems");
-            // The first tells the most; a cut file has one for each buffer behind the cut.
+            // The first tells the most: those of whole runs of buffers.
             for problem in trace.problems.iter().take(SHOWN_PROBLEMS) {
                 let place = if problem.offset > 0 { format!(" at {:#x}", problem.offset) } else { String::new() };
                 ui.label(format!("{}{place}: {}", problem.file, problem.detail));

@@ -27,7 +27,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use thiserror::Error;
 
-use super::{BUFFER_HEADER, ClockKind, MAX_BUFFER, SessionHeader, align8, flag, xpress};
+use super::compression::Algorithm;
+use super::{BUFFER_HEADER, ClockKind, MAX_BUFFER, SessionHeader, align8, flag};
 pub use event::{Descriptor, NewEvent};
 
 /// Why something could not be written.
@@ -70,6 +71,7 @@ pub enum Loss {
 pub struct Writer<W> {
     out: W,
     session: SessionHeader,
+    algorithm: Algorithm,
     /// Where the file begins in `out`.
     start: u64,
     open: Vec<OpenBuffer>,
@@ -93,13 +95,18 @@ impl<W: Write + Seek> Writer<W> {
     /// Begins a file at the current position of `out`. `session.mode` decides about
     /// compression ([`mode::COMPRESSED`](super::mode::COMPRESSED)) and the look of a merged file
     /// ([`mode::RELOG`](super::mode::RELOG)); `session.pointer_size` about the form of the header event.
-    pub fn new(mut out: W, session: SessionHeader) -> Result<Self, WriteError> {
+    pub fn new(out: W, session: SessionHeader) -> Result<Self, WriteError> {
+        Self::with_compression(out, session, Algorithm::Xpress)
+    }
+
+    /// The same, with the form of compression, if there is any.
+    pub fn with_compression(mut out: W, session: SessionHeader, algorithm: Algorithm) -> Result<Self, WriteError> {
         check(&session)?;
         let start = out.stream_position()?;
-        out.write_all(&session::header_buffer(&session, 0, 0))?;
+        out.write_all(&session::header_buffer(&session, algorithm, 0, 0))?;
         let open = (0..session.processors).map(|_| OpenBuffer::default()).collect();
         let limit = (session.buffer_size as usize - BUFFER_HEADER).min(usize::from(u16::MAX));
-        Ok(Self { out, start, open, written: 1, dropped: 0, last_time: session.start_ticks, limit, session })
+        Ok(Self { out, algorithm, start, open, written: 1, dropped: 0, last_time: session.start_ticks, limit, session })
     }
 
     /// What the file says of its session.
@@ -174,7 +181,7 @@ impl<W: Write + Seek> Writer<W> {
         let end = self.out.stream_position()?;
         self.out.seek(SeekFrom::Start(self.start))?;
         let end_time = session::filetime_of(&self.session, self.last_time);
-        self.out.write_all(&session::header_buffer(&self.session, self.written, end_time))?;
+        self.out.write_all(&session::header_buffer(&self.session, self.algorithm, self.written, end_time))?;
         self.out.seek(SeekFrom::Start(end))?;
         self.out.flush()?;
         Ok(self.out)
@@ -187,7 +194,8 @@ impl<W: Write + Seek> Writer<W> {
             return Ok(());
         }
         let end = buffer.bytes.len();
-        let packed = if self.session.is_compressed() { xpress::compress(&buffer.bytes[BUFFER_HEADER..]) } else { Vec::new() };
+        let packed =
+            if self.session.is_compressed() { self.algorithm.compress(&buffer.bytes[BUFFER_HEADER..]) } else { Vec::new() };
         let mut flags = flags | flag::PROC_INDEX | std::mem::take(&mut buffer.loss);
         // A buffer that does not shrink stays as it is; each says for itself what it is.
         let packed = Some(packed).filter(|p| !p.is_empty() && p.len() < end - BUFFER_HEADER);
@@ -207,7 +215,7 @@ impl<W: Write + Seek> Writer<W> {
             processor: index as u16,
             flags,
         };
-        header.put(&self.session, &mut buffer.bytes);
+        header.put(&self.session, self.algorithm, &mut buffer.bytes);
         if let Some(packed) = &packed {
             self.out.write_all(&buffer.bytes[..BUFFER_HEADER])?;
             self.out.write_all(packed)?;

@@ -5,6 +5,7 @@
 
 use super::super::{BUFFER_HEADER, ClockKind, EventId, HeaderKind, SessionHeader, align8, flag, mode};
 use super::{Descriptor, NewEvent};
+use crate::etl::compression::Algorithm;
 use crate::units::{Pid, PointerSize, Tid};
 
 /// What differs from buffer to buffer.
@@ -23,12 +24,16 @@ const FILETIME_SECOND: i128 = 10_000_000;
 
 impl BufferHeader {
     /// Fills the room for a header at the start of `bytes`.
-    pub(super) fn put(&self, session: &SessionHeader, bytes: &mut [u8]) {
+    pub(super) fn put(&self, session: &SessionHeader, algorithm: Algorithm, bytes: &mut [u8]) {
         let is_first = self.sequence == 0;
-        // Merged files keep no session ids; uncompressed ones no state in the first buffer.
+        // Merged files keep no session ids; the first buffer's state tells the compression.
         let merged = session.mode & mode::RELOG != 0;
         let logger_id: u16 = if merged { 0 } else { 3 };
-        let state = if is_first && merged && !session.is_compressed() { 0 } else { STATE_FLUSH };
+        let state = match is_first {
+            true if session.is_compressed() => algorithm.number().into(),
+            true if merged => 0,
+            _ => STATE_FLUSH,
+        };
         put32(bytes, 0x00, self.size);
         put32(bytes, 0x04, self.end);
         put32(bytes, 0x08, self.end);
@@ -47,7 +52,7 @@ impl BufferHeader {
 }
 
 /// The file's first buffer. `written` and `end_time` are 0 while the session runs.
-pub(super) fn header_buffer(session: &SessionHeader, written: u32, end_time: i64) -> Vec<u8> {
+pub(super) fn header_buffer(session: &SessionHeader, algorithm: Algorithm, written: u32, end_time: i64) -> Vec<u8> {
     let payload = log_file_header(session, written, end_time);
     let event = header_event(session, &payload);
     let mut bytes = vec![0; BUFFER_HEADER];
@@ -63,7 +68,7 @@ pub(super) fn header_buffer(session: &SessionHeader, written: u32, end_time: i64
         processor: 0,
         flags: flag::FLUSH_MARKER | flag::PROC_INDEX,
     };
-    header.put(session, &mut bytes);
+    header.put(session, algorithm, &mut bytes);
     bytes.resize(size, 0xFF);
     bytes
 }

@@ -1,0 +1,136 @@
+//! From an archive's stream to a temporary file, within a budget.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use super::Progress;
+use crate::etl::{OpenError, Source};
+use crate::format;
+
+/// How many bytes may be expanded in all: enough for any real recording, too little
+/// for an archive that was made to fill the disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    left: u64,
+    total: u64,
+}
+
+impl Budget {
+    /// So much is always allowed.
+    pub const FREE: u64 = 1 << 30;
+    /// And so many times the archive's own size. Traces with anything in them shrink
+    /// by 5 to 30; deflate gives at most 1032.
+    pub const RATIO: u64 = 200;
+
+    /// The budget of an archive of `bytes` bytes.
+    pub fn of_archive(bytes: u64) -> Self {
+        let total = bytes.saturating_mul(Self::RATIO).max(Self::FREE);
+        Self { left: total, total }
+    }
+
+    /// Whether so much as the archive says can be expanded.
+    pub(super) fn check(self, archive: &str, declared: u64) -> Result<(), OpenError> {
+        if declared <= self.left { Ok(()) } else { Err(self.exceeded(archive)) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_left(&mut self, left: u64) {
+        self.left = left;
+    }
+
+    fn exceeded(self, archive: &str) -> OpenError {
+        let most = format::bytes(self.total);
+        let reason = format!(
+            "its traces would take more than {most}, which no real recording does; if you trust it, unpack it and open the .etl files"
+        );
+        OpenError::Archive(archive.to_owned(), reason)
+    }
+}
+
+/// A source as the libraries want it.
+pub(super) type Reader<'s> = BufReader<Cursor<'s>>;
+
+/// Reads a source with a cursor.
+pub(super) struct Cursor<'s> {
+    source: &'s Source,
+    len: u64,
+    at: u64,
+}
+
+/// A reader at the start of `source`.
+pub(super) fn reader(source: &Source) -> io::Result<Reader<'_>> {
+    Ok(BufReader::with_capacity(64 << 10, Cursor { source, len: source.len()?, at: 0 }))
+}
+
+impl Read for Cursor<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.source.read_at(buffer, self.at)?;
+        self.at += n as u64;
+        Ok(n)
+    }
+}
+
+impl Seek for Cursor<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let target = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.len.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = target.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+/// A member on its way out of its archive.
+pub(super) struct Expansion<'a> {
+    pub(super) archive: &'a str,
+    pub(super) budget: &'a mut Budget,
+    /// Bytes of all members, and those that are done.
+    pub(super) total: u64,
+    pub(super) done: &'a mut u64,
+    pub(super) progress: &'a mut Progress<'a>,
+}
+
+/// What came out, and what was wrong with it.
+pub(super) struct Expanded {
+    pub(super) source: Source,
+    pub(super) bytes: u64,
+    pub(super) fault: Option<String>,
+}
+
+impl Expansion<'_> {
+    /// Copies `from` into a temporary file, to its end or to its first fault.
+    pub(super) fn run(&mut self, from: &mut dyn Read) -> Result<Expanded, OpenError> {
+        let no_room = |e: io::Error| {
+            let reason = format!("no room to expand it ({e}); free some space in the temporary folder, or unpack it elsewhere");
+            OpenError::Archive(self.archive.to_owned(), reason)
+        };
+        let mut file = tempfile::tempfile().map_err(no_room)?;
+        let mut chunk = vec![0; 256 << 10];
+        let mut bytes = 0;
+        let fault = loop {
+            match from.read(&mut chunk) {
+                Ok(0) => break None,
+                Ok(n) => {
+                    self.budget.left =
+                        self.budget.left.checked_sub(n as u64).ok_or_else(|| self.budget.exceeded(self.archive))?;
+                    file.write_all(&chunk[..n]).map_err(no_room)?;
+                    bytes += n as u64;
+                    *self.done += n as u64;
+                    if !(self.progress)(*self.done, self.total.max(*self.done)) {
+                        return Err(OpenError::Stopped);
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => break Some(e.to_string()),
+            }
+        };
+        Ok(Expanded { source: source_of(file), bytes, fault })
+    }
+}
+
+fn source_of(file: File) -> Source {
+    Source::File(Arc::new(file))
+}

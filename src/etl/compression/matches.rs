@@ -1,0 +1,69 @@
+//! What the three LZ77 formats share: copying a match, and finding one.
+
+use super::Error;
+use crate::etl::{u32_at, u64_at};
+
+/// Appends `length` bytes from `distance` back. Nothing before `base` is read and
+/// nothing behind `end` written; `start` is where this stream's output begins.
+pub(super) fn copy_match(out: &mut Vec<u8>, [start, base, end]: [usize; 3], distance: usize, length: usize) -> Result<(), Error> {
+    let good = out.len() - start;
+    if distance > out.len() - base {
+        return Err(Error::BadDistance(good));
+    }
+    if length > end.saturating_sub(out.len()) {
+        return Err(Error::BadLength(good));
+    }
+    let from = out.len() - distance;
+    if distance >= length {
+        out.extend_from_within(from..from + length);
+    } else {
+        for i in 0..length {
+            out.push(out[from + i]);
+        }
+    }
+    Ok(())
+}
+
+const HASH_BITS: u32 = 13;
+
+/// An empty slot. Positions are 32 bits wide so that all slots fit into the first cache.
+const NOWHERE: u32 = u32::MAX;
+
+/// Finds earlier occurrences, favouring speed: one hash probe a position.
+pub(super) struct Finder {
+    heads: Vec<u32>,
+}
+
+impl Default for Finder {
+    fn default() -> Self {
+        Self { heads: vec![NOWHERE; 1 << HASH_BITS] }
+    }
+}
+
+impl Finder {
+    /// Distance and length of a match of at least four bytes at `at`, at most
+    /// `window` back. It ends at the end of `input` at the latest.
+    pub(super) fn find(&mut self, input: &[u8], at: usize, window: usize) -> Option<(usize, usize)> {
+        let word = u32_at(input, at)?;
+        let slot = (word.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize;
+        let candidate = std::mem::replace(&mut self.heads[slot], at as u32) as usize;
+        let distance = at.checked_sub(candidate).filter(|&d| d > 0 && d <= window)?;
+        // Most candidates only share a slot.
+        if u32_at(input, candidate) != Some(word) {
+            return None;
+        }
+        Some((distance, 4 + common_prefix(&input[at + 4..], &input[candidate + 4..])))
+    }
+}
+
+/// Equal bytes at the start of both, compared by eight.
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let mut at = 0;
+    while let (Some(x), Some(y)) = (u64_at(a, at), u64_at(b, at)) {
+        if x != y {
+            return at + ((x ^ y).trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at + a[at..].iter().zip(&b[at..]).take_while(|(x, y)| x == y).count()
+}

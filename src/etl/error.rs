@@ -1,0 +1,91 @@
+//! Why a file cannot be opened, and what files of other kinds are.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::{BUFFER_HEADER, MAX_BUFFER, u8_at, u16_at, u32_at};
+
+/// Why nothing of a file can be read. Each message is one sentence for people and
+/// names the file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no such file.
+    #[error("{0}: there is no such file; check the path")]
+    NotFound(String),
+    /// It is a directory.
+    #[error("{0}: this is a directory; name an .etl file in it")]
+    Directory(String),
+    /// No right to read it.
+    #[error("{0}: no permission to read this file; copy it or ask for access")]
+    Denied(String),
+    /// It has no bytes.
+    #[error("{0}: the file is empty; record the trace again")]
+    Empty(String),
+    /// It is something else.
+    #[error("{0}: this is not an ETW trace, but {1}; open an .etl file")]
+    NotATrace(String, &'static str),
+    /// It is an archive of a kind that is not read: what it is, and how to unpack it.
+    #[error("{0}: this is {1}; unpack it ({2}) and open the .etl files in it")]
+    Packed(String, &'static str, &'static str),
+    /// It is an archive that cannot be used; the reason and what to do.
+    #[error("{0}: {1}")]
+    Archive(String, String),
+    /// What is in it was refused; the sentence names it.
+    #[error("{0}")]
+    Refused(String),
+    /// The user gave up.
+    #[error("stopped")]
+    Stopped,
+    /// Its clock cannot be compared with that of the files before it.
+    #[error("{0}: {1}; open it on its own")]
+    OtherCapture(String, String),
+    /// The system could not read it.
+    #[error("{0}: the system could not read the file ({1})")]
+    Io(String, io::Error),
+}
+
+impl OpenError {
+    /// What the system said about the file `name`.
+    pub fn from_io(name: String, e: io::Error) -> Self {
+        match e.kind() {
+            io::ErrorKind::NotFound => Self::NotFound(name),
+            io::ErrorKind::IsADirectory => Self::Directory(name),
+            io::ErrorKind::PermissionDenied => Self::Denied(name),
+            _ => Self::Io(name, e),
+        }
+    }
+
+    /// For a file that begins with `head` and is no trace.
+    pub(super) fn not_a_trace(name: &str, head: &[u8]) -> Self {
+        let other = |what| Self::NotATrace(name.to_owned(), what);
+        let packed = |what, how| Self::Packed(name.to_owned(), what, how);
+        match head {
+            [b'%', b'P', b'D', b'F', ..] => other("a PDF document"),
+            [b'P', b'K', 3 | 5 | 7, ..] => packed("a zip archive", "in its folder, \"Extract All\""),
+            [b'M', b'S', b'C', b'F', ..] => packed("a cabinet archive", "`expand FILE.cab -F:* FOLDER`"),
+            [b'7', b'z', 0xBC, 0xAF, ..] => packed("a 7z archive", "with 7-Zip or `tar -xf`"),
+            [b'R', b'a', b'r', b'!', ..] => packed("a RAR archive", "with 7-Zip or WinRAR"),
+            [0x1F, 0x8B, ..] => packed("a gzip archive", "with 7-Zip or `tar -xf`"),
+            [0xD0, 0xCF, 0x11, 0xE0, ..] => packed("a compound file", "if it is a .diagsession, with Visual Studio"),
+            [b'M', b'Z', ..] => other("a Windows program"),
+            [0x7F, b'E', b'L', b'F', ..] => other("a Linux program"),
+            _ if head.iter().all(|&b| b == 0) => other("a file of zeros"),
+            _ => other("a file of another kind"),
+        }
+    }
+}
+
+/// As many bytes tell a trace from other files.
+pub const SNIFF: usize = 0x50;
+
+/// Cheap test on the first bytes: a header buffer with a session header event.
+pub fn looks_like_etl(head: &[u8]) -> bool {
+    let size_fits = u32_at(head, 0).is_some_and(|n| (BUFFER_HEADER..=MAX_BUFFER).contains(&(n as usize)));
+    size_fits
+        && u16_at(head, 0x36) == Some(4)
+        && matches!(u8_at(head, 0x4A), Some(1 | 2))
+        && u8_at(head, 0x4B) == Some(0xC0)
+        && u16_at(head, 0x4E) == Some(0)
+}

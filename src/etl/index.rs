@@ -1,0 +1,257 @@
+//! Where a file's buffers are and in which order they come, found by walking the
+//! chain of buffer sizes to the end of the file.
+//!
+//! Reads each buffer's header only (one small read a buffer) and believes nothing
+//! that the session header claims:
+//!
+//! * Uncompressed files have buffers of one size. Where the chain breaks, the walk
+//!   goes on at the next place where a buffer is due; a buffer that claims another
+//!   size is only believed if the next one stands where it says.
+//! * Space that was reserved but never written (preallocated files, sessions that
+//!   crashed) is zeros; a tail of them is one note.
+//! * Files can hold several sessions (append mode): each begins with a header buffer
+//!   or at least begins to count its buffers anew; here the numbers go on. One whose
+//!   clock cannot be compared with the first is left out.
+//! * Circular files begin anywhere; sequence numbers give the order.
+//!
+//! Format facts: Geoff Chappell's notes, Microsoft's description of the logging mode
+//! constants. No public trace is known that was appended to or that wrapped around.
+
+use rustc_hash::FxHashSet;
+
+use super::file::session_header;
+use super::{BUFFER_HEADER, BufferInfo, BufferKind, SessionHeader, Source, mode};
+use crate::problem::{ProblemKind, Problems};
+
+/// What a walk finds.
+#[derive(Debug)]
+pub(super) struct Index {
+    pub(super) buffers: Vec<BufferInfo>,
+    /// Losses of sessions behind the first.
+    pub(super) more_lost: (u32, u32),
+}
+
+/// Walks the chain of buffers of a file of `bytes` bytes.
+pub(super) fn walk(source: &Source, name: &str, bytes: u64, first: &SessionHeader, problems: &mut Problems) -> Index {
+    let mut walk = Walk {
+        source,
+        name,
+        bytes,
+        first,
+        stride: None,
+        seen: FxHashSet::default(),
+        base: 0,
+        next: 0,
+        left_out: None,
+        index: Index { buffers: Vec::new(), more_lost: (0, 0) },
+        problems,
+    };
+    walk.stride = walk.common_size();
+    walk.run();
+    walk.note_what_was_overwritten();
+    walk.index
+}
+
+struct Walk<'a> {
+    source: &'a Source,
+    name: &'a str,
+    bytes: u64,
+    first: &'a SessionHeader,
+    /// The size of all buffers, if they have one.
+    stride: Option<u64>,
+    /// Sequence numbers of this session, as its buffers have them.
+    seen: FxHashSet<i64>,
+    /// What is added to them, and the first number that no buffer has yet.
+    base: i64,
+    next: i64,
+    /// Where a session began that is left out, why, and how many buffers it has so far.
+    left_out: Option<(u64, &'static str, u64)>,
+    index: Index,
+    problems: &'a mut Problems,
+}
+
+/// What the first bytes of a place in the file are.
+enum Place {
+    Buffer(BufferInfo),
+    /// No buffer header.
+    Other {
+        zeros: bool,
+        /// There are fewer bytes than a header has.
+        short: bool,
+    },
+}
+
+impl Walk<'_> {
+    fn run(&mut self) {
+        let mut offset = 0;
+        while offset < self.bytes {
+            match self.look(offset) {
+                Place::Buffer(info) => {
+                    let info = self.with_credible_size(info);
+                    offset += u64::from(info.size);
+                    self.take(info);
+                }
+                Place::Other { zeros, short } => match self.pass_over(offset, zeros, short) {
+                    Some(next) => offset = next,
+                    None => break,
+                },
+            }
+        }
+        self.tell_left_out();
+    }
+
+    fn look(&self, offset: u64) -> Place {
+        let mut head = [0; BUFFER_HEADER];
+        let n = self.source.read_at(&mut head, offset).unwrap_or(0);
+        match BufferInfo::parse(&head[..n], offset) {
+            Some(info) => Place::Buffer(info),
+            None => Place::Other { zeros: head[..n].iter().all(|&byte| byte == 0), short: n < BUFFER_HEADER },
+        }
+    }
+
+    fn buffer_at(&self, offset: u64) -> Option<BufferInfo> {
+        match self.look(offset) {
+            Place::Buffer(info) => Some(info),
+            Place::Other { .. } => None,
+        }
+    }
+
+    /// The size of an uncompressed file's buffers: that of the first, unless the next
+    /// ones show that they differ. (One that differs may be damaged.)
+    fn common_size(&self) -> Option<u64> {
+        const LOOK_AT: u64 = 3;
+        let size = u64::from(self.buffer_at(0)?.size);
+        let sizes = (1..=LOOK_AT).map(|i| self.buffer_at(i * size).map(|buffer| u64::from(buffer.size)));
+        let (mut same, mut differ) = (false, false);
+        for next in sizes {
+            same |= next == Some(size);
+            differ |= next.is_some_and(|next| next != size);
+        }
+        (!self.first.is_compressed() && (same || !differ)).then_some(size)
+    }
+
+    /// Corrects a size that only this buffer believes in.
+    fn with_credible_size(&mut self, mut info: BufferInfo) -> BufferInfo {
+        let (Some(stride), size) = (self.stride, u64::from(info.size)) else { return info };
+        if size == stride || info.is_compressed() {
+            return info;
+        }
+        let next = |size: u64| self.buffer_at(info.offset + size).map(|next| u64::from(next.size));
+        // A session that was appended may have buffers of a size of its own.
+        let begins_session = info.kind == BufferKind::Header && (next(size) == Some(size) || info.offset + size == self.bytes);
+        if begins_session {
+            self.stride = Some(size);
+            return info;
+        }
+        if next(size) == Some(stride) && next(stride) != Some(stride) {
+            return info;
+        }
+        let detail = format!("this buffer says that it has {size} bytes; like all others it has {stride}");
+        self.problems.add(ProblemKind::BrokenChain, self.name, info.offset, detail);
+        info.size = stride as u32;
+        info
+    }
+
+    /// Reports what stands at `offset` instead of a buffer, and finds the next one.
+    fn pass_over(&mut self, offset: u64, mut zeros: bool, short: bool) -> Option<u64> {
+        let mut next = offset;
+        while let Some(stride) = self.stride {
+            next += stride;
+            if next >= self.bytes {
+                break;
+            }
+            match self.look(next) {
+                Place::Buffer(_) => {
+                    let detail = format!("no buffers from here for {} bytes; what follows was read", next - offset);
+                    self.problems.add(ProblemKind::BrokenChain, self.name, offset, detail);
+                    return Some(next);
+                }
+                Place::Other { zeros: also, .. } => zeros &= also,
+            }
+        }
+        let left = self.bytes - offset;
+        let (kind, detail) = if zeros && self.all_zeros(offset) {
+            (ProblemKind::UnwrittenTail, format!("the last {left} bytes are zeros: reserved, but never written"))
+        } else if short {
+            (ProblemKind::TruncatedBuffer, "the file ends inside a buffer header".to_owned())
+        } else {
+            (ProblemKind::BrokenChain, format!("no buffer where one is due; the last {left} bytes could not be read"))
+        };
+        self.problems.add(kind, self.name, offset, detail);
+        None
+    }
+
+    fn all_zeros(&self, mut offset: u64) -> bool {
+        let mut chunk = vec![0; 1 << 20];
+        while offset < self.bytes {
+            match self.source.read_at(&mut chunk, offset) {
+                Ok(0) => return true,
+                Ok(n) if chunk[..n].iter().all(|&byte| byte == 0) => offset += n as u64,
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    fn take(&mut self, mut info: BufferInfo) {
+        if info.offset > 0
+            && info.kind == BufferKind::Header
+            && let Some(header) = self.session_at(&info)
+        {
+            self.begin_session(&info, &header);
+        } else if !self.seen.insert(info.sequence) && self.first.mode & mode::CIRCULAR == 0 {
+            // Counted anew without a header buffer.
+            self.count_anew(info.sequence);
+        }
+        if let Some((_, _, n)) = &mut self.left_out {
+            *n += 1;
+            return;
+        }
+        info.sequence = info.sequence.saturating_add(self.base);
+        self.next = self.next.max(info.sequence.saturating_add(1));
+        self.index.buffers.push(info);
+    }
+
+    /// The session header event at the start of a header buffer.
+    fn session_at(&self, info: &BufferInfo) -> Option<SessionHeader> {
+        // The two names in it have at most 1024 characters.
+        let mut head = vec![0; (info.size as usize).min(8 << 10)];
+        let n = self.source.read_at(&mut head, info.offset).ok()?;
+        session_header(&head[..n])
+    }
+
+    /// A session begins with this number.
+    fn count_anew(&mut self, sequence: i64) {
+        self.base = self.next.saturating_sub(sequence);
+        self.seen.clear();
+        self.seen.insert(sequence);
+    }
+
+    fn begin_session(&mut self, info: &BufferInfo, header: &SessionHeader) {
+        self.tell_left_out();
+        self.count_anew(info.sequence);
+        self.left_out = self.first.clock_conflict(header).map(|reason| (info.offset, reason, 0));
+        let (events, buffers) = &mut self.index.more_lost;
+        *events = events.saturating_add(header.events_lost);
+        *buffers = buffers.saturating_add(header.buffers_lost);
+    }
+
+    fn tell_left_out(&mut self) {
+        if let Some((offset, reason, n)) = self.left_out.take() {
+            let detail = format!("the session that was appended here {reason} the first one; its {n} buffers were left out");
+            self.problems.add(ProblemKind::ClockMismatch, self.name, offset, detail);
+        }
+    }
+
+    /// A ring that is full has lost its beginning.
+    fn note_what_was_overwritten(&mut self) {
+        let oldest = self.index.buffers.iter().skip(1).map(|buffer| buffer.sequence).min();
+        if let Some(n) = oldest.filter(|&oldest| oldest > 1 && self.first.mode & mode::CIRCULAR != 0) {
+            let detail = format!(
+                "a circular file: its oldest {} buffers were overwritten, so what was allocated before is not known",
+                n - 1
+            );
+            self.problems.add(ProblemKind::Overwritten, self.name, 0, detail);
+        }
+    }
+}
