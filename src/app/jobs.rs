@@ -329,8 +329,10 @@ impl Preparing {
         let cancel = Cancel::default();
         let theirs = cancel.clone();
         std::thread::spawn(move || {
-            if let Ok(index) = Index::build(trace, &IndexOptions::default(), &theirs) {
-                let _ = send.send(index); // nobody waits any more for that of a closed document
+            match panics::catch(|| Index::build(trace, &IndexOptions::default(), &theirs)) {
+                Ok(Ok(index)) => drop(send.send(index)), // nobody waits any more for that of a closed document
+                Ok(Err(Cancelled)) => {}
+                Err(fault) => log::error!("no index, queries go on by scans: {fault}"),
             }
         });
         Self { cancel, done }
