@@ -174,6 +174,9 @@ impl Index {
         let (Some(Ordered { order, .. }), Some(prepared)) = (&self.ordered, &self.prepared) else { return Ok(None) };
         let place = |t| order.place(&self.trace.rows, t);
         let plan = Plan::new(&prepared.table, interval, place(interval.from), place(interval.to));
+        if plan.events > self.trace.rows.len() as u64 / 2 && plan.events > WORTH_A_WORKER {
+            return Ok(None); // so few checkpoints that a scan is faster
+        }
         let workers = rayon::current_num_threads().min((plan.events / WORTH_A_WORKER) as usize + 1);
         let parts: Result<Vec<Changes>, Cancelled> = (0..workers)
             .into_par_iter()
