@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use highwater::events::{Event, FrameRange, Record, StackPart};
 use highwater::model::{Builder, Clock, InputState, Row, RowId, Trace};
-use highwater::query::{Cancel, Column, Index, Key, LifetimeClass, Sort, Tree, TreeRequest, totals, tree};
+use highwater::query::{Cancel, Column, Index, Key, LifetimeClass, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, totals, tree};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 
 /// What the table lists at most under one node.
@@ -132,4 +132,25 @@ fn a_stack_of_many_thousand_frames_opens_to_its_end() {
         assert_eq!((tree.len(), last.label.as_str()), (5 + frames.len(), "0x70000000"));
         assert!(!last.is_open, "single allocations would come next");
     }
+}
+
+#[test]
+fn a_search_that_finds_everything_opens_a_bounded_number_of_frames() {
+    let mut builder = builder();
+    let stacks = MAX_FOUND_FRAMES as u64;
+    for i in 0..stacks {
+        let time = i as i64 * 10;
+        tell(&mut builder, time, Event::Alloc { layer: Layer::Heap, heap: 0x50, address: 0x1000 + i * 0x10, size: 8 }, &[]);
+        let stack = Event::Stack { owner: time, part: StackPart::User, frames: FrameRange::default() };
+        let around = [0x9_0000_0000 + i, 0x8_0000_0000 + i, 0x7_0000_0000 + i % 20_000, 0x6_0000_0000 + i % 2];
+        tell(&mut builder, time + 1, stack, &around);
+    }
+    let trace = end(builder);
+    let totals = totals(&Index::scan(Arc::clone(&trace)), everything(), &Cancel::default()).unwrap();
+    let request = TreeRequest { search: "0x9".to_owned(), ..TreeRequest::default() };
+    let tree = tree(&trace, &totals, &request, &Cancel::default()).unwrap();
+    // Nothing is left out: what does not fit stays closed.
+    let (least, most) = (MAX_FOUND_FRAMES, MAX_FOUND_FRAMES + 20_000 + 100);
+    assert!((least..most).contains(&tree.len()), "{} lines", tree.len());
+    assert_eq!(tree.row(&trace, 0).unwrap().numbers.count, stacks);
 }

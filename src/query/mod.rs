@@ -39,4 +39,4 @@ pub use numbers::{Bucket, ByClass, Numbers};
 pub use report::{By, Group, Report, ReportFilter, ReportRequest, report};
 pub use series::{Series, SeriesOf, series};
 pub use totals::{Totals, totals};
-pub use tree::{Column, Sort, Tree, TreeRequest, TreeRow, by_heap, peaks, sort_by_peak, tree};
+pub use tree::{Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, by_heap, peaks, sort_by_peak, tree};

@@ -36,6 +36,10 @@ use search::Found;
 /// Lines of single allocations under one node.
 pub const MAX_ALLOCATIONS: usize = 100_000;
 
+/// A search opens no further nodes once there are so many frames: what can be read is
+/// far less, and what finds everything shall not fill the memory.
+pub const MAX_FOUND_FRAMES: usize = 250_000;
+
 /// What the table shows.
 #[derive(Clone, Debug, Default)]
 pub struct TreeRequest {
@@ -87,9 +91,20 @@ fn fill(question: &Question<'_>, by_heap: &[ByClass], tree: &mut Tree) -> Result
     let upper = upper::lines(question, by_heap)?;
     let open: Vec<_> = upper.open.iter().map(|open| (open.heap, open.class)).collect();
     let sections = frames::gather(question, &open)?;
-    let parts: Result<Vec<frames::Frames>, Cancelled> =
-        (upper.open.par_iter().zip(sections)).map(|(open, section)| frames::Walk::new(question, open, section).run()).collect();
-    let leaves = join(tree, upper, parts?);
+    let walks = upper.open.par_iter().zip(sections).map(|(open, section)| frames::Walk::new(question, open, section));
+    let parts: Vec<frames::Frames> = match question.found {
+        None => walks.map(|walk| walk.run(usize::MAX)).collect::<Result<_, _>>()?,
+        Some(_) => {
+            let mut rest = MAX_FOUND_FRAMES;
+            let in_turn = walks.collect::<Vec<_>>().into_iter().map(|walk| {
+                let part = walk.run(rest)?;
+                rest = rest.saturating_sub(part.lines.len());
+                Ok(part)
+            });
+            in_turn.collect::<Result<_, _>>()?
+        }
+    };
+    let leaves = join(tree, upper, parts);
     listing::fill(question, tree, &leaves)?;
     #[cfg(debug_assertions)]
     check::adds_up(question, tree, &leaves);

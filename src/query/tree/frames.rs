@@ -176,12 +176,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Result<Frames, Cancelled> {
+    /// Makes the lines; what the search found opens nodes for at most so many of them.
+    pub(super) fn run(mut self, most: usize) -> Result<Frames, Cancelled> {
         let all = 0..self.section.sites.len();
         self.open(0, all, 0, 1);
         while let Some(step) = self.todo.pop() {
             match step {
-                Step::Line { child, parent, depth, is_only } => self.line(child, parent, depth, is_only),
+                Step::Line { child, parent, depth, is_only } => {
+                    if self.out.lines.len() >= most {
+                        self.hits = None;
+                    }
+                    self.line(child, parent, depth, is_only);
+                }
                 Step::Own { line, range } => self.own(line, range),
             }
             if self.out.lines.len().is_multiple_of(1024) {
