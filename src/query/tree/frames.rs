@@ -104,16 +104,20 @@ impl Section {
 
     /// Where the sites with places before `place` end, in a range.
     fn before(&self, range: &Range<usize>, place: u32) -> usize {
-        // Most subtrees are small: look near first.
-        let mut step = 1;
-        let mut from = range.start;
-        while from + step < range.end && self.places[from + step] < place {
-            from += step;
-            step *= 2;
-        }
-        let to = (from + step).min(range.end);
-        from + self.places[from..to].partition_point(|&p| p < place)
+        range.start + gallop(&self.places[range.clone()], place)
     }
+}
+
+/// How many of these places, which are in order, are less than `place`. Mostly that is
+/// near, so it is looked for there first.
+fn gallop(places: &[u32], place: u32) -> usize {
+    let (mut from, mut step) = (0, 1);
+    while from + step < places.len() && places[from + step] < place {
+        from += step;
+        step *= 2;
+    }
+    let to = (from + step).min(places.len());
+    from + places[from..to].partition_point(|&p| p < place)
 }
 
 /// The open lines below a type. Line numbers are relative to the type's own, which is 0.
@@ -235,7 +239,7 @@ impl<'a> Walk<'a> {
     /// Plans the lines of what the node at `place` called, which is in `range`, and
     /// at the top of what has no stack.
     fn open(&mut self, place: u32, range: Range<usize>, line: u32, depth: u32) {
-        let stacks = &self.question.trace.stacks;
+        let mut called = self.outline.children(place);
         let mut children = Vec::new();
         let mut from = range.start;
         while from < range.end {
@@ -243,8 +247,9 @@ impl<'a> Walk<'a> {
             let (child, end) = match below {
                 0 => (0, 1), // no stack
                 _ => {
-                    let child = self.outline.step(stacks, place, below);
-                    (child, self.outline.end(child))
+                    // The last child that does not begin behind it; those before have no sites.
+                    called = &called[gallop(called, below + 1) - 1..];
+                    (called[0], self.outline.end(called[0]))
                 }
             };
             let to = self.section.before(&(from..range.end), end);

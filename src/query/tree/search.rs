@@ -3,6 +3,8 @@
 //! Cost: each heap's names once, each distinct address of a process once, and a
 //! look at each stack node that a process's sites come by.
 
+use std::fmt::Write;
+
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -10,7 +12,8 @@ use super::Question;
 use super::lines::label;
 use super::upper::FRAME_LEVEL;
 use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
-use crate::query::{Cancelled, Key, LifetimeClass, Mask, frame_label};
+use crate::query::naming::FrameName;
+use crate::query::{Cancelled, Key, LifetimeClass, Mask};
 
 /// Where the search found something.
 pub(super) struct Found {
@@ -103,6 +106,17 @@ impl Text {
     fn is_in(&self, name: &str) -> bool {
         name.to_lowercase().contains(&self.0)
     }
+
+    /// The same without new memory for each of a million names.
+    fn is_in_frame(&self, name: FrameName<'_>, buffer: &mut String) -> bool {
+        buffer.clear();
+        let _ = write!(buffer, "{name}"); // a string takes everything
+        if !buffer.is_ascii() {
+            return self.is_in(buffer);
+        }
+        buffer.make_ascii_lowercase();
+        buffer.contains(&self.0)
+    }
 }
 
 fn heap_level(trace: &Trace, text: &Text, id: HeapId) -> Option<usize> {
@@ -123,12 +137,13 @@ struct Frames<'a> {
     /// on the way to it, and its own depth.
     known: Vec<(u32, u32, u32)>,
     turn: u32,
+    buffer: String,
 }
 
 impl<'a> Frames<'a> {
     fn new(trace: &'a Trace, outline: &'a Outline, text: &'a Text) -> Self {
         let known = vec![(0, 0, 0); trace.stacks.len()];
-        Self { trace, outline, text, caller: None, addresses: FxHashMap::default(), known, turn: 0 }
+        Self { trace, outline, text, caller: None, addresses: FxHashMap::default(), known, turn: 0, buffer: String::new() }
     }
 
     /// Depth of the outermost frame with the text, 0 if there is none.
@@ -152,9 +167,9 @@ impl<'a> Frames<'a> {
             depth += 1;
             if found == 0 {
                 let address = self.trace.stacks.address(node);
-                let (trace, text) = (self.trace, self.text);
+                let (trace, text, buffer) = (self.trace, self.text, &mut self.buffer);
                 let is_found = *(self.addresses.entry(address))
-                    .or_insert_with(|| text.is_in(&frame_label(trace, site.caller, address, site.first)));
+                    .or_insert_with(|| text.is_in_frame(FrameName::of(trace, site.caller, address, site.first), buffer));
                 found = if is_found { depth } else { 0 };
             }
             self.known[self.outline.place(node) as usize] = (self.turn, found, depth);
