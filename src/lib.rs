@@ -14,6 +14,7 @@ pub mod events;
 pub mod format;
 pub mod load;
 pub mod model;
+pub mod platform;
 pub mod problem;
 pub mod query;
 pub mod synth;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use eframe::egui;
 use serde::{Deserialize, Serialize};
 
-use crate::load::Input;
+use crate::load::{Input, default_budget};
 use crate::query::Column;
 
 /// Light or dark.
@@ -55,6 +55,8 @@ pub struct Settings {
     pub hidden_columns: Vec<String>,
     /// Files opened before, the latest first.
     pub recent: Vec<PathBuf>,
+    /// Memory that a trace may use, in MB; without it, three quarters of the machine's.
+    pub memory_limit_mb: Option<u64>,
     /// The window.
     pub window: Window,
     /// Where to save; nowhere for settings that were not loaded from a place.
@@ -110,6 +112,11 @@ impl Settings {
         if !shown {
             self.hidden_columns.push(column.id().to_owned());
         }
+    }
+
+    /// Bytes of memory that a trace may use.
+    pub fn budget(&self) -> u64 {
+        self.memory_limit_mb.filter(|&n| n > 0).map_or_else(default_budget, |n| n.saturating_mul(1 << 20))
     }
 
     /// Takes note of the window's size.

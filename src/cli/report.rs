@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::args::ReportArgs;
 use super::text::{self, Align, Table};
-use super::{Failure, open, output, report_problems};
+use super::{Failure, memory, open, output, report_problems};
 use crate::format;
-use crate::load::{Unwatched, load};
+use crate::load::{Unwatched, load_planned};
 use crate::model::{Clock, Quality, Trace};
 use crate::query::{By, Cancel, Group, Report, ReportFilter, ReportRequest, report};
 use crate::units::Interval;
@@ -32,7 +32,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     args.check().map_err(Failure::BadArguments)?;
     let capture = open(&args.what.inputs())?;
     let stopped = |_| Failure::Failed("stopped".to_owned());
-    let trace = load(&capture, &mut Unwatched).map_err(stopped)?;
+    let plan = memory::plan(&capture, args.memory, args.process.as_deref(), args.layer);
+    let trace = load_planned(&capture, &plan, &mut Unwatched).map_err(stopped)?;
     let interval = interval(args, &trace)?;
     let request = ReportRequest {
         interval,
@@ -57,7 +58,14 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
 /// beyond the other end of the trace.
 fn interval(args: &ReportArgs, trace: &Trace) -> Result<Interval, Failure> {
     let edge = |given: Option<super::seconds::Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
-    let (from, to) = (edge(args.from, trace.span.from), edge(args.to, trace.span.to));
+    let (from, mut to) = (edge(args.from, trace.span.from), edge(args.to, trace.span.to));
+    if trace.cut.is_some() {
+        if from > trace.span.to {
+            report_problems(&trace.problems);
+            return Err(Failure::Failed("--from is later than what could be loaded".to_owned()));
+        }
+        to = to.min(trace.span.to);
+    }
     if from <= to {
         return Ok(Interval { from, to });
     }

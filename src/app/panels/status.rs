@@ -77,6 +77,12 @@ fn trust(document: &Document) -> String {
     if document.is_partial() {
         parts.push("Only partly loaded".to_owned());
     }
+    if let Some(cut) = document.trace.cut {
+        parts.push(format!("Memory used up: loaded up to {:.3} s", document.trace.clock.seconds(cut.at)));
+    }
+    if !document.trace.scope.is_all() {
+        parts.push("Only a part chosen".to_owned());
+    }
     let mut part = |n: u64, one: &str, many: &str| {
         if n > 0 {
             parts.push(format!("{} {}", format::count(n), if n == 1 { one } else { many }));
