@@ -193,19 +193,26 @@ impl Sums {
 
 fn parts(samples: &[Sample], all: usize) -> Vec<Part> {
     let mut sums: BTreeMap<(Pid, Layer), Sums> = BTreeMap::new();
-    let (mut nodes, mut stacks) = (BTreeSet::<u64>::new(), BTreeSet::<u64>::new());
+    let (mut defined_nodes, mut definitions) = (BTreeSet::<u64>::new(), BTreeSet::<u64>::new());
+    let mut shared = Sums::default();
     for sample in samples {
         for (place, tally) in &sample.tallies {
             sums.entry(*place).or_default().add(tally, sample.weight);
         }
-        nodes.extend(sample.defined.nodes.iter().copied());
-        stacks.extend(sample.defined.stacks.iter().copied());
+        let all = || sample.tallies.values();
+        shared.nodes.add(all().flat_map(|tally| &tally.nodes).copied().collect::<BTreeSet<u64>>());
+        shared.stacks.add(all().flat_map(|tally| &tally.stacks).copied().collect::<BTreeSet<u64>>());
+        defined_nodes.extend(sample.defined.nodes.iter().copied());
+        definitions.extend(sample.defined.stacks.iter().copied());
     }
-    let nodes_a_definition = nodes.len() as f64 / stacks.len().max(1) as f64;
+    let count = samples.len();
+    let of_stacks = |sums: &Sums| sums.nodes.estimate(count, all) * NODE + sums.stacks.estimate(count, all) * STACK;
+    // Processes share stacks: those that run the same program have the same addresses.
+    let apart: f64 = sums.values().map(of_stacks).sum();
+    let share = if apart > 0.0 { (of_stacks(&shared) / apart).min(1.0) } else { 1.0 };
+    let nodes_a_definition = defined_nodes.len() as f64 / definitions.len().max(1) as f64;
     let estimate = |((pid, layer), sums): (&(Pid, Layer), &Sums)| {
-        let count = samples.len();
         let keys = sums.keys.estimate(count, all) * (KEY + TO_DEFINE.max(nodes_a_definition * NODE));
-        let stacks = sums.nodes.estimate(count, all) * NODE + sums.stacks.estimate(count, all) * STACK;
         Part {
             pid: *pid,
             layer: *layer,
@@ -213,7 +220,7 @@ fn parts(samples: &[Sample], all: usize) -> Vec<Part> {
             rows: sums.rows,
             frees: sums.frees,
             live: sums.live.min(sums.rows),
-            stack_bytes: stacks + keys,
+            stack_bytes: of_stacks(sums) * share + keys,
             site_bytes: sums.sites.estimate(count, all) * SITE,
         }
     };

@@ -384,8 +384,6 @@ impl Builder {
     }
 
     fn published_rows(&mut self, complete: bool) -> Rows {
-        self.name_keyed();
-        self.matcher.settle();
         if !complete {
             return self.rows.publish(self.now);
         }
@@ -413,7 +411,9 @@ impl Builder {
             self.release_held(0);
             self.settle_keyed(i64::MAX);
         }
-        let load_bytes = self.used();
+        self.name_keyed();
+        self.matcher.settle();
+        let load_bytes = self.bytes();
         let rows = self.published_rows(input.complete);
         let findings = self.matcher.findings();
         let unmatched = self.unmatched();

@@ -35,15 +35,24 @@ pub(super) struct Limit {
     reads_all: bool,
     budget: u64,
     countdown: u32,
-    /// Most blocks that were known to be alive at once, committed ranges at the last
-    /// look, and the rows there were then.
-    alive: (u64, u64, usize),
+    alive: Alive,
     cut: Option<Cut>,
+}
+
+/// What was alive when it was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alive {
+    /// Blocks, the most there were at any look: their tables do not shrink.
+    blocks: u64,
+    /// Committed ranges.
+    ranges: u64,
+    /// All rows there were, alive or not.
+    rows: usize,
 }
 
 impl Default for Limit {
     fn default() -> Self {
-        Self { scope: Scope::default(), reads_all: true, budget: u64::MAX, countdown: EVERY, alive: (0, 0, 0), cut: None }
+        Self { scope: Scope::default(), reads_all: true, budget: u64::MAX, countdown: EVERY, alive: Alive::default(), cut: None }
     }
 }
 
@@ -110,28 +119,40 @@ impl Builder {
     }
 
     fn look_at_budget(&mut self) {
-        if self.used() <= self.limit.budget {
+        if self.used(self.limit.alive) <= self.limit.budget {
             return;
         }
         // Stacks of what was read before the cut may take an eighth more.
-        let is_over = self.used() > self.limit.budget.saturating_add(self.limit.budget / 8);
+        let is_over = self.used(self.limit.alive) > self.limit.budget.saturating_add(self.limit.budget / 8);
         if let Some(cut) = &mut self.limit.cut {
             cut.stacks_missing |= is_over;
             return;
         }
         // How many of the new blocks are still alive is known only now.
         self.matcher.settle();
-        let blocks = self.limit.alive.0.max(self.matcher.alive_count());
-        self.limit.alive = (blocks, self.pages.ranges(), self.rows.len());
-        if self.used() > self.limit.budget {
+        self.limit.alive = self.alive_now();
+        if self.used(self.limit.alive) > self.limit.budget {
             self.cut_now(CutReason::Memory);
         }
     }
 
-    /// Bytes in use, at most: as if all rows since the last look were still alive.
-    pub(super) fn used(&self) -> u64 {
-        let (blocks, ranges, rows_then) = self.limit.alive;
-        let begun = if self.limit.cut.is_none() { self.rows.len() - rows_then } else { 0 };
+    /// Bytes in use now, after [`Matcher::settle`](super::Matcher::settle). Where the
+    /// trace is cut does not depend on when this is asked.
+    pub(super) fn bytes(&self) -> u64 {
+        self.used(self.alive_now())
+    }
+
+    fn alive_now(&self) -> Alive {
+        Alive {
+            blocks: self.limit.alive.blocks.max(self.matcher.alive_count()),
+            ranges: self.pages.ranges(),
+            rows: self.rows.len(),
+        }
+    }
+
+    /// Bytes in use, at most: as if all rows since a look were still alive.
+    fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
+        let begun = self.rows.len() - rows;
         let sites = self.sites.capacity() as u64 * 24 + super::super::stack::map_bytes(self.site_index.capacity(), 16);
         self.rows.bytes()
             + self.matcher.places_bytes()
