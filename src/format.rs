@@ -87,6 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn estimates_have_two_digits_or_so() {
+        let cases =
+            [(0, "0 B"), (1000, "1000 B"), (1300, "1.3 KB"), (4 << 20, "4 MB"), (40_400 << 20, "39 GB"), (850 << 20, "850 MB")];
+        for (n, text) in cases {
+            assert_eq!(rough_bytes(n), text);
+        }
+    }
+
+    #[test]
     fn sizes_read_as_binary_units() {
         let cases = [
             (0, "0 B"),

@@ -19,10 +19,14 @@ fn window(inputs: Vec<Input>) -> Window {
 }
 
 fn window_with(options: Options) -> Window {
+    window_set(options, Settings::default())
+}
+
+fn window_set(options: Options, settings: Settings) -> Window {
     let mut window = Harness::builder()
         .with_size([1280.0, 800.0])
         .with_max_steps(8)
-        .build_eframe(|cc| HighwaterApp::new(&cc.egui_ctx, options, Settings::default()));
+        .build_eframe(|cc| HighwaterApp::new(&cc.egui_ctx, options, settings));
     settle(&mut window);
     window
 }
@@ -495,4 +499,30 @@ fn nothing_selected_cannot_be_loaded_and_many_processes_can_be_searched() {
     tick(&mut window, "app11.exe (8816)");
     click(&mut window, "Load selection");
     assert!(has(&window, "Source app11.exe (8816)") && !has(&window, "Source app0.exe (6000)"));
+}
+
+#[test]
+fn the_limit_of_memory_is_a_setting_and_an_option_overrules_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = highwater::synth::Options { events: 400_000, live: 30_000, processes: 3, ..Default::default() };
+    let inputs = generated(&folder, &options);
+    let settings = || {
+        let mut settings = Settings::default();
+        settings.memory_limit_mb = Some(4);
+        settings
+    };
+    let asks = |options: Options| has_containing(&window_set(options, settings()), "4 MB may be used");
+    assert!(asks(Options { inputs: inputs.clone(), ..Options::default() }));
+    assert!(!asks(Options { inputs: inputs.clone(), memory_limit: Some(1 << 30), ..Options::default() }));
+
+    let mut window = window_set(Options::default(), settings());
+    click(&mut window, "View");
+    let automatic = "Three quarters of the machine's (";
+    let is_on = |window: &Window, label: &str| {
+        window.get_by_label_contains(label).accesskit_node().toggled() == Some(egui::accesskit::Toggled::True)
+    };
+    assert!(is_on(&window, "At most") && !is_on(&window, automatic));
+    window.get_by_label_contains(automatic).click();
+    settle(&mut window);
+    assert!(is_on(&window, automatic));
 }

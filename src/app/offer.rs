@@ -1,7 +1,7 @@
 //! What the user chooses of a trace that needs more memory than may be used. Pure
 //! state: the dialog is `panels::offer`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::jobs::TooLarge;
@@ -16,6 +16,8 @@ pub struct Offer {
     pub budget: u64,
     /// Processes of the estimate, the largest first.
     pub processes: Vec<Pid>,
+    /// Bytes that each needs, in the chosen layers.
+    bytes: BTreeMap<Pid, u64>,
     left_out: BTreeSet<Pid>,
     /// Whether processes are wanted that the estimate did not meet.
     pub others: bool,
@@ -41,8 +43,12 @@ pub enum OfferChange {
 impl Offer {
     pub fn new(too_large: TooLarge) -> Self {
         let TooLarge { estimate, budget } = too_large;
+        let bytes = estimate.by_process(&Layer::ALL, true);
+        let mut processes: Vec<Pid> = bytes.keys().copied().collect();
+        processes.sort_by_key(|pid| std::cmp::Reverse(bytes[pid]));
         Self {
-            processes: estimate.processes(),
+            processes,
+            bytes,
             estimate,
             budget,
             left_out: BTreeSet::new(),
@@ -71,6 +77,11 @@ impl Offer {
             OfferChange::Stacks(wanted) => self.stacks = wanted,
             OfferChange::Search(text) => self.search = text,
         }
+        self.bytes = self.estimate.by_process(&self.layers(), self.stacks);
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        Layer::ALL.into_iter().filter(|&layer| self.has_layer(layer)).collect()
     }
 
     pub fn has(&self, pid: Pid) -> bool {
@@ -89,13 +100,7 @@ impl Offer {
             (true, false) => Processes::Except(self.left_out.clone()),
             (false, _) => Processes::Only(wanted()),
         };
-        self.with(processes)
-    }
-
-    /// The chosen layers of some processes, with stacks if these are wanted.
-    fn with(&self, processes: Processes) -> Scope {
-        let layers = Layer::ALL.into_iter().filter(|&layer| self.has_layer(layer)).collect();
-        Scope { processes, layers, stacks: self.stacks }
+        Scope { processes, layers: self.layers(), stacks: self.stacks }
     }
 
     /// Bytes that the choice needs.
@@ -105,7 +110,7 @@ impl Offer {
 
     /// Bytes that one process needs, in the chosen layers.
     pub fn bytes_of(&self, pid: Pid) -> u64 {
-        self.estimate.bytes(&self.with(Processes::Only([pid].into())))
+        self.bytes.get(&pid).copied().unwrap_or(0)
     }
 
     /// Bytes that a layer needs, of the chosen processes.
@@ -156,7 +161,7 @@ mod tests {
         let all = offer.bytes();
         offer.change(OfferChange::Processes(vec![Pid(2)], false));
         assert_eq!(offer.scope().processes, Processes::Except([Pid(2)].into()));
-        assert_eq!(offer.bytes(), all - offer.bytes_of(Pid(2)));
+        assert_eq!((offer.bytes(), offer.bytes_of(Pid(2))), (11 * 28 + 200, all - 11 * 28 - 200));
         offer.change(OfferChange::Others(false));
         assert_eq!(offer.scope().processes, Processes::Only([Pid(1)].into()));
         offer.change(OfferChange::Layer(Layer::Commit, false));

@@ -148,10 +148,14 @@ mod tests {
     fn settings_survive_a_round_trip_and_unknown_entries() {
         let mut settings = Settings { theme: Theme::Dark, ..Settings::default() };
         settings.show_column(Column::Peak, false);
+        settings.memory_limit_mb = Some(100);
+        assert_eq!(settings.budget(), 100 << 20);
         settings.remember(&[Input::File("/a.etl".into()), Input::Demo]);
         let text = toml::to_string(&settings).unwrap();
         assert_eq!(toml::from_str::<Settings>(&text).unwrap(), settings);
         assert_eq!(toml::from_str::<Settings>("future = 1\ntheme = \"light\"").unwrap().theme, Theme::Light);
+        let nothing = toml::from_str::<Settings>("memory_limit_mb = 0").unwrap();
+        assert_eq!(nothing.budget(), Settings::default().budget(), "no memory at all is no setting");
     }
 
     #[test]

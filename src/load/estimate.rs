@@ -112,13 +112,14 @@ impl Estimate {
         parts.map(|part| part.bytes(scope.stacks)).sum::<f64>() as u64
     }
 
-    /// Processes, those that need most first.
-    pub fn processes(&self) -> Vec<Pid> {
-        let mut bytes: BTreeMap<Pid, f64> = BTreeMap::new();
-        self.parts.iter().for_each(|part| *bytes.entry(part.pid).or_default() += part.bytes(true));
-        let mut all: Vec<(Pid, f64)> = bytes.into_iter().collect();
-        all.sort_by(|a, b| b.1.total_cmp(&a.1));
-        all.into_iter().map(|(pid, _)| pid).collect()
+    /// Bytes in memory of each process, in some layers, with stacks or without.
+    pub fn by_process(&self, layers: &[Layer], stacks: bool) -> BTreeMap<Pid, u64> {
+        let mut bytes = BTreeMap::new();
+        for part in &self.parts {
+            let wanted = if layers.contains(&part.layer) { part.bytes(stacks) } else { 0.0 };
+            *bytes.entry(part.pid).or_default() += wanted as u64;
+        }
+        bytes
     }
 
     /// Name and id of a process.

@@ -8,7 +8,10 @@ use crate::app::commands::{Command, Commands};
 use crate::app::offer::{Offer, OfferChange};
 use crate::format::rough_bytes;
 use crate::query::layer_label;
-use crate::units::Layer;
+use crate::units::{Layer, Pid};
+
+/// Sizes leave room for the bar that scrolls the list.
+const SCROLL_BAR: f32 = 8.0;
 
 /// With more processes there is a field to search them.
 const SEARCHED: usize = 8;
@@ -57,19 +60,29 @@ fn processes(offer: &Offer, height: f32, commands: &mut Commands, ui: &mut Ui) {
             }
         }
     });
-    egui::ScrollArea::vertical().max_height(height).auto_shrink([false, true]).show(ui, |ui| {
-        for pid in offer.found() {
+    let found: Vec<Pid> = offer.found().collect();
+    let line = ui.spacing().interact_size.y;
+    let list = egui::ScrollArea::vertical().max_height(height).auto_shrink([false, true]);
+    list.show_rows(ui, line, found.len() + 1, |ui, range| {
+        for i in range {
+            let Some(&pid) = found.get(i) else {
+                others(offer, &mut change, ui);
+                continue;
+            };
             let mut wanted = offer.has(pid);
             if choice(ui, &mut wanted, &offer.estimate.name(pid), offer.bytes_of(pid)) {
                 change(OfferChange::Processes(vec![pid], wanted));
             }
         }
-        let mut others = offer.others;
-        let hint = "Processes that the estimate did not meet: they have few events, or none";
-        if ui.checkbox(&mut others, "Other processes").on_hover_text(hint).clicked() {
-            change(OfferChange::Others(others));
-        }
     });
+}
+
+fn others(offer: &Offer, change: &mut impl FnMut(OfferChange), ui: &mut Ui) {
+    let mut wanted = offer.others;
+    let hint = "Processes that the estimate did not meet: they have few events, or none";
+    if ui.checkbox(&mut wanted, "Other processes").on_hover_text(hint).clicked() {
+        change(OfferChange::Others(wanted));
+    }
 }
 
 fn layers(offer: &Offer, commands: &mut Commands, ui: &mut Ui) {
@@ -97,7 +110,10 @@ fn choice(ui: &mut Ui, wanted: &mut bool, name: &str, bytes: u64) -> bool {
         let layout = egui::Layout::left_to_right(egui::Align::Center);
         let check = |ui: &mut Ui| ui.add(egui::Checkbox::new(wanted, name)).on_hover_text(format!("{name}: about {size}"));
         let clicked = ui.allocate_ui_with_layout(width, layout, check).inner.clicked();
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| ui.weak(size.as_str()));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.add_space(SCROLL_BAR);
+            ui.weak(size.as_str());
+        });
         clicked
     })
     .inner

@@ -52,6 +52,10 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         }
         return;
     };
+    if app.offer.is_some() {
+        ui.weak("Waiting for a choice");
+        return;
+    }
     ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
     if ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
         app.commands.push(Command::CancelLoading);
