@@ -18,6 +18,20 @@ pub fn bytes(n: u64) -> String {
     format!("{value:.2} {}", UNITS[unit])
 }
 
+/// Bytes to two digits or so, for estimates: `40 GB`, `1.2 GB`, `850 MB`.
+pub fn rough_bytes(n: u64) -> String {
+    let text = bytes(n);
+    let Some((number, unit)) = text.split_once(' ') else { return text };
+    match number.parse::<f64>() {
+        Ok(value) if value < 9.95 && unit != "B" => {
+            let short = format!("{value:.1}");
+            format!("{} {unit}", short.strip_suffix(".0").unwrap_or(&short))
+        }
+        Ok(value) => format!("{value:.0} {unit}"),
+        Err(_) => text,
+    }
+}
+
 /// A change in bytes, with its sign: `+10.00 MB`, `−40 B`, `0 B`.
 pub fn signed_bytes(n: i64) -> String {
     let sign = match n {
@@ -71,6 +85,15 @@ pub fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn estimates_have_two_digits_or_so() {
+        let cases =
+            [(0, "0 B"), (1000, "1000 B"), (1300, "1.3 KB"), (4 << 20, "4 MB"), (40_400 << 20, "39 GB"), (850 << 20, "850 MB")];
+        for (n, text) in cases {
+            assert_eq!(rough_bytes(n), text);
+        }
+    }
 
     #[test]
     fn sizes_read_as_binary_units() {

@@ -16,6 +16,7 @@ pub mod format;
 pub mod load;
 pub mod model;
 pub mod panics;
+pub mod platform;
 pub mod problem;
 pub mod query;
 pub mod synth;

@@ -2,6 +2,11 @@
 //! while it grows. This is the one way from bytes to numbers: window, command
 //! line and tests all use it.
 
+mod distinct;
+mod estimate;
+mod plan;
+mod sample;
+
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +19,10 @@ use crate::model::{Builder, Clock, InputState, Loss, Trace};
 use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
 use crate::units::{Interval, Ticks};
+
+pub use crate::model::{Processes, Scope};
+pub use estimate::{Estimate, Part};
+pub use plan::{Plan, default_budget, describe_scope};
 
 /// What a user can name as a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -202,12 +211,18 @@ const PUBLISH_SHARE: u32 = 8;
 
 /// Replays the whole capture. Time is linear in its bytes.
 pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped> {
+    load_planned(capture, &Plan::default(), watch)
+}
+
+/// Replays a part of a capture, or as much of it as there is room for.
+pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     let total = capture.bytes();
     let losses = losses(capture, || watch.progress(0, total));
     if !watch.progress(0, total) {
         return Err(Stopped);
     }
-    let mut builder = Builder::new(capture.clock(), capture.trace_start(), capture.losses());
+    let mut builder =
+        Builder::new(capture.clock(), capture.trace_start(), capture.losses()).limited(plan.scope.clone(), plan.budget);
     let mut merge = Merge::new(&capture.files);
     let mut next_publication = Instant::now() + Duration::from_millis(30);
     // Both closures of the merge need the builder, one after the other.
@@ -224,7 +239,7 @@ pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped>
             let now = Instant::now();
             if watch.wants_trace() && now >= next_publication {
                 let mut builder = builder_cell.borrow_mut();
-                let input = input_state(capture, totals, &builder, &losses, false);
+                let input = input_state(capture, plan, totals, &builder, &losses, false);
                 watch.publish(builder.publish(input));
                 let cost = now.elapsed();
                 next_publication = now + (cost * PUBLISH_SHARE).max(Duration::from_millis(60));
@@ -235,21 +250,36 @@ pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped>
     match result {
         ControlFlow::Break(stopped) => Err(stopped),
         ControlFlow::Continue(()) => {
-            let input = input_state(capture, merge.totals(), &builder, &losses, true);
+            let input = input_state(capture, plan, merge.totals(), &builder, &losses, true);
             Ok(builder.publish(input))
         }
     }
 }
 
 /// What the trace says of its input. `totals` is complete once loading is.
-fn input_state(capture: &Capture, totals: &Totals, builder: &Builder, losses: &Arc<[Loss]>, complete: bool) -> InputState {
+fn input_state(
+    capture: &Capture,
+    plan: &Plan,
+    totals: &Totals,
+    builder: &Builder,
+    losses: &Arc<[Loss]>,
+    complete: bool,
+) -> InputState {
+    let name = capture.files.first().map_or("", |f| f.name.as_str());
     let mut problems = capture.problems.clone();
+    // What was left out comes first: it is about all numbers.
+    if let Some(cut) = builder.cut() {
+        problems.add(ProblemKind::LimitReached, name, 0, plan::describe_cut(cut, plan.budget, capture.clock()));
+    }
+    if !plan.scope.is_all() {
+        let what = describe_scope(&plan.scope, |pid| builder.process_name(pid));
+        problems.add(ProblemKind::LimitReached, name, 0, format!("only {what} was loaded; all numbers speak of that part"));
+    }
     problems.append(totals.problems.clone());
     if let Some(left_out) = builder.counters_left_out() {
-        problems.add(ProblemKind::LimitReached, capture.files.first().map_or("", |f| f.name.as_str()), 0, left_out);
+        problems.add(ProblemKind::LimitReached, name, 0, left_out);
     }
     if complete && !totals.counts.has_memory_events() {
-        let name = capture.files.first().map_or("", |f| f.name.as_str());
         problems.add(ProblemKind::NoMemoryEvents, name, 0, NO_MEMORY_EVENTS);
     }
     InputState {

@@ -146,7 +146,7 @@ fn a_search_that_finds_everything_opens_a_bounded_number_of_frames() {
         tell(&mut builder, time + 1, stack, &around);
     }
     let trace = end(builder);
-    let totals = totals(&Index::scan(Arc::clone(&trace)), everything(), &Cancel::default()).unwrap();
+    let totals = totals(&Index::scan(Arc::new(trace.clone())), everything(), &Cancel::default()).unwrap();
     let request = TreeRequest { search: "0x9".to_owned(), ..TreeRequest::default() };
     let tree = tree(&trace, &totals, &request, &Cancel::default()).unwrap();
     // Nothing is left out: what does not fit stays closed.

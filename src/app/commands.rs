@@ -6,8 +6,9 @@ use std::sync::Arc;
 use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
 
 use super::document::Document;
+use super::offer::OfferChange;
 use super::settings::Theme;
-use crate::load::Input;
+use crate::load::{Input, Scope};
 use crate::model::CounterId;
 use crate::query::{Column, Filter, Path};
 use crate::units::{Interval, Ticks};
@@ -18,6 +19,12 @@ pub enum Command {
     Open(Vec<Input>),
     OpenDialog,
     CancelLoading,
+    /// Change the choice of what to load.
+    ChangeOffer(OfferChange),
+    /// Load this part of the trace that needs too much memory.
+    LoadOffer(Scope),
+    /// Megabytes that a trace may use from now on; `None` leaves it to the machine's memory.
+    SetMemoryLimit(Option<u64>),
     Close,
     Quit,
     SetTheme(Theme),

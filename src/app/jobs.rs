@@ -16,7 +16,7 @@ use eframe::egui;
 
 use super::failure::Failure;
 use crate::etl::OpenError;
-use crate::load::{Capture, Input, Watch, load};
+use crate::load::{Capture, Estimate, Input, Plan, Scope, Watch, load_planned};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
 use crate::query::{
@@ -34,8 +34,18 @@ pub struct JobId(u64);
 pub enum LoadEvent {
     /// The trace so far, or the complete one.
     Trace(Arc<Trace>),
+    /// The trace needs more memory than may be used; the load waits for a choice.
+    TooLarge(TooLarge),
     /// Nothing could be read, or the load broke.
     Failed(Failure),
+}
+
+/// What a trace needs, and what may be used.
+#[derive(Clone, Debug)]
+pub struct TooLarge {
+    pub estimate: Arc<Estimate>,
+    /// Bytes.
+    pub budget: u64,
 }
 
 /// A load that is running. Dropping it stops it.
@@ -45,6 +55,7 @@ pub struct LoadJob {
     pub inputs: Vec<Input>,
     shared: Arc<Progress>,
     events: Receiver<LoadEvent>,
+    choice: Sender<Scope>,
 }
 
 #[derive(Debug, Default)]
@@ -57,15 +68,17 @@ struct Progress {
 }
 
 impl LoadJob {
-    pub fn start(ctx: egui::Context, inputs: Vec<Input>) -> Self {
+    /// Begins to load; a trace may use about `budget` bytes.
+    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
+        let (choice, chosen) = channel();
         let shared = Arc::new(Progress::default());
-        let job =
-            Self { id: JobId(NEXT.fetch_add(1, Ordering::Relaxed)), inputs: inputs.clone(), shared: Arc::clone(&shared), events };
+        let id = JobId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let job = Self { id, inputs: inputs.clone(), shared: Arc::clone(&shared), events, choice };
         std::thread::spawn(move || {
             let watch = Watcher { second_half: false, shared, send: send.clone(), ctx: ctx.clone() };
-            let result = panics::catch(|| run_load(&inputs, watch));
+            let result = panics::catch(|| run_load(&inputs, budget, &chosen, watch));
             let event = match result {
                 Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
                 Ok(Ok(None)) => None,
@@ -82,6 +95,11 @@ impl LoadJob {
 
     pub fn drain(&mut self) -> Vec<LoadEvent> {
         self.events.try_iter().collect()
+    }
+
+    /// Tells what to load of a trace that needs too much memory.
+    pub fn choose(&self, scope: Scope) {
+        let _ = self.choice.send(scope); // the worker listens as long as it waits
     }
 
     /// Asks for the next publication of the growing trace.
@@ -102,7 +120,7 @@ impl Drop for LoadJob {
     }
 }
 
-fn run_load(inputs: &[Input], mut watch: Watcher) -> Result<Option<Trace>, String> {
+fn run_load(inputs: &[Input], budget: u64, chosen: &Receiver<Scope>, mut watch: Watcher) -> Result<Option<Trace>, String> {
     // Expanding an archive is the first half of the work.
     let mut expanded = false;
     let opened = Capture::open_watched(inputs, &mut |done, total| {
@@ -116,7 +134,24 @@ fn run_load(inputs: &[Input], mut watch: Watcher) -> Result<Option<Trace>, Strin
         Err(e) => return Err(e.to_string()),
     };
     panics::reach("load");
-    Ok(load(&capture, &mut watch).ok())
+    let Some(scope) = scope(&capture, budget, chosen, &watch) else { return Ok(None) };
+    Ok(load_planned(&capture, &Plan { scope, budget }, &mut watch).ok())
+}
+
+/// Everything if there is room for it, else what the user chooses; `None` if the
+/// load was given up.
+fn scope(capture: &Capture, budget: u64, chosen: &Receiver<Scope>, watch: &Watcher) -> Option<Scope> {
+    if capture.surely_fits(budget) {
+        return Some(Scope::default());
+    }
+    let shared = &watch.shared;
+    let estimate = Estimate::of(capture, || !shared.stop.load(Ordering::Relaxed))?;
+    if estimate.total() <= budget {
+        return Some(Scope::default());
+    }
+    let _ = watch.send.send(LoadEvent::TooLarge(TooLarge { estimate: Arc::new(estimate), budget }));
+    watch.ctx.request_repaint();
+    chosen.recv().ok() // the sender is gone once the job is dropped
 }
 
 struct Watcher {

@@ -15,6 +15,7 @@ mod failure;
 mod frame_times;
 mod history;
 mod jobs;
+mod offer;
 mod panels;
 mod settings;
 mod start;
@@ -32,6 +33,7 @@ use commands::{Command, Commands};
 use document::Document;
 use failure::Failure;
 use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
+use offer::Offer;
 pub use settings::{Settings, Theme};
 
 /// How to open the window.
@@ -45,6 +47,8 @@ pub struct Options {
     pub theme: Option<Theme>,
     /// Size of the window for this run only, in points.
     pub size: Option<[f32; 2]>,
+    /// Bytes of memory that a trace may use in this run, whatever the settings say.
+    pub memory_limit: Option<u64>,
 }
 
 /// Opens the window and returns when it is closed. The renderer is OpenGL, or
@@ -99,6 +103,9 @@ pub struct HighwaterApp {
     settings: Settings,
     document: Option<Document>,
     loading: Option<LoadJob>,
+    /// The choice that the load waits for, if its trace needs too much memory.
+    offer: Option<Offer>,
+    memory_limit: Option<u64>,
     queries: Queries,
     commands: Commands,
     file_dialog: dialogs::FileDialog,
@@ -121,6 +128,8 @@ impl HighwaterApp {
             settings,
             document: None,
             loading: None,
+            offer: None,
+            memory_limit: options.memory_limit,
             queries: Queries::start(ctx.clone()),
             commands: Commands::default(),
             file_dialog: dialogs::FileDialog::default(),
@@ -137,7 +146,7 @@ impl HighwaterApp {
     /// Whether something is still being loaded or computed.
     pub fn is_busy(&self) -> bool {
         !self.commands.is_empty()
-            || self.loading.is_some()
+            || (self.loading.is_some() && self.offer.is_none())
             || self.queries.is_busy()
             || self.document.as_ref().is_some_and(Document::needs_query)
     }
@@ -147,8 +156,18 @@ impl HighwaterApp {
             Command::Open(inputs) => self.open(ctx, inputs),
             Command::OpenDialog => self.file_dialog.show(ctx),
             Command::CancelLoading => self.stop_loading(),
+            Command::ChangeOffer(change) => {
+                if let Some(offer) = &mut self.offer {
+                    offer.change(change);
+                }
+            }
+            Command::LoadOffer(scope) => {
+                if let (Some(_), Some(job)) = (self.offer.take(), &self.loading) {
+                    job.choose(scope);
+                }
+            }
             Command::Close => {
-                self.loading = None;
+                (self.loading, self.offer) = (None, None);
                 self.document = None;
                 self.queries.cancel();
                 self.set_title(ctx);
@@ -161,6 +180,10 @@ impl HighwaterApp {
             }
             Command::ShowColumn(column, shown) => {
                 self.settings.show_column(column, shown);
+                self.save_settings();
+            }
+            Command::SetMemoryLimit(megabytes) => {
+                self.settings.memory_limit_mb = megabytes;
                 self.save_settings();
             }
             Command::ForgetRecent => {
@@ -188,11 +211,17 @@ impl HighwaterApp {
         }
         self.errors.clear();
         self.stop_loading();
-        self.loading = Some(LoadJob::start(ctx.clone(), inputs));
+        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget()));
+    }
+
+    /// Bytes that a trace may use.
+    fn budget(&self) -> u64 {
+        self.memory_limit.unwrap_or_else(|| self.settings.budget())
     }
 
     /// Stops the load; what is loaded stays open.
     fn stop_loading(&mut self) {
+        self.offer = None;
         let Some(job) = self.loading.take() else { return };
         if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
             document.stop_growing();
@@ -220,6 +249,7 @@ impl HighwaterApp {
                         }
                     }
                 }
+                LoadEvent::TooLarge(too_large) => self.offer = Some(Offer::new(too_large)),
                 LoadEvent::Failed(failure) => {
                     if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
                         document.stop_growing();
@@ -297,7 +327,9 @@ impl eframe::App for HighwaterApp {
         self.settings.note_window(ui.ctx());
         panels::show(self, ui);
         // After the panels: a key that follows a drag within one frame acts on what was dragged.
-        commands::shortcuts(ui.ctx(), self.document.as_ref(), &mut self.commands);
+        if self.offer.is_none() {
+            commands::shortcuts(ui.ctx(), self.document.as_ref(), &mut self.commands);
+        }
         let busy = self.is_busy();
         if let Some(picture) = &mut self.picture {
             picture.take_when_ready(ui.ctx(), busy);

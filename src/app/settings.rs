@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use eframe::egui;
 use serde::{Deserialize, Serialize};
 
-use crate::load::Input;
+use crate::load::{Input, default_budget};
 use crate::query::Column;
 
 /// Light or dark.
@@ -55,6 +55,8 @@ pub struct Settings {
     pub hidden_columns: Vec<String>,
     /// Files opened before, the latest first.
     pub recent: Vec<PathBuf>,
+    /// Memory that a trace may use, in MB; without it, three quarters of the machine's.
+    pub memory_limit_mb: Option<u64>,
     /// The window.
     pub window: Window,
     /// Where to save; nowhere for settings that were not loaded from a place.
@@ -112,6 +114,11 @@ impl Settings {
         }
     }
 
+    /// Bytes of memory that a trace may use.
+    pub fn budget(&self) -> u64 {
+        self.memory_limit_mb.filter(|&n| n > 0).map_or_else(default_budget, |n| n.saturating_mul(1 << 20))
+    }
+
     /// Takes note of the window's size.
     pub fn note_window(&mut self, ctx: &egui::Context) {
         let (rect, maximized) = ctx.input(|i| (i.viewport().inner_rect, i.viewport().maximized));
@@ -141,10 +148,14 @@ mod tests {
     fn settings_survive_a_round_trip_and_unknown_entries() {
         let mut settings = Settings { theme: Theme::Dark, ..Settings::default() };
         settings.show_column(Column::Peak, false);
+        settings.memory_limit_mb = Some(100);
+        assert_eq!(settings.budget(), 100 << 20);
         settings.remember(&[Input::File("/a.etl".into()), Input::Demo]);
         let text = toml::to_string(&settings).unwrap();
         assert_eq!(toml::from_str::<Settings>(&text).unwrap(), settings);
         assert_eq!(toml::from_str::<Settings>("future = 1\ntheme = \"light\"").unwrap().theme, Theme::Light);
+        let nothing = toml::from_str::<Settings>("memory_limit_mb = 0").unwrap();
+        assert_eq!(nothing.budget(), Settings::default().budget(), "no memory at all is no setting");
     }
 
     #[test]

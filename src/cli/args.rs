@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::memory::{Memory, megabytes};
 use super::seconds::Seconds;
 use super::synth::SynthArgs;
 use crate::load::Input;
@@ -51,6 +52,17 @@ pub struct Look {
     /// Size in points
     #[arg(long, value_name = "WxH", hide = true, value_parser = size)]
     pub size: Option<[f32; 2]>,
+
+    /// Use at most about so much memory for a trace, in MB [default: the setting, or three quarters of the machine's]
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
+    memory_limit: Option<u64>,
+}
+
+impl Look {
+    /// Memory that a trace may use in this run, in bytes.
+    pub fn memory_limit(&self) -> Option<u64> {
+        self.memory_limit.map(megabytes)
+    }
 }
 
 fn size(text: &str) -> Result<[f32; 2], String> {
@@ -93,6 +105,9 @@ impl MeasureArgs {
 pub(super) struct InfoArgs {
     #[command(flatten)]
     pub(super) what: Files,
+
+    #[command(flatten)]
+    pub(super) memory: Memory,
 }
 
 #[derive(Args, Debug)]
@@ -148,6 +163,9 @@ pub(super) struct ReportArgs {
     /// Only the first N groups
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
+
+    #[command(flatten)]
+    pub(super) memory: Memory,
 }
 
 impl ReportArgs {

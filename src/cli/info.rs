@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::args::InfoArgs;
 use super::text::{self, Align, Table};
-use super::{Failure, open, output, report_problems};
+use super::{Failure, memory, open, output, report_problems};
 use crate::etl::TraceFile;
 use crate::etl::compression::Algorithm;
 use crate::events::{EventCounts, Totals, survey};
@@ -50,6 +50,7 @@ struct FileInfo {
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let capture = open(&args.what.inputs())?;
     let info = gather(&capture);
+    memory::warn(&capture, args.memory);
     report_problems(&info.problems);
     if args.what.json { output::json(&info) } else { output::answer(&describe(&info)) }
 }

@@ -7,6 +7,7 @@
 mod args;
 mod info;
 mod measure;
+mod memory;
 mod output;
 mod report;
 mod seconds;

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::args::ReportArgs;
 use super::text::{self, Align, Table};
-use super::{Failure, open, output, report_problems};
+use super::{Failure, memory, open, output, report_problems};
 use crate::format;
-use crate::load::{Unwatched, load};
+use crate::load::{Unwatched, load_planned};
 use crate::model::{Clock, Quality, Trace};
 use crate::panics;
 use crate::query::{By, Cancel, Group, Index, Report, ReportFilter, ReportRequest, report};
@@ -35,7 +35,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let capture = open(&args.what.inputs())?;
     panics::reach("report");
     let stopped = |_| Failure::Failed("stopped".to_owned());
-    let trace = load(&capture, &mut Unwatched).map_err(stopped)?;
+    let plan = memory::plan(&capture, args.memory, args.process.as_deref(), args.layer);
+    let trace = load_planned(&capture, &plan, &mut Unwatched).map_err(stopped)?;
     let interval = interval(args, &trace)?;
     let request = ReportRequest {
         interval,
@@ -63,7 +64,14 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
 /// beyond the other end of the trace.
 fn interval(args: &ReportArgs, trace: &Trace) -> Result<Interval, Failure> {
     let edge = |given: Option<super::seconds::Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
-    let (from, to) = (edge(args.from, trace.span.from), edge(args.to, trace.span.to));
+    let (from, mut to) = (edge(args.from, trace.span.from), edge(args.to, trace.span.to));
+    if trace.cut.is_some() {
+        if from > trace.span.to {
+            report_problems(&trace.problems);
+            return Err(Failure::Failed("--from is later than what could be loaded".to_owned()));
+        }
+        to = to.min(trace.span.to);
+    }
     if from <= to {
         return Ok(Interval { from, to });
     }

@@ -12,6 +12,7 @@
 
 mod ahead;
 mod batch;
+mod census;
 mod counters;
 mod counts;
 pub mod encode;
@@ -26,6 +27,7 @@ mod system;
 mod tests;
 
 pub use batch::{Attached, Batch, Entry, Stacks, decode_buffer};
+pub use census::process_names;
 pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
 pub use hooks::{class, hook, lost, tracker};

@@ -55,6 +55,11 @@ impl Blocks {
         self.slots.get(self.home(hash)).map_or(0, |slot| slot.row)
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The block at an address.
     pub(super) fn get(&self, hash: u64, address: u64) -> Option<RowId> {
         self.find(hash, address).map(|at| RowId(self.slots[at].row))

@@ -6,6 +6,7 @@
 mod actors;
 mod held;
 mod keyed;
+mod limit;
 mod pages;
 mod stacks;
 mod unmatched;
@@ -24,6 +25,7 @@ use super::module::ModuleTable;
 use super::pending::{Pending, Pieces};
 use super::process::ProcessTable;
 use super::rows::{Row, RowWriter};
+use super::scope::CutReason;
 use super::stack::{Interner, StackRef};
 use super::trace::Derived;
 use super::{Clock, HeapId, Loss, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
@@ -33,6 +35,7 @@ use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 use actors::Actors;
 use held::Held;
 use keyed::Keyed;
+use limit::Limit;
 use unmatched::UnmatchedFrees;
 
 /// A site as interned while stacks may still be unknown.
@@ -100,7 +103,7 @@ pub struct Builder {
     /// Raw time of the latest event that can have a stack, and the threads of all at that time.
     tick: (i64, Vec<Tid>),
     unmatched_frees: UnmatchedFrees,
-    rows_refused: bool,
+    limit: Limit,
     /// Time of the record that was applied last.
     now: Ticks,
 }
@@ -140,7 +143,7 @@ impl Builder {
             early: Vec::new(),
             tick: (i64::MIN, Vec::new()),
             unmatched_frees: UnmatchedFrees::default(),
-            rows_refused: false,
+            limit: Limit::default(),
             now: Ticks::BEFORE_TRACE,
         }
     }
@@ -194,6 +197,15 @@ impl Builder {
         // What comes later than its time allows happens when it comes.
         self.now = self.now.max(Ticks::from_raw(record.time, self.trace_start));
         let from = Origin { raw: record.time, time: self.now, pid: record.pid, tid: record.tid };
+        if !self.admits(from, record) {
+            return;
+        }
+        let stack = match stack {
+            CallStack::Frames(_) | CallStack::Key { .. } if !self.limit.reads_stacks() && is_memory_event(&record.event) => {
+                CallStack::Nothing
+            }
+            stack => stack,
+        };
         match &record.event {
             Event::HeapOpen { layer, heap, name } => {
                 self.actors.forget();
@@ -225,7 +237,9 @@ impl Builder {
                     ProcessChange::Rundown => self.processes.rundown(from.pid, info, from.time),
                     ProcessChange::End => self.processes.end_of(from.pid, info, from.time),
                 };
-                if let Some(process) = ended {
+                if let Some(process) = ended
+                    && self.cut().is_none()
+                {
                     let rows = self.pages.take_all(process);
                     rows.into_iter().for_each(|row| self.kill(row, from.time));
                 }
@@ -364,19 +378,26 @@ impl Builder {
     fn push(&mut self, row: &Row) -> Option<RowId> {
         let matcher = &mut self.matcher;
         let id = self.rows.push(row, |deaths| matcher.add_column(deaths));
-        self.rows_refused |= id.is_none();
+        if id.is_none() {
+            self.cut_now(CutReason::Rows);
+        }
         id
     }
 
     fn published_rows(&mut self, complete: bool) -> Rows {
-        self.name_keyed();
-        self.matcher.settle();
         if !complete {
             return self.rows.publish(self.now);
         }
         let rows = &self.rows;
         let order = self.matcher.finish(|row| rows.death(row));
         self.rows.complete(order)
+    }
+
+    /// Name and id of the latest life of a process.
+    pub fn process_name(&self, pid: Pid) -> String {
+        let lives = self.processes.list.iter().rev().filter(|process| process.pid == pid);
+        let name = lives.map(|process| process.name.as_str()).find(|name| !name.is_empty());
+        name.map_or_else(|| format!("Unknown ({pid})"), |name| format!("{name} ({pid})"))
     }
 
     /// What of the counters was left out, in one sentence.
@@ -391,6 +412,9 @@ impl Builder {
             self.release_held(0);
             self.settle_keyed(i64::MAX);
         }
+        self.name_keyed();
+        self.matcher.settle();
+        let load_bytes = self.bytes();
         let rows = self.published_rows(input.complete);
         let findings = self.matcher.findings();
         let unmatched = self.unmatched();
@@ -405,9 +429,13 @@ impl Builder {
             from: Ticks::from_raw(first.min(self.trace_start), self.trace_start),
             to: Ticks::from_raw(last.max(self.trace_start), self.trace_start).next(),
         };
+        let span = Interval { to: self.end_of_read(span.from, span.to), ..span };
         Trace {
             clock: self.clock,
             span,
+            scope: self.limit.scope().clone(),
+            cut: self.cut(),
+            load_bytes,
             processes: self.processes.list.clone(),
             heaps: self.heaps.list.clone(),
             sites,
@@ -423,7 +451,7 @@ impl Builder {
                 buffers_lost: self.losses.1,
                 unmatched_frees: self.unmatched_frees.count + findings.unmatched,
                 superseded_allocations: findings.superseded,
-                problems: input.problem_count + u64::from(self.rows_refused),
+                problems: input.problem_count,
             },
             counts: input.counts,
             problems: input.problems,

@@ -73,6 +73,11 @@ pub(super) struct PageTable {
 }
 
 impl PageTable {
+    /// Committed ranges of all processes. Cost: a step a process.
+    pub(super) fn ranges(&self) -> u64 {
+        self.processes.values().map(|pages| pages.committed.len() as u64).sum()
+    }
+
     pub(super) fn of(&mut self, process: ProcessId) -> &mut Pages {
         self.processes.entry(process).or_default()
     }

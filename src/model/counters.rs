@@ -287,6 +287,11 @@ impl CounterTable {
         list
     }
 
+    /// Bytes of the samples.
+    pub(super) fn bytes(&self) -> u64 {
+        self.samples as u64 * 16
+    }
+
     /// What was left out, in one sentence.
     pub(super) fn left_out(&self) -> Option<String> {
         let mut parts = Vec::new();

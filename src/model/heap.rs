@@ -80,6 +80,16 @@ impl HeapTable {
         id
     }
 
+    /// What is told of a heap later than its events are read: the name of one that has none.
+    pub(super) fn name_late(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) {
+        if let Some(id) = self.find(process, layer, handle) {
+            let heap = &mut self.list[id.0 as usize];
+            if heap.name.is_none() && !heap.closed {
+                heap.name = name.map(Into::into);
+            }
+        }
+    }
+
     /// A heap was destroyed or a tracker closed; `None` if nothing was known of it.
     pub(super) fn close(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> Option<HeapId> {
         let id = self.find(process, layer, handle)?;

@@ -204,6 +204,16 @@ impl Matcher {
         }
     }
 
+    /// Blocks that are alive, after [`Matcher::settle`].
+    pub(super) fn alive_count(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.lock().heaps.iter().map(|blocks| blocks.len() as u64).sum::<u64>()).sum()
+    }
+
+    /// Bytes of the order of deaths.
+    pub(super) fn places_bytes(&self) -> u64 {
+        u64::from(self.next_place) * 4
+    }
+
     /// What was found until now; complete after [`Matcher::settle`].
     pub(super) fn findings(&self) -> Findings {
         let mut all = Findings::default();

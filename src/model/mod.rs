@@ -6,9 +6,9 @@
 //! (or live) is cheap. What counts as what is decided here and nowhere else; the
 //! rules are those of the machine interface ("Rules of the numbers").
 //!
-//! Memory: 26 bytes a row (address, birth, death, size, site), 30 if it was freed,
-//! plus the interned sites and stacks. A *site* is who allocated where: heap, stack and thread; every
-//! grouping of the product is a grouping of sites.
+//! Memory: 28 bytes a row, 32 if it was freed, plus the interned sites and stacks; a
+//! budget bounds it, and a [`Scope`] leaves out what is not wanted. A *site* is who
+//! allocated where; every grouping of the product is a grouping of sites.
 
 mod blocks;
 mod builder;
@@ -25,6 +25,7 @@ mod pending;
 mod process;
 mod ranges;
 mod rows;
+mod scope;
 mod stack;
 mod trace;
 
@@ -37,5 +38,6 @@ pub use module::{Module, PdbId};
 pub use outline::Outline;
 pub use process::{Process, ProcessId};
 pub use rows::{CHUNK, Chunk, Row, RowId, Rows};
+pub use scope::{Cut, CutReason, Processes, Scope};
 pub use stack::{NodeId, Stacks};
 pub use trace::{Clock, Quality, Site, SiteId, Trace, UnmatchedFree};

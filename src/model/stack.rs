@@ -132,6 +132,27 @@ impl KnownSites {
     }
 }
 
+/// What a key stands for at one tick. Most keys belong to events that are not of
+/// interest, so their frames are interned only if somebody refers to them.
+#[derive(Clone, Debug)]
+struct Fresh {
+    part: StackPart,
+    key: u64,
+    stack: FreshStack,
+}
+
+#[derive(Clone, Debug)]
+enum FreshStack {
+    Node(NodeId),
+    Frames(Box<[u64]>),
+}
+
+/// Bytes of a hash map with room for `capacity` entries of `entry` bytes: at most
+/// 7 of 8 slots are used, and each has a byte of its own.
+pub(super) fn map_bytes(capacity: usize, entry: u64) -> u64 {
+    capacity as u64 * 8 / 7 * (entry + 1)
+}
+
 /// Interns stacks while records come in.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
@@ -144,7 +165,7 @@ pub(super) struct Interner {
     /// Keys that are used and not yet defined.
     open_keys: FxHashMap<(StackPart, u64), OpenKey>,
     /// Definitions of the latest tick, for references at the same tick.
-    fresh: Vec<(StackPart, u64, NodeId)>,
+    fresh: Vec<Fresh>,
     fresh_time: i64,
     /// Kernel part, user part, and their join once both are known.
     pairs: Vec<(StackRef, StackRef, Option<NodeId>)>,
@@ -154,6 +175,17 @@ pub(super) struct Interner {
 impl Interner {
     pub(super) fn stacks(&self) -> &Stacks {
         &self.stacks
+    }
+
+    /// Bytes in memory, those among them that the definitions of open keys may take.
+    pub(super) fn bytes(&self) -> u64 {
+        const TO_DEFINE: u64 = 512;
+        let Self { stacks, children, whole, keys, open_keys, pairs, pair_index, .. } = self;
+        let lists = [(stacks.parent.capacity(), 4), (stacks.address.capacity(), 8), (keys.capacity(), 8), (pairs.capacity(), 16)];
+        let maps = [(children.capacity(), 24), (whole.capacity(), 16), (open_keys.capacity(), 64), (pair_index.capacity(), 16)];
+        lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>()
+            + maps.iter().map(|&(n, entry)| map_bytes(n, entry)).sum::<u64>()
+            + open_keys.len() as u64 * TO_DEFINE
     }
 
     /// Frames innermost first.
@@ -217,9 +249,20 @@ impl Interner {
         }
     }
 
-    fn key_if_fresh(&self, part: StackPart, key: u64, time: i64) -> Option<StackRef> {
-        let mut fresh = self.fresh.iter().filter(|_| time == self.fresh_time);
-        fresh.find(|(p, k, _)| *p == part && *k == key).map(|(_, _, node)| StackRef::node(*node))
+    fn key_if_fresh(&mut self, part: StackPart, key: u64, time: i64) -> Option<StackRef> {
+        if time != self.fresh_time {
+            return None;
+        }
+        let at = self.fresh.iter().position(|fresh| fresh.part == part && fresh.key == key)?;
+        let node = match &self.fresh[at].stack {
+            FreshStack::Node(node) => *node,
+            FreshStack::Frames(frames) => {
+                let frames = frames.clone();
+                self.intern(&frames)
+            }
+        };
+        self.fresh[at].stack = FreshStack::Node(node);
+        Some(StackRef::node(node))
     }
 
     /// Defines what `key` has stood for since its last definition.
@@ -228,16 +271,16 @@ impl Interner {
             self.fresh.clear();
             self.fresh_time = time;
         }
-        let open = self.open_keys.remove(&(part, key));
-        // Most keys belong to events that are not of interest; a full tick of them is not kept.
-        if open.is_none() && self.fresh.len() >= 64 {
-            return;
-        }
-        let node = self.intern(frames);
-        self.fresh.push((part, key, node));
-        if let Some(open) = open {
-            self.keys[open.index as usize] = Some(node);
-        }
+        let stack = match self.open_keys.remove(&(part, key)) {
+            Some(open) => {
+                let node = self.intern(frames);
+                self.keys[open.index as usize] = Some(node);
+                FreshStack::Node(node)
+            }
+            None if self.fresh.len() >= 64 => return, // a full tick of them is not kept
+            None => FreshStack::Frames(frames.into()),
+        };
+        self.fresh.push(Fresh { part, key, stack });
     }
 
     /// The kernel part and the user part of one stack.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::mapped::ModuleMap;
-use super::{Counter, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, Rows, Stacks};
+use super::{Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, Rows, Scope, Stacks};
 use crate::events::EventCounts;
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -108,8 +108,15 @@ impl Default for UnmatchedFree {
 pub struct Trace {
     /// The clock.
     pub clock: Clock,
-    /// From the trace start, or the first event if that is earlier, to one tick after the last event.
+    /// From the trace start, or the first event if that is earlier, to one tick after the last event,
+    /// or to the cut.
     pub span: Interval,
+    /// What was read.
+    pub scope: Scope,
+    /// Where reading stopped for want of room, if it did.
+    pub cut: Option<Cut>,
+    /// Bytes that rows, stacks and tables took while they were built, reckoned.
+    pub load_bytes: u64,
     /// Lives of processes, by [`ProcessId`].
     pub processes: Vec<Arc<Process>>,
     /// Heaps, by [`HeapId`].

@@ -4,6 +4,7 @@
 mod brush;
 mod counters;
 mod losses;
+mod offer;
 pub mod overview;
 pub mod sources;
 pub mod start_page;
@@ -33,6 +34,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         document(app, ui);
     }
     keys(app, ui.ctx());
+    offer::show(app, ui.ctx());
 }
 
 fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {

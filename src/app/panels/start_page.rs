@@ -7,7 +7,7 @@ use crate::app::commands::Command;
 use crate::load::Input;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    if app.loading.is_some() {
+    if app.loading.is_some() && app.offer.is_none() {
         loading(app, ui);
         return;
     }

@@ -52,6 +52,10 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         }
         return;
     };
+    if app.offer.is_some() {
+        ui.weak("Waiting for a choice");
+        return;
+    }
     ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
     if ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
         app.commands.push(Command::CancelLoading);
@@ -71,6 +75,12 @@ fn trust(document: &Document) -> String {
     let mut parts = Vec::new();
     if document.is_partial() {
         parts.push("Only partly loaded".to_owned());
+    }
+    if let Some(cut) = document.trace.cut {
+        parts.push(format!("Memory used up: loaded up to {:.3} s", document.trace.clock.seconds(cut.at)));
+    }
+    if !document.trace.scope.is_all() {
+        parts.push("Only a part chosen".to_owned());
     }
     let mut part = |n: u64, one: &str, many: &str| {
         if n > 0 {

@@ -7,7 +7,7 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::panels::table;
 use crate::app::settings::Theme;
 use crate::format;
-use crate::load::Input;
+use crate::load::{Input, default_budget};
 use crate::query::{Column, Filter, Key, Path, frame_label, heap_label, layer_label};
 
 pub fn menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -63,6 +63,29 @@ fn view_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.separator();
     ui.strong("Columns");
     column_choice(app, ui);
+    ui.separator();
+    memory_limit(app, ui);
+}
+
+/// How much memory a trace may use; counts from the next one on.
+fn memory_limit(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    ui.strong("Memory for a trace").on_hover_text("Counts from the next trace that is opened");
+    let limit = app.settings.memory_limit_mb;
+    let automatic = format!("Three quarters of the machine's ({})", format::rough_bytes(default_budget()));
+    if ui.radio(limit.is_none(), automatic).clicked() {
+        app.commands.push(Command::SetMemoryLimit(None));
+    }
+    ui.horizontal(|ui| {
+        let mut megabytes = limit.unwrap_or(default_budget() >> 20);
+        if ui.radio(limit.is_some(), "At most").clicked() {
+            app.commands.push(Command::SetMemoryLimit(Some(megabytes)));
+        }
+        let field = egui::DragValue::new(&mut megabytes).range(1..=u64::from(u32::MAX)).speed(64).suffix(" MB");
+        let field = ui.add_enabled(limit.is_some(), field);
+        if field.changed() {
+            app.commands.push(Command::SetMemoryLimit(Some(megabytes)));
+        }
+    });
 }
 
 /// One check box for each column that can be hidden.

@@ -82,6 +82,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                     &[
                         ("Allocations", trace.rows.len() as u64),
                         ("Bytes for them", trace.rows.heap_bytes() as u64),
+                        ("Bytes while loading", trace.load_bytes),
                         ("Sites", trace.sites.len() as u64),
                         ("Stack frames", trace.stacks.len() as u64 - 1),
                         ("Processes", trace.processes.len() as u64),

@@ -67,13 +67,13 @@ impl Builder {
             self.unmatched_frees.add(Origin { pid: range.owner, ..from }, Layer::Commit, 0, range.base, StackRef::NONE);
         }
         for cut in cuts {
-            self.cut(owner, cut, from.time);
+            self.cut_range(owner, cut, from.time);
         }
     }
 
     /// Ends a part of a committed range. The rest stays alive as rows of its own,
     /// with the birth and site of the whole.
-    fn cut(&mut self, owner: ProcessId, Cut { row, whole, part }: Cut, at: Ticks) {
+    fn cut_range(&mut self, owner: ProcessId, Cut { row, whole, part }: Cut, at: Ticks) {
         let original = self.rows.get(row);
         for rest in [(whole.0, part.0), (part.1, whole.1)] {
             if rest.0 < rest.1

@@ -34,6 +34,9 @@ impl Builder {
         if rows.is_empty() {
             return;
         }
+        if !self.limit.reads_stacks() && from.tid.is_known() {
+            return; // the stack would tell nothing but the thread
+        }
         self.pending.add(from.raw, from.tid, Waiting { rows, kernel: None, user: None, two_parts });
         if self.early.is_empty() {
             return;
@@ -52,12 +55,14 @@ impl Builder {
     pub(super) fn stack(&mut self, from: Origin, record: &Record, frames: &[u64]) {
         let (Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) = record.event else { return };
         let wants = |w: &Waiting| if part == StackPart::Kernel { w.kernel.is_none() && w.two_parts } else { w.user.is_none() };
-        let stacks = &mut self.stacks;
+        let (stacks, reads_stacks) = (&mut self.stacks, self.limit.reads_stacks());
+        let mut intern = || match record.event {
+            _ if !reads_stacks => StackRef::NONE,
+            Event::StackRef { key, .. } => stacks.key(part, key, from.raw),
+            _ => stacks.frames(frames),
+        };
         let given = self.pending.give(owner, from.tid, wants, |waiting| {
-            let stack = match record.event {
-                Event::StackRef { key, .. } => stacks.key(part, key, from.raw),
-                _ => stacks.frames(frames),
-            };
+            let stack = intern();
             match part {
                 StackPart::Kernel => waiting.kernel = Some(stack),
                 StackPart::User => waiting.user = Some(stack),
@@ -65,11 +70,7 @@ impl Builder {
         });
         let Some(waiting) = given else {
             if let Some(place) = self.unmatched_frees.owner_of(owner, from.tid).filter(|_| part == StackPart::User) {
-                let stack = match record.event {
-                    Event::StackRef { key, .. } => self.stacks.key(part, key, from.raw),
-                    _ => self.stacks.frames(frames),
-                };
-                self.unmatched_frees.give_stack(place, stack);
+                self.unmatched_frees.give_stack(place, intern());
                 return;
             }
             if self.is_early(owner, from) && self.early.len() < MAX_EARLY {

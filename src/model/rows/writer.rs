@@ -18,6 +18,8 @@ pub(in crate::model) struct RowWriter {
     open: Columns,
     aside: Arc<Aside>,
     latest_birth: Ticks,
+    /// Rows of sealed chunks with births of 64 bits.
+    wide_births: u64,
     out_of_order: Arc<Vec<RowId>>,
     thread_index: FxHashMap<Tid, u16>,
     last_thread: (Tid, u16),
@@ -33,6 +35,7 @@ impl RowWriter {
             open,
             aside: Arc::default(),
             latest_birth: Ticks::BEFORE_TRACE,
+            wide_births: 0,
             out_of_order: Arc::default(),
             thread_index: FxHashMap::default(),
             last_thread: (Tid::NONE, MORE),
@@ -45,11 +48,22 @@ impl RowWriter {
         (self.sealed.len() << CHUNK_BITS) + self.open.size.len()
     }
 
+    /// Bytes that the rows take, chunks that are not full counted as far as they are.
+    pub(in crate::model) fn bytes(&self) -> u64 {
+        /// Bytes of an entry of a tree, about.
+        const ENTRY: u64 = 32;
+        let aside = &self.aside;
+        let entries = (aside.sizes.len() + aside.addresses.len() + aside.more_threads.len()) as u64;
+        let others = aside.threads.len() as u64 * 32 + self.out_of_order.len() as u64 * 4;
+        self.len() as u64 * 28 + self.wide_births * 4 + entries * ENTRY + others
+    }
+
     /// Appends a row that is alive; `None` when no more rows can be numbered. A new
     /// chunk's column of deaths goes to `opened`.
     pub(in crate::model) fn push(&mut self, row: &Row, opened: impl FnOnce(DeathColumn)) -> Option<RowId> {
         let id = u32::try_from(self.len()).ok().filter(|&id| id != u32::MAX)?;
         if self.open.size.len() == CHUNK {
+            self.wide_births += self.open.birth_high.len() as u64;
             self.sealed.push(Arc::new(std::mem::replace(&mut self.open, Columns::new(row.birth))));
             opened(Arc::clone(&self.open.death));
         } else if id == 0 {

@@ -1,0 +1,97 @@
+//! How much of a capture is loaded: the memory that may be used, and what is left
+//! out where all of it needs more.
+
+use std::collections::BTreeSet;
+
+use super::Capture;
+use crate::events::process_names;
+use crate::format;
+use crate::model::{Clock, Cut, CutReason, Processes, Scope};
+use crate::platform;
+use crate::units::{Layer, Pid};
+
+/// What to load.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Which part.
+    pub scope: Scope,
+    /// Bytes that rows, stacks and tables may take; what is beside them (decoded
+    /// buffers, copies for the window, indices of queries) is not counted.
+    pub budget: u64,
+}
+
+impl Default for Plan {
+    /// Everything, whatever it takes.
+    fn default() -> Self {
+        Self { scope: Scope::default(), budget: u64::MAX }
+    }
+}
+
+/// Where a machine does not tell its memory, it is taken for one with 8 GB.
+const ASSUMED_MEMORY: u64 = 8 << 30;
+
+/// The budget of users who set none: three quarters of the machine's memory.
+pub fn default_budget() -> u64 {
+    platform::physical_memory().unwrap_or(ASSUMED_MEMORY) / 4 * 3
+}
+
+/// A capture's bytes times this are more than it can need: an allocation takes some
+/// 50 bytes in the file and as many in memory, and compression saves at most nine tenths.
+const MOST_PER_BYTE: u64 = 20;
+
+impl Capture {
+    /// Whether a capture is so small that its need has not to be estimated.
+    pub fn surely_fits(&self, budget: u64) -> bool {
+        self.bytes().saturating_mul(MOST_PER_BYTE) <= budget
+    }
+
+    /// Ids of all processes that have this name in any case, or this id. Reads the
+    /// whole capture, since a name may come only with the last rundown.
+    pub fn processes_called(&self, wanted: &str) -> BTreeSet<Pid> {
+        let lower = wanted.to_lowercase();
+        let unnamed = lower.strip_prefix("unknown (").and_then(|rest| rest.strip_suffix(')'));
+        let ids = [Some(wanted), unnamed].into_iter().flatten().filter_map(|id| id.parse().ok()).map(Pid);
+        let all = self.files.iter().flat_map(|file| process_names(file, &file.buffers));
+        ids.chain(all.filter(|(_, name)| name.to_lowercase() == lower).map(|(pid, _)| pid)).collect()
+    }
+}
+
+/// A scope in words: `the heap layer of 2 processes, without stacks`. `names` tells
+/// what a process is called.
+pub fn describe_scope(scope: &Scope, name: impl Fn(Pid) -> String) -> String {
+    /// More are counted.
+    const NAMED: usize = 3;
+    let list = |pids: &BTreeSet<Pid>| match pids.len() {
+        0 => "no process".to_owned(),
+        1..=NAMED => pids.iter().map(|&pid| name(pid)).collect::<Vec<_>>().join(", "),
+        n => format!("{n} processes"),
+    };
+    let processes = match &scope.processes {
+        Processes::All => "all processes".to_owned(),
+        Processes::Only(these) => list(these),
+        Processes::Except(these) => format!("all processes but {}", list(these)),
+    };
+    let layers: Vec<&str> = Layer::ALL.into_iter().filter(|layer| scope.layers.contains(layer)).map(Layer::name).collect();
+    let layers = match layers.len() {
+        0 => "nothing".to_owned(),
+        1 => format!("{} memory", layers[0]),
+        n if n == Layer::ALL.len() => String::new(),
+        _ => format!("{} memory", layers.join(" and ")),
+    };
+    let of = if layers.is_empty() { processes } else { format!("{layers} of {processes}") };
+    if scope.stacks { of } else { format!("{of}, without stacks") }
+}
+
+/// Why a trace ends before its files, and what to do.
+pub(super) fn describe_cut(cut: Cut, budget: u64, clock: Clock) -> String {
+    let at = clock.seconds(cut.at);
+    let full = match cut.reason {
+        CutReason::Memory => format!("the {} that may be used were full", format::rough_bytes(budget)),
+        CutReason::Rows => "no more allocations can be counted".to_owned(),
+    };
+    let stacks = if cut.stacks_missing { "; some stacks before it are missing too" } else { "" };
+    format!(
+        "{full} at {at:.6} s, and the trace ends there: numbers before it are exact, what came later was left out{stacks}; \
+         load fewer processes or layers, or allow more memory"
+    )
+}

@@ -1,0 +1,187 @@
+//! What is read at all: the scope, and the room there is.
+//!
+//! A trace that outgrows its budget is cut: from one record on nothing of memory is
+//! replayed, neither allocations nor frees, so that all up to that moment is as exact
+//! as if the recording had ended there, and no free is unmatched because its block was
+//! refused. Names of processes, images and heaps and the meaning of stack keys, which
+//! mostly come last, are still read.
+//!
+//! Sizes are reckoned from counts and capacities, not asked of the allocator, so the
+//! same files and the same budget give the same cut. Cost: a few additions for every
+//! [`EVERY`] records.
+
+use super::super::Cut;
+use super::super::scope::{CutReason, Scope};
+use super::{Builder, Origin};
+use crate::events::{Event, Record};
+use crate::units::{Layer, Pid, Ticks};
+
+/// So many records lie between two looks at what is used.
+const EVERY: u32 = 64;
+
+/// Bytes of a live block in the tables of the matching: 12 a slot, 70 % full.
+const BLOCK: u64 = 18;
+/// Bytes of a heap with its tables, about.
+const HEAP: u64 = 448;
+/// Bytes of a process without its modules, about.
+const PROCESS: u64 = 256;
+/// Bytes of a committed range in the tables of pages, about.
+const RANGE: u64 = 96;
+
+/// Scope and budget of one load.
+#[derive(Debug)]
+pub(super) struct Limit {
+    scope: Scope,
+    reads_all: bool,
+    budget: u64,
+    countdown: u32,
+    alive: Alive,
+    cut: Option<Cut>,
+}
+
+/// What was alive when it was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alive {
+    /// Blocks, the most there were at any look: their tables do not shrink.
+    blocks: u64,
+    /// Committed ranges.
+    ranges: u64,
+    /// All rows there were, alive or not.
+    rows: usize,
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self { scope: Scope::default(), reads_all: true, budget: u64::MAX, countdown: EVERY, alive: Alive::default(), cut: None }
+    }
+}
+
+impl Limit {
+    pub(super) fn reads_stacks(&self) -> bool {
+        self.scope.stacks
+    }
+
+    pub(super) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+}
+
+impl Builder {
+    /// Reads only `scope`, and stops where about `budget` bytes are used.
+    #[must_use]
+    pub fn limited(mut self, scope: Scope, budget: u64) -> Self {
+        self.limit = Limit { reads_all: scope.is_all(), scope, budget, ..Limit::default() };
+        self
+    }
+
+    /// Where reading stopped for want of room, if it did.
+    pub fn cut(&self) -> Option<Cut> {
+        self.limit.cut
+    }
+
+    /// No more rows from now on.
+    pub(super) fn cut_now(&mut self, reason: CutReason) {
+        self.limit.cut.get_or_insert(Cut { at: self.now, reason, stacks_missing: false });
+    }
+
+    /// Whether a record is to be replayed.
+    pub(super) fn admits(&mut self, from: Origin, record: &Record) -> bool {
+        self.limit.countdown -= 1;
+        if self.limit.countdown == 0 {
+            self.limit.countdown = EVERY;
+            self.look_at_budget();
+        }
+        if self.limit.reads_all && self.limit.cut.is_none() {
+            return true;
+        }
+        match &record.event {
+            Event::Stack { .. } | Event::StackRef { .. } => self.limit.cut.is_none_or(|cut| !cut.stacks_missing),
+            Event::StackDefinition { .. } => self.limit.scope.stacks && self.limit.cut.is_none_or(|cut| !cut.stacks_missing),
+            Event::Counter(_) => self.limit.cut.is_none(),
+            event => match place(record.pid, event) {
+                None => true,
+                Some((pid, layer)) if !self.limit.scope.has(pid, layer) => false,
+                Some(_) if self.limit.cut.is_none() => true,
+                Some(_) => {
+                    self.name_heap(from, event);
+                    false
+                }
+            },
+        }
+    }
+
+    /// What comes after the cut can still tell the name of a tracker.
+    fn name_heap(&mut self, from: Origin, event: &Event) {
+        let (Event::HeapOpen { layer, heap, name } | Event::HeapClose { layer, heap, name }) = event else { return };
+        let Some(process) = self.processes.find(from.pid) else { return };
+        self.actors.forget();
+        self.heaps.name_late(process, *layer, *heap, name.as_deref());
+    }
+
+    fn look_at_budget(&mut self) {
+        if self.used(self.limit.alive) <= self.limit.budget {
+            return;
+        }
+        // Stacks of what was read before the cut may take an eighth more.
+        let is_over = self.used(self.limit.alive) > self.limit.budget.saturating_add(self.limit.budget / 8);
+        if let Some(cut) = &mut self.limit.cut {
+            cut.stacks_missing |= is_over;
+            return;
+        }
+        // How many of the new blocks are still alive is known only now.
+        self.matcher.settle();
+        self.limit.alive = self.alive_now();
+        if self.used(self.limit.alive) > self.limit.budget {
+            self.cut_now(CutReason::Memory);
+        }
+    }
+
+    /// Bytes in use now, after [`Matcher::settle`](super::Matcher::settle). Where the
+    /// trace is cut does not depend on when this is asked.
+    pub(super) fn bytes(&self) -> u64 {
+        self.used(self.alive_now())
+    }
+
+    fn alive_now(&self) -> Alive {
+        Alive {
+            blocks: self.limit.alive.blocks.max(self.matcher.alive_count()),
+            ranges: self.pages.ranges(),
+            rows: self.rows.len(),
+        }
+    }
+
+    /// Bytes in use, at most: as if all rows since a look were still alive.
+    fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
+        let begun = self.rows.len() - rows;
+        let sites = self.sites.capacity() as u64 * 24 + super::super::stack::map_bytes(self.site_index.capacity(), 16);
+        self.rows.bytes()
+            + self.matcher.places_bytes()
+            + blocks * BLOCK
+            + (ranges + begun as u64) * RANGE
+            + self.stacks.bytes()
+            + sites
+            + self.heaps.list.len() as u64 * HEAP
+            + self.processes.list.len() as u64 * PROCESS
+            + self.counters.bytes()
+    }
+
+    /// The end of what was read, where it is not the end of the files.
+    pub(super) fn end_of_read(&self, from: Ticks, to: Ticks) -> Ticks {
+        self.limit.cut.map_or(to, |cut| cut.at.max(from.next()).min(to))
+    }
+}
+
+/// Whose memory in which layer an event is about; `None` for events of other kinds.
+fn place(pid: Pid, event: &Event) -> Option<(Pid, Layer)> {
+    match event {
+        Event::Alloc { layer, .. }
+        | Event::Free { layer, .. }
+        | Event::Realloc { layer, .. }
+        | Event::HeapOpen { layer, .. }
+        | Event::HeapClose { layer, .. } => Some((pid, *layer)),
+        Event::VirtualAlloc(range) | Event::VirtualFree(range) | Event::CommitRundown(range) => {
+            Some((range.owner, Layer::Commit))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,79 @@
+//! Which part of a capture is read into a trace, where all of it would not fit
+//! into memory.
+
+use std::collections::BTreeSet;
+
+use crate::units::{Layer, Pid, Ticks};
+
+/// Processes by their ids; all lives of an id are meant.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Processes {
+    /// All.
+    #[default]
+    All,
+    /// These.
+    Only(BTreeSet<Pid>),
+    /// All but these.
+    Except(BTreeSet<Pid>),
+}
+
+impl Processes {
+    /// Whether a process is one of them.
+    pub fn has(&self, pid: Pid) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(these) => these.contains(&pid),
+            Self::Except(these) => !these.contains(&pid),
+        }
+    }
+}
+
+/// What is read: memory of these processes (commit belongs to whose pages they are,
+/// not to who asked for them), in these layers, with stacks or without.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scope {
+    /// Whose memory.
+    pub processes: Processes,
+    /// Which layers, outermost first.
+    pub layers: Vec<Layer>,
+    /// Whether allocations get their call stacks.
+    pub stacks: bool,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Self { processes: Processes::All, layers: Layer::ALL.to_vec(), stacks: true }
+    }
+}
+
+impl Scope {
+    /// Whether nothing is left out.
+    pub fn is_all(&self) -> bool {
+        self.processes == Processes::All && self.stacks && Layer::ALL.into_iter().all(|layer| self.layers.contains(&layer))
+    }
+
+    /// Whether memory of a process in a layer is read.
+    pub fn has(&self, pid: Pid, layer: Layer) -> bool {
+        self.layers.contains(&layer) && self.processes.has(pid)
+    }
+}
+
+/// Where reading stopped for want of room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Everything before this moment was read, and nothing of memory after it.
+    pub at: Ticks,
+    /// What there was too little of.
+    pub reason: CutReason,
+    /// Whether there was no room either for stacks that came later for what was read.
+    pub stacks_missing: bool,
+}
+
+/// What a load ran out of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CutReason {
+    /// The memory that may be used.
+    Memory,
+    /// Numbers for rows: 2^32 - 1.
+    Rows,
+}

@@ -1,0 +1,44 @@
+//! What this machine says of itself, where each system is asked in its own way.
+//! Knows nothing of traces. The only room in which `unsafe` may occur, each with
+//! its reason beside it.
+
+#[cfg(windows)]
+mod windows;
+
+/// Bytes of the machine's physical memory; `None` where the system does not say.
+pub fn physical_memory() -> Option<u64> {
+    #[cfg(windows)]
+    return windows::physical_memory();
+    #[cfg(target_os = "linux")]
+    return std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| meminfo_total(&text));
+    #[cfg(not(any(windows, target_os = "linux")))]
+    None
+}
+
+/// The line `MemTotal:       24689300 kB` of `/proc/meminfo` (proc(5): the unit is
+/// always written kB and means 1,024 bytes).
+#[cfg(any(target_os = "linux", test))]
+fn meminfo_total(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_is_read_in_bytes_and_nothing_else_is_believed() {
+        assert_eq!(meminfo_total("MemTotal:       24689300 kB\nMemFree: 1 kB\n"), Some(24_689_300 << 10));
+        for text in ["", "MemTotal:", "MemTotal: 12", "MemTotal: x kB", "MemFree: 12 kB", "MemTotal: 99999999999999999999 kB"] {
+            assert_eq!(meminfo_total(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    #[cfg(any(windows, target_os = "linux"))]
+    fn this_machine_has_memory() {
+        assert!(physical_memory().is_some_and(|bytes| bytes > 64 << 20));
+    }
+}
