@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::highwater;
+use highwater::etl::compression::Algorithm;
 use highwater::load::{Capture, Estimate, Input, Plan, Processes, Scope, Unwatched, load, load_planned};
 use highwater::model::{ProcessId, Trace};
 use highwater::problem::ProblemKind;
-use highwater::query::{By, Cancel, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
 use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks};
 use serde_json::Value;
@@ -85,7 +86,10 @@ fn rows(trace: &Trace, until: Ticks, wants: impl Fn(Pid, Layer) -> bool) -> Vec<
 fn numbers(trace: &Trace, interval: Interval) -> Value {
     let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
     let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
-    let mut groups = serde_json::to_value(report(trace, &request, &Cancel::default()).unwrap().groups).unwrap();
+    let mut groups = serde_json::to_value(
+        report(&Index::scan(std::sync::Arc::new(trace.clone())), &request, &Cancel::default()).unwrap().groups,
+    )
+    .unwrap();
     for group in groups.as_array_mut().unwrap().iter_mut().filter(|group| group["layer"] == "commit") {
         let fields = group.as_object_mut().unwrap();
         fields.retain(|name, _| !name.contains("count"));
@@ -232,12 +236,12 @@ fn the_estimate_is_near_what_loading_needs() {
     let base = Options { events: 400_000, live: 30_000, ..Options::default() };
     let cases = [
         base.clone(),
-        Options { compressed: true, ..base.clone() },
+        Options { compressed: Some(Algorithm::Xpress), ..base.clone() },
         Options { stacks: StackForm::None, ..base.clone() },
         Options { stacks: StackForm::Keys, ..base.clone() },
         Options { distinct_stacks: 20_000, processes: 5, ..base.clone() },
         Options { scenario: Scenario::Trackers, ..base.clone() },
-        Options { scenario: Scenario::Trackers, compressed: true, stacks: StackForm::Keys, ..base.clone() },
+        Options { scenario: Scenario::Trackers, compressed: Some(Algorithm::Xpress), stacks: StackForm::Keys, ..base.clone() },
         Options { scenario: Scenario::Commit, ..base.clone() },
         Options { live: 200_000, wow64: true, ..base.clone() },
         Options { events: 20_000, ..base },

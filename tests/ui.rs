@@ -526,7 +526,7 @@ fn the_limit_of_memory_is_a_setting_and_an_option_overrules_it() {
     };
     let asks = |options: Options| has_containing(&window_set(options, settings()), "4 MB may be used");
     assert!(asks(Options { inputs: inputs.clone(), ..Options::default() }));
-    assert!(!asks(Options { inputs: inputs, memory_limit: Some(1 << 30), ..Options::default() }));
+    assert!(!asks(Options { inputs, memory_limit: Some(1 << 30), ..Options::default() }));
 
     let mut window = window_set(Options::default(), settings());
     click(&mut window, "View");

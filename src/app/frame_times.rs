@@ -1,6 +1,8 @@
 //! What frames cost: if `HIGHWATER_FRAME_TIMES` names a file, each pass of the window
 //! adds a line there: number of the frame, milliseconds of logic, of the rest of the
-//! pass (panels and egui's own work), and of tessellation, then the triangles' corners.
+//! pass (panels and egui's own work), and of tessellation, then the triangles' corners,
+//! the moment in seconds since 1970, and how far the window is: 0 nothing to show yet,
+//! 1 a graph is drawn, 2 the trace is complete and all is answered.
 //!
 //! Painting and waiting for the screen are left out. The time is what the thread got
 //! of a processor where the system tells it (Linux), else that of the clock.
@@ -9,7 +11,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use eframe::egui;
 
@@ -18,8 +20,8 @@ pub fn install(ctx: &egui::Context) {
     let Some(path) = std::env::var_os("HIGHWATER_FRAME_TIMES") else { return };
     match File::create(&path) {
         Ok(mut file) => {
-            let _ = writeln!(file, "frame\tlogic ms\tui ms\ttessellation ms\tvertices");
-            ctx.add_plugin(FrameTimes { file, start: thread_time(), logic: Duration::ZERO });
+            let _ = writeln!(file, "frame\tlogic ms\tui ms\ttessellation ms\tvertices\tmoment\tstage");
+            ctx.add_plugin(FrameTimes { file, start: thread_time(), logic: Duration::ZERO, stage: 0 });
         }
         Err(reason) => log::warn!("{}: frame times cannot be written: {reason}", path.display()),
     }
@@ -31,6 +33,13 @@ pub fn measure_logic(ctx: &egui::Context, logic: impl FnOnce()) {
     let start = thread_time();
     logic();
     times.lock().logic += thread_time().saturating_sub(start);
+}
+
+/// Notes how far the window is, in the numbers that the file has for it.
+pub fn note_stage(ctx: &egui::Context, stage: u8) {
+    if let Some(times) = ctx.plugin_opt::<FrameTimes>() {
+        times.lock().stage = stage;
+    }
 }
 
 /// What this thread has run so far.
@@ -52,6 +61,7 @@ struct FrameTimes {
     /// When the pass began.
     start: Duration,
     logic: Duration,
+    stage: u8,
 }
 
 impl egui::Plugin for FrameTimes {
@@ -71,14 +81,16 @@ impl egui::Plugin for FrameTimes {
         let meshes = ctx.tessellate(shapes, output.pixels_per_point);
         let tessellation = thread_time().saturating_sub(start);
         let vertices: usize = meshes.iter().map(|part| vertices(&part.primitive)).sum();
+        let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         let _ = writeln!(
             self.file,
-            "{}\t{:.3}\t{:.3}\t{:.3}\t{vertices}",
+            "{}\t{:.3}\t{:.3}\t{:.3}\t{vertices}\t{moment:.3}\t{}",
             ctx.cumulative_frame_nr(),
             ms(self.logic),
             ms(pass.saturating_sub(self.logic)),
-            ms(tessellation)
+            ms(tessellation),
+            self.stage
         );
     }
 }

@@ -318,6 +318,18 @@ impl HighwaterApp {
     }
 }
 
+impl HighwaterApp {
+    /// How far the window is, for those who measure it.
+    fn stage(&self, busy: bool) -> u8 {
+        let Some(document) = &self.document else { return 0 };
+        match document.answers.graph {
+            None => 0,
+            Some(_) if busy || !document.trace.complete => 1,
+            Some(_) => 2,
+        }
+    }
+}
+
 impl eframe::App for HighwaterApp {
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
         frame_times::measure_logic(ctx, || self.drain(ctx));
@@ -331,6 +343,7 @@ impl eframe::App for HighwaterApp {
             commands::shortcuts(ui.ctx(), self.document.as_ref(), &mut self.commands);
         }
         let busy = self.is_busy();
+        frame_times::note_stage(ui.ctx(), self.stage(busy));
         if let Some(picture) = &mut self.picture {
             picture.take_when_ready(ui.ctx(), busy);
         }

@@ -93,6 +93,10 @@ pub(super) struct MeasureArgs {
     /// Files of one capture
     #[arg(value_name = "FILE", required = true)]
     files: Vec<OsString>,
+
+    /// Questions about random intervals
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) questions: usize,
 }
 
 impl MeasureArgs {

@@ -1,6 +1,11 @@
-//! `highwater measure`: how long opening takes, for `scripts/bench.sh`. Hidden: an
-//! instrument of this project, not of its users.
+//! `highwater measure`: how long opening and questions take, for `scripts/bench.sh`.
+//! Hidden: an instrument of this project, not of its users.
+//!
+//! A question is what the window asks when the user selects another interval: totals
+//! of all sites, the lines of the graph, and a tree with some sixty lines open.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -8,9 +13,22 @@ use serde::Serialize;
 use super::args::MeasureArgs;
 use super::{Failure, open, output};
 use crate::load::{Unwatched, load};
+use crate::model::{HeapId, NodeId, SiteId, Trace};
+use crate::query::{Cancel, Cancelled, Filter, Index, IndexOptions, Key, SeriesOf, TreeRequest, peaks, series, totals, tree};
+use crate::synth::Random;
+use crate::units::{Interval, Ticks};
 
-/// Figures of one run. Bytes, counts, seconds.
-#[derive(Serialize)]
+/// Bins of the graph, as in a wide window.
+const BINS: usize = 1000;
+
+/// Lines of the graph.
+const LINES: usize = 8;
+
+/// Lines of the tree that are open, at least.
+const OPEN_LINES: usize = 60;
+
+/// Figures of one run. Bytes, counts, seconds; milliseconds of questions.
+#[derive(Default, Serialize)]
 struct Figures {
     file_bytes: u64,
     heap_events: u64,
@@ -23,29 +41,127 @@ struct Figures {
     row_bytes: usize,
     sites: usize,
     stack_nodes: usize,
+    index_s: f64,
+    index_bytes: (usize, usize),
+    /// By kind of filter: each question's totals, series and tree.
+    questions: BTreeMap<&'static str, Vec<[f64; 3]>>,
+    /// The same questions by scans of the rows.
+    scans: Vec<[f64; 3]>,
+    peaks_ms: Vec<f64>,
 }
 
-/// Loads the files and prints the figures.
+/// Loads the files, asks, and prints the figures.
 pub(super) fn run(args: &MeasureArgs) -> Result<(), Failure> {
+    let mut figures = Figures::default();
     let start = Instant::now();
     let capture = open(&args.inputs())?;
-    let open_s = start.elapsed().as_secs_f64();
+    figures.open_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let Ok(trace) = load(&capture, &mut Unwatched) else { return Ok(()) };
-    let load_s = start.elapsed().as_secs_f64();
+    figures.load_s = start.elapsed().as_secs_f64();
     let counts = &trace.counts;
-    let heap_events = counts.heap_create + counts.heap_destroy + counts.heap_alloc + counts.heap_free + counts.heap_realloc;
-    output::json(&Figures {
-        file_bytes: capture.bytes(),
-        heap_events,
-        all_events: counts.total,
-        open_s,
-        load_s,
-        heap_events_per_s: heap_events as f64 / load_s,
-        bytes_per_s: capture.bytes() as f64 / load_s,
-        rows: trace.rows.len(),
-        row_bytes: trace.rows.heap_bytes(),
-        sites: trace.sites.len(),
-        stack_nodes: trace.stacks.len(),
-    })
+    figures.heap_events = counts.heap_create + counts.heap_destroy + counts.heap_alloc + counts.heap_free + counts.heap_realloc;
+    figures.all_events = counts.total;
+    figures.file_bytes = capture.bytes();
+    figures.heap_events_per_s = figures.heap_events as f64 / figures.load_s;
+    figures.bytes_per_s = figures.file_bytes as f64 / figures.load_s;
+    (figures.rows, figures.row_bytes) = (trace.rows.len(), trace.rows.heap_bytes());
+    (figures.sites, figures.stack_nodes) = (trace.sites.len(), trace.stacks.len());
+    if args.questions > 0 && !trace.rows.is_empty() {
+        // Nobody cancels.
+        let _ = ask(&Arc::new(trace), args.questions, &mut figures);
+    }
+    output::json(&figures)
+}
+
+fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<(), Cancelled> {
+    let cancel = Cancel::default();
+    let scan = Index::scan(Arc::clone(trace));
+    let start = Instant::now();
+    let index = Index::build(Arc::clone(trace), &IndexOptions::default(), &cancel)?;
+    trace.outline();
+    figures.index_s = start.elapsed().as_secs_f64();
+    figures.index_bytes = index.heap_bytes();
+    let mut random = Random::new(1);
+    let filters = filters(trace, &mut random);
+    for n in 0..questions {
+        let interval = interval(trace, &mut random);
+        let (kind, filter) = &filters[n % filters.len()];
+        // A filter to frames has to be prepared when it is new.
+        let kind = if *kind == "frame" && n >= filters.len() { "frame, again" } else { kind };
+        let took = question(&index, interval, filter, &cancel)?;
+        figures.questions.entry(kind).or_default().push(took);
+        if n % 10 == 0 {
+            figures.scans.push(question(&scan, interval, filter, &cancel)?);
+            let sums = totals(&index, interval, &cancel)?;
+            let table = tree(trace, &sums, &TreeRequest { filter: filter.clone(), ..TreeRequest::default() }, &cancel)?;
+            let start = Instant::now();
+            peaks(&index, interval, &table, &cancel)?;
+            figures.peaks_ms.push(milliseconds(start));
+        }
+    }
+    Ok(())
+}
+
+/// One question: milliseconds of totals, series and tree.
+fn question(index: &Index, interval: Interval, filter: &Filter, cancel: &Cancel) -> Result<[f64; 3], Cancelled> {
+    let trace = index.trace();
+    let request = opened(index, interval, filter, cancel)?;
+    let start = Instant::now();
+    let sums = totals(index, interval, cancel)?;
+    let totals_ms = milliseconds(start);
+    let start = Instant::now();
+    let mask = filter.mask(trace);
+    let of = SeriesOf::new(trace, LINES, |site| {
+        let heap = trace.site(site).heap.0;
+        (heap < LINES as u32 && mask.classes(site) != 0).then_some(heap)
+    });
+    series(index, &sums, &of, BINS, cancel)?;
+    let series_ms = milliseconds(start);
+    let start = Instant::now();
+    tree(trace, &sums, &request, cancel)?;
+    Ok([totals_ms, series_ms, milliseconds(start)])
+}
+
+/// A table in which enough is open to fill a screen.
+fn opened(index: &Index, interval: Interval, filter: &Filter, cancel: &Cancel) -> Result<TreeRequest, Cancelled> {
+    let trace = index.trace();
+    let mut request = TreeRequest { filter: filter.clone(), ..TreeRequest::default() };
+    let sums = totals(index, interval, cancel)?;
+    for _ in 0..12 {
+        let table = tree(trace, &sums, &request, cancel)?;
+        if table.len() >= OPEN_LINES {
+            break;
+        }
+        let closed = table.rows(trace).filter(|row| row.has_children && !row.is_open).take(4);
+        let more: Vec<_> = closed.map(|row| (row.path, true)).collect();
+        Arc::make_mut(&mut request.toggled).extend(more);
+    }
+    Ok(request)
+}
+
+fn interval(trace: &Trace, random: &mut Random) -> Interval {
+    let mut at = || Ticks(trace.span.from.0 + random.below(trace.span.len().max(1) as u64) as i64);
+    Interval::new(at(), at())
+}
+
+/// Everything, a process, a heap, and what lies under a frame, by name.
+fn filters(trace: &Trace, random: &mut Random) -> Vec<(&'static str, Filter)> {
+    let mut filters = vec![("none", Filter::all())];
+    let heap = HeapId(random.index(trace.heaps.len()) as u32);
+    let place = trace.heap(heap);
+    let way = [Key::Process(place.process), Key::Layer(place.layer), Key::Heap(heap)];
+    filters.push(("process", Filter::under(&way[..1])));
+    filters.push(("heap", Filter::under(&way[..])));
+    let site = trace.site(SiteId(random.index(trace.sites.len()) as u32));
+    let frames = trace.stacks.path(site.stack);
+    if let Some(&frame) = frames.get(1).or(frames.first()).filter(|&&node| node != NodeId::ROOT) {
+        let process = trace.process_of(site);
+        filters.push(("frame", Filter::under(&[Key::Process(process), Key::Frame(frame)][..])));
+    }
+    filters
+}
+
+fn milliseconds(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
 }

@@ -1,0 +1,217 @@
+"""Runs the measurements of scripts/bench.sh and writes the table.
+
+Everything is a whole process, so memory is the system's own figure. The two
+programs take turns, and medians are compared: the machine's noise meets both.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+WINDOW = (1920, 1080)
+
+
+def timed(command, env=None):
+    """Output, seconds and the largest resident memory of one run."""
+    start = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.monotonic() - start
+    if status != 0:
+        raise SystemExit(f"{command[0]} failed")
+    return output, seconds, usage.ru_maxrss * 1024
+
+
+def sizes_of(args, n):
+    """Figures of one size: medians over the runs."""
+    runs = 5 if n <= 16_000_000 else 3
+    ours, theirs = [], []
+    for turn in range(runs):
+        command = [args.program, "measure", f"{args.dir}/{n}.etl"]
+        output, seconds, memory = timed(command)
+        ours.append((json.loads(output), seconds, memory))
+        if turn < 3:
+            command = ["heaptrack_print", "-f", f"{args.dir}/{n}.heaptrack", "-p", "0", "-a", "0", "-T", "0", "-l", "0"]
+            theirs.append(timed(command)[1:])
+    output, _, asked_memory = timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])
+    figures = json.loads(output)
+    figures["load_s"] = statistics.median(run["load_s"] + run["open_s"] for run, _, _ in ours)
+    figures["load_peak"] = statistics.median(memory for _, _, memory in ours)
+    figures["asked_peak"] = asked_memory
+    figures["heaptrack_s"] = statistics.median(seconds for seconds, _ in theirs)
+    figures["heaptrack_peak"] = statistics.median(memory for _, memory in theirs)
+    return figures
+
+
+def percentile(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))]
+
+
+def spread(values):
+    """Median and 95th percentile as text."""
+    return f"{statistics.median(values):.1f} ({percentile(values, 0.95):.1f})" if values else "–"
+
+
+def mega(n):
+    return f"{n / 1e6:.0f} M"
+
+
+def per_row(figures, key):
+    return figures[key] / max(figures["rows"], 1)
+
+
+def opening(results):
+    yield "## Opening\n"
+    yield "| heap events | file | seconds | events/s | GB/s | `heaptrack_print` | ratio | peak memory | a row |"
+    yield "|-|-|-|-|-|-|-|-|-|"
+    for n, f in results.items():
+        rate, heaptrack = f["heap_events"] / f["load_s"], f["heap_events"] / f["heaptrack_s"]
+        yield (
+            f"| {mega(n)} | {f['file_bytes'] / 1e9:.2f} GB | {f['load_s']:.2f} | {rate / 1e6:.1f} M "
+            f"| {f['file_bytes'] / f['load_s'] / 1e9:.2f} | {f['heaptrack_s']:.1f} s, {heaptrack / 1e6:.1f} M/s "
+            f"| {f['heaptrack_s'] / f['load_s']:.1f} × | {f['load_peak'] / 1e6:.0f} MB | {per_row(f, 'load_peak'):.0f} B |"
+        )
+    yield (
+        "\nFrom the start of reading to complete tables. *A row* is the peak of the whole process divided by the"
+        " allocations: rows, stacks, sites, what is alive and what is being read.\n"
+    )
+    yield "| heap events | allocations | bytes of rows | a row | sites | frames | checkpoints and blocks | preparing |"
+    yield "|-|-|-|-|-|-|-|-|"
+    for n, f in results.items():
+        yield (
+            f"| {mega(n)} | {f['rows']:,} | {f['row_bytes'] / 1e6:.0f} MB | {per_row(f, 'row_bytes'):.1f} B | {f['sites']:,} "
+            f"| {f['stack_nodes']:,} | {sum(f['index_bytes']) / 1e6:.0f} MB | {f['index_s']:.2f} s |"
+        )
+
+
+def questions(results):
+    yield "\n## A new interval\n"
+    yield "Milliseconds for 100 random intervals, median (95th percentile): totals of all sites, the graph's lines in"
+    yield "1000 bins, the tree with some sixty open lines; all of it exact.\n"
+    yield "| heap events | filter | totals | graph | tree | together |"
+    yield "|-|-|-|-|-|-|"
+    for n, f in results.items():
+        groups = dict(f["questions"])
+        everything = [took for kind in groups.values() for took in kind]
+        scans = [("none, by scans of the rows", f["scans"])]
+        for kind, list_ in [*groups.items(), ("**all**", everything), *scans]:
+            columns = [spread([took[i] for took in list_]) for i in range(3)]
+            yield f"| {mega(n)} | {kind} | {' | '.join(columns)} | {spread([sum(took) for took in list_])} |"
+        yield f"| {mega(n)} | peaks of the table's lines, which follow later | | | | {spread(f['peaks_ms'])} |"
+
+
+def frames(args, n):
+    """The window on a large trace: wheel, scrolling, another interval; times of its frames."""
+    log = Path(args.dir) / "frames.tsv"
+    log.unlink(missing_ok=True)
+    screen = subprocess.Popen(
+        ["Xvfb", "-displayfd", "1", "-screen", "0", f"{WINDOW[0]}x{WINDOW[1]}x24", "+extension", "GLX"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    display = ":" + screen.stdout.readline().decode().strip()
+    settings = Path(args.dir) / "settings"
+    env = dict(os.environ, DISPLAY=display, HIGHWATER_FRAME_TIMES=str(log), HIGHWATER_SETTINGS_DIR=str(settings))
+    size = f"{WINDOW[0]}x{WINDOW[1]}"
+    started = time.time()
+    window = subprocess.Popen([args.program, f"{args.dir}/{n}.etl", "--size", size], env=env, stderr=subprocess.DEVNULL)
+
+    def act(*words):
+        subprocess.run(["xdotool", *map(str, words)], env=env, check=False)
+        time.sleep(0.05)
+
+    def read():
+        lines = log.read_text().splitlines()[1:] if log.exists() else []
+        return [list(map(float, line.split("\t"))) for line in lines if line.count("\t") == 6]
+
+    try:
+        wait_until(lambda: any(frame[6] >= 2 for frame in read()), 300)
+        time.sleep(5)
+        loaded = len(read())
+        x, y = WINDOW[0] // 2, WINDOW[1] // 4
+        for turn in range(12):
+            act("mousemove", x + 20 * turn, y)
+            for _ in range(6):
+                act("click", 4 if turn % 2 == 0 else 5)
+            act("mousemove", 500 + 40 * turn, y, "mousedown", 1)
+            act("mousemove", 900 + 40 * turn, y)
+            act("mouseup", 1)
+            act("mousemove", x, WINDOW[1] * 3 // 4)
+            for _ in range(10):
+                act("click", 5)
+            act("key", "asterisk")
+        time.sleep(1)
+        all_frames = read()
+    finally:
+        window.terminate()
+        window.wait()
+        screen.terminate()
+        screen.wait()
+    first_graph = next(frame[5] for frame in all_frames if frame[6] >= 1) - started
+    complete = next(frame[5] for frame in all_frames if frame[6] >= 2) - started
+    return {"first_graph": first_graph, "complete": complete, "frames": all_frames[loaded:], "loading": all_frames[:loaded]}
+
+
+def wait_until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit("the window did not load the trace")
+        time.sleep(0.1)
+
+
+def window(n, f):
+    yield "\n## The window\n"
+    yield f"{mega(n)} heap events at {WINDOW[0]}×{WINDOW[1]} under Xvfb with software rendering."
+    yield f"First graph {f['first_graph']:.2f} s after the start of the process, complete after {f['complete']:.1f} s."
+    yield "Processor time of frames without painting, in milliseconds, while it loads and while it is zoomed,"
+    yield "selected, scrolled and opened:\n"
+    yield "| | frames | logic | panels | tessellation | together |"
+    yield "|-|-|-|-|-|-|"
+    for name, list_ in [("loading", f["loading"]), ("in use", f["frames"])]:
+        columns = [spread([frame[i] for frame in list_]) for i in (1, 2, 3)]
+        total = [sum(frame[1:4]) for frame in list_]
+        yield f"| {name} | {len(list_)} | {' | '.join(columns)} | {spread(total)}, at most {max(total, default=0):.1f} |"
+
+
+def machine():
+    cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.processor())
+    memory = next(int(l.split()[1]) * 1024 for l in open("/proc/meminfo") if l.startswith("MemTotal"))
+    return f"{cpu}, {os.cpu_count()} processors, {memory / 2**30:.0f} GB, {platform.system()}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("events", type=int, nargs="+")
+    args = parser.parse_args()
+    results = {n: sizes_of(args, n) for n in args.events}
+    walk = json.loads(timed([args.program, "measure", f"{args.dir}/walk.etl"])[0])
+    largest = max(args.events)
+    text = [
+        "# How fast it is\n",
+        "Written by `scripts/bench.sh`, which makes the traces and measures everything in one run; files are in the",
+        "system's cache. Generated heap traffic: stacks by key, 100,000 distinct ones, 200,000 blocks alive, two processes",
+        "with three heaps and four threads each, four processors. `heaptrack_print` reads as many events, already matched,",
+        "in its own format.\n",
+        f"Machine: {machine()}. Date: {time.strftime('%Y-%m-%d')}. Times on other machines differ; compare ratios.\n",
+        *opening(results),
+        f"\nWith whole stacks behind the events (StackWalk) instead of keys: {walk['heap_events'] / walk['load_s'] / 1e6:.1f} M"
+        f" events/s, {walk['bytes_per_s'] / 1e9:.2f} GB/s ({walk['file_bytes'] / 1e9:.1f} GB).",
+        *questions(results),
+        *window(largest, frames(args, largest)),
+    ]
+    Path(args.out).write_text("\n".join(text) + "\n")
+
+
+if __name__ == "__main__":
+    main()
