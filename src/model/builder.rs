@@ -8,6 +8,7 @@ mod held;
 mod keyed;
 mod limit;
 mod pages;
+mod same_sites;
 mod stacks;
 mod unmatched;
 
@@ -388,6 +389,7 @@ impl Builder {
         if !complete {
             return self.rows.publish(self.now);
         }
+        self.join_sites();
         let rows = &self.rows;
         let order = self.matcher.finish(|row| rows.death(row));
         self.rows.complete(order)

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::{Aside, CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, Rows, split};
@@ -116,6 +117,18 @@ impl RowWriter {
     pub(in crate::model) fn set_site(&mut self, id: RowId, site: SiteId) {
         let (columns, at) = self.columns_mut(id);
         columns.site[at] = site;
+    }
+
+    /// Gives all rows the sites that `number` says for theirs.
+    pub(in crate::model) fn renumber_sites(&mut self, number: &[SiteId]) {
+        let new = |site: SiteId| number[site.0 as usize];
+        self.sealed.par_iter_mut().for_each(|columns| {
+            // A chunk that others hold too is only copied if it must be.
+            if columns.site.iter().any(|&site| new(site) != site) {
+                Arc::make_mut(columns).site.iter_mut().for_each(|site| *site = new(*site));
+            }
+        });
+        self.open.site.iter_mut().for_each(|site| *site = new(*site));
     }
 
     pub(in crate::model) fn set_thread(&mut self, id: RowId, thread: Tid) {
