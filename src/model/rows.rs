@@ -53,6 +53,9 @@ pub struct Row {
     pub thread: Tid,
 }
 
+/// Sites of one chunk.
+type SiteColumn = Arc<Vec<SiteId>>;
+
 /// Deaths of one chunk, written by whoever finds the free and read by everybody.
 pub(super) type DeathColumn = Arc<[AtomicI64]>;
 
@@ -66,7 +69,6 @@ struct Columns {
     birth_high: Vec<u32>,
     death: DeathColumn,
     size: Vec<u32>,
-    site: Vec<SiteId>,
     address: Vec<u32>,
     address_high: Vec<u16>,
     /// Indices in [`Aside::threads`].
@@ -81,7 +83,6 @@ impl Columns {
             birth_high: Vec::new(),
             death: (0..CHUNK).map(|_| AtomicI64::new(Ticks::NEVER.0)).collect(),
             size: Vec::with_capacity(CHUNK),
-            site: Vec::with_capacity(CHUNK),
             address: Vec::with_capacity(CHUNK),
             address_high: Vec::with_capacity(CHUNK),
             thread: Vec::with_capacity(CHUNK),
@@ -139,6 +140,8 @@ impl Aside {
 #[derive(Clone, Debug)]
 pub struct Rows {
     chunks: Vec<Arc<Columns>>,
+    /// The chunks' sites, which may change when the rest does not.
+    sites: Vec<SiteColumn>,
     aside: Arc<Aside>,
     len: u32,
     /// Deaths from here on are those of later publications.
@@ -153,6 +156,7 @@ impl Default for Rows {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
+            sites: Vec::new(),
             aside: Arc::default(),
             len: 0,
             horizon: Ticks::NEVER,
@@ -191,7 +195,7 @@ impl Rows {
     #[inline]
     pub fn site(&self, id: RowId) -> SiteId {
         let (chunk, at) = split(id);
-        self.chunks[chunk].site[at]
+        self.sites[chunk][at]
     }
 
     /// Birth of one row.
@@ -222,7 +226,8 @@ impl Rows {
 
     /// One chunk. Panics if there is no such chunk.
     pub fn chunk(&self, index: usize) -> Chunk<'_> {
-        Chunk { rows: self, columns: &self.chunks[index], first: RowId((index << CHUNK_BITS) as u32) }
+        let first = RowId((index << CHUNK_BITS) as u32);
+        Chunk { rows: self, columns: &self.chunks[index], sites: &self.sites[index], first }
     }
 
     /// Rows that stand behind a row which was born later than they (parts of split
@@ -253,6 +258,7 @@ impl Rows {
 pub struct Chunk<'a> {
     rows: &'a Rows,
     columns: &'a Columns,
+    sites: &'a [SiteId],
     first: RowId,
 }
 
@@ -298,7 +304,7 @@ impl<'a> Chunk<'a> {
 
     /// All sites of the chunk.
     pub fn sites(&self) -> &'a [SiteId] {
-        &self.columns.site
+        self.sites
     }
 
     /// Address by place.
@@ -318,7 +324,7 @@ impl<'a> Chunk<'a> {
             size: self.size(at),
             birth: self.birth(at),
             death: self.death(at),
-            site: self.columns.site[at],
+            site: self.sites[at],
             thread: self.thread(at),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::{Aside, CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, Rows, split};
+use super::{Aside, CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
 use crate::model::{DeathOrder, SiteId};
 use crate::units::{Ticks, Tid};
 
@@ -15,8 +15,10 @@ use crate::units::{Ticks, Tid};
 #[derive(Debug)]
 pub(in crate::model) struct RowWriter {
     sealed: Vec<Arc<Columns>>,
+    sites: Vec<SiteColumn>,
     /// The chunk that is being filled.
     open: Columns,
+    open_sites: Vec<SiteId>,
     aside: Arc<Aside>,
     latest_birth: Ticks,
     /// Rows of sealed chunks with births of 64 bits.
@@ -33,6 +35,8 @@ impl RowWriter {
         let column = Arc::clone(&open.death);
         let writer = Self {
             sealed: Vec::new(),
+            sites: Vec::new(),
+            open_sites: Vec::with_capacity(CHUNK),
             open,
             aside: Arc::default(),
             latest_birth: Ticks::BEFORE_TRACE,
@@ -66,6 +70,7 @@ impl RowWriter {
         if self.open.size.len() == CHUNK {
             self.wide_births += self.open.birth_high.len() as u64;
             self.sealed.push(Arc::new(std::mem::replace(&mut self.open, Columns::new(row.birth))));
+            self.sites.push(Arc::new(std::mem::replace(&mut self.open_sites, Vec::with_capacity(CHUNK))));
             opened(Arc::clone(&self.open.death));
         } else if id == 0 {
             self.open.base = row.birth;
@@ -81,7 +86,7 @@ impl RowWriter {
         let columns = &mut self.open;
         columns.push_birth(row.birth);
         columns.size.push(size);
-        columns.site.push(row.site);
+        self.open_sites.push(row.site);
         columns.address.push(low);
         columns.address_high.push(high);
         columns.thread.push(thread);
@@ -97,7 +102,7 @@ impl RowWriter {
             size: if size == LARGE { self.aside.size(id.0) } else { size.into() },
             birth: columns.birth(at),
             death: Ticks::NEVER,
-            site: columns.site[at],
+            site: self.site(id),
             thread: self.aside.thread(id, columns, at),
         }
     }
@@ -114,21 +119,29 @@ impl RowWriter {
         columns.death[i].store(at.0, Ordering::Relaxed);
     }
 
+    fn site(&self, id: RowId) -> SiteId {
+        let (chunk, at) = split(id);
+        self.sites.get(chunk).map_or_else(|| self.open_sites[at], |sites| sites[at])
+    }
+
     pub(in crate::model) fn set_site(&mut self, id: RowId, site: SiteId) {
-        let (columns, at) = self.columns_mut(id);
-        columns.site[at] = site;
+        let (chunk, at) = split(id);
+        match self.sites.get_mut(chunk) {
+            Some(sites) => Arc::make_mut(sites)[at] = site,
+            None => self.open_sites[at] = site,
+        }
     }
 
     /// Gives all rows the sites that `number` says for theirs.
     pub(in crate::model) fn renumber_sites(&mut self, number: &[SiteId]) {
         let new = |site: SiteId| number[site.0 as usize];
-        self.sealed.par_iter_mut().for_each(|columns| {
-            // A chunk that others hold too is only copied if it must be.
-            if columns.site.iter().any(|&site| new(site) != site) {
-                Arc::make_mut(columns).site.iter_mut().for_each(|site| *site = new(*site));
+        self.sites.par_iter_mut().for_each(|sites| {
+            // A column that others hold too is only copied if it must be.
+            if sites.iter().any(|&site| new(site) != site) {
+                Arc::make_mut(sites).iter_mut().for_each(|site| *site = new(*site));
             }
         });
-        self.open.site.iter_mut().for_each(|site| *site = new(*site));
+        self.open_sites.iter_mut().for_each(|site| *site = new(*site));
     }
 
     pub(in crate::model) fn set_thread(&mut self, id: RowId, thread: Tid) {
@@ -149,11 +162,20 @@ impl RowWriter {
 
     /// The rows as they are now, for a publication that sees deaths before `horizon`.
     pub(in crate::model) fn publish(&self, horizon: Ticks) -> Rows {
-        let mut chunks = self.sealed.clone();
+        let (mut chunks, mut sites) = (self.sealed.clone(), self.sites.clone());
         if !self.open.size.is_empty() {
             chunks.push(Arc::new(self.open.clone()));
+            sites.push(Arc::new(self.open_sites.clone()));
         }
-        self.rows(chunks, horizon)
+        Rows {
+            chunks,
+            sites,
+            aside: Arc::clone(&self.aside),
+            len: self.len() as u32,
+            horizon,
+            out_of_order: Arc::clone(&self.out_of_order),
+            by_death: None,
+        }
     }
 
     /// The rows of a complete trace: with all deaths, and the order in which they came.
@@ -164,17 +186,6 @@ impl RowWriter {
         rows.out_of_order = Arc::new(out_of_order);
         rows.by_death = Some(Arc::new(by_death));
         rows
-    }
-
-    fn rows(&self, chunks: Vec<Arc<Columns>>, horizon: Ticks) -> Rows {
-        Rows {
-            chunks,
-            aside: Arc::clone(&self.aside),
-            len: self.len() as u32,
-            horizon,
-            out_of_order: Arc::clone(&self.out_of_order),
-            by_death: None,
-        }
     }
 
     fn columns(&self, id: RowId) -> (&Columns, usize) {
