@@ -530,6 +530,8 @@ fn the_limit_of_memory_is_a_setting_and_an_option_overrules_it() {
 
     let mut window = window_set(Options::default(), settings());
     click(&mut window, "View");
+    window.get_by_label_contains("Memory for a trace").click();
+    settle(&mut window);
     let automatic = "Three quarters of the machine's (";
     let is_on = |window: &Window, label: &str| {
         window.get_by_label_contains(label).accesskit_node().toggled() == Some(egui::accesskit::Toggled::True)

@@ -1,5 +1,6 @@
 //! Menu bar, the tools for views and filters, and the search field.
 
+use eframe::egui::containers::menu::{MenuConfig, SubMenuButton};
 use eframe::egui::{self, Button};
 
 use crate::app::HighwaterApp;
@@ -64,12 +65,14 @@ fn view_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.strong("Columns");
     column_choice(app, ui);
     ui.separator();
-    memory_limit(app, ui);
+    // A number can be typed here, so a click inside closes nothing.
+    let stays = MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
+    SubMenuButton::new("Memory for a trace").config(stays).ui(ui, |ui| memory_limit(app, ui));
 }
 
 /// How much memory a trace may use; counts from the next one on.
 fn memory_limit(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    ui.strong("Memory for a trace").on_hover_text("Counts from the next trace that is opened");
+    ui.weak("From the next trace that is opened:");
     let limit = app.settings.memory_limit_mb;
     let automatic = format!("Three quarters of the machine's ({})", format::rough_bytes(default_budget()));
     if ui.radio(limit.is_none(), automatic).clicked() {
