@@ -6,13 +6,14 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use common::highwater;
 use highwater::etl::compression::Algorithm;
 use highwater::load::{Capture, Estimate, Input, Plan, Processes, Scope, Unwatched, load, load_planned};
 use highwater::model::{ProcessId, Trace};
 use highwater::problem::ProblemKind;
-use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Index, IndexOptions, ReportFilter, ReportRequest, report};
 use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks};
 use serde_json::Value;
@@ -84,12 +85,16 @@ fn rows(trace: &Trace, until: Ticks, wants: impl Fn(Pid, Layer) -> bool) -> Vec<
 /// All numbers of an interval. Ranges of pages are not counted: those of a whole trace
 /// may have been split after the interval.
 fn numbers(trace: &Trace, interval: Interval) -> Value {
-    let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
-    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
-    let mut groups = serde_json::to_value(
-        report(&Index::scan(std::sync::Arc::new(trace.clone())), &request, &Cancel::default()).unwrap().groups,
-    )
-    .unwrap();
+    let trace = Arc::new(trace.clone());
+    let prepared = Index::build(Arc::clone(&trace), &IndexOptions::default(), &Cancel::default()).unwrap();
+    let by = [By::Process, By::Heap, By::Stack];
+    let ask = |index: &Index, by: Vec<By>| {
+        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
+        report(index, &request, &Cancel::default()).unwrap().groups
+    };
+    let mut groups = ask(&prepared, by.to_vec());
+    groups.extend(ask(&Index::scan(trace), [&by[..], &[By::Thread]].concat()));
+    let mut groups = serde_json::to_value(groups).unwrap();
     for group in groups.as_array_mut().unwrap().iter_mut().filter(|group| group["layer"] == "commit") {
         let fields = group.as_object_mut().unwrap();
         fields.retain(|name, _| !name.contains("count"));
