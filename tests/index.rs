@@ -68,6 +68,18 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(strategy::config())]
+
+    #[test]
+    fn no_two_sites_of_a_complete_trace_are_the_same(ops in strategy::ops(OPS)) {
+        let trace = replay(&Scenario::of(&ops));
+        let mut sites: Vec<_> = trace.sites.iter().map(|site| (site.heap, site.stack, site.caller)).collect();
+        sites.sort_unstable();
+        prop_assert!(sites.windows(2).all(|two| two[0] != two[1]), "{:?}", sites);
+    }
+}
+
 /// Some blocks of a program; each moment has its allocations and frees.
 fn story(moments: impl IntoIterator<Item = (i64, Vec<(u64, Option<u64>)>)>) -> Trace {
     let mut builder = builder();
