@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 WINDOW = (1920, 1080)
+RUNS = 3
 
 
 def timed(command, env=None):
@@ -30,15 +31,13 @@ def timed(command, env=None):
 
 def sizes_of(args, n):
     """Figures of one size: medians over the runs."""
-    runs = 5 if n <= 16_000_000 else 3
     ours, theirs = [], []
-    for turn in range(runs):
+    for _ in range(RUNS):
         command = [args.program, "measure", f"{args.dir}/{n}.etl"]
         output, seconds, memory = timed(command)
         ours.append((json.loads(output), seconds, memory))
-        if turn < 3:
-            command = ["heaptrack_print", "-f", f"{args.dir}/{n}.heaptrack", "-p", "0", "-a", "0", "-T", "0", "-l", "0"]
-            theirs.append(timed(command)[1:])
+        command = ["heaptrack_print", "-f", f"{args.dir}/{n}.heaptrack", "-p", "0", "-a", "0", "-T", "0", "-l", "0"]
+        theirs.append(timed(command)[1:])
     output, _, asked_memory = timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])
     figures = json.loads(output)
     figures["load_s"] = statistics.median(run["load_s"] + run["open_s"] for run, _, _ in ours)

@@ -91,7 +91,7 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
         let kind = if *kind == "frame" && n >= filters.len() { "frame, again" } else { kind };
         let took = question(&index, interval, filter, &cancel)?;
         figures.questions.entry(kind).or_default().push(took);
-        if n % 10 == 0 {
+        if n % 33 == 0 {
             figures.scans.push(question(&scan, interval, filter, &cancel)?);
             let sums = totals(&index, interval, &cancel)?;
             let table = tree(trace, &sums, &TreeRequest { filter: filter.clone(), ..TreeRequest::default() }, &cancel)?;
