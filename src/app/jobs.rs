@@ -295,10 +295,10 @@ impl Queries {
         self.inbox.busy.load(Ordering::Acquire)
     }
 
-    /// Whether a growing trace may be asked about again: at most a third of the
+    /// Whether a growing trace may be asked about again: at most a ninth of the
     /// time goes into numbers that the next publication makes stale.
     pub fn is_rested(&self) -> bool {
-        let rested = |(at, cost): (Instant, Duration)| at.elapsed() >= cost * 2;
+        let rested = |(at, cost): (Instant, Duration)| at.elapsed() >= cost * 8;
         !self.is_busy() && lock(&self.inbox.last).is_none_or(rested)
     }
 

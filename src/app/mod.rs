@@ -312,7 +312,9 @@ impl HighwaterApp {
                 document.take_answer(answer);
             }
             if let Some(query) = document.next_query() {
-                self.queries.submit(query, document.user_acted());
+                // Answers about a growing trace are stale once it is complete.
+                let urgent = document.user_acted() || !query.growing;
+                self.queries.submit(query, urgent);
             }
         }
     }
