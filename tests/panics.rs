@@ -3,6 +3,10 @@
 #![cfg(debug_assertions)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
+#[cfg(feature = "gui")]
+#[path = "common/window.rs"]
+mod driver;
+
 use std::process::Command;
 
 #[test]
@@ -30,39 +34,20 @@ fn a_fault_on_the_command_line_is_one_line_and_exit_code_1() {
 #[cfg(feature = "gui")]
 mod window {
     use std::sync::{Mutex, PoisonError};
-    use std::time::{Duration, Instant};
 
     use eframe::egui;
-    use egui_kittest::Harness;
     use egui_kittest::kittest::Queryable;
-    use highwater::app::{HighwaterApp, Options, Settings};
+    use highwater::app::{Options, Settings};
     use highwater::load::Input;
     use highwater::panics::fault;
 
-    type Window = Harness<'static, HighwaterApp>;
+    use super::driver::{Window, settle, window_set};
 
     /// Faults are the whole process's: one test at a time.
     static TURN: Mutex<()> = Mutex::new(());
 
     fn window(inputs: Vec<Input>) -> Window {
-        let options = Options { inputs, ..Options::default() };
-        let mut window = Harness::builder()
-            .with_size([1280.0, 800.0])
-            .with_max_steps(8)
-            .build_eframe(|cc| HighwaterApp::new(&cc.egui_ctx, options, Settings::default()));
-        settle(&mut window);
-        window
-    }
-
-    fn settle(window: &mut Window) {
-        let start = Instant::now();
-        let mut quiet = 0;
-        while quiet < 4 {
-            window.step();
-            quiet = if window.state().is_busy() { 0 } else { quiet + 1 };
-            std::thread::sleep(Duration::from_millis(2));
-            assert!(start.elapsed() < Duration::from_secs(60), "the window does not come to rest");
-        }
+        window_set(Options { inputs, ..Options::default() }, Settings::default())
     }
 
     fn count(window: &Window, label: &str) -> usize {

@@ -5,6 +5,9 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 mod common;
+#[cfg(feature = "gui")]
+#[path = "common/window.rs"]
+mod driver;
 
 use std::sync::Arc;
 
@@ -376,29 +379,16 @@ fn a_wild_time_does_not_move_the_births_behind_it() {
 /// The window says it in its status bar.
 #[cfg(feature = "gui")]
 mod window {
-    use std::time::{Duration, Instant};
-
-    use egui_kittest::Harness;
     use egui_kittest::kittest::Queryable;
-    use highwater::app::{HighwaterApp, Options, Settings};
+    use highwater::app::{Options, Settings};
 
+    use super::driver::window_set;
     use super::*;
 
     fn assert_says(session: Session, text: &str) {
         let (_folder, path) = on_disk(&session.bytes());
         let options = Options { inputs: vec![Input::File(path)], ..Options::default() };
-        let mut window = Harness::builder()
-            .with_size([1280.0, 800.0])
-            .with_max_steps(8)
-            .build_eframe(|cc| HighwaterApp::new(&cc.egui_ctx, options, Settings::default()));
-        let start = Instant::now();
-        let mut quiet = 0;
-        while quiet < 4 {
-            window.step();
-            quiet = if window.state().is_busy() { 0 } else { quiet + 1 };
-            std::thread::sleep(Duration::from_millis(2));
-            assert!(start.elapsed() < Duration::from_secs(60), "the window does not come to rest");
-        }
+        let window = window_set(options, Settings::default());
         let found = window.query_all_by_label(text).count();
         assert_eq!(found, 1, "the window does not say: {text}");
     }

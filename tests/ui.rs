@@ -2,17 +2,17 @@
 #![cfg(feature = "gui")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
+#[path = "common/window.rs"]
+mod driver;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
+use driver::{Window, settle, window_set};
 use eframe::egui;
-use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use highwater::app::{HighwaterApp, Options, Settings};
+use highwater::app::{Options, Settings};
 use highwater::load::Input;
-
-type Window = Harness<'static, HighwaterApp>;
 
 fn window(inputs: Vec<Input>) -> Window {
     window_with(Options { inputs, ..Options::default() })
@@ -20,27 +20,6 @@ fn window(inputs: Vec<Input>) -> Window {
 
 fn window_with(options: Options) -> Window {
     window_set(options, Settings::default())
-}
-
-fn window_set(options: Options, settings: Settings) -> Window {
-    let mut window = Harness::builder()
-        .with_size([1280.0, 800.0])
-        .with_max_steps(8)
-        .build_eframe(|cc| HighwaterApp::new(&cc.egui_ctx, options, settings));
-    settle(&mut window);
-    window
-}
-
-/// Steps until nothing is loaded or computed any more.
-fn settle(window: &mut Window) {
-    let start = Instant::now();
-    let mut quiet = 0;
-    while quiet < 4 {
-        window.step();
-        quiet = if window.state().is_busy() { 0 } else { quiet + 1 };
-        std::thread::sleep(Duration::from_millis(2));
-        assert!(start.elapsed() < Duration::from_secs(60), "the window does not come to rest");
-    }
 }
 
 fn click(window: &mut Window, label: &str) {

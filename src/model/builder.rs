@@ -419,7 +419,7 @@ impl Builder {
         let load_bytes = self.bytes();
         let rows = self.published_rows(input.complete);
         let findings = self.matcher.findings();
-        let unmatched = self.unmatched();
+        let unmatched = self.unmatched(&findings.kept);
         let sites = (0..self.sites.len())
             .map(|i| {
                 let (key, first) = self.sites[i];

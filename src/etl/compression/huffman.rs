@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Error;
-use super::matches::{Finder, copy_match};
+use super::matches::{Finder, copy_match, put_long_length};
 use crate::etl::{u16_at, u32_at};
 
 const BLOCK: usize = 1 << 16;
@@ -327,17 +327,7 @@ impl<'a> BitWriter<'a> {
 
     fn put_length(&mut self, length: u32) {
         let Some(rest) = length.checked_sub(15) else { return };
-        self.out.push(rest.min(255) as u8);
-        if rest < 255 {
-            return;
-        }
-        match u16::try_from(length) {
-            Ok(short) => self.out.extend(short.to_le_bytes()),
-            Err(_) => {
-                self.out.extend([0; 2]);
-                self.out.extend(length.to_le_bytes());
-            }
-        }
+        put_long_length(self.out, rest as usize, length);
     }
 
     fn finish(mut self) {

@@ -3,6 +3,22 @@
 use super::Error;
 use crate::etl::{u32_at, u64_at};
 
+/// Writes what a length code has no room for: the `rest` in a byte, or 255 and the
+/// whole code in 16 bits, or in 32 behind a zero.
+pub(super) fn put_long_length(out: &mut Vec<u8>, rest: usize, length: u32) {
+    out.push(rest.min(255) as u8);
+    if rest < 255 {
+        return;
+    }
+    match u16::try_from(length) {
+        Ok(short) => out.extend(short.to_le_bytes()),
+        Err(_) => {
+            out.extend([0; 2]);
+            out.extend(length.to_le_bytes());
+        }
+    }
+}
+
 /// Appends `length` bytes from `distance` back. Nothing before `base` is read and
 /// nothing behind `end` written; `start` is where this stream's output begins.
 pub(super) fn copy_match(out: &mut Vec<u8>, [start, base, end]: [usize; 3], distance: usize, length: usize) -> Result<(), Error> {

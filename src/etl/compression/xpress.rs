@@ -6,7 +6,7 @@
 //! contract. Hostile input ends in an error and never writes past that size.
 
 use super::Error;
-use super::matches::{Finder, copy_match};
+use super::matches::{Finder, copy_match, put_long_length};
 use crate::etl::{u16_at, u32_at};
 
 /// Appends exactly `size` bytes to `out` and returns how many bytes of `input`
@@ -150,17 +150,7 @@ impl Encoder {
             }
         }
         let Some(rest) = rest.checked_sub(15) else { return };
-        self.out.push(rest.min(255) as u8);
-        if rest < 255 {
-            return;
-        }
-        match u16::try_from(length) {
-            Ok(short) => self.out.extend(short.to_le_bytes()),
-            Err(_) => {
-                self.out.extend([0; 2]);
-                self.out.extend((length as u32).to_le_bytes());
-            }
-        }
+        put_long_length(&mut self.out, rest, length as u32);
     }
 
     /// Unused flag bits are set, as in the specification's examples.

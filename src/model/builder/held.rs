@@ -6,26 +6,31 @@ use crate::events::{CallStack, Record};
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) record: Record,
-    frames: Vec<u64>,
-    key: Option<(u64, i64)>,
-    has_frames: bool,
+    stack: HeldStack,
+}
+
+#[derive(Clone, Debug)]
+enum HeldStack {
+    Nothing,
+    Frames(Vec<u64>),
+    Key { key: u64, time: i64 },
 }
 
 impl Held {
     pub(super) fn new(record: &Record, stack: CallStack<'_>) -> Self {
-        let key = match stack {
-            CallStack::Key { key, time } => Some((key, time)),
-            _ => None,
+        let stack = match stack {
+            CallStack::Nothing => HeldStack::Nothing,
+            CallStack::Frames(frames) => HeldStack::Frames(frames.to_vec()),
+            CallStack::Key { key, time } => HeldStack::Key { key, time },
         };
-        let has_frames = matches!(stack, CallStack::Frames(_));
-        Self { record: record.clone(), frames: stack.frames().to_vec(), key, has_frames }
+        Self { record: record.clone(), stack }
     }
 
     pub(super) fn stack(&self) -> CallStack<'_> {
-        match self.key {
-            Some((key, time)) => CallStack::Key { key, time },
-            None if self.has_frames => CallStack::Frames(&self.frames),
-            None => CallStack::Nothing,
+        match &self.stack {
+            HeldStack::Nothing => CallStack::Nothing,
+            HeldStack::Frames(frames) => CallStack::Frames(frames),
+            &HeldStack::Key { key, time } => CallStack::Key { key, time },
         }
     }
 }

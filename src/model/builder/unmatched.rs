@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::super::matching::Unmatched;
 use super::super::stack::StackRef;
 use super::{Builder, Origin};
 use crate::model::trace::UnmatchedFree;
@@ -71,10 +72,10 @@ impl UnmatchedFrees {
 }
 
 impl Builder {
-    /// Those that were kept, by time.
-    pub(super) fn unmatched(&mut self) -> Vec<UnmatchedFree> {
+    /// Those that were kept here and by the matching, by time.
+    pub(super) fn unmatched(&mut self, found: &[Unmatched]) -> Vec<UnmatchedFree> {
         let mut all = self.unmatched_frees.kept.clone();
-        for found in self.matcher.findings().kept {
+        for found in found {
             let heap = &self.heaps.list[found.heap.0 as usize];
             let late = self.unmatched_frees.stacks.get(&found.place).copied();
             let free = UnmatchedFree {
