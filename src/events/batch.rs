@@ -5,7 +5,7 @@
 //! entry to put into order instead of two, and nobody has to look for the owner.
 
 use super::hooks::{class, hook, injected, kernel_hook, kernel_memory, tracker};
-use super::{Event, EventCounts, FrameRange, Record, StackPart, counters, losses, memory, stack, system};
+use super::{Event, EventCounts, FrameList, FrameRange, Record, StackPart, counters, losses, memory, stack, system};
 use crate::etl::{BufferInfo, BufferKind, EventId, RawEvent, ReadBuffer, TraceFile};
 use crate::problem::{ProblemKind, Problems};
 
@@ -51,7 +51,7 @@ pub struct Batch {
     /// Records, by time; equal times in the order of the buffer.
     pub entries: Vec<Entry>,
     /// Frames of the stacks among them.
-    pub frames: Vec<u64>,
+    pub frames: FrameList,
     /// All events of the buffers, also those without a record.
     pub counts: EventCounts,
     /// Raw times of the first and last event of any kind.
@@ -70,12 +70,6 @@ impl Batch {
         entries.clear();
         frames.clear();
         (*counts, *times, *problems, *bytes, *stacks) = Default::default();
-    }
-
-    /// The frames of one stack.
-    pub fn frames(&self, range: FrameRange) -> &[u64] {
-        let start = range.start as usize;
-        self.frames.get(start..start + range.len as usize).unwrap_or_default()
     }
 
     /// Puts in what stood before it in the stream; equal times keep that order.
@@ -106,13 +100,11 @@ impl Batch {
     }
 
     /// Appends an entry of another batch and its frames.
-    fn put(&mut self, mut entry: Entry, frames: &[u64]) {
+    fn put(&mut self, mut entry: Entry, frames: &FrameList) {
         if let (Event::Stack { frames: range, .. } | Event::StackDefinition { frames: range, .. }, _)
         | (_, Attached::Frames(range)) = (&mut entry.record.event, &mut entry.stack)
         {
-            let start = self.frames.len() as u32;
-            self.frames.extend(frames.get(range.start as usize..).and_then(|f| f.get(..range.len as usize)).unwrap_or_default());
-            range.start = start;
+            *range = self.frames.push_of(frames, *range);
         }
         self.entries.push(entry);
     }

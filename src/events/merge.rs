@@ -11,11 +11,10 @@
 //! an allocation of the same address; otherwise files and processors come in order.
 //!
 //! Memory: two decoded buffers a stream, and what is decoded ahead on other threads
-//! ([`Ahead`]). Cost: one comparison with the runner-up for each entry, a heap
-//! operation only where the lead changes.
+//! ([`Ahead`]). Cost: one comparison with the runner-up for each entry, a look at
+//! the [`Heads`] only where the lead changes.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
 
 use std::sync::Arc;
@@ -24,7 +23,8 @@ use rayon::Scope;
 use rustc_hash::FxHashMap;
 
 use super::ahead::{Ahead, Job};
-use super::{Attached, Batch, Entry, Event, EventCounts, Record, Stacks};
+use super::heads::{First, Heads};
+use super::{Attached, Batch, Entry, Event, EventCounts, Frames, Record, Stacks};
 use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
 
@@ -41,7 +41,7 @@ pub enum CallStack<'a> {
     /// None, or it comes later.
     Nothing,
     /// Its frames, innermost first; of a stack's own record those of the stack.
-    Frames(&'a [u64]),
+    Frames(Frames<'a>),
     /// Key of the user's stack, given at a raw time.
     Key {
         /// Key.
@@ -53,10 +53,10 @@ pub enum CallStack<'a> {
 
 impl<'a> CallStack<'a> {
     /// The frames, if they came.
-    pub fn frames(self) -> &'a [u64] {
+    pub fn frames(self) -> Frames<'a> {
         match self {
             Self::Frames(frames) => frames,
-            _ => &[],
+            _ => Frames::default(),
         }
     }
 
@@ -74,10 +74,9 @@ impl<'a> CallStack<'a> {
 pub struct Merge<'f> {
     ahead: Arc<Ahead<'f>>,
     streams: Vec<Stream>,
-    /// Streams that have a record, by the time of that record.
-    queue: BinaryHeap<Reverse<(i64, usize)>>,
-    last_time: i64,
-    late: u64,
+    /// The times of their next records.
+    heads: Heads,
+    order: Order,
     totals: Totals,
     /// Memory for ties.
     tie: Vec<(usize, Range<usize>)>,
@@ -145,10 +144,9 @@ impl<'f> Merge<'f> {
         let streams = streams_of(&jobs, files);
         Self {
             ahead: Ahead::new(jobs, streams.len(), stacks),
+            heads: Heads::new(streams.len()),
             streams,
-            queue: BinaryHeap::new(),
-            last_time: i64::MIN,
-            late: 0,
+            order: Order::default(),
             totals: Totals::default(),
             tie: Vec::new(),
             has_read: false,
@@ -183,13 +181,11 @@ impl<'f> Merge<'f> {
         for index in 0..self.streams.len() {
             self.refill(index);
         }
-        while let Some(Reverse((time, index))) = self.queue.pop() {
-            match self.queue.peek() {
-                Some(Reverse((second, _))) if *second == time => self.run_tie(time, index, sink)?,
-                second => {
-                    let limit = second.map_or(i64::MAX, |Reverse((time, _))| *time);
-                    self.run_ahead(index, limit, sink)?;
-                }
+        while let Some(First { time, stream, second }) = self.heads.first() {
+            if second == time {
+                self.run_tie(time, sink)?;
+            } else {
+                self.run_ahead(stream, second, sink)?;
             }
             if self.has_read {
                 self.has_read = false;
@@ -202,12 +198,12 @@ impl<'f> Merge<'f> {
     }
 
     fn report_late(&mut self) {
-        if self.late == 0 {
+        let late = std::mem::take(&mut self.order.late);
+        if late == 0 {
             return;
         }
-        let detail = format!("{} events came after later ones had been read; they were applied late", self.late);
+        let detail = format!("{late} events came after later ones had been read; they were applied late");
         self.totals.problems.add(ProblemKind::OutOfOrder, self.ahead.first_file(), 0, detail);
-        self.late = 0;
     }
 
     /// The totals so far; complete after [`Merge::run`] went to the end.
@@ -215,8 +211,7 @@ impl<'f> Merge<'f> {
         &self.totals
     }
 
-    /// Records of one stream as long as they are earlier than `limit` (or the last
-    /// stream's to the end of its batch).
+    /// Records of one stream, the first of which is earlier than `limit`, as long as they are.
     fn run_ahead<B>(
         &mut self,
         index: usize,
@@ -224,12 +219,14 @@ impl<'f> Merge<'f> {
         sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let stream = &mut self.streams[index];
-        let from = stream.at;
-        let entries = &stream.current.entries[from..];
-        let alone = limit == i64::MAX;
-        let n = if alone { entries.len() } else { entries.iter().take_while(|e| e.record.time < limit).count() };
-        self.emit(index, from..from + n, sink)?;
-        self.streams[index].at = from + n;
+        let batch = &stream.current;
+        for entry in &batch.entries[stream.at..] {
+            if entry.record.time >= limit {
+                break;
+            }
+            self.order.emit(batch, entry, sink)?;
+            stream.at += 1;
+        }
         self.requeue(index);
         ControlFlow::Continue(())
     }
@@ -238,16 +235,10 @@ impl<'f> Merge<'f> {
     fn run_tie<B>(
         &mut self,
         time: i64,
-        first: usize,
         sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let mut ranges = std::mem::take(&mut self.tie);
-        ranges.push((first, self.streams[first].tie_range(time)));
-        while let Some(Reverse((_, index))) = self.queue.peek().copied().filter(|Reverse((t, _))| *t == time) {
-            ranges.push((index, self.streams[index].tie_range(time)));
-            self.queue.pop();
-        }
-        ranges.sort_unstable_by_key(|(index, _)| *index);
+        ranges.extend(self.heads.at(time).map(|index| (index, self.streams[index].tie_range(time))));
         if self.may_conflict(&ranges) {
             for (index, at) in self.tie_order(&ranges) {
                 self.emit(index, at..at + 1, sink)?;
@@ -272,28 +263,14 @@ impl<'f> Merge<'f> {
         sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let batch = &self.streams[index].current;
-        for Entry { record, stack } in &batch.entries[range] {
-            if record.time < self.last_time {
-                self.late += 1;
-            } else {
-                self.last_time = record.time;
-            }
-            let stack = match (*stack, &record.event) {
-                (Attached::Key { delay, key }, _) => CallStack::Key { key, time: record.time + i64::from(delay) },
-                (Attached::Frames(frames), _) | (_, &(Event::Stack { frames, .. } | Event::StackDefinition { frames, .. })) => {
-                    CallStack::Frames(batch.frames(frames))
-                }
-                _ => CallStack::Nothing,
-            };
-            sink(record, stack)?;
-        }
-        ControlFlow::Continue(())
+        batch.entries[range].iter().try_for_each(|entry| self.order.emit(batch, entry, sink))
     }
 
+    #[inline]
     fn requeue(&mut self, index: usize) {
         let stream = &self.streams[index];
         match stream.current.entries.get(stream.at) {
-            Some(entry) => self.queue.push(Reverse((entry.record.time, index))),
+            Some(entry) => self.heads.set(index, Some(entry.record.time)),
             None => self.refill(index),
         }
     }
@@ -301,9 +278,10 @@ impl<'f> Merge<'f> {
     /// Loads the stream's next records. Those that are not earlier than the next buffer
     /// wait: what comes at one tick may be spread over buffers.
     fn refill(&mut self, index: usize) {
-        let Self { ahead: decoder, streams, queue, totals, .. } = self;
+        let Self { ahead: decoder, streams, heads, totals, .. } = self;
         let stream = &mut streams[index];
         self.has_read = true;
+        heads.set(index, None);
         stream.at = 0;
         decoder.give_back(std::mem::take(&mut stream.current));
         let Some(batch) = stream.ahead.take().or_else(|| stream.next_batch(decoder, totals)) else { return };
@@ -323,9 +301,7 @@ impl<'f> Merge<'f> {
             stream.current = ahead;
             stream.current.absorb_earlier(carried);
         }
-        if let Some(entry) = stream.current.entries.first() {
-            queue.push(Reverse((entry.record.time, index)));
-        }
+        heads.set(index, stream.current.entries.first().map(|entry| entry.record.time));
     }
 
     /// Whether one stream of a tie may allocate what another frees. Ties are small
@@ -402,6 +378,41 @@ impl<'f> Merge<'f> {
     fn must_wait(&self, index: usize, at: usize, waiting: &FxHashMap<(Block, usize), usize>) -> bool {
         let Some(block) = allocated(&self.record(index, at).event) else { return false };
         (0..self.streams.len()).any(|other| other != index && waiting.get(&(block, other)).is_some_and(|&n| n > 0))
+    }
+}
+
+/// How far the stream of all has come.
+#[derive(Debug)]
+struct Order {
+    last_time: i64,
+    /// Records that came too late.
+    late: u64,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self { last_time: i64::MIN, late: 0 }
+    }
+}
+
+impl Order {
+    #[inline]
+    fn emit<B>(
+        &mut self,
+        batch: &Batch,
+        Entry { record, stack }: &Entry,
+        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.late += u64::from(record.time < self.last_time);
+        self.last_time = self.last_time.max(record.time);
+        let stack = match (*stack, &record.event) {
+            (Attached::Key { delay, key }, _) => CallStack::Key { key, time: record.time.wrapping_add(delay.into()) },
+            (Attached::Frames(frames), _) | (_, &(Event::Stack { frames, .. } | Event::StackDefinition { frames, .. })) => {
+                CallStack::Frames(batch.frames.get(frames))
+            }
+            _ => CallStack::Nothing,
+        };
+        sink(record, stack)
     }
 }
 

@@ -16,6 +16,8 @@ mod census;
 mod counters;
 mod counts;
 pub mod encode;
+mod frames;
+mod heads;
 mod hooks;
 mod losses;
 mod memory;
@@ -30,6 +32,7 @@ pub use batch::{Attached, Batch, Entry, Stacks, decode_buffer};
 pub use census::process_names;
 pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
+pub use frames::{Digest, FrameList, FrameRange, Frames};
 pub use hooks::{class, hook, lost, tracker};
 pub use losses::{LostWhat, RawLoss, losses};
 pub use merge::{CallStack, Merge, Totals};
@@ -177,15 +180,6 @@ pub mod mem {
     pub const DECOMMIT: u32 = 0x4000;
     /// An address range is given back, its pages with it.
     pub const RELEASE: u32 = 0x8000;
-}
-
-/// Frames in [`Batch::frames`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FrameRange {
-    /// Index of the first.
-    pub start: u32,
-    /// How many.
-    pub len: u32,
 }
 
 /// Which part of a stack.

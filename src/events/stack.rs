@@ -2,7 +2,7 @@
 //! Layouts checked on 157,000 plain stacks and all keys of public traces.
 
 use super::hooks::hook;
-use super::{Event, FrameRange, Record, StackPart};
+use super::{Event, FrameList, FrameRange, Record, StackPart};
 use crate::etl::{ExtendedItem, RawEvent, address_at, extended_type, i64_at, u32_at, u64_at};
 use crate::units::{Pid, PointerSize, Tid};
 
@@ -10,7 +10,7 @@ use crate::units::{Pid, PointerSize, Tid};
 const MAX_FRAMES: usize = 1024;
 
 /// A StackWalk event. Its process and thread are those of the stack.
-pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut Vec<u64>) -> Option<Record> {
+pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut FrameList) -> Option<Record> {
     let width = raw.pointer.bytes();
     if matches!(hook, hook::STACK_KEY_CREATE | hook::STACK_KEY_DELETE | hook::STACK_KEY_RUNDOWN) {
         let key = address_at(raw.payload, 0, raw.pointer)?;
@@ -37,9 +37,9 @@ pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut Vec<u64>) -> Opti
 /// The stack in one of an event's extended items, as a record of its own behind it.
 /// That keys in items are resolved like those of StackWalk events is an
 /// assumption: no trace with such items is public.
-pub(super) fn inline(raw: &RawEvent<'_>, item: ExtendedItem<'_>, frames: &mut Vec<u64>) -> Option<Record> {
+pub(super) fn inline(raw: &RawEvent<'_>, item: ExtendedItem<'_>, frames: &mut FrameList) -> Option<Record> {
     let owner = raw.time;
-    let stack = |pointer, frames: &mut Vec<u64>| {
+    let stack = |pointer, frames: &mut FrameList| {
         let (_, frames) = push_frames(item.data.get(8..)?, pointer, frames);
         Some(Event::Stack { owner, part: StackPart::User, frames })
     };
@@ -56,11 +56,11 @@ pub(super) fn inline(raw: &RawEvent<'_>, item: ExtendedItem<'_>, frames: &mut Ve
 
 /// Keeps the frames and tells which part of a stack they are: the kernel's if even
 /// the outermost lies in the upper half of the address space.
-fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut Vec<u64>) -> (StackPart, FrameRange) {
-    let start = frames.len();
-    let width = pointer.bytes();
-    frames.extend((0..(bytes.len() / width).min(MAX_FRAMES)).map_while(|i| address_at(bytes, i * width, pointer)));
-    let is_kernel = frames[start..].last().is_some_and(|&outermost| outermost >= pointer.kernel_start());
+fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut FrameList) -> (StackPart, FrameRange) {
+    let addresses = bytes.chunks_exact(pointer.bytes()).take(MAX_FRAMES).filter_map(|frame| address_at(frame, 0, pointer));
+    let range = frames.push(addresses);
+    let outermost = frames.get(range).addresses().last();
+    let is_kernel = outermost.is_some_and(|&outermost| outermost >= pointer.kernel_start());
     let part = if is_kernel { StackPart::Kernel } else { StackPart::User };
-    (part, FrameRange { start: start as u32, len: (frames.len() - start) as u32 })
+    (part, range)
 }

@@ -61,7 +61,7 @@ impl Sample {
             let tally = sample.tallies.entry((pid, layer)).or_default();
             tally.count(&record.event);
             match entry.stack {
-                Attached::Frames(frames) => tally.stack(heap, batch.frames(frames)),
+                Attached::Frames(frames) => tally.stack(heap, batch.frames.get(frames).addresses()),
                 Attached::Key { key, .. } => tally.key(heap, key),
                 Attached::Nothing => {
                     owners.insert(record.time, (pid, layer, heap));
@@ -78,7 +78,7 @@ impl Sample {
             match entry.record.event {
                 Event::Stack { owner, frames, .. } => {
                     if let Some(&(pid, layer, heap)) = owners.get(&owner) {
-                        self.tallies.entry((pid, layer)).or_default().stack(heap, batch.frames(frames));
+                        self.tallies.entry((pid, layer)).or_default().stack(heap, batch.frames.get(frames).addresses());
                     }
                 }
                 Event::StackRef { owner, key, .. } => {
@@ -87,7 +87,7 @@ impl Sample {
                     }
                 }
                 Event::StackDefinition { frames, .. } => {
-                    self.defined.stacks.insert(walk(batch.frames(frames), |node| {
+                    self.defined.stacks.insert(walk(batch.frames.get(frames).addresses(), |node| {
                         self.defined.nodes.insert(node);
                     }));
                 }

@@ -30,7 +30,7 @@ use super::scope::CutReason;
 use super::stack::{Interner, StackRef};
 use super::trace::Derived;
 use super::{Clock, HeapId, Loss, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
-use crate::events::{CallStack, Event, EventCounts, ProcessChange, Record, StackPart};
+use crate::events::{CallStack, Event, EventCounts, Frames, ProcessChange, Record, StackPart};
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 use actors::Actors;
@@ -151,7 +151,7 @@ impl Builder {
 
     /// Applies the next record in time order; `frames` are those of its stack, if it is one.
     pub fn apply(&mut self, record: &Record, frames: &[u64]) {
-        self.apply_with_stack(record, CallStack::Frames(frames).of(record));
+        self.apply_with_stack(record, CallStack::Frames(Frames::new(frames)).of(record));
     }
 
     /// The same for a record that may come with its stack.

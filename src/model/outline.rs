@@ -180,11 +180,12 @@ mod tests {
     use super::super::stack::Interner;
     use super::*;
     use crate::units::Ticks;
+    use crate::events::Frames;
 
     /// Frames innermost first, as events have them.
     fn stacks(of: &[&[u64]]) -> (Stacks, Vec<NodeId>) {
         let mut interner = Interner::default();
-        let refs: Vec<_> = of.iter().map(|frames| interner.frames(frames)).collect();
+        let refs: Vec<_> = of.iter().map(|frames| interner.frames(Frames::new(frames))).collect();
         let nodes = refs.into_iter().map(|stack| interner.resolve(stack)).collect();
         (interner.stacks().clone(), nodes)
     }

@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{HeapId, SiteId};
-use crate::events::StackPart;
+use crate::events::{Digest, Frames, StackPart};
 
 /// A node of the trie: a frame and all frames around it. [`NodeId::ROOT`] is "no stack".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -158,8 +158,8 @@ pub(super) fn map_bytes(capacity: usize, entry: u64) -> u64 {
 pub(super) struct Interner {
     stacks: Stacks,
     children: FxHashMap<(NodeId, u64), NodeId>,
-    /// Whole stacks by the hash of their frames, checked on each hit.
-    whole: FxHashMap<u64, NodeId>,
+    /// Whole stacks.
+    whole: FxHashMap<Digest, NodeId>,
     /// What each key reference stands for, once it is defined.
     keys: Vec<Option<NodeId>>,
     /// Keys that are used and not yet defined.
@@ -182,26 +182,23 @@ impl Interner {
         const TO_DEFINE: u64 = 512;
         let Self { stacks, children, whole, keys, open_keys, pairs, pair_index, .. } = self;
         let lists = [(stacks.parent.capacity(), 4), (stacks.address.capacity(), 8), (keys.capacity(), 8), (pairs.capacity(), 16)];
-        let maps = [(children.capacity(), 24), (whole.capacity(), 16), (open_keys.capacity(), 64), (pair_index.capacity(), 16)];
+        let maps = [(children.capacity(), 24), (whole.capacity(), 24), (open_keys.capacity(), 64), (pair_index.capacity(), 16)];
         lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>()
             + maps.iter().map(|&(n, entry)| map_bytes(n, entry)).sum::<u64>()
             + open_keys.len() as u64 * TO_DEFINE
     }
 
     /// Frames innermost first.
-    pub(super) fn frames(&mut self, frames: &[u64]) -> StackRef {
+    pub(super) fn frames(&mut self, frames: Frames<'_>) -> StackRef {
         StackRef::node(self.intern(frames))
     }
 
-    fn intern(&mut self, frames: &[u64]) -> NodeId {
-        let hash = hash(frames);
-        if let Some(&node) = self.whole.get(&hash)
-            && self.stacks.chain(node).map(|n| self.stacks.address(n)).eq(frames.iter().copied())
-        {
+    fn intern(&mut self, frames: Frames<'_>) -> NodeId {
+        if let Some(&node) = self.whole.get(&frames.digest()) {
             return node;
         }
-        let node = frames.iter().rev().fold(NodeId::ROOT, |parent, &address| self.child(parent, address));
-        self.whole.insert(hash, node);
+        let node = frames.addresses().iter().rev().fold(NodeId::ROOT, |parent, &address| self.child(parent, address));
+        self.whole.insert(frames.digest(), node);
         node
     }
 
@@ -258,7 +255,7 @@ impl Interner {
             FreshStack::Node(node) => *node,
             FreshStack::Frames(frames) => {
                 let frames = frames.clone();
-                self.intern(&frames)
+                self.intern(Frames::new(&frames))
             }
         };
         self.fresh[at].stack = FreshStack::Node(node);
@@ -266,7 +263,7 @@ impl Interner {
     }
 
     /// Defines what `key` has stood for since its last definition.
-    pub(super) fn define(&mut self, part: StackPart, key: u64, frames: &[u64], time: i64) {
+    pub(super) fn define(&mut self, part: StackPart, key: u64, frames: Frames<'_>, time: i64) {
         if self.fresh_time != time {
             self.fresh.clear();
             self.fresh_time = time;
@@ -278,7 +275,7 @@ impl Interner {
                 FreshStack::Node(node)
             }
             None if self.fresh.len() >= 64 => return, // a full tick of them is not kept
-            None => FreshStack::Frames(frames.into()),
+            None => FreshStack::Frames(frames.addresses().into()),
         };
         self.fresh.push(Fresh { part, key, stack });
     }
@@ -316,13 +313,6 @@ impl Interner {
     }
 }
 
-fn hash(frames: &[u64]) -> u64 {
-    use std::hash::Hasher;
-    let mut hasher = rustc_hash::FxHasher::default();
-    frames.iter().for_each(|&address| hasher.write_u64(address));
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,23 +325,23 @@ mod tests {
     #[test]
     fn equal_stacks_are_one_and_share_their_callers() {
         let mut interner = Interner::default();
-        let a = interner.frames(&[1, 2, 3]);
-        let b = interner.frames(&[9, 2, 3]);
-        assert_eq!(interner.frames(&[1, 2, 3]), a);
+        let a = interner.frames(Frames::new(&[1, 2, 3]));
+        let b = interner.frames(Frames::new(&[9, 2, 3]));
+        assert_eq!(interner.frames(Frames::new(&[1, 2, 3])), a);
         assert_ne!(a, b);
         assert_eq!(interner.stacks().len(), 1 + 4);
         assert_eq!(addresses(&mut interner, b), [9, 2, 3]);
-        assert_eq!(interner.frames(&[]), StackRef::NONE);
+        assert_eq!(interner.frames(Frames::new(&[])), StackRef::NONE);
     }
 
     #[test]
     fn a_key_means_its_next_definition_and_may_be_reused() {
         let mut interner = Interner::default();
         let first = interner.key(StackPart::User, 7, 10);
-        interner.define(StackPart::User, 7, &[1], 20);
+        interner.define(StackPart::User, 7, Frames::new(&[1]), 20);
         let second = interner.key(StackPart::User, 7, 30);
         let kernel = interner.key(StackPart::Kernel, 7, 30);
-        interner.define(StackPart::User, 7, &[2], 40);
+        interner.define(StackPart::User, 7, Frames::new(&[2]), 40);
         let never = interner.key(StackPart::User, 7, 50);
         assert_eq!(addresses(&mut interner, first), [1]);
         assert_eq!(addresses(&mut interner, second), [2]);
@@ -362,7 +352,7 @@ mod tests {
     #[test]
     fn a_definition_at_the_same_tick_counts_in_either_order() {
         let mut interner = Interner::default();
-        interner.define(StackPart::User, 7, &[1], 20);
+        interner.define(StackPart::User, 7, Frames::new(&[1]), 20);
         let at_once = interner.key(StackPart::User, 7, 20);
         assert_eq!(addresses(&mut interner, at_once), [1]);
     }
@@ -370,11 +360,11 @@ mod tests {
     #[test]
     fn kernel_frames_stand_inside_user_frames() {
         let mut interner = Interner::default();
-        let kernel = interner.frames(&[100, 101]);
+        let kernel = interner.frames(Frames::new(&[100, 101]));
         let user = interner.key(StackPart::User, 5, 1);
         let both = interner.join(kernel, user);
         assert_eq!(addresses(&mut interner, both), [100, 101]);
-        interner.define(StackPart::User, 5, &[1, 2], 9);
+        interner.define(StackPart::User, 5, Frames::new(&[1, 2]), 9);
         assert_eq!(addresses(&mut interner, both), [100, 101, 1, 2]);
     }
 }

@@ -23,7 +23,7 @@ fn read(w: RecordWriter<Cursor<Vec<u8>>>) -> (Vec<Written>, EventCounts) {
     let mut seen = Vec::new();
     let flow = merge.run::<()>(
         |record, stack| {
-            seen.push((record.clone(), stack.frames().to_vec()));
+            seen.push((record.clone(), stack.frames().addresses().to_vec()));
             ControlFlow::Continue(())
         },
         |_| ControlFlow::Continue(()),

@@ -6,7 +6,7 @@ use super::super::pending::Waiting;
 use super::super::rows::Row;
 use super::super::stack::StackRef;
 use super::{Builder, Origin, SiteKey};
-use crate::events::{Event, Record, StackPart};
+use crate::events::{Event, Frames, Record, StackPart};
 
 /// Stacks of one tick that are kept for an owner that comes after them.
 const MAX_EARLY: usize = 256;
@@ -47,12 +47,12 @@ impl Builder {
         }
         for (record, frames) in std::mem::take(&mut self.early) {
             let origin = Origin { raw: record.time, pid: record.pid, tid: record.tid, ..from };
-            self.stack(origin, &record, &frames);
+            self.stack(origin, &record, Frames::new(&frames));
         }
     }
 
     /// A stack, or a part of one, for an event that was replayed before.
-    pub(super) fn stack(&mut self, from: Origin, record: &Record, frames: &[u64]) {
+    pub(super) fn stack(&mut self, from: Origin, record: &Record, frames: Frames<'_>) {
         let (Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) = record.event else { return };
         let wants = |w: &Waiting| if part == StackPart::Kernel { w.kernel.is_none() && w.two_parts } else { w.user.is_none() };
         let (stacks, reads_stacks) = (&mut self.stacks, self.limit.reads_stacks());
@@ -77,7 +77,7 @@ impl Builder {
                 if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
                     self.early.clear();
                 }
-                self.early.push((record.clone(), frames.to_vec()));
+                self.early.push((record.clone(), frames.addresses().to_vec()));
             }
             return;
         };

@@ -23,7 +23,7 @@ fn demo() -> Demo {
     let mut records = Vec::new();
     let flow = merge.run::<()>(
         |record, stack| {
-            records.push((record.clone(), stack.frames().to_vec()));
+            records.push((record.clone(), stack.frames().addresses().to_vec()));
             ControlFlow::Continue(())
         },
         |_| ControlFlow::Continue(()),

@@ -1,0 +1,128 @@
+//! The frames of call stacks, one stack behind the other, each with its digest: who
+//! interns a stack need not look at the frames of one that is known.
+//!
+//! Digests have 128 bits and a seed that no file can know, so two different stacks
+//! have the same one about as often as memory fails. Equal only within one process.
+//!
+//! Cost: 16 bytes a stack; a digest takes some nanoseconds, on the thread that decodes.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0u8));
+
+/// Stands for the frames of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Digest([u64; 2]);
+
+impl Digest {
+    fn of(addresses: &[u64]) -> Self {
+        let bits = xxh3_128_with_seed(bytemuck::cast_slice(addresses), *SEED);
+        Self([bits as u64, (bits >> 64) as u64])
+    }
+}
+
+/// One stack's frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frames<'a> {
+    addresses: &'a [u64],
+    digest: Digest,
+}
+
+impl<'a> Frames<'a> {
+    /// Frames, innermost first.
+    pub fn new(addresses: &'a [u64]) -> Self {
+        Self { addresses, digest: Digest::of(addresses) }
+    }
+
+    /// Addresses, innermost first.
+    pub fn addresses(self) -> &'a [u64] {
+        self.addresses
+    }
+
+    /// What stands for them.
+    pub fn digest(self) -> Digest {
+        self.digest
+    }
+}
+
+impl Default for Frames<'_> {
+    fn default() -> Self {
+        Self::new(&[])
+    }
+}
+
+/// Where the frames of a stack are among those of its batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FrameRange {
+    /// Index of the first.
+    start: u32,
+    /// How many.
+    len: u32,
+}
+
+/// The frames of many stacks: addresses and then two words of digest, one stack
+/// behind the other.
+#[derive(Clone, Debug, Default)]
+pub struct FrameList(Vec<u64>);
+
+impl FrameList {
+    /// Appends a stack.
+    pub fn push(&mut self, addresses: impl Iterator<Item = u64>) -> FrameRange {
+        let start = self.0.len();
+        self.0.extend(addresses);
+        let len = self.0.len() - start;
+        let Digest(digest) = Digest::of(&self.0[start..]);
+        self.0.extend(digest);
+        FrameRange { start: start as u32, len: len as u32 }
+    }
+
+    /// Appends a stack of another list.
+    pub(super) fn push_of(&mut self, other: &Self, range: FrameRange) -> FrameRange {
+        let start = self.0.len() as u32;
+        self.0.extend(other.words(range).unwrap_or_default());
+        FrameRange { start, ..range }
+    }
+
+    /// The frames of one stack.
+    #[inline]
+    pub fn get(&self, range: FrameRange) -> Frames<'_> {
+        match self.words(range).and_then(|words| words.split_last_chunk()) {
+            Some((addresses, &digest)) => Frames { addresses, digest: Digest(digest) },
+            None => Frames::default(), // a range of another list
+        }
+    }
+
+    #[inline]
+    fn words(&self, FrameRange { start, len }: FrameRange) -> Option<&[u64]> {
+        self.0.get(start as usize..)?.get(..len as usize + 2)
+    }
+
+    /// Forgets all stacks.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_come_back_with_the_digest_of_their_frames() {
+        let mut list = FrameList::default();
+        let stacks: [&[u64]; 4] = [&[1, 2, 3], &[], &[4], &[1, 2, 3]];
+        let ranges = stacks.map(|stack| list.push(stack.iter().copied()));
+        let mut other = FrameList::default();
+        for (stack, range) in stacks.into_iter().zip(ranges) {
+            assert_eq!(list.get(range), Frames::new(stack));
+            let range = other.push_of(&list, range);
+            assert_eq!(other.get(range), Frames::new(stack));
+        }
+        assert_eq!(list.get(ranges[0]).digest(), list.get(ranges[3]).digest());
+        assert_ne!(list.get(ranges[0]).digest(), list.get(ranges[2]).digest());
+        assert_eq!(list.get(FrameRange { start: 9, len: 9 }), Frames::new(&[]));
+    }
+}
