@@ -30,7 +30,7 @@ pub enum HeaderKind {
 
 impl HeaderKind {
     /// Kind and pointer size from byte 2 of a header whose byte 3 is 0xC0.
-    fn from_type(byte: u8) -> Option<(Self, PointerSize)> {
+    const fn from_type(byte: u8) -> Option<(Self, PointerSize)> {
         use PointerSize::{Eight, Four};
         Some(match byte {
             0x01 => (Self::System, Four),
@@ -68,7 +68,7 @@ impl HeaderKind {
     }
 
     /// Bytes of the fixed header.
-    pub fn header_len(self) -> usize {
+    pub const fn header_len(self) -> usize {
         match self {
             Self::System => 0x20,
             Self::Compact => 0x18,
@@ -139,24 +139,32 @@ pub struct EventDamage {
     pub reason: &'static str,
 }
 
-/// Iterator over the events of one (expanded) buffer, its header included.
-/// After an error it ends.
+/// Iterator over the events of one (expanded) buffer, its header included. Ends at
+/// damage, too.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     buffer: &'a [u8],
     at: usize,
+    damage: Option<EventDamage>,
 }
 
 impl<'a> Events<'a> {
     /// Events in `buffer`, which begins with the buffer header and ends with the valid data.
     pub fn new(buffer: &'a [u8]) -> Self {
-        Self { buffer, at: BUFFER_HEADER }
+        Self { buffer, at: BUFFER_HEADER, damage: None }
+    }
+
+    /// What ended it, if not the end of the data.
+    pub fn damage(&self) -> Option<EventDamage> {
+        self.damage
     }
 }
 
 impl<'a> Iterator for Events<'a> {
-    type Item = Result<RawEvent<'a>, EventDamage>;
+    type Item = RawEvent<'a>;
 
+    // Inlined with what it calls: an event in registers is cheaper than one in memory.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.buffer.get(self.at..)?;
         let marker = u32_at(rest, 0)?;
@@ -166,23 +174,55 @@ impl<'a> Iterator for Events<'a> {
             return None;
         }
         let offset = self.at;
-        match frame(rest, marker) {
-            Ok((event, size)) => {
-                self.at += align8(size);
-                Some(Ok(RawEvent { offset, ..event }))
-            }
-            Err(reason) => {
-                self.at = self.buffer.len();
-                Some(Err(EventDamage { offset, reason }))
-            }
+        let mut damaged = |reason| {
+            self.at = self.buffer.len();
+            self.damage = Some(EventDamage { offset, reason });
+            None
+        };
+        let (kind, pointer, size) = match frame(rest, marker) {
+            Ok(frame) => frame,
+            Err(reason) => return damaged(reason),
+        };
+        let Some(bytes) = rest.get(..size) else { return damaged("event runs past its buffer") };
+        let event = parse(bytes, kind, pointer, offset);
+        if event.is_none() {
+            return damaged("extended items run past their event");
         }
+        self.at += align8(size);
+        event
     }
 }
 
-/// The event at the start of `rest` and its unpadded size.
-fn frame(rest: &[u8], marker: u32) -> Result<(RawEvent<'_>, usize), &'static str> {
+/// Kind and pointer size by byte 2 of a header: looked up, for one branch for each
+/// kind would be guessed wrong as often as kinds change.
+static KINDS: [Option<(HeaderKind, PointerSize)>; 256] = {
+    let mut kinds = [None; 256];
+    let mut byte = 0;
+    while byte < kinds.len() {
+        kinds[byte] = HeaderKind::from_type(byte as u8);
+        byte += 1;
+    }
+    kinds
+};
+
+/// Bytes of fixed headers by kind.
+static HEADER_LEN: [usize; 8] = {
+    use HeaderKind::{Compact, Error, Event, Full, Instance, Message, PerfInfo, System};
+    let mut lengths = [0; 8];
+    let kinds = [System, Compact, PerfInfo, Full, Instance, Event, Message, Error];
+    let mut i = 0;
+    while i < kinds.len() {
+        lengths[kinds[i] as usize] = kinds[i].header_len();
+        i += 1;
+    }
+    lengths
+};
+
+/// Kind, pointer size and unpadded size of the event at the start of `rest`.
+#[inline(always)]
+fn frame(rest: &[u8], marker: u32) -> Result<(HeaderKind, PointerSize, usize), &'static str> {
     let (kind, pointer) = match (marker >> 24) as u8 {
-        0xC0 => HeaderKind::from_type((marker >> 16) as u8).ok_or("unknown event header type")?,
+        0xC0 => KINDS[usize::from((marker >> 16) as u8)].ok_or("unknown event header type")?,
         0x90 => (HeaderKind::Message, PointerSize::Eight),
         _ => return Err("no event header where one is due"),
     };
@@ -191,16 +231,15 @@ fn frame(rest: &[u8], marker: u32) -> Result<(RawEvent<'_>, usize), &'static str
         _ => 0,
     };
     let size = u16_at(rest, size_at).ok_or("event header cut off")? as usize;
-    if size < kind.header_len() {
+    if size < HEADER_LEN[kind as usize] {
         return Err("event smaller than its header");
     }
-    let bytes = rest.get(..size).ok_or("event runs past its buffer")?;
-    let event = parse(bytes, kind, pointer).ok_or("extended items run past their event")?;
-    Ok((event, size))
+    Ok((kind, pointer, size))
 }
 
 /// Reads the fields of a header whose fixed part is known to be there.
-fn parse(bytes: &[u8], kind: HeaderKind, pointer: PointerSize) -> Option<RawEvent<'_>> {
+#[inline(always)]
+fn parse(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) -> Option<RawEvent<'_>> {
     let tid = || u32_at(bytes, 8).map(Tid);
     let pid = || u32_at(bytes, 12).map(Pid);
     let mut event = RawEvent {
@@ -212,8 +251,8 @@ fn parse(bytes: &[u8], kind: HeaderKind, pointer: PointerSize) -> Option<RawEven
         id: EventId::Opaque,
         version: 0,
         extended: Extended::default(),
-        payload: bytes.get(kind.header_len()..)?,
-        offset: 0,
+        payload: bytes.get(HEADER_LEN[kind as usize]..)?,
+        offset,
     };
     match kind {
         HeaderKind::System | HeaderKind::Compact | HeaderKind::PerfInfo => {

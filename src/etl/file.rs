@@ -227,7 +227,7 @@ const MAX_PROCESSORS: u32 = 2048;
 
 /// The session header event at the start of a header buffer, if it is whole.
 pub(super) fn session_header(head: &[u8]) -> Option<SessionHeader> {
-    let event = Events::new(head).next()?.ok()?;
+    let event = Events::new(head).next()?;
     match event.id {
         EventId::Hook(0) => SessionHeader::parse(event.payload, event.pointer, event.time),
         _ => None,

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
-/// A GUID, comparable with the constants of `events`.
+/// A GUID, comparable with the constants of `events`: its bytes as two words, for each
+/// event with a class is compared with several.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Guid([u8; 16]);
+pub struct Guid([u64; 2]);
 
 impl Guid {
     /// From the 16 bytes of a file.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
+        let whole = u128::from_le_bytes(bytes);
+        Self([whole as u64, (whole >> 64) as u64])
     }
 
     /// From the printed groups, for example
@@ -18,18 +20,19 @@ impl Guid {
         let [a0, a1, a2, a3] = a.to_le_bytes();
         let [b0, b1] = b.to_le_bytes();
         let [c0, c1] = c.to_le_bytes();
-        Self([a0, a1, a2, a3, b0, b1, c0, c1, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]])
+        Self::from_bytes([a0, a1, a2, a3, b0, b1, c0, c1, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]])
     }
 
     /// The 16 bytes as they stand in a file.
     pub const fn to_bytes(self) -> [u8; 16] {
-        self.0
+        let [low, high] = self.0;
+        ((high as u128) << 64 | low as u128).to_le_bytes()
     }
 }
 
 impl fmt::Display for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let b = &self.0;
+        let b = &self.to_bytes();
         write!(f, "{:08X}", u32::from_le_bytes([b[0], b[1], b[2], b[3]]))?;
         write!(f, "-{:04X}", u16::from_le_bytes([b[4], b[5]]))?;
         write!(f, "-{:04X}-", u16::from_le_bytes([b[6], b[7]]))?;

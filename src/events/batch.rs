@@ -18,6 +18,13 @@ pub struct Entry {
     pub stack: Attached,
 }
 
+impl Entry {
+    #[inline(always)]
+    fn alone(record: Record) -> Self {
+        Self { record, stack: Attached::Nothing }
+    }
+}
+
 /// The user's call stack of a heap or tracker event that came with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Attached {
@@ -115,9 +122,14 @@ impl Batch {
         }
     }
 
+    #[inline(always)]
     fn push(&mut self, record: Record) {
-        if self.stacks == Stacks::Apart || !self.attach(&record) {
-            self.entries.push(Entry { record, stack: Attached::Nothing });
+        self.entries.push(Entry::alone(record));
+    }
+
+    fn push_stack(&mut self, stack: Record) {
+        if self.stacks == Stacks::Apart || !self.attach(&stack) {
+            self.push(stack);
         }
     }
 
@@ -161,15 +173,8 @@ pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratc
     file.read_buffer(info, scratch, &mut batch.problems);
     let mut short = 0u64;
     let mut first_short = None;
-    for event in scratch.events() {
-        let event = match event {
-            Ok(event) => event,
-            Err(damage) => {
-                let detail = format!("{} at +{:#x} of this buffer; its rest was skipped", damage.reason, damage.offset);
-                problem(&mut batch, ProblemKind::DamagedEvent, detail);
-                break;
-            }
-        };
+    let mut events = scratch.events();
+    for event in &mut events {
         let hook = kernel_hook(event.id);
         batch.counts.count(&event, hook);
         if event.id != EventId::Opaque {
@@ -181,6 +186,10 @@ pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratc
             short += 1;
         }
     }
+    if let Some(damage) = events.damage() {
+        let detail = format!("{} at +{:#x} of this buffer; its rest was skipped", damage.reason, damage.offset);
+        problem(&mut batch, ProblemKind::DamagedEvent, detail);
+    }
     if let Some(first) = first_short {
         let detail = format!("{short} events in this buffer, the first at +{first:#x}, are too short for their kind");
         problem(&mut batch, ProblemKind::ShortPayload, detail);
@@ -191,6 +200,7 @@ pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratc
 
 /// Adds the records of one event, if it is of a kind that has any. `None` if its
 /// payload is too short.
+#[inline(always)]
 fn decode(raw: &RawEvent<'_>, hook: Option<u16>, batch: &mut Batch) -> Option<()> {
     if let Some(hook) = hook {
         return decode_kernel(hook, raw, batch);
@@ -217,23 +227,34 @@ fn decode(raw: &RawEvent<'_>, hook: Option<u16>, batch: &mut Batch) -> Option<()
     Some(())
 }
 
+#[inline(always)]
 fn decode_kernel(hook: u16, raw: &RawEvent<'_>, batch: &mut Batch) -> Option<()> {
+    match hook {
+        hook::HEAP_CREATE..=hook::HEAP_FREE => batch.push(memory_record(raw, memory::heap(hook, raw)?)),
+        hook::STACK | hook::STACK_KEY_CREATE..=hook::STACK_KEY_REF_USER => {
+            let stack = stack::walk(hook, raw, &mut batch.frames)?;
+            batch.push_stack(stack);
+        }
+        _ => return decode_other(hook, *raw, batch),
+    }
+    inline_stacks(raw, batch);
+    Some(())
+}
+
+/// Events that are few; by value, so that the others need not be in memory.
+#[inline(never)]
+fn decode_other(hook: u16, raw: RawEvent<'_>, batch: &mut Batch) -> Option<()> {
+    let raw = &raw;
     let record = match hook {
-        hook::HEAP_CREATE..=hook::HEAP_FREE => memory_record(raw, memory::heap(hook, raw)?),
         hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START => memory_record(raw, memory::pages(hook, raw)?),
-        hook::STACK | hook::STACK_KEY_CREATE..=hook::STACK_KEY_REF_USER => stack::walk(hook, raw, &mut batch.frames)?,
         hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, raw)?,
         hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END => system::image(hook, raw)?,
         hook::THREAD_START | hook::THREAD_RUNDOWN_START | hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME => {
-            if let Some(record) = system::thread_name(hook, raw)? {
-                batch.push(record);
-            }
+            batch.entries.extend(system::thread_name(hook, raw)?.map(Entry::alone));
             return Some(());
         }
         _ => {
-            if let Some(record) = counters::kernel(hook, raw)? {
-                batch.push(record);
-            }
+            batch.entries.extend(counters::kernel(hook, raw)?.map(Entry::alone));
             return Some(());
         }
     };
@@ -242,14 +263,16 @@ fn decode_kernel(hook: u16, raw: &RawEvent<'_>, batch: &mut Batch) -> Option<()>
     Some(())
 }
 
+#[inline(always)]
 fn memory_record(raw: &RawEvent<'_>, event: Event) -> Record {
     Record { time: raw.time, pid: raw.pid, tid: raw.tid, event }
 }
 
+#[inline(always)]
 fn inline_stacks(raw: &RawEvent<'_>, batch: &mut Batch) {
     for item in raw.extended {
-        if let Some(record) = stack::inline(raw, item, &mut batch.frames) {
-            batch.push(record);
+        if let Some(record) = stack::inline((raw.time, raw.pid, raw.tid), item, &mut batch.frames) {
+            batch.push_stack(record);
         }
     }
 }

@@ -46,5 +46,5 @@ fn names_in(file: &TraceFile, buffer: &BufferInfo, (scratch, problems): &mut (Re
             _ => None,
         }
     };
-    scratch.events().map_while(Result::ok).filter_map(|raw| name(&raw)).collect()
+    scratch.events().filter_map(|raw| name(&raw)).collect()
 }

@@ -37,6 +37,7 @@ pub struct EventCounts {
 
 impl EventCounts {
     /// Counts one event, of which the kernel hook is known already.
+    #[inline(always)]
     pub(super) fn count(&mut self, event: &RawEvent<'_>, hook: Option<u16>) {
         self.total += 1;
         let counter = match hook {

@@ -106,17 +106,19 @@ pub(super) mod injected {
     pub const VOLUME_MAPPING: u8 = 0x23;
 }
 
+/// Those first of which there are most.
 const GROUPS: [(Guid, u16); 6] = [
+    (class::HEAP, 0x10),
+    (class::STACK_WALK, 0x18),
     (class::PAGE_FAULT, 0x02),
     (class::PROCESS, 0x03),
     (class::THREAD, 0x05),
-    (class::HEAP, 0x10),
     (class::IMAGE, 0x14),
-    (class::STACK_WALK, 0x18),
 ];
 
 /// The kernel hook of an event, whatever header carries it; `None` for events of
 /// other providers.
+#[inline(always)]
 pub(super) fn kernel_hook(id: EventId) -> Option<u16> {
     let hook = match id {
         EventId::Hook(hook) => hook,

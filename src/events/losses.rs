@@ -217,7 +217,7 @@ fn times_of(
 /// Damage is not told here: whoever decodes the buffer tells it.
 fn times_in(file: &TraceFile, buffer: &BufferInfo, scratch: &mut ReadBuffer) -> Option<(i64, i64)> {
     file.read_buffer(buffer, scratch, &mut Problems::default());
-    let times = scratch.events().map_while(Result::ok).filter(|event| event.id != EventId::Opaque).map(|event| event.time);
+    let times = scratch.events().filter(|event| event.id != EventId::Opaque).map(|event| event.time);
     times.fold(None, |range, t| Some(range.map_or((t, t), |(first, last): (i64, i64)| (first.min(t), last.max(t)))))
 }
 

@@ -20,6 +20,7 @@ impl Words<'_> {
 }
 
 /// Heap events, group 10; `None` if the payload is too short.
+#[inline(always)]
 pub(super) fn heap(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
     let words = Words(raw.payload, raw.pointer);
     let layer = Layer::Heap;

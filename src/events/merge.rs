@@ -232,11 +232,7 @@ impl<'f> Merge<'f> {
     }
 
     /// Records of all streams at one time, frees of an address first.
-    fn run_tie<B>(
-        &mut self,
-        time: i64,
-        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
+    fn run_tie<B>(&mut self, time: i64, sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
         let mut ranges = std::mem::take(&mut self.tie);
         ranges.extend(self.heads.at(time).map(|index| (index, self.streams[index].tie_range(time))));
         if self.may_conflict(&ranges) {

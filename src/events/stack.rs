@@ -10,6 +10,7 @@ use crate::units::{Pid, PointerSize, Tid};
 const MAX_FRAMES: usize = 1024;
 
 /// A StackWalk event. Its process and thread are those of the stack.
+#[inline(always)]
 pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut FrameList) -> Option<Record> {
     let width = raw.pointer.bytes();
     if matches!(hook, hook::STACK_KEY_CREATE | hook::STACK_KEY_DELETE | hook::STACK_KEY_RUNDOWN) {
@@ -37,8 +38,8 @@ pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut FrameList) -> Opt
 /// The stack in one of an event's extended items, as a record of its own behind it.
 /// That keys in items are resolved like those of StackWalk events is an
 /// assumption: no trace with such items is public.
-pub(super) fn inline(raw: &RawEvent<'_>, item: ExtendedItem<'_>, frames: &mut FrameList) -> Option<Record> {
-    let owner = raw.time;
+pub(super) fn inline((time, pid, tid): (i64, Pid, Tid), item: ExtendedItem<'_>, frames: &mut FrameList) -> Option<Record> {
+    let owner = time;
     let stack = |pointer, frames: &mut FrameList| {
         let (_, frames) = push_frames(item.data.get(8..)?, pointer, frames);
         Some(Event::Stack { owner, part: StackPart::User, frames })
@@ -51,11 +52,12 @@ pub(super) fn inline(raw: &RawEvent<'_>, item: ExtendedItem<'_>, frames: &mut Fr
         extended_type::STACK_KEY64 => u64_at(item.data, 8).map(reference),
         _ => None,
     };
-    event.map(|event| Record { time: raw.time, pid: raw.pid, tid: raw.tid, event })
+    event.map(|event| Record { time, pid, tid, event })
 }
 
 /// Keeps the frames and tells which part of a stack they are: the kernel's if even
 /// the outermost lies in the upper half of the address space.
+#[inline(never)]
 fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut FrameList) -> (StackPart, FrameRange) {
     let addresses = bytes.chunks_exact(pointer.bytes()).take(MAX_FRAMES).filter_map(|frame| address_at(frame, 0, pointer));
     let range = frames.push(addresses);

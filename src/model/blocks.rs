@@ -1,28 +1,57 @@
-//! Blocks that are alive in one heap, by address: an open-addressed table of 12
-//! bytes a slot, at most 70 % full. A look-up costs one cache miss, mostly.
+//! Blocks that are alive in one heap, by address: a table of buckets that are a cache
+//! line each, so that a look-up costs one cache miss, mostly, and no branch that
+//! depends on which of the places in it is meant.
+//!
+//! A block whose bucket is full stands in a later one, and all that it went past count
+//! it. Memory: 12.8 bytes a place, at most 70 % full.
 
 use super::RowId;
 
 /// No row has this number.
 const EMPTY: u32 = u32::MAX;
 
+/// Places in a bucket.
+const PLACES: usize = 5;
+
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    /// Address in two halves: 12 bytes a slot instead of 16.
-    low: u32,
-    high: u32,
-    row: u32,
+#[repr(align(64))]
+struct Bucket {
+    /// Addresses in two halves: 12 bytes a place instead of 16.
+    low: [u32; PLACES],
+    high: [u32; PLACES],
+    rows: [u32; PLACES],
+    /// Blocks that went past this bucket because it was full.
+    past: u32,
 }
 
-impl Slot {
-    const FREE: Self = Self { low: 0, high: 0, row: EMPTY };
+impl Bucket {
+    const FREE: Self = Self { low: [0; PLACES], high: [0; PLACES], rows: [EMPTY; PLACES], past: 0 };
 
-    fn new(address: u64, row: RowId) -> Self {
-        Self { low: address as u32, high: (address >> 32) as u32, row: row.0 }
+    /// The place for which `is_it` holds.
+    #[inline(always)]
+    fn place(&self, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        let mask = (0..PLACES).fold(0u32, |mask, i| mask | u32::from(is_it(i)) << i);
+        (mask != 0).then_some(mask.trailing_zeros() as usize)
     }
 
-    fn address(self) -> u64 {
-        u64::from(self.high) << 32 | u64::from(self.low)
+    #[inline(always)]
+    fn of(&self, address: u64) -> Option<usize> {
+        let (low, high) = (address as u32, (address >> 32) as u32);
+        self.place(|i| (self.low[i] == low) & (self.high[i] == high) & (self.rows[i] != EMPTY))
+    }
+
+    #[inline(always)]
+    fn free(&self) -> Option<usize> {
+        self.place(|i| self.rows[i] == EMPTY)
+    }
+
+    fn put(&mut self, place: usize, address: u64, row: u32) {
+        (self.low[place], self.high[place], self.rows[place]) = (address as u32, (address >> 32) as u32, row);
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let address = |i: usize| u64::from(self.high[i]) << 32 | u64::from(self.low[i]);
+        (0..PLACES).filter(|&i| self.rows[i] != EMPTY).map(move |i| (address(i), self.rows[i]))
     }
 }
 
@@ -45,14 +74,15 @@ impl Spread {
 /// Live blocks of one heap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
-    slots: Vec<Slot>,
+    buckets: Vec<Bucket>,
     len: usize,
 }
 
 impl Blocks {
-    /// Reads the place of an address, so that it is in the cache when it is needed.
+    /// Reads the bucket of an address, so that it is in the cache when it is needed.
+    #[inline]
     pub(super) fn touch(&self, hash: u64) -> u32 {
-        self.slots.get(self.home(hash)).map_or(0, |slot| slot.row)
+        self.buckets.get(self.home(hash)).map_or(0, |bucket| bucket.past)
     }
 
     /// How many there are.
@@ -62,99 +92,92 @@ impl Blocks {
 
     /// The block at an address.
     pub(super) fn get(&self, hash: u64, address: u64) -> Option<RowId> {
-        self.find(hash, address).map(|at| RowId(self.slots[at].row))
+        self.find(hash, address).map(|(at, place)| RowId(self.buckets[at].rows[place]))
     }
 
     /// Makes a block alive and returns the one that was alive there.
     pub(super) fn insert(&mut self, spread: Spread, hash: u64, address: u64, row: RowId) -> Option<RowId> {
-        if (self.len + 1) * 10 > self.slots.len() * 7 {
+        if let Some((at, place)) = self.find(hash, address) {
+            return Some(RowId(std::mem::replace(&mut self.buckets[at].rows[place], row.0)));
+        }
+        if (self.len + 1) * 10 > self.buckets.len() * PLACES * 7 {
             self.grow(spread);
         }
-        let mut at = self.home(hash);
-        loop {
-            let slot = &mut self.slots[at];
-            if slot.row == EMPTY {
-                *slot = Slot::new(address, row);
-                self.len += 1;
-                return None;
-            }
-            if slot.address() == address {
-                return Some(RowId(std::mem::replace(&mut slot.row, row.0)));
-            }
-            at = self.after(at);
-        }
+        self.put(hash, address, row.0);
+        self.len += 1;
+        None
     }
 
     /// Ends the block at an address.
-    pub(super) fn remove(&mut self, spread: Spread, hash: u64, address: u64) -> Option<RowId> {
-        let mut hole = self.find(hash, address)?;
-        let row = self.slots[hole].row;
-        // What comes behind moves up, unless it would then stand before its home.
-        let mut at = hole;
-        loop {
-            at = self.after(at);
-            let slot = self.slots[at];
-            if slot.row == EMPTY {
-                break;
-            }
-            let home = self.home(spread.hash(slot.address()));
-            if self.distance(home, at) >= self.distance(hole, at) {
-                self.slots[hole] = slot;
-                hole = at;
-            }
+    pub(super) fn remove(&mut self, hash: u64, address: u64) -> Option<RowId> {
+        let (at, place) = self.find(hash, address)?;
+        let row = std::mem::replace(&mut self.buckets[at].rows[place], EMPTY);
+        let mut before = self.home(hash);
+        while before != at {
+            self.buckets[before].past -= 1;
+            before = self.after(before);
         }
-        self.slots[hole] = Slot::FREE;
         self.len -= 1;
         Some(RowId(row))
     }
 
     /// Takes all live blocks.
     pub(super) fn take_all(&mut self) -> Vec<RowId> {
-        let slots = std::mem::take(self).slots;
-        let mut rows: Vec<RowId> = slots.into_iter().filter(|s| s.row != EMPTY).map(|s| RowId(s.row)).collect();
+        let buckets = std::mem::take(self).buckets;
+        let mut rows: Vec<RowId> = buckets.iter().flat_map(Bucket::blocks).map(|(_, row)| RowId(row)).collect();
         rows.sort_unstable(); // the order of the table must not show
         rows
     }
 
-    fn find(&self, hash: u64, address: u64) -> Option<usize> {
+    /// Bucket and place of an address.
+    #[inline]
+    fn find(&self, hash: u64, address: u64) -> Option<(usize, usize)> {
         if self.len == 0 {
             return None;
         }
         let mut at = self.home(hash);
-        loop {
-            let slot = self.slots[at];
-            if slot.row == EMPTY {
+        for _ in 0..self.buckets.len() {
+            let bucket = &self.buckets[at];
+            if let Some(place) = bucket.of(address) {
+                return Some((at, place));
+            }
+            if bucket.past == 0 {
                 return None;
             }
-            if slot.address() == address {
-                return Some(at);
+            at = self.after(at);
+        }
+        None
+    }
+
+    /// Puts a block into the first bucket with a free place; there is one.
+    #[inline]
+    fn put(&mut self, hash: u64, address: u64, row: u32) {
+        let mut at = self.home(hash);
+        loop {
+            let bucket = &mut self.buckets[at];
+            if let Some(place) = bucket.free() {
+                return bucket.put(place, address, row);
             }
+            bucket.past += 1;
             at = self.after(at);
         }
     }
 
+    #[inline]
     fn home(&self, hash: u64) -> usize {
-        ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize
+        ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
     }
 
+    #[inline]
     fn after(&self, at: usize) -> usize {
-        if at + 1 == self.slots.len() { 0 } else { at + 1 }
-    }
-
-    /// Steps from one place forward to another.
-    fn distance(&self, from: usize, to: usize) -> usize {
-        if to >= from { to - from } else { to + self.slots.len() - from }
+        if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
     fn grow(&mut self, spread: Spread) {
-        let room = (self.slots.len() * 3 / 2).max(16);
-        let old = std::mem::replace(&mut self.slots, vec![Slot::FREE; room]);
-        for slot in old.into_iter().filter(|slot| slot.row != EMPTY) {
-            let mut at = self.home(spread.hash(slot.address()));
-            while self.slots[at].row != EMPTY {
-                at = self.after(at);
-            }
-            self.slots[at] = slot;
+        let room = (self.buckets.len() * 3 / 2).max(4);
+        let old = std::mem::replace(&mut self.buckets, vec![Bucket::FREE; room]);
+        for (address, row) in old.iter().flat_map(Bucket::blocks) {
+            self.put(spread.hash(address), address, row);
         }
     }
 }
@@ -178,7 +201,7 @@ mod tests {
                 let (hash, row) = (spread.hash(address), RowId(row as u32));
                 prop_assert_eq!(blocks.get(hash, address), map.get(&address).copied());
                 if free {
-                    prop_assert_eq!(blocks.remove(spread, hash, address), map.remove(&address));
+                    prop_assert_eq!(blocks.remove(hash, address), map.remove(&address));
                 } else {
                     prop_assert_eq!(blocks.insert(spread, hash, address, row), map.insert(address, row));
                 }

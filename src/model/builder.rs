@@ -277,10 +277,7 @@ impl Builder {
         let (heap, process) = self.actor(from, layer, handle);
         let site = match stack {
             CallStack::Nothing => self.site(heap, StackRef::NONE, process, from.time),
-            CallStack::Frames(frames) => {
-                let stack = self.stacks.frames(frames);
-                self.site(heap, stack, process, from.time)
-            }
+            CallStack::Frames(frames) => self.framed_site(heap, frames, process, from.time),
             CallStack::Key { .. } => SiteId::UNKNOWN,
         };
         let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
@@ -373,6 +370,18 @@ impl Builder {
         });
         let known_since = &mut self.sites[site.0 as usize].1;
         *known_since = first.min(*known_since);
+        site
+    }
+
+    /// The site of frames in a heap whose own process, `caller`, allocates.
+    fn framed_site(&mut self, heap: HeapId, frames: Frames<'_>, caller: ProcessId, first: Ticks) -> SiteId {
+        let whole = self.stacks.whole(frames);
+        if let Some(site) = whole.sites.of(heap) {
+            return site;
+        }
+        let stack = whole.stack();
+        let site = self.site(heap, stack, caller, first);
+        self.stacks.whole(frames).sites.add(heap, site);
         site
     }
 

@@ -8,6 +8,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use rayon::prelude::*;
+
 use super::RowId;
 use crate::units::Ticks;
 
@@ -78,27 +80,56 @@ impl Places {
 
     /// The order, with `extra` rows put in by their deaths. Nobody may hold a view
     /// any more, or memory is kept twice.
-    pub(super) fn finish(&self, mut extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks) -> DeathOrder {
+    pub(super) fn finish(&self, mut extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
         let parts = std::mem::take(&mut *self.parts.write().unwrap_or_else(PoisonError::into_inner));
         extra.sort_unstable();
-        let mut extra = extra.into_iter().peekable();
-        let mut rows = Vec::with_capacity(parts.len() * PART + extra.len());
-        for part in parts {
-            let found = part.iter().map(|place| place.load(Ordering::Relaxed)).filter(|&row| row != NOBODY).map(RowId);
-            if extra.peek().is_none() {
-                rows.extend(found);
-                continue;
-            }
-            for row in found {
-                let at = death(row);
-                while let Some((_, row)) = extra.next_if(|(time, _)| *time < at) {
-                    rows.push(row);
-                }
-                rows.push(row);
-            }
+        let counted: Vec<(usize, usize)> = parts
+            .par_iter()
+            .map(|part| {
+                // Before its last death belongs all that died earlier.
+                let last = found(part).next_back().map(&death);
+                (found(part).count(), last.map_or(0, |at| extra.partition_point(|(time, _)| *time < at)))
+            })
+            .collect();
+        let all = counted.iter().map(|(found, _)| found).sum::<usize>() + extra.len();
+        let mut rows: Vec<RowId> = (0..all).into_par_iter().map(|_| RowId(NOBODY)).collect();
+        let (mut rest, mut put) = (rows.as_mut_slice(), 0);
+        let mut tasks = Vec::with_capacity(parts.len());
+        for (part, (found, before)) in parts.into_iter().zip(counted) {
+            let extra = &extra[put..before.max(put)];
+            put += extra.len();
+            let (out, later) = rest.split_at_mut(found + extra.len());
+            rest = later;
+            tasks.push((part, extra, out));
         }
-        rows.extend(extra.map(|(_, row)| row));
-        rows.shrink_to_fit();
+        rest.iter_mut().zip(&extra[put..]).for_each(|(out, (_, row))| *out = *row);
+        tasks.into_par_iter().for_each(|(part, extra, out)| put_in(&part, extra, out, &death));
         DeathOrder { rows }
     }
+}
+
+/// The rows of a part.
+fn found(part: &[AtomicU32]) -> impl DoubleEndedIterator<Item = RowId> {
+    part.iter().map(|place| place.load(Ordering::Relaxed)).filter(|&row| row != NOBODY).map(RowId)
+}
+
+/// Fills `out` with the rows of a part and those of `extra` in the order of their deaths.
+fn put_in(part: &[AtomicU32], extra: &[(Ticks, RowId)], out: &mut [RowId], death: impl Fn(RowId) -> Ticks) {
+    let mut out = out.iter_mut();
+    let mut put = |row| {
+        if let Some(place) = out.next() {
+            *place = row;
+        }
+    };
+    let mut extra = extra.iter().peekable();
+    for row in found(part) {
+        if extra.peek().is_some() {
+            let at = death(row);
+            while let Some((_, row)) = extra.next_if(|(time, _)| *time < at) {
+                put(*row);
+            }
+        }
+        put(row);
+    }
+    extra.for_each(|(_, row)| put(*row));
 }

@@ -100,6 +100,8 @@ struct Cell {
     shared: Arc<Shared>,
     shard: Mutex<Shard>,
     queue: Mutex<Vec<Vec<Step>>>,
+    /// Memory for steps to come.
+    spare: Mutex<Vec<Vec<Step>>>,
     /// Whether a worker is on its way.
     called: AtomicBool,
 }
@@ -227,7 +229,7 @@ impl Matcher {
     }
 
     /// The order of deaths, after [`Matcher::settle`]. Forgets what is alive.
-    pub(super) fn finish(&mut self, death: impl Fn(RowId) -> Ticks) -> DeathOrder {
+    pub(super) fn finish(&mut self, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
         let mut extra = Vec::new();
         for cell in &self.cells {
             let mut shard = cell.lock();
@@ -270,7 +272,8 @@ impl Matcher {
         if self.steps[shard].is_empty() {
             return;
         }
-        let steps = std::mem::replace(&mut self.steps[shard], Vec::with_capacity(if call { self.send_at[shard] } else { 0 }));
+        let spare = cell.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let steps = std::mem::replace(&mut self.steps[shard], spare.unwrap_or_default());
         let mut queue = cell.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.push(steps);
         let queued = queue.iter().map(Vec::len).sum::<usize>();
@@ -305,7 +308,13 @@ impl Cell {
             extra: Vec::new(),
             findings: Findings::default(),
         };
-        Self { shared, shard: Mutex::new(shard), queue: Mutex::default(), called: AtomicBool::new(false) }
+        Self {
+            shared,
+            shard: Mutex::new(shard),
+            queue: Mutex::default(),
+            spare: Mutex::default(),
+            called: AtomicBool::new(false),
+        }
     }
 
     /// Waits for a worker that is at it. A worker's panic goes on here.
@@ -324,7 +333,11 @@ impl Cell {
                 return;
             }
             shard.refresh(&self.shared);
-            queue.iter().for_each(|steps| shard.follow(steps));
+            for mut steps in queue {
+                shard.follow(&steps);
+                steps.clear();
+                self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(steps);
+            }
         }
     }
 }
@@ -367,7 +380,7 @@ impl Shard {
                     self.extra.push((step.time, older));
                 }
             }
-            Act::Free(place) | Act::End(place) => match blocks.remove(self.spread, hash, step.address) {
+            Act::Free(place) | Act::End(place) => match blocks.remove(hash, step.address) {
                 Some(row) => {
                     self.kill(row, step.time);
                     self.places.set(place, row);

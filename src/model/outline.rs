@@ -179,8 +179,8 @@ mod tests {
     use super::super::ProcessId;
     use super::super::stack::Interner;
     use super::*;
-    use crate::units::Ticks;
     use crate::events::Frames;
+    use crate::units::Ticks;
 
     /// Frames innermost first, as events have them.
     fn stacks(of: &[&[u64]]) -> (Stacks, Vec<NodeId>) {

@@ -64,7 +64,7 @@ impl Pending {
         wants: impl Fn(&Waiting) -> bool,
         give: impl FnOnce(&mut Waiting),
     ) -> Option<Waiting> {
-        let first = self.events.partition_point(|(t, ..)| *t < time);
+        let first = first_from(&self.events, |(t, ..)| *t < time);
         let at_once = || self.events.range(first..).take(MOST_AT_ONCE).take_while(|(t, ..)| *t == time);
         let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && wants(waiting));
         let at = by(tid).or_else(|| by(Tid::NONE))?;
@@ -72,6 +72,26 @@ impl Pending {
         give(waiting);
         Some(waiting.clone())
     }
+}
+
+/// The first entry that is not earlier. Looks near the end first: stacks come soon
+/// after their owners.
+pub(super) fn first_from<T>(queue: &VecDeque<T>, is_earlier: impl Fn(&T) -> bool) -> usize {
+    let (mut low, mut high) = (queue.len(), queue.len());
+    let mut step = 1;
+    while let Some(entry) = low.checked_sub(1).and_then(|last| queue.get(last)) {
+        if is_earlier(entry) {
+            break;
+        }
+        high = low - 1;
+        low = low.saturating_sub(step);
+        step *= 2;
+    }
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_earlier(&queue[middle]) { low = middle + 1 } else { high = middle }
+    }
+    low
 }
 
 /// Pieces that committed rows were split into, so that a stack that comes after
@@ -102,5 +122,21 @@ impl Pieces {
             next += 1;
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_from_the_end_finds_what_a_search_of_all_finds() {
+        let queue: VecDeque<i64> = [1, 1, 2, 4, 4, 4, 4, 7, 9, 9, 12].into();
+        for len in 0..=queue.len() {
+            let queue: VecDeque<i64> = queue.iter().take(len).copied().collect();
+            for time in 0..14 {
+                assert_eq!(first_from(&queue, |t| *t < time), queue.partition_point(|t| *t < time), "{time} in {len}");
+            }
+        }
     }
 }

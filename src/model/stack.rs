@@ -113,22 +113,34 @@ struct OpenKey {
 
 /// The latest sites of a stack, beside the stack itself: the look-up of the stack
 /// brought them into the cache.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct KnownSites {
-    sites: [Option<(HeapId, SiteId)>; 3],
+    sites: [(HeapId, SiteId); 5],
     turn: u8,
+}
+
+impl Default for KnownSites {
+    fn default() -> Self {
+        Self { sites: [(HeapId(u32::MAX), SiteId(u32::MAX)); 5], turn: 0 }
+    }
 }
 
 impl KnownSites {
     /// The site in a heap whose own process allocates.
     pub(super) fn of(&self, heap: HeapId) -> Option<SiteId> {
-        self.sites.iter().flatten().find(|(h, _)| *h == heap).map(|(_, site)| *site)
+        self.sites.iter().find(|(h, _)| *h == heap).map(|(_, site)| *site)
+    }
+
+    /// Whether there is no room for another.
+    pub(super) fn is_full(&self) -> bool {
+        usize::from(self.turn) >= self.sites.len()
     }
 
     /// Remembers one, in place of the oldest.
     pub(super) fn add(&mut self, heap: HeapId, site: SiteId) {
-        self.sites[usize::from(self.turn) % 3] = Some((heap, site));
-        self.turn = self.turn.wrapping_add(1);
+        self.sites[usize::from(self.turn) % self.sites.len()] = (heap, site);
+        let after = usize::from(self.turn) + 1;
+        self.turn = if after < 2 * self.sites.len() { after } else { self.sites.len() } as u8;
     }
 }
 
@@ -153,13 +165,49 @@ pub(super) fn map_bytes(capacity: usize, entry: u64) -> u64 {
     capacity as u64 * 8 / 7 * (entry + 1)
 }
 
+/// A trie that grows.
+#[derive(Debug, Default)]
+struct Trie {
+    stacks: Stacks,
+    children: FxHashMap<(NodeId, u64), NodeId>,
+}
+
+impl Trie {
+    fn node(&mut self, frames: &[u64]) -> NodeId {
+        frames.iter().rev().fold(NodeId::ROOT, |parent, &address| self.child(parent, address))
+    }
+
+    fn child(&mut self, parent: NodeId, address: u64) -> NodeId {
+        let next = NodeId(self.stacks.parent.len() as u32);
+        if next.0 > INDEX_MASK {
+            return parent; // a thousand million frames: deeper ones are folded into their callers
+        }
+        *self.children.entry((parent, address)).or_insert_with(|| {
+            self.stacks.parent.push(parent);
+            self.stacks.address.push(address);
+            next
+        })
+    }
+}
+
+/// A whole stack that was met before.
+#[derive(Debug)]
+pub(super) struct Whole {
+    node: NodeId,
+    pub(super) sites: KnownSites,
+}
+
+impl Whole {
+    pub(super) fn stack(&self) -> StackRef {
+        StackRef::node(self.node)
+    }
+}
+
 /// Interns stacks while records come in.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
-    stacks: Stacks,
-    children: FxHashMap<(NodeId, u64), NodeId>,
-    /// Whole stacks.
-    whole: FxHashMap<Digest, NodeId>,
+    trie: Trie,
+    whole: FxHashMap<Digest, Whole>,
     /// What each key reference stands for, once it is defined.
     keys: Vec<Option<NodeId>>,
     /// Keys that are used and not yet defined.
@@ -174,15 +222,15 @@ pub(super) struct Interner {
 
 impl Interner {
     pub(super) fn stacks(&self) -> &Stacks {
-        &self.stacks
+        &self.trie.stacks
     }
 
     /// Bytes in memory, those among them that the definitions of open keys may take.
     pub(super) fn bytes(&self) -> u64 {
         const TO_DEFINE: u64 = 512;
-        let Self { stacks, children, whole, keys, open_keys, pairs, pair_index, .. } = self;
+        let Self { trie: Trie { stacks, children }, whole, keys, open_keys, pairs, pair_index, .. } = self;
         let lists = [(stacks.parent.capacity(), 4), (stacks.address.capacity(), 8), (keys.capacity(), 8), (pairs.capacity(), 16)];
-        let maps = [(children.capacity(), 24), (whole.capacity(), 24), (open_keys.capacity(), 64), (pair_index.capacity(), 16)];
+        let maps = [(children.capacity(), 24), (whole.capacity(), 64), (open_keys.capacity(), 64), (pair_index.capacity(), 16)];
         lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>()
             + maps.iter().map(|&(n, entry)| map_bytes(n, entry)).sum::<u64>()
             + open_keys.len() as u64 * TO_DEFINE
@@ -190,28 +238,19 @@ impl Interner {
 
     /// Frames innermost first.
     pub(super) fn frames(&mut self, frames: Frames<'_>) -> StackRef {
-        StackRef::node(self.intern(frames))
+        self.whole(frames).stack()
+    }
+
+    /// The same with the latest sites of the stack.
+    pub(super) fn whole(&mut self, frames: Frames<'_>) -> &mut Whole {
+        let Self { whole, trie, .. } = self;
+        whole
+            .entry(frames.digest())
+            .or_insert_with(|| Whole { node: trie.node(frames.addresses()), sites: KnownSites::default() })
     }
 
     fn intern(&mut self, frames: Frames<'_>) -> NodeId {
-        if let Some(&node) = self.whole.get(&frames.digest()) {
-            return node;
-        }
-        let node = frames.addresses().iter().rev().fold(NodeId::ROOT, |parent, &address| self.child(parent, address));
-        self.whole.insert(frames.digest(), node);
-        node
-    }
-
-    fn child(&mut self, parent: NodeId, address: u64) -> NodeId {
-        let next = NodeId(self.stacks.parent.len() as u32);
-        if next.0 > INDEX_MASK {
-            return parent; // a thousand million frames: deeper ones are folded into their callers
-        }
-        *self.children.entry((parent, address)).or_insert_with(|| {
-            self.stacks.parent.push(parent);
-            self.stacks.address.push(address);
-            next
-        })
+        self.whole(frames).node
     }
 
     /// A reference by key, made at raw time `time`: the first definition from then on counts.
@@ -304,8 +343,9 @@ impl Interner {
             return node;
         }
         let (outer, inner) = (self.resolve(user), self.resolve(kernel));
-        let path: Vec<u64> = self.stacks.path(inner).into_iter().map(|n| self.stacks.address(n)).collect();
-        let node = path.into_iter().fold(outer, |parent, address| self.child(parent, address));
+        let stacks = &self.trie.stacks;
+        let path: Vec<u64> = stacks.path(inner).into_iter().map(|n| stacks.address(n)).collect();
+        let node = path.into_iter().fold(outer, |parent, address| self.trie.child(parent, address));
         if outer != NodeId::ROOT && inner != NodeId::ROOT {
             self.pairs[index].2 = Some(node);
         }
@@ -319,7 +359,7 @@ mod tests {
 
     fn addresses(interner: &mut Interner, stack: StackRef) -> Vec<u64> {
         let node = interner.resolve(stack);
-        interner.stacks.chain(node).map(|n| interner.stacks.address(n)).collect()
+        interner.stacks().chain(node).map(|n| interner.stacks().address(n)).collect()
     }
 
     #[test]

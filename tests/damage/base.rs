@@ -42,7 +42,7 @@ impl Piece {
     /// All its events.
     pub fn events(&self) -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
-        for event in Events::new(&self.plain).map_while(Result::ok) {
+        for event in Events::new(&self.plain) {
             let header = event.payload.as_ptr() as usize - self.plain.as_ptr() as usize - event.offset;
             let len = (header + event.payload.len()).next_multiple_of(8).min(self.plain.len() - event.offset);
             places.push(Place { at: event.offset, len, header });

@@ -49,7 +49,7 @@ fn events_of(file: &TraceFile) -> Vec<(u16, i64, Vec<u8>)> {
     let mut all = Vec::new();
     for buffer in &file.buffers {
         file.read_buffer(buffer, &mut scratch, &mut problems);
-        let events = scratch.events().map(Result::unwrap).filter(|e| e.id != EventId::Hook(0));
+        let events = scratch.events().filter(|e| e.id != EventId::Hook(0));
         all.extend(events.map(|e| (buffer.processor, e.time, e.payload.to_vec())));
     }
     assert_eq!(problems.list(), []);
@@ -104,7 +104,7 @@ fn every_header_kind_comes_back() {
             let file = finish(w);
             let mut scratch = ReadBuffer::default();
             file.read_buffer(&file.buffers[1], &mut scratch, &mut Problems::default());
-            let raw = scratch.events().next().unwrap().unwrap();
+            let raw = scratch.events().next().unwrap();
             let seen = (raw.kind, raw.pointer, raw.id, raw.time, raw.version, raw.payload);
             assert_eq!(seen, (kind, pointer, id, 1000, 3, b"abc".as_slice()));
             let thread = if kind == HeaderKind::PerfInfo { (Pid::NONE, Tid::NONE) } else { (Pid(4660), Tid(77)) };
@@ -122,7 +122,7 @@ fn extended_items_come_back_padded() {
     let file = finish(w);
     let mut scratch = ReadBuffer::default();
     file.read_buffer(&file.buffers[1], &mut scratch, &mut Problems::default());
-    let raw = scratch.events().next().unwrap().unwrap();
+    let raw = scratch.events().next().unwrap();
     assert_eq!(raw.payload, b"payload");
     let seen: Vec<_> = raw.extended.map(|item| (item.kind, item.data.to_vec())).collect();
     assert_eq!(seen, [(6, vec![1; 16]), (11, vec![2; 5])]);

@@ -6,7 +6,7 @@
 
 use super::super::stack::StackRef;
 use super::super::{HeapId, ProcessId, RowId, SiteId};
-use super::{Builder, Origin};
+use super::{Builder, Origin, SiteKey};
 use crate::units::Ticks;
 
 /// So many wait at least.
@@ -52,19 +52,27 @@ impl Builder {
             if keyed.time > time {
                 return true;
             }
-            let (stack, known) = self.stacks.key_and_sites(keyed.key, keyed.time);
-            let site = known.and_then(|sites| sites.of(keyed.heap)).unwrap_or_else(|| self.keyed_site(keyed, stack));
+            let site = self.keyed_site(keyed);
             self.rows.set_site(keyed.row, site);
             false
         });
         self.keyed.rows = rows;
     }
 
-    fn keyed_site(&mut self, keyed: &KeyedRow, stack: StackRef) -> SiteId {
-        let site = self.site(keyed.heap, stack, keyed.caller, keyed.birth);
-        if let (_, Some(sites)) = self.stacks.key_and_sites(keyed.key, keyed.time) {
-            sites.add(keyed.heap, site);
+    fn keyed_site(&mut self, keyed: &KeyedRow) -> SiteId {
+        let &KeyedRow { heap, caller, birth, key, time, .. } = keyed;
+        let (stack, known) = self.stacks.key_and_sites(key, time);
+        let Some(known) = known else { return self.site(heap, stack, caller, birth) };
+        if let Some(site) = known.of(heap) {
+            return site;
         }
+        if known.is_full() {
+            return self.site(heap, stack, caller, birth);
+        }
+        // Nobody else can have it: what a key stands for is new with each definition.
+        let site = SiteId(self.sites.len() as u32);
+        self.sites.push((SiteKey { heap, stack, caller }, birth));
+        known.add(heap, site);
         site
     }
 

@@ -19,14 +19,17 @@ use crate::units::{Layer, Pid, Ticks};
 /// So many records lie between two looks at what is used.
 const EVERY: u32 = 64;
 
-/// Bytes of a live block in the tables of the matching: 12 a slot, 70 % full.
-const BLOCK: u64 = 18;
+/// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
+const BLOCK: u64 = 19;
 /// Bytes of a heap with its tables, about.
 const HEAP: u64 = 448;
 /// Bytes of a process without its modules, about.
 const PROCESS: u64 = 256;
 /// Bytes of a committed range in the tables of pages, about.
 const RANGE: u64 = 96;
+
+/// Stacks of what was read before the cut may take an eighth more, or at least this.
+const MORE_STACKS: u64 = 1 << 18;
 
 /// Scope and budget of one load.
 #[derive(Debug)]
@@ -122,8 +125,8 @@ impl Builder {
         if self.used(self.limit.alive) <= self.limit.budget {
             return;
         }
-        // Stacks of what was read before the cut may take an eighth more.
-        let is_over = self.used(self.limit.alive) > self.limit.budget.saturating_add(self.limit.budget / 8);
+        let more = (self.limit.budget / 8).max(MORE_STACKS);
+        let is_over = self.used(self.limit.alive) > self.limit.budget.saturating_add(more);
         if let Some(cut) = &mut self.limit.cut {
             cut.stacks_missing |= is_over;
             return;

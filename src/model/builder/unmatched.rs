@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::super::matching::Unmatched;
+use super::super::pending::first_from;
 use super::super::stack::StackRef;
 use super::{Builder, Origin};
 use crate::model::trace::UnmatchedFree;
@@ -58,7 +59,7 @@ impl UnmatchedFrees {
 
     /// The place of the free that a stack belongs to, if it is one's.
     pub(super) fn owner_of(&self, owner: i64, tid: Tid) -> Option<u32> {
-        let first = self.recent.partition_point(|(raw, ..)| *raw < owner);
+        let first = first_from(&self.recent, |(raw, ..)| *raw < owner);
         let mut at_once = self.recent.range(first..).take_while(|(raw, ..)| *raw == owner);
         let wants = |place: &u32| !self.stacks.contains_key(place);
         at_once.find(|(_, t, place)| *t == tid && wants(place)).map(|(.., place)| *place)

@@ -25,8 +25,12 @@ pub(in crate::model) struct RowWriter {
     wide_births: u64,
     out_of_order: Arc<Vec<RowId>>,
     thread_index: FxHashMap<Tid, u16>,
-    last_thread: (Tid, u16),
+    /// The latest threads, in front of the index.
+    latest_threads: [(Tid, u16); LATEST],
 }
+
+const LATEST: usize = 1 << LATEST_BITS;
+const LATEST_BITS: u32 = 6;
 
 impl RowWriter {
     /// A writer, and the column of the first chunk's deaths.
@@ -43,7 +47,7 @@ impl RowWriter {
             wide_births: 0,
             out_of_order: Arc::default(),
             thread_index: FxHashMap::default(),
-            last_thread: (Tid::NONE, MORE),
+            latest_threads: [(Tid::NONE, MORE); LATEST],
         };
         (writer, column)
     }
@@ -223,8 +227,10 @@ impl RowWriter {
     }
 
     fn thread_index(&mut self, id: u32, thread: Tid) -> u16 {
-        if self.last_thread.0 == thread && self.last_thread.1 != MORE {
-            return self.last_thread.1;
+        let place = (thread.0.wrapping_mul(0x9E37_79B1) >> (u32::BITS - LATEST_BITS)) as usize;
+        match self.latest_threads[place] {
+            (latest, index) if latest == thread && index != MORE => return index,
+            _ => {}
         }
         let index = match self.thread_index.get(&thread) {
             Some(&index) => index,
@@ -240,7 +246,7 @@ impl RowWriter {
                 index
             }
         };
-        self.last_thread = (thread, index);
+        self.latest_threads[place] = (thread, index);
         index
     }
 }
