@@ -59,7 +59,7 @@ impl Records {
         let done = Merge::of_records(&capture.files).run::<()>(
             |record, stack| {
                 let start = records.frames.len();
-                records.frames.extend(stack.frames());
+                records.frames.extend(stack.frames().addresses());
                 records.list.push((record.clone(), start..records.frames.len()));
                 ControlFlow::Continue(())
             },

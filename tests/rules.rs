@@ -8,7 +8,7 @@ use highwater::events::{
     Event, FrameRange, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem,
 };
 use highwater::model::{Builder, Clock, InputState, Trace};
-use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report};
+use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report, unmatched_groups};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 
 const SECOND: i64 = 10_000_000;
@@ -301,6 +301,29 @@ fn a_free_of_an_unknown_block_keeps_its_stack() {
     let frames = |stack| trace.stacks.chain(stack).map(|node| trace.stacks.address(node)).collect::<Vec<_>>();
     let kept: Vec<_> = trace.unmatched.iter().map(|f| (f.time.0, f.layer, f.address, frames(f.stack))).collect();
     assert_eq!(kept, [(2, Layer::Heap, 0x200, vec![0x10, 0x20]), (5, Layer::Tracker, 0x300, Vec::new())]);
+}
+
+#[test]
+fn frees_of_unknown_blocks_are_grouped_by_place_the_most_frequent_first() {
+    let mut story = Story::new();
+    story.alloc(1, Layer::Heap, 0x100);
+    for (time, address, frame) in [(2, 0x200, 0x10), (4, 0x300, 0x20), (6, 0x400, 0x20)] {
+        story.free(time, Layer::Heap, address);
+        story.stack(time + 1, time, &[frame]);
+    }
+    story.free(8, Layer::Tracker, 0x300);
+    let trace = story.end();
+    let (groups, all) = unmatched_groups(&trace, 2);
+    let told: Vec<_> = groups
+        .iter()
+        .map(|group| {
+            let frames: Vec<_> = trace.stacks.chain(group.stack).map(|node| trace.stacks.address(node)).collect();
+            (group.count, group.times.0.0, group.times.1.0, group.place.0, frames)
+        })
+        .collect();
+    assert_eq!(told, [(2, 4, 6, Layer::Heap, vec![0x20]), (1, 2, 2, Layer::Heap, vec![0x10])]);
+    assert_eq!(all, 3);
+    assert!(groups[0].label(&trace).contains("Windows NT heap"), "{}", groups[0].label(&trace));
 }
 
 #[test]

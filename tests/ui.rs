@@ -375,6 +375,12 @@ fn losses_make_totals_bounds_from_their_time_on() {
     assert!(!has_containing(&window, "Buffers lost between"));
     click(&mut window, "Trace");
     assert!(has(&window, "Losses") && has_containing(&window, "Buffers lost between 0.0"));
+    assert!(has(&window, "Frees of unknown blocks"));
+    let group = window.get_all_by(|node| node.label().is_some_and(|label| label.contains(" × app0.exe")));
+    let title = group.into_iter().next().unwrap().accesskit_node().label().unwrap();
+    assert!(title.contains("Windows NT heap 0x") && title.contains(" s"), "{title}");
+    click(&mut window, &title);
+    assert!(has_containing(&window, "came without a call stack"), "the generator gives frees none");
 }
 
 #[test]

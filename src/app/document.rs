@@ -13,7 +13,7 @@ use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query, drop_aside};
 use crate::load::Input;
 use crate::model::{HeapId, Trace};
-use crate::query::{ByClass, Column, Filter, Key, Path, Series, Sort, Tree, TreeRequest, TreeRow};
+use crate::query::{ByClass, Column, Filter, Key, Path, Series, Sort, Tree, TreeRequest, TreeRow, UnmatchedGroup};
 use crate::units::{Interval, Ticks};
 
 /// What the lower part shows.
@@ -71,6 +71,7 @@ pub struct Document {
 #[derive(Default)]
 pub struct Answers {
     pub overview: Vec<Series>,
+    unmatched: Option<(Vec<UnmatchedGroup>, usize)>,
     pub graph: Option<(Interval, Vec<HeapId>, Vec<Series>)>,
     /// The graph's lines in seconds, ready to be drawn.
     points: Vec<Vec<PlotPoint>>,
@@ -235,6 +236,7 @@ impl Document {
                 self.choose_lines(); // only now it is known which heaps are the largest
                 self.needs_query |= first;
             }
+            Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
             Part::Graph { view, heaps, lines } => {
                 let clock = self.trace.clock;
                 let point = |&(t, value): &(Ticks, u64)| PlotPoint::new(clock.seconds(t), value as f64);
@@ -258,6 +260,11 @@ impl Document {
             Part::Failed(_) => answers.failed = true,
             Part::Pins { interval, by_heap } => answers.pins = Some((interval, by_heap)),
         }
+    }
+
+    /// Frees of unknown blocks by place, and of how many places, once that is known.
+    pub fn unmatched(&self) -> Option<(&[UnmatchedGroup], usize)> {
+        self.answers.unmatched.as_ref().map(|(groups, all)| (groups.as_slice(), *all))
     }
 
     /// Changes what has to be asked.

@@ -20,8 +20,8 @@ use crate::load::{Capture, Estimate, Input, Plan, Scope, Watch, load_planned};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
 use crate::query::{
-    ByClass, Cancel, Cancelled, Column, Filter, Index, IndexOptions, Series, SeriesOf, Totals, Tree, TreeRequest, by_heap,
-    counter_series, peaks, series, sort_by_peak, spans, totals, tree,
+    ByClass, Cancel, Cancelled, Column, Filter, Index, IndexOptions, Series, SeriesOf, Totals, Tree, TreeRequest, UnmatchedGroup,
+    by_heap, counter_series, peaks, series, sort_by_peak, spans, totals, tree, unmatched_groups,
 };
 use crate::units::Interval;
 
@@ -210,6 +210,8 @@ pub struct Query {
 pub enum Part {
     /// Small lines of all heaps over the whole trace.
     Overview(Vec<Series>),
+    /// Frees of unknown blocks by place, and of how many places.
+    Unmatched(Vec<UnmatchedGroup>, usize),
     /// Lines of the query's heaps.
     Graph { view: Interval, heaps: Vec<HeapId>, lines: Vec<Series> },
     /// Lines of the query's counters.
@@ -431,6 +433,9 @@ impl Kept {
     }
 }
 
+/// Places of unmatched frees that are listed.
+const UNMATCHED_GROUPS: usize = 32;
+
 /// Bins of the small lines.
 const OVERVIEW_BINS: usize = 240;
 
@@ -454,6 +459,8 @@ fn answer(query: &Query, cancel: &Cancel, kept: &mut Kept, send: &Sender<Answer>
         let all = kept.totals(&index, trace.span, cancel)?;
         let of = SeriesOf::new(trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
         tell(Part::Overview(series(&index, &all, &of, OVERVIEW_BINS, cancel)?));
+        let (groups, all) = unmatched_groups(trace, UNMATCHED_GROUPS);
+        tell(Part::Unmatched(groups, all));
         kept.overview_done = true;
     }
     let graph = (query.view, query.heaps.clone(), query.bins, query.tree.filter.clone());

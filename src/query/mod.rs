@@ -27,6 +27,7 @@ mod series;
 mod summary;
 mod totals;
 mod tree;
+mod unmatched;
 
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
@@ -40,3 +41,4 @@ pub use report::{By, Group, Report, ReportFilter, ReportRequest, report};
 pub use series::{Series, SeriesOf, series};
 pub use totals::{Totals, totals};
 pub use tree::{Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, by_heap, peaks, sort_by_peak, tree};
+pub use unmatched::{UnmatchedGroup, unmatched_groups};

@@ -13,6 +13,7 @@ pub mod table;
 pub mod timeline;
 pub mod toolbar;
 pub mod trace_tab;
+mod unmatched;
 
 use eframe::egui;
 

@@ -2,7 +2,7 @@
 
 use eframe::egui;
 
-use super::losses;
+use super::{losses, unmatched};
 use crate::app::HighwaterApp;
 use crate::format;
 
@@ -27,6 +27,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             ui.add_space(8.0);
         }
         losses::list(document, ui);
+        unmatched::list(document, ui);
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
                 ui.strong("Files");

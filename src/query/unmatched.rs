@@ -1,0 +1,86 @@
+//! Frees of blocks that were not alive, by whose they are and where from: the blocks
+//! of a trace that began too late, or what losses cost.
+//!
+//! Cost: a pass over the frees that the trace keeps with their details.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::heap_label;
+use crate::model::{HeapId, NodeId, ProcessId, Trace, UnmatchedFree};
+use crate::units::{Layer, Pid, Ticks};
+
+/// Frees of one process in one heap with one call stack.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UnmatchedGroup {
+    /// Number of frees.
+    pub count: u64,
+    /// Times of the first and the last of them.
+    pub times: (Ticks, Ticks),
+    /// Id of the process.
+    pub pid: Pid,
+    /// The life of the process at the first of them, if it is known.
+    pub process: Option<ProcessId>,
+    /// The heap, if anything else is known of it.
+    pub heap: Option<HeapId>,
+    /// Layer and handle of the heap.
+    pub place: (Layer, u64),
+    /// Call stack, [`NodeId::ROOT`] if none was recorded.
+    pub stack: NodeId,
+}
+
+impl UnmatchedGroup {
+    fn new(trace: &Trace, free: &UnmatchedFree) -> Self {
+        let process = match free.heap {
+            Some(heap) => Some(trace.heap(heap).process),
+            None => life_at(trace, free.pid, free.time),
+        };
+        let (times, place) = ((free.time, free.time), (free.layer, free.handle));
+        Self { count: 0, times, pid: free.pid, process, heap: free.heap, place, stack: free.stack }
+    }
+
+    /// Process and heap as the window names them.
+    pub fn label(&self, trace: &Trace) -> String {
+        let process = match self.process {
+            Some(process) => trace.process(process).label(),
+            None => "Unknown".to_owned(),
+        };
+        let heap = match (self.heap, self.place) {
+            (Some(heap), _) => heap_label(trace.heap(heap)),
+            (None, (Layer::Heap, handle)) => format!("Windows NT heap {handle:#x}"),
+            (None, (Layer::Tracker, handle)) => format!("Tracker {handle:#x}"),
+            (None, (Layer::Commit, _)) => super::layer_label(Layer::Commit).to_owned(),
+        };
+        format!("{process} ({}), {heap}", self.pid)
+    }
+}
+
+/// The groups with the most frees, at most `most` of them, largest first; and of how many.
+pub fn unmatched_groups(trace: &Trace, most: usize) -> (Vec<UnmatchedGroup>, usize) {
+    let mut index = FxHashMap::default();
+    let mut groups: Vec<UnmatchedGroup> = Vec::new();
+    for free in &trace.unmatched {
+        // Lives of a process id differ in their heaps, or nothing is known of those.
+        let at = *index.entry((free.pid, free.heap, free.layer, free.handle, free.stack)).or_insert_with(|| {
+            groups.push(UnmatchedGroup::new(trace, free));
+            groups.len() - 1
+        });
+        groups[at].count += 1;
+        groups[at].times.1 = free.time;
+    }
+    groups.sort_by_key(|group| Reverse(group.count));
+    let all = groups.len();
+    groups.truncate(most);
+    (groups, all)
+}
+
+/// The life of a process id at a moment, or else any.
+fn life_at(trace: &Trace, pid: Pid, at: Ticks) -> Option<ProcessId> {
+    let lives = || (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| trace.process(id).pid == pid);
+    let is_alive = |id: &ProcessId| {
+        let process = trace.process(*id);
+        process.start.is_none_or(|start| start <= at) && process.end.is_none_or(|end| at <= end)
+    };
+    lives().find(is_alive).or_else(|| lives().next())
+}
