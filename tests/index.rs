@@ -135,6 +135,57 @@ fn a_tick_with_more_events_than_a_block_holds_is_one_step() {
     }
 }
 
+/// Blocks of several call stacks, most of which live shortly and some for long, so
+/// many that rows are looked up in the order of their numbers.
+fn busy(rows: u64) -> Trace {
+    let mut builder = builder();
+    let mut random = 1u64;
+    let mut events: Vec<(i64, u64, Option<u64>)> = Vec::new();
+    for block in 0..rows {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let life = if block % 7 == 0 { random >> 50 } else { random >> 58 };
+        events.push((block as i64 / 30, block, Some(random >> 52)));
+        events.push((block as i64 / 30 + life as i64, block, None));
+    }
+    events.sort_by_key(|&(time, ..)| time);
+    for (time, block, size) in events.into_iter().filter(|&(time, ..)| time < 1000) {
+        let address = 0x1000 + block * 0x2000;
+        let event = match size {
+            Some(size) => Event::Alloc { layer: Layer::Heap, heap: 0x10, address, size },
+            None => Event::Free { layer: Layer::Heap, heap: 0x10, address },
+        };
+        let frames = [0x7000_0000 + block % 11, 0x7100_0000 + block % 3];
+        builder.apply(&Record { time: TRACE_START + time, pid: Pid(1), tid: Tid(1), event }, &frames);
+    }
+    let times = Some((TRACE_START, TRACE_START + 1000));
+    builder.publish(InputState { times, complete: true, ..InputState::default() })
+}
+
+#[test]
+fn many_rows_are_answered_as_scans_do() {
+    let trace = Arc::new(busy(30_000));
+    let never = Cancel::default();
+    let scan = Index::scan(Arc::clone(&trace));
+    let series_of = [Some(0), None, Some(1), None, Some(2)];
+    let of = any_series(&trace, &series_of);
+    assert!(trace.sites.len() > 10 && trace.rows.len() > 25_000);
+    for (checkpoints, block) in [(0, 4096), (1, 64), (13, 500), (37, 7)] {
+        let options = IndexOptions { checkpoints: Some(checkpoints), block: Some(block), ..IndexOptions::default() };
+        let prepared = Index::build(Arc::clone(&trace), &options, &never).unwrap();
+        for (from, to) in [(0, 1000), (3, 997), (250, 260), (499, 500), (120, 800), (600, 999), (700, 700)] {
+            let interval = Interval { from: Ticks(from), to: Ticks(to) };
+            let expected = totals(&scan, interval, &never).unwrap();
+            let found = totals(&prepared, interval, &never).unwrap();
+            assert_eq!(by_site(&trace, &found), by_site(&trace, &expected), "{checkpoints} checkpoints, {from} to {to}");
+            let [lines, known] = [&prepared, &scan].map(|index| series(index, &expected, &of, 50, &never).unwrap());
+            assert_eq!(lines, known, "blocks of {block}, {from} to {to}");
+            let table = tree(&trace, &expected, &TreeRequest::default(), &never).unwrap();
+            let [tops, known] = [&prepared, &scan].map(|index| peaks(index, interval, &table, &never).unwrap());
+            assert_eq!(tops, known, "{from} to {to}");
+        }
+    }
+}
+
 #[test]
 fn a_cancelled_question_leaves_nothing_behind() {
     let moments = (0..20_000).map(|i| (i, vec![(i as u64 * 0x40, Some(8)), (i as u64 / 3 * 0x40, None)]));

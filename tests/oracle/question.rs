@@ -25,7 +25,9 @@ pub fn replay(scenario: &Scenario) -> Trace {
 
 /// How much is prepared: so few checkpoints and events a block that all of them matter.
 pub fn options() -> impl Strategy<Value = IndexOptions> {
-    (prop::option::weighted(0.9, 0..7usize), 1..7usize).prop_map(|(checkpoints, block)| IndexOptions {
+    // Fine checkpoints alone, and enough for pairs of coarse ones.
+    let checkpoints = prop_oneof![0..7usize, 7..40usize];
+    (prop::option::weighted(0.9, checkpoints), 1..7usize).prop_map(|(checkpoints, block)| IndexOptions {
         checkpoints,
         block: Some(block),
         ..IndexOptions::default()

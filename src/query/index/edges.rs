@@ -1,236 +1,214 @@
-//! From a checkpoint to the edge of an interval: each birth and death in between
-//! moves its row from one class to another. With `G` as in [`super::table`], first
-//! the left edge moves with the right one standing still, then the right one; every
-//! event is looked at once, and the sums are exact whatever the order.
+//! From checkpoints to the edges of an interval: what the births and deaths in
+//! between change of the sums. Each change is exact by itself, whatever the order.
+//!
+//! Cost: of most events a look at the birth or the place; only what changes a sum
+//! costs more, for it stands anywhere in memory.
 
 use std::ops::Range;
 
-use super::order::{Order, Place, by_chunk};
-use super::table::Table;
-use super::words::{Slot, Word};
+use super::checkpoints::Moment;
+use super::order::{Order, Place, by_chunk, deaths, in_row_order};
+use super::table::{Base, Table};
+use super::words::{Full, Word};
 use crate::model::{CHUNK, RowId, SiteId, Trace};
-use crate::query::LifetimeClass;
 use crate::units::Ticks;
 
-/// What the classes of each site change by, in the words of their sums; in all much
-/// smaller than the answer, so that it mostly stays near the processor.
+/// What the sums of each site change by, in words that hold those of all sites.
 #[derive(Debug)]
-pub(super) struct Changes {
-    pub(super) narrow: Vec<[u32; 4]>,
-    pub(super) wide: Vec<[u64; 4]>,
-    pub(super) full: Vec<[[u64; 2]; 4]>,
+pub(super) enum Changes {
+    Wide(Columns<u64>),
+    Full(Columns<Full>),
+}
+
+/// Changes of rows born between the edges, of those alive at the left and at the
+/// right edge, and of those that live through the interval.
+#[derive(Debug)]
+pub(super) struct Columns<W>([Vec<W>; 4]);
+
+/// Numbers of these columns.
+const BORN: usize = 0;
+const ALIVE: [usize; 2] = [1, 2];
+const THROUGH: usize = 3;
+
+impl<W: Word> Columns<W> {
+    pub(super) fn new(sites: usize) -> Self {
+        Self(std::array::from_fn(|_| vec![W::default(); sites]))
+    }
+
+    /// Adds the changes of one site to its sums: born before the edges, alive at
+    /// them, living through.
+    #[inline]
+    pub(super) fn add_to(&self, site: usize, sums: &mut [W; 5]) {
+        for (sum, column) in sums[1..].iter_mut().zip(&self.0) {
+            *sum = sum.plus(column[site]);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.0.iter_mut().for_each(|column| column.fill(W::default()));
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.0.iter().map(|column| column.capacity() * size_of::<W>()).sum()
+    }
 }
 
 impl Changes {
+    pub(super) fn wide(&self) -> Option<&Columns<u64>> {
+        if let Self::Wide(columns) = self { Some(columns) } else { None }
+    }
+
+    pub(super) fn full(&self) -> Option<&Columns<Full>> {
+        if let Self::Full(columns) = self { Some(columns) } else { None }
+    }
+
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
-        self.narrow.fill(Default::default());
-        self.wide.fill(Default::default());
-        self.full.fill(Default::default());
+        match self {
+            Self::Wide(columns) => columns.clear(),
+            Self::Full(columns) => columns.clear(),
+        }
     }
 
     /// Bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.narrow.capacity() * 16 + self.wide.capacity() * 32 + self.full.capacity() * 64
-    }
-}
-
-/// Rows of one strip beside a checkpoint, and what they mean for the classes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Shift {
-    /// The left edge moves; the right one is at this tick.
-    Left(Ticks),
-    /// The right edge moves; the left one is at this tick.
-    Right(Ticks),
-    /// An empty interval moves as a whole.
-    Both,
-}
-
-/// The class that a row is added to, and the class that it is taken from, as their
-/// numbers: chosen without a branch, for which of two it is is pure chance.
-type Move = (u8, u8);
-
-const AIFI: u8 = LifetimeClass::Aifi as u8;
-const AIFO: u8 = LifetimeClass::Aifo as u8;
-const AOFI: u8 = LifetimeClass::Aofi as u8;
-const AOFO: u8 = LifetimeClass::Aofo as u8;
-/// No class.
-const NONE: u8 = 4;
-
-impl Shift {
-    /// What a birth means that the edge passes.
-    #[inline]
-    fn birth(self, death: Ticks) -> Move {
         match self {
-            Self::Left(right) => {
-                let dies = u8::from(death < right);
-                (AOFO - dies * (AOFO - AOFI), AIFO - dies * (AIFO - AIFI))
-            }
-            Self::Right(_) => (AIFO, NONE),
-            Self::Both => (AOFO, NONE),
-        }
-    }
-
-    /// What a death means that the edge passes.
-    #[inline]
-    fn death(self, born_before: bool) -> Move {
-        match self {
-            Self::Left(_) => (NONE, AOFI),
-            Self::Right(_) => {
-                let before = u8::from(born_before);
-                (AIFI + before * (AOFI - AIFI), AIFO + before * (AOFO - AIFO))
-            }
-            Self::Both => (NONE, AOFO),
+            Self::Wide(columns) => columns.heap_bytes(),
+            Self::Full(columns) => columns.heap_bytes(),
         }
     }
 }
 
-#[inline]
-fn shift<W: Word>(cell: &mut [W; 4], (to, from): Move, size: u64) {
-    if let Some(word) = cell.get_mut(to as usize) {
-        *word = word.plus(W::row(size));
-    }
-    if let Some(word) = cell.get_mut(from as usize) {
-        *word = word.minus(W::row(size));
-    }
+/// How an interval follows from checkpoints: those, and the events between.
+pub(super) struct Walk {
+    pub(super) base: Base,
+    pub(super) pieces: Vec<Piece>,
 }
 
-/// Moves of rows that are gathered, so that the processor can look for the places of
-/// many at once.
-struct Moves<'a> {
-    slots: &'a [Slot],
-    changes: &'a mut Changes,
-    back: bool,
-    list: Vec<(SiteId, Move, u64)>,
-}
-
-/// Moves gathered at a time.
-const GATHERED: usize = 128;
-
-impl Moves<'_> {
-    #[inline]
-    fn put(&mut self, site: SiteId, way: Move, size: u64) {
-        if self.list.len() == GATHERED {
-            self.carry_out();
-        }
-        self.list.push((site, way, size));
-    }
-
-    fn carry_out(&mut self) {
-        let mut slots = [Slot::None; GATHERED];
-        for (slot, (site, ..)) in slots.iter_mut().zip(&self.list) {
-            *slot = self.slots[site.0 as usize];
-        }
-        for (slot, (_, (to, from), size)) in slots.into_iter().zip(self.list.drain(..)) {
-            let way = if self.back { (from, to) } else { (to, from) };
-            match slot {
-                Slot::None => {}
-                Slot::Narrow(at) => shift(&mut self.changes.narrow[at as usize], way, size),
-                Slot::Wide(at) => shift(&mut self.changes.wide[at as usize], way, size),
-                Slot::Full(at) => shift(&mut self.changes.full[at as usize], way, size),
-            }
-        }
-    }
-}
-
-/// A part of a shift that one worker does at a time.
+/// A part of the way that one worker goes at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    shift: Shift,
-    back: bool,
     events: Events,
+    column: usize,
+    takes: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Events {
-    /// Births in order, by row number, inside one chunk.
-    Births(Range<u32>),
-    /// Births out of order.
-    Late(Range<u32>),
-    Deaths(Range<u32>),
+    /// Births in order, by row number inside one chunk, of rows that die at a tick or later.
+    Births(Range<u32>, Option<Ticks>),
+    /// The same of births out of order.
+    Late(Range<u32>, Option<Ticks>),
+    /// Deaths of rows born before.
+    Deaths(Range<u32>, Moment),
 }
 
 /// Deaths that are put into the order of rows together.
 const DEATHS_A_PIECE: u32 = 1 << 18;
 
-impl Piece {
-    /// All pieces of the way of an edge from one place to another.
-    pub(super) fn of(shift: Shift, from: Place, to: Place, pieces: &mut Vec<Self>) {
-        let back = from.birth > to.birth || from.late > to.late || from.death > to.death;
-        let (low, high) = if back { (to, from) } else { (from, to) };
-        let mut add = |events| pieces.push(Self { shift, back, events });
-        by_chunk(low.birth, high.birth).for_each(|range| add(Events::Births(range)));
+impl Walk {
+    pub(super) fn new(table: &Table, from: Moment, to: Moment) -> Self {
+        let base = table.nearest(from.1, to.1);
+        let at = |k: usize| table.checkpoints.at(k);
+        let [a, b] = base.edges.map(at);
+        let mut walk = Self { base, pieces: Vec::new() };
+        walk.births(a.1, from.1, None, (BORN, true));
+        walk.births(b.1, to.1, None, (BORN, false));
+        walk.lasting((a, a), (from, from), ALIVE[0]);
+        walk.lasting((b, b), (to, to), ALIVE[1]);
+        let (i, j) = walk.base.pair;
+        walk.lasting((at(i), at(j)), (from, to), THROUGH);
+        walk
+    }
+
+    /// About how many events there are.
+    pub(super) fn events(&self) -> u64 {
+        let length = |piece: &Piece| match &piece.events {
+            Events::Births(range, _) | Events::Late(range, _) | Events::Deaths(range, _) => range.len() as u64,
+        };
+        self.pieces.iter().map(length).sum()
+    }
+
+    /// From the rows born before i that last until j to those born before a that last
+    /// until b; `i <= j` and `a <= b`. One edge after the other moves, the one first
+    /// that passes fewer of them.
+    fn lasting(&mut self, (i, j): (Moment, Moment), (a, b): (Moment, Moment), column: usize) {
+        let goes_back = a.1.is_before(i.1);
+        let (before, until) = if goes_back { (a, j) } else { (i, b) };
+        self.births(i.1, a.1, Some(until.0), (column, false));
+        self.deaths(j.1, b.1, before, (column, true));
+    }
+
+    fn births(&mut self, from: Place, to: Place, until: Option<Ticks>, (column, takes): (usize, bool)) {
+        let (low, high, takes) = if to.is_before(from) { (to, from, !takes) } else { (from, to, takes) };
+        let mut add = |events| self.pieces.push(Piece { events, column, takes });
+        by_chunk(low.birth, high.birth).for_each(|range| add(Events::Births(range, until)));
         if low.late < high.late {
-            add(Events::Late(low.late..high.late));
+            add(Events::Late(low.late..high.late, until));
         }
+    }
+
+    fn deaths(&mut self, from: Place, to: Place, before: Moment, (column, takes): (usize, bool)) {
+        let (low, high, takes) = if to.is_before(from) { (to, from, !takes) } else { (from, to, takes) };
         let mut at = low.death;
         while at < high.death {
             let end = at.saturating_add(DEATHS_A_PIECE).min(high.death);
-            add(Events::Deaths(at..end));
+            self.pieces.push(Piece { events: Events::Deaths(at..end, before), column, takes });
             at = end;
-        }
-    }
-
-    /// Adds its events to the changes of their sites.
-    pub(super) fn add_to(&self, trace: &Trace, order: &Order, table: &Table, changes: &mut Changes) {
-        let rows = &trace.rows;
-        let mut moves = Moves { slots: &table.slots, changes, back: self.back, list: Vec::with_capacity(GATHERED) };
-        match self.events.clone() {
-            Events::Births(range) => {
-                let chunk = rows.chunk(range.start as usize / CHUNK);
-                let first = chunk.first().0;
-                for at in (range.start - first) as usize..(range.end - first) as usize {
-                    if !order.late.has(chunk.id(at)) {
-                        moves.put(chunk.sites()[at], self.shift.birth(chunk.death(at)), chunk.size(at));
-                    }
-                }
-            }
-            Events::Late(range) => {
-                for &id in &rows.out_of_order()[range.start as usize..range.end as usize] {
-                    moves.put(rows.site(id), self.shift.birth(rows.death(id)), rows.size(id));
-                }
-            }
-            Events::Deaths(range) => self.deaths(trace, order, range, &mut moves),
-        }
-        moves.carry_out();
-    }
-
-    fn deaths(&self, trace: &Trace, order: &Order, range: Range<u32>, moves: &mut Moves<'_>) {
-        let rows = &trace.rows;
-        // Where the left edge lies among the rows, so that births need no look.
-        let left = match self.shift {
-            Shift::Right(t) => Some((t, order.place(rows, t).birth)),
-            _ => None,
-        };
-        let is_before = |id: RowId| match left {
-            Some((t, _)) if order.late.has(id) => rows.birth(id) < t,
-            Some((_, first)) => id.0 < first,
-            None => true,
-        };
-        let ids = &super::order::deaths(rows)[range.start as usize..range.end as usize];
-        for id in in_row_order(ids, rows.len()) {
-            moves.put(rows.site(id), self.shift.death(is_before(id)), rows.size(id));
         }
     }
 }
 
-/// Rows that stand close together.
-const NEAR: u32 = 12;
+impl Piece {
+    /// Adds its events to the changes of their sites.
+    pub(super) fn add_to(&self, trace: &Trace, order: &Order, changes: &mut Changes) {
+        match changes {
+            Changes::Wide(columns) => self.add_to_column(trace, order, &mut columns.0[self.column]),
+            Changes::Full(columns) => self.add_to_column(trace, order, &mut columns.0[self.column]),
+        }
+    }
 
-/// The same rows, those close together side by side: to look at rows here and there
-/// in all of memory costs several times as much.
-fn in_row_order(ids: &[RowId], rows: usize) -> Vec<RowId> {
-    let bucket = |id: RowId| (id.0 >> NEAR) as usize;
-    let mut next = vec![0u32; (rows >> NEAR) + 2];
-    ids.iter().for_each(|&id| next[bucket(id) + 1] += 1);
-    for i in 1..next.len() {
-        next[i] += next[i - 1];
+    fn add_to_column<W: Word>(&self, trace: &Trace, order: &Order, column: &mut [W]) {
+        if self.takes {
+            self.each(trace, order, |site, size| {
+                let word = &mut column[site.0 as usize];
+                *word = word.minus(W::row(size));
+            });
+        } else {
+            self.each(trace, order, |site, size| {
+                let word = &mut column[site.0 as usize];
+                *word = word.plus(W::row(size));
+            });
+        }
     }
-    let mut ordered = vec![RowId(0); ids.len()];
-    for &id in ids {
-        let place = &mut next[bucket(id)];
-        ordered[*place as usize] = id;
-        *place += 1;
+
+    /// Tells `put` all rows.
+    fn each(&self, trace: &Trace, order: &Order, mut put: impl FnMut(SiteId, u64)) {
+        let rows = &trace.rows;
+        match &self.events {
+            Events::Births(range, until) => {
+                let chunk = rows.chunk(range.start as usize / CHUNK);
+                let (first, sites) = (chunk.first().0, chunk.sites());
+                let lasts = |at: usize| until.is_none_or(|until| chunk.death(at) >= until);
+                let is_late = |at: usize| !order.late.is_empty() && order.late.has(chunk.id(at));
+                let places = (range.start - first) as usize..(range.end - first) as usize;
+                places.filter(|&at| lasts(at) && !is_late(at)).for_each(|at| put(sites[at], chunk.size(at)));
+            }
+            Events::Late(range, until) => {
+                let ids = rows.out_of_order()[range.start as usize..range.end as usize].iter();
+                let lasting = ids.filter(|&&id| until.is_none_or(|until| rows.death(id) >= until));
+                lasting.for_each(|&id| put(rows.site(id), rows.size(id)));
+            }
+            Events::Deaths(range, (tick, before)) => {
+                let is_before = |id: RowId| match order.late.has(id) {
+                    true => rows.birth(id) < *tick,
+                    false => id.0 < before.birth,
+                };
+                let ids = deaths(rows)[range.start as usize..range.end as usize].iter().copied();
+                let ids: Vec<RowId> = ids.filter(|&id| is_before(id)).collect();
+                let near = in_row_order(ids.iter().copied());
+                near.into_iter().for_each(|(id, _)| put(rows.site(id), rows.size(id)));
+            }
+        }
     }
-    ordered
 }

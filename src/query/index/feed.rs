@@ -4,7 +4,7 @@
 //! once: they stand wherever they were born.
 
 use super::bits::Bits;
-use super::order::{Order, Place, deaths};
+use super::order::{Order, Place, deaths, in_row_order};
 use crate::model::{CHUNK, RowId, Rows, SiteId};
 use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
@@ -34,8 +34,12 @@ pub(super) struct Item {
     pub(super) kind: Kind,
 }
 
-/// Items looked up at once.
+/// Births looked up at once.
 const BATCH: usize = 512;
+
+/// Deaths looked up at once: so many that those of rows that stand close together are
+/// found together, and that they stay near the processor.
+const DEATHS: u32 = 1 << 15;
 
 /// Items of one kind that were looked up and not taken yet.
 #[derive(Debug)]
@@ -79,12 +83,28 @@ pub(super) struct Feed<'a, P> {
     births: Batch,
     late: Batch,
     deaths: Batch,
+    dead: Vec<(RowId, u32)>,
+}
+
+impl Item {
+    const NOBODY: Self = Self { at: Ticks::NEVER, delta: 0, of: NOBODY, place: 0, kind: Kind::Death };
 }
 
 impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
     pub(super) fn new(rows: &'a Rows, order: &'a Order, pick: &'a P, wanted: Option<&'a Bits>) -> Self {
         let (next, end) = Default::default();
-        Self { rows, order, pick, wanted, next, end, births: Batch::new(), late: Batch::new(), deaths: Batch::new() }
+        Self {
+            rows,
+            order,
+            pick,
+            wanted,
+            next,
+            end,
+            births: Batch::new(),
+            late: Batch::new(),
+            deaths: Batch::new(),
+            dead: Vec::new(),
+        }
     }
 
     /// Tells `each` all items between two places in the order of time; those of one
@@ -152,7 +172,8 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
         let all_in_order = self.order.late.is_empty();
         for at in (self.next.birth - first) as usize..(to - first) as usize {
             let id = chunk.id(at);
-            if !all_in_order && self.order.late.has(id) {
+            let is_wanted = self.wanted.is_none_or(|wanted| wanted.has(id));
+            if !is_wanted || !all_in_order && self.order.late.has(id) {
                 continue;
             }
             let of = (self.pick)(id, chunk.sites()[at], true);
@@ -166,20 +187,24 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
 
     fn fill_deaths(&mut self) {
         self.deaths.clear();
-        // A filter may leave few of many: then a longer stretch at a time.
-        let stretch = if self.wanted.is_some() { 8 * BATCH } else { BATCH } as u32;
-        let to = self.end.death.min(self.next.death.saturating_add(stretch));
+        let to = self.end.death.min(self.next.death.saturating_add(DEATHS));
         let ids = &deaths(self.rows)[self.next.death as usize..to as usize];
-        for (place, &id) in (self.next.death..).zip(ids) {
-            if self.wanted.is_some_and(|wanted| !wanted.has(id)) {
-                continue;
-            }
+        let dead = ids.iter().copied().zip(self.next.death..);
+        self.dead.clear();
+        match self.wanted {
+            Some(wanted) => self.dead.extend(dead.filter(|&(id, _)| wanted.has(id))),
+            None => self.dead.extend(dead),
+        }
+        self.deaths.items.resize(self.dead.len(), Item::NOBODY);
+        for (id, i) in in_row_order(self.dead.iter().map(|&(id, _)| id)) {
             let of = (self.pick)(id, self.rows.site(id), false);
             if of != NOBODY {
                 let (at, delta) = (self.rows.death(id), -(self.rows.size(id) as i64));
-                self.deaths.items.push(Item { at, delta, of, place, kind: Kind::Death });
+                let place = self.dead[i as usize].1;
+                self.deaths.items[i as usize] = Item { at, delta, of, place, kind: Kind::Death };
             }
         }
+        self.deaths.items.retain(|item| item.of != NOBODY);
         self.next.death = to;
     }
 

@@ -5,6 +5,7 @@
 use rayon::prelude::*;
 
 use super::feed::{Feed, NOBODY};
+use super::groups::Groups;
 use super::order::Order;
 use super::pyramid::{Blocks, Pyramid};
 use crate::model::{RowId, SiteId, Trace};
@@ -23,7 +24,7 @@ pub(super) struct Source<'a> {
     pub(super) blocks: &'a Blocks,
     pub(super) pyramid: &'a Pyramid,
     /// Series of each site, and of each group of the pyramid.
-    pub(super) of_site: &'a [u32],
+    pub(super) of_site: &'a Groups,
     pub(super) of_group: &'a [u32],
     /// Number of series.
     pub(super) count: usize,
@@ -81,7 +82,7 @@ impl<'a> Pens<'a> {
 
     fn draw(mut self, part: Interval, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
         let Source { trace, order, blocks, pyramid, of_site, of_group, .. } = *self.source;
-        let pick = |_: RowId, site: SiteId, _: bool| of_site[site.0 as usize];
+        let pick = |_: RowId, site: SiteId, _: bool| of_site.of(site);
         let mut feed = Feed::new(&trace.rows, order, &pick, None);
         let end = blocks.ticks.partition_point(|&(first, _)| first < part.to);
         let mut block = blocks.first_reaching(part.from);

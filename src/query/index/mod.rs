@@ -1,7 +1,7 @@
 //! What is prepared once for a complete trace, so that every further interval and
 //! filter costs milliseconds, however many events there are:
 //!
-//! - [`table`]: sums of all sites at pairs of checkpoints, for totals;
+//! - [`table`]: sums of all sites at checkpoints and at pairs of them, for totals;
 //! - [`pyramid`]: what each heap does in each block of events, for graphs and peaks,
 //!   and the same for the filters that were asked last.
 //!
@@ -10,8 +10,11 @@
 //! there is nothing prepared and queries scan the rows: [`Index`] is both.
 
 mod bits;
+mod checkpoints;
+mod draft;
 mod edges;
 mod feed;
+mod groups;
 mod lines;
 mod order;
 mod pyramid;
@@ -19,20 +22,22 @@ mod sweep;
 mod table;
 mod words;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::series::{Bins, SeriesOf};
 use super::{Bucket, ByClass, Cancel, Cancelled};
-use crate::model::{HeapId, Trace};
+use crate::model::{HeapId, SiteId, Trace};
 use crate::units::Interval;
 use bits::Bits;
-use edges::{Changes, Piece, Shift};
+use edges::{Changes, Walk};
 use feed::NOBODY;
+use groups::Groups;
 pub(super) use lines::Line;
 use lines::Source;
-use order::{Order, Place};
+use order::Order;
 use pyramid::{Blocks, Pyramid};
 use table::Table;
 
@@ -49,7 +54,7 @@ pub struct IndexOptions {
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { bytes_a_row: 3, checkpoints: None, block: None }
+        Self { bytes_a_row: 2, checkpoints: None, block: None }
     }
 }
 
@@ -95,7 +100,7 @@ struct Prepared {
 /// The pyramid of one choice of series.
 #[derive(Debug)]
 struct Filtered {
-    of_site: Vec<u32>,
+    of_site: Groups,
     pyramid: Pyramid,
 }
 
@@ -122,7 +127,7 @@ impl Index {
         let Some(Ordered { order, by_site }) = ordered else { return Ok(Self::scan(trace)) };
         let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
         let table = Table::build(&trace, &order, &by_site, budget, options.checkpoints, cancel)?;
-        let heap_of: Vec<u32> = trace.sites.iter().map(|site| site.heap.0).collect();
+        let heap_of = Groups::new(trace.sites.iter().map(|site| Some(site.heap.0)), trace.heaps.len());
         let usual = || BLOCK_A_HEAP.saturating_mul(trace.heaps.len()).clamp(*BLOCK.start(), *BLOCK.end());
         let block = options.block.unwrap_or_else(usual).max(1);
         let (blocks, heaps) = pyramid::cut(&trace, &order, block, &heap_of, trace.heaps.len(), cancel)?;
@@ -149,7 +154,7 @@ impl Index {
     pub fn heap_bytes(&self) -> (usize, usize) {
         let ordered = self.ordered.as_ref().map_or(0, |o| o.order.heap_bytes() + o.by_site.capacity() * size_of::<Bucket>());
         let Some(prepared) = &self.prepared else { return (0, ordered) };
-        let filters = lock(&prepared.filters).iter().map(|f| f.pyramid.heap_bytes() + f.of_site.capacity() * 4).sum::<usize>();
+        let filters = lock(&prepared.filters).iter().map(|f| f.pyramid.heap_bytes() + f.of_site.heap_bytes()).sum::<usize>();
         let scratch = lock(&prepared.scratch).iter().map(Changes::heap_bytes).sum::<usize>();
         let blocks = prepared.blocks.bytes_with(&prepared.heaps);
         (prepared.table.heap_bytes(), ordered + blocks + filters + scratch)
@@ -161,40 +166,34 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sites that one worker fills at a time.
-const GRAIN: usize = 1 << 12;
-
-/// Fewer events than this are not worth a second worker.
-const WORTH_A_WORKER: u64 = 1 << 13;
+/// Fewer events than this are not worth a second worker, nor fewer than the sites
+/// whose changes it would keep.
+const WORTH_A_WORKER: usize = 1 << 13;
 
 /// Totals.
 impl Index {
     /// The classes of all sites, from the nearest checkpoints; `None` without them.
     pub(super) fn totals(&self, interval: Interval, cancel: &Cancel) -> Result<Option<Vec<ByClass>>, Cancelled> {
         let (Some(Ordered { order, .. }), Some(prepared)) = (&self.ordered, &self.prepared) else { return Ok(None) };
-        let place = |t| order.place(&self.trace.rows, t);
-        let plan = Plan::new(&prepared.table, interval, place(interval.from), place(interval.to));
-        if plan.events > self.trace.rows.len() as u64 / 2 && plan.events > WORTH_A_WORKER {
-            return Ok(None); // so few checkpoints that a scan is faster
-        }
-        let workers = rayon::current_num_threads().min((plan.events / WORTH_A_WORKER) as usize + 1);
+        let moment = |t| (t, order.place(&self.trace.rows, t));
+        let walk = Walk::new(&prepared.table, moment(interval.from), moment(interval.to));
+        let worth = WORTH_A_WORKER.max(self.trace.sites.len()) as u64;
+        let workers = rayon::current_num_threads().min((walk.events() / worth) as usize + 1);
+        let next = AtomicUsize::new(0);
         let parts: Result<Vec<Changes>, Cancelled> = (0..workers)
             .into_par_iter()
-            .map(|worker| {
+            .map(|_| {
                 let kept = lock(&prepared.scratch).pop();
                 let mut changes = kept.unwrap_or_else(|| prepared.table.no_changes());
-                for piece in plan.pieces.iter().skip(worker).step_by(workers) {
+                while let Some(piece) = walk.pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
                     cancel.check()?; // what is half done is dropped
-                    piece.add_to(&self.trace, order, &prepared.table, &mut changes);
+                    piece.add_to(&self.trace, order, &mut changes);
                 }
                 Ok(changes)
             })
             .collect();
         let mut parts = parts?;
-        let mut by_site = vec![ByClass::default(); self.trace.sites.len()];
-        by_site.par_chunks_mut(GRAIN).enumerate().for_each(|(i, out)| {
-            prepared.table.classes(plan.base, &parts, i * GRAIN, out);
-        });
+        let by_site = prepared.table.classes(&walk.base, &parts);
         parts.par_iter_mut().for_each(Changes::clear);
         lock(&prepared.scratch).append(&mut parts);
         Ok(Some(by_site))
@@ -208,32 +207,6 @@ impl Index {
         let (from, to) = (place(interval.from), place(interval.to));
         let born = order.born(to) - order.born(from);
         Some((born, u64::from(to.death - from.death), order.born(from) - u64::from(from.death)))
-    }
-}
-
-/// How an interval follows from checkpoints: those, and the events between.
-struct Plan {
-    base: (usize, usize),
-    pieces: Vec<Piece>,
-    events: u64,
-}
-
-impl Plan {
-    fn new(table: &Table, interval: Interval, from: Place, to: Place) -> Self {
-        let (i, j) = (table.nearest(from), table.nearest(to));
-        let ((_, near_from), (right, near_to)) = (table.checkpoint(i), table.checkpoint(j));
-        let apart = near_from.distance(from) + near_to.distance(to);
-        let together = near_from.distance(from) + from.distance(to);
-        let mut pieces = Vec::new();
-        if together < apart {
-            // A short interval: from a checkpoint to its left edge, and through it.
-            Piece::of(Shift::Both, near_from, from, &mut pieces);
-            Piece::of(Shift::Right(interval.from), from, to, &mut pieces);
-            return Self { base: (i, i), pieces, events: together };
-        }
-        Piece::of(Shift::Left(right), near_from, from, &mut pieces);
-        Piece::of(Shift::Right(interval.from), near_to, to, &mut pieces);
-        Self { base: (i, j), pieces, events: apart }
     }
 }
 
@@ -252,7 +225,7 @@ impl Index {
             return Ok(None);
         }
         let (trace, blocks) = (self.trace.as_ref(), &prepared.blocks);
-        let of_site = pyramid::group_numbers(&of.site);
+        let of_site = Groups::new(of.site.iter().copied(), of.count);
         let source = |pyramid, of_site, of_group| Source { trace, order, blocks, pyramid, of_site, of_group, count: of.count };
         if let Some(of_heap) = self.heaps_of_series(&of_site, of.count) {
             return source(&prepared.heaps, &of_site, &of_heap).lines(interval, bins, cancel).map(Some);
@@ -264,14 +237,15 @@ impl Index {
 
     /// Whether every series is one whole heap and nothing prepared is missing.
     pub(super) fn knows(&self, of: &SeriesOf) -> bool {
-        self.is_prepared() && self.heaps_of_series(&pyramid::group_numbers(&of.site), of.count).is_some()
+        self.is_prepared() && self.heaps_of_series(&Groups::new(of.site.iter().copied(), of.count), of.count).is_some()
     }
 
     /// The series of each heap, if every series is one whole heap.
-    fn heaps_of_series(&self, of_site: &[u32], count: usize) -> Option<Vec<u32>> {
+    fn heaps_of_series(&self, of_site: &Groups, count: usize) -> Option<Vec<u32>> {
         const UNKNOWN: u32 = NOBODY - 1;
         let mut of_heap = vec![UNKNOWN; self.trace.heaps.len()];
-        for (&of, site) in of_site.iter().zip(&self.trace.sites) {
+        for (id, site) in (0..).map(SiteId).zip(&self.trace.sites) {
+            let of = of_site.of(id);
             let known = &mut of_heap[site.heap.0 as usize];
             if *known == UNKNOWN {
                 *known = of;
@@ -296,7 +270,7 @@ impl Index {
         &self,
         order: &Order,
         prepared: &Prepared,
-        of_site: Vec<u32>,
+        of_site: Groups,
         count: usize,
         cancel: &Cancel,
     ) -> Result<Arc<Filtered>, Cancelled> {
@@ -308,8 +282,7 @@ impl Index {
                 return Ok(Arc::clone(&kept[0]));
             }
         }
-        let wants = |site: u32| of_site[site as usize] != NOBODY;
-        let wanted = Bits::filled(&self.trace.rows, |chunk, at| wants(chunk.sites()[at].0));
+        let wanted = Bits::filled(&self.trace.rows, |chunk, at| of_site.of(chunk.sites()[at]) != NOBODY);
         cancel.check()?;
         let pyramid = pyramid::regroup(&self.trace, order, &prepared.blocks, &of_site, count, Some(&wanted), cancel)?;
         let new = Arc::new(Filtered { of_site, pyramid });

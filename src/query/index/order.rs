@@ -23,6 +23,11 @@ impl Place {
         u64::from(self.birth) + u64::from(self.death)
     }
 
+    /// Whether it lies before another.
+    pub(super) fn is_before(self, other: Self) -> bool {
+        self.birth < other.birth || self.late < other.late || self.death < other.death
+    }
+
     /// Whether it lies behind `from` and before `to`.
     fn is_between(self, from: Self, to: Self) -> bool {
         let inside = |at: u32, from: u32, to: u32| from <= at && at <= to;
@@ -135,10 +140,58 @@ pub(super) fn deaths(rows: &Rows) -> &[RowId] {
     rows.by_death().map_or(&[], |order| order.rows())
 }
 
+/// Fewer rows than this are not worth being ordered.
+const WORTH_ORDER: usize = 1 << 10;
+
+/// Rows with their places in a list, those that stand close together side by side: to
+/// look at rows here and there in all of memory costs several times as much.
+pub(super) fn in_row_order(ids: impl ExactSizeIterator<Item = RowId> + Clone) -> Vec<(RowId, u32)> {
+    let count = ids.len();
+    if count < WORTH_ORDER {
+        return ids.zip(0..).collect();
+    }
+    let (low, high) = ids.clone().fold((u32::MAX, 0), |(low, high), id| (low.min(id.0), high.max(id.0)));
+    // Some four rows a bucket.
+    let width = ((high - low) as usize / (count / 4)).checked_ilog2().map_or(0, |bits| bits + 1);
+    let bucket = |id: RowId| ((id.0 - low) >> width) as usize;
+    let mut next = vec![0u32; bucket(RowId(high)) + 2];
+    ids.clone().for_each(|id| next[bucket(id) + 1] += 1);
+    for i in 1..next.len() {
+        next[i] += next[i - 1];
+    }
+    let mut ordered = vec![(RowId(0), 0); count];
+    for (id, i) in ids.zip(0..) {
+        let place = &mut next[bucket(id)];
+        ordered[*place as usize] = (id, i);
+        *place += 1;
+    }
+    ordered
+}
+
 /// Cuts a range of row numbers at the borders of chunks.
 pub(super) fn by_chunk(from: u32, to: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
     let size = CHUNK as u64;
     (u64::from(from) / size..u64::from(to).div_ceil(size))
         .map(move |i| (i * size).max(from.into()) as u32..((i + 1) * size).min(to.into()) as u32)
         .filter(|range| !range.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_side_by_side_are_all_rows_with_their_places() {
+        for (count, factor) in [(0u32, 1u32), (5, 7), (5000, 1), (5000, 48_271), (5000, u32::MAX / 5000)] {
+            let ids: Vec<RowId> = (0..count).map(|i| RowId((i * 2377 % count).wrapping_mul(factor))).collect();
+            let near = in_row_order(ids.iter().copied());
+            assert!(near.iter().all(|&(id, i)| ids[i as usize] == id), "{count} {factor}");
+            let mut places: Vec<u32> = near.iter().map(|&(_, i)| i).collect();
+            places.sort_unstable();
+            assert!(places.into_iter().eq(0..count));
+            // Those of one bucket stand in any order.
+            let is_near = |two: &[(RowId, u32)]| u64::from(two[0].0.0) < u64::from(two[1].0.0) + 8 * u64::from(factor);
+            assert!(ids.len() < WORTH_ORDER || near.windows(2).all(is_near), "{count} {factor}");
+        }
+    }
 }

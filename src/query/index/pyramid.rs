@@ -9,7 +9,8 @@
 use rayon::prelude::*;
 
 use super::bits::Bits;
-use super::feed::{Feed, Item, Kind, NOBODY};
+use super::feed::{Feed, Item, Kind};
+use super::groups::Groups;
 use super::order::{Order, Place};
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::summary::{Sketch, Summary};
@@ -288,7 +289,7 @@ pub(super) fn cut(
     trace: &Trace,
     order: &Order,
     size: usize,
-    group_of: &[u32],
+    group_of: &Groups,
     groups: usize,
     cancel: &Cancel,
 ) -> Result<(Blocks, Pyramid), Cancelled> {
@@ -297,7 +298,7 @@ pub(super) fn cut(
     let mut places = vec![Place::default()];
     places.extend(order.cuts(rows, Place::default(), end, PARTS).into_iter().map(|(_, place)| place));
     places.push(end);
-    let pick = |_: RowId, site: SiteId, _: bool| group_of[site.0 as usize];
+    let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);
     let parts: Result<Vec<(Blocks, Level<Packed>)>, Cancelled> = places
         .par_windows(2)
         .map(|part| {
@@ -402,12 +403,12 @@ pub(super) fn regroup(
     trace: &Trace,
     order: &Order,
     blocks: &Blocks,
-    group_of: &[u32],
+    group_of: &Groups,
     groups: usize,
     wanted: Option<&Bits>,
     cancel: &Cancel,
 ) -> Result<Pyramid, Cancelled> {
-    let pick = |_: RowId, site: SiteId, _: bool| group_of[site.0 as usize];
+    let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);
     let count = blocks.ticks.len();
     let each = count.div_ceil(PARTS).max(1);
     let parts: Result<Vec<Level<Packed>>, Cancelled> = (0..count.div_ceil(each))
@@ -429,11 +430,6 @@ pub(super) fn regroup(
         })
         .collect();
     Ok(Pyramid::from_parts(parts?, blocks, groups))
-}
-
-/// Number of each site's group; [`NOBODY`] for sites without.
-pub(super) fn group_numbers(of: &[Option<u32>]) -> Vec<u32> {
-    of.iter().map(|group| group.unwrap_or(NOBODY)).collect()
 }
 
 impl Blocks {

@@ -1,53 +1,70 @@
-//! Sums at checkpoints: for each pair of checkpoints and each site the rows born
-//! before the one that died before the other. With `G(i, j)` for them, and `A(i)`
-//! for all rows born before i, the classes of the interval from i to j are
+//! Sums of all sites at checkpoints. With `A(a)` for the rows born before a, and
+//! `L(a, b)` for those of them that last: die at b, later, or never, the classes of
+//! the interval from a to b are
 //!
 //! ```text
-//! AOFI = G(i,j) − G(i,i)             AOFO = A(i) − G(i,j)
-//! AIFI = G(j,j) − G(i,j)             AIFO = A(j) − A(i) − AIFI
+//! AOFO = L(a,b)                      AOFI = L(a,a) − L(a,b)
+//! AIFO = L(b,b) − L(a,b)             AIFI = A(b) − A(a) − AIFO
 //! ```
+//!
+//! Only `L(a, b)` depends on both edges, and on the way from a checkpoint to an edge
+//! it changes with long lives alone, which are quickly told from the others. So
+//! `A(k)` and `L(k, k)` are kept for many checkpoints, `L(i, j)` for pairs of few.
 //!
 //! A sum is one word of the kind that its site needs ([`super::words`]). The number of
 //! checkpoints follows from the memory that is granted.
-//!
-//! Cost of building: two passes over the rows in their own order, parallel.
 
 use rayon::prelude::*;
 
-use super::edges::Changes;
-use super::order::{Order, Place, by_chunk};
-use super::words::{Slot, Word};
-use crate::model::{CHUNK, SiteId, Trace};
+use super::checkpoints::Checkpoints;
+use super::draft::Draft;
+use super::edges::{Changes, Columns};
+use super::order::{Order, Place};
+use super::words::{Full, Word};
+use crate::model::Trace;
 use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
-use crate::units::Ticks;
 
-/// Layers of sums, one behind the other, for the sites of each kind of word.
-#[derive(Debug, Default)]
-struct Sums {
-    narrow: Vec<u32>,
-    wide: Vec<u64>,
-    full: Vec<[u64; 2]>,
-}
-
-/// Those of the layers whose rows were born between two neighbours.
-struct Strip<'a> {
-    narrow: &'a mut [u32],
-    wide: &'a mut [u64],
-    full: &'a mut [[u64; 2]],
-}
-
-/// The sums at all pairs of checkpoints.
+/// The sums at all checkpoints.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// From "before everything" to "behind everything".
-    checkpoints: Vec<(Ticks, Place)>,
-    pub(super) slots: Vec<Slot>,
-    counts: [usize; 3],
-    sums: Sums,
+    pub(super) checkpoints: Checkpoints,
+    /// The kind of each site's words.
+    kinds: Vec<Kind>,
+    /// How many words of each kind lie before each [`GRAIN`] sites.
+    starts: Vec<[usize; 3]>,
+    narrow: Layers<u32>,
+    wide: Layers<u64>,
+    full: Layers<Full>,
 }
 
-/// More checkpoints than this are of no use.
-const MOST_CHECKPOINTS: usize = 64;
+/// Sums of all sites of one kind, one layer behind the other.
+#[derive(Debug)]
+pub(super) struct Layers<W> {
+    pub(super) sites: usize,
+    pub(super) born: Vec<W>,
+    pub(super) lasting: Vec<W>,
+}
+
+/// The smallest word that holds the sum of all rows of a site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Narrow,
+    Wide,
+    Full,
+    /// The site has no rows.
+    None,
+}
+
+/// Sites that one worker fills at a time.
+pub(super) const GRAIN: usize = 1 << 12;
+
+/// The checkpoints that a question begins with.
+pub(super) struct Base {
+    /// Next to both edges.
+    pub(super) edges: [usize; 2],
+    /// The same among the coarse ones.
+    pub(super) pair: (usize, usize),
+}
 
 impl Table {
     /// Builds the sums from those of whole sites, at `forced` checkpoints or as many
@@ -60,230 +77,111 @@ impl Table {
         forced: Option<usize>,
         cancel: &Cancel,
     ) -> Result<Self, Cancelled> {
-        let mut counts = [0; 3];
-        let slots: Vec<Slot> = by_site.iter().map(|&sum| Slot::for_sum(sum, &mut counts)).collect();
-        let layer_bytes = counts[0] * 4 + counts[1] * 8 + counts[2] * 16;
-        let affordable = (0..=MOST_CHECKPOINTS).rev().find(|k| layers(k + 1).saturating_mul(layer_bytes) <= budget);
-        let mut checkpoints = vec![(Ticks::BEFORE_TRACE, Place::default())];
-        checkpoints.extend(pick(trace, order, forced.or(affordable).unwrap_or(0)));
-        checkpoints.push((Ticks::NEVER, Order::end(&trace.rows)));
-        let all = layers(checkpoints.len() - 1);
-        let sums = Sums { narrow: vec![0; all * counts[0]], wide: vec![0; all * counts[1]], full: vec![[0; 2]; all * counts[2]] };
-        let mut table = Self { checkpoints, slots, counts, sums };
-        table.count_rows(trace, order, cancel)?;
-        table.add_up();
-        Ok(table)
-    }
-
-    /// Number of strips of births, and of deaths that happened.
-    fn strips(&self) -> usize {
-        self.checkpoints.len() - 1
-    }
-
-    /// Each row into the layer of its strip and the strip of its death.
-    fn count_rows(&mut self, trace: &Trace, order: &Order, cancel: &Cancel) -> Result<(), Cancelled> {
-        let Self { checkpoints, slots, counts, sums } = self;
-        let strips = checkpoints.len() - 1;
-        let narrow = split_strips(&mut sums.narrow, strips, counts[0]);
-        let wide = split_strips(&mut sums.wide, strips, counts[1]);
-        let full = split_strips(&mut sums.full, strips, counts[2]);
-        let work: Vec<(usize, Strip<'_>)> =
-            narrow.zip(wide).zip(full).map(|((narrow, wide), full)| Strip { narrow, wide, full }).enumerate().collect();
-        work.into_par_iter().try_for_each(|(s, strip)| {
-            let (from, to) = (checkpoints[s].1, checkpoints[s + 1].1);
-            let mut put = |site: SiteId, size: u64, death: Ticks| {
-                let cell = match death {
-                    Ticks::NEVER => strips - s,
-                    _ => checkpoints[s + 1..].iter().take_while(|(t, _)| *t <= death).count(),
-                };
-                match slots[site.0 as usize] {
-                    Slot::None => {}
-                    Slot::Narrow(i) => add_row(&mut strip.narrow[cell * counts[0] + i as usize], size),
-                    Slot::Wide(i) => add_row(&mut strip.wide[cell * counts[1] + i as usize], size),
-                    Slot::Full(i) => add_row(&mut strip.full[cell * counts[2] + i as usize], size),
-                }
-            };
-            for range in by_chunk(from.birth, to.birth) {
-                cancel.check()?;
-                let chunk = trace.rows.chunk(range.start as usize / CHUNK);
-                let first = chunk.first().0;
-                for at in (range.start - first) as usize..(range.end - first) as usize {
-                    if !order.late.has(chunk.id(at)) {
-                        put(chunk.sites()[at], chunk.size(at), chunk.death(at));
-                    }
-                }
-            }
-            for &id in &trace.rows.out_of_order()[from.late as usize..to.late as usize] {
-                put(trace.rows.site(id), trace.rows.size(id), trace.rows.death(id));
-            }
-            Ok(())
-        })
-    }
-
-    /// Sums over earlier deaths, then over earlier births.
-    fn add_up(&mut self) {
-        let (strips, counts) = (self.strips(), self.counts);
-        rayon::scope(|scope| {
-            scope.spawn(|_| add_up(&mut self.sums.narrow, strips, counts[0]));
-            scope.spawn(|_| add_up(&mut self.sums.wide, strips, counts[1]));
-            scope.spawn(|_| add_up(&mut self.sums.full, strips, counts[2]));
-        });
-    }
-
-    /// The checkpoint next to a place.
-    pub(super) fn nearest(&self, place: Place) -> usize {
-        (0..self.checkpoints.len()).min_by_key(|&i| self.checkpoints[i].1.distance(place)).unwrap_or(0)
-    }
-
-    /// Tick and place of a checkpoint.
-    pub(super) fn checkpoint(&self, i: usize) -> (Ticks, Place) {
-        self.checkpoints[i]
-    }
-
-    /// The classes of the interval between checkpoints `i` and `j`, `i <= j`, with what
-    /// `changes` add, for sites from `first` on.
-    pub(super) fn classes(&self, (i, j): (usize, usize), changes: &[Changes], first: usize, out: &mut [ByClass]) {
-        let strips = self.strips();
-        let both = |i: usize, j: usize| (i > 0).then(|| layer(strips, i - 1, j - i));
-        let layers = Layers {
-            g: both(i, j),
-            dead_from: both(i, i),
-            dead_to: both(j, j),
-            born_from: (i > 0).then(|| layer(strips, i - 1, strips - i + 1)),
-            born_to: (j > 0).then(|| layer(strips, j - 1, strips - j + 1)),
-        };
-        for (out, slot) in out.iter_mut().zip(&self.slots[first..]) {
-            match *slot {
-                Slot::None => {}
-                Slot::Narrow(at) => {
-                    let changes = changes.iter().map(|c| &c.narrow[at as usize]);
-                    *out = layers.classes(&self.sums.narrow, self.counts[0], at, changes);
-                }
-                Slot::Wide(at) => {
-                    let changes = changes.iter().map(|c| &c.wide[at as usize]);
-                    *out = layers.classes(&self.sums.wide, self.counts[1], at, changes);
-                }
-                Slot::Full(at) => {
-                    let changes = changes.iter().map(|c| &c.full[at as usize]);
-                    *out = layers.classes(&self.sums.full, self.counts[2], at, changes);
-                }
-            }
+        let kinds: Vec<Kind> = by_site.iter().map(|&sum| Kind::of(sum)).collect();
+        let mut counts = [0; 4];
+        let mut starts = Vec::with_capacity(kinds.len().div_ceil(GRAIN));
+        for kinds in kinds.chunks(GRAIN) {
+            starts.push([counts[0], counts[1], counts[2]]);
+            kinds.iter().for_each(|&kind| counts[kind as usize] += 1);
         }
+        let layer_bytes = counts[0] * size_of::<u32>() + counts[1] * size_of::<u64>() + counts[2] * size_of::<Full>();
+        let count = forced.unwrap_or_else(|| Checkpoints::affordable(budget / layer_bytes.max(1)));
+        let checkpoints = Checkpoints::new(trace, order, count);
+        let draft = Draft::new(trace, order, &checkpoints, &kinds, cancel)?;
+        let (narrow, wide, full) = draft.add_up();
+        Ok(Self { checkpoints, kinds, starts, narrow, wide, full })
+    }
+
+    /// The checkpoints next to the edges of an interval.
+    pub(super) fn nearest(&self, from: Place, to: Place) -> Base {
+        let checkpoints = &self.checkpoints;
+        let first = checkpoints.nearest_coarse(from, 0);
+        let pair = (first, checkpoints.nearest_coarse(to, first));
+        Base { edges: [checkpoints.nearest(from), checkpoints.nearest(to)], pair }
     }
 
     /// No changes of any site.
     pub(super) fn no_changes(&self) -> Changes {
-        let [narrow, wide, full] = self.counts;
-        Changes {
-            narrow: vec![Default::default(); narrow],
-            wide: vec![Default::default(); wide],
-            full: vec![Default::default(); full],
+        let sites = self.kinds.len();
+        if self.full.sites == 0 { Changes::Wide(Columns::new(sites)) } else { Changes::Full(Columns::new(sites)) }
+    }
+
+    /// The classes of the interval that `base` and `changes` say.
+    pub(super) fn classes(&self, base: &Base, changes: &[Changes]) -> Vec<ByClass> {
+        if self.full.sites == 0 {
+            self.with_changes(base, &changes.iter().filter_map(Changes::wide).collect::<Vec<_>>())
+        } else {
+            self.with_changes(base, &changes.iter().filter_map(Changes::full).collect::<Vec<_>>())
+        }
+    }
+
+    fn with_changes<W: Word>(&self, base: &Base, changes: &[&Columns<W>]) -> Vec<ByClass> {
+        let mut by_site = vec![ByClass::default(); self.kinds.len()];
+        by_site.par_chunks_mut(GRAIN).enumerate().for_each(|(grain, out)| self.fill(base, changes, grain, out));
+        by_site
+    }
+
+    /// The classes of the sites of one grain.
+    fn fill<W: Word>(&self, base: &Base, changes: &[&Columns<W>], grain: usize, out: &mut [ByClass]) {
+        let [a, b] = base.edges;
+        let (i, j) = base.pair;
+        let c = &self.checkpoints;
+        let born = [c.born(a), c.born(b)];
+        let lasting = [c.lasting(a, a), c.lasting(b, b), c.lasting(i, j)];
+        let [mut narrow, mut wide, mut full] = self.starts[grain];
+        let first = grain * GRAIN;
+        for (site, out) in (first..).zip(out) {
+            let mut sums: [W; 5] = match self.kinds[site] {
+                Kind::None => continue,
+                Kind::Narrow => self.narrow.sums(born, lasting, &mut narrow),
+                Kind::Wide => self.wide.sums(born, lasting, &mut wide),
+                Kind::Full => self.full.sums(born, lasting, &mut full),
+            };
+            for columns in changes {
+                columns.add_to(site, &mut sums);
+            }
+            let [born, all, alive_from, alive_to, through] = sums;
+            let stayed = alive_to.minus(through);
+            *out.get_mut(LifetimeClass::Aifi) = all.minus(born).minus(stayed).bucket();
+            *out.get_mut(LifetimeClass::Aifo) = stayed.bucket();
+            *out.get_mut(LifetimeClass::Aofi) = alive_from.minus(through).bucket();
+            *out.get_mut(LifetimeClass::Aofo) = through.bucket();
         }
     }
 
     /// Bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
-        let Sums { narrow, wide, full } = &self.sums;
-        self.slots.capacity() * size_of::<Slot>() + narrow.capacity() * 4 + wide.capacity() * 8 + full.capacity() * 16
+        let others = self.kinds.capacity() + self.starts.capacity() * size_of::<[usize; 3]>();
+        others + self.narrow.heap_bytes() + self.wide.heap_bytes() + self.full.heap_bytes()
     }
 }
 
-/// The layers that the classes of one pair of checkpoints need; none is all 0.
-struct Layers {
-    g: Option<usize>,
-    dead_from: Option<usize>,
-    dead_to: Option<usize>,
-    born_from: Option<usize>,
-    born_to: Option<usize>,
-}
-
-impl Layers {
+impl<N: Word> Layers<N> {
+    /// The sums of one site in some layers; the next site is next.
     #[inline]
-    fn classes<'a, W: Word + 'a>(
-        &self,
-        words: &[W],
-        count: usize,
-        at: u32,
-        changes: impl Iterator<Item = &'a [W; 4]>,
-    ) -> ByClass {
-        let get = |layer: Option<usize>| layer.map_or_else(W::default, |l| words[l * count + at as usize]);
-        let (g, dead_from, dead_to) = (get(self.g), get(self.dead_from), get(self.dead_to));
-        let aifi = dead_to.minus(g);
-        let born = get(self.born_to).minus(get(self.born_from));
-        // In the order of the classes.
-        let mut sums = [aifi, born.minus(aifi), g.minus(dead_from), get(self.born_from).minus(g)];
-        for change in changes {
-            sums.iter_mut().zip(change).for_each(|(sum, change)| *sum = sum.plus(*change));
-        }
-        let mut classes = ByClass::default();
-        for (class, sum) in LifetimeClass::ALL.into_iter().zip(sums) {
-            *classes.get_mut(class) = sum.bucket();
-        }
-        classes
+    fn sums<W: Word>(&self, born: [Option<usize>; 2], lasting: [Option<usize>; 3], at: &mut usize) -> [W; 5] {
+        let get = |words: &[N], layer: Option<usize>| {
+            layer.map_or_else(W::default, |layer| W::of(words[layer * self.sites + *at].bucket()))
+        };
+        let [a, b] = born.map(|layer| get(&self.born, layer));
+        let [c, d, e] = lasting.map(|layer| get(&self.lasting, layer));
+        *at += 1;
+        [a, b, c, d, e]
+    }
+
+    fn heap_bytes(&self) -> usize {
+        (self.born.capacity() + self.lasting.capacity()) * size_of::<N>()
     }
 }
 
-/// At most `count` checkpoints with about equal numbers of events between them.
-fn pick(trace: &Trace, order: &Order, count: usize) -> Vec<(Ticks, Place)> {
-    if count == 0 {
-        return Vec::new();
-    }
-    let cuts = order.cuts(&trace.rows, Place::default(), Order::end(&trace.rows), (8 * count).max(256));
-    let all = Order::end(&trace.rows).events();
-    let wanted = |k: usize| all * k as u64 / (count as u64 + 1);
-    let nearest = |k: usize| cuts.iter().copied().min_by_key(|(_, place)| place.events().abs_diff(wanted(k)));
-    let mut picked: Vec<(Ticks, Place)> = (1..=count).filter_map(nearest).collect();
-    picked.dedup_by_key(|(t, _)| *t);
-    picked
-}
-
-/// Layers of `strips` strips: one for each later strip of deaths, one for all.
-fn layers(strips: usize) -> usize {
-    strips * (strips + 1) / 2 + strips
-}
-
-/// The layer of births up to strip `s` and deaths up to strip `s + cell`; the cell
-/// behind the last is "all, dead or not".
-fn layer(strips: usize, s: usize, cell: usize) -> usize {
-    layers(strips) - layers(strips - s) + cell
-}
-
-/// The layers of each strip, to be written side by side.
-fn split_strips<W>(words: &mut [W], strips: usize, count: usize) -> impl Iterator<Item = &mut [W]> {
-    let mut rest = words;
-    (0..strips).map(move |s| {
-        let (own, others) = std::mem::take(&mut rest).split_at_mut((strips - s + 1) * count);
-        rest = others;
-        own
-    })
-}
-
-#[inline]
-fn add_row<W: Word>(word: &mut W, size: u64) {
-    *word = word.plus(W::row(size));
-}
-
-/// How many words one worker adds at a time.
-const GRAIN: usize = 1 << 14;
-
-fn add_up<W: Word>(words: &mut [W], strips: usize, count: usize) {
-    if count == 0 {
-        return;
-    }
-    let own: Vec<&mut [W]> = split_strips(words, strips, count).collect();
-    own.into_par_iter().for_each(|strip| {
-        for at in count..strip.len() {
-            strip[at] = strip[at].plus(strip[at - count]);
+impl Kind {
+    fn of(sum: Bucket) -> Self {
+        match sum {
+            Bucket { count: 0, .. } => Self::None,
+            _ if u32::of(sum).bucket() == sum => Self::Narrow,
+            _ if u64::of(sum).bucket() == sum => Self::Wide,
+            _ => Self::Full,
         }
-    });
-    let mut rest = words;
-    for s in 0..strips.saturating_sub(1) {
-        let (own, later) = rest.split_at_mut((strips - s + 1) * count);
-        let next = &mut later[..(strips - s) * count];
-        next.par_chunks_mut(GRAIN).zip(own[count..].par_chunks(GRAIN)).for_each(|(next, own)| {
-            next.iter_mut().zip(own).for_each(|(word, before)| *word = word.plus(*before));
-        });
-        rest = later;
     }
 }
 

@@ -1,24 +1,34 @@
 //! A count and a size in few bytes: 4 where a site's rows are few and small, as they
 //! mostly are (up to 255 rows and 16 MiB), 8 up to 16 M rows and 1 TiB, else 16.
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
 use crate::query::Bucket;
 
 /// A count and a size in one word. Sums are right in the end whatever they are on the
 /// way there: words count modulo their size, and a site's word is chosen by the sum of
 /// all its rows.
 pub(super) trait Word: Copy + Default + Send + Sync {
+    /// The same for several threads.
+    type Shared: Default + Send + Sync;
+
+    fn of(bucket: Bucket) -> Self;
     fn row(size: u64) -> Self;
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn bucket(self) -> Bucket;
+    fn add_to(self, shared: &Self::Shared);
+    fn unshared(shared: Self::Shared) -> Self;
 }
 
 const NARROW: u32 = 24;
 const WIDE: u32 = 40;
 
 impl Word for u32 {
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
+    type Shared = AtomicU32;
+
+    fn of(bucket: Bucket) -> Self {
+        (bucket.count as u32) << NARROW | bucket.size as u32
     }
     fn row(size: u64) -> Self {
         1 << NARROW | size as u32
@@ -26,14 +36,25 @@ impl Word for u32 {
     fn plus(self, other: Self) -> Self {
         self.wrapping_add(other)
     }
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
     fn bucket(self) -> Bucket {
         Bucket { count: (self >> NARROW).into(), size: (self & ((1 << NARROW) - 1)).into() }
+    }
+    fn add_to(self, shared: &AtomicU32) {
+        shared.fetch_add(self, Ordering::Relaxed);
+    }
+    fn unshared(shared: AtomicU32) -> Self {
+        shared.into_inner()
     }
 }
 
 impl Word for u64 {
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
+    type Shared = AtomicU64;
+
+    fn of(bucket: Bucket) -> Self {
+        bucket.count << WIDE | bucket.size
     }
     fn row(size: u64) -> Self {
         1 << WIDE | size
@@ -41,47 +62,47 @@ impl Word for u64 {
     fn plus(self, other: Self) -> Self {
         self.wrapping_add(other)
     }
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
     fn bucket(self) -> Bucket {
         Bucket { count: self >> WIDE, size: self & ((1 << WIDE) - 1) }
     }
+    fn add_to(self, shared: &AtomicU64) {
+        shared.fetch_add(self, Ordering::Relaxed);
+    }
+    fn unshared(shared: AtomicU64) -> Self {
+        shared.into_inner()
+    }
 }
 
-impl Word for [u64; 2] {
-    fn minus(self, other: Self) -> Self {
-        [self[0].wrapping_sub(other[0]), self[1].wrapping_sub(other[1])]
+/// Count and size apart.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Full(u64, u64);
+
+impl Word for Full {
+    type Shared = (AtomicU64, AtomicU64);
+
+    fn of(bucket: Bucket) -> Self {
+        Self(bucket.count, bucket.size)
     }
     fn row(size: u64) -> Self {
-        [1, size]
+        Self(1, size)
     }
     fn plus(self, other: Self) -> Self {
-        [self[0].wrapping_add(other[0]), self[1].wrapping_add(other[1])]
+        Self(self.0.wrapping_add(other.0), self.1.wrapping_add(other.1))
+    }
+    fn minus(self, other: Self) -> Self {
+        Self(self.0.wrapping_sub(other.0), self.1.wrapping_sub(other.1))
     }
     fn bucket(self) -> Bucket {
-        Bucket { count: self[0], size: self[1] }
+        Bucket { count: self.0, size: self.1 }
     }
-}
-
-/// Where the sums of a site are.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Slot {
-    /// The site has no rows.
-    None,
-    Narrow(u32),
-    Wide(u32),
-    Full(u32),
-}
-
-impl Slot {
-    /// The smallest word that holds the sum of all rows of the site.
-    pub(super) fn for_sum(sum: Bucket, counts: &mut [usize; 3]) -> Self {
-        let fits = |bits: u32, all: u32| sum.count < 1 << (all - bits) && sum.size < 1 << bits;
-        let (tier, slot): (usize, fn(u32) -> Self) = match sum.count {
-            0 => return Self::None,
-            _ if fits(NARROW, 32) => (0, Self::Narrow),
-            _ if fits(WIDE, 64) => (1, Self::Wide),
-            _ => (2, Self::Full),
-        };
-        counts[tier] += 1;
-        slot((counts[tier] - 1) as u32)
+    fn add_to(self, shared: &Self::Shared) {
+        shared.0.fetch_add(self.0, Ordering::Relaxed);
+        shared.1.fetch_add(self.1, Ordering::Relaxed);
+    }
+    fn unshared((count, size): Self::Shared) -> Self {
+        Self(count.into_inner(), size.into_inner())
     }
 }

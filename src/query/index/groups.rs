@@ -1,0 +1,60 @@
+//! Groups of sites by number, in as few bytes as they take: every event asks for the
+//! group of its site, so all of them should stay near the processor.
+
+use super::feed::NOBODY;
+use crate::model::SiteId;
+
+/// The group of each site; [`NOBODY`] for sites without.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Groups {
+    Few(Vec<u8>),
+    Many(Vec<u32>),
+}
+
+/// [`NOBODY`] among few groups.
+const NOBODY_OF_FEW: u8 = u8::MAX;
+
+impl Groups {
+    /// `of` are numbers below `count`, by site.
+    pub(super) fn new(of: impl Iterator<Item = Option<u32>>, count: usize) -> Self {
+        if count <= NOBODY_OF_FEW.into() {
+            Self::Few(of.map(|group| group.map_or(NOBODY_OF_FEW, |group| group as u8)).collect())
+        } else {
+            Self::Many(of.map(|group| group.unwrap_or(NOBODY)).collect())
+        }
+    }
+
+    /// The group of a site.
+    #[inline]
+    pub(super) fn of(&self, site: SiteId) -> u32 {
+        match self {
+            Self::Few(groups) => match groups[site.0 as usize] {
+                NOBODY_OF_FEW => NOBODY,
+                group => group.into(),
+            },
+            Self::Many(groups) => groups[site.0 as usize],
+        }
+    }
+
+    /// Bytes in memory.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Few(groups) => groups.capacity(),
+            Self::Many(groups) => groups.capacity() * 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_keep_their_numbers_however_many_there_are() {
+        for count in [0, 1, 255, 256, 70_000] {
+            let groups = Groups::new((0..count).map(Some).chain([None]), count as usize);
+            assert!((0..count).all(|group| groups.of(SiteId(group)) == group), "{count}");
+            assert_eq!(groups.of(SiteId(count)), NOBODY);
+        }
+    }
+}
