@@ -135,7 +135,7 @@ fn a_tick_with_more_events_than_a_block_holds_is_one_step() {
     }
 }
 
-/// Blocks of several call stacks, most of which live shortly and some for long, so
+/// Blocks of several heaps, most of which live shortly and some for long, so
 /// many that rows are looked up in the order of their numbers.
 fn busy(rows: u64) -> Trace {
     let mut builder = builder();
@@ -149,13 +149,12 @@ fn busy(rows: u64) -> Trace {
     }
     events.sort_by_key(|&(time, ..)| time);
     for (time, block, size) in events.into_iter().filter(|&(time, ..)| time < 1000) {
-        let address = 0x1000 + block * 0x2000;
+        let (heap, address) = (0x10 + block % 11, 0x1000 + block * 0x2000);
         let event = match size {
-            Some(size) => Event::Alloc { layer: Layer::Heap, heap: 0x10, address, size },
-            None => Event::Free { layer: Layer::Heap, heap: 0x10, address },
+            Some(size) => Event::Alloc { layer: Layer::Heap, heap, address, size },
+            None => Event::Free { layer: Layer::Heap, heap, address },
         };
-        let frames = [0x7000_0000 + block % 11, 0x7100_0000 + block % 3];
-        builder.apply(&Record { time: TRACE_START + time, pid: Pid(1), tid: Tid(1), event }, &frames);
+        builder.apply(&Record { time: TRACE_START + time, pid: Pid(1), tid: Tid(1), event }, &[]);
     }
     let times = Some((TRACE_START, TRACE_START + 1000));
     builder.publish(InputState { times, complete: true, ..InputState::default() })
