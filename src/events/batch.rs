@@ -111,7 +111,7 @@ impl Batch {
         if let (Event::Stack { frames: range, .. } | Event::StackDefinition { frames: range, .. }, _)
         | (_, Attached::Frames(range)) = (&mut entry.record.event, &mut entry.stack)
         {
-            *range = self.frames.push_of(frames, *range);
+            *range = self.frames.push_known(frames.get(*range));
         }
         self.entries.push(entry);
     }

@@ -79,11 +79,12 @@ impl FrameList {
         FrameRange { start: start as u32, len: len as u32 }
     }
 
-    /// Appends a stack of another list.
-    pub(super) fn push_of(&mut self, other: &Self, range: FrameRange) -> FrameRange {
+    /// Appends a stack whose digest is known.
+    pub fn push_known(&mut self, Frames { addresses, digest }: Frames<'_>) -> FrameRange {
         let start = self.0.len() as u32;
-        self.0.extend(other.words(range).unwrap_or_default());
-        FrameRange { start, ..range }
+        self.0.extend_from_slice(addresses);
+        self.0.extend(digest.0);
+        FrameRange { start, len: addresses.len() as u32 }
     }
 
     /// The frames of one stack.
@@ -101,7 +102,7 @@ impl FrameList {
     }
 
     /// Forgets all stacks.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.0.clear();
     }
 }
@@ -118,7 +119,7 @@ mod tests {
         let mut other = FrameList::default();
         for (stack, range) in stacks.into_iter().zip(ranges) {
             assert_eq!(list.get(range), Frames::new(stack));
-            let range = other.push_of(&list, range);
+            let range = other.push_known(list.get(range));
             assert_eq!(other.get(range), Frames::new(stack));
         }
         assert_eq!(list.get(ranges[0]).digest(), list.get(ranges[3]).digest());

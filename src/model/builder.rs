@@ -4,6 +4,7 @@
 //! (a free of an unknown block, a block allocated twice) is counted in [`Quality`].
 
 mod actors;
+mod framed;
 mod held;
 mod keyed;
 mod limit;
@@ -34,6 +35,7 @@ use crate::events::{CallStack, Event, EventCounts, Frames, ProcessChange, Record
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 use actors::Actors;
+use framed::Framed;
 use held::Held;
 use keyed::Keyed;
 use limit::Limit;
@@ -99,6 +101,8 @@ pub struct Builder {
     actors: Actors,
     /// Rows whose stack is given by a key, until no definition before it can come.
     keyed: Keyed,
+    /// Rows whose stack came with them, until enough of them wait.
+    framed: Framed,
     /// Stacks that came at the very tick of their owner, perhaps before it.
     early: Vec<(Record, Vec<u64>)>,
     /// Raw time of the latest event that can have a stack, and the threads of all at that time.
@@ -141,6 +145,7 @@ impl Builder {
             held: VecDeque::new(),
             actors: Actors::default(),
             keyed: Keyed::default(),
+            framed: Framed::default(),
             early: Vec::new(),
             tick: (i64::MIN, Vec::new()),
             unmatched_frees: UnmatchedFrees::default(),
@@ -277,15 +282,14 @@ impl Builder {
         let (heap, process) = self.actor(from, layer, handle);
         let site = match stack {
             CallStack::Nothing => self.site(heap, StackRef::NONE, process, from.time),
-            CallStack::Frames(frames) => self.framed_site(heap, frames, process, from.time),
-            CallStack::Key { .. } => SiteId::UNKNOWN,
+            CallStack::Frames(_) | CallStack::Key { .. } => SiteId::UNKNOWN,
         };
         let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
         let Some(row) = self.push(&row) else { return };
         self.matcher.begin(from.time, heap, address, row);
         match stack {
             CallStack::Nothing => self.await_stack(from, row.0..row.0 + 1, false),
-            CallStack::Frames(_) => {}
+            CallStack::Frames(frames) => self.await_site(from, row, heap, frames),
             CallStack::Key { key, time } => self.await_key(from, row, heap, key, time),
         }
     }
@@ -423,6 +427,7 @@ impl Builder {
             self.release_held(0);
             self.settle_keyed(i64::MAX);
         }
+        self.settle_framed();
         self.name_keyed();
         self.matcher.settle();
         let load_bytes = self.bytes();

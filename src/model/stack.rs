@@ -249,6 +249,11 @@ impl Interner {
             .or_insert_with(|| Whole { node: trie.node(frames.addresses()), sites: KnownSites::default() })
     }
 
+    /// Reads what is known of a whole stack, so that it is in the cache when it is needed.
+    pub(super) fn touch_whole(&self, frames: Frames<'_>) -> u32 {
+        self.whole.get(&frames.digest()).map_or(0, |whole| whole.node.0 ^ u32::from(whole.sites.turn))
+    }
+
     fn intern(&mut self, frames: Frames<'_>) -> NodeId {
         self.whole(frames).node
     }

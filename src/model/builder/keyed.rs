@@ -88,6 +88,6 @@ impl Builder {
 }
 
 impl SiteId {
-    /// Until the key of a row is settled; never in a published trace.
+    /// Until the site of a row is settled; never in a published trace.
     pub(super) const UNKNOWN: Self = Self(u32::MAX);
 }

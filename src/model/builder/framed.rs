@@ -1,0 +1,51 @@
+//! Rows whose stack came with their event. They are told their sites some together,
+//! so that the processor looks for the stacks of many at once.
+
+use super::super::{HeapId, RowId};
+use super::{Builder, Origin};
+use crate::events::{FrameList, FrameRange, Frames};
+use crate::units::Ticks;
+
+/// So many wait at most.
+const TOGETHER: usize = 128;
+
+#[derive(Clone, Copy, Debug)]
+struct FramedRow {
+    row: RowId,
+    heap: HeapId,
+    birth: Ticks,
+    frames: FrameRange,
+}
+
+/// The rows that wait, and their frames.
+#[derive(Debug, Default)]
+pub(super) struct Framed {
+    rows: Vec<FramedRow>,
+    frames: FrameList,
+}
+
+impl Builder {
+    /// A row of a heap whose own process allocates waits for its site.
+    pub(super) fn await_site(&mut self, from: Origin, row: RowId, heap: HeapId, frames: Frames<'_>) {
+        let frames = self.framed.frames.push_known(frames);
+        self.framed.rows.push(FramedRow { row, heap, birth: from.time, frames });
+        if self.framed.rows.len() >= TOGETHER {
+            self.settle_framed();
+        }
+    }
+
+    /// Tells all rows that wait their sites.
+    pub(super) fn settle_framed(&mut self) {
+        let mut framed = std::mem::take(&mut self.framed);
+        // All look-ups are begun before the first is needed.
+        let touched = framed.rows.iter().fold(0, |sum, row| sum ^ self.stacks.touch_whole(framed.frames.get(row.frames)));
+        std::hint::black_box(touched);
+        for FramedRow { row, heap, birth, frames } in framed.rows.drain(..) {
+            let caller = self.heaps.list[heap.0 as usize].process;
+            let site = self.framed_site(heap, framed.frames.get(frames), caller, birth);
+            self.rows.set_site(row, site);
+        }
+        framed.frames.clear();
+        self.framed = framed;
+    }
+}
