@@ -5,18 +5,16 @@
 mod common;
 
 use std::fs;
-use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
-use cfb::CompoundFile;
+use common::packed::{self, compound};
 use common::trace::{session, small, story, trace};
 use common::{corpus, highwater, json};
 use highwater::etl::{OpenError, SessionHeader};
 use highwater::load::{Capture, Input};
 use serde_json::{Value, json as value};
 use tempfile::TempDir;
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
+use zip::CompressionMethod;
 
 struct Folder(TempDir);
 
@@ -32,24 +30,9 @@ impl Folder {
     }
 }
 
+/// Both ways of keeping a member in each archive.
 fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (i, (name, bytes)) in members.iter().enumerate() {
-        // Both ways of keeping a member in each archive.
-        let method = if i % 2 == 0 { CompressionMethod::Deflated } else { CompressionMethod::Stored };
-        writer.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
-        writer.write_all(bytes).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
-}
-
-fn compound(streams: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut file = CompoundFile::create(Cursor::new(Vec::new())).unwrap();
-    for (path, bytes) in streams {
-        file.create_stream(path).unwrap().write_all(bytes).unwrap();
-    }
-    file.flush().unwrap();
-    file.into_inner().into_inner()
+    packed::zip(members, &[CompressionMethod::Deflated, CompressionMethod::Stored])
 }
 
 /// One capture in two files: processes, images and heaps, then all that happens to them.

@@ -12,6 +12,7 @@
 mod common;
 mod damage;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -22,10 +23,12 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use common::bodies::{self, Reached};
+use common::packed;
 use damage::base::{self, Base};
 use damage::file::damaged;
 use damage::memory::{self, Counted, WORKERS};
 use highwater::synth::Random;
+use zip::CompressionMethod;
 
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
@@ -234,7 +237,7 @@ fn undamaged_bases_load_without_a_problem() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("whole.etl");
     for base in base::ours() {
-        let bytes: Vec<u8> = base.pieces.iter().flat_map(|piece| piece.raw.iter().copied()).collect();
+        let bytes = base.bytes();
         assert!((4 << 10..200 << 10).contains(&bytes.len()), "{}: {} bytes", base.name, bytes.len());
         std::fs::write(&path, bytes).unwrap();
         let reached = bodies::open_files(std::slice::from_ref(&path), 1);
@@ -275,7 +278,26 @@ fn noise_and_damage_break_no_buffer_and_no_stream() {
         .filter(|piece| piece.compressed)
         .map(|piece| [&(piece.plain.len() as u16 - 72).to_le_bytes()[..], &piece.raw[72..]].concat())
         .collect();
-    feed(4_000, &streams, bodies::xpress);
+    feed(4_000, &streams, bodies::compression);
+}
+
+#[test]
+fn noise_and_damage_break_no_archive() {
+    let traces: Vec<Vec<u8>> = base::ours().iter().take(3).map(Base::bytes).collect();
+    let seed = |kind: u8, archive: Vec<u8>| [vec![kind], archive].concat();
+    let seeds: Vec<Vec<u8>> = traces
+        .iter()
+        .flat_map(|trace| {
+            let members: [(&str, &[u8]); 2] = [("kernel.etl", trace), ("sub/notes.txt", b"no trace")];
+            let zipped = [CompressionMethod::Deflated, CompressionMethod::Stored].map(|method| packed::zip(&members, &[method]));
+            let compound = packed::compound(&[("/sc/kernel.etl", trace), ("/notes", b"no trace")]);
+            zipped.into_iter().map(|zip| seed(0, zip)).chain([seed(1, compound)]).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(seeds.iter().all(|seed| bodies::archive(seed).rows > 40), "undamaged they are read");
+    let reached = Cell::new(0);
+    feed(600, &seeds, |data| reached.set(reached.get() + u32::from(bodies::archive(data).rows > 0)));
+    assert!(reached.get() > 100, "too few cases gave allocations: {}", reached.get());
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Limits, faults and the packing of compound files, on archives in memory.
 
+#[path = "../../tests/common/packed.rs"]
+mod packed;
+
 use std::io::{Cursor, Write};
 
-use cfb::CompoundFile;
 use proptest::prelude::*;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -14,6 +16,7 @@ use crate::etl::compression::Algorithm;
 use crate::etl::write::Writer;
 use crate::etl::{SessionHeader, TraceFile};
 use crate::problem::ProblemKind;
+use packed::compound;
 
 /// A trace of a header buffer only, and `tail` bytes that are none.
 fn trace(tail: usize) -> Vec<u8> {
@@ -24,27 +27,11 @@ fn trace(tail: usize) -> Vec<u8> {
 }
 
 fn zip(members: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, bytes) in members {
-        writer.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
-        writer.write_all(bytes).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
-}
-
-fn compound(streams: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut file = CompoundFile::create(Cursor::new(Vec::new())).unwrap();
-    for (path, bytes) in streams {
-        let parent = Path::new(path).parent().unwrap();
-        file.create_storage_all(parent).unwrap();
-        file.create_stream(path).unwrap().write_all(bytes).unwrap();
-    }
-    file.flush().unwrap();
-    file.into_inner().into_inner()
+    packed::zip(members, &[method])
 }
 
 /// As the diagnostics hub packs: blocks of three chunks.
-fn packed(bytes: &[u8], chunk_size: usize) -> Vec<u8> {
+fn hub_packed(bytes: &[u8], chunk_size: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for block in bytes.chunks(3 * chunk_size) {
         let mut chunks = Vec::new();
@@ -100,8 +87,8 @@ fn streams_of_compound_files_come_back_plain_and_packed() {
     let files: [(&str, &[u8]); 4] = [
         ("/metadata.xml", b"<Package/>"),
         ("/D1/F1", &small),
-        ("/D1/F2", &packed(&large, 65_536)),
-        ("/F3", &packed(b"no trace", 65_536)),
+        ("/D1/F2", &hub_packed(&large, 65_536)),
+        ("/F3", &hub_packed(b"no trace", 65_536)),
     ];
     let contents = open_bytes(compound(&files)).unwrap();
     assert_eq!(contents.format, Format::Diagsession);
@@ -114,7 +101,7 @@ fn streams_of_compound_files_come_back_plain_and_packed() {
 #[test]
 fn packed_streams_come_back_and_faults_end_them() {
     let data: Vec<u8> = (0..100_000u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
-    let whole = packed(&data, 10_000);
+    let whole = hub_packed(&data, 10_000);
     let unpack = |bytes: &[u8]| {
         let mut out = Vec::new();
         let result = HubReader::new(bytes).read_to_end(&mut out);
@@ -246,7 +233,7 @@ proptest! {
             0 => zip(&[("one.etl", &one), ("two.etl", &two)], CompressionMethod::Stored),
             1 => zip(&[("one.etl", &one), ("two.etl", &two)], CompressionMethod::Deflated),
             2 => compound(&[("/D1/F1", &one), ("/F2", &two)]),
-            _ => compound(&[("/D1/F1", &packed(&one, 1000)), ("/F2", &packed(&two, 5000))]),
+            _ => compound(&[("/D1/F1", &hub_packed(&one, 1000)), ("/F2", &hub_packed(&two, 5000))]),
         };
         for (at, byte) in &flips {
             let n = bytes.len();

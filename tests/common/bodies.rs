@@ -53,7 +53,7 @@ pub fn buffer(data: &[u8]) {
 
 /// All forms of compression: the first two bytes say how much to expand, the rest is
 /// the stream; and the same bytes must survive being compressed.
-pub fn xpress(data: &[u8]) {
+pub fn compression(data: &[u8]) {
     let Some((size, stream)) = data.split_at_checked(2) else { return };
     let size = usize::from(u16::from_le_bytes([size[0], size[1]]));
     for form in Algorithm::ALL {
@@ -184,6 +184,16 @@ fn write_event(writer: &mut Writer<Cursor<Vec<u8>>>, kind: u8, form: u8, time: i
 /// loaded and asked.
 pub fn open(data: &[u8]) -> Reached {
     open_as(&scratch("open"), data, data.len() as u64)
+}
+
+/// Archives: the first byte says of which kind the rest shall be, wherever it is damaged.
+pub fn archive(data: &[u8]) -> Reached {
+    const ZIP: &[u8] = b"PK\x03\x04";
+    const OLE: &[u8] = &[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1];
+    let Some((&kind, bytes)) = data.split_first() else { return Reached::default() };
+    let magic = if kind.is_multiple_of(2) { ZIP } else { OLE };
+    let whole = [magic, bytes.get(magic.len()..).unwrap_or_default()].concat();
+    open_as(&scratch("archive"), &whole, data.len() as u64)
 }
 
 /// A file of one's own for this thread.

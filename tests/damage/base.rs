@@ -17,6 +17,13 @@ pub struct Base {
     pub pieces: Vec<Piece>,
 }
 
+impl Base {
+    /// The whole file.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.pieces.iter().flat_map(|piece| piece.raw.iter().copied()).collect()
+    }
+}
+
 /// A buffer.
 #[derive(Clone)]
 pub struct Piece {

@@ -1,0 +1,166 @@
+//! One load on a thread of its own: what it tells, and what it is told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use eframe::egui;
+
+use super::JobId;
+use crate::app::failure::Failure;
+use crate::etl::OpenError;
+use crate::load::{Capture, Estimate, Input, Plan, Scope, Watch, load_planned};
+use crate::model::Trace;
+use crate::panics;
+
+/// What a load tells.
+#[derive(Debug)]
+pub enum LoadEvent {
+    /// The trace so far, or the complete one.
+    Trace(Arc<Trace>),
+    /// The trace needs more memory than may be used; the load waits for a choice.
+    TooLarge(TooLarge),
+    /// Nothing could be read, or the load broke.
+    Failed(Failure),
+}
+
+/// What a trace needs, and what may be used.
+#[derive(Clone, Debug)]
+pub struct TooLarge {
+    pub estimate: Arc<Estimate>,
+    /// Bytes.
+    pub budget: u64,
+}
+
+/// A load that is running. Dropping it stops it.
+#[derive(Debug)]
+pub struct LoadJob {
+    pub id: JobId,
+    pub inputs: Vec<Input>,
+    shared: Arc<Progress>,
+    events: Receiver<LoadEvent>,
+    choice: Sender<Scope>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+    stop: AtomicBool,
+    /// Whether the window has shown the last publication and wants the next.
+    wants_trace: AtomicBool,
+}
+
+impl LoadJob {
+    /// Begins to load; a trace may use about `budget` bytes.
+    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let (send, events) = channel();
+        let (choice, chosen) = channel();
+        let shared = Arc::new(Progress::default());
+        let id = JobId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let job = Self { id, inputs: inputs.clone(), shared: Arc::clone(&shared), events, choice };
+        std::thread::spawn(move || {
+            let watch = Watcher { second_half: false, shared, send: send.clone(), ctx: ctx.clone() };
+            let result = panics::catch(|| run_load(&inputs, budget, &chosen, watch));
+            let event = match result {
+                Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
+                Ok(Ok(None)) => None,
+                Ok(Err(reason)) => Some(LoadEvent::Failed(Failure::expected(reason))),
+                Err(caught) => Some(LoadEvent::Failed(Failure::internal("the loading", &inputs, &caught))),
+            };
+            if let Some(event) = event {
+                let _ = send.send(event); // nobody listens any more once the job is dropped
+            }
+            ctx.request_repaint();
+        });
+        job
+    }
+
+    pub fn drain(&mut self) -> Vec<LoadEvent> {
+        self.events.try_iter().collect()
+    }
+
+    /// Tells what to load of a trace that needs too much memory.
+    pub fn choose(&self, scope: Scope) {
+        let _ = self.choice.send(scope); // the worker listens as long as it waits
+    }
+
+    /// Asks for the next publication of the growing trace.
+    pub fn want_trace(&self) {
+        self.shared.wants_trace.store(true, Ordering::Relaxed);
+    }
+
+    /// Part that is done, 0 to 1.
+    pub fn progress(&self) -> f32 {
+        let total = self.shared.total.load(Ordering::Relaxed).max(1);
+        self.shared.done.load(Ordering::Relaxed) as f32 / total as f32
+    }
+}
+
+impl Drop for LoadJob {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn run_load(inputs: &[Input], budget: u64, chosen: &Receiver<Scope>, mut watch: Watcher) -> Result<Option<Trace>, String> {
+    // Expanding an archive is the first half of the work.
+    let mut expanded = false;
+    let opened = Capture::open_watched(inputs, &mut |done, total| {
+        expanded = true;
+        watch.progress(done, total.saturating_mul(2))
+    });
+    watch.second_half = expanded;
+    let capture = match opened {
+        Ok(capture) => capture,
+        Err(OpenError::Stopped) => return Ok(None),
+        Err(e) => return Err(e.to_string()),
+    };
+    panics::reach("load");
+    let Some(scope) = scope(&capture, budget, chosen, &watch) else { return Ok(None) };
+    Ok(load_planned(&capture, &Plan { scope, budget }, &mut watch).ok())
+}
+
+/// Everything if there is room for it, else what the user chooses; `None` if the
+/// load was given up.
+fn scope(capture: &Capture, budget: u64, chosen: &Receiver<Scope>, watch: &Watcher) -> Option<Scope> {
+    if capture.surely_fits(budget) {
+        return Some(Scope::default());
+    }
+    let shared = &watch.shared;
+    let estimate = Estimate::of(capture, || !shared.stop.load(Ordering::Relaxed))?;
+    if estimate.total() <= budget {
+        return Some(Scope::default());
+    }
+    let _ = watch.send.send(LoadEvent::TooLarge(TooLarge { estimate: Arc::new(estimate), budget }));
+    watch.ctx.request_repaint();
+    chosen.recv().ok() // the sender is gone once the job is dropped
+}
+
+struct Watcher {
+    /// Whether the first half of the work, expanding, is done.
+    second_half: bool,
+    shared: Arc<Progress>,
+    send: Sender<LoadEvent>,
+    ctx: egui::Context,
+}
+
+impl Watch for Watcher {
+    fn progress(&mut self, done: u64, total: u64) -> bool {
+        let (done, total) = if self.second_half { (total + done, total.saturating_mul(2)) } else { (done, total) };
+        self.shared.done.store(done, Ordering::Relaxed);
+        self.shared.total.store(total, Ordering::Relaxed);
+        !self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    fn wants_trace(&self) -> bool {
+        self.shared.wants_trace.load(Ordering::Relaxed)
+    }
+
+    fn publish(&mut self, trace: Trace) {
+        self.shared.wants_trace.store(false, Ordering::Relaxed);
+        let _ = self.send.send(LoadEvent::Trace(Arc::new(trace)));
+        self.ctx.request_repaint();
+    }
+}
