@@ -1,7 +1,8 @@
 //! What things are called on screen and in reports. Frames are `module!+0xrva`
 //! until symbols give them names.
 
-use crate::model::{Heap, ProcessId, Trace};
+use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
+use crate::symbols::Names;
 use crate::units::{Layer, Ticks, Tid};
 
 /// A frame of `process` at the time `at`: `module!+0xrva`, or the bare address
@@ -9,6 +10,46 @@ use crate::units::{Layer, Ticks, Tid};
 pub fn frame_label(trace: &Trace, process: ProcessId, address: u64, at: Ticks) -> String {
     FrameName::of(trace, process, address, at).to_string()
 }
+
+/// The frames of a site's stack, outermost first, as far as names are known: a function
+/// that was inlined into another is a frame of its own behind that.
+pub fn stack_labels(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
+    let mut labels = Vec::new();
+    for node in trace.stacks.path(site.stack) {
+        let address = trace.stacks.address(node);
+        push_frame_labels(&mut labels, trace, names, site, address, node == site.stack);
+    }
+    labels
+}
+
+fn push_frame_labels(labels: &mut Vec<String>, trace: &Trace, names: &Names, site: &Site, address: u64, is_innermost: bool) {
+    let before = labels.len();
+    if let Some(module) = trace.module_at(site.caller, address, site.first) {
+        let frames = names.frames(module, address, is_innermost).into_iter().flatten().rev();
+        labels.extend(frames.map(|frame| format!("{}!{}", module.name(), frame.function)));
+    }
+    if labels.len() == before {
+        labels.push(frame_label(trace, site.caller, address, site.first));
+    }
+}
+
+/// Frames from the allocation outwards in which its type is looked for: behind them
+/// stands code that only led there.
+const TYPED_FRAMES: usize = 25;
+
+/// The C++ type of a site's allocations, if a call in its stack is known to allocate one.
+pub fn allocated_type<'a>(trace: &Trace, names: &'a Names, site: &Site) -> Option<&'a str> {
+    if names.is_empty() {
+        return None;
+    }
+    trace.stacks.chain(site.stack).take(TYPED_FRAMES).find_map(|node: NodeId| {
+        let address = trace.stacks.address(node);
+        names.allocated_type(trace.module_at(site.caller, address, site.first)?, address)
+    })
+}
+
+/// Name of the C++ type of allocations whose type is not known.
+pub const UNKNOWN_TYPE: &str = "(unknown type)";
 
 /// The name of a frame that is not written out yet; in the order of the names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
