@@ -96,9 +96,10 @@ pub fn facts(path: &Path, stop: &Stop) -> Result<PdbFacts, PdbError> {
         let mut modules = debug_info.modules()?;
         while let Some(module) = modules.next()? {
             stop.check()?;
-            let Some(info) = module_info(&mut pdb, &module)? else { continue };
-            let mut symbols = info.symbols()?;
-            while let Some(symbol) = symbols.next()? {
+            // Of a damaged compiland what can be read.
+            let Ok(Some(info)) = module_info(&mut pdb, &module) else { continue };
+            let Ok(mut symbols) = info.symbols() else { continue };
+            while let Ok(Some(symbol)) = symbols.next() {
                 sites += usize::from(symbol.raw_kind() == HEAP_ALLOCATION_SITE);
             }
         }

@@ -37,10 +37,22 @@ impl BoundedFile {
             return Err(PdbError::TooLarge(len >> 20, MAX_BYTES >> 20));
         }
         let mut magic = Vec::new();
-        Read::by_ref(&mut file).take(32).read_to_end(&mut magic)?;
+        Read::by_ref(&mut file).take(HEADER).read_to_end(&mut magic)?;
         check_kind(&magic)?;
+        if len < claimed(&magic) {
+            return Err(PdbError::Damaged("it ends too early".to_owned()));
+        }
         Ok(Self { file, len, left: len.saturating_mul(READINGS), stop: stop.clone() })
     }
+}
+
+/// Bytes of the header up to the number of pages.
+const HEADER: u64 = 44;
+
+/// Length of the file as its header tells it: bytes of a page at 32, pages at 40.
+fn claimed(header: &[u8]) -> u64 {
+    let number = |at: usize| header.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(u32::MAX, u32::from_le_bytes);
+    u64::from(number(32)).saturating_mul(number(40).into())
 }
 
 /// Tells by the first bytes what cannot be read, and why.
