@@ -358,7 +358,7 @@ fn servers_with_compressed_files_two_tiers_pointers_and_redirects_are_understood
             (format!("/{}", case.place()), Reply::Redirect("/elsewhere?token=1".to_owned())),
             ("/elsewhere?token=1".to_owned(), Reply::File(case.bytes.clone())),
         ],
-        &[(format!("/{}", case.place()), Reply::Slow(case.bytes.clone()))],
+        &[(format!("/{}", case.place()), Reply::Slow(case.bytes))],
     ];
     for replies in forms {
         let Some(case) = Case::new() else { return };
@@ -447,6 +447,9 @@ fn pages_silence_and_errors_are_reasons() {
     let loops = Server::start();
     loops.put(&format!("/{}", case.place()), Reply::Redirect(format!("/{}", case.place())));
     assert!(case.misses(&case.locator(&loops.url)).contains("redirect"));
+    let plain = Server::start();
+    let why = case.misses(&case.locator(&plain.url.replace("http:", "https:")));
+    assert!(why.contains(&plain.url.replace("http:", "https:")) && plain.asked().is_empty(), "{why}");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let why = case.misses(&case.locator(&format!("http://{nobody}")));
     assert!(why.contains(&nobody.to_string()), "{why}");

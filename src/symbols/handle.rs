@@ -169,6 +169,8 @@ struct Table {
     version: u64,
     /// Whether the trace has been looked through.
     is_listed: bool,
+    /// Addresses on the screen.
+    looked_at: FxHashMap<ModuleKey, Vec<u32>>,
     /// Bytes that are set aside for what is being read.
     room_taken: u64,
 }
@@ -177,8 +179,6 @@ struct Table {
 struct Entry {
     asked: Arc<ModuleAddresses>,
     report: ModuleReport,
-    /// Addresses on the screen.
-    first: Vec<u32>,
     chosen: Option<PathBuf>,
     /// Whether a worker has it.
     is_busy: bool,
@@ -250,11 +250,10 @@ impl Symbols {
     /// nothing was called from there. Their names come first.
     pub fn look_at<'a>(&self, frames: impl IntoIterator<Item = (&'a Module, u64, bool)>) {
         let mut table = self.shared.lock();
-        table.entries.iter_mut().for_each(|entry| entry.first.clear());
+        table.looked_at.clear();
         for (module, address, is_innermost) in frames {
             let rva = lookup_address(address, is_innermost).checked_sub(module.base).and_then(|rva| u32::try_from(rva).ok());
-            let Some(&index) = table.index.get(&ModuleKey::of(module)) else { continue };
-            table.entries[index].first.extend(rva);
+            table.looked_at.entry(ModuleKey::of(module)).or_default().extend(rva);
         }
     }
 
@@ -316,9 +315,10 @@ impl Table {
 
     /// The module whose turn it is: what is looked at, then what has most frames.
     fn next(&self) -> Option<usize> {
-        let waiting =
-            self.entries.iter().enumerate().filter(|(_, entry)| !entry.is_busy && entry.report.state == ModuleState::Waiting);
-        waiting.max_by_key(|(i, entry)| (entry.first.len(), entry.asked.rvas.len(), std::cmp::Reverse(*i))).map(|(i, _)| i)
+        let waits = |entry: &Entry| !entry.is_busy && entry.report.state == ModuleState::Waiting;
+        let rank = |entry: &Entry| (self.looked_at.get(&entry.report.key).map_or(0, Vec::len), entry.asked.rvas.len());
+        let waiting = self.entries.iter().enumerate().filter(|(_, entry)| waits(entry));
+        waiting.max_by_key(|(i, entry)| (rank(entry), std::cmp::Reverse(*i))).map(|(i, _)| i)
     }
 
     /// Makes new names of a module known.
@@ -409,7 +409,7 @@ impl Shared {
             Arc::new(saved.names)
         });
         let stop = self.stop.within(Duration::MAX);
-        Entry { asked: Arc::new(asked), report, first: Vec::new(), chosen: None, is_busy: false, stop, known }
+        Entry { asked: Arc::new(asked), report, chosen: None, is_busy: false, stop, known }
     }
 
     fn load(&self, pdb: &str, key: PdbKey) -> Option<Saved> {
@@ -493,7 +493,7 @@ impl Shared {
     }
 
     fn resolve(self: &Arc<Self>, job: &Job, found: &Located) -> Result<Resolved, String> {
-        let first = std::mem::take(&mut self.lock().entries[job.index].first);
+        let first = self.lock().looked_at.get(&job.asked.key).cloned().unwrap_or_default();
         let request = Request { key: Some(found.key), first, all: job.asked.rvas.clone(), known: job.known.clone() };
         let (shared, index, stop) = (Arc::clone(self), job.index, job.stop.clone());
         let publish = move |names: ModuleNames| {

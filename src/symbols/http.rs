@@ -7,6 +7,7 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::http::StatusCode;
 use ureq::http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
+use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
 /// Customary for clients of symbol servers, some of which look at it.
 const USER_AGENT: &str = concat!("Microsoft-Symbol-Server/10.0.0.0 (highwater ", env!("CARGO_PKG_VERSION"), ")");
@@ -40,7 +41,11 @@ pub(super) struct Body {
 impl Http {
     /// One that gives a silent server up after `patience`.
     pub(super) fn new(patience: Duration) -> Self {
+        // Whom the system trusts, so that servers inside a company work.
+        let provider = if cfg!(windows) { TlsProvider::NativeTls } else { TlsProvider::Rustls };
+        let tls = TlsConfig::builder().provider(provider).root_certs(RootCerts::PlatformVerifier).build();
         let config = Agent::config_builder()
+            .tls_config(tls)
             .http_status_as_error(false)
             .user_agent(USER_AGENT)
             .accept_encoding("identity")

@@ -478,7 +478,7 @@ impl Search<'_> {
     fn follow(&mut self, text: &str, target: &Path) -> Result<(), String> {
         match Pointer::read(text) {
             Pointer::Path(path) => {
-                let file = local_path(path).ok_or_else(|| format!("it points to {path}, which is not on this machine"))?;
+                let file = absolute_path(path).ok_or_else(|| format!("it points to {path}, which is not on this machine"))?;
                 match resolver::identify(&file, self.stop) {
                     Ok(found) if found == self.key => depot::copy(&file, target).map_err(|error| error.to_string()),
                     Ok(found) => Err(PdbError::OtherBuild { wanted: self.key, found }.to_string()),
@@ -552,8 +552,16 @@ pub(super) fn file_name(path: &str) -> Option<&str> {
 }
 
 /// A path that names the same file wherever we are; another system's does not.
-fn local_path(path: &str) -> Option<PathBuf> {
+fn absolute_path(path: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+}
+
+/// The same for a path that a trace names: traces come from others, and whoever opens
+/// a share tells its server who asks.
+fn local_path(path: &str) -> Option<PathBuf> {
+    let is_slash = |byte: Option<&u8>| matches!(byte, Some(b'\\' | b'/'));
+    let is_share = is_slash(path.as_bytes().first()) && is_slash(path.as_bytes().get(1));
+    absolute_path(path).filter(|_| !is_share)
 }
 
 /// A name as part of a URL.
@@ -592,6 +600,9 @@ mod tests {
         let found = locator.image_path(r"\device\harddiskvolume3\Test\a.exe");
         assert_eq!(found, local_path(&format!(r"{root}\Test\a.exe")));
         assert_eq!(locator.image_path(r"\Device\HarddiskVolume33\a.exe"), local_path(r"\Device\HarddiskVolume33\a.exe"));
+        for share in [r"\\server\share\a.exe", "//server/share/a.exe", r"\\?\UNC\server\a.exe"] {
+            assert_eq!(locator.image_path(share), None);
+        }
         if !cfg!(windows) {
             assert_eq!(locator.image_path("/opt/a.exe"), Some("/opt/a.exe".into()));
             assert_eq!(locator.image_path(r"C:\a.exe"), None);

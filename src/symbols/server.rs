@@ -71,10 +71,7 @@ fn download(http: &Http, url: &str, path: &Path, file: &mut File, stop: &Stop, p
         if body.start != 0 && body.start != have {
             return Err(Trouble::Refused("it sent another part than was asked for".to_owned()));
         }
-        let why = match receive(body, path, file, stop, progress)? {
-            None => return Ok(true),
-            Some(why) => why,
-        };
+        let Some(why) = receive(body, path, file, stop, progress)? else { return Ok(true) };
         let came = file.metadata().map_or(0, |meta| meta.len());
         tries = if came > before { 0 } else { tries + 1 };
         // Without a tag it begins from the start each time.
