@@ -14,7 +14,8 @@ use common::trace::{session, trace};
 use highwater::events::{Event, FrameRange, ImageChange, ImageId, ImageInfo, PageRange, Record, StackPart, mem};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, Trace};
-use highwater::symbols::{ModuleState, Options, Sources, Stop, SymbolPath, Symbols, identify};
+use highwater::query::{Cancel, Index, TreeRequest, totals, tree};
+use highwater::symbols::{ModuleState, Names, Options, Sources, Stop, SymbolPath, Symbols, identify};
 use highwater::units::{Layer, Pid, Tid};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -189,6 +190,28 @@ fn types_are_groups_and_what_has_none_is_there_too() {
     assert!(said.contains("no names for lost.dll") && said.contains("lost.pdb") && said.lines().count() == 1, "{said}");
     let (answer, _) = case.report(&["--by", "type,thread", "--symbols", case.path()], "");
     assert_eq!(answer["groups"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn the_tree_shows_sorts_and_finds_functions() {
+    let Some(case) = Case::new() else { return };
+    let trace = case.trace();
+    let names = case.symbols(&trace, &case.corpus).names().1;
+    let never = Cancel::default();
+    let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+    let totals = totals(&index, trace.span, &never).unwrap();
+    let labels = |search: &str, names: &Arc<Names>| {
+        let request = TreeRequest { search: search.to_owned(), names: Arc::clone(names), ..TreeRequest::default() };
+        let tree = tree(&trace, &totals, &request, &never).unwrap();
+        tree.rows(&trace).map(|row| row.label).collect::<Vec<_>>()
+    };
+    let found = labels("ssLv3_mac", &names);
+    let way = ["lost.dll!+0x1234", "softokn3.dll!SSLv3_MAC_ConstantTime"];
+    assert!(found.ends_with(&way.map(str::to_owned)) || found.windows(2).any(|two| two == way), "{found:?}");
+    assert!(!found.iter().any(|label| label.contains("driver.sys")));
+    assert!(labels("SSLv3_MAC", &Arc::default()).is_empty());
+    let driver = labels("driver.sys", &names);
+    assert!(driver.windows(2).any(|two| two == ["driver.sys!main", "driver.sys!pre_c_initialization"]), "{driver:?}");
 }
 
 /// The module of the trace that is mapped from this file.

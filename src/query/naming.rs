@@ -8,7 +8,7 @@ use crate::units::{Layer, Ticks, Tid};
 /// A frame of `process` at the time `at`: `module!+0xrva`, or the bare address
 /// where no module is known. The rva is that of the recorded return address.
 pub fn frame_label(trace: &Trace, process: ProcessId, address: u64, at: Ticks) -> String {
-    FrameName::of(trace, process, address, at).to_string()
+    FrameName::of(trace, &Names::default(), process, address, at, false).to_string()
 }
 
 /// The frames of a site's stack, outermost first, as far as names are known: a function
@@ -60,13 +60,23 @@ pub(super) enum FrameName<'a> {
     At(u64),
     /// Name and rva.
     InModule(&'a str, u64),
+    /// Module and function in the image; what is inlined there is not told.
+    Function(&'a str, &'a str),
 }
 
 impl<'a> FrameName<'a> {
-    pub(super) fn of(trace: &'a Trace, process: ProcessId, address: u64, at: Ticks) -> Self {
-        match trace.module_at(process, address, at) {
-            Some(module) => Self::InModule(module.name(), address - module.base),
-            None => Self::At(address),
+    pub(super) fn of(
+        trace: &'a Trace,
+        names: &'a Names,
+        process: ProcessId,
+        address: u64,
+        at: Ticks,
+        is_innermost: bool,
+    ) -> Self {
+        let Some(module) = trace.module_at(process, address, at) else { return Self::At(address) };
+        match names.frames(module, address, is_innermost).and_then(|mut frames| frames.next_back()) {
+            Some(frame) => Self::Function(module.name(), frame.function),
+            None => Self::InModule(module.name(), address - module.base),
         }
     }
 }
@@ -77,6 +87,7 @@ impl std::fmt::Display for FrameName<'_> {
             Self::NoStack => f.write_str("(no stack recorded)"),
             Self::At(address) => write!(f, "{address:#x}"),
             Self::InModule(module, rva) => write!(f, "{module}!+{rva:#x}"),
+            Self::Function(module, function) => write!(f, "{module}!{function}"),
         }
     }
 }
@@ -84,6 +95,7 @@ impl std::fmt::Display for FrameName<'_> {
 impl Ord for FrameName<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let (a, b) = match (*self, *other) {
+            (Self::Function(ours, a), Self::Function(theirs, b)) if ours == theirs => return a.cmp(b),
             (Self::At(a), Self::At(b)) => (a, b),
             (Self::InModule(ours, a), Self::InModule(theirs, b)) if ours == theirs => (a, b),
             _ => return self.to_string().cmp(&other.to_string()),
@@ -142,6 +154,8 @@ mod tests {
         let modules = ["a", "a.dll", "a!", "b.dll", "", "#", "0x1"];
         let in_module = modules.iter().flat_map(|name| numbers.map(|n| FrameName::InModule(name, n)));
         let names: Vec<_> = in_module.chain(numbers.map(FrameName::At)).chain([FrameName::NoStack]).collect();
+        let functions = modules.iter().flat_map(|name| ["main", "", "+0x1", "Ä"].map(|f| FrameName::Function(name, f)));
+        let names: Vec<_> = names.into_iter().chain(functions).collect();
         for a in &names {
             for b in &names {
                 assert_eq!(a.cmp(b), a.to_string().cmp(&b.to_string()), "{a} and {b}");
