@@ -12,6 +12,7 @@ use super::source::MAX_BYTES;
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// First bytes of a cabinet.
+#[cfg(feature = "symsrv")]
 pub(super) const MAGIC: &[u8] = b"MSCF";
 
 /// Expands the first file of a cabinet to `to`, which must not be there.

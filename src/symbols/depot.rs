@@ -39,6 +39,7 @@ pub(super) fn draft(target: &Path) -> PathBuf {
 }
 
 /// The unfinished download of `target`.
+#[cfg(feature = "symsrv")]
 pub(super) fn part(target: &Path) -> PathBuf {
     beside(target, PART)
 }

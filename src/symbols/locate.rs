@@ -101,6 +101,7 @@ pub struct Locator {
 struct Search<'a> {
     locator: &'a Locator,
     stop: &'a Stop,
+    #[cfg_attr(not(feature = "symsrv"), expect(dead_code, reason = "only downloads take long"))]
     progress: &'a dyn Fn(Download),
     name: String,
     key: PdbKey,
