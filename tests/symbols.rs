@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use common::corpus;
+use common::{corpus, highwater};
 use highwater::etl::Guid;
 use highwater::symbols::{ModuleNames, PdbError, PdbKey, Request, Stop, facts, identify, resolve};
 use serde_json::Value;
@@ -154,5 +154,44 @@ fn what_is_no_pdb_or_ends_too_early_is_named() {
             let reason = reason(&bytes[..bytes.len() * part / 8]);
             assert!(reason.contains("damaged") || reason.contains("no program database"), "{part}/8: {reason}");
         }
+    }
+}
+
+#[test]
+fn lookup_answers_in_the_form_of_the_contract() {
+    let Some(Expected { path, answers }) = expected().into_iter().find(|pdb| pdb.path.ends_with("softokn3.pdb")) else { return };
+    let path = path.to_str().unwrap();
+    let run = highwater(["symbols", "lookup", path, "0x3eb7", "2E30", "0xFFFFFFFF", "--json"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    let answer: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(answer["schema"], "highwater.symbols/1");
+    let pdb = &answer["pdb"];
+    assert_eq!((&pdb["path"], &pdb["guid"], &pdb["age"]), (&Value::from(path), &answers["guid"], &answers["age"]));
+    assert_eq!(pdb["heap_allocation_sites"], 4);
+    let addresses = answer["addresses"].as_array().unwrap();
+    let rvas: Vec<_> = addresses.iter().map(|address| address["rva"].as_str().unwrap()).collect();
+    assert_eq!(rvas, ["0x3eb7", "0x2e30", "0xffffffff"], "in the order of the question");
+    let functions = |address: &Value| -> Vec<String> {
+        let frames = address["frames"].as_array().unwrap().iter();
+        frames.map(|frame| format!("{} {}", frame["function"].as_str().unwrap(), frame["line"])).collect()
+    };
+    assert_eq!(functions(&addresses[0]), ["freebl_RunLoaderOnce 86", "SSLv3_MAC_ConstantTime 1846"]);
+    assert_eq!(functions(&addresses[1]), ["SHA384_Begin 1074"]);
+    assert_eq!(functions(&addresses[2]), Vec::<String>::new());
+    let text = highwater(["symbols", "lookup", path, "0x2e30"]).out;
+    assert!(text.contains("SHA384_Begin") && text.contains("loader.c:1074"), "{text}");
+}
+
+#[test]
+fn lookup_tells_what_it_cannot_read_and_what_it_was_asked_wrongly() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.pdb");
+    std::fs::write(&file, b"Microsoft MSFZ Container and more").unwrap();
+    let run = highwater(["symbols", "lookup", file.to_str().unwrap(), "0x1000"]);
+    assert_eq!((run.code, run.err.lines().count()), (Some(1), 1));
+    assert!(run.err.contains("x.pdb") && run.err.contains("MSFZ"), "{}", run.err);
+    assert_eq!(highwater(["symbols", "lookup", "none.pdb", "0x1000"]).code, Some(1));
+    for words in [&["x.pdb"][..], &["x.pdb", "main"], &["x.pdb", "-1"], &["x.pdb", "0x123456789"], &["x.pdb", ""]] {
+        assert_eq!(highwater([&["symbols", "lookup"], words].concat()).code, Some(2), "{words:?}");
     }
 }
