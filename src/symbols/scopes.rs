@@ -5,7 +5,7 @@
 //!
 //! Cost: a look at the head of each symbol of a module and at each id.
 
-use pdb::{FallibleIterator, IdData, IdInformation, SymbolIter, TypeData, TypeIndex, TypeInformation};
+use pdb::{FallibleIterator, IdData, IdInformation, ItemFinder, SymbolIter, TypeData, TypeIndex, TypeInformation};
 
 use super::PdbError;
 
@@ -69,7 +69,8 @@ pub(super) fn check_ids(ids: &IdInformation<'_>, types: &TypeInformation<'_>) ->
             }
             Ok(IdData::MemberFunction(function)) if function.parent != checked => {
                 checked = function.parent;
-                if checked.0 >= FIRST_TYPE && finder.find(checked).is_ok_and(|item| item.parse().is_ok_and(|t| !has_name(&t))) {
+                // One that is not there is printed as a number.
+                if checked.0 >= FIRST_TYPE && finder.find(checked).is_ok() && !ends_soon(&finder, checked) {
                     return Err(damaged());
                 }
             }
@@ -82,7 +83,26 @@ pub(super) fn check_ids(ids: &IdInformation<'_>, types: &TypeInformation<'_>) ->
     Ok(())
 }
 
-/// Whether a type is printed without looking at others.
-fn has_name(data: &TypeData<'_>) -> bool {
-    matches!(data, TypeData::Class(_) | TypeData::Union(_) | TypeData::Enumeration(_) | TypeData::Primitive(_))
+/// Pointers to arrays of pointers, …
+const MAX_STEPS: usize = 16;
+
+/// Whether the way from a type to something with a name is short.
+fn ends_soon(finder: &ItemFinder<'_, TypeIndex>, mut index: TypeIndex) -> bool {
+    let mut in_array = false;
+    for _ in 0..MAX_STEPS {
+        index = match finder.find(index).and_then(|item| item.parse()) {
+            Ok(TypeData::Pointer(pointer)) => pointer.underlying_type,
+            Ok(TypeData::Modifier(modifier)) => modifier.underlying_type,
+            Ok(TypeData::Array(array)) => {
+                in_array = true;
+                array.element_type
+            }
+            // The reader asks for the size of what is in an array.
+            Ok(TypeData::Enumeration(enumeration)) => return !in_array || enumeration.underlying_type.0 < FIRST_TYPE,
+            Ok(TypeData::Class(_) | TypeData::Union(_) | TypeData::Primitive(_)) => return true,
+            Err(_) => return true, // so far the reader comes, and no further
+            _ => return false,
+        };
+    }
+    false
 }
