@@ -19,6 +19,7 @@ pub mod panics;
 pub mod platform;
 pub mod problem;
 pub mod query;
+pub mod symbols;
 pub mod synth;
 pub mod units;
 pub mod utc;

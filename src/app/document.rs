@@ -217,6 +217,7 @@ impl Document {
                 filter: self.filter.clone(),
                 search: self.search.clone(),
                 sort: self.sort,
+                names: Arc::default(),
                 toggled: Arc::clone(&self.toggled),
             },
             highlight: self.selected.clone().map(Filter::under),

@@ -80,12 +80,51 @@ pub(super) enum Command {
     Info(InfoArgs),
     /// Print the numbers of the window's tables for one interval
     Report(ReportArgs),
+    /// Ask the symbol engine
+    #[command(subcommand)]
+    Symbols(SymbolsCommand),
     /// Write a generated trace, for tests and measurements
     #[command(hide = true)]
     Synth(SynthArgs),
     /// Tell how long opening and questions take
     #[command(hide = true)]
     Measure(MeasureArgs),
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum SymbolsCommand {
+    /// Tell functions, inlined frames, files and lines of addresses in one PDB
+    Lookup(LookupArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct LookupArgs {
+    /// Program database
+    #[arg(value_name = "PDB")]
+    pub(super) pdb: PathBuf,
+
+    /// Addresses from the base of the image, in hex
+    #[arg(value_name = "RVA", required = true)]
+    pub(super) rvas: Vec<Rva>,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// An address from the base of an image.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rva(pub(super) u32);
+
+impl std::str::FromStr for Rva {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+        let is_hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let parsed = is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten();
+        parsed.map(Self).ok_or_else(|| "not an address like 0x2e30".to_owned())
+    }
 }
 
 #[derive(Args, Debug)]
@@ -163,6 +202,10 @@ pub(super) struct ReportArgs {
     /// What makes a group; the layer always does
     #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
     pub(super) by: Vec<By>,
+
+    /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
+    #[arg(long, value_name = "PATH")]
+    pub(super) symbols: Option<String>,
 
     /// Only the first N groups
     #[arg(long, value_name = "N")]

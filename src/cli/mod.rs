@@ -11,6 +11,7 @@ mod memory;
 mod output;
 mod report;
 mod seconds;
+mod symbols;
 pub mod synth;
 mod text;
 
@@ -23,7 +24,7 @@ use crate::load::{Capture, Input};
 use crate::panics;
 use crate::problem::{Problem, ProblemKind};
 pub use args::Look;
-use args::{Command, CommandLine};
+use args::{Command, CommandLine, SymbolsCommand};
 
 /// Why a command did not do what it was asked.
 enum Failure {
@@ -63,6 +64,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
         Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
         Some(Command::Report(args)) => guarded(&args.what.inputs(), || report::run(args)),
+        Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }

@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use super::args::ReportArgs;
 use super::text::{self, Align, Table};
-use super::{Failure, memory, open, output, report_problems};
+use super::{Failure, memory, open, output, report_problems, symbols};
 use crate::format;
 use crate::load::{Unwatched, load_planned};
 use crate::model::{Clock, Quality, Trace};
 use crate::panics;
-use crate::query::{By, Cancel, Group, Index, Report, ReportFilter, ReportRequest, report};
+use crate::query::{By, Cancel, Group, Index, Report, ReportFilter, ReportRequest, named_report};
+use crate::symbols::Names;
 use crate::units::Interval;
 
 /// The answer. Field names are those of the machine interface.
@@ -45,8 +46,10 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         top: args.top,
     };
     let never = Cancel::default();
-    let index = Index::for_one_question(Arc::new(trace), &never).map_err(|_| Failure::Failed("stopped".to_owned()))?;
-    let report = report(&index, &request, &never).map_err(|_| Failure::Failed("stopped".to_owned()))?;
+    let trace = Arc::new(trace);
+    let names = names(args, &trace, &request.filter);
+    let index = Index::for_one_question(trace, &never).map_err(|_| Failure::Failed("stopped".to_owned()))?;
+    let report = named_report(&index, &request, &names, &never).map_err(|_| Failure::Failed("stopped".to_owned()))?;
     let trace = index.trace();
     report_problems(&trace.problems);
     if !args.what.json {
@@ -58,6 +61,15 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         groups: &report.groups,
         quality: trace.quality,
     })
+}
+
+/// The names that the answer shows; none if it shows none.
+fn names(args: &ReportArgs, trace: &Arc<Trace>, filter: &ReportFilter) -> Arc<Names> {
+    if !args.by.contains(&By::Stack) && !args.by.contains(&By::Type) {
+        return Arc::default();
+    }
+    let mask = filter.mask(trace);
+    symbols::names(trace, args.symbols.as_deref(), move |site| mask.classes(site) != 0)
 }
 
 /// The interval asked for. Only now it is known whether one edge alone lies

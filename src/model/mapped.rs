@@ -26,12 +26,25 @@ impl ModuleMap {
         address: u64,
         at: Ticks,
     ) -> Option<&'a Module> {
+        let own = self.own(processes, process).find(processes, address, at);
+        own.or_else(|| self.kernel(processes).find(processes, address, at))
+    }
+
+    /// See [`super::Trace::modules_over`].
+    pub(super) fn over<'a>(&self, processes: &'a [Arc<Process>], process: ProcessId, address: u64) -> Vec<&'a Module> {
+        let own = self.own(processes, process).over(processes, address);
+        if own.is_empty() { self.kernel(processes).over(processes, address) } else { own }
+    }
+
+    fn own(&self, processes: &[Arc<Process>], process: ProcessId) -> &ByAddress {
         let all = self.processes.get_or_init(|| processes.iter().map(|_| OnceLock::new()).collect());
         let i = process.0 as usize;
-        let own = all[i].get_or_init(|| ByAddress::of(processes[i..=i].iter().map(|p| (i, p))));
+        all[i].get_or_init(|| ByAddress::of(processes[i..=i].iter().map(|p| (i, p))))
+    }
+
+    fn kernel(&self, processes: &[Arc<Process>]) -> &ByAddress {
         let is_kernel = |(_, p): &(usize, &Arc<Process>)| matches!(p.pid.0, 0 | 4);
-        let kernel = || self.kernel.get_or_init(|| ByAddress::of(processes.iter().enumerate().filter(is_kernel)));
-        own.find(processes, address, at).or_else(|| kernel().find(processes, address, at))
+        self.kernel.get_or_init(|| ByAddress::of(processes.iter().enumerate().filter(is_kernel)))
     }
 }
 
@@ -66,15 +79,22 @@ impl ByAddress {
         Self(list)
     }
 
+    /// All modules that are over `address` at some time.
+    fn entries_over<'a>(&self, processes: &'a [Arc<Process>], address: u64) -> impl Iterator<Item = (&Entry, &'a Module)> {
+        let behind = self.0.partition_point(|entry| entry.base <= address);
+        let near = self.0[..behind].iter().rev().take_while(move |entry| entry.reach >= address);
+        let module = |entry: &Entry| &processes[entry.process as usize].modules[entry.module as usize];
+        near.map(move |entry| (entry, module(entry))).filter(move |(_, module)| module.covers(address))
+    }
+
+    fn over<'a>(&self, processes: &'a [Arc<Process>], address: u64) -> Vec<&'a Module> {
+        self.entries_over(processes, address).map(|(_, module)| module).collect()
+    }
+
     /// The first module over `address` that is mapped at `at`, else the first over `address`.
     fn find<'a>(&self, processes: &'a [Arc<Process>], address: u64, at: Ticks) -> Option<&'a Module> {
-        let behind = self.0.partition_point(|entry| entry.base <= address);
         let mut best: Option<((bool, u32, u32), &Module)> = None;
-        for entry in self.0[..behind].iter().rev().take_while(|entry| entry.reach >= address) {
-            let module = &processes[entry.process as usize].modules[entry.module as usize];
-            if !module.covers(address) {
-                continue;
-            }
+        for (entry, module) in self.entries_over(processes, address) {
             let is_away = !(module.load <= at && at < module.unload);
             let rank = (is_away, entry.process, entry.module);
             if best.is_none_or(|(other, _)| rank < other) {
@@ -135,6 +155,9 @@ mod tests {
                     let found = map.find(&list, ProcessId(process as u32), address, Ticks(at));
                     let expected = naive(&list, process, address, Ticks(at));
                     assert_eq!(found.map(std::ptr::from_ref), expected.map(std::ptr::from_ref), "{process} {address} {at}");
+                    let over = map.over(&list, ProcessId(process as u32), address);
+                    assert!(found.is_none_or(|found| over.iter().any(|module| std::ptr::eq(*module, found))));
+                    assert_eq!(found.is_none(), over.is_empty());
                 }
             }
         }

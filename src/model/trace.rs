@@ -181,6 +181,11 @@ impl Trace {
         self.derived.modules.find(&self.processes, process, address, at)
     }
 
+    /// The modules that [`Trace::module_at`] can find at `address` in `process` at some time.
+    pub fn modules_over(&self, process: ProcessId, address: u64) -> Vec<&Module> {
+        self.derived.modules.over(&self.processes, process, address)
+    }
+
     /// Stacks and sites in order; made when it is first asked for.
     pub fn outline(&self) -> &Outline {
         self.derived.outline.get_or_init(|| Outline::of(&self.stacks, &self.sites, self.heaps.len()))

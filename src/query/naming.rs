@@ -1,14 +1,55 @@
 //! What things are called on screen and in reports. Frames are `module!+0xrva`
 //! until symbols give them names.
 
-use crate::model::{Heap, ProcessId, Trace};
+use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
+use crate::symbols::Names;
 use crate::units::{Layer, Ticks, Tid};
 
 /// A frame of `process` at the time `at`: `module!+0xrva`, or the bare address
 /// where no module is known. The rva is that of the recorded return address.
 pub fn frame_label(trace: &Trace, process: ProcessId, address: u64, at: Ticks) -> String {
-    FrameName::of(trace, process, address, at).to_string()
+    FrameName::of(trace, &Names::default(), process, address, at, false).to_string()
 }
+
+/// The frames of a site's stack, outermost first, as far as names are known: a function
+/// that was inlined into another is a frame of its own behind that.
+pub fn stack_labels(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
+    let mut labels = Vec::new();
+    for node in trace.stacks.path(site.stack) {
+        let address = trace.stacks.address(node);
+        push_frame_labels(&mut labels, trace, names, site, address, node == site.stack);
+    }
+    labels
+}
+
+fn push_frame_labels(labels: &mut Vec<String>, trace: &Trace, names: &Names, site: &Site, address: u64, is_innermost: bool) {
+    let before = labels.len();
+    if let Some(module) = trace.module_at(site.caller, address, site.first) {
+        let frames = names.frames(module, address, is_innermost).into_iter().flatten().rev();
+        labels.extend(frames.map(|frame| format!("{}!{}", module.name(), frame.function)));
+    }
+    if labels.len() == before {
+        labels.push(frame_label(trace, site.caller, address, site.first));
+    }
+}
+
+/// Frames from the allocation outwards in which its type is looked for: behind them
+/// stands code that only led there.
+const TYPED_FRAMES: usize = 25;
+
+/// The C++ type of a site's allocations, if a call in its stack is known to allocate one.
+pub fn allocated_type<'a>(trace: &Trace, names: &'a Names, site: &Site) -> Option<&'a str> {
+    if names.is_empty() {
+        return None;
+    }
+    trace.stacks.chain(site.stack).take(TYPED_FRAMES).find_map(|node: NodeId| {
+        let address = trace.stacks.address(node);
+        names.allocated_type(trace.module_at(site.caller, address, site.first)?, address)
+    })
+}
+
+/// Name of the C++ type of allocations whose type is not known.
+pub const UNKNOWN_TYPE: &str = "(unknown type)";
 
 /// The name of a frame that is not written out yet; in the order of the names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,13 +60,23 @@ pub(super) enum FrameName<'a> {
     At(u64),
     /// Name and rva.
     InModule(&'a str, u64),
+    /// Module and function in the image; what is inlined there is not told.
+    Function(&'a str, &'a str),
 }
 
 impl<'a> FrameName<'a> {
-    pub(super) fn of(trace: &'a Trace, process: ProcessId, address: u64, at: Ticks) -> Self {
-        match trace.module_at(process, address, at) {
-            Some(module) => Self::InModule(module.name(), address - module.base),
-            None => Self::At(address),
+    pub(super) fn of(
+        trace: &'a Trace,
+        names: &'a Names,
+        process: ProcessId,
+        address: u64,
+        at: Ticks,
+        is_innermost: bool,
+    ) -> Self {
+        let Some(module) = trace.module_at(process, address, at) else { return Self::At(address) };
+        match names.frames(module, address, is_innermost).and_then(|mut frames| frames.next_back()) {
+            Some(frame) => Self::Function(module.name(), frame.function),
+            None => Self::InModule(module.name(), address - module.base),
         }
     }
 }
@@ -36,6 +87,7 @@ impl std::fmt::Display for FrameName<'_> {
             Self::NoStack => f.write_str("(no stack recorded)"),
             Self::At(address) => write!(f, "{address:#x}"),
             Self::InModule(module, rva) => write!(f, "{module}!+{rva:#x}"),
+            Self::Function(module, function) => write!(f, "{module}!{function}"),
         }
     }
 }
@@ -43,6 +95,7 @@ impl std::fmt::Display for FrameName<'_> {
 impl Ord for FrameName<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let (a, b) = match (*self, *other) {
+            (Self::Function(ours, a), Self::Function(theirs, b)) if ours == theirs => return a.cmp(b),
             (Self::At(a), Self::At(b)) => (a, b),
             (Self::InModule(ours, a), Self::InModule(theirs, b)) if ours == theirs => (a, b),
             _ => return self.to_string().cmp(&other.to_string()),
@@ -101,6 +154,8 @@ mod tests {
         let modules = ["a", "a.dll", "a!", "b.dll", "", "#", "0x1"];
         let in_module = modules.iter().flat_map(|name| numbers.map(|n| FrameName::InModule(name, n)));
         let names: Vec<_> = in_module.chain(numbers.map(FrameName::At)).chain([FrameName::NoStack]).collect();
+        let functions = modules.iter().flat_map(|name| ["main", "", "+0x1", "Ä"].map(|f| FrameName::Function(name, f)));
+        let names: Vec<_> = names.into_iter().chain(functions).collect();
         for a in &names {
             for b in &names {
                 assert_eq!(a.cmp(b), a.to_string().cmp(&b.to_string()), "{a} and {b}");

@@ -1,13 +1,16 @@
 //! The numbers of an interval by groups, as `highwater report` prints them.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
+use super::naming::{UNKNOWN_TYPE, allocated_type, stack_labels};
 use super::peaks::{line_peaks, row_peaks};
-use super::{Bucket, ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, frame_label, series, totals};
+use super::{Bucket, ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, series, totals};
 use crate::model::{HeapId, NodeId, ProcessId, Row, Site, SiteId, Trace};
+use crate::symbols::Names;
 use crate::units::{Interval, Layer, Tid};
 
 /// A part of a group's key; the layer is always part of it.
@@ -88,8 +91,13 @@ pub struct Report {
     pub groups: Vec<Group>,
 }
 
-/// Name of the C++ type of allocations whose type is not known.
-const UNKNOWN_TYPE: &str = "(unknown type)";
+/// What is asked of what.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    trace: &'a Trace,
+    by: &'a [By],
+    names: &'a Names,
+}
 
 /// What tells groups apart.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -98,22 +106,29 @@ struct GroupKey {
     layer: Layer,
     heap: Option<String>,
     stack: Option<NodeId>,
+    allocated_type: Option<Arc<str>>,
     thread: Option<Tid>,
 }
 
 /// Answers a request. Cost: totals, a pass over the sites, and for the groups that
 /// are kept their peaks and the names of their frames; by thread, passes over the rows.
 pub fn report(index: &Index, request: &ReportRequest, cancel: &Cancel) -> Result<Report, Cancelled> {
+    named_report(index, request, &Names::default(), cancel)
+}
+
+/// The same with the names of frames and types that are known.
+pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cancel: &Cancel) -> Result<Report, Cancelled> {
     let (trace, interval, by) = (index.trace(), request.interval, &request.by);
     let mask = request.filter.mask(trace);
     let by_thread = by.contains(&By::Thread);
-    let groups = if by_thread { Groups::of_rows(trace, by, &mask) } else { Groups::of_sites(trace, by, &mask) };
+    let asked = Asked { trace, by, names };
+    let groups = if by_thread { Groups::of_rows(asked, &mask) } else { Groups::of_sites(asked, &mask) };
     let totals = if by_thread { None } else { Some(totals(index, interval, cancel)?) };
     let sums = match &totals {
         Some(totals) => groups.sums_of_sites(totals),
         None => groups.sums_of_rows(trace, interval, cancel)?,
     };
-    let kept = keep(trace, &groups.keys, by, &sums, request.top.unwrap_or(usize::MAX));
+    let kept = keep(asked, &groups.keys, &sums, request.top.unwrap_or(usize::MAX));
     cancel.check()?;
     let mut place = vec![None; groups.keys.len()];
     kept.iter().enumerate().for_each(|(i, (group, _))| place[*group] = Some(i as u32));
@@ -149,7 +164,7 @@ fn peaks(index: &Index, totals: &Totals, of: &SeriesOf, cancel: &Cancel) -> Resu
 
 /// The first `top` groups in which rows take part, with their numbers but the peak.
 /// Names are only made for those that can be among them.
-fn keep(trace: &Trace, keys: &[(GroupKey, SiteId)], by: &[By], sums: &[ByClass], top: usize) -> Vec<(usize, Group)> {
+fn keep(asked: Asked<'_>, keys: &[(GroupKey, SiteId)], sums: &[ByClass], top: usize) -> Vec<(usize, Group)> {
     let rank = |i: usize| {
         let numbers = sums[i].numbers();
         Reverse((numbers.impacting.unsigned_abs(), numbers.size))
@@ -162,14 +177,15 @@ fn keep(trace: &Trace, keys: &[(GroupKey, SiteId)], by: &[By], sums: &[ByClass],
         Some(last) if last < order.len() => order.truncate(order.partition_point(|&i| rank(i) <= rank(order[last]))),
         Some(_) => {}
     }
-    let mut groups: Vec<(usize, Group)> = order.into_iter().map(|i| (i, describe(trace, &keys[i], by, &sums[i]))).collect();
+    let mut groups: Vec<(usize, Group)> = order.into_iter().map(|i| (i, describe(asked, &keys[i], &sums[i]))).collect();
     groups.sort_by(|(i, a), (j, b)| rank(*i).cmp(&rank(*j)).then_with(|| compare_keys(a, b)));
     groups.truncate(top);
     groups
 }
 
 impl ReportFilter {
-    fn mask(&self, trace: &Trace) -> Mask {
+    /// The sites that fit.
+    pub fn mask(&self, trace: &Trace) -> Mask {
         let same = |wanted: &str, name: &str| wanted.to_lowercase() == name.to_lowercase();
         let process_fits = |id: ProcessId| {
             let process = trace.process(id);
@@ -197,24 +213,26 @@ struct Groups {
 }
 
 impl Groups {
-    fn of_sites(trace: &Trace, by: &[By], mask: &Mask) -> Self {
+    fn of_sites(asked: Asked<'_>, mask: &Mask) -> Self {
+        let trace = asked.trace;
+        let mut types = FxHashSet::default();
         let mut groups =
             Self { keys: Vec::new(), index: FxHashMap::default(), of_site: vec![None; trace.sites.len()], of_thread: None };
         let heap_keys: Vec<Option<String>> = trace.heaps.iter().map(|heap| heap.key()).collect();
         for (i, site) in trace.sites.iter().enumerate() {
             let id = SiteId(i as u32);
             if mask.classes(id) != 0 {
-                groups.of_site[i] = Some(groups.add(group_key(trace, by, site, &heap_keys), id));
+                groups.of_site[i] = Some(groups.add(group_key(asked, site, &heap_keys, &mut types), id));
             }
         }
         groups
     }
 
-    fn of_rows(trace: &Trace, by: &[By], mask: &Mask) -> Self {
-        let sites = Self::of_sites(trace, by, mask);
+    fn of_rows(asked: Asked<'_>, mask: &Mask) -> Self {
+        let sites = Self::of_sites(asked, mask);
         let mut groups = Self { keys: Vec::new(), index: FxHashMap::default(), of_site: sites.of_site.clone(), of_thread: None };
         let mut of_thread = FxHashMap::default();
-        for (_, row) in trace.rows.chunks().flat_map(|chunk| chunk.rows()) {
+        for (_, row) in asked.trace.rows.chunks().flat_map(|chunk| chunk.rows()) {
             let Some(group) = groups.of_site[row.site.0 as usize] else { continue };
             of_thread.entry((row.site, row.thread)).or_insert_with(|| {
                 let key = GroupKey { thread: Some(row.thread), ..sites.keys[group as usize].0.clone() };
@@ -263,18 +281,30 @@ impl Groups {
     }
 }
 
-fn group_key(trace: &Trace, by: &[By], site: &Site, heap_keys: &[Option<String>]) -> GroupKey {
+fn group_key(
+    Asked { trace, by, names }: Asked<'_>,
+    site: &Site,
+    heap_keys: &[Option<String>],
+    types: &mut FxHashSet<Arc<str>>,
+) -> GroupKey {
     let wants = |key| by.contains(&key);
+    let mut type_key = || {
+        let name = allocated_type(trace, names, site).unwrap_or(UNKNOWN_TYPE);
+        let known = types.get(name).cloned().unwrap_or_else(|| name.into());
+        types.insert(Arc::clone(&known));
+        known
+    };
     GroupKey {
         process: wants(By::Process).then(|| trace.process_of(site)),
         layer: trace.layer_of(site),
         heap: if wants(By::Heap) { heap_keys[site.heap.0 as usize].clone() } else { None },
         stack: wants(By::Stack).then_some(site.stack),
+        allocated_type: if wants(By::Type) { Some(type_key()) } else { None },
         thread: None,
     }
 }
 
-fn describe(trace: &Trace, (key, site): &(GroupKey, SiteId), by: &[By], sums: &ByClass) -> Group {
+fn describe(Asked { trace, names, .. }: Asked<'_>, (key, site): &(GroupKey, SiteId), sums: &ByClass) -> Group {
     use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
     let process = key.process.map(|id| trace.process(id));
     let (aifi, aifo, aofi, aofo) = (sums.get(Aifi), sums.get(Aifo), sums.get(Aofi), sums.get(Aofo));
@@ -286,8 +316,8 @@ fn describe(trace: &Trace, (key, site): &(GroupKey, SiteId), by: &[By], sums: &B
         process_start_s: process.and_then(|p| p.start).map(|t| trace.clock.seconds(t)),
         layer: key.layer.name(),
         heap: key.heap.clone(),
-        stack: key.stack.map(|node| stack_labels(trace, trace.site(*site), node)),
-        allocated_type: by.contains(&By::Type).then(|| UNKNOWN_TYPE.to_owned()),
+        stack: key.stack.map(|_| stack_labels(trace, names, trace.site(*site))),
+        allocated_type: key.allocated_type.as_deref().map(str::to_owned),
         thread: key.thread.filter(|t| t.is_known()).map(|t| t.0),
         outstanding_from: numbers.outstanding_from,
         outstanding_to: numbers.outstanding_to,
@@ -306,16 +336,11 @@ fn describe(trace: &Trace, (key, site): &(GroupKey, SiteId), by: &[By], sums: &B
     }
 }
 
-fn stack_labels(trace: &Trace, site: &Site, node: NodeId) -> Vec<String> {
-    let label = |node: NodeId| frame_label(trace, site.caller, trace.stacks.address(node), site.first);
-    trace.stacks.path(node).into_iter().map(label).collect()
-}
-
 fn compare_keys(a: &Group, b: &Group) -> std::cmp::Ordering {
     let start = |g: &Group| g.process_start_s.unwrap_or(f64::NEG_INFINITY);
     let key = |g: &Group| (g.process.clone(), g.pid);
-    key(a)
-        .cmp(&key(b))
-        .then(start(a).total_cmp(&start(b)))
-        .then_with(|| (a.layer, &a.heap, &a.stack, a.thread).cmp(&(b.layer, &b.heap, &b.stack, b.thread)))
+    key(a).cmp(&key(b)).then(start(a).total_cmp(&start(b))).then_with(|| {
+        let rest = (a.layer, &a.heap, &a.stack, &a.allocated_type, a.thread);
+        rest.cmp(&(b.layer, &b.heap, &b.stack, &b.allocated_type, b.thread))
+    })
 }

@@ -30,6 +30,7 @@ pub use peaks::{peaks, sort_by_peak};
 
 use super::{ByClass, Cancel, Cancelled, Filter, LifetimeClass, Mask, Path, Totals};
 use crate::model::{SiteId, Trace};
+use crate::symbols::Names;
 use lines::{Leaf, NONE};
 use search::Found;
 
@@ -49,6 +50,8 @@ pub struct TreeRequest {
     pub search: String,
     /// Order.
     pub sort: Sort,
+    /// What frames are called; those of which nothing is known go by their place.
+    pub names: Arc<Names>,
     /// Nodes that the user opened (true) or closed (false).
     pub toggled: Arc<FxHashMap<Path, bool>>,
 }
@@ -71,7 +74,7 @@ pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Canc
     let filtered = Arc::new(request.filter.mask(trace));
     let by_heap = by_heap(trace, totals, &filtered, cancel)?;
     let mut question = Question { trace, totals, request, mask: &filtered, found: None, cancel };
-    let mut tree = Tree::new(totals.interval, Arc::clone(&filtered));
+    let mut tree = Tree::new(totals.interval, Arc::clone(&filtered), Arc::clone(&request.names));
     match Found::search(&question)? {
         None => fill(&question, &by_heap, &mut tree)?,
         Some((found, mask)) => {

@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
         }
         let name = |child: &Child| {
             let site = self.question.trace.site(self.section.sites[child.range.start]);
-            frame_name(self.question.trace, self.outline.node(child.place), Some(site))
+            frame_name(self.question.trace, &self.question.request.names, self.outline.node(child.place), Some(site))
         };
         sort_lines(&mut children, self.question.request.sort, |child| child.numbers, name);
         let is_only = children.len() == 1;

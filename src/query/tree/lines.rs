@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
 use crate::query::naming::FrameName;
 use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, heap_label, layer_label};
+use crate::symbols::Names;
 use crate::units::Interval;
 
 /// No line.
@@ -38,6 +39,7 @@ pub struct TreeRow {
 #[derive(Clone, Debug)]
 pub struct Tree {
     pub(super) interval: Interval,
+    pub(super) names: Arc<Names>,
     /// Nodes from top to bottom.
     pub(super) lines: Vec<Line>,
     /// Single allocations, from top to bottom.
@@ -113,9 +115,10 @@ enum At {
 }
 
 impl Tree {
-    pub(super) fn new(interval: Interval, mask: Arc<Mask>) -> Self {
+    pub(super) fn new(interval: Interval, mask: Arc<Mask>, names: Arc<Names>) -> Self {
         Self {
             interval,
+            names,
             lines: Vec::new(),
             listings: Vec::new(),
             mask: Arc::clone(&mask),
@@ -244,7 +247,7 @@ impl Tree {
         TreeRow {
             path: self.path_of(index).into(),
             depth: line.depth as usize,
-            label: label(trace, line.key, trace.sites.get(line.site.0 as usize)),
+            label: label(trace, &self.names, line.key, trace.sites.get(line.site.0 as usize)),
             has_children: true,
             is_open: line.is_open,
             numbers: line.numbers,
@@ -262,7 +265,7 @@ impl Tree {
         TreeRow {
             path: self.path_of(leaf).into_iter().chain([Key::Row(id)]).collect(),
             depth: self.lines[leaf as usize].depth as usize + 1,
-            label: label(trace, Key::Row(id), None),
+            label: label(trace, &self.names, Key::Row(id), None),
             has_children: false,
             is_open: false,
             numbers: sums.numbers(),
@@ -278,7 +281,7 @@ pub(super) fn allocation_peak(row: &Row) -> u64 {
 }
 
 /// Name of a node; `site` is any site under a frame.
-pub(super) fn label(trace: &Trace, key: Key, site: Option<&Site>) -> String {
+pub(super) fn label(trace: &Trace, names: &Names, key: Key, site: Option<&Site>) -> String {
     match key {
         Key::Process(id) => {
             let process = trace.process(id);
@@ -291,17 +294,23 @@ pub(super) fn label(trace: &Trace, key: Key, site: Option<&Site>) -> String {
         Key::Heap(heap) => heap_label(trace.heap(heap)),
         Key::Impacting(kind) => ImpactingType::name(kind).to_owned(),
         Key::Class(class) => class.name().to_owned(),
-        Key::Frame(node) => frame_name(trace, node, site).to_string(),
+        Key::Frame(node) => frame_name(trace, names, node, site).to_string(),
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     }
 }
 
 /// Name of a frame; `site` is any site under it.
-pub(super) fn frame_name<'a>(trace: &'a Trace, node: NodeId, site: Option<&Site>) -> FrameName<'a> {
+pub(super) fn frame_name<'a>(trace: &'a Trace, names: &'a Names, node: NodeId, site: Option<&Site>) -> FrameName<'a> {
     let address = trace.stacks.address(node);
     match site {
         _ if node == NodeId::ROOT => FrameName::NoStack,
-        Some(site) => FrameName::of(trace, site.caller, address, site.first),
+        Some(site) => FrameName::of(trace, names, site.caller, address, site.first, is_innermost(trace, node)),
         None => FrameName::At(address),
     }
+}
+
+/// Whether nothing was called from this frame, in any stack.
+pub(super) fn is_innermost(trace: &Trace, node: NodeId) -> bool {
+    let outline = trace.outline();
+    outline.children(outline.place(node)).is_empty()
 }

@@ -103,6 +103,7 @@ pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<
     let sections = tree.sections.iter().map(section).collect();
     let sorted = Tree {
         interval: tree.interval,
+        names: Arc::clone(&tree.names),
         mask: Arc::clone(&tree.mask),
         wanted: Arc::clone(&tree.wanted),
         by_heap: tree.by_heap.clone(),

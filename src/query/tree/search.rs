@@ -9,11 +9,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::Question;
-use super::lines::label;
+use super::lines::{is_innermost, label};
 use super::upper::FRAME_LEVEL;
 use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
 use crate::query::naming::FrameName;
 use crate::query::{Cancelled, Key, LifetimeClass, Mask};
+use crate::symbols::Names;
 
 /// Where the search found something.
 pub(super) struct Found {
@@ -75,7 +76,7 @@ impl Found {
         let parts: Result<Vec<Vec<(SiteId, u32)>>, Cancelled> = processes
             .par_chunks(per_worker)
             .map(|processes| {
-                let mut frames = Frames::new(trace, outline, text);
+                let mut frames = Frames::new(trace, &question.request.names, outline, text);
                 let mut found = Vec::new();
                 for &heap in processes.iter().copied().flatten() {
                     question.cancel.check()?;
@@ -122,17 +123,18 @@ impl Text {
 fn heap_level(trace: &Trace, text: &Text, id: HeapId) -> Option<usize> {
     let heap = trace.heap(id);
     let ways = [Key::Process(heap.process), Key::Layer(heap.layer), Key::Heap(id)];
-    ways.into_iter().position(|key| text.is_in(&label(trace, key, None)))
+    ways.into_iter().position(|key| text.is_in(&label(trace, &Names::default(), key, None)))
 }
 
 /// Frames of one caller after the other.
 struct Frames<'a> {
     trace: &'a Trace,
+    names: &'a Names,
     outline: &'a Outline,
     text: &'a Text,
     caller: Option<ProcessId>,
     /// Whether a frame at this address has the text.
-    addresses: FxHashMap<u64, bool>,
+    addresses: FxHashMap<(u64, bool), bool>,
     /// By place, for the caller of this number: depth of the outermost found frame
     /// on the way to it, and its own depth.
     known: Vec<(u32, u32, u32)>,
@@ -141,9 +143,9 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    fn new(trace: &'a Trace, outline: &'a Outline, text: &'a Text) -> Self {
+    fn new(trace: &'a Trace, names: &'a Names, outline: &'a Outline, text: &'a Text) -> Self {
         let known = vec![(0, 0, 0); trace.stacks.len()];
-        Self { trace, outline, text, caller: None, addresses: FxHashMap::default(), known, turn: 0, buffer: String::new() }
+        Self { trace, names, outline, text, caller: None, addresses: FxHashMap::default(), known, turn: 0, buffer: String::new() }
     }
 
     /// Depth of the outermost frame with the text, 0 if there is none.
@@ -167,9 +169,10 @@ impl<'a> Frames<'a> {
             depth += 1;
             if found == 0 {
                 let address = self.trace.stacks.address(node);
-                let (trace, text, buffer) = (self.trace, self.text, &mut self.buffer);
-                let is_found = *(self.addresses.entry(address))
-                    .or_insert_with(|| text.is_in_frame(FrameName::of(trace, site.caller, address, site.first), buffer));
+                let (trace, names, text, buffer) = (self.trace, self.names, self.text, &mut self.buffer);
+                let is_innermost = is_innermost(trace, node);
+                let name = || FrameName::of(trace, names, site.caller, address, site.first, is_innermost);
+                let is_found = *self.addresses.entry((address, is_innermost)).or_insert_with(|| text.is_in_frame(name(), buffer));
                 found = if is_found { depth } else { 0 };
             }
             self.known[self.outline.place(node) as usize] = (self.turn, found, depth);

@@ -94,9 +94,9 @@ impl Builder<'_> {
         if level == HEAP_LEVEL && path.get(1) == Some(&Key::Layer(Layer::Commit)) {
             return self.level(3, path, parent, cells);
         }
-        let trace = self.question.trace;
+        let (trace, names) = (self.question.trace, &self.question.request.names);
         let mut children = self.group(level, cells);
-        sort_lines(&mut children, self.question.request.sort, |c| c.numbers, |c| label(trace, c.key, None));
+        sort_lines(&mut children, self.question.request.sort, |c| c.numbers, |c| label(trace, names, c.key, None));
         let siblings = children.len();
         for child in children {
             let path: Vec<Key> = path.iter().copied().chain([child.key]).collect();

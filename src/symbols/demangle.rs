@@ -1,0 +1,93 @@
+//! Decorated names as people write them: function names without parameters and
+//! return types. Names that are not decorated, or wrongly, stay as they are.
+
+use undname::Flags;
+
+/// Longer names stay as they are: the reader of MSVC names goes one call deeper for
+/// each nested type, and this much it was seen to stand.
+const MAX_LENGTH: usize = 4096;
+
+/// A C++ or Rust name as it was written in the source.
+pub fn demangle(name: &str) -> String {
+    try_demangle(name).unwrap_or_else(|| name.to_owned())
+}
+
+fn try_demangle(name: &str) -> Option<String> {
+    if name.len() > MAX_LENGTH {
+        return None;
+    }
+    if name.starts_with('?') {
+        return undname::demangle(name, Flags::NAME_ONLY | Flags::NO_TAG_SPECIFIER).ok();
+    }
+    if name.starts_with("_ZN") || name.starts_with("_R") || name.starts_with("__ZN") {
+        return rustc_demangle::try_demangle(name).ok().map(|name| format!("{name:#}"));
+    }
+    None
+}
+
+/// A C name as 32-bit x86 decorates it: `_cdecl`, `_stdcall@8`, `@fastcall@8`,
+/// `vectorcall@@8`.
+pub(super) fn undecorate_x86(name: &str) -> &str {
+    let without_size = |name: &'_ str| -> Option<usize> {
+        let (stem, size) = name.rsplit_once('@')?;
+        (!size.is_empty() && size.bytes().all(|b| b.is_ascii_digit())).then_some(stem.trim_end_matches('@').len())
+    };
+    let stem = without_size(name).map_or(name, |len| &name[..len]);
+    let prefix = if stem.len() < name.len() { ['_', '@'].as_slice() } else { &['_'] };
+    match stem.strip_prefix(prefix) {
+        Some(rest) if !rest.is_empty() => rest,
+        _ => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_without_parameters_and_return_types() {
+        assert_eq!(demangle("?world@hello@@QEDAXXZ"), "hello::world");
+        assert_eq!(demangle("??2@YAPEAX_K@Z"), "operator new");
+        assert_eq!(demangle("?set_fmode@__scrt_file_policy@@SAXXZ"), "__scrt_file_policy::set_fmode");
+        assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+        assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
+    }
+
+    #[test]
+    fn what_is_no_decorated_name_stays() {
+        for name in ["", "?", "??", "main", "_ZN", "_R", "?@@@@", "operator new", "?world@hello", "_Znwm"] {
+            assert_eq!(demangle(name), name);
+        }
+    }
+
+    #[test]
+    fn deeply_nested_names_are_no_end_of_the_program() {
+        for length in [100, 1000, 4000, MAX_LENGTH + 1, 1 << 20] {
+            let pointers = format!("?f@@YAX{}H@Z", "PEA".repeat(length / 3));
+            let templates = format!("{}H{}", "?$A@V".repeat(length / 8), "@@".repeat(length / 8));
+            let rust = format!("_RNv{}", "Nv".repeat(length / 2));
+            for name in [pointers, format!("?{templates}@@YAXXZ"), format!("??${templates}"), rust] {
+                assert!(demangle(&name).len() <= 2 << 20);
+            }
+        }
+        // Each level names the one before it twice.
+        let laughs = (0..400).fold(String::from("H"), |inner, _| format!("U?$A@{inner}U0@@@"));
+        assert!(demangle(&format!("?f@@YAX{laughs}@Z")).len() <= 2 << 20);
+    }
+
+    #[test]
+    fn decorations_of_32_bit_c_come_off() {
+        let names = [
+            ("_main", "main"),
+            ("@__CheckForDebuggerJustMyCode@4", "__CheckForDebuggerJustMyCode"),
+            ("___scrt_unhandled_exception_filter@4", "__scrt_unhandled_exception_filter"),
+            ("vector@@16", "vector"),
+            ("_", "_"),
+            ("name@", "name@"),
+            ("plain", "plain"),
+        ];
+        for (decorated, name) in names {
+            assert_eq!(undecorate_x86(decorated), name);
+        }
+    }
+}

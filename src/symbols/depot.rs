@@ -1,0 +1,144 @@
+//! Symbol stores on this machine that are written to: files come into being whole or
+//! not at all, and the program's own store keeps to a size.
+//!
+//! What is not whole yet has `.part` at its end. A download that broke off goes on
+//! from there, if the server says that the file is still the same.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
+
+/// End of the names of unfinished files.
+const PART: &str = ".part";
+
+/// Bytes that the program's own store may have.
+pub const DEFAULT_LIMIT: u64 = 8 << 30;
+
+/// Where a file stands in a store: `name/key/name`.
+pub(super) fn place(root: &Path, name: &str, key: &str) -> PathBuf {
+    root.join(name).join(key).join(name)
+}
+
+/// Whether a store can be written to: on other systems than Windows a path like
+/// `C:\symbols` would be a file of that name in whatever folder we are in.
+pub(super) fn is_writable(root: &Path) -> bool {
+    let foreign = cfg!(not(windows)) && {
+        let text = root.to_string_lossy();
+        text.starts_with(r"\\") || text.get(1..2) == Some(":")
+    };
+    !foreign
+}
+
+/// A name for a file beside `target` that nobody else uses.
+pub(super) fn draft(target: &Path) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    beside(target, &format!(".{}-{number}{PART}", std::process::id()))
+}
+
+/// The unfinished download of `target`.
+#[cfg(feature = "symsrv")]
+pub(super) fn part(target: &Path) -> PathBuf {
+    beside(target, PART)
+}
+
+/// `target` with something behind its name.
+pub(super) fn beside(target: &Path, end: &str) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(end);
+    target.with_file_name(name)
+}
+
+/// Copies a file into a store.
+pub(super) fn copy(from: &Path, target: &Path) -> io::Result<()> {
+    if let Some(folder) = target.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let draft = draft(target);
+    let done = fs::copy(from, &draft).and_then(|_| fs::rename(&draft, target));
+    if done.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    done
+}
+
+/// Marks a file as used now, so that it is kept longer.
+pub(super) fn touch(path: &Path) {
+    let _ = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// Removes what was not used for longest until a store has at most `limit` bytes.
+/// `keep` stays in any case. Cost: a look at each file in the store.
+pub(super) fn trim(root: &Path, limit: u64, keep: &Path) {
+    let mut files = Vec::new();
+    for name in subfolders(root) {
+        for key in subfolders(&name) {
+            let entries = fs::read_dir(&key).into_iter().flatten().flatten();
+            files.extend(entries.filter_map(|entry| {
+                let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+                Some((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), meta.len(), entry.path()))
+            }));
+        }
+    }
+    let mut total: u64 = files.iter().map(|(_, length, _)| length).sum();
+    files.sort();
+    for (_, length, path) in files {
+        if total <= limit {
+            return;
+        }
+        if path != keep && fs::remove_file(&path).is_ok() {
+            total -= length;
+            let folders = path.ancestors().skip(1).take(2);
+            folders.for_each(|folder| drop(fs::remove_dir(folder))); // those that are empty
+        }
+    }
+}
+
+fn subfolders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_files_that_were_not_used_for_longest_go_first() {
+        let root = tempfile::tempdir().unwrap();
+        let file = |name: &str, age: u64| {
+            let path = place(root.path(), name, "KEY1");
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, [0; 100]).unwrap();
+            let then = SystemTime::now() - Duration::from_secs(age);
+            File::options().append(true).open(&path).unwrap().set_modified(then).unwrap();
+            path
+        };
+        let (old, older, oldest) = (file("a.pdb", 10), file("b.pdb", 20), file("c.pdb", 30));
+        trim(root.path(), 300, &old);
+        assert!(oldest.exists());
+        touch(&older);
+        trim(root.path(), 250, &oldest);
+        assert!(!old.exists() && older.exists() && oldest.exists(), "the one just used and the one to keep stay");
+        assert!(!root.path().join("a.pdb").exists(), "nor are empty folders left");
+        trim(root.path(), 0, Path::new(""));
+        assert!(subfolders(root.path()).is_empty());
+    }
+
+    #[test]
+    fn a_copy_is_whole_or_not_there() {
+        let root = tempfile::tempdir().unwrap();
+        let target = place(root.path(), "a.pdb", "KEY1");
+        assert!(copy(&root.path().join("none"), &target).is_err());
+        let folder = target.parent().unwrap();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+        fs::write(root.path().join("some"), b"text").unwrap();
+        copy(&root.path().join("some"), &target).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"text");
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,139 @@
+//! Lets other projects' parsers run on input that nobody vouches for.
+//!
+//! The work gets a thread of its own with a deep stack. A panic comes back as a value.
+//! At the time limit, or when nobody wants the answer any more, its [`Stop`] is set,
+//! which its reads and loops look at; if it does not even then end, it is left behind.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::PdbError;
+use crate::panics;
+
+/// Says whether to go on. Copies stand for the same work.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    is_set: AtomicBool,
+    until: Option<Instant>,
+    outer: Option<Stop>,
+}
+
+impl Stop {
+    /// Ends the work.
+    pub fn set(&self) {
+        self.0.is_set.store(true, Ordering::Release);
+    }
+
+    /// Whether to end.
+    pub fn is_set(&self) -> bool {
+        let inner = &self.0;
+        inner.is_set.load(Ordering::Acquire)
+            || inner.until.is_some_and(|until| Instant::now() >= until)
+            || inner.outer.as_ref().is_some_and(Self::is_set)
+    }
+
+    /// The same, as an error.
+    pub(super) fn check(&self) -> Result<(), PdbError> {
+        if self.is_set() { Err(PdbError::Stopped) } else { Ok(()) }
+    }
+
+    /// One that ends with this one, or after some time.
+    pub(super) fn within(&self, limit: Duration) -> Self {
+        let until = Instant::now().checked_add(limit);
+        Self(Arc::new(Inner { is_set: AtomicBool::new(false), until, outer: Some(self.clone()) }))
+    }
+}
+
+/// Address space only: what is not used costs no memory.
+const STACK: usize = 32 << 20;
+
+/// How long a stopped parser may take to notice it.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the answer is still wanted.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Runs `work` for at most `limit`.
+pub(super) fn run<T: Send + 'static>(
+    limit: Duration,
+    outer: &Stop,
+    work: impl FnOnce(&Stop) -> Result<T, PdbError> + Send + 'static,
+) -> Result<T, PdbError> {
+    outer.check()?;
+    let stop = outer.within(limit);
+    let (sender, receiver) = channel();
+    let theirs = stop.clone();
+    let body = move || {
+        let result = panics::catch(|| work(&theirs));
+        let _ = sender.send(result); // nobody listens if it took too long
+    };
+    std::thread::Builder::new().name("symbols".to_owned()).stack_size(STACK).spawn(body)?;
+    let mut stopped_at: Option<Instant> = None;
+    let result = loop {
+        match receiver.recv_timeout(TICK) {
+            Ok(result) => break Some(result),
+            Err(RecvTimeoutError::Disconnected) => break None,
+            Err(RecvTimeoutError::Timeout) if stop.is_set() => {
+                let since = *stopped_at.get_or_insert_with(Instant::now);
+                if since.elapsed() > GRACE {
+                    break None;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    };
+    match result {
+        _ if outer.is_set() => Err(PdbError::Stopped),
+        Some(Ok(Ok(answer))) => Ok(answer),
+        // Whatever it says then, it says because it was stopped.
+        _ if stop.is_set() => Err(PdbError::TooSlow(limit.as_secs())),
+        Some(Ok(Err(error))) => Err(error),
+        Some(Err(caught)) => Err(PdbError::Damaged(format!("its reader failed ({caught})"))),
+        None => Err(PdbError::Damaged("its reader ended without an answer".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_panic_is_a_reason() {
+        let result = run(LONG, &Stop::default(), |_| -> Result<(), _> { panic!("index 7 is out of range") });
+        assert!(matches!(&result, Err(PdbError::Damaged(why)) if why.contains("index 7")), "{result:?}");
+        assert_eq!(run(LONG, &Stop::default(), |_| Ok(3)), Ok(3));
+    }
+
+    #[test]
+    fn what_does_not_end_is_given_up_at_the_limit() {
+        let (end, ended) = channel::<()>();
+        let result = run(Duration::ZERO, &Stop::default(), move |_| {
+            let _ = ended.recv(); // does not look at the clock
+            Ok(())
+        });
+        assert_eq!(result, Err(PdbError::TooSlow(0)));
+        drop(end);
+    }
+
+    #[test]
+    fn what_nobody_wants_is_stopped() {
+        let outer = Stop::default();
+        let inner = outer.clone();
+        let result = run(LONG, &outer, move |stop| {
+            inner.set();
+            while !stop.is_set() {
+                std::thread::yield_now();
+            }
+            stop.check()
+        });
+        assert_eq!(result, Err(PdbError::Stopped));
+        assert_eq!(run(LONG, &outer, |_| Ok(())), Err(PdbError::Stopped), "nor begun");
+    }
+}

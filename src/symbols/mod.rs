@@ -1,0 +1,60 @@
+//! Names: what functions, inlined frames, source lines and C++ types the addresses
+//! of a trace stand for.
+//!
+//! Takes modules and addresses from the model, finds the program databases (PDBs) of
+//! the modules, and answers with [`Names`]: immutable, shared, growing from one
+//! answer to the next. Knows nothing of intervals, of the window or of how names are
+//! shown.
+//!
+//! Everything read here was written by others: files, servers' answers, names. Each
+//! parser of another project runs behind [`guard::run`]: a panic, an endless loop or
+//! an appetite for memory is a stated reason for one module, never more.
+//!
+//! Format facts: the PDB readers' own documentation, and for symbol paths and stores
+//! the Windows debuggers' (SymSrv) documentation.
+
+mod allocators;
+mod cabinet;
+mod demangle;
+mod depot;
+mod error;
+mod guard;
+mod handle;
+#[cfg(feature = "symsrv")]
+mod http;
+mod identity;
+mod locate;
+mod names;
+mod path;
+mod pe;
+mod resolver;
+mod saved;
+mod scopes;
+#[cfg(feature = "symsrv")]
+mod server;
+mod source;
+mod types;
+mod wanted;
+
+use std::path::PathBuf;
+
+pub use allocators::is_allocator;
+pub use demangle::demangle;
+pub use error::PdbError;
+pub use guard::Stop;
+pub use handle::{ModuleReport, ModuleState, Names, Options, Symbols};
+pub use identity::{ModuleKey, PdbKey};
+pub use locate::{Download, Located, Locator, Sources, Wanted};
+pub use names::{Frame, ModuleNames};
+pub use path::{Place, SymbolPath};
+pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve};
+pub use wanted::lookup_address;
+
+/// Where the program keeps what it can make or get again; another folder can be named
+/// for tests and portable use.
+fn cache_folder() -> Option<PathBuf> {
+    match std::env::var_os("HIGHWATER_CACHE_DIR") {
+        Some(folder) => Some(PathBuf::from(folder)),
+        None => Some(directories::ProjectDirs::from("", "", "highwater")?.cache_dir().to_owned()),
+    }
+}

@@ -1,0 +1,206 @@
+//! What is known of the addresses of one module: sorted arrays that share their
+//! strings, so that lookups are binary searches and the saved form (see
+//! `super::saved`) is what is in memory.
+//!
+//! Cost: 8 bytes an address, 12 a frame, and each string once.
+
+use rustc_hash::FxHashMap;
+
+/// One frame: a function of the image, or one that was inlined into it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Frame<'a> {
+    /// Name without parameters.
+    pub function: &'a str,
+    /// Source file as the compiler wrote it.
+    pub file: Option<&'a str>,
+    /// Line in it.
+    pub line: Option<u32>,
+}
+
+impl Frame<'_> {
+    /// Whether it only serves to get memory, so that a view can fold it away.
+    pub fn is_allocator(&self) -> bool {
+        super::is_allocator(self.function)
+    }
+}
+
+/// No string.
+pub(super) const NO_TEXT: u32 = u32::MAX;
+
+/// A frame as numbers of strings; line 0 is no line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct RawFrame {
+    pub(super) function: u32,
+    pub(super) file: u32,
+    pub(super) line: u32,
+}
+
+/// Names of the addresses of one module that were asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ModuleNames {
+    /// Rvas, and behind the last of their frames; by rva.
+    pub(super) addresses: Vec<(u32, u32)>,
+    /// Innermost first, by address.
+    pub(super) frames: Vec<RawFrame>,
+    /// Return rvas of calls that allocate, and the type that they allocate; by rva.
+    pub(super) sites: Vec<(u32, u32)>,
+    /// Where each string ends.
+    pub(super) ends: Vec<u32>,
+    pub(super) text: String,
+}
+
+impl ModuleNames {
+    /// Frames of an address, innermost first: the last is the function in the image,
+    /// those before it are inlined. Empty if nothing is known; `None` if it was not
+    /// asked for.
+    pub fn frames(&self, rva: u32) -> Option<impl DoubleEndedIterator<Item = Frame<'_>> + ExactSizeIterator> {
+        let i = self.addresses.binary_search_by_key(&rva, |&(rva, _)| rva).ok()?;
+        Some(self.frames[self.range(i)].iter().map(|raw| self.frame(raw)))
+    }
+
+    /// Type that the call allocates which returns to `rva`.
+    pub fn allocated_type(&self, rva: u32) -> Option<&str> {
+        let i = self.sites.binary_search_by_key(&rva, |&(rva, _)| rva).ok()?;
+        Some(self.string(self.sites[i].1))
+    }
+
+    /// Whether this address was asked for.
+    pub fn contains(&self, rva: u32) -> bool {
+        self.addresses.binary_search_by_key(&rva, |&(rva, _)| rva).is_ok()
+    }
+
+    /// Number of addresses that were asked for.
+    pub fn len(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Whether nothing was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
+    /// How many of them have a function.
+    pub fn named(&self) -> usize {
+        (0..self.addresses.len()).filter(|&i| !self.range(i).is_empty()).count()
+    }
+
+    fn range(&self, i: usize) -> std::ops::Range<usize> {
+        let start = i.checked_sub(1).map_or(0, |before| self.addresses[before].1);
+        start as usize..self.addresses[i].1 as usize
+    }
+
+    fn frame(&self, raw: &RawFrame) -> Frame<'_> {
+        let known = |text: u32| (text != NO_TEXT).then(|| self.string(text));
+        Frame { function: self.string(raw.function), file: known(raw.file), line: (raw.line != 0).then_some(raw.line) }
+    }
+
+    fn string(&self, index: u32) -> &str {
+        let i = index as usize;
+        let start = i.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start as usize..self.ends[i] as usize]
+    }
+}
+
+/// Collects names; each address and site may be added once, in any order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NamesBuilder {
+    addresses: Vec<(u32, std::ops::Range<u32>)>,
+    frames: Vec<RawFrame>,
+    sites: Vec<(u32, u32)>,
+    strings: Vec<Box<str>>,
+    index: FxHashMap<Box<str>, u32>,
+}
+
+impl NamesBuilder {
+    /// One that begins with what is known.
+    pub(super) fn with(known: &ModuleNames) -> Self {
+        let mut builder = Self::default();
+        for (i, &(rva, _)) in known.addresses.iter().enumerate() {
+            builder.add(rva, known.frames[known.range(i)].iter().map(|raw| known.frame(raw)));
+        }
+        for &(rva, name) in &known.sites {
+            builder.add_site(rva, known.string(name));
+        }
+        builder
+    }
+
+    /// Frames of an address, innermost first.
+    pub(super) fn add<'a>(&mut self, rva: u32, frames: impl IntoIterator<Item = Frame<'a>>) {
+        let start = self.frames.len() as u32;
+        for frame in frames {
+            let function = self.string(frame.function);
+            let file = frame.file.map_or(NO_TEXT, |file| self.string(file));
+            self.frames.push(RawFrame { function, file, line: frame.line.unwrap_or(0) });
+        }
+        self.addresses.push((rva, start..self.frames.len() as u32));
+    }
+
+    /// The type that the call allocates which returns to `rva`.
+    pub(super) fn add_site(&mut self, rva: u32, name: &str) {
+        let name = self.string(name);
+        self.sites.push((rva, name));
+    }
+
+    fn string(&mut self, text: &str) -> u32 {
+        if let Some(&known) = self.index.get(text) {
+            return known;
+        }
+        let index = self.strings.len() as u32;
+        self.strings.push(text.into());
+        self.index.insert(text.into(), index);
+        index
+    }
+
+    /// What was added, in order.
+    pub(super) fn finish(&self) -> ModuleNames {
+        let mut order: Vec<_> = self.addresses.iter().collect();
+        order.sort_by_key(|(rva, _)| *rva);
+        order.dedup_by_key(|(rva, _)| *rva);
+        let mut names = ModuleNames { sites: self.sites.clone(), ..ModuleNames::default() };
+        for (rva, range) in order {
+            names.frames.extend_from_slice(&self.frames[range.start as usize..range.end as usize]);
+            names.addresses.push((*rva, names.frames.len() as u32));
+        }
+        names.sites.sort_unstable();
+        names.sites.dedup_by_key(|(rva, _)| *rva);
+        for string in &self.strings {
+            names.text.push_str(string);
+            names.ends.push(names.text.len() as u32);
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame<'a>(function: &'a str, file: Option<&'a str>, line: Option<u32>) -> Frame<'a> {
+        Frame { function, file, line }
+    }
+
+    #[test]
+    fn names_come_back_as_they_were_added_and_can_be_added_to() {
+        let inner = frame("inner", Some("a.cpp"), Some(7));
+        let outer = frame("outer", Some("a.cpp"), None);
+        let mut builder = NamesBuilder::default();
+        builder.add(0x20, [inner, outer]);
+        builder.add(0x10, []);
+        builder.add_site(0x21, "Foo");
+        let first = builder.finish();
+        let mut builder = NamesBuilder::with(&first);
+        builder.add(0x18, [outer]);
+        builder.add_site(0x19, "Bar");
+        let names = builder.finish();
+        for (names, len) in [(&first, 2), (&names, 3)] {
+            assert_eq!((names.len(), names.named()), (len, len - 1));
+            assert_eq!(names.frames(0x20).unwrap().collect::<Vec<_>>(), [inner, outer]);
+            assert_eq!(names.frames(0x10).unwrap().len(), 0);
+            assert!(names.frames(0x11).is_none() && !names.contains(0x11));
+            assert_eq!(names.allocated_type(0x21), Some("Foo"));
+            assert_eq!(names.allocated_type(0x20), None);
+        }
+        assert_eq!(names.frames(0x18).unwrap().collect::<Vec<_>>(), [outer]);
+        assert_eq!(names.allocated_type(0x19), Some("Bar"));
+    }
+}

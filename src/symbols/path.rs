@@ -1,0 +1,176 @@
+//! The syntax of symbol paths, as `_NT_SYMBOL_PATH` has it and `--symbols` takes it:
+//! parts separated by `;`, each a folder, `srv*STORE*STORE…` or `cache*FOLDER`.
+//!
+//! `srv*` lists stores from near to far, an empty one is the default store, and what
+//! is found far away is copied to those before it. `cache*` puts a store before all
+//! that stands to its right. A bare URL is a server behind the default store.
+
+use std::path::{Path, PathBuf};
+
+/// Where to look.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// A folder that holds PDBs, or is a store.
+    Folder(PathBuf),
+    /// A symbol store.
+    Store(PathBuf),
+    /// A symbol server; its URL has no slash at the end.
+    Server(String),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(path) | Self::Store(path) => write!(f, "{}", path.display()),
+            Self::Server(url) => f.write_str(url),
+        }
+    }
+}
+
+/// Places in the order in which they are asked. What is found in one is copied to the
+/// stores before it in the same chain.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SymbolPath {
+    /// Chains of places.
+    pub chains: Vec<Vec<Place>>,
+}
+
+impl SymbolPath {
+    /// Reads a symbol path. `default_store` stands where the path names none.
+    pub fn parse(text: &str, default_store: Option<&Path>) -> Self {
+        let default = || default_store.map(|path| Place::Store(path.to_owned()));
+        let mut caches: Vec<Place> = Vec::new();
+        let mut path = Self::default();
+        for part in text.split(';').map(|part| part.trim().trim_matches('"')).filter(|part| !part.is_empty()) {
+            let mut words = part.split('*').map(str::trim);
+            let head = words.next().unwrap_or_default().to_ascii_lowercase();
+            let has_stores = part.contains('*');
+            let places: Vec<Place> = match head.as_str() {
+                "cache" if has_stores => {
+                    caches
+                        .extend(words.map(|word| if word.is_empty() { default() } else { Some(store(word)) }).take(1).flatten());
+                    continue;
+                }
+                "srv" | "symsrv" if has_stores => {
+                    let stores: Vec<&str> = words.skip(usize::from(head == "symsrv")).collect();
+                    chain(&stores, &default)
+                }
+                _ => match store(part) {
+                    Place::Store(path) => vec![Place::Folder(path)],
+                    server => default().into_iter().chain([server]).collect(),
+                },
+            };
+            let mut all = caches.clone();
+            all.extend(places.into_iter().filter(|place| !caches.contains(place)));
+            path.chains.push(all);
+        }
+        path
+    }
+
+    /// All of another path behind this one.
+    pub fn append(&mut self, other: Self) {
+        self.chains.extend(other.chains);
+    }
+
+    /// `_NT_SYMBOL_PATH`, then `_NT_ALT_SYMBOL_PATH`.
+    pub fn from_environment(default_store: Option<&Path>) -> Self {
+        let mut path = Self::default();
+        for name in ["_NT_SYMBOL_PATH", "_NT_ALT_SYMBOL_PATH"] {
+            if let Some(text) = std::env::var_os(name) {
+                path.append(Self::parse(&text.to_string_lossy(), default_store));
+            }
+        }
+        path
+    }
+
+    /// The servers in it, each once.
+    pub fn servers(&self) -> Vec<&str> {
+        let mut servers: Vec<&str> = Vec::new();
+        for place in self.chains.iter().flatten() {
+            if let Place::Server(url) = place
+                && !servers.contains(&url.as_str())
+            {
+                servers.push(url);
+            }
+        }
+        servers
+    }
+
+    /// The same without servers.
+    pub fn without_servers(&self) -> Self {
+        let local = |chain: &Vec<Place>| chain.iter().filter(|place| !matches!(place, Place::Server(_))).cloned().collect();
+        Self { chains: self.chains.iter().map(local).collect() }
+    }
+}
+
+/// The stores of one `srv*`.
+fn chain(stores: &[&str], default: &impl Fn() -> Option<Place>) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for word in stores {
+        places.extend(if word.is_empty() { default() } else { Some(store(word)) });
+    }
+    if places.is_empty() || matches!(places.as_slice(), [Place::Server(_)]) {
+        places.splice(0..0, default());
+    }
+    places
+}
+
+fn store(word: &str) -> Place {
+    let lower = word.to_ascii_lowercase();
+    if lower.starts_with("http://") || lower.starts_with("https://") {
+        Place::Server(word.trim_end_matches('/').to_owned())
+    } else {
+        Place::Store(PathBuf::from(word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spell(text: &str) -> Vec<String> {
+        let path = SymbolPath::parse(text, Some(Path::new("DEFAULT")));
+        let place = |place: &Place| match place {
+            Place::Folder(path) => format!("folder {}", path.display()),
+            other => other.to_string(),
+        };
+        path.chains.iter().map(|chain| chain.iter().map(place).collect::<Vec<_>>().join(" < ")).collect()
+    }
+
+    #[test]
+    fn each_form_of_the_syntax_is_understood() {
+        let forms: [(&str, &[&str]); 18] = [
+            ("", &[]),
+            (" ; ;", &[]),
+            ("/a;/b", &["folder /a", "folder /b"]),
+            ("\"/with space\" ; /b", &["folder /with space", "folder /b"]),
+            ("srv*/a", &["/a"]),
+            ("SRV*/a*/b*https://host/symbols/", &["/a < /b < https://host/symbols"]),
+            ("srv*", &["DEFAULT"]),
+            ("srv*https://host", &["DEFAULT < https://host"]),
+            ("srv**https://host", &["DEFAULT < https://host"]),
+            ("srv*/a**https://host", &["/a < DEFAULT < https://host"]),
+            ("symsrv*symsrv.dll*/a*http://host", &["/a < http://host"]),
+            ("SymSrv*symsrv.dll*", &["DEFAULT"]),
+            ("cache*/c;/a;srv*/b*https://host", &["/c < folder /a", "/c < /b < https://host"]),
+            ("/a;cache*/c;srv*https://host", &["folder /a", "/c < DEFAULT < https://host"]),
+            ("cache*;/a", &["DEFAULT < folder /a"]),
+            ("cache*/c;srv*/c*/b", &["/c < /b"]),
+            ("https://host/", &["DEFAULT < https://host"]),
+            ("srv", &["folder srv"]),
+        ];
+        for (text, expected) in forms {
+            assert_eq!(spell(text), expected, "{text}");
+        }
+        assert_eq!(SymbolPath::parse("srv**", None).chains, [vec![]], "no default store: nothing to ask");
+    }
+
+    #[test]
+    fn servers_are_listed_once_and_can_be_left_out() {
+        let path = SymbolPath::parse("srv*/a*https://x;srv*/b*https://x/;http://y;/f", None);
+        assert_eq!(path.servers(), ["https://x", "http://y"]);
+        let local = path.without_servers();
+        assert!(local.servers().is_empty());
+        assert_eq!(local.chains.iter().flatten().count(), 3);
+    }
+}

@@ -1,0 +1,349 @@
+//! One PDB: what it is, and what it says of some addresses.
+//!
+//! Streams are read when they are needed: those of all types and public symbols at
+//! once, those of compilands when an address lies in them. A compiland whose symbols
+//! are damaged counts as one without: its functions then have the names that are
+//! public.
+//!
+//! Cost: measured with pdb-addr2line, about 50 ms to begin with 36 MB and 1 µs an
+//! address. Memory: the streams that were read, and what is found in them.
+
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use pdb::{
+    AddressMap, DebugInformation, FallibleIterator, IdInformation, MachineType, Module, ModuleInfo, PDB,
+    PdbInternalSectionOffset, StringTable, SymbolTable, TypeIndex, TypeInformation,
+};
+use pdb_addr2line::{Context, ModuleProvider, TypeFormatter, TypeFormatterFlags};
+use rustc_hash::FxHashSet;
+
+use super::demangle::{demangle, undecorate_x86};
+use super::guard::{self, Stop};
+use super::names::{Frame, ModuleNames, NamesBuilder};
+use super::scopes;
+use super::source::BoundedFile;
+use super::types::TypeNames;
+use super::{PdbError, PdbKey};
+use crate::etl::Guid;
+use crate::panics;
+
+/// Longer than any sound PDB takes.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Addresses at which the reader may fail before the PDB is given up.
+const MAX_FAILURES: usize = 20;
+
+/// S_HEAPALLOCSITE.
+const HEAP_ALLOCATION_SITE: u16 = 0x115E;
+
+/// Kinds of procedures: S_LPROC32, S_GPROC32, with _ID, _DPC and _DPC_ID, and S_THUNK32.
+const PROCEDURES: [u16; 7] = [0x110F, 0x1110, 0x1146, 0x1147, 0x1155, 0x1156, 0x1102];
+
+/// "MINI": the feature that /DEBUG:FASTLINK leaves in the info stream.
+const FASTLINK: u32 = 0x494E_494D;
+
+/// What a PDB says of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PdbFacts {
+    /// Which build.
+    pub key: PdbKey,
+    /// Whether it was linked with `/DEBUG:FASTLINK`: types, local functions and
+    /// inlined frames are in the object files then, and only public names here.
+    pub fastlink: bool,
+    /// S_HEAPALLOCSITE records in it.
+    pub heap_allocation_sites: usize,
+}
+
+/// What a PDB said of the addresses that it was asked about.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Resolved {
+    /// The names.
+    pub names: ModuleNames,
+    /// See [`PdbFacts::fastlink`].
+    pub fastlink: bool,
+}
+
+/// What is wanted of a PDB.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Which build it must be.
+    pub key: Option<PdbKey>,
+    /// Addresses that somebody looks at.
+    pub first: Vec<u32>,
+    /// The others; may hold the first again.
+    pub all: Vec<u32>,
+    /// What is known already.
+    pub known: Option<std::sync::Arc<ModuleNames>>,
+}
+
+type Pdb = PDB<'static, BoundedFile>;
+
+/// Which build a file is. Reads little of it.
+pub fn identify(path: &Path, stop: &Stop) -> Result<PdbKey, PdbError> {
+    let path = path.to_owned();
+    guard::run(LIMIT, stop, move |stop| open(&path, stop).map(|(_, key, _)| key))
+}
+
+/// What a PDB says of itself; reads all of it.
+pub fn facts(path: &Path, stop: &Stop) -> Result<PdbFacts, PdbError> {
+    let path = path.to_owned();
+    guard::run(LIMIT, stop, move |stop| {
+        let (mut pdb, key, fastlink) = open(&path, stop)?;
+        let debug_info = pdb.debug_information()?;
+        let mut sites = 0;
+        let mut modules = debug_info.modules()?;
+        while let Some(module) = modules.next()? {
+            stop.check()?;
+            // Of a damaged compiland what can be read.
+            let Ok(Some(info)) = module_info(&mut pdb, &module) else { continue };
+            let Ok(mut symbols) = info.symbols() else { continue };
+            while let Ok(Some(symbol)) = symbols.next() {
+                sites += usize::from(symbol.raw_kind() == HEAP_ALLOCATION_SITE);
+            }
+        }
+        Ok(PdbFacts { key, fastlink, heap_allocation_sites: sites })
+    })
+}
+
+/// Resolves addresses. `publish` is called with what is known once the first addresses
+/// are done; all is the result.
+pub fn resolve(
+    path: &Path,
+    request: Request,
+    stop: &Stop,
+    publish: impl FnMut(ModuleNames) + Send + 'static,
+) -> Result<Resolved, PdbError> {
+    let path = path.to_owned();
+    guard::run(LIMIT, stop, move |stop| resolve_here(&path, &request, stop, publish))
+}
+
+/// Opens a file and tells which build it is and whether it is a FASTLINK one.
+fn open(path: &Path, stop: &Stop) -> Result<(Pdb, PdbKey, bool), PdbError> {
+    let mut pdb = PDB::open(BoundedFile::open(path, stop)?)?;
+    let info = pdb.pdb_information()?;
+    let (guid, info_age) = (Guid::from_bytes(info.guid.to_bytes_le()), info.age);
+    let features = info.names_offset.saturating_add(info.names_size);
+    drop(info);
+    let fastlink = pdb.raw_stream(pdb::StreamIndex(1))?.is_some_and(|stream| {
+        let words = stream.get(features..).unwrap_or_default().chunks_exact(4);
+        words.filter_map(|word| word.try_into().ok()).any(|word| u32::from_le_bytes(word) == FASTLINK)
+    });
+    let age = pdb.debug_information()?.age().unwrap_or(info_age);
+    Ok((pdb, PdbKey { guid, age }, fastlink))
+}
+
+/// Symbols and lines of a compiland, if it has any and their sizes can be true.
+fn module_info(pdb: &mut Pdb, module: &Module<'_>) -> pdb::Result<Option<ModuleInfo<'static>>> {
+    let info = module.info();
+    let parts = [info.symbols_size, info.lines_size, info.c13_lines_size].into_iter().map(u64::from).sum::<u64>();
+    match pdb.raw_stream(info.stream)? {
+        Some(stream) if stream.len() as u64 >= parts => {
+            drop(stream);
+            pdb.module_info(module)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Everything of a PDB that lookups borrow from.
+struct Streams {
+    pdb: Mutex<Pdb>,
+    debug_info: DebugInformation<'static>,
+    types: TypeInformation<'static>,
+    ids: IdInformation<'static>,
+    globals: SymbolTable<'static>,
+    addresses: AddressMap<'static>,
+    strings: Option<StringTable<'static>>,
+    /// Compilands that were read, by their number.
+    modules: Vec<OnceLock<Option<Box<ModuleInfo<'static>>>>>,
+    found: Mutex<Found>,
+}
+
+/// What was seen in the symbols of compilands.
+#[derive(Default)]
+struct Found {
+    /// Where calls allocate: return rva and type.
+    sites: Vec<(u32, TypeIndex)>,
+    /// Where procedures begin; only for 32-bit x86.
+    procedures: FxHashSet<u32>,
+}
+
+impl Streams {
+    fn read(mut pdb: Pdb) -> Result<Self, PdbError> {
+        let debug_info = pdb.debug_information()?;
+        let count = debug_info.modules()?.count()?;
+        let streams = Self {
+            types: pdb.type_information()?,
+            ids: pdb.id_information()?,
+            globals: pdb.global_symbols()?,
+            addresses: pdb.address_map()?,
+            strings: pdb.string_table().ok(),
+            modules: (0..count).map(|_| OnceLock::new()).collect(),
+            found: Mutex::default(),
+            debug_info,
+            pdb: Mutex::new(pdb),
+        };
+        scopes::check_ids(&streams.ids, &streams.types)?;
+        Ok(streams)
+    }
+
+    fn is_x86(&self) -> bool {
+        matches!(self.debug_info.machine_type(), Ok(MachineType::X86))
+    }
+
+    fn context(&self) -> Result<Context<'_, 'static>, PdbError> {
+        let sections = self.pdb.lock().unwrap_or_else(PoisonError::into_inner).sections()?;
+        let flags = TypeFormatterFlags::NO_FUNCTION_RETURN
+            | TypeFormatterFlags::NO_MEMBER_FUNCTION_STATIC
+            | TypeFormatterFlags::NAME_ONLY
+            | TypeFormatterFlags::NO_ARGUMENTS;
+        let modules = self.debug_info.modules()?.collect()?;
+        let strings = self.strings.as_ref();
+        let formatter = TypeFormatter::new_from_parts(self, modules, &self.debug_info, &self.types, &self.ids, strings, flags)?;
+        let sections = sections.as_deref().unwrap_or(&[]);
+        Ok(Context::new_from_parts(self, sections, &self.addresses, &self.globals, strings, &self.debug_info, formatter.into())?)
+    }
+
+    /// A compiland's symbols, looked through once.
+    fn read_module(&self, module: &Module<'_>) -> Option<Box<ModuleInfo<'static>>> {
+        let info = module_info(&mut self.pdb.lock().unwrap_or_else(PoisonError::into_inner), module).ok()??;
+        let mut found = Found::default();
+        let is_x86 = self.is_x86();
+        let rva = |bytes: &[u8], at: usize| {
+            let offset = u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?);
+            let section = u16::from_le_bytes(bytes.get(at + 4..at + 6)?.try_into().ok()?);
+            Some(PdbInternalSectionOffset { offset, section }.to_rva(&self.addresses)?.0)
+        };
+        let mut each = |kind: u16, bytes: &[u8]| {
+            if kind == HEAP_ALLOCATION_SITE {
+                found.sites.extend(site(bytes, rva(bytes, 2)));
+            } else if is_x86 && PROCEDURES.contains(&kind) {
+                found.procedures.extend(rva(bytes, if kind == 0x1102 { 14 } else { 30 }));
+            }
+        };
+        scopes::check_symbols(info.symbols().ok()?, &mut each).ok()?;
+        let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        all.sites.append(&mut found.sites);
+        all.procedures.extend(found.procedures);
+        Some(Box::new(info))
+    }
+}
+
+/// An S_HEAPALLOCSITE record: offset 4, section 2, length of the call 2, type 4.
+fn site(bytes: &[u8], call: Option<u32>) -> Option<(u32, TypeIndex)> {
+    let length = u16::from_le_bytes(bytes.get(8..10)?.try_into().ok()?);
+    let of_type = u32::from_le_bytes(bytes.get(10..14)?.try_into().ok()?);
+    Some((call?.checked_add(length.into())?, TypeIndex(of_type)))
+}
+
+impl ModuleProvider<'static> for Streams {
+    fn get_module_info(&self, index: usize, module: &Module<'_>) -> pdb::Result<Option<&ModuleInfo<'static>>> {
+        Ok(self.modules.get(index).and_then(|slot| slot.get_or_init(|| self.read_module(module)).as_deref()))
+    }
+}
+
+fn resolve_here(path: &Path, request: &Request, stop: &Stop, mut publish: impl FnMut(ModuleNames)) -> Result<Resolved, PdbError> {
+    let (pdb, found, fastlink) = open(path, stop)?;
+    if let Some(wanted) = request.key.filter(|&wanted| wanted != found) {
+        return Err(PdbError::OtherBuild { wanted, found });
+    }
+    let streams = Streams::read(pdb)?;
+    stop.check()?;
+    let mut lookup = Lookup {
+        streams: &streams,
+        context: streams.context()?,
+        is_x86: streams.is_x86(),
+        failures: 0,
+        done: request.known.iter().flat_map(|known| known.addresses.iter().map(|&(rva, _)| rva)).collect(),
+        builder: request.known.as_deref().map_or_else(NamesBuilder::default, NamesBuilder::with),
+    };
+    if !request.first.is_empty() {
+        lookup.add(&request.first, stop)?;
+        publish(lookup.finish()?);
+    }
+    lookup.add(&request.all, stop)?;
+    Ok(Resolved { names: lookup.finish()?, fastlink })
+}
+
+/// A PDB that is being asked.
+struct Lookup<'a> {
+    streams: &'a Streams,
+    context: Context<'a, 'static>,
+    is_x86: bool,
+    failures: usize,
+    done: FxHashSet<u32>,
+    builder: NamesBuilder,
+}
+
+impl Lookup<'_> {
+    fn add(&mut self, rvas: &[u32], stop: &Stop) -> Result<(), PdbError> {
+        for (i, &rva) in rvas.iter().enumerate() {
+            if i.is_multiple_of(256) {
+                stop.check()?;
+            }
+            if self.done.insert(rva) {
+                self.look_up(rva)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_up(&mut self, rva: u32) -> Result<(), PdbError> {
+        let context = &self.context;
+        let found = match panics::catch(|| context.find_frames(rva)) {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) => None, // something in this one function
+            Err(caught) => {
+                self.failures += 1;
+                if self.failures > MAX_FAILURES {
+                    return Err(PdbError::Damaged(format!("its reader failed ({caught})")));
+                }
+                None
+            }
+        };
+        let Some(found) = found else {
+            self.builder.add(rva, []);
+            return Ok(());
+        };
+        let last = found.frames.len().saturating_sub(1);
+        let is_public = self.is_x86 && !self.lock_found().procedures.contains(&found.start_rva);
+        let mut names: Vec<String> = Vec::with_capacity(found.frames.len());
+        for (i, frame) in found.frames.iter().enumerate() {
+            names.push(match frame.function.as_deref() {
+                None => String::new(),
+                Some(name) if i == last && is_public && !name.starts_with('?') => undecorate_x86(name).to_owned(),
+                Some(name) => demangle(name),
+            });
+        }
+        // Code without a name: linkers leave such stretches between functions.
+        let is_named = names.last().is_some_and(|name| !name.is_empty());
+        let frames = found.frames.iter().zip(&names).map(|(frame, name)| Frame {
+            function: if name.is_empty() { "(unknown function)" } else { name },
+            file: frame.file.as_deref(),
+            line: frame.line.filter(|line| !matches!(line, 0 | 0xF0_0F00 | 0xFE_EFEE)),
+        });
+        self.builder.add(rva, frames.take(if is_named { usize::MAX } else { 0 }));
+        Ok(())
+    }
+
+    fn lock_found(&self) -> std::sync::MutexGuard<'_, Found> {
+        self.streams.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known now, with the types of the sites that were asked for.
+    fn finish(&mut self) -> Result<ModuleNames, PdbError> {
+        let is_asked = |(rva, _): &&(u32, TypeIndex)| rva.checked_sub(1).is_some_and(|before| self.done.contains(&before));
+        let sites: Vec<_> = self.lock_found().sites.iter().filter(is_asked).copied().collect();
+        if !sites.is_empty() {
+            let types = TypeNames::new(&self.streams.types)?;
+            for (rva, index) in sites {
+                if let Some(name) = types.name(index) {
+                    self.builder.add_site(rva, &name);
+                }
+            }
+        }
+        Ok(self.builder.finish())
+    }
+}

@@ -1,0 +1,212 @@
+//! Resolved names on disk, so that the next trace with the same build of a module
+//! shows them at once.
+//!
+//! One file a module, in the layout of a symbol store: the arrays of [`ModuleNames`]
+//! as they are in memory, little endian, with a checksum. A file that is not whole or
+//! not of this form is as good as none.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use super::names::{ModuleNames, NO_TEXT, RawFrame};
+use super::{PdbKey, depot};
+
+const MAGIC: &[u8; 8] = b"HWNAMES1";
+
+/// Bytes that all files together may have.
+const LIMIT: u64 = 512 << 20;
+
+/// Larger files are not ours.
+const MAX_FILE: u64 = 1 << 30;
+
+/// Names that were saved, and how they were come by.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Saved {
+    pub(super) names: ModuleNames,
+    /// Where the PDB came from.
+    pub(super) source: String,
+    /// The PDB.
+    pub(super) file: String,
+    pub(super) file_bytes: u64,
+    pub(super) fastlink: bool,
+}
+
+/// A folder of saved names.
+#[derive(Clone, Debug)]
+pub(super) struct SavedNames(PathBuf);
+
+impl SavedNames {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self(folder)
+    }
+
+    fn place(&self, pdb: &str, key: PdbKey) -> PathBuf {
+        depot::place(&self.0, &format!("{pdb}.names"), &key.folder())
+    }
+
+    /// What was saved of a PDB (its file name).
+    pub(super) fn load(&self, pdb: &str, key: PdbKey) -> Option<Saved> {
+        let path = self.place(pdb, key);
+        if fs::metadata(&path).ok()?.len() > MAX_FILE {
+            return None;
+        }
+        let saved = decode(&fs::read(&path).ok()?)?;
+        depot::touch(&path);
+        Some(saved)
+    }
+
+    /// Saves it in place of what was there.
+    pub(super) fn save(&self, pdb: &str, key: PdbKey, saved: &Saved) -> io::Result<()> {
+        let path = self.place(pdb, key);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let draft = depot::draft(&path);
+        let done = fs::write(&draft, encode(saved)).and_then(|()| fs::rename(&draft, &path));
+        if done.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        depot::trim(&self.0, LIMIT, &path);
+        done
+    }
+
+    /// Forgets what was saved.
+    pub(super) fn remove(&self, pdb: &str, key: PdbKey) {
+        let _ = fs::remove_file(self.place(pdb, key));
+    }
+}
+
+fn encode(saved: &Saved) -> Vec<u8> {
+    let names = &saved.names;
+    let mut out = MAGIC.to_vec();
+    let mut number = |n: u32| out.extend_from_slice(&n.to_le_bytes());
+    let lengths = [names.addresses.len(), names.frames.len(), names.sites.len(), names.ends.len(), names.text.len()];
+    lengths.iter().for_each(|&length| number(length as u32));
+    for &(rva, end) in names.addresses.iter().chain(&names.sites) {
+        number(rva);
+        number(end);
+    }
+    for frame in &names.frames {
+        [frame.function, frame.file, frame.line].into_iter().for_each(&mut number);
+    }
+    names.ends.iter().copied().for_each(&mut number);
+    number(u32::from(saved.fastlink));
+    number(saved.source.len() as u32);
+    number(saved.file.len() as u32);
+    out.extend_from_slice(&saved.file_bytes.to_le_bytes());
+    for text in [&names.text, &saved.source, &saved.file] {
+        out.extend_from_slice(text.as_bytes());
+    }
+    let sum = crc32fast::hash(&out);
+    out.extend_from_slice(&sum.to_le_bytes());
+    out
+}
+
+/// Takes what stands at the front of some bytes.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (front, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(front)
+    }
+
+    fn numbers<const N: usize>(&mut self, count: usize) -> Option<impl Iterator<Item = [u32; N]> + 'a> {
+        let bytes = self.take(count.checked_mul(4 * N)?)?;
+        let number = |bytes: &[u8], i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|b| bytes[4 * i + b]));
+        Some(bytes.chunks_exact(4 * N).map(move |row| std::array::from_fn(|i| number(row, i))))
+    }
+
+    fn text(&mut self, length: u32) -> Option<String> {
+        std::str::from_utf8(self.take(length as usize)?).ok().map(str::to_owned)
+    }
+}
+
+fn decode(bytes: &[u8]) -> Option<Saved> {
+    let (body, sum) = bytes.split_last_chunk::<4>()?;
+    let mut reader = Reader(body.strip_prefix(MAGIC)?);
+    if crc32fast::hash(body) != u32::from_le_bytes(*sum) {
+        return None;
+    }
+    let [addresses, frames, sites, ends, text] = reader.numbers::<5>(1)?.next()?;
+    let pair = |[a, b]: [u32; 2]| (a, b);
+    let mut names = ModuleNames {
+        addresses: reader.numbers(addresses as usize)?.map(pair).collect(),
+        sites: reader.numbers(sites as usize)?.map(pair).collect(),
+        frames: reader.numbers(frames as usize)?.map(|[function, file, line]| RawFrame { function, file, line }).collect(),
+        ends: reader.numbers(ends as usize)?.map(|[end]| end).collect(),
+        text: String::new(),
+    };
+    let [fastlink, source, file] = reader.numbers(1)?.next()?;
+    let file_bytes = u64::from_le_bytes(reader.take(8)?.try_into().ok()?);
+    names.text = reader.text(text)?;
+    let saved = Saved { source: reader.text(source)?, file: reader.text(file)?, file_bytes, fastlink: fastlink != 0, names };
+    (reader.0.is_empty() && is_sound(&saved.names)).then_some(saved)
+}
+
+/// Whether every index leads somewhere: a checksum vouches for the disk, not for whoever wrote the file.
+fn is_sound(names: &ModuleNames) -> bool {
+    let is_string = |text: u32| (text as usize) < names.ends.len();
+    let by_rva = |list: &[(u32, u32)]| list.windows(2).all(|w| w[0].0 < w[1].0);
+    by_rva(&names.addresses)
+        && by_rva(&names.sites)
+        && names.addresses.windows(2).all(|w| w[0].1 <= w[1].1)
+        && names.addresses.last().is_none_or(|&(_, end)| end as usize <= names.frames.len())
+        && names.sites.iter().all(|&(_, text)| is_string(text))
+        && names.frames.iter().all(|f| is_string(f.function) && (f.file == NO_TEXT || is_string(f.file)))
+        && names.ends.windows(2).all(|w| w[0] <= w[1])
+        && names.ends.iter().all(|&end| names.text.is_char_boundary(end as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::names::{Frame, NamesBuilder};
+    use super::*;
+    use crate::etl::Guid;
+
+    fn some() -> Saved {
+        let mut builder = NamesBuilder::default();
+        builder.add(0x10, [Frame { function: "größe", file: Some("a.cpp"), line: Some(3) }]);
+        builder.add(0x20, []);
+        builder.add_site(0x11, "Foo");
+        let names = builder.finish();
+        Saved { names, source: "/store".to_owned(), file: "/store/a.pdb".to_owned(), file_bytes: 7, fastlink: true }
+    }
+
+    #[test]
+    fn what_is_saved_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = SavedNames::new(folder.path().to_owned());
+        let key = PdbKey { guid: Guid::from_bytes([3; 16]), age: 1 };
+        assert_eq!(saved.load("a.pdb", key), None);
+        saved.save("a.pdb", key, &some()).unwrap();
+        saved.save("a.pdb", key, &some()).unwrap();
+        assert_eq!(saved.load("a.pdb", key), Some(some()));
+        assert_eq!(saved.load("a.pdb", PdbKey { age: 2, ..key }), None);
+        saved.remove("a.pdb", key);
+        assert_eq!(saved.load("a.pdb", key), None);
+        assert_eq!(decode(&encode(&Saved::default())), Some(Saved::default()));
+    }
+
+    #[test]
+    fn a_damaged_file_is_as_good_as_none() {
+        let bytes = encode(&some());
+        for i in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[i] ^= 0x41;
+            assert_eq!(decode(&damaged), None, "byte {i}");
+            assert_eq!(decode(&bytes[..i]), None, "the first {i} bytes");
+            // One with a right checksum is read as it stands, or refused.
+            let body = damaged.len() - 4;
+            let sum = crc32fast::hash(&damaged[..body]);
+            damaged[body..].copy_from_slice(&sum.to_le_bytes());
+            if let Some(saved) = decode(&damaged) {
+                for rva in [0x10, 0x20] {
+                    saved.names.frames(rva).into_iter().flatten().for_each(|frame| assert!(frame.function.len() < 100));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! Symbol paths, stores and servers: a PDB is found and is the right one, or there is
+//! a reason, and no store holds a file that is not whole. The server is a real one on
+//! loopback.
+#![cfg(feature = "symsrv")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+
+mod common;
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Cursor, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::corpus;
+use highwater::symbols::{Located, Locator, PdbKey, Sources, Stop, SymbolPath, Wanted, identify};
+use tempfile::TempDir;
+
+/// What the server does with a request.
+#[derive(Clone)]
+enum Reply {
+    File(Vec<u8>),
+    /// Sends so many bytes of the file a connection, then cuts it.
+    Cut(Vec<u8>, usize),
+    /// The same, and says nothing by which a download could be resumed.
+    CutWithoutTag(Vec<u8>, usize),
+    /// In small pieces with pauses.
+    Slow(Vec<u8>),
+    /// Sends the head and then nothing.
+    Silent,
+    Redirect(String),
+    Page(&'static str, String),
+}
+
+/// A symbol server on loopback, until it is dropped.
+struct Server {
+    url: String,
+    replies: Arc<Mutex<HashMap<String, Reply>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let replies: Arc<Mutex<HashMap<String, Reply>>> = Arc::default();
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (theirs, log) = (Arc::clone(&replies), Arc::clone(&asked));
+        // It ends with the test's process.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (replies, log) = (Arc::clone(&theirs), Arc::clone(&log));
+                std::thread::spawn(move || drop(answer(stream, &replies, &log)));
+            }
+        });
+        Self { url, replies, asked }
+    }
+
+    fn put(&self, path: &str, reply: Reply) {
+        self.replies.lock().unwrap().insert(path.to_owned(), reply);
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+}
+
+fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &Mutex<Vec<String>>) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let request = lines.next().unwrap_or_else(|| Ok(String::new()))?;
+    let mut from = 0;
+    for line in lines {
+        let line = line?.to_ascii_lowercase();
+        if let Some(range) = line.strip_prefix("range: bytes=") {
+            from = range.trim_end_matches('-').parse().unwrap();
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    log.lock().unwrap().push(if from == 0 { path.clone() } else { format!("{path} from {from}") });
+    let reply = replies.lock().unwrap().get(&path).cloned();
+    let page = |status: &str, kind: &str, body: &[u8]| {
+        let mut all = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nETag: \"v1\"\r\nConnection: close\r\n\r\n",
+            body.len()
+        )
+        .into_bytes();
+        all.extend_from_slice(body);
+        all
+    };
+    let binary = "application/octet-stream";
+    let whole = |bytes: &[u8], from: usize| match from {
+        0 => page("200 OK", binary, bytes),
+        _ => {
+            let rest = page("206 Partial Content", binary, &bytes[from..]);
+            let head = format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{}/{}", bytes.len() - 1, bytes.len());
+            [head.as_bytes(), &rest["HTTP/1.1 206 Partial Content".len()..]].concat()
+        }
+    };
+    match reply {
+        None => stream.write_all(&page("404 Not Found", "text/html", b"<html>nothing here</html>")),
+        Some(Reply::File(bytes)) => stream.write_all(&whole(&bytes, from)),
+        Some(Reply::Cut(bytes, length)) => {
+            let all = whole(&bytes, from);
+            let head = all.windows(4).position(|w| w == b"\r\n\r\n").unwrap() + 4;
+            stream.write_all(&all[..all.len().min(head + length)])
+        }
+        Some(Reply::CutWithoutTag(bytes, length)) => {
+            let all = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len());
+            stream.write_all(all.as_bytes())?;
+            stream.write_all(&bytes[..length])
+        }
+        Some(Reply::Slow(bytes)) => {
+            for piece in whole(&bytes, from).chunks(bytes.len() / 8 + 1) {
+                stream.write_all(piece)?;
+                stream.flush()?;
+                std::thread::sleep(Duration::from_millis(30));
+            }
+            Ok(())
+        }
+        Some(Reply::Silent) => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")?;
+            std::thread::sleep(Duration::from_secs(30));
+            Ok(())
+        }
+        Some(Reply::Redirect(to)) => stream.write_all(
+            format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").as_bytes(),
+        ),
+        Some(Reply::Page(status, text)) => stream.write_all(&page(status, "text/html", text.as_bytes())),
+    }
+}
+
+/// A PDB of the corpus and a folder to work in.
+struct Case {
+    folder: TempDir,
+    pdb: PathBuf,
+    bytes: Vec<u8>,
+    key: PdbKey,
+}
+
+const NAME: &str = "WriteArgument.pdb";
+
+impl Case {
+    fn new() -> Option<Self> {
+        let pdb = corpus()?.join(NAME);
+        let key = identify(&pdb, &Stop::default()).unwrap();
+        Some(Self { folder: tempfile::tempdir().unwrap(), bytes: std::fs::read(&pdb).unwrap(), pdb, key })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where the file stands in a store, below its root.
+    fn place(&self) -> String {
+        format!("{NAME}/{}/{NAME}", self.key.folder())
+    }
+
+    fn in_folder(&self, file: &str) -> String {
+        format!("{NAME}/{}/{file}", self.key.folder())
+    }
+
+    fn write(&self, path: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            image: r"\Device\X\WriteArgument.exe".to_owned(),
+            pdb: Some((self.key, format!(r"D:\b\{NAME}"))),
+            ..Wanted::default()
+        }
+    }
+
+    fn locator(&self, path: &str) -> Locator {
+        let store = self.path("own");
+        Locator::new(Sources {
+            path: SymbolPath::parse(path, Some(&store)),
+            network: true,
+            store: Some(store),
+            patience: Duration::from_millis(700),
+            ..Sources::default()
+        })
+    }
+
+    fn find(&self, locator: &Locator) -> Result<Located, String> {
+        locator.find(&self.wanted(), None, &Stop::default(), &|_| {})
+    }
+
+    /// Finds the file, which must be the right one and whole.
+    fn finds(&self, locator: &Locator) -> Located {
+        let found = self.find(locator).unwrap();
+        assert_eq!(std::fs::read(&found.file).unwrap(), self.bytes);
+        assert_eq!(found.key, self.key);
+        found
+    }
+
+    /// The reason why it is not found; nothing must be left in the stores.
+    fn misses(&self, locator: &Locator) -> String {
+        let why = self.find(locator).unwrap_err();
+        for store in ["own", "near"] {
+            assert_eq!(files(&self.path(store)), Vec::<String>::new(), "{why}");
+        }
+        why
+    }
+
+    fn cabinet(&self) -> Vec<u8> {
+        let mut builder = cab::CabinetBuilder::new();
+        builder.add_folder(cab::CompressionType::MsZip).add_file(NAME);
+        let mut writer = builder.build(Cursor::new(Vec::new())).unwrap();
+        while let Some(mut file) = writer.next_file().unwrap() {
+            file.write_all(&self.bytes).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    }
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut all: Vec<String> = entries
+        .flat_map(|entry| match entry.path().is_dir() {
+            true => files(&entry.path()),
+            false => vec![entry.file_name().to_string_lossy().into_owned()],
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn folders_and_stores_of_every_form_are_searched() {
+    for place in ["a", "a/pdb", "a/symbols/pdb"] {
+        let Some(case) = Case::new() else { return };
+        case.write(&format!("{place}/{NAME}"), &case.bytes);
+        let found = case.finds(&case.locator(&format!("{};{}", case.path("none").display(), case.path("a").display())));
+        assert!(found.source.ends_with('a') && found.file.starts_with(case.path("a")));
+    }
+    for (tier, prefix) in [("one", "srv*"), ("two", "srv*"), ("one", ""), ("two", "")] {
+        let Some(case) = Case::new() else { return };
+        if tier == "two" {
+            case.write("s/index2.txt", b"");
+            case.write(&format!("s/Wr/{}", case.place()), &case.bytes);
+        } else {
+            case.write(&format!("s/{}", case.place()), &case.bytes);
+        }
+        case.finds(&case.locator(&format!("{prefix}{}", case.path("s").display())));
+        assert_eq!(files(&case.path("own")), Vec::<String>::new(), "nothing is copied");
+    }
+}
+
+#[test]
+fn the_image_s_folder_and_the_linker_s_path_come_first() {
+    let Some(case) = Case::new() else { return };
+    let beside = case.write(&format!("app/{NAME}"), &case.bytes);
+    let built = case.write("built/other-name.pdb", &case.bytes);
+    let locator = case.locator("");
+    let image = case.path("app/WriteArgument.exe").display().to_string();
+    let wanted = Wanted { image, ..case.wanted() };
+    assert_eq!(locator.find(&wanted, None, &Stop::default(), &|_| {}).unwrap().file, beside);
+    let wanted = Wanted { pdb: Some((case.key, built.display().to_string())), ..case.wanted() };
+    assert_eq!(locator.find(&wanted, None, &Stop::default(), &|_| {}).unwrap().file, built);
+    assert_eq!(locator.find(&case.wanted(), Some(&built), &Stop::default(), &|_| {}).unwrap().file, built);
+    assert!(case.misses(&locator).contains("no symbol path"));
+}
+
+#[test]
+fn what_is_far_is_copied_to_every_store_before_it() {
+    let Some(case) = Case::new() else { return };
+    case.write(&format!("far/{}", case.place()), &case.bytes);
+    let path = |name: &str| case.path(name).display().to_string();
+    let found = case.finds(&case.locator(&format!("srv*{}*{}*{}", path("near"), path("middle"), path("far"))));
+    assert_eq!(found.file, case.path("near").join(case.place()));
+    assert_eq!(found.source, path("far"));
+    for store in ["near", "middle"] {
+        assert_eq!(files(&case.path(store)), [NAME]);
+    }
+    let Some(case) = Case::new() else { return };
+    let folder = case.write(&format!("plain/{NAME}"), &case.bytes);
+    let path = format!("cache*{};{}", case.path("near").display(), folder.parent().unwrap().display());
+    assert_eq!(case.finds(&case.locator(&path)).file, case.path("near").join(case.place()));
+}
+
+#[test]
+fn compressed_files_and_pointers_in_stores_are_followed() {
+    let Some(case) = Case::new() else { return };
+    case.write(&format!("s/{}", case.in_folder("WriteArgument.pd_")), &case.cabinet());
+    let found = case.finds(&case.locator(&format!("srv*{}*{}", case.path("near").display(), case.path("s").display())));
+    assert!(found.file.starts_with(case.path("near")), "expanded into the nearest store");
+    let Some(case) = Case::new() else { return };
+    let pointer = format!("PATH:{}\r\n", case.pdb.display());
+    case.write(&format!("s/{}", case.in_folder("file.ptr")), pointer.as_bytes());
+    case.finds(&case.locator(&format!("srv*{}", case.path("s").display())));
+    case.write(&format!("s/{}", case.in_folder("file.ptr")), b"MSG: it was deleted");
+    let why = case.misses(&case.locator(&format!("srv*{}", case.path("s").display())));
+    assert!(why.contains("it was deleted"), "{why}");
+}
+
+#[test]
+fn a_file_of_another_build_is_refused_and_named() {
+    let Some(case) = Case::new() else { return };
+    let other = std::fs::read(case.pdb.with_file_name("crash.pdb")).unwrap();
+    let server = Server::start();
+    for (place, reply) in [("f", None), ("", Some(Reply::File(other.clone())))] {
+        case.write(&format!("f/{NAME}"), &other);
+        let path = if reply.is_some() { server.url.clone() } else { case.path(place).display().to_string() };
+        reply.into_iter().for_each(|reply| server.put(&format!("/{}", case.place()), reply));
+        let why = case.misses(&case.locator(&path));
+        assert!(why.contains("found, but of another build"), "{why}");
+        assert!(why.contains(&case.key.to_string()) && why.contains("3003763B-AFCB-4A97-AAE3-28DE8F188D7C age 1"), "{why}");
+    }
+}
+
+#[test]
+fn a_server_s_file_comes_into_the_store_and_is_asked_for_once() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    server.put(&format!("/sym/{}", case.place()), Reply::File(case.bytes.clone()));
+    let path = format!("srv*{}*{}/sym/", case.path("near").display(), server.url);
+    let found = case.finds(&case.locator(&path));
+    assert_eq!(found.file, case.path("near").join(case.place()));
+    assert_eq!(found.source, format!("{}/sym", server.url));
+    assert_eq!(server.asked(), [format!("/sym/{}", case.place())]);
+    case.finds(&case.locator(&path));
+    assert_eq!(server.asked(), Vec::<String>::new());
+    assert_eq!(files(&case.path("near")), [NAME], "no part is left");
+}
+
+#[test]
+fn nothing_is_asked_without_leave() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    let path = SymbolPath::parse(&server.url, Some(&case.path("own")));
+    let locator = Locator::new(Sources { path, store: Some(case.path("own")), ..Sources::default() });
+    assert!(case.misses(&locator).contains("the network is off"));
+    assert_eq!(server.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn servers_with_compressed_files_two_tiers_pointers_and_redirects_are_understood() {
+    let Some(case) = Case::new() else { return };
+    let compressed = case.in_folder("WriteArgument.pd_");
+    let pointer = format!("PATH:{}", case.pdb.display());
+    let forms: [&[(String, Reply)]; 5] = [
+        &[(format!("/{compressed}"), Reply::File(case.cabinet()))],
+        &[
+            ("/index2.txt".to_owned(), Reply::File(vec![b' '])),
+            (format!("/Wr/{}", case.place()), Reply::File(case.bytes.clone())),
+        ],
+        &[(format!("/{}", case.in_folder("file.ptr")), Reply::File(pointer.into_bytes()))],
+        &[
+            (format!("/{}", case.place()), Reply::Redirect("/elsewhere?token=1".to_owned())),
+            ("/elsewhere?token=1".to_owned(), Reply::File(case.bytes.clone())),
+        ],
+        &[(format!("/{}", case.place()), Reply::Slow(case.bytes))],
+    ];
+    for replies in forms {
+        let Some(case) = Case::new() else { return };
+        let server = Server::start();
+        replies.iter().for_each(|(path, reply)| server.put(path, reply.clone()));
+        let found = case.finds(&case.locator(&format!("srv*{}*{}", case.path("near").display(), server.url)));
+        assert_eq!(found.file, case.path("near").join(case.place()), "{:?}", server.asked());
+        assert_eq!(files(&case.path("near")), [NAME]);
+    }
+}
+
+#[test]
+fn what_a_server_has_not_is_not_asked_for_again() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    let locator = case.locator(&server.url);
+    assert!(case.misses(&locator).contains("none of the 2 places"));
+    assert_eq!(server.asked().len(), 4, "the file, compressed, a pointer, and whether there are two tiers");
+    case.misses(&locator);
+    assert_eq!(server.asked(), Vec::<String>::new());
+    server.put(&format!("/{}", case.place()), Reply::File(case.bytes.clone()));
+    locator.forget();
+    case.finds(&locator);
+}
+
+#[test]
+fn a_download_that_breaks_off_goes_on_where_it_was() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    let (path, third) = (format!("/{}", case.place()), case.bytes.len() / 3 + 1);
+    server.put(&path, Reply::Cut(case.bytes.clone(), third));
+    case.finds(&case.locator(&server.url));
+    assert_eq!(server.asked(), [path.clone(), format!("{path} from {third}"), format!("{path} from {}", 2 * third)]);
+    assert_eq!(files(&case.path("own")), [NAME]);
+}
+
+#[test]
+fn what_stays_cut_is_a_reason_and_goes_on_the_next_time() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    let path = format!("/{}", case.place());
+    server.put(&path, Reply::CutWithoutTag(case.bytes.clone(), 5000));
+    let why = case.misses(&case.locator(&server.url));
+    assert!(why.contains("it broke off") && why.contains("after 5000 bytes"), "{why}");
+    // With a tag: nothing more comes for now, what came is kept.
+    server.put(&path, Reply::Cut(case.bytes.clone(), 5000));
+    let first = case.locator(&server.url);
+    let replies = Arc::clone(&server.replies);
+    let stop = Stop::default();
+    let after_some = |download: highwater::symbols::Download| {
+        if download.done >= 5000 {
+            replies.lock().unwrap().insert(path.clone(), Reply::Page("503 Service Unavailable", "busy".to_owned()));
+        }
+    };
+    let why = first.find(&case.wanted(), None, &stop, &after_some).unwrap_err();
+    assert!(why.contains("503"), "{why}");
+    assert!(!case.path("own").join(case.place()).exists(), "no broken file in the store");
+    server.asked();
+    server.put(&path, Reply::File(case.bytes.clone()));
+    case.finds(&case.locator(&server.url));
+    assert_eq!(server.asked(), [format!("{path} from 5000")]);
+    assert_eq!(files(&case.path("own")), [NAME]);
+}
+
+#[test]
+fn pages_silence_and_errors_are_reasons() {
+    let login = "<!DOCTYPE html><title>Please log in</title>".to_owned();
+    let bad = [
+        (Reply::Page("200 OK", login), "perhaps it wants a login"),
+        (Reply::File(b"plain text that goes on for longer than a head".to_vec()), "something else than a PDB"),
+        (Reply::File(Vec::new()), "something else than a PDB"),
+        (Reply::File(b"MSCF but no cabinet at all, only its first four bytes".to_vec()), "cannot be expanded"),
+        (Reply::File(b"Microsoft MSFZ Container, and so on and so on".to_vec()), "MSFZ"),
+        (Reply::Page("403 Forbidden", String::new()), "403"),
+        (Reply::Page("500 Internal Server Error", String::new()), "500"),
+        (Reply::Silent, "broke off"),
+    ];
+    for (reply, reason) in bad {
+        let Some(case) = Case::new() else { return };
+        let server = Server::start();
+        server.put(&format!("/{}", case.place()), reply);
+        let why = case.misses(&case.locator(&format!("srv*{}*{}", case.path("near").display(), server.url)));
+        assert!(why.contains(reason), "{reason}: {why}");
+    }
+    let Some(case) = Case::new() else { return };
+    let loops = Server::start();
+    loops.put(&format!("/{}", case.place()), Reply::Redirect(format!("/{}", case.place())));
+    assert!(case.misses(&case.locator(&loops.url)).contains("redirect"));
+    let plain = Server::start();
+    let why = case.misses(&case.locator(&plain.url.replace("http:", "https:")));
+    assert!(why.contains(&plain.url.replace("http:", "https:")) && plain.asked().is_empty(), "{why}");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let why = case.misses(&case.locator(&format!("http://{nobody}")));
+    assert!(why.contains(&nobody.to_string()), "{why}");
+}
+
+#[test]
+fn a_truncated_file_that_a_server_sends_as_whole_is_refused() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    server.put(&format!("/{}", case.place()), Reply::File(case.bytes[..case.bytes.len() - 4096].to_vec()));
+    let why = case.misses(&case.locator(&server.url));
+    assert!(why.contains("damaged"), "{why}");
+}
+
+#[test]
+fn the_program_s_own_store_keeps_to_its_size() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    server.put(&format!("/{}", case.place()), Reply::File(case.bytes.clone()));
+    case.write("own/old.pdb/KEY1/old.pdb", &[0; 5000]);
+    let store = case.path("own");
+    let sources = Sources {
+        path: SymbolPath::parse(&server.url, Some(&store)),
+        network: true,
+        store: Some(store.clone()),
+        store_limit: case.bytes.len() as u64 + 100,
+        ..Sources::default()
+    };
+    case.finds(&Locator::new(sources));
+    assert_eq!(files(&store), [NAME]);
+}
+
+#[test]
+fn without_an_identity_in_the_trace_the_image_on_disk_tells_it() {
+    let Some(case) = Case::new() else { return };
+    let image = std::fs::read(case.pdb.with_file_name("WriteArgument.exe")).unwrap();
+    case.write(&format!("f/{NAME}"), &case.bytes);
+    case.write("f/WriteArgument.exe", &image);
+    let locator = case.locator(&case.path("f").display().to_string());
+    let wanted = Wanted { pdb: None, time_stamp: 1_589_281_187, size: 28672, ..case.wanted() };
+    let find = |wanted: &Wanted| locator.find(wanted, None, &Stop::default(), &|_| {});
+    assert_eq!(find(&wanted).unwrap().key, case.key);
+    assert_eq!(find(&Wanted { time_stamp: 0, ..wanted.clone() }).unwrap().key, case.key, "rundowns have no time stamp");
+    let why = find(&Wanted { time_stamp: 7, ..wanted.clone() }).unwrap_err();
+    assert!(why.contains("of another build"), "{why}");
+    let why = find(&Wanted { image: "other.exe".to_owned(), ..wanted }).unwrap_err();
+    assert!(why.contains("not on this machine"), "{why}");
+    let image = case.pdb.with_file_name("crash.exe").display().to_string();
+    let wanted = Wanted { image, time_stamp: 1_543_930_057, size: 36864, ..Wanted::default() };
+    let found = case.locator("").find(&wanted, None, &Stop::default(), &|_| {}).unwrap();
+    assert_eq!(found.file, case.pdb.with_file_name("crash.pdb"), "and the PDB beside it is found");
+}
