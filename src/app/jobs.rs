@@ -144,11 +144,15 @@ impl Queries {
         self.inbox.busy.load(Ordering::Acquire)
     }
 
-    /// Whether a growing trace may be asked about again: at most a ninth of the
-    /// time goes into numbers that the next publication makes stale.
-    pub fn is_rested(&self) -> bool {
-        let rested = |(at, cost): (Instant, Duration)| at.elapsed() >= cost * 8;
-        !self.is_busy() && lock(&self.inbox.last).is_none_or(rested)
+    /// How long until a growing trace may be asked about again, `None` while a query
+    /// runs: at most a ninth of the time goes into numbers that the next publication
+    /// makes stale.
+    pub fn rest_left(&self) -> Option<Duration> {
+        if self.is_busy() {
+            return None;
+        }
+        let left = |(at, cost): (Instant, Duration)| (cost * 8).saturating_sub(at.elapsed());
+        Some(lock(&self.inbox.last).map_or(Duration::ZERO, left))
     }
 
     pub fn drain(&self) -> Vec<Answer> {

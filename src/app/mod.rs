@@ -24,6 +24,7 @@ mod ui_dump;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use eframe::egui;
 
@@ -35,6 +36,9 @@ use failure::Failure;
 use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
 use offer::Offer;
 pub use settings::{Settings, Theme};
+
+/// How often the window is drawn while a trace loads, if nothing else asks for it.
+const PROGRESS: Duration = Duration::from_millis(300);
 
 /// How to open the window.
 #[derive(Clone, Debug, Default)]
@@ -230,10 +234,13 @@ impl HighwaterApp {
 
     fn drain_loading(&mut self, ctx: &egui::Context) {
         let Some(job) = &mut self.loading else { return };
-        if self.queries.is_rested() {
+        let rest = self.queries.rest_left();
+        if rest.is_some_and(|left| left.is_zero()) {
             job.want_trace();
-        } else {
-            ctx.request_repaint_after(std::time::Duration::from_millis(50));
+        }
+        // The progress moves; more frames would take time from the loading.
+        if self.offer.is_none() {
+            ctx.request_repaint_after(rest.filter(|left| !left.is_zero()).map_or(PROGRESS, |left| left.min(PROGRESS)));
         }
         let (mut finished, mut is_new) = (false, false);
         for event in job.drain() {
