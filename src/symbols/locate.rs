@@ -150,9 +150,9 @@ impl Locator {
         let mut search =
             Search { locator: self, stop, progress, name, key, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 };
         if let Some(file) = chosen {
-            return match resolver::identify(file, stop) {
-                Ok(found) if found == key => Ok(Located { file: file.to_owned(), key, source: "chosen".to_owned() }),
-                Ok(found) => Err(PdbError::OtherBuild { wanted: key, found }.to_string()),
+            return match verify(file, key, stop) {
+                Ok(()) => Ok(Located { file: file.to_owned(), key, source: "chosen".to_owned() }),
+                Err(error @ PdbError::OtherBuild { .. }) => Err(error.to_string()),
                 Err(error) => Err(format!("{}: {error}", file.display())),
             };
         }
@@ -224,12 +224,9 @@ impl Search<'_> {
         if !self.seen.insert(file.to_owned()) || !file.is_file() {
             return false;
         }
-        match resolver::identify(file, self.stop) {
-            Ok(found) if found == self.key => return true,
-            Ok(found) => {
-                let error = PdbError::OtherBuild { wanted: self.key, found };
-                self.troubles.push(format!("{error} ({})", file.display()));
-            }
+        match verify(file, self.key, self.stop) {
+            Ok(()) => return true,
+            Err(error @ PdbError::OtherBuild { .. }) => self.troubles.push(format!("{error} ({})", file.display())),
             Err(PdbError::Stopped) => {}
             Err(error) => self.troubles.push(format!("{}: {error}", file.display())),
         }
@@ -353,11 +350,8 @@ impl Search<'_> {
 
     /// Gives a new file its name if it is what is wanted, else removes it.
     fn adopt(&mut self, draft: &Path, target: &Path) -> Result<(), String> {
-        let result = match resolver::identify(draft, self.stop) {
-            Ok(found) if found == self.key => fs::rename(draft, target).map_err(|error| error.to_string()),
-            Ok(found) => Err(PdbError::OtherBuild { wanted: self.key, found }.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
+        let verified = verify(draft, self.key, self.stop).map_err(|error| error.to_string());
+        let result = verified.and_then(|()| fs::rename(draft, target).map_err(|error| error.to_string()));
         if result.is_err() {
             let _ = fs::remove_file(draft);
         }
@@ -480,9 +474,9 @@ impl Search<'_> {
         match Pointer::read(text) {
             Pointer::Path(path) => {
                 let file = absolute_path(path).ok_or_else(|| format!("it points to {path}, which is not on this machine"))?;
-                match resolver::identify(&file, self.stop) {
-                    Ok(found) if found == self.key => depot::copy(&file, target).map_err(|error| error.to_string()),
-                    Ok(found) => Err(PdbError::OtherBuild { wanted: self.key, found }.to_string()),
+                match verify(&file, self.key, self.stop) {
+                    Ok(()) => depot::copy(&file, target).map_err(|error| error.to_string()),
+                    Err(error @ PdbError::OtherBuild { .. }) => Err(error.to_string()),
                     Err(error) => Err(format!("it points to {path}, but {error}")),
                 }
             }
@@ -523,6 +517,14 @@ impl<'a> Pointer<'a> {
             Some(_) => Self::Path(text[5..].trim()),
             None => Self::Message(text.get(4..).filter(|_| text.to_ascii_uppercase().starts_with("MSG:")).unwrap_or(text).trim()),
         }
+    }
+}
+
+/// Whether a file is the PDB of this build.
+fn verify(file: &Path, wanted: PdbKey, stop: &Stop) -> Result<(), PdbError> {
+    match resolver::identify(file, stop)? {
+        found if found == wanted => Ok(()),
+        found => Err(PdbError::OtherBuild { wanted, found }),
     }
 }
 
