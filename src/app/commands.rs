@@ -29,6 +29,8 @@ pub enum Command {
     Quit,
     SetTheme(Theme),
     ShowColumn(Column, bool),
+    /// Show where the user says what opens `.etl` files.
+    ShowDefaultPrograms,
     ForgetRecent,
     DismissError(usize),
     ShowKeys(bool),
