@@ -52,16 +52,16 @@ check_window() {
     [ -x "${program_dir:=$windows_target_dir/program}/highwater.exe" ] || build_windows_program
     export HIGHWATER_SETTINGS_DIR="$scratch/settings" HIGHWATER_UI_DUMP="$scratch/ui.txt"
     mkdir -p "$HIGHWATER_SETTINGS_DIR"
-    show_window '^demo' --theme dark --size 1280x760 demo
+    show_window '^Demo trace' demo --theme dark --size 1264x744
     take_picture screenshots/windows.png
-    end_program highwater.exe
+    end_program
 
     local trace="$drive_c/Spur größer als 漢字/my trace é.etl"
     mkdir -p "$(dirname "$trace")"
     cp assets/demo.etl "$trace"
-    show_window '^my trace é.etl' --size 1280x760 "$trace"
+    show_window '^my trace é.etl' --size 1264x744 "$trace"
     take_picture "$scratch/path.png"
-    end_program highwater.exe
+    end_program
     unset HIGHWATER_SETTINGS_DIR HIGHWATER_UI_DUMP
 }
 
@@ -72,6 +72,7 @@ show_window() {
     rm -f "$HIGHWATER_UI_DUMP"
     start=$(date +%s%N)
     timeout 180 wine "$program_dir/highwater.exe" "$@" >/dev/null 2>&1 &
+    disown
     wait_for_window highwater || fail "No window"
     echo "A window after $((($(date +%s%N) - start) / 1000000)) ms (Wine, software OpenGL)"
     wait_for_window "$title" || fail "No window with the title $title"
@@ -109,8 +110,9 @@ check_installer() {
     local trace="$scratch/double click é.etl"
     cp assets/demo.etl "$trace"
     timeout 180 wine start /unix "$trace" >/dev/null 2>&1 &
+    disown
     wait_for_window '^double click é.etl' || fail "$scope: the file type does not start the program"
-    end_program highwater.exe
+    end_program
     if [ "$hive" = HKCU ]; then return_to_user; fi
 
     run_wine msiexec /i 'C:\new.msi' /qn

@@ -64,9 +64,15 @@ wait_for() {
     done
 }
 
-# Waits for a window with this title (a regular expression), and ends the programs of that name.
+# Waits for a window with this title (a regular expression).
 wait_for_window() { wait_for 60 xdotool search --onlyvisible --name "$1"; }
-end_program() { timeout 30 wine taskkill /IM "$1" /F >/dev/null 2>&1 || true; }
+
+# Ends the program, and waits until its window is gone.
+end_program() {
+    timeout 30 wine taskkill /IM highwater.exe /F >/dev/null 2>&1 || true
+    wait_for 20 no_window highwater || fail "The window does not close"
+}
+no_window() { ! xdotool search --onlyvisible --name "$1"; }
 
 # A picture of the screen, which must show something.
 take_picture() {
