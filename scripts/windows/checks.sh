@@ -15,12 +15,12 @@ check_tests() {
     printf 'Left out: %s\n' "${left_out[@]}"
     # No debug information: it would take longer to write than the tests to run.
     CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER='timeout 900 wine' \
-        cargo test --locked --features console --target "$windows_target" --target-dir "$windows_target_dir" "${targets[@]}"
+        cargo test --locked --features console --target "$windows_target" --target-dir "$windows_target_dir" --no-fail-fast "${targets[@]}"
 }
 
 # The files themselves: size, subsystems, imports, resources.
 check_program() {
-    local exe=$program_dir/highwater.exe com=$program_dir/highwater.com
+    local exe=$program_dir/highwater.exe com=$program_dir/highwater.com file words
     [ "$(stat -c %s "$exe")" -le $((20 << 20)) ] || fail "highwater.exe is larger than 20 MB"
     subsystem_is "$exe" 'Windows GUI'
     subsystem_is "$com" 'Windows CUI'
@@ -87,10 +87,10 @@ check_installers() {
 }
 
 check_installer() {
-    local scope=$1 hive=$2 folder=$drive_c/$3 before=$scratch/$1-before.txt
-    local old=$drive_c/old.msi new=$drive_c/new.msi classes="$2\\Software\\Classes"
+    local scope=$1 hive=$2 folder=$drive_c/$3 before=$scratch/$1-before.txt type
+    local later=${version%.*}.$((${version##*.} + 1)) old=$drive_c/old.msi new=$drive_c/new.msi classes="$2\\Software\\Classes"
     make_installer "$version" "$scope" "$old"
-    make_installer "${version%.*}.$((${version##*.} + 1))" "$scope" "$new"
+    make_installer "$later" "$scope" "$new"
     # A type that belongs to another program, as .etl does to WPA where that is installed.
     run_wine reg add "$classes\\.etl" /ve /d WPA.etl /f >/dev/null
     footprint >"$before"
@@ -116,15 +116,27 @@ check_installer() {
     if [ "$hive" = HKCU ]; then return_to_user; fi
 
     run_wine msiexec /i 'C:\new.msi' /qn
-    [ "$(registry "$hive\\Software\\Microsoft\\Windows\\CurrentVersion\\Uninstall" /s | grep -c 'DisplayName.*highwater')" -eq 1 ] ||
-        fail "$scope: an upgrade does not leave one entry"
+    [ "$(installed | grep -c 'DisplayName.*highwater')" -eq 1 ] || fail "$scope: an upgrade does not leave one entry"
+    installed | grep -q "DisplayVersion.*$later" || fail "$scope: the entry is not that of the newer version"
     registry "$classes\\.etl" | grep -q highwater.trace || fail "$scope: an upgrade loses the user's choice"
 
     run_wine msiexec /x 'C:\new.msi' /qn
+    local settings
+    settings=$(find "$drive_c/users" -name settings.toml)
+    [ -n "$settings" ] || fail "$scope: the user's settings are gone"
+    rm -r "${settings%/highwater/*}/highwater"
     run_wine reg add "$classes\\.etl" /ve /d WPA.etl /f >/dev/null
     footprint | diff "$before" - || fail "$scope: removal leaves something"
     run_wine reg delete "$classes\\.etl" /f >/dev/null
     echo "$scope: installed, opened by its file type, upgraded to one entry, removed without a trace"
+}
+
+# What the system lists as installed programs (Wine lists all of them for the machine).
+installed() {
+    local hive
+    for hive in HKCU HKLM; do
+        registry "$hive\\Software\\Microsoft\\Windows\\CurrentVersion\\Uninstall" /s || true
+    done
 }
 
 # Wine 8 looks up types of files in the machine's classes only, Windows in the user's
@@ -145,6 +157,7 @@ registry() { run_wine reg query "$@" | tr -d '\r'; }
 
 # Whatever an installation could leave: files, and lines of the registry that speak of it.
 footprint() {
+    local hive
     find "$drive_c" -iname '*highwater*' | LC_ALL=C sort
     for hive in HKCU HKLM; do
         registry "$hive\\Software" /s | grep -i highwater || true
