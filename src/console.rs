@@ -15,7 +15,10 @@ fn main() -> ExitCode {
     match run() {
         Ok(code) => std::process::exit(code),
         Err(reason) => {
-            let _ = writeln!(io::stderr(), "highwater: highwater.exe, which belongs beside this program, could not be started: {reason}");
+            let _ = writeln!(
+                io::stderr(),
+                "highwater: highwater.exe, which belongs beside this program, could not be started: {reason}"
+            );
             ExitCode::from(1)
         }
     }
@@ -32,8 +35,12 @@ fn run() -> io::Result<i32> {
     let _tie = highwater::platform::tie(&child);
     let (out, err) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
-        scope.spawn(|| err.map(|from| hand_on(from, io::stderr())));
-        out.map(|from| hand_on(from, io::stdout()));
+        if let Some(err) = err {
+            scope.spawn(|| hand_on(err, io::stderr()));
+        }
+        if let Some(out) = out {
+            hand_on(out, io::stdout());
+        }
     });
     Ok(child.wait()?.code().unwrap_or(1))
 }

@@ -48,3 +48,14 @@ fn explorer_gets_a_program_without_a_console_and_shells_one_with() {
     assert_eq!(subsystem(env!("CARGO_BIN_EXE_highwater")), WINDOWS);
     assert_eq!(subsystem(CONSOLE), CONSOLE_SUBSYSTEM);
 }
+
+#[test]
+#[cfg(windows)]
+fn nothing_has_to_be_installed_beside_the_programs() {
+    for file in [env!("CARGO_BIN_EXE_highwater"), CONSOLE] {
+        let text = String::from_utf8_lossy(&std::fs::read(file).unwrap()).to_lowercase();
+        for runtime in ["vcruntime140", "msvcp140", "libgcc_s", "libwinpthread", "libstdc++"] {
+            assert!(!text.contains(&format!("{runtime}.dll")) && !text.contains(&format!("{runtime}-")), "{file}: {runtime}");
+        }
+    }
+}

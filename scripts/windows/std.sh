@@ -9,18 +9,21 @@ windows_target=x86_64-pc-windows-gnu
 windows_dir=${XDG_CACHE_HOME:-$HOME/.cache}/highwater/windows
 windows_build_packages=(gcc-mingw-w64-x86-64-win32 xz-utils)
 
-# Lets cargo build for $windows_target. Building std takes about a minute, once a compiler.
+# Lets cargo build for $windows_target. A toolchain that has the target is used as it
+# is; else std is built, which takes about a minute, once a compiler.
 use_windows_target() {
     need_packages "${windows_build_packages[@]}"
-    local sysroot=$windows_dir/sysroot version
-    version=$(rustc -V)
-    if [ "$(cat "$sysroot/version" 2>/dev/null)" != "$version" ]; then
-        build_windows_std "$sysroot"
-        printf '%s\n' "$version" >"$sysroot/version"
-    fi
     unset RUSTFLAGS # it would replace the flags of the target
     export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc
-    export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS="--sysroot=$sysroot"
+    if [ ! -d "$(rustc --print target-libdir --target "$windows_target")" ]; then
+        local sysroot=$windows_dir/sysroot version
+        version=$(rustc -V)
+        if [ "$(cat "$sysroot/version" 2>/dev/null)" != "$version" ]; then
+            build_windows_std "$sysroot"
+            printf '%s\n' "$version" >"$sysroot/version"
+        fi
+        export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS="--sysroot=$sysroot"
+    fi
     # One target directory a target: nothing that is built for this machine is built again.
     windows_target_dir=${CARGO_TARGET_DIR:-$root/target}/windows
 }

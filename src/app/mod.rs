@@ -91,7 +91,9 @@ pub fn run(options: &Options) -> Result<(), String> {
             start(Renderer::Wgpu).map_err(|wgpu| format!("{glow}; {wgpu}"))
         }),
     };
-    result.map_err(|reason| format!("no window could be opened: {reason}")).inspect_err(|reason| dialogs::tell_without_window(reason))
+    result
+        .map_err(|reason| format!("no window could be opened: {reason}"))
+        .inspect_err(|reason| dialogs::tell_without_window(reason))
 }
 
 /// Whether a window can be opened at all, as far as that is known beforehand.

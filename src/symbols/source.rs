@@ -27,12 +27,12 @@ pub(super) struct BoundedFile {
 
 impl BoundedFile {
     pub(super) fn open(path: &Path, stop: &Stop) -> Result<Self, PdbError> {
-        let mut file = File::open(path)?;
-        let meta = file.metadata()?;
-        if !meta.is_file() {
+        // Asked before it is opened: Windows opens no folder, and a pipe would wait.
+        if !path.metadata()?.is_file() {
             return Err(PdbError::NoPdb);
         }
-        let len = meta.len();
+        let mut file = File::open(path)?;
+        let len = file.metadata()?.len();
         if len > MAX_BYTES {
             return Err(PdbError::TooLarge(len >> 20, MAX_BYTES >> 20));
         }
