@@ -3,6 +3,7 @@
 # Not run under Wine, and why.
 left_out=(
     "mutations: 20,000 damaged traces, the same code on every system"
+    "symbol_damage: the same of symbol files"
     "window: drives the window under Xvfb itself; here the part \"window\" looks at it"
 )
 
