@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::guard::Stop;
 #[cfg(feature = "symsrv")]
-use super::http::Http;
+use super::http::{Http, UNTRUSTED};
 use super::path::{Place, SymbolPath};
 use super::source::PdbFile;
 use super::{PdbError, PdbKey, cabinet, depot, pe, resolver};
@@ -475,7 +475,7 @@ impl Search<'_> {
             }
             Err(why) => {
                 // One that cannot be reached is not asked for each module again.
-                let is_down = why.starts_with("it was not found") || why.starts_with("it does not answer");
+                let is_down = ["it was not found", "it does not answer", UNTRUSTED].iter().any(|start| why.starts_with(start));
                 if !self.stop.is_set() {
                     let key = if is_down { server } else { url };
                     self.locator.lock_missing().insert(key.to_owned(), Some(why.clone()));
