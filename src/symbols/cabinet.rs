@@ -1,4 +1,5 @@
-//! Compressed files of symbol stores (`name.pd_`): a Microsoft cabinet with one file.
+//! Compressed files of symbol stores (`name.pd_`): a Microsoft cabinet with one file,
+//! compressed with MSZIP or LZX.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, Write};
@@ -34,8 +35,12 @@ fn copy_first<W: Write>(
 ) -> Result<W, PdbError> {
     let damaged = |error: io::Error| PdbError::Damaged(format!("it cannot be expanded: {error}"));
     let mut cabinet = cab::Cabinet::new(cabinet).map_err(damaged)?;
-    let name = cabinet.folder_entries().flat_map(|folder| folder.file_entries()).next().map(|file| file.name().to_owned());
-    let name = name.ok_or_else(|| PdbError::Damaged("it is an empty cabinet".to_owned()))?;
+    let mut folders = cabinet.folder_entries().flat_map(|folder| folder.file_entries().map(move |file| (folder, file)));
+    let (folder, file) = folders.next().ok_or_else(|| PdbError::Damaged("it is an empty cabinet".to_owned()))?;
+    if let cab::CompressionType::Quantum(..) = folder.compression_type() {
+        return Err(PdbError::Kind("a cabinet compressed with Quantum, which is not supported"));
+    }
+    let name = file.name().to_owned();
     let mut reader = cabinet.read_file(&name).map_err(damaged)?.take(MAX_BYTES);
     let mut out = open()?;
     let mut buffer = vec![0; 1 << 16];

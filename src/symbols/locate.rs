@@ -360,8 +360,11 @@ impl Search<'_> {
             fs::create_dir_all(folder).map_err(|error| error.to_string())?;
         }
         let draft = depot::draft(target);
-        let done = cabinet::expand(packed, &draft, self.stop).map_err(|error| error.to_string());
-        done.and_then(|()| self.adopt(&draft, target))
+        if let Err(error) = cabinet::expand(packed, &draft, self.stop) {
+            let _ = fs::remove_file(&draft);
+            return Err(error.to_string());
+        }
+        self.adopt(&draft, target)
     }
 
     /// Gives a new file its name if it is what is wanted, else removes it.
