@@ -13,8 +13,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::guard::Stop;
 #[cfg(feature = "symsrv")]
-use super::http::Http;
+use super::http::{Http, UNTRUSTED};
 use super::path::{Place, SymbolPath};
+use super::source::PdbFile;
 use super::{PdbError, PdbKey, cabinet, depot, pe, resolver};
 
 /// Where symbols come from.
@@ -32,6 +33,17 @@ pub struct Sources {
     pub volumes: Vec<(String, String)>,
     /// How long a server may be silent.
     pub patience: Duration,
+    /// PDBs that the program brings along; they come before all places.
+    pub embedded: Vec<Embedded>,
+}
+
+/// A PDB that is part of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Embedded {
+    /// Which build it is of.
+    pub key: PdbKey,
+    /// A cabinet with it, as symbol stores have them.
+    pub cabinet: &'static [u8],
 }
 
 impl Default for Sources {
@@ -43,6 +55,7 @@ impl Default for Sources {
             store_limit: depot::DEFAULT_LIMIT,
             volumes: Vec::new(),
             patience: Duration::from_secs(20),
+            embedded: Vec::new(),
         }
     }
 }
@@ -70,11 +83,11 @@ pub struct Wanted {
 /// A PDB that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// The file.
-    pub file: PathBuf,
+    /// The PDB.
+    pub file: PdbFile,
     /// What it is, which is what was wanted.
     pub key: PdbKey,
-    /// Where it came from: a folder, a store or a server.
+    /// Where it came from: a folder, a store, a server or the program.
     pub source: String,
 }
 
@@ -151,15 +164,18 @@ impl Locator {
             Search { locator: self, stop, progress, name, key, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 };
         if let Some(file) = chosen {
             return match verify(file, key, stop) {
-                Ok(()) => Ok(Located { file: file.to_owned(), key, source: "chosen".to_owned() }),
+                Ok(()) => Ok(Located { file: file.into(), key, source: "chosen".to_owned() }),
                 Err(error @ PdbError::OtherBuild { .. }) => Err(error.to_string()),
                 Err(error) => Err(format!("{}: {error}", file.display())),
             };
         }
+        if let Some(embedded) = self.sources.embedded.iter().find(|embedded| embedded.key == key) {
+            return embedded.unpack(stop).map_err(|error| format!("{}, which is part of this program: {error}", search.name));
+        }
         let beside = image.as_deref().and_then(Path::parent).map(|folder| folder.join(&search.name));
         for (file, source) in [(beside, "beside the image"), (local_path(&pdb), "where the linker wrote it")] {
             if let Some(file) = file.filter(|file| search.is_it(file)) {
-                return Ok(Located { file, key, source: source.to_owned() });
+                return Ok(Located { file: file.as_path().into(), key, source: source.to_owned() });
             }
         }
         for chain in &self.sources.path.chains {
@@ -254,7 +270,7 @@ impl Search<'_> {
                         Err(error) => log::warn!("{} cannot be copied to {}: {error}", self.name, root.display()),
                     }
                 }
-                return Some(Located { file, key: self.key, source: place.to_string() });
+                return Some(Located { file: file.as_path().into(), key: self.key, source: place.to_string() });
             }
         }
         None
@@ -344,8 +360,11 @@ impl Search<'_> {
             fs::create_dir_all(folder).map_err(|error| error.to_string())?;
         }
         let draft = depot::draft(target);
-        let done = cabinet::expand(packed, &draft, self.stop).map_err(|error| error.to_string());
-        done.and_then(|()| self.adopt(&draft, target))
+        if let Err(error) = cabinet::expand(packed, &draft, self.stop) {
+            let _ = fs::remove_file(&draft);
+            return Err(error.to_string());
+        }
+        self.adopt(&draft, target)
     }
 
     /// Gives a new file its name if it is what is wanted, else removes it.
@@ -459,7 +478,7 @@ impl Search<'_> {
             }
             Err(why) => {
                 // One that cannot be reached is not asked for each module again.
-                let is_down = why.starts_with("it was not found") || why.starts_with("it does not answer");
+                let is_down = ["it was not found", "it does not answer", UNTRUSTED].iter().any(|start| why.starts_with(start));
                 if !self.stop.is_set() {
                     let key = if is_down { server } else { url };
                     self.locator.lock_missing().insert(key.to_owned(), Some(why.clone()));
@@ -520,8 +539,16 @@ impl<'a> Pointer<'a> {
     }
 }
 
+impl Embedded {
+    fn unpack(&self, stop: &Stop) -> Result<Located, PdbError> {
+        let file = PdbFile::Bytes(cabinet::expand_bytes(self.cabinet, stop)?.into());
+        verify(file.clone(), self.key, stop)?;
+        Ok(Located { file, key: self.key, source: "part of highwater".to_owned() })
+    }
+}
+
 /// Whether a file is the PDB of this build.
-fn verify(file: &Path, wanted: PdbKey, stop: &Stop) -> Result<(), PdbError> {
+fn verify(file: impl Into<PdbFile>, wanted: PdbKey, stop: &Stop) -> Result<(), PdbError> {
     match resolver::identify(file, stop)? {
         found if found == wanted => Ok(()),
         found => Err(PdbError::OtherBuild { wanted, found }),

@@ -44,10 +44,11 @@ pub use error::PdbError;
 pub use guard::Stop;
 pub use handle::{ModuleReport, ModuleState, Names, Options, Symbols};
 pub use identity::{ModuleKey, PdbKey};
-pub use locate::{Download, Located, Locator, Sources, Wanted};
+pub use locate::{Download, Embedded, Located, Locator, Sources, Wanted};
 pub use names::{Frame, ModuleNames};
 pub use path::{Place, SymbolPath};
 pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve};
+pub use source::PdbFile;
 pub use wanted::lookup_address;
 
 /// Where the program keeps what it can make or get again; another folder can be named

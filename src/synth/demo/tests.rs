@@ -26,7 +26,7 @@ fn demo() -> Demo {
             records.push((record.clone(), stack.frames().addresses().to_vec()));
             ControlFlow::Continue(())
         },
-        |_| ControlFlow::Continue(()),
+        |_| ControlFlow::Continue(i64::MAX),
     );
     assert!(flow.is_continue());
     assert_eq!(merge.totals().problems.list(), []);
@@ -78,6 +78,22 @@ fn the_committed_file_is_this_scenario() {
     let written = write(Cursor::new(Vec::new())).unwrap().into_inner();
     assert!(written == TRACE, "assets/demo.etl is not what the code writes; assets/README.md tells how to make it");
     assert!(TRACE.len() <= 1_500_000);
+}
+
+#[test]
+fn the_program_is_built_from_the_committed_sources() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "h" || end == "cpp")).collect();
+    files.sort();
+    let mut hasher = crc32fast::Hasher::new();
+    for path in files {
+        hasher.update(path.file_name().unwrap().as_encoded_bytes());
+        hasher.update(b"\0");
+        // As they were built, whatever ends of lines the machine likes.
+        hasher.update(std::fs::read_to_string(&path).unwrap().replace("\r\n", "\n").as_bytes());
+    }
+    assert_eq!(hasher.finalize(), program::SOURCES, "the sources changed: run scripts/demo.sh");
 }
 
 #[test]
