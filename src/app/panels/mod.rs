@@ -6,6 +6,7 @@ mod counters;
 mod losses;
 mod offer;
 pub mod overview;
+mod player;
 pub mod sources;
 pub mod start_page;
 pub mod status;
