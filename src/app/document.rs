@@ -218,6 +218,8 @@ impl Document {
                 search: self.search.clone(),
                 sort: self.sort,
                 names: Arc::default(),
+                fold: true,
+                only: None,
                 toggled: Arc::clone(&self.toggled),
             },
             highlight: self.selected.clone().map(Filter::under),
