@@ -15,7 +15,15 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     let theme =
         look.theme.as_deref().map(|name| if name == "dark" { highwater::app::Theme::Dark } else { highwater::app::Theme::Light });
     let memory_limit = look.memory_limit();
-    highwater::app::run(&highwater::app::Options { inputs, screenshot: look.screenshot, theme, size: look.size, memory_limit })
+    let symbols = highwater::app::Given { path: look.symbols, cache: None };
+    highwater::app::run(&highwater::app::Options {
+        inputs,
+        screenshot: look.screenshot,
+        theme,
+        size: look.size,
+        memory_limit,
+        symbols,
+    })
 }
 
 /// Says that there is no window.

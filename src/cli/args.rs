@@ -56,6 +56,10 @@ pub struct Look {
     /// Use at most about so much memory for a trace, in MB [default: the setting, or three quarters of the machine's]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
     memory_limit: Option<u64>,
+
+    /// Where to find the PDBs for names, before all other places: folders, stores and servers as in _NT_SYMBOL_PATH
+    #[arg(long, value_name = "PATH")]
+    pub symbols: Option<String>,
 }
 
 impl Look {

@@ -79,7 +79,7 @@ impl<'a> Recorded<'a> {
     }
 
     /// All levels with a line of their own.
-    pub(super) fn shown(&self, fold: bool) -> impl Iterator<Item = u16> + use<'a> {
+    pub fn shown(&self, fold: bool) -> impl Iterator<Item = u16> + use<'a> {
         let this = *self;
         std::iter::successors(this.shown_from(0, fold), move |&level| this.shown_from(level + 1, fold))
     }

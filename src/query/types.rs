@@ -10,8 +10,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::naming::{UNKNOWN_TYPE, allocated_type};
+use super::peaks::line_peaks;
 use super::tree::sort_lines;
-use super::{ByClass, Cancel, Cancelled, Mask, Numbers, Sort, Totals};
+use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf, Sort, Totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Layer;
@@ -106,5 +107,37 @@ impl Types {
         let mut groups: Vec<TypeGroup> = taking_part.map(group).collect();
         sort_lines(&mut groups, sort, |group| group.numbers, |group| (group.key.name.clone(), group.key.layer));
         groups
+    }
+
+    /// By type its place among `groups`.
+    fn places(&self, groups: &[TypeGroup]) -> Vec<Option<u32>> {
+        let mut places = vec![None; self.keys.len()];
+        (0..).zip(groups).for_each(|(place, group)| places[group.id as usize] = Some(place));
+        places
+    }
+
+    /// Which of some groups each site belongs to, for lines of a graph.
+    pub fn series_of(&self, trace: &Trace, groups: &[TypeGroup], mask: &Mask) -> SeriesOf {
+        let places = self.places(groups);
+        let place = |site| places[self.of_site(site) as usize].filter(|_| mask.classes(site) != 0);
+        SeriesOf::new(trace, groups.len(), place)
+    }
+
+    /// The largest sizes of some groups. Cost: a pass over the events of the interval.
+    pub fn peaks(
+        &self,
+        index: &Index,
+        totals: &Totals,
+        groups: &[TypeGroup],
+        mask: &Mask,
+        cancel: &Cancel,
+    ) -> Result<Vec<u64>, Cancelled> {
+        let now = groups.iter().map(|group| group.numbers.outstanding_from.into()).collect();
+        let places = self.places(groups);
+        let lines_of = |site| {
+            let place = places[self.of_site(site) as usize];
+            LifetimeClass::ALL.map(|class| place.filter(|_| mask.has(site, class)))
+        };
+        line_peaks(index, totals.interval, now, lines_of, |_| None, cancel)
     }
 }

@@ -65,6 +65,14 @@ pub struct Sort {
     pub descending: bool,
 }
 
+impl Sort {
+    /// The order when a user clicks on a column: once more turns it round.
+    pub fn by(self, column: Column) -> Self {
+        let again = self.column == column;
+        Self { column, descending: if again { !self.descending } else { column != Column::Name } }
+    }
+}
+
 impl Default for Sort {
     fn default() -> Self {
         Self { column: Column::Impacting, descending: true }
