@@ -36,7 +36,9 @@ impl Case {
         let path = is_given.then(|| corpus.to_str().unwrap().to_owned());
         let given = Given { path, cache: Some(folder.path().join("cache")) };
         let options = Options { inputs: vec![Input::File(file)], symbols: given, ..Options::default() };
-        let window = window_set(options, Settings { symbols, ..Settings::default() });
+        let mut settings = Settings::default();
+        settings.symbols = symbols;
+        let window = window_set(options, settings);
         Some(Self { folder, corpus, window })
     }
 
@@ -57,6 +59,11 @@ impl Case {
         self.window.query_all_by_label_contains(label).next().is_some()
     }
 
+    fn open_sources(&mut self) {
+        self.window.get_by_label_contains("Symbols come from").click();
+        settle(&mut self.window);
+    }
+
     fn search(&mut self, text: &str) {
         self.window.get_by_label("Search").focus();
         self.window.step();
@@ -64,7 +71,7 @@ impl Case {
         settle(&mut self.window);
     }
 
-    /// The texts beside a label, from left to right.
+    /// The texts beside a label, the lowest if there are several, from left to right.
     fn line(&self, name: &str) -> Vec<String> {
         let texts: Vec<(egui::Rect, String)> = self
             .window
@@ -73,7 +80,8 @@ impl Case {
             .filter(|node| node.accesskit_node().role() == egui::accesskit::Role::Label)
             .filter_map(|node| Some((node.rect(), node.value().or_else(|| node.accesskit_node().label())?)))
             .collect();
-        let (first, _) = texts.iter().find(|(_, text)| text == name).unwrap_or_else(|| panic!("no line {name}: {texts:?}"));
+        let named = texts.iter().filter(|(_, text)| text == name).max_by(|a, b| a.0.top().total_cmp(&b.0.top()));
+        let (first, _) = named.unwrap_or_else(|| panic!("no line {name}: {texts:?}"));
         let is_beside = |rect: &egui::Rect| (rect.center().y - first.center().y).abs() < 3.0 && rect.left() > first.left();
         let mut cells: Vec<_> = texts.iter().filter(|(rect, _)| is_beside(rect)).collect();
         cells.sort_by(|a, b| a.0.left().total_cmp(&b.0.left()));
@@ -139,8 +147,8 @@ fn types_are_listed_and_a_click_filters_everything_to_one() {
     assert!(case.has("SDBStr (Windows NT heaps)"), "the filter is shown");
     assert!(case.has("std::exception"), "the others can still be chosen");
     case.click("Allocations");
-    assert!(!case.has("Commit (VirtualAlloc)") && case.has("Windows NT heap 0x1d0000"));
-    assert_eq!(case.line("Windows NT heap 0x1d0000")[0], "1");
+    assert!(!case.has("Commit (VirtualAlloc)") && case.has("Windows NT heap 0x1d0000 (default)"));
+    assert_eq!(case.line("Windows NT heap 0x1d0000 (default)")[0], "1");
     case.click("Clear filter");
     assert!(case.has("Commit (VirtualAlloc)"));
     case.click("Types");
@@ -177,7 +185,7 @@ fn a_symbol_path_that_is_typed_counts_when_it_is_applied_and_what_was_resolved_i
     let Some(mut case) = Case::new(offline(), false) else { return };
     case.click("Symbols");
     assert_eq!(case.line("softokn3.dll")[0], "no names");
-    case.click("Symbols come from 2 places");
+    case.open_sources();
     case.window.get_by_label("Symbol path").focus();
     case.window.step();
     let path = case.corpus.to_str().unwrap().to_owned();
@@ -185,7 +193,7 @@ fn a_symbol_path_that_is_typed_counts_when_it_is_applied_and_what_was_resolved_i
     settle(&mut case.window);
     assert_eq!(case.line("softokn3.dll")[0], "no names", "not before it is applied");
     case.click("Apply");
-    assert!(case.has("Symbols come from 3 places") && case.has(&format!("3. {path}")));
+    assert!(case.has(&format!("3. {path}")));
     assert_eq!(case.line("softokn3.dll")[0], "ready");
     assert!(case.folder.path().join("cache/names").is_dir());
 }
@@ -202,10 +210,10 @@ fn the_network_is_asked_about_once_and_the_answer_can_be_changed() {
     assert!(!case.has_containing(question));
     case.click("Symbols");
     assert!(!case.has_containing("127.0.0.1"), "no server was asked");
-    case.click("Symbols come from 2 places");
+    case.open_sources();
     assert!(case.has("Not asked: http://127.0.0.1:9/symbols"));
     case.click("Ask symbol servers");
-    assert!(case.has("Symbols come from 3 places"));
+    assert!(case.has_containing(", then http://127.0.0.1:9/symbols"));
     assert!(!case.has_containing(question));
-    assert!(case.has_containing("http://127.0.0.1:9/symbols: it"), "asked, and it does not answer");
+    assert!(case.has_containing("ttp://127.0.0.1:9/symbols: "), "asked, and it does not answer");
 }

@@ -39,9 +39,9 @@ use dialogs::Purpose;
 use document::Document;
 use failure::Failure;
 use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
-use offer::Offer;
 pub use names::Given;
 use names::{ModuleChange, Names, Search};
+use offer::Offer;
 pub use settings::{Settings, SymbolSettings, Theme};
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.

@@ -22,8 +22,6 @@ pub fn story(corpus: &Path) -> Vec<(Record, Vec<u64>)> {
     let image = |file: &str, base: u64| {
         Box::new(ImageInfo { base, size: 0x4_2000, time_stamp: 7, path: format!(r"\Device\Volume1\{file}") })
     };
-        Event::ImageId(Box::new(ImageId { base, guid, age, pdb: format!(r"D:\build\{pdb}") }))
-    };
     let (load, unload) = (ImageChange::Load, ImageChange::Unload);
     for (time, owner, file, pdb, base) in [
         (10, pid, "softokn3.dll", "softokn3.pdb", USER),

@@ -2,7 +2,7 @@
 //! What is in a cell is the business of whoever shows it.
 
 use eframe::egui::{self, Align, Layout, Sense, Ui};
-use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, Table, TableDelegate};
+use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, Table, TableDelegate, TableState};
 
 /// A column of a list.
 pub struct ListColumn {
@@ -40,13 +40,24 @@ pub fn show(ui: &mut Ui, id: &'static str, columns: &[ListColumn], rows: usize, 
     let column = |column: &ListColumn| {
         Column::new(column.width).range(40.0..=1600.0).resizable(true).id(egui::Id::unique((id, column.title)))
     };
+    let widths = columns.iter().map(|of| (column(of), of.width)).collect::<Vec<_>>();
     let table = Table::new()
         .id_salt(id)
         .num_rows(rows as u64)
         .columns(columns.iter().map(column).collect::<Vec<_>>())
         .num_sticky_cols(1)
         .headers([HeaderRow::new(HEADER_HEIGHT)]);
+    set_first_widths(ui, &table, widths);
     table.show(ui, &mut Delegate { columns, list });
+}
+
+/// A table would begin with the widths of its first lines.
+pub fn set_first_widths(ui: &Ui, table: &Table, columns: impl IntoIterator<Item = (Column, f32)>) {
+    let id = table.get_id(ui);
+    if TableState::load(ui.ctx(), id).is_none() {
+        let col_widths = columns.into_iter().enumerate().map(|(i, (column, width))| (column.id_for(i), width)).collect();
+        TableState { col_widths, parent_width: None }.store(ui.ctx(), id);
+    }
 }
 
 struct Delegate<'a> {

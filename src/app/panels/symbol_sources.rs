@@ -20,7 +20,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         1 => "Symbols come from 1 place".to_owned(),
         n => format!("Symbols come from {n} places"),
     };
-    egui::CollapsingHeader::new(title).id_salt("symbol sources").show(ui, |ui| {
+    let height = (ui.available_height() * 0.6).max(80.0);
+    let body = |ui: &mut Ui| {
         for (i, place) in places.iter().enumerate() {
             ui.add(egui::Label::new(format!("{}. {place}", i + 1)).truncate());
         }
@@ -29,6 +30,9 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         }
         switches(app, ui);
         path(app, ui);
+    };
+    egui::CollapsingHeader::new(title).id_salt("symbol sources").show(ui, |ui| {
+        egui::ScrollArea::vertical().max_height(height).show(ui, body);
     });
 }
 

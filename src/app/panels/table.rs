@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use eframe::egui::{self, Align, Layout, Sense, Ui};
-use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate, TableState};
+use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate};
 
-use super::frames;
+use super::{frames, list};
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, DocCommand};
 use crate::app::document::{Document, Table as Shown};
@@ -87,7 +87,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .columns(columns.iter().map(|&c| table_column(c)).collect::<Vec<_>>())
         .num_sticky_cols(1)
         .headers([HeaderRow::new(HEADER_HEIGHT)]);
-    set_first_widths(ui, &table, &columns);
+    list::set_first_widths(ui, &table, columns.iter().map(|&column| (table_column(column), width(column))));
     if let (true, Some(index)) = (reveal, document.selected_index()) {
         table = table.scroll_to_row(index as u64, None);
     }
@@ -109,18 +109,11 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     }
 }
 
+/// Points that a name has at least, however deep its line is.
+const NAME_ROOM: f32 = 280.0;
+
 const HEADER_HEIGHT: f32 = 24.0;
 const ROW_HEIGHT: f32 = 21.0;
-
-/// The table would begin with the widths of its first, closed lines.
-fn set_first_widths(ui: &Ui, table: &Table, columns: &[Column]) {
-    let id = table.get_id(ui);
-    if TableState::load(ui.ctx(), id).is_none() {
-        let width_of = |(i, &column): (usize, &Column)| (table_column(column).id_for(i), width(column));
-        let state = TableState { col_widths: columns.iter().enumerate().map(width_of).collect(), parent_width: None };
-        state.store(ui.ctx(), id);
-    }
-}
 
 fn table_column(column: Column) -> TableColumn {
     TableColumn::new(width(column)).range(width(column).min(60.0)..=1200.0).resizable(true).id(egui::Id::unique(column.id()))
@@ -269,7 +262,10 @@ impl Delegate<'_> {
             } else if row.depth == 0 {
                 text = text.strong();
             }
-            let label = ui.add(egui::Label::new(text).extend());
+            // The column grows with what is in it: with deep stacks, but not with long names.
+            let room = egui::vec2(ui.available_width().max(NAME_ROOM), ui.available_height());
+            let label = egui::Label::new(text).truncate();
+            let label = ui.allocate_ui_with_layout(room, Layout::left_to_right(Align::Center), |ui| ui.add(label)).inner;
             if let Some(meaning) = meaning(row) {
                 label.on_hover_text(meaning);
             } else if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) {

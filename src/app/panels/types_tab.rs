@@ -108,7 +108,9 @@ impl Types<'_> {
     /// The colour of its line, if there is one.
     fn color(&self, id: u32, ui: &Ui) -> Option<egui::Color32> {
         let mut lines = self.document.answers.graph.iter().flat_map(|graph| &graph.lines);
-        lines.any(|line| matches!(line.of, LineOf::Type(other, _) if other == id)).then(|| theme::series(id as usize, ui.visuals()))
+        lines
+            .any(|line| matches!(line.of, LineOf::Type(other, _) if other == id))
+            .then(|| theme::series(id as usize, ui.visuals()))
     }
 }
 

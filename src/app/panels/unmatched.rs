@@ -43,7 +43,8 @@ fn title(trace: &Trace, group: &UnmatchedGroup, innermost: String) -> String {
 /// Who freed: the innermost frame, or the innermost that is not the allocator's.
 fn innermost(document: &Document, names: &Names, group: &UnmatchedGroup) -> String {
     let trace = &document.trace;
-    let first = |fold| trace.stacks.chain(group.stack).find_map(|node| labels(trace, names, group, node, fold).into_iter().next());
+    let first =
+        |fold| trace.stacks.chain(group.stack).find_map(|node| labels(trace, names, group, node, fold).into_iter().next());
     first(document.fold).or_else(|| first(false)).unwrap_or_else(|| "no stack recorded".to_owned())
 }
 

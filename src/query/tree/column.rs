@@ -93,7 +93,12 @@ pub(super) fn measure(column: Column, n: &Numbers) -> u64 {
 
 /// Puts lines under one node into order; equal numbers come by size, then by name.
 /// Names cost most, so they are only made where they decide.
-pub(in crate::query) fn sort_lines<T, Name: Ord>(lines: &mut [T], sort: Sort, numbers: impl Fn(&T) -> Numbers, name: impl Fn(&T) -> Name) {
+pub(in crate::query) fn sort_lines<T, Name: Ord>(
+    lines: &mut [T],
+    sort: Sort,
+    numbers: impl Fn(&T) -> Numbers,
+    name: impl Fn(&T) -> Name,
+) {
     if lines.len() < 2 {
         return;
     }

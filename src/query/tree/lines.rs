@@ -310,13 +310,7 @@ pub(super) fn label(trace: &Trace, names: &Names, key: Key, site: Option<&Site>)
 }
 
 /// Name of a frame; `site` is any site under it.
-pub(super) fn frame_name<'a>(
-    trace: &'a Trace,
-    names: &'a Names,
-    node: NodeId,
-    level: u16,
-    site: Option<&Site>,
-) -> FrameName<'a> {
+pub(super) fn frame_name<'a>(trace: &'a Trace, names: &'a Names, node: NodeId, level: u16, site: Option<&Site>) -> FrameName<'a> {
     match site {
         _ if node == NodeId::ROOT => FrameName::NoStack,
         Some(site) => Recorded::in_tree(trace, names, node, site).name(level),
