@@ -4,11 +4,12 @@
 
 mod oracle;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use highwater::events::{Event, Record};
 use highwater::model::{InputState, SiteId, Trace};
-use highwater::query::{Cancel, Index, IndexOptions, SeriesOf, Totals, TreeRequest, peaks, series, totals, tree};
+use highwater::query::{Cancel, Index, IndexOptions, Series, SeriesOf, Totals, TreeRequest, peaks, series, totals, tree};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use oracle::question::{OPS, builder, edges, interval, options, place, replay, ways};
 use oracle::scenario::{Act, Op, Scenario, TRACE_START};
@@ -34,6 +35,74 @@ fn enlarge(ops: &mut [Op], factor: u64) {
     }
 }
 
+/// A line step by step: its value at the left edge, and what it is from each tick with a step on.
+struct Steps {
+    base: i128,
+    after: BTreeMap<Ticks, i128>,
+}
+
+impl Steps {
+    /// Of the rows of one series, one by one.
+    fn of(trace: &Trace, interval: Interval, is_wanted: impl Fn(SiteId) -> bool) -> Self {
+        let (mut base, mut changes) = (0, BTreeMap::<Ticks, i128>::new());
+        for row in trace.rows.chunks().flat_map(|chunk| chunk.rows().map(|(_, row)| row).collect::<Vec<_>>()) {
+            let size = i128::from(row.size);
+            if !is_wanted(row.site) {
+                continue;
+            }
+            if row.birth < interval.from && row.death >= interval.from {
+                base += size;
+            }
+            for (at, change) in [(row.birth, size), (row.death, -size)] {
+                if interval.contains(at) {
+                    *changes.entry(at).or_default() += change;
+                }
+            }
+        }
+        let mut now = base;
+        changes.values_mut().for_each(|change| {
+            now += *change;
+            *change = now;
+        });
+        Self { base, after: changes }
+    }
+
+    fn values(&self) -> impl Iterator<Item = i128> {
+        [self.base].into_iter().chain(self.after.values().copied())
+    }
+
+    /// The value before and behind a tick.
+    fn around(&self, t: Ticks) -> [i128; 2] {
+        let last = |(_, value): (&Ticks, &i128)| *value;
+        [self.after.range(..t).next_back(), self.after.range(..=t).next_back()].map(|step| step.map_or(self.base, last))
+    }
+}
+
+/// Wherever bins begin: nothing is drawn that is not so, few points are enough for
+/// it, and no peak and no dip is lost.
+fn assert_drawn(trace: &Trace, interval: Interval, of: &SeriesOf, bins: usize, lines: &[Series]) {
+    assert_eq!(lines.len(), of.count);
+    for (n, line) in lines.iter().enumerate() {
+        let steps = Steps::of(trace, interval, |site| of.site[site.0 as usize] == Some(n as u32));
+        let (low, high) = (steps.values().min().unwrap_or(0), steps.values().max().unwrap_or(0));
+        if high > u64::MAX.into() {
+            assert_eq!(line.peak, u64::MAX);
+            continue; // such sums have no exact change
+        }
+        assert_eq!((i128::from(line.peak), i128::from(line.last)), (high, steps.values().last().unwrap_or(0)));
+        let peak_at =
+            if steps.base == high { Some(interval.from) } else { steps.after.iter().find(|s| *s.1 == high).map(|s| *s.0) };
+        assert_eq!(Some(line.peak_at), peak_at);
+        assert!(line.points.len() <= 2 + 4 * bins, "{} points in {bins} bins", line.points.len());
+        assert!(line.points.is_sorted_by_key(|(t, _)| *t));
+        for &(t, value) in &line.points {
+            assert!(steps.around(t).contains(&value.into()), "{value} at {t:?} of {:?}", line.points);
+        }
+        let drawn = || line.points.iter().map(|(_, value)| i128::from(*value));
+        assert_eq!((drawn().min(), drawn().max()), (Some(low), Some(high)));
+    }
+}
+
 proptest! {
     #![proptest_config(strategy::config())]
 
@@ -55,13 +124,14 @@ proptest! {
         for (a, b) in questions {
             let interval = interval(edges(&scenario, a, b));
             let expected = totals(&scan, interval, &never).unwrap();
-            let lines = series(&scan, &expected, &of, bins, &never).unwrap();
             let table = tree(trace, &expected, &TreeRequest::default(), &never).unwrap();
             let tops = peaks(&scan, interval, &table, &never).unwrap();
+            for index in [&scan, &ordered, &prepared] {
+                assert_drawn(trace, interval, &of, bins, &series(index, &expected, &of, bins, &never).unwrap());
+            }
             for index in [&ordered, &prepared] {
                 let totals = totals(index, interval, &never).unwrap();
                 prop_assert_eq!(by_site(trace, &totals), by_site(trace, &expected));
-                prop_assert_eq!(&series(index, &totals, &of, bins, &never).unwrap(), &lines);
                 prop_assert_eq!(&peaks(index, interval, &table, &never).unwrap(), &tops);
             }
         }
@@ -102,11 +172,11 @@ fn compare(trace: Trace, options: &IndexOptions, intervals: &[(i64, i64)]) -> bo
     let of = SeriesOf::new(scan.trace(), 1, |_| Some(0));
     for &(from, to) in intervals {
         let interval = Interval { from: Ticks(from), to: Ticks(to) };
-        let ask = |index: &Index| {
-            let totals = totals(index, interval, &never).unwrap();
-            (by_site(index.trace(), &totals), series(index, &totals, &of, 10, &never).unwrap())
-        };
-        assert_eq!(ask(&scan), ask(&prepared), "{from} to {to}");
+        let [known, found] = [&scan, &prepared].map(|index| totals(index, interval, &never).unwrap());
+        assert_eq!(by_site(scan.trace(), &found), by_site(scan.trace(), &known), "{from} to {to}");
+        for index in [&scan, &prepared] {
+            assert_drawn(scan.trace(), interval, &of, 10, &series(index, &found, &of, 10, &never).unwrap());
+        }
     }
     prepared.is_prepared()
 }
@@ -176,8 +246,9 @@ fn many_rows_are_answered_as_scans_do() {
             let expected = totals(&scan, interval, &never).unwrap();
             let found = totals(&prepared, interval, &never).unwrap();
             assert_eq!(by_site(&trace, &found), by_site(&trace, &expected), "{checkpoints} checkpoints, {from} to {to}");
-            let [lines, known] = [&prepared, &scan].map(|index| series(index, &expected, &of, 50, &never).unwrap());
-            assert_eq!(lines, known, "blocks of {block}, {from} to {to}");
+            for bins in [50, 400] {
+                assert_drawn(&trace, interval, &of, bins, &series(&prepared, &expected, &of, bins, &never).unwrap());
+            }
             let table = tree(&trace, &expected, &TreeRequest::default(), &never).unwrap();
             let [tops, known] = [&prepared, &scan].map(|index| peaks(index, interval, &table, &never).unwrap());
             assert_eq!(tops, known, "{from} to {to}");

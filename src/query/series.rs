@@ -52,14 +52,8 @@ impl Series {
 /// The series of the interval of `totals`, drawn in `bins` bins.
 pub fn series(index: &Index, totals: &Totals, of: &SeriesOf, bins: usize, cancel: &Cancel) -> Result<Vec<Series>, Cancelled> {
     let interval = totals.interval;
-    let mut base = vec![0u64; of.count];
-    for (site, buckets) in totals.sites() {
-        if let Some(i) = of.site[site.0 as usize] {
-            let sum = &mut base[i as usize];
-            *sum = sum.saturating_add(buckets.numbers().outstanding_from);
-        }
-    }
-    let scale = Bins::new(interval, bins);
+    let base = totals.by_series(of, |numbers| numbers.outstanding_from);
+    let scale = index.bins(interval, bins);
     let series = match index.lines(interval, of, &scale, cancel)? {
         Some(lines) => {
             let lines = lines.into_iter().map(|line| line.into_iter().map(|bin| bin.widen::<i128>()));
@@ -82,12 +76,7 @@ const SMALL: usize = 4096;
 
 /// Whether the lines end at what is outstanding at the right edge.
 fn ends_agree(totals: &Totals, of: &SeriesOf, series: &[Series]) -> bool {
-    let mut ends = vec![0u64; of.count];
-    for (site, buckets) in totals.sites() {
-        if let Some(i) = of.site[site.0 as usize] {
-            ends[i as usize] = ends[i as usize].saturating_add(buckets.numbers().outstanding_to);
-        }
-    }
+    let ends = totals.by_series(of, |numbers| numbers.outstanding_to);
     // Saturated sums have no exact change.
     ends.iter().zip(series).all(|(&end, line)| line.last == end || end == u64::MAX || line.peak == u64::MAX)
 }
@@ -109,33 +98,47 @@ fn scan(
     Ok(pens.into_iter().zip(base).map(|(pen, &value)| draw(interval, value, pen.finish())).collect())
 }
 
-/// The bins of a graph.
+/// The bins of a graph: all that is inside an interval, cut into about equal lengths.
 pub(super) struct Bins {
-    from: i128,
-    length: i128,
-    count: usize,
+    /// Where each bin begins, and where the last ends; none before the one before.
+    edges: Vec<Ticks>,
 }
 
 impl Bins {
+    /// Bins of the same length, as far as ticks allow.
     pub(super) fn new(interval: Interval, count: usize) -> Self {
-        let from = i128::from(interval.from.0);
-        Self { from, length: (i128::from(interval.to.0) - from).max(1), count: count.max(1) }
+        let (from, to) = (i128::from(interval.from.0), i128::from(interval.to.0));
+        let (length, count) = ((to - from).max(0), count.max(1) as i128);
+        let edge = |k: i128| Ticks(i64::try_from(from + (k * length + count - 1) / count).unwrap_or(i64::MAX));
+        Self { edges: (0..=count).map(edge).collect() }
+    }
+
+    /// Moves edges to ticks where a bin is cheap to begin, by less than half a bin. What
+    /// is drawn of a bin is exact wherever it begins, so nobody sees the difference.
+    pub(super) fn move_edges(&mut self, cheap: impl Fn(Ticks) -> Option<Ticks>) {
+        let last = self.edges.len() - 1;
+        let length = i128::from(self.edges[last].0) - i128::from(self.edges[0].0);
+        for edge in &mut self.edges[1..last] {
+            let near = |to: &Ticks| 2 * last as i128 * (i128::from(to.0) - i128::from(edge.0)).abs() < length;
+            if let Some(to) = cheap(*edge).filter(near) {
+                *edge = to;
+            }
+        }
     }
 
     pub(super) fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The bin of a tick.
-    pub(super) fn of(&self, t: Ticks) -> usize {
-        ((i128::from(t.0) - self.from) * self.count as i128 / self.length) as usize
+        self.edges.len() - 1
     }
 
     /// The first tick of a bin; of the one behind the last, the end.
     pub(super) fn start(&self, bin: usize) -> Ticks {
-        let count = self.count as i128;
-        let at = self.from + (bin as i128 * self.length + count - 1) / count;
-        Ticks(i64::try_from(at).unwrap_or(i64::MAX))
+        self.edges[bin]
+    }
+
+    /// The end of the bin of a tick inside the interval.
+    pub(super) fn end(&self, t: Ticks) -> Ticks {
+        let behind = self.edges.partition_point(|&edge| edge <= t);
+        self.edges.get(behind).copied().unwrap_or(Ticks::NEVER)
     }
 }
 
@@ -152,7 +155,7 @@ impl Pen {
     fn change(&mut self, at: Ticks, delta: i128, scale: &Bins) {
         if self.bin_end.is_none_or(|end| at >= end) {
             self.bins.push(self.sketch.take());
-            self.bin_end = Some(scale.start(scale.of(at) + 1));
+            self.bin_end = Some(scale.end(at));
         }
         self.sketch.change(at, delta);
     }
@@ -232,14 +235,41 @@ mod tests {
         assert_eq!(sketch(&[(10, 50), (10, -50)], 10).peak, 100);
     }
 
+    /// Each with its length; the first and the last one but for its end.
+    const INTERVALS: [(i64, i64, usize); 5] =
+        [(0, 10, 3), (-7, 1000, 50), (0, 5, 40), (0, 0, 3), (i64::MIN + 1, i64::MAX - 1, 7)];
+
     #[test]
-    fn bins_begin_at_their_first_tick() {
-        for (from, to, count) in [(0, 10, 3), (-7, 1000, 50), (0, 5, 40), (i64::MIN + 1, i64::MAX - 1, 7)] {
+    fn bins_are_of_the_same_length_and_fill_the_interval() {
+        for (from, to, count) in INTERVALS {
             let bins = Bins::new(Interval { from: Ticks(from), to: Ticks(to) }, count);
-            assert_eq!((bins.start(0), bins.start(count)), (Ticks(from), Ticks(to)));
-            for bin in 0..=count {
-                let start = bins.start(bin);
-                assert!(bins.of(start) >= bin && (start.0 == from || bins.of(Ticks(start.0 - 1)) < bin), "bin {bin} of {count}");
+            assert_eq!((bins.count(), bins.start(0), bins.start(count)), (count, Ticks(from), Ticks(to)));
+            let length = |bin: usize| i128::from(bins.start(bin + 1).0) - i128::from(bins.start(bin).0);
+            let lengths = (0..count).map(length);
+            assert!(lengths.clone().max().unwrap_or(0) - lengths.min().unwrap_or(0) <= 1, "{from} {to} {count}");
+        }
+    }
+
+    #[test]
+    fn every_tick_is_in_the_bin_that_ends_behind_it() {
+        let bins = Bins::new(Interval { from: Ticks(0), to: Ticks(5) }, 40);
+        for t in 0..5 {
+            assert_eq!(bins.end(Ticks(t)), Ticks(t + 1));
+        }
+    }
+
+    #[test]
+    fn edges_move_by_less_than_half_a_bin_and_stay_in_order() {
+        for (from, to, count) in INTERVALS {
+            let interval = Interval { from: Ticks(from), to: Ticks(to) };
+            for grid in [1, 3, 7, 11, 1 << 40] {
+                let (plain, mut moved) = (Bins::new(interval, count), Bins::new(interval, count));
+                moved.move_edges(|edge| Some(Ticks(edge.0 / grid * grid)));
+                let length = i128::from(to) - i128::from(from);
+                let far = |(a, b): (&Ticks, &Ticks)| 2 * (i128::from(a.0) - i128::from(b.0)).abs() * count as i128;
+                assert!(plain.edges.iter().zip(&moved.edges).all(|edges| far(edges) < length.max(1)));
+                assert!(moved.edges.is_sorted(), "{from} {to} {count} {grid}");
+                assert_eq!((moved.start(0), moved.start(count)), (Ticks(from), Ticks(to)));
             }
         }
     }

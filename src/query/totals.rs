@@ -4,7 +4,7 @@
 
 use rayon::prelude::*;
 
-use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask};
+use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf};
 use crate::model::{SiteId, Trace};
 use crate::units::Interval;
 
@@ -27,6 +27,28 @@ impl Totals {
         self.by_site.iter().enumerate().filter(|(_, b)| !b.is_empty()).map(|(i, b)| (SiteId(i as u32), b))
     }
 
+    /// The sum of one number for each series; as much as there is room for.
+    pub(super) fn by_series(&self, of: &SeriesOf, number: impl Fn(Numbers) -> u64 + Sync) -> Vec<u64> {
+        let of_part = |(buckets, series): (&[ByClass], &[Option<u32>])| {
+            let mut sums = vec![0u64; of.count];
+            for (buckets, series) in buckets.iter().zip(series) {
+                if let Some(i) = series.filter(|_| !buckets.is_empty()) {
+                    let sum = &mut sums[i as usize];
+                    *sum = sum.saturating_add(number(buckets.numbers()));
+                }
+            }
+            sums
+        };
+        let parts = self.by_site.par_chunks(GRAIN).zip(of.site.par_chunks(GRAIN)).map(of_part);
+        parts.reduce(
+            || vec![0; of.count],
+            |mut a, b| {
+                a.iter_mut().zip(b).for_each(|(a, b)| *a = a.saturating_add(b));
+                a
+            },
+        )
+    }
+
     /// The sum over the sites and classes that `mask` wants.
     pub fn sum(&self, mask: &Mask) -> ByClass {
         let mut sum = ByClass::default();
@@ -44,6 +66,9 @@ pub fn totals(index: &Index, interval: Interval, cancel: &Cancel) -> Result<Tota
     debug_assert!(totals.agree_with(index), "sums from checkpoints contradict the order of events in {interval:?}");
     Ok(totals)
 }
+
+/// Sites that one worker adds up at a time.
+const GRAIN: usize = 1 << 14;
 
 /// Rows of traces that debug builds count a second time.
 const SMALL: usize = 4096;

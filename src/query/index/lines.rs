@@ -1,6 +1,6 @@
 //! What each series does in each bin of the graph, out of the largest pieces of a
 //! pyramid that fit into the bins; blocks across an edge of a bin are walked
-//! through. Parallel over stretches of bins.
+//! through, which are few ([`super::Index::bins`]). Parallel over stretches of bins.
 
 use rayon::prelude::*;
 
@@ -121,7 +121,7 @@ impl<'a> Pens<'a> {
     fn advance(&mut self, at: Ticks) {
         if at >= self.bin_end {
             self.end_bin();
-            self.bin_end = self.bins.start(self.bins.of(at) + 1);
+            self.bin_end = self.bins.end(at);
         }
     }
 

@@ -54,18 +54,18 @@ pub struct IndexOptions {
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { bytes_a_row: 2, checkpoints: None, block: None }
+        Self { bytes_a_row: 3, checkpoints: None, block: None }
     }
 }
 
 /// Blocks as small as this are quick to walk through, those as large still are.
 const BLOCK: std::ops::RangeInclusive<usize> = 256..=4096;
 
-/// With as many events for each heap, the entries of blocks take at most some 2 bytes a row.
-const BLOCK_A_HEAP: usize = 48;
+/// With as many events for each heap, the entries of blocks take at most some 1 byte a row.
+const BLOCK_A_HEAP: usize = 96;
 
 /// Sums at checkpoints may always take so much.
-const LEAST_TABLE: usize = 1 << 20;
+const LEAST_TABLE: usize = 24 << 20;
 
 /// So many filters keep their pyramids.
 const KEPT_FILTERS: usize = 4;
@@ -212,6 +212,15 @@ impl Index {
 
 /// Series.
 impl Index {
+    /// The bins of a graph, cut where no block has to be looked into.
+    pub(super) fn bins(&self, interval: Interval, count: usize) -> Bins {
+        let mut bins = Bins::new(interval, count);
+        if let Some(prepared) = &self.prepared {
+            bins.move_edges(|edge| prepared.blocks.nearest_start(edge));
+        }
+        bins
+    }
+
     /// The steps of each series by bin; `None` if nothing is prepared.
     pub(super) fn lines(
         &self,

@@ -32,6 +32,14 @@ impl Blocks {
         self.ticks.partition_point(|&(_, last)| last < t)
     }
 
+    /// The first tick of the block that begins next to `t`.
+    pub(super) fn nearest_start(&self, t: Ticks) -> Option<Ticks> {
+        let behind = self.ticks.partition_point(|&(first, _)| first < t);
+        let starts =
+            self.ticks.get(behind.saturating_sub(1)..=behind).unwrap_or(self.ticks.last().map_or(&[], std::slice::from_ref));
+        starts.iter().map(|&(first, _)| first).min_by_key(|first| first.0.abs_diff(t.0))
+    }
+
     fn heap_bytes(&self) -> usize {
         self.ticks.capacity() * 16 + self.places.capacity() * 12
     }
