@@ -9,11 +9,11 @@ use std::sync::Arc;
 use common::json;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{
-    By, Cancel, Group, ImpactingType, Index, IndexOptions, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow, report,
+    By, Cancel, Group, ImpactingType, Index, IndexOptions, Key, ReportFilter, ReportRequest, TreeRequest, TreeRow, named_report,
     totals, tree,
 };
-use highwater::synth::demo::{APP_PID, LEAK_SIZE, LEAKS_A_SECOND, LOOP_END, LOOP_START, SPIKE_TICKS, SPIKES, STEP};
-use highwater::synth::images::APP;
+use highwater::symbols::{Names, Options, Sources, Symbols};
+use highwater::synth::demo::{APP_PID, LEAK_SIZE, LEAKS_A_SECOND, LOOP_END, LOOP_START, SPIKE_TICKS, SPIKES, STEP, symbols};
 use highwater::units::{Interval, Layer, Pid, Ticks};
 use serde_json::Value;
 
@@ -23,13 +23,16 @@ const PROGRAM: &str = "MemoryTestApp.exe";
 const LEAKING_HEAP: &str = "0x1d0000";
 
 /// The demo trace, asked through the library and through the program at once.
-struct Demo(Index);
+struct Demo(Index, Arc<Names>);
 
 impl Demo {
     fn open() -> Self {
         let capture = Capture::open(&[Input::Demo]).unwrap();
         let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
-        Self(Index::build(trace, &IndexOptions::default(), &Cancel::default()).unwrap())
+        let sources = Sources { embedded: vec![symbols()], ..Sources::default() };
+        let symbols = Symbols::start(Arc::clone(&trace), Options { sources, saved: None, workers: 1, frees: false }, |_| true, || {});
+        symbols.wait();
+        Self(Index::build(trace, &IndexOptions::default(), &Cancel::default()).unwrap(), symbols.names().1)
     }
 
     fn whole(&self) -> Interval {
@@ -46,7 +49,7 @@ impl Demo {
         });
         let filter = ReportFilter { process: Some(PROGRAM.into()), layer: Some(layer), heap: heap.map(Into::into) };
         let request = ReportRequest { interval, by: keys.collect(), filter, top: None };
-        let groups = report(&self.0, &request, &Cancel::default()).unwrap().groups;
+        let groups = named_report(&self.0, &request, &self.1, &Cancel::default()).unwrap().groups;
 
         let seconds = |t: Ticks| format!("{}.{:07}", t.0 / SECOND, t.0 % SECOND);
         let (from, to) = (seconds(interval.from), seconds(interval.to));
@@ -128,11 +131,9 @@ fn the_leaking_heap_sees_1200_allocations_and_keeps_130_kb() {
     assert_eq!(groups[0].outstanding_to, 130 << 10);
 }
 
-/// Whether a frame such as `MemoryTestApp.exe!+0x18a0` lies in a function.
-fn lies_in(frame: &str, function: &str) -> bool {
-    let function = APP.function(function).unwrap();
-    let rva = frame.strip_prefix(&format!("{}!+0x", APP.file)).map(|hex| u32::from_str_radix(hex, 16).unwrap());
-    rva.is_some_and(|rva| (function.rva..function.rva + function.size).contains(&rva))
+/// Whether a frame is a function of the program.
+fn is(frame: &str, function: &str) -> bool {
+    frame.split_once('!') == Some((PROGRAM, function))
 }
 
 #[test]
@@ -149,9 +150,9 @@ fn ten_seconds_in_the_middle_leak_about_320_blocks_of_40_bytes_under_one_functio
         assert_eq!(group.allocated_size, LEAK_SIZE * group.allocated_count);
         assert_eq!(group.impacting_size, group.allocated_size as i64);
         let stack = group.stack.as_deref().unwrap();
-        let leak = stack.iter().position(|frame| lies_in(frame, "InnerLoopOperation")).unwrap();
-        assert!(lies_in(&stack[leak + 1], "operator new"), "{stack:?}");
-        assert!(stack[..leak].iter().any(|frame| lies_in(frame, "Main")), "{stack:?}");
+        let leak = stack.iter().position(|frame| is(frame, "InnerLoopOperation")).unwrap();
+        assert!(is(&stack[leak + 1], "operator new"), "{stack:?}");
+        assert!(stack[..leak].iter().any(|frame| is(frame, "Main")), "{stack:?}");
     }
 }
 
@@ -164,7 +165,7 @@ fn the_spikes_come_from_one_function() {
         assert_eq!(transient.len(), 1);
         assert_eq!(transient[0].aifo.size, 10 * MB);
         let stack = transient[0].stack.as_deref().unwrap();
-        let at = |function| stack.iter().position(|frame| lies_in(frame, function)).unwrap();
+        let at = |function| stack.iter().position(|frame| is(frame, function)).unwrap();
         let (main, operation, manipulate) = (at("Main"), at("Operation1"), at("ManipulateTemporaryBuffer"));
         assert!(main < operation && operation < manipulate, "{stack:?}");
     }

@@ -196,7 +196,7 @@ impl Case {
     /// Finds the file, which must be the right one and whole.
     fn finds(&self, locator: &Locator) -> Located {
         let found = self.find(locator).unwrap();
-        assert_eq!(std::fs::read(&found.file).unwrap(), self.bytes);
+        assert_eq!(std::fs::read(found.file.path().unwrap()).unwrap(), self.bytes);
         assert_eq!(found.key, self.key);
         found
     }
@@ -240,7 +240,7 @@ fn folders_and_stores_of_every_form_are_searched() {
         let Some(case) = Case::new() else { return };
         case.write(&format!("{place}/{NAME}"), &case.bytes);
         let found = case.finds(&case.locator(&format!("{};{}", case.path("none").display(), case.path("a").display())));
-        assert!(found.source.ends_with('a') && found.file.starts_with(case.path("a")));
+        assert!(found.source.ends_with('a') && found.file.path().unwrap().starts_with(case.path("a")));
     }
     for (tier, prefix) in [("one", "srv*"), ("two", "srv*"), ("one", ""), ("two", "")] {
         let Some(case) = Case::new() else { return };
@@ -263,10 +263,10 @@ fn the_image_s_folder_and_the_linker_s_path_come_first() {
     let locator = case.locator("");
     let image = case.path("app/WriteArgument.exe").display().to_string();
     let wanted = Wanted { image, ..case.wanted() };
-    assert_eq!(locator.find(&wanted, None, &Stop::default(), &|_| {}).unwrap().file, beside);
+    assert_eq!(locator.find(&wanted, None, &Stop::default(), &|_| {}).unwrap().file, (&beside).into());
     let wanted = Wanted { pdb: Some((case.key, built.display().to_string())), ..case.wanted() };
-    assert_eq!(locator.find(&wanted, None, &Stop::default(), &|_| {}).unwrap().file, built);
-    assert_eq!(locator.find(&case.wanted(), Some(&built), &Stop::default(), &|_| {}).unwrap().file, built);
+    assert_eq!(locator.find(&wanted, None, &Stop::default(), &|_| {}).unwrap().file, (&built).into());
+    assert_eq!(locator.find(&case.wanted(), Some(&built), &Stop::default(), &|_| {}).unwrap().file, (&built).into());
     assert!(case.misses(&locator).contains("no symbol path"));
 }
 
@@ -276,7 +276,7 @@ fn what_is_far_is_copied_to_every_store_before_it() {
     case.write(&format!("far/{}", case.place()), &case.bytes);
     let path = |name: &str| case.path(name).display().to_string();
     let found = case.finds(&case.locator(&format!("srv*{}*{}*{}", path("near"), path("middle"), path("far"))));
-    assert_eq!(found.file, case.path("near").join(case.place()));
+    assert_eq!(found.file.path().unwrap(), case.path("near").join(case.place()));
     assert_eq!(found.source, path("far"));
     for store in ["near", "middle"] {
         assert_eq!(files(&case.path(store)), [NAME]);
@@ -284,7 +284,7 @@ fn what_is_far_is_copied_to_every_store_before_it() {
     let Some(case) = Case::new() else { return };
     let folder = case.write(&format!("plain/{NAME}"), &case.bytes);
     let path = format!("cache*{};{}", case.path("near").display(), folder.parent().unwrap().display());
-    assert_eq!(case.finds(&case.locator(&path)).file, case.path("near").join(case.place()));
+    assert_eq!(case.finds(&case.locator(&path)).file.path().unwrap(), case.path("near").join(case.place()));
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn compressed_files_and_pointers_in_stores_are_followed() {
     let Some(case) = Case::new() else { return };
     case.write(&format!("s/{}", case.in_folder("WriteArgument.pd_")), &case.cabinet());
     let found = case.finds(&case.locator(&format!("srv*{}*{}", case.path("near").display(), case.path("s").display())));
-    assert!(found.file.starts_with(case.path("near")), "expanded into the nearest store");
+    assert!(found.file.path().unwrap().starts_with(case.path("near")), "expanded into the nearest store");
     let Some(case) = Case::new() else { return };
     let pointer = format!("PATH:{}\r\n", case.pdb.display());
     case.write(&format!("s/{}", case.in_folder("file.ptr")), pointer.as_bytes());
@@ -324,7 +324,7 @@ fn a_server_s_file_comes_into_the_store_and_is_asked_for_once() {
     server.put(&format!("/sym/{}", case.place()), Reply::File(case.bytes.clone()));
     let path = format!("srv*{}*{}/sym/", case.path("near").display(), server.url);
     let found = case.finds(&case.locator(&path));
-    assert_eq!(found.file, case.path("near").join(case.place()));
+    assert_eq!(found.file.path().unwrap(), case.path("near").join(case.place()));
     assert_eq!(found.source, format!("{}/sym", server.url));
     assert_eq!(server.asked(), [format!("/sym/{}", case.place())]);
     case.finds(&case.locator(&path));
@@ -365,7 +365,7 @@ fn servers_with_compressed_files_two_tiers_pointers_and_redirects_are_understood
         let server = Server::start();
         replies.iter().for_each(|(path, reply)| server.put(path, reply.clone()));
         let found = case.finds(&case.locator(&format!("srv*{}*{}", case.path("near").display(), server.url)));
-        assert_eq!(found.file, case.path("near").join(case.place()), "{:?}", server.asked());
+        assert_eq!(found.file.path().unwrap(), case.path("near").join(case.place()), "{:?}", server.asked());
         assert_eq!(files(&case.path("near")), [NAME]);
     }
 }
@@ -500,5 +500,5 @@ fn without_an_identity_in_the_trace_the_image_on_disk_tells_it() {
     let image = case.pdb.with_file_name("crash.exe").display().to_string();
     let wanted = Wanted { image, time_stamp: 1_543_930_057, size: 36864, ..Wanted::default() };
     let found = case.locator("").find(&wanted, None, &Stop::default(), &|_| {}).unwrap();
-    assert_eq!(found.file, case.pdb.with_file_name("crash.pdb"), "and the PDB beside it is found");
+    assert_eq!(found.file.path().unwrap(), case.pdb.with_file_name("crash.pdb"), "and the PDB beside it is found");
 }

@@ -14,6 +14,7 @@ use super::settings::SymbolSettings;
 use crate::model::Trace;
 use crate::query::Tree;
 use crate::symbols::{self, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
+use crate::synth::demo;
 
 /// Where symbols come from if nobody says anything else.
 pub const MICROSOFT: &str = "srv*https://msdl.microsoft.com/download/symbols";
@@ -69,6 +70,7 @@ impl Search {
             network: true, // those that may not be asked are not on the path
             store,
             volumes: volumes.to_vec(),
+            embedded: vec![demo::symbols()],
             ..Sources::default()
         };
         Self { sources, unasked }

@@ -12,6 +12,7 @@ use crate::model::{SiteId, Trace};
 use crate::symbols::{
     Frame, ModuleNames, ModuleState, Names, Options, Request, Resolved, Sources, Stop, SymbolPath, Symbols, facts, resolve,
 };
+use crate::synth::demo;
 
 /// The answer. Field names are those of the machine interface.
 #[derive(Serialize)]
@@ -88,12 +89,13 @@ fn describe(pdb: &Pdb, addresses: &[Address<'_>]) -> String {
 
 /// Finds the names of the frames of some sites: on the path that is given, in which
 /// a server is asked because it was named, and on that of the environment without its
-/// servers, because nobody was asked about them.
+/// servers, because nobody was asked about them. Those of the demo are always there.
 pub(super) fn names(trace: &Arc<Trace>, path: Option<&str>, is_asked: impl Fn(SiteId) -> bool + Send + 'static) -> Arc<Names> {
     let store = Sources::default_store();
     let mut search = path.map_or_else(SymbolPath::default, |path| SymbolPath::parse(path, store.as_deref()));
     search.append(SymbolPath::from_environment(store.as_deref()).without_servers());
-    let sources = Sources { path: search, network: true, store, volumes: trace.volumes.clone(), ..Sources::default() };
+    let (volumes, embedded) = (trace.volumes.clone(), vec![demo::symbols()]);
+    let sources = Sources { path: search, network: true, store, volumes, embedded, ..Sources::default() };
     let symbols = Symbols::start(Arc::clone(trace), Options { sources, ..Options::default() }, is_asked, || {});
     symbols.wait();
     if path.is_some() {

@@ -1,7 +1,8 @@
-//! Compressed files of symbol stores (`name.pd_`): a Microsoft cabinet with one file.
+//! Compressed files of symbol stores (`name.pd_`): a Microsoft cabinet with one file,
+//! compressed with MSZIP or LZX.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Cursor, Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,21 +19,37 @@ pub(super) const MAGIC: &[u8] = b"MSCF";
 /// Expands the first file of a cabinet to `to`, which must not be there.
 pub(super) fn expand(from: &Path, to: &Path, stop: &Stop) -> Result<(), PdbError> {
     let (from, to) = (from.to_owned(), to.to_owned());
-    guard::run(LIMIT, stop, move |stop| {
-        let damaged = |error: io::Error| PdbError::Damaged(format!("it cannot be expanded: {error}"));
-        let mut cabinet = cab::Cabinet::new(File::open(&from)?).map_err(damaged)?;
-        let name = cabinet.folder_entries().flat_map(|folder| folder.file_entries()).next().map(|file| file.name().to_owned());
-        let name = name.ok_or_else(|| PdbError::Damaged("it is an empty cabinet".to_owned()))?;
-        let mut reader = cabinet.read_file(&name).map_err(damaged)?.take(MAX_BYTES);
-        let mut out = File::create_new(&to)?;
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            stop.check()?;
-            let length = reader.read(&mut buffer).map_err(damaged)?;
-            if length == 0 {
-                return Ok(());
-            }
-            out.write_all(&buffer[..length])?;
+    guard::run(LIMIT, stop, move |stop| copy_first(File::open(&from)?, || Ok(File::create_new(&to)?), stop).map(drop))
+}
+
+/// The first file of a cabinet in memory.
+pub(super) fn expand_bytes(cabinet: &'static [u8], stop: &Stop) -> Result<Vec<u8>, PdbError> {
+    guard::run(LIMIT, stop, move |stop| copy_first(Cursor::new(cabinet), || Ok(Vec::new()), stop))
+}
+
+/// Writes the first file of a cabinet to what `open` gives, once it is known to be there.
+fn copy_first<W: Write>(
+    cabinet: impl Read + Seek,
+    open: impl FnOnce() -> Result<W, PdbError>,
+    stop: &Stop,
+) -> Result<W, PdbError> {
+    let damaged = |error: io::Error| PdbError::Damaged(format!("it cannot be expanded: {error}"));
+    let mut cabinet = cab::Cabinet::new(cabinet).map_err(damaged)?;
+    let mut folders = cabinet.folder_entries().flat_map(|folder| folder.file_entries().map(move |file| (folder, file)));
+    let (folder, file) = folders.next().ok_or_else(|| PdbError::Damaged("it is an empty cabinet".to_owned()))?;
+    if let cab::CompressionType::Quantum(..) = folder.compression_type() {
+        return Err(PdbError::Kind("a cabinet compressed with Quantum, which is not supported"));
+    }
+    let name = file.name().to_owned();
+    let mut reader = cabinet.read_file(&name).map_err(damaged)?.take(MAX_BYTES);
+    let mut out = open()?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        stop.check()?;
+        let length = reader.read(&mut buffer).map_err(damaged)?;
+        if length == 0 {
+            return Ok(out);
         }
-    })
+        out.write_all(&buffer[..length])?;
+    }
 }

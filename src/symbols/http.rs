@@ -12,6 +12,9 @@ use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 /// Customary for clients of symbol servers, some of which look at it.
 const USER_AGENT: &str = concat!("Microsoft-Symbol-Server/10.0.0.0 (highwater ", env!("CARGO_PKG_VERSION"), ")");
 
+/// How the reason begins if this system does not vouch for the server.
+pub(super) const UNTRUSTED: &str = "its certificate is not trusted";
+
 /// A connection.
 #[derive(Clone, Debug)]
 pub(super) struct Http {
@@ -89,6 +92,8 @@ fn describe(error: &ureq::Error) -> String {
         ureq::Error::HostNotFound => "it was not found; is there a network?".to_owned(),
         ureq::Error::ConnectionFailed => "it does not answer".to_owned(),
         ureq::Error::Timeout(_) => "it was silent for too long".to_owned(),
+        // The libraries have no common kind for this; what each system says tells what is wrong with it.
+        other if other.to_string().to_lowercase().contains("certificate") => format!("{UNTRUSTED} ({other})"),
         other => format!("it could not be asked: {other}"),
     }
 }

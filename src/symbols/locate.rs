@@ -15,7 +15,8 @@ use super::guard::Stop;
 #[cfg(feature = "symsrv")]
 use super::http::Http;
 use super::path::Place;
-use super::{PdbError, PdbKey, Sources, depot, pe};
+use super::source::PdbFile;
+use super::{Embedded, PdbError, PdbKey, Sources, cabinet, depot, pe};
 use search::{Search, verify};
 
 /// A module whose PDB is wanted.
@@ -34,11 +35,11 @@ pub struct Wanted {
 /// A PDB that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// The file.
-    pub file: PathBuf,
+    /// The PDB.
+    pub file: PdbFile,
     /// What it is, which is what was wanted.
     pub key: PdbKey,
-    /// Where it came from: a folder, a store or a server.
+    /// Where it came from: a folder, a store, a server or the program.
     pub source: String,
 }
 
@@ -98,10 +99,13 @@ impl Locator {
             Search { locator: self, stop, progress, name, key, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 };
         if let Some(file) = chosen {
             return match verify(file, key, stop) {
-                Ok(()) => Ok(Located { file: file.to_owned(), key, source: "chosen".to_owned() }),
+                Ok(()) => Ok(Located { file: file.into(), key, source: "chosen".to_owned() }),
                 Err(error @ PdbError::OtherBuild { .. }) => Err(error.to_string()),
                 Err(error) => Err(format!("{}: {error}", file.display())),
             };
+        }
+        if let Some(embedded) = self.sources.embedded.iter().find(|embedded| embedded.key == key) {
+            return unpack(embedded, stop).map_err(|error| format!("{}, which is part of this program: {error}", search.name));
         }
         let beside = image.as_deref().and_then(Path::parent).map(|folder| folder.join(&search.name));
         let sources = &self.sources;
@@ -111,7 +115,7 @@ impl Locator {
         ];
         for (file, is_wanted, source) in near {
             if let Some(file) = file.filter(|file| is_wanted && search.is_it(file)) {
-                return Ok(Located { file, key, source: source.to_owned() });
+                return Ok(Located { file: file.as_path().into(), key, source: source.to_owned() });
             }
         }
         for chain in &self.sources.path.chains {
@@ -169,6 +173,13 @@ impl Locator {
         local_path(strip(r"\??\").unwrap_or(path))
     }
 }
+/// A PDB of the program's own.
+fn unpack(embedded: &Embedded, stop: &Stop) -> Result<Located, PdbError> {
+    let file = PdbFile::Bytes(cabinet::expand_bytes(embedded.cabinet, stop)?.into());
+    verify(file.clone(), embedded.key, stop)?;
+    Ok(Located { file, key: embedded.key, source: "part of highwater".to_owned() })
+}
+
 /// The last part of a path of any system, if it can be the name of a file in a store.
 pub(super) fn file_name(path: &str) -> Option<&str> {
     let name = path.rsplit(['\\', '/']).next()?;

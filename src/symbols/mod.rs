@@ -53,7 +53,8 @@ pub use module_report::{ModuleReport, ModuleState};
 pub use names::{Frame, ModuleNames};
 pub use path::{Place, SymbolPath};
 pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve};
-pub use sources::Sources;
+pub use source::PdbFile;
+pub use sources::{Embedded, Sources};
 pub use wanted::lookup_address;
 
 /// Where the program keeps what it can make or get again; another folder can be named

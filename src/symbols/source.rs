@@ -2,9 +2,11 @@
 //! together are not much larger, and reading ends when nobody wants it any more.
 //! So what a damaged header claims cannot fill the memory.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pdb::{SourceSlice, SourceView};
 
@@ -16,28 +18,84 @@ pub(super) const MAX_BYTES: u64 = 4 << 30;
 /// How often the whole file may be read. Each stream is read once, some twice.
 const READINGS: u64 = 3;
 
+/// A PDB that can be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PdbFile {
+    /// A file.
+    Path(PathBuf),
+    /// Bytes in memory.
+    Bytes(Arc<[u8]>),
+}
+
+impl PdbFile {
+    /// Its length, 0 if it cannot be told.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Path(path) => fs::metadata(path).map_or(0, |meta| meta.len()),
+            Self::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where it is, if it is a file.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Bytes(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for PdbFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => path.display().fmt(f),
+            Self::Bytes(_) => f.write_str("(in memory)"),
+        }
+    }
+}
+
+impl<P: AsRef<Path> + ?Sized> From<&P> for PdbFile {
+    fn from(path: &P) -> Self {
+        Self::Path(path.as_ref().to_owned())
+    }
+}
+
+/// What bytes are read from.
+trait ReadSeek: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
 /// See the module.
-#[derive(Debug)]
 pub(super) struct BoundedFile {
-    file: File,
+    file: Box<dyn ReadSeek>,
     len: u64,
     left: u64,
     stop: Stop,
 }
 
 impl BoundedFile {
-    pub(super) fn open(path: &Path, stop: &Stop) -> Result<Self, PdbError> {
-        let mut file = File::open(path)?;
-        let meta = file.metadata()?;
-        if !meta.is_file() {
-            return Err(PdbError::NoPdb);
-        }
-        let len = meta.len();
+    pub(super) fn open(file: &PdbFile, stop: &Stop) -> Result<Self, PdbError> {
+        let (mut file, len): (Box<dyn ReadSeek>, u64) = match file {
+            PdbFile::Path(path) => {
+                let file = File::open(path)?;
+                let meta = file.metadata()?;
+                if !meta.is_file() {
+                    return Err(PdbError::NoPdb);
+                }
+                (Box::new(file), meta.len())
+            }
+            PdbFile::Bytes(bytes) => (Box::new(Cursor::new(Arc::clone(bytes))), bytes.len() as u64),
+        };
         if len > MAX_BYTES {
             return Err(PdbError::TooLarge(len >> 20, MAX_BYTES >> 20));
         }
         let mut magic = Vec::new();
-        Read::by_ref(&mut file).take(HEADER).read_to_end(&mut magic)?;
+        file.by_ref().take(HEADER).read_to_end(&mut magic)?;
         check_kind(&magic)?;
         if len < claimed(&magic) {
             return Err(PdbError::Damaged("it ends too early".to_owned()));
@@ -71,6 +129,12 @@ pub(super) fn check_kind(magic: &[u8]) -> Result<(), PdbError> {
     if magic.starts_with(b"Microsoft C/C++ MSF 7.00\r\n\x1aDS") { Ok(()) } else { Err(PdbError::NoPdb) }
 }
 
+impl fmt::Debug for BoundedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BoundedFile({} bytes)", self.len)
+    }
+}
+
 impl<'s> pdb::Source<'s> for BoundedFile {
     fn view(&mut self, slices: &[SourceSlice]) -> Result<Box<dyn SourceView<'s> + Send + Sync>, io::Error> {
         let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
@@ -96,8 +160,8 @@ impl<'s> pdb::Source<'s> for BoundedFile {
 
 struct View(Vec<u8>);
 
-impl std::fmt::Debug for View {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "View({} bytes)", self.0.len())
     }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::depot;
 use super::path::SymbolPath;
+use super::{PdbKey, depot};
 
 /// Where symbols come from.
 #[derive(Clone, Debug)]
@@ -25,6 +25,17 @@ pub struct Sources {
     pub volumes: Vec<(String, String)>,
     /// How long a server may be silent.
     pub patience: Duration,
+    /// PDBs that the program brings along; they come before all places.
+    pub embedded: Vec<Embedded>,
+}
+
+/// A PDB that is part of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Embedded {
+    /// Which build it is of.
+    pub key: PdbKey,
+    /// A cabinet with it, as symbol stores have them.
+    pub cabinet: &'static [u8],
 }
 
 impl Default for Sources {
@@ -38,6 +49,7 @@ impl Default for Sources {
             store_limit: depot::DEFAULT_LIMIT,
             volumes: Vec::new(),
             patience: Duration::from_secs(20),
+            embedded: Vec::new(),
         }
     }
 }

@@ -180,7 +180,9 @@ pub(super) fn preamble(time: i64) -> Vec<Entry> {
 
 /// An image of the tables.
 pub(super) fn module(image: &Image) -> Module {
-    Module::new(image.folder, image.file, image.base, image.size)
+    let made_up = Module::new(image.folder, image.file, image.base, image.size);
+    let time_stamp = image.build.map_or(made_up.time_stamp, |build| build.time_stamp);
+    Module { guid: image.pdb().guid, time_stamp, ..made_up }
 }
 
 /// The libraries that every process has, at the same place in each.

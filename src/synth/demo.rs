@@ -26,13 +26,23 @@ mod tests;
 use std::io::{Seek, Write};
 
 use super::cast;
+use super::images::{self, Pdb};
+use super::program;
 use super::timeline::write_all;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
+use crate::symbols::{Embedded, PdbKey};
 use script::Script;
 
 /// The committed demo trace.
 pub const TRACE: &[u8] = include_bytes!("../../assets/demo.etl");
+
+/// The symbols of `MemoryTestApp.exe`, whose sources are in `assets/demo`. Of all other
+/// images in the trace there are none: they are made up.
+pub fn symbols() -> Embedded {
+    let Pdb { guid, age, .. } = images::APP.pdb();
+    Embedded { key: PdbKey { guid, age }, cabinet: program::PDB }
+}
 
 /// Id of `MemoryTestApp.exe`.
 pub const APP_PID: u32 = 4660;

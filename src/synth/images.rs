@@ -1,8 +1,11 @@
 //! The images in generated traces and what functions lie where in them. Frames of
-//! the demo's stacks are return addresses inside these functions; a PDB made from
-//! these tables names them.
+//! the demo's stacks are return addresses inside these functions.
+//!
+//! `MemoryTestApp.exe` is a real one ([`program`]): its sources are in `assets/demo`,
+//! and the program carries its PDB. The others are made up, identities and all.
 
 use super::cast::{PDB_AGE, fnv};
+use super::program;
 use super::random::Random;
 use crate::etl::Guid;
 
@@ -15,6 +18,26 @@ pub struct Function {
     pub rva: u32,
     /// Its length in bytes.
     pub size: u32,
+}
+
+/// A call in an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The function that calls.
+    pub caller: &'static str,
+    /// The function that is called, here or in another image.
+    pub callee: &'static str,
+    /// Address behind the call, from the base of the image.
+    pub returns_to: u32,
+}
+
+/// Which build an image is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Build {
+    /// GUID of its PDB.
+    pub guid: [u8; 16],
+    /// Link time stamp.
+    pub time_stamp: u32,
 }
 
 /// An image.
@@ -30,6 +53,10 @@ pub struct Image {
     pub size: u64,
     /// Functions by rising address, without overlap.
     pub functions: &'static [Function],
+    /// Which build it is; `None` if it is made up.
+    pub build: Option<&'static Build>,
+    /// Its calls, each caller and callee once; none if it is made up.
+    pub calls: &'static [Call],
 }
 
 /// Identity of an image's PDB, as its RSDS record tells it.
@@ -44,14 +71,30 @@ pub struct Pdb {
 }
 
 impl Image {
-    /// Identity of its PDB; it follows from the image's name.
+    /// Identity of its PDB; that of a made up image follows from its name.
     pub fn pdb(&self) -> Pdb {
-        pdb_of(self.file)
+        let made_up = pdb_of(self.file);
+        match self.build {
+            Some(build) => Pdb { guid: Guid::from_bytes(build.guid), ..made_up },
+            None => made_up,
+        }
     }
 
     /// A function by its name.
     pub fn function(&self, name: &str) -> Option<&'static Function> {
         self.functions.iter().find(|f| f.name == name)
+    }
+
+    /// Where a function of it returns to that calls another one, from its base. In an
+    /// image that is made up each callee has a place of its own in the caller.
+    pub(super) fn return_address(&self, caller: &str, callee: &str) -> Option<u32> {
+        if self.build.is_some() {
+            return self.calls.iter().find(|call| call.caller == caller && call.callee == callee).map(|call| call.returns_to);
+        }
+        let function = self.function(caller)?;
+        // A call has five bytes or so, and something follows it.
+        let offset = 5 + fnv(callee) % u64::from(function.size.saturating_sub(6).max(1));
+        Some(function.rva + offset as u32)
     }
 }
 
@@ -82,39 +125,10 @@ pub const APP: Image = Image {
     file: "MemoryTestApp.exe",
     folder: r"\Device\HarddiskVolume3\Test\",
     base: 0x7FF6_3A40_0000,
-    size: 0x0002_B000,
-    functions: &[
-        f("operator new", 0x1010, 0x48),
-        f("std::_Allocate<16>", 0x1060, 0x5A),
-        f("std::vector<Setting>::_Emplace_reallocate", 0x10C0, 0x1D4),
-        f("VSHeapTracker::CHeapTracker::AllocateEvent", 0x12A0, 0x62),
-        f("VSHeapTracker::CHeapTracker::DeallocateEvent", 0x1310, 0x5C),
-        f("VSHeapTracker::CHeapTracker::ReallocateEvent", 0x1370, 0x70),
-        f("VSHeapTracker::CHeapTracker::CHeapTracker", 0x13E0, 0x94),
-        f("VSHeapTracker::CHeapTracker::~CHeapTracker", 0x1480, 0x58),
-        f("LoadConfiguration", 0x14E0, 0x164),
-        f("ParseSettings", 0x1650, 0x0AE),
-        f("ManipulateTemporaryBuffer", 0x1700, 0x11E),
-        f("Operation1", 0x1820, 0x06C),
-        f("InnerLoopOperation", 0x1890, 0x09A),
-        f("AllocateWorkingBuffers", 0x1930, 0x0C2),
-        f("Main", 0x1A00, 0x2B0),
-        f("MessageQueue::Initialize", 0x1CB0, 0x0F4),
-        f("MessageQueue::Post", 0x1DB0, 0x088),
-        f("PhysicsWorld::Create", 0x1E40, 0x1A0),
-        f("PhysicsWorld::Destroy", 0x1FE0, 0x0B8),
-        f("PhysicsWorld::Step", 0x20A0, 0x3C4),
-        f("PhysicsHeap::Grow", 0x2470, 0x0DC),
-        f("PhysicsHeap::Allocate", 0x2550, 0x118),
-        f("PhysicsHeap::Reallocate", 0x2670, 0x14A),
-        f("PhysicsHeap::Free", 0x27C0, 0x0A6),
-        f("BroadPhase::UpdatePairs", 0x2870, 0x2E8),
-        f("ContactSolver::AddContacts", 0x2B60, 0x232),
-        f("ContactSolver::Reset", 0x2DA0, 0x07E),
-        f("PhysicsThread", 0x2E20, 0x0D0),
-        f("pre_c_initialization", 0x3010, 0x0B4),
-        f("__scrt_common_main_seh", 0x30D0, 0x10C),
-    ],
+    size: program::SIZE,
+    functions: program::FUNCTIONS,
+    build: Some(&program::BUILD),
+    calls: program::CALLS,
 };
 
 /// The second program of the demo.
@@ -140,6 +154,8 @@ pub const SERVICE: Image = Image {
         f("CollectorThread", 0xD400, 0x0F8),
         f("ReporterThread", 0xD500, 0x122),
     ],
+    build: None,
+    calls: &[],
 };
 
 /// The shell that starts the program.
@@ -156,6 +172,8 @@ pub const CMD: Image = Image {
         f("ExecPgm", 0x1_AA30, 0x7D4),
         f("__mainCRTStartup", 0x1_F320, 0x16A),
     ],
+    build: None,
+    calls: &[],
 };
 
 /// The lowest library.
@@ -183,6 +201,8 @@ pub const NTDLL: Image = Image {
         f("NtCreateThreadEx", 0xA_0E40, 0x0018),
         f("NtTraceEvent", 0xA_1560, 0x0018),
     ],
+    build: None,
+    calls: &[],
 };
 
 /// The library behind most of the Windows API.
@@ -198,6 +218,8 @@ pub const KERNELBASE: Image = Image {
         f("CreateProcessInternalW", 0x7_1E50, 0x1C9C),
         f("CreateProcessW", 0x7_3B90, 0x006A),
     ],
+    build: None,
+    calls: &[],
 };
 
 /// The library that starts threads.
@@ -211,6 +233,8 @@ pub const KERNEL32: Image = Image {
         f("CreateThreadStub", 0x1_F5B0, 0x0050),
         f("CreateProcessWStub", 0x1_F990, 0x006C),
     ],
+    build: None,
+    calls: &[],
 };
 
 /// The C runtime.
@@ -229,6 +253,8 @@ pub const UCRTBASE: Image = Image {
         f("thread_start<unsigned int (__cdecl*)(void *),1>", 0x2_6B10, 0x0098),
         f("_beginthreadex", 0x2_6C00, 0x00E4),
     ],
+    build: None,
+    calls: &[],
 };
 
 /// The kernel.
@@ -247,6 +273,8 @@ pub const NTOSKRNL: Image = Image {
         f("PspAllocateProcess", 0x6B_9100, 0x1A3C),
         f("NtCreateUserProcess", 0x6B_E470, 0x2C14),
     ],
+    build: None,
+    calls: &[],
 };
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod counters;
 pub mod demo;
 mod heap;
 pub mod images;
+mod program;
 mod random;
 mod stacks;
 #[cfg(test)]

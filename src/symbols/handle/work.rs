@@ -158,11 +158,11 @@ impl Shared {
     fn run(self: &Arc<Self>, job: &Job) -> Result<(), String> {
         let progress = |download| self.report(job, |report| report.state = ModuleState::Downloading(download));
         let found = self.locator().find(&job.asked.wanted, job.chosen.as_deref(), &job.stop, &progress)?;
-        let bytes = std::fs::metadata(&found.file).map_or(0, |meta| meta.len());
+        let bytes = found.file.len();
         self.report(job, |report| {
             report.pdb = Some(found.key);
             report.source.clone_from(&found.source);
-            report.file = found.file.display().to_string();
+            report.file = found.file.to_string();
             report.bytes = bytes;
         });
         let room = self.set_room_aside(job, bytes.saturating_mul(MEMORY_OF_PDB))?;
@@ -195,14 +195,15 @@ impl Shared {
             drop(table);
             shared.tell();
         };
-        let describe = |error: PdbError| format!("{}: {error}", found.file.display());
-        resolver::resolve(&found.file, request, &job.stop, publish).map_err(describe)
+        let describe = |error: PdbError| format!("{}: {error}", found.file);
+        resolver::resolve(found.file.clone(), request, &job.stop, publish).map_err(describe)
     }
 
     fn save(&self, job: &Job, found: &Located, file_bytes: u64, names: &ModuleNames, fastlink: bool) {
         let (Some(saved), Some((key, pdb))) = (&self.saved, &job.asked.wanted.pdb) else { return };
-        let Some(pdb) = file_name(pdb) else { return };
-        let (names, file) = (names.clone(), found.file.display().to_string());
+        // What is in memory is there at once anyway.
+        let (Some(pdb), Some(file)) = (file_name(pdb), found.file.path()) else { return };
+        let (names, file) = (names.clone(), file.display().to_string());
         let what = Saved { names, source: found.source.clone(), file, file_bytes, fastlink };
         if let Err(error) = saved.save(pdb, *key, &what) {
             log::warn!("the names of {} could not be saved: {error}", job.asked.name());

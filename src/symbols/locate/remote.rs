@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::search::{Pointer, Search, compressed, first_two, verify};
 use super::{Download, absolute_path};
-use crate::symbols::http::Answer;
+use crate::symbols::http::{Answer, UNTRUSTED};
 use crate::symbols::server::{Fetched, discard, fetch};
 use crate::symbols::{PdbError, cabinet, depot};
 
@@ -102,7 +102,7 @@ impl Search<'_> {
             }
             Err(why) => {
                 // One that cannot be reached is not asked for each module again.
-                let is_down = why.starts_with("it was not found") || why.starts_with("it does not answer");
+                let is_down = ["it was not found", "it does not answer", UNTRUSTED].iter().any(|start| why.starts_with(start));
                 if !self.stop.is_set() {
                     let key = if is_down { server } else { url };
                     self.locator.lock_missing().insert(key.to_owned(), Some(why.clone()));

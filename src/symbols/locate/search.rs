@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::{Download, Located, Locator};
 use crate::symbols::guard::Stop;
 use crate::symbols::path::Place;
+use crate::symbols::source::PdbFile;
 use crate::symbols::{PdbError, PdbKey, cabinet, depot, resolver};
 
 /// One search.
@@ -63,7 +64,7 @@ impl Search<'_> {
                         Err(error) => log::warn!("{} cannot be copied to {}: {error}", self.name, root.display()),
                     }
                 }
-                return Some(Located { file, key: self.key, source: place.to_string() });
+                return Some(Located { file: file.as_path().into(), key: self.key, source: place.to_string() });
             }
         }
         None
@@ -153,8 +154,11 @@ impl Search<'_> {
             fs::create_dir_all(folder).map_err(|error| error.to_string())?;
         }
         let draft = depot::draft(target);
-        let done = cabinet::expand(packed, &draft, self.stop).map_err(|error| error.to_string());
-        done.and_then(|()| self.adopt(&draft, target))
+        if let Err(error) = cabinet::expand(packed, &draft, self.stop) {
+            let _ = fs::remove_file(&draft);
+            return Err(error.to_string());
+        }
+        self.adopt(&draft, target)
     }
 
     /// Gives a new file its name if it is what is wanted, else removes it.
@@ -208,7 +212,7 @@ impl<'a> Pointer<'a> {
 }
 
 /// Whether a file is the PDB of this build.
-pub(super) fn verify(file: &Path, wanted: PdbKey, stop: &Stop) -> Result<(), PdbError> {
+pub(super) fn verify(file: impl Into<PdbFile>, wanted: PdbKey, stop: &Stop) -> Result<(), PdbError> {
     match resolver::identify(file, stop)? {
         found if found == wanted => Ok(()),
         found => Err(PdbError::OtherBuild { wanted, found }),

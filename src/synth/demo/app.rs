@@ -70,7 +70,7 @@ const COMMITS: [(i64, u64, u64, By); 23] = [
     (ms(1_013), LEAKING_HEAP + 2 * PAGE, 8, (MAIN_THREAD, &LOADER, &GROW_HEAP)),
     (ms(1_017), 0x0020_0010_0000, 64, (MAIN_THREAD, &RUNTIME, &["ucrt!_initialize_narrow_environment", "kernelbase!VirtualAlloc", "ntdll!NtAllocateVirtualMemory"])),
     (ms(1_025), 0x0020_0100_0000, 256, (MAIN_THREAD, &MAIN, &["app!LoadConfiguration", "kernelbase!VirtualAlloc", "ntdll!NtAllocateVirtualMemory"])),
-    (ms(1_040), LEAKING_HEAP + 10 * PAGE, 14, (MAIN_THREAD, &SETTINGS, &GROW_HEAP)),
+    (ms(1_040), LEAKING_HEAP + 10 * PAGE, 14, (MAIN_THREAD, &SETTINGS_NEW, &GROW_HEAP)),
     (ms(1_060), 0x0020_0200_0000, 340, (MAIN_THREAD, &MAIN, &["app!LoadConfiguration", "app!ParseSettings", "kernelbase!VirtualAlloc", "ntdll!NtAllocateVirtualMemory"])),
     (ms(1_110), MESSAGE_HEAP, 4, (MAIN_THREAD, &MAIN, &["app!MessageQueue::Initialize", "kernelbase!HeapCreate", "ntdll!RtlCreateHeap", "ntdll!NtAllocateVirtualMemory"])),
     (ms(1_125), 0x0020_0300_0000, 256, (MAIN_THREAD, &MAIN, &["app!MessageQueue::Initialize", "kernelbase!VirtualAlloc", "ntdll!NtAllocateVirtualMemory"])),
@@ -90,15 +90,10 @@ const COMMITS: [(i64, u64, u64, By); 23] = [
     (ms(1_000) - 2_500, 0x0014_0000_0000, 4, (SHELL_THREAD, &SHELL, &CREATE_PROCESS)),
     (ms(1_000) - 1_100, 0x0014_0010_0000, 1, (SHELL_THREAD, &SHELL, &CREATE_PROCESS)),
 ];
-const SETTINGS: [&str; 7] = [
-    MAIN[0],
-    MAIN[1],
-    MAIN[2],
-    MAIN[3],
-    "app!LoadConfiguration",
-    "app!ParseSettings",
-    "app!std::vector<Setting>::_Emplace_reallocate",
-];
+const SETTINGS: [&str; 7] =
+    [MAIN[0], MAIN[1], MAIN[2], MAIN[3], "app!LoadConfiguration", "app!ParseSettings", "app!Array<Setting>::Grow"];
+const SETTINGS_NEW: [&str; 9] =
+    [SETTINGS[0], SETTINGS[1], SETTINGS[2], SETTINGS[3], SETTINGS[4], SETTINGS[5], SETTINGS[6], NEW[0], NEW[1]];
 const START_PHYSICS: [&str; 5] = [MAIN[0], MAIN[1], MAIN[2], MAIN[3], "app!PhysicsWorld::Create"];
 const INNER_NEW: [&str; 7] =
     [MAIN[0], MAIN[1], MAIN[2], MAIN[3], "app!InnerLoopOperation", "app!operator new", "ucrt!_malloc_base"];
@@ -201,7 +196,7 @@ const START_BLOCKS: [Blocks; 7] = [
     (4, ms(1_015), 4_500, &RUNTIME, &["ucrt!_register_onexit_function", "ucrt!_calloc_base", HEAP_ALLOC[0], HEAP_ALLOC[1]]),
     (4, ms(1_018), 4_500, &RUNTIME, &["ucrt!_configure_narrow_argv", "ucrt!_malloc_base", HEAP_ALLOC[0], HEAP_ALLOC[1]]),
     (4, ms(1_020), 4_500, &RUNTIME, &["ucrt!_initialize_narrow_environment", "ucrt!_calloc_base", HEAP_ALLOC[0], HEAP_ALLOC[1]]),
-    (60, ms(1_028), 9_700, &SETTINGS, &["app!std::_Allocate<16>", NEW[0], NEW[1], NEW[2], NEW[3]]),
+    (60, ms(1_028), 9_700, &SETTINGS, &NEW),
     (20, ms(1_112), 6_100, &MAIN, &["app!MessageQueue::Initialize", NEW[0], NEW[1], NEW[2], NEW[3]]),
     (10, ms(1_156), 8_300, &START_PHYSICS, &NEW),
 ];

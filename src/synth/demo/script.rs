@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::super::cast::{START_TICKS, fnv};
+use super::super::cast::START_TICKS;
 use super::super::images::{self, Image};
 use super::super::random::Random;
 use super::super::timeline::{Entry, What, record};
@@ -129,14 +129,12 @@ pub(super) fn frames(path: &[&str]) -> Vec<u64> {
     frames
 }
 
-/// 0 for a function that no table has; a test sees to it that there is none.
+/// 0 for a function or a call that no table has; a test sees to it that there is none.
 fn return_address(function: &str, callee: &str) -> u64 {
-    let Some((image, name)) = function.split_once('!') else { return 0 };
-    let Some(function) = image_of(image).and_then(|image| image.function(name).map(|f| (image.base, f))) else { return 0 };
-    let (base, function) = function;
-    // A call has five bytes or so, and something follows it.
-    let offset = 5 + fnv(callee) % u64::from(function.size.saturating_sub(6).max(1));
-    base + u64::from(function.rva) + offset
+    let Some((image, caller)) = function.split_once('!') else { return 0 };
+    let Some(image) = image_of(image) else { return 0 };
+    let callee = callee.split_once('!').map_or(callee, |(_, name)| name);
+    image.return_address(caller, callee).map_or(0, |rva| image.base + u64::from(rva))
 }
 
 fn image_of(short: &str) -> Option<&'static Image> {

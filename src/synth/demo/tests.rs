@@ -81,6 +81,22 @@ fn the_committed_file_is_this_scenario() {
 }
 
 #[test]
+fn the_program_is_built_from_the_committed_sources() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "h" || end == "cpp")).collect();
+    files.sort();
+    let mut hasher = crc32fast::Hasher::new();
+    for path in files {
+        hasher.update(path.file_name().unwrap().as_encoded_bytes());
+        hasher.update(b"\0");
+        // As they were built, whatever ends of lines the machine likes.
+        hasher.update(std::fs::read_to_string(&path).unwrap().replace("\r\n", "\n").as_bytes());
+    }
+    assert_eq!(hasher.finalize(), program::SOURCES, "the sources changed: run scripts/demo.sh");
+}
+
+#[test]
 fn every_frame_is_a_return_address_in_a_known_function() {
     for (_, frames) in demo().records {
         functions(&frames);
