@@ -41,10 +41,14 @@ fn source(frame: &Recorded<'_>, level: u16) -> Option<String> {
     Some(function.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
 }
 
-/// A switch for the frames of the allocator.
-pub fn switch(ui: &mut Ui, shown: bool) -> Option<bool> {
+/// What the switch for the frames of the allocator is called.
+const SWITCH: &str = "Allocator frames";
+
+/// A switch for the frames of the allocator; in a narrow place without its name.
+pub fn switch(ui: &mut Ui, shown: bool, is_narrow: bool) -> Option<bool> {
     let mut shown = shown;
     let hint = "Show the frames of the allocator itself (RtlAllocateHeap, operator new, malloc, \u{2026}); folded away, what they hold is their caller's";
-    let response = ui.add(egui::Checkbox::new(&mut shown, "Allocator frames"));
+    let response = ui.add(egui::Checkbox::new(&mut shown, if is_narrow { "" } else { SWITCH }));
+    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, shown, SWITCH));
     response.on_hover_text(hint).clicked().then_some(shown)
 }

@@ -108,7 +108,7 @@ impl Modules<'_> {
             2 if module.addresses == 0 => String::new(),
             2 => format!("{} of {}", format::count(module.named as u64), format::count(module.addresses as u64)),
             3 => match &module.state {
-                ModuleState::Failed(why) => format::sentence(why),
+                ModuleState::Failed(why) => why.clone(),
                 _ => module.note.to_owned(),
             },
             4 => module.source.clone(),

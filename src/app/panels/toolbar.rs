@@ -67,6 +67,10 @@ fn view_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.strong("Columns");
     column_choice(app, ui);
     ui.separator();
+    if let Some(shown) = frames::switch(ui, app.settings.show_allocators, false) {
+        app.commands.push(Command::ShowAllocators(shown));
+    }
+    ui.separator();
     // A number can be typed here, so a click inside closes nothing.
     let stays = MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
     SubMenuButton::new("Memory for a trace").config(stays).ui(ui, |ui| memory_limit(app, ui));
@@ -166,13 +170,16 @@ fn describe(document: &crate::app::document::Document, path: &Path) -> String {
     words.join(" \u{203a} ")
 }
 
+/// Points beside the tabs in which not everything has room.
+const NARROW: f32 = 260.0;
+
 pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     let Some(document) = &mut app.document else { return };
     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
         if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
             app.commands.doc(DocCommand::CollapseAll);
         }
-        if let Some(shown) = frames::switch(ui, !document.fold) {
+        if let Some(shown) = frames::switch(ui, !document.fold, ui.available_width() < NARROW) {
             app.commands.push(Command::ShowAllocators(shown));
         }
         let mut text = document.search.clone();

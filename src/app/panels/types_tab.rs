@@ -18,10 +18,10 @@ const COLUMNS: [ListColumn; 8] = [
     ListColumn {
         title: "Allocated type",
         hint: "C++ type of the allocations, as the compiler noted it at the call that allocates (S_HEAPALLOCSITE); where it noted none, or the symbols are not there, (unknown type)",
-        width: 300.0,
+        width: 210.0,
         is_number: false,
     },
-    ListColumn { title: "Layer", hint: "Layers of memory nest, so their sizes are never added", width: 150.0, is_number: false },
+    ListColumn { title: "Layer", hint: "Layers of memory nest, so their sizes are never added", width: 132.0, is_number: false },
     number("Count", "Allocations alive at some moment of the interval", 70.0),
     number(
         "Impacting Size",
