@@ -20,7 +20,7 @@ pub enum Split {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LineOf {
     Heap(HeapId),
-    /// With its number, for the colour.
+    /// With its rank, for the colour.
     Type(u32, TypeKey),
 }
 
@@ -29,7 +29,7 @@ impl LineOf {
     pub fn color(&self) -> usize {
         match self {
             Self::Heap(heap) => heap.0 as usize,
-            Self::Type(id, _) => *id as usize,
+            Self::Type(rank, _) => *rank as usize,
         }
     }
 }

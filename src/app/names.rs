@@ -239,7 +239,7 @@ mod tests {
         settings.network = Some(false);
         assert_eq!(servers(&settings, None), (none.clone(), asked("https://mine")));
         settings.network = Some(true);
-        assert_eq!(servers(&settings, None), (asked("https://mine"), none.clone()));
+        assert_eq!(servers(&settings, None), (asked("https://mine"), none));
         // Whoever names one on the command line wants it to be asked.
         settings.network = None;
         assert_eq!(servers(&settings, Some("srv*https://given")), (asked("https://given"), asked("https://mine")));

@@ -299,8 +299,8 @@ fn lines_of_types(
     let mut groups = types.groups(sums, mask, by_size);
     groups.truncate(TYPE_CANDIDATES);
     let lines = series(index, sums, &types.series_of(index.trace(), &groups, mask), query.bins, cancel)?;
-    let mut lines: Vec<_> = groups.into_iter().map(|group| LineOf::Type(group.id, group.key)).zip(lines).collect();
+    let mut lines: Vec<_> = groups.into_iter().map(|group| group.key).zip(lines).collect();
     lines.sort_by_key(|(_, line)| Reverse(line.peak));
     lines.truncate(TYPE_LINES);
-    Ok(lines)
+    Ok((0..).zip(lines).map(|(rank, (key, line))| (LineOf::Type(rank, key), line)).collect())
 }

@@ -110,7 +110,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
 }
 
 /// Points that a name has at least, however deep its line is.
-const NAME_ROOM: f32 = 280.0;
+const NAME_ROOM: f32 = 320.0;
 
 const HEADER_HEIGHT: f32 = 24.0;
 const ROW_HEIGHT: f32 = 21.0;

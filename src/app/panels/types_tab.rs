@@ -12,7 +12,7 @@ use crate::app::graph::{LineOf, Split};
 use crate::app::theme;
 use crate::app::types::TypeTable;
 use crate::format;
-use crate::query::{Column, TypeGroup, UNKNOWN_TYPE, layer_label};
+use crate::query::{Column, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label};
 
 const COLUMNS: [ListColumn; 8] = [
     ListColumn {
@@ -106,11 +106,10 @@ impl Types<'_> {
     }
 
     /// The colour of its line, if there is one.
-    fn color(&self, id: u32, ui: &Ui) -> Option<egui::Color32> {
+    fn color(&self, key: &TypeKey, ui: &Ui) -> Option<egui::Color32> {
         let mut lines = self.document.answers.graph.iter().flat_map(|graph| &graph.lines);
-        lines
-            .any(|line| matches!(line.of, LineOf::Type(other, _) if other == id))
-            .then(|| theme::series(id as usize, ui.visuals()))
+        let line = lines.find(|line| matches!(&line.of, LineOf::Type(_, other) if other == key))?;
+        Some(theme::series(line.of.color(), ui.visuals()))
     }
 }
 
@@ -119,7 +118,7 @@ impl List for Types<'_> {
         let Some(group) = self.table.groups.get(row) else { return };
         let mut text = egui::RichText::new(self.text(row, column));
         if column == 0 {
-            if let Some(color) = self.color(group.id, ui) {
+            if let Some(color) = self.color(&group.key, ui) {
                 let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
                 ui.painter().rect_filled(rect, 3.0, color);
             }

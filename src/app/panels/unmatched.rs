@@ -20,7 +20,7 @@ pub fn list(document: &Document, ui: &mut Ui) {
     let none = Names::default();
     let names = document.names.as_ref().map_or(&none, |names| names.known());
     for (index, group) in groups.iter().enumerate() {
-        let title = title(trace, group, innermost(document, names, group));
+        let title = title(trace, group, &innermost(document, names, group));
         egui::CollapsingHeader::new(title).id_salt(("unmatched", index)).show(ui, |ui| frames(trace, names, group, ui));
     }
     if all > groups.len() {
@@ -33,7 +33,7 @@ pub fn list(document: &Document, ui: &mut Ui) {
     ui.add_space(8.0);
 }
 
-fn title(trace: &Trace, group: &UnmatchedGroup, innermost: String) -> String {
+fn title(trace: &Trace, group: &UnmatchedGroup, innermost: &str) -> String {
     let seconds = |t| format!("{:.3} s", trace.clock.seconds(t));
     let (first, last) = group.times;
     let when = if first == last { format!("at {}", seconds(first)) } else { format!("{} to {}", seconds(first), seconds(last)) };
