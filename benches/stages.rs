@@ -63,7 +63,7 @@ impl Records {
                 records.list.push((record.clone(), start..records.frames.len()));
                 ControlFlow::Continue(())
             },
-            |_| ControlFlow::Continue(()),
+            |_| ControlFlow::Continue(i64::MAX),
         );
         assert!(done.is_continue());
         records

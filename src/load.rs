@@ -5,6 +5,7 @@
 mod distinct;
 mod estimate;
 mod plan;
+mod playback;
 mod sample;
 
 use std::ops::ControlFlow;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::archive::{self, Contents, Member, Progress};
 use crate::etl::{OpenError, Source, TraceFile};
-use crate::events::{self, Merge, Totals};
+use crate::events::{self, Merge, Tick, Totals};
 use crate::model::{Builder, Clock, InputState, Loss, Trace};
 use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
@@ -23,6 +24,7 @@ use crate::units::{Interval, Ticks};
 pub use crate::model::{Processes, Scope};
 pub use estimate::{Estimate, Part};
 pub use plan::{Plan, default_budget, describe_scope};
+use playback::Playback;
 
 /// What a user can name as a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -184,6 +186,12 @@ pub trait Watch {
     fn wants_trace(&self) -> bool {
         true
     }
+
+    /// How many seconds of the capture take a second, if it is to be played as if it
+    /// were being recorded; 0 holds it. Asked again and again.
+    fn speed(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// Nobody watches.
@@ -224,6 +232,8 @@ pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> R
     let mut builder =
         Builder::new(capture.clock(), capture.trace_start(), capture.losses()).limited(plan.scope.clone(), plan.budget);
     let mut merge = Merge::new(&capture.files);
+    let mut playback = Playback::new(capture.trace_start(), capture.clock().frequency);
+    let mut published = None;
     let mut next_publication = Instant::now() + Duration::from_millis(30);
     // Both closures of the merge need the builder, one after the other.
     let builder_cell = std::cell::RefCell::new(&mut builder);
@@ -232,19 +242,26 @@ pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> R
             builder_cell.borrow_mut().apply_with_stack(record, stack);
             ControlFlow::Continue(())
         },
-        |totals| {
+        |Tick { totals, is_held }| {
             if !watch.progress(totals.bytes, total) {
                 return ControlFlow::Break(Stopped);
             }
             let now = Instant::now();
-            if watch.wants_trace() && now >= next_publication {
+            let limit = playback.advance(watch.speed(), now);
+            // Of what stands still there is nothing new to see.
+            if watch.wants_trace() && now >= next_publication && !(is_held && published == Some(limit)) {
                 let mut builder = builder_cell.borrow_mut();
-                let input = input_state(capture, plan, totals, &builder, &losses, false);
+                let mut input = input_state(capture, plan, totals, &builder, &losses, false);
+                // What was only decoded has not happened yet.
+                input.times = input.times.map(|(first, last)| (first, last.min(limit.max(first))));
                 watch.publish(builder.publish(input));
+                published = Some(limit);
                 let cost = now.elapsed();
                 next_publication = now + (cost * PUBLISH_SHARE).max(Duration::from_millis(60));
+            } else if is_held {
+                playback::nap();
             }
-            ControlFlow::Continue(())
+            ControlFlow::Continue(limit)
         },
     );
     match result {

@@ -16,8 +16,10 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
         look.theme.as_deref().map(|name| if name == "dark" { highwater::app::Theme::Dark } else { highwater::app::Theme::Light });
     let memory_limit = look.memory_limit();
     let symbols = highwater::app::Given { path: look.symbols, cache: None };
+    let speed = look.speed;
     highwater::app::run(&highwater::app::Options {
         inputs,
+        speed,
         screenshot: look.screenshot,
         theme,
         size: look.size,

@@ -8,6 +8,7 @@ use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
 use super::document::Document;
 use super::names::ModuleChange;
 use super::offer::OfferChange;
+use super::player::PlayerChange;
 use super::settings::{SymbolSettings, Theme};
 use crate::load::{Input, Scope};
 use crate::model::CounterId;
@@ -21,6 +22,8 @@ pub enum Command {
     Open(Vec<Input>),
     OpenDialog,
     CancelLoading,
+    /// Pause the capture that is played, or change its speed.
+    ChangePlayer(PlayerChange),
     /// Change the choice of what to load.
     ChangeOffer(OfferChange),
     /// Load this part of the trace that needs too much memory.

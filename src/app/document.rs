@@ -43,6 +43,8 @@ pub struct Document {
     pub trace: Arc<Trace>,
     /// Whether the trace is still being loaded.
     growing: bool,
+    /// Whether a view of the end stays one while the trace grows.
+    pub follows_end: bool,
     pub history: History,
     pub selection: Option<Interval>,
     pub filter: Filter,
@@ -119,6 +121,7 @@ impl Document {
             inputs,
             counters,
             growing: !trace.complete,
+            follows_end: false,
             history: History::new(trace.span),
             trace,
             selection: None,
@@ -156,8 +159,12 @@ impl Document {
 
     /// The trace has grown. A view of all of it goes on showing all of it.
     pub fn update(&mut self, trace: Arc<Trace>) {
-        if self.view() == self.trace.span {
+        let (view, old) = (self.view(), self.trace.span);
+        if view == old {
             self.history.grow(trace.span);
+        } else if self.follows_end && view.to == old.to {
+            let by = trace.span.to.0 - old.to.0;
+            self.history.grow(Interval { from: Ticks(view.from.0 + by), to: trace.span.to });
         }
         self.growing = !trace.complete;
         drop_aside(std::mem::replace(&mut self.trace, trace));

@@ -20,6 +20,7 @@ mod jobs;
 mod names;
 mod offer;
 mod panels;
+mod player;
 mod settings;
 mod start;
 mod theme;
@@ -52,6 +53,8 @@ const PROGRESS: Duration = Duration::from_millis(300);
 pub struct Options {
     /// What to open at once.
     pub inputs: Vec<Input>,
+    /// Play it as if it were being recorded: so many seconds of it a second.
+    pub speed: Option<f64>,
     /// Save a picture of the window to this file once everything is drawn, and quit.
     pub screenshot: Option<PathBuf>,
     /// Theme for this run only, whatever the settings say.
@@ -153,7 +156,7 @@ impl HighwaterApp {
             show_keys: false,
         };
         if !options.inputs.is_empty() {
-            app.commands.push(Command::Open(options.inputs));
+            app.open(ctx, options.inputs, options.speed);
         }
         app
     }
@@ -174,9 +177,10 @@ impl HighwaterApp {
 
     fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
         match command {
-            Command::Open(inputs) => self.open(ctx, inputs),
+            Command::Open(inputs) => self.open(ctx, inputs, None),
             Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
             Command::CancelLoading => self.stop_loading(),
+            Command::ChangePlayer(change) => self.loading.iter_mut().for_each(|job| job.change_player(change)),
             Command::ChangeOffer(change) => {
                 if let Some(offer) = &mut self.offer {
                     offer.change(change);
@@ -240,13 +244,13 @@ impl HighwaterApp {
         }
     }
 
-    fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
+    fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, speed: Option<f64>) {
         if inputs.is_empty() {
             return;
         }
         self.errors.clear();
         self.stop_loading();
-        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget()));
+        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), speed));
     }
 
     /// Bytes that a trace may use.
@@ -285,6 +289,7 @@ impl HighwaterApp {
                             is_new = true;
                             let mut document = Document::new(job.id, job.inputs.clone(), trace);
                             document.fold_allocators(!self.settings.show_allocators);
+                            document.follows_end = job.player().is_some();
                             self.document = Some(document);
                         }
                     }

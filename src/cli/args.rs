@@ -60,6 +60,10 @@ pub struct Look {
     /// Where to find the PDBs for names, before all other places: folders, stores and servers as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
     pub symbols: Option<String>,
+
+    /// Play what is opened as if it were being recorded: seconds of it a second
+    #[arg(skip)]
+    pub speed: Option<f64>,
 }
 
 impl Look {
@@ -80,6 +84,8 @@ fn size(text: &str) -> Result<[f32; 2], String> {
 pub(super) enum Command {
     /// Open the window on the built-in demo trace
     Demo(Look),
+    /// Play a recording in the window as if it were being made now
+    Replay(ReplayArgs),
     /// Tell what the files hold: sessions, losses, event counts, problems
     Info(InfoArgs),
     /// Print the numbers of the window's tables for one interval
@@ -129,6 +135,35 @@ impl std::str::FromStr for Rva {
         let parsed = is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten();
         parsed.map(Self).ok_or_else(|| "not an address like 0x2e30".to_owned())
     }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ReplayArgs {
+    /// Files of one capture; `demo:` names the built-in demo trace
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<OsString>,
+
+    /// Seconds of the recording in a second
+    #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
+    speed: f64,
+
+    #[command(flatten)]
+    look: Look,
+}
+
+impl ReplayArgs {
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        inputs(&self.files)
+    }
+
+    pub(super) fn look(&self) -> Look {
+        Look { speed: Some(self.speed), ..self.look.clone() }
+    }
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches(['x', '\u{d7}']).parse().ok();
+    number.filter(|n| (0.01..=10_000.0).contains(n)).ok_or_else(|| "not a speed from 0.01 to 10000, like 10".to_owned())
 }
 
 #[derive(Args, Debug)]
@@ -305,6 +340,20 @@ mod tests {
         assert!(check("2", "2"));
         assert!(!check("2.000000001", "2"));
         assert!(!check("nan", "2"));
+    }
+
+    #[test]
+    fn a_recording_is_played_at_a_speed_that_can_be() {
+        let speed = |words: &[&str]| match parse(&[&["replay"], words].concat()).map(|line| line.command) {
+            Ok(Some(Command::Replay(args))) => args.look().speed,
+            _ => None,
+        };
+        assert_eq!(speed(&["demo:"]), Some(1.0));
+        assert_eq!(speed(&["a.etl", "b.etl", "--speed", "10x"]), Some(10.0));
+        for bad in ["0", "-1", "nan", "inf", "1e9", "quick"] {
+            assert_eq!(speed(&["a.etl", "--speed", bad]), None, "{bad}");
+        }
+        assert_eq!(speed(&[]), None, "nothing to play");
     }
 
     #[test]

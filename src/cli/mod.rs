@@ -62,6 +62,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
     match &line.command {
         None => open_window(line.inputs(), line.look.clone()).map_err(Failure::Failed),
         Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
+        Some(Command::Replay(args)) => open_window(args.inputs(), args.look()).map_err(Failure::Failed),
         Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
         Some(Command::Report(args)) => guarded(&args.what.inputs(), || report::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),

@@ -97,6 +97,15 @@ pub struct Totals {
     pub bytes: u64,
 }
 
+/// How far a merge has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick<'a> {
+    /// What was met so far.
+    pub totals: &'a Totals,
+    /// Whether nothing goes on until records of later times may.
+    pub is_held: bool,
+}
+
 impl Totals {
     pub(super) fn take(&mut self, batch: &mut Batch) {
         self.counts.add(&batch.counts);
@@ -154,11 +163,12 @@ impl<'f> Merge<'f> {
     }
 
     /// Gives every record to `sink`, with its stack if that came with it, until it
-    /// breaks. `tick` is called after each buffer or so with the totals so far.
+    /// breaks. `tick` is called at first, after each buffer or so, and where the merge is
+    /// held; it says up to which raw time records may go on.
     pub fn run<B>(
         &mut self,
         mut sink: impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
-        mut tick: impl FnMut(&Totals) -> ControlFlow<B>,
+        mut tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B> {
         let ahead = Arc::clone(&self.ahead);
         rayon::in_place_scope(|scope| {
@@ -172,7 +182,7 @@ impl<'f> Merge<'f> {
         &mut self,
         scope: &Scope<'scope>,
         sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
-        tick: &mut impl FnMut(&Totals) -> ControlFlow<B>,
+        tick: &mut impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B>
     where
         'f: 'scope,
@@ -181,16 +191,18 @@ impl<'f> Merge<'f> {
         for index in 0..self.streams.len() {
             self.refill(index);
         }
+        let mut limit = tick(Tick { totals: &self.totals, is_held: false })?;
         while let Some(First { time, stream, second }) = self.heads.first() {
-            if second == time {
+            let is_held = time > limit;
+            if second == time && !is_held {
                 self.run_tie(time, sink)?;
-            } else {
-                self.run_ahead(stream, second, sink)?;
+            } else if !is_held {
+                self.run_ahead(stream, second.min(limit.saturating_add(1)), sink)?;
             }
-            if self.has_read {
+            if self.has_read || is_held {
                 self.has_read = false;
                 self.ahead.pump(scope);
-                tick(&self.totals)?;
+                limit = tick(Tick { totals: &self.totals, is_held })?;
             }
         }
         self.report_late();

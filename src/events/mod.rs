@@ -35,7 +35,7 @@ pub use counts::EventCounts;
 pub use frames::{Digest, FrameList, FrameRange, Frames};
 pub use hooks::{class, hook, lost, tracker};
 pub use losses::{LostWhat, RawLoss, losses};
-pub use merge::{CallStack, Merge, Totals};
+pub use merge::{CallStack, Merge, Tick, Totals};
 pub use survey::survey;
 
 use crate::etl::Guid;

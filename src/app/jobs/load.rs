@@ -8,6 +8,7 @@ use eframe::egui;
 
 use super::JobId;
 use crate::app::failure::Failure;
+use crate::app::player::{Player, PlayerChange, SharedSpeed};
 use crate::etl::OpenError;
 use crate::load::{Capture, Estimate, Input, Plan, Scope, Watch, load_planned};
 use crate::model::Trace;
@@ -40,6 +41,7 @@ pub struct LoadJob {
     shared: Arc<Progress>,
     events: Receiver<LoadEvent>,
     choice: Sender<Scope>,
+    player: Option<Player>,
 }
 
 #[derive(Debug, Default)]
@@ -52,16 +54,18 @@ struct Progress {
 }
 
 impl LoadJob {
-    /// Begins to load; a trace may use about `budget` bytes.
-    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64) -> Self {
+    /// Begins to load, or with a speed to play; a trace may use about `budget` bytes.
+    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, speed: Option<f64>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
         let (choice, chosen) = channel();
         let shared = Arc::new(Progress::default());
         let id = JobId(NEXT.fetch_add(1, Ordering::Relaxed));
-        let job = Self { id, inputs: inputs.clone(), shared: Arc::clone(&shared), events, choice };
+        let player = speed.map(Player::new);
+        let speed = player.as_ref().map(Player::shared);
+        let job = Self { id, inputs: inputs.clone(), shared: Arc::clone(&shared), events, choice, player };
         std::thread::spawn(move || {
-            let watch = Watcher { second_half: false, shared, send: send.clone(), ctx: ctx.clone() };
+            let watch = Watcher { second_half: false, shared, speed, send: send.clone(), ctx: ctx.clone() };
             let result = panics::catch(|| run_load(&inputs, budget, &chosen, watch));
             let event = match result {
                 Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
@@ -89,6 +93,15 @@ impl LoadJob {
     /// Asks for the next publication of the growing trace.
     pub fn want_trace(&self) {
         self.shared.wants_trace.store(true, Ordering::Relaxed);
+    }
+
+    /// The player, if the capture is played.
+    pub fn player(&self) -> Option<&Player> {
+        self.player.as_ref()
+    }
+
+    pub fn change_player(&mut self, change: PlayerChange) {
+        self.player.iter_mut().for_each(|player| player.change(change));
     }
 
     /// Part that is done, 0 to 1.
@@ -142,6 +155,7 @@ struct Watcher {
     /// Whether the first half of the work, expanding, is done.
     second_half: bool,
     shared: Arc<Progress>,
+    speed: Option<SharedSpeed>,
     send: Sender<LoadEvent>,
     ctx: egui::Context,
 }
@@ -156,6 +170,10 @@ impl Watch for Watcher {
 
     fn wants_trace(&self) -> bool {
         self.shared.wants_trace.load(Ordering::Relaxed)
+    }
+
+    fn speed(&self) -> Option<f64> {
+        self.speed.as_ref().and_then(SharedSpeed::get)
     }
 
     fn publish(&mut self, trace: Trace) {

@@ -8,6 +8,7 @@ mod list;
 mod losses;
 mod offer;
 pub mod overview;
+mod player;
 pub mod sources;
 pub mod start_page;
 pub mod status;

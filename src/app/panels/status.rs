@@ -3,7 +3,7 @@
 
 use eframe::egui;
 
-use super::losses;
+use super::{losses, player};
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::{Document, Tab};
@@ -58,7 +58,11 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         ui.weak("Waiting for a choice");
         return;
     }
-    ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
+    if job.player().is_some() {
+        player::show(app, ui);
+    } else {
+        ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
+    }
     if ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
         app.commands.push(Command::CancelLoading);
     }

@@ -26,7 +26,7 @@ fn demo() -> Demo {
             records.push((record.clone(), stack.frames().addresses().to_vec()));
             ControlFlow::Continue(())
         },
-        |_| ControlFlow::Continue(()),
+        |_| ControlFlow::Continue(i64::MAX),
     );
     assert!(flow.is_continue());
     assert_eq!(merge.totals().problems.list(), []);

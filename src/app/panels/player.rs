@@ -1,0 +1,47 @@
+//! The controls of a capture that is being played, in the status bar.
+
+use eframe::egui;
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, Commands};
+use crate::app::player::{Player, PlayerChange, SPEEDS, speed_label};
+
+pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    let HighwaterApp { loading, commands, document, .. } = app;
+    let Some(player) = loading.as_ref().and_then(|job| job.player()) else { return };
+    if player.hurries() {
+        ui.weak("Loading the rest");
+        return;
+    }
+    let (text, hint) = match player.is_paused() {
+        true => ("Resume", "Go on playing"),
+        false => ("Pause", "Hold the capture where it is; everything can be looked at"),
+    };
+    if ui.button(text).on_hover_text(hint).clicked() {
+        commands.push(Command::ChangePlayer(PlayerChange::Pause(!player.is_paused())));
+    }
+    speeds(player, commands, ui);
+    let end = ui.button("To the End").on_hover_text("Load the rest as fast as possible");
+    if end.clicked() {
+        commands.push(Command::ChangePlayer(PlayerChange::ToTheEnd));
+    }
+    if let Some(document) = document {
+        let now = document.trace.clock.seconds(document.trace.span.to);
+        ui.weak(format!("{} at {now:.1} s", if player.is_paused() { "Paused" } else { "Playing" }));
+    }
+}
+
+fn speeds(player: &Player, commands: &mut Commands, ui: &mut egui::Ui) {
+    let now = player.speed();
+    let shown = egui::ComboBox::from_id_salt("speed").width(52.0).selected_text(speed_label(now));
+    shown
+        .show_ui(ui, |ui| {
+            for speed in SPEEDS {
+                if ui.selectable_label(speed == now, speed_label(speed)).clicked() {
+                    commands.push(Command::ChangePlayer(PlayerChange::Speed(speed)));
+                }
+            }
+        })
+        .response
+        .on_hover_text("Seconds of the capture in a second");
+}

@@ -1,0 +1,106 @@
+//! How fast a capture is played as if it were being recorded: the window sets it, and
+//! the thread that loads asks for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Speeds to choose from.
+pub const SPEEDS: [f64; 8] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 200.0];
+
+/// What the user does with a player.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum PlayerChange {
+    /// Hold it, or let it go on.
+    Pause(bool),
+    /// Seconds of the capture a second.
+    Speed(f64),
+    /// The rest as fast as possible.
+    ToTheEnd,
+}
+
+/// The window's side of a capture that is being played.
+#[derive(Debug)]
+pub struct Player {
+    speed: f64,
+    is_paused: bool,
+    shared: SharedSpeed,
+}
+
+/// The speed for the thread that loads.
+#[derive(Clone, Debug)]
+pub struct SharedSpeed(Arc<AtomicU64>);
+
+/// As fast as possible; no number that anybody can choose.
+const ALL_AT_ONCE: f64 = f64::INFINITY;
+
+impl SharedSpeed {
+    fn new(speed: f64) -> Self {
+        Self(Arc::new(AtomicU64::new(speed.to_bits())))
+    }
+
+    fn set(&self, speed: f64) {
+        self.0.store(speed.to_bits(), Ordering::Relaxed);
+    }
+
+    /// As [`crate::load::Watch::speed`] tells it.
+    pub fn get(&self) -> Option<f64> {
+        Some(f64::from_bits(self.0.load(Ordering::Relaxed))).filter(|&speed| speed != ALL_AT_ONCE)
+    }
+}
+
+impl Player {
+    pub fn new(speed: f64) -> Self {
+        Self { speed, is_paused: false, shared: SharedSpeed::new(speed) }
+    }
+
+    /// For the thread that loads.
+    pub fn shared(&self) -> SharedSpeed {
+        self.shared.clone()
+    }
+
+    /// Seconds of the capture a second, also while it is paused.
+    pub fn speed(&self) -> f64 {
+        self.speed
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Whether the rest comes as fast as possible.
+    pub fn hurries(&self) -> bool {
+        self.speed == ALL_AT_ONCE
+    }
+
+    pub fn change(&mut self, change: PlayerChange) {
+        match change {
+            PlayerChange::Pause(paused) => self.is_paused = paused,
+            PlayerChange::Speed(speed) => self.speed = speed,
+            PlayerChange::ToTheEnd => (self.speed, self.is_paused) = (ALL_AT_ONCE, false),
+        }
+        self.shared.set(if self.is_paused { 0.0 } else { self.speed });
+    }
+}
+
+/// A speed in words.
+pub fn speed_label(speed: f64) -> String {
+    format!("{speed}\u{d7}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_keeps_the_speed_for_later() {
+        let mut player = Player::new(10.0);
+        let shared = player.shared();
+        player.change(PlayerChange::Pause(true));
+        player.change(PlayerChange::Speed(2.0));
+        assert_eq!((shared.get(), player.speed(), player.is_paused()), (Some(0.0), 2.0, true));
+        player.change(PlayerChange::Pause(false));
+        assert_eq!(shared.get(), Some(2.0));
+        player.change(PlayerChange::ToTheEnd);
+        assert!(shared.get().is_none() && player.hurries());
+    }
+}
