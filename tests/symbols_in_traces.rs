@@ -32,7 +32,7 @@ impl Case {
         Self::of(story)
     }
 
-    fn of(story: fn(&Path) -> Vec<(Record, Vec<u64>)>) -> Option<Self> {
+    fn of(story: impl Fn(&Path) -> Vec<(Record, Vec<u64>)>) -> Option<Self> {
         let corpus = corpus()?;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("trace.etl");
