@@ -6,6 +6,25 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 
+# Runs one step of a script and tells how long it took.
+step() {
+    local name=$1 start=$SECONDS
+    shift
+    say "$name"
+    "$@"
+    printf -- '-- %s: %d s\n' "$name" $((SECONDS - start))
+}
+
+# Runs a command as the user who may install packages.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        command -v sudo >/dev/null || fail "No sudo; run this as root: $*"
+        sudo "$@"
+    fi
+}
+
 # Installs those of the named Debian packages that are missing.
 need_packages() {
     local missing=() package
@@ -14,14 +33,9 @@ need_packages() {
         dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
     done
     [ ${#missing[@]} -eq 0 ] && return 0
-    local sudo=()
-    if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null || fail "Missing packages and no sudo; as root: apt-get install ${missing[*]}"
-        sudo=(sudo)
-    fi
     say "Installing ${missing[*]}"
-    "${sudo[@]}" apt-get -qq update
-    DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+    as_root apt-get -qq update
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # Rust in the version that Cargo.toml asks for.

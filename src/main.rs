@@ -1,5 +1,7 @@
 //! The program: the command line of the library, and the window if it is built in.
 
+#![cfg_attr(windows, windows_subsystem = "windows")] // no console window beside the window; see console.rs
+
 use std::process::ExitCode;
 
 use highwater::cli::Look;
@@ -12,12 +14,13 @@ fn main() -> ExitCode {
 /// Opens the window; returns when it is closed.
 #[cfg(feature = "gui")]
 fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
-    let theme =
-        look.theme.as_deref().map(|name| if name == "dark" { highwater::app::Theme::Dark } else { highwater::app::Theme::Light });
+    use highwater::app::{Options, Renderer, Theme};
+    let theme = look.theme.as_deref().map(|name| if name == "dark" { Theme::Dark } else { Theme::Light });
+    let renderer = look.renderer.as_deref().map(|name| if name == "wgpu" { Renderer::Wgpu } else { Renderer::Glow });
     let memory_limit = look.memory_limit();
     let symbols = highwater::app::Given { path: look.symbols, cache: None };
     let speed = look.speed;
-    highwater::app::run(&highwater::app::Options {
+    highwater::app::run(&Options {
         inputs,
         speed,
         screenshot: look.screenshot,
@@ -25,6 +28,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
         size: look.size,
         memory_limit,
         symbols,
+        renderer,
     })
 }
 

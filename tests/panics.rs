@@ -73,7 +73,9 @@ mod window {
     fn assert_report(text: &str, doing: &str, place: &str) {
         let version = concat!("highwater ", env!("CARGO_PKG_VERSION"));
         let said = format!("a fault for tests in {place} at src");
-        for part in [version, std::env::consts::OS, &format!("stopped the {doing} of demo:"), &said, "panics.rs:", "catch"] {
+        for part in
+            [version, std::env::consts::OS, &format!("stopped the {doing} of demo:"), &said, "panics.rs:", "highwater::panics"]
+        {
             assert!(text.contains(part), "{part} is not in: {text}");
         }
     }

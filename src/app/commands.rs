@@ -34,6 +34,8 @@ pub enum Command {
     Quit,
     SetTheme(Theme),
     ShowColumn(Column, bool),
+    /// Show where the user says what opens `.etl` files.
+    ShowDefaultPrograms,
     ForgetRecent,
     /// Show the frames of the allocator, or fold them away.
     ShowAllocators(bool),

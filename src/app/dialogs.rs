@@ -1,6 +1,9 @@
-//! The system's Open dialog, on a thread of its own so that the window goes on.
+//! The system's own windows: its Open dialog, on a thread of its own so that ours
+//! goes on; its page of default programs; a message where there is no window.
 
+use std::io;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc;
 
 use eframe::egui;
@@ -61,4 +64,20 @@ impl FileDialog {
         let (purpose, _) = self.0.take()?;
         (!chosen.is_empty()).then_some((purpose, chosen))
     }
+}
+
+/// Shows the page of Windows' settings on which the user says what opens a type of
+/// file. No program may decide that by itself.
+pub fn show_default_programs() -> io::Result<()> {
+    let page = "ms-settings:defaultapps?registeredAppUser=highwater";
+    Command::new("rundll32.exe").args(["url.dll,FileProtocolHandler", page]).spawn().map(drop)
+}
+
+/// Tells why there is no window to somebody who would see no text: on Windows, a
+/// program started from Explorer has nowhere to print.
+pub fn tell_without_window(reason: &str) {
+    if crate::platform::has_stderr() {
+        return; // whoever called prints it
+    }
+    rfd::MessageDialog::new().set_level(rfd::MessageLevel::Error).set_title("highwater").set_description(reason).show();
 }

@@ -16,6 +16,7 @@ mod frame_times;
 mod graph;
 mod heap_lines;
 mod history;
+mod icon;
 mod jobs;
 mod names;
 mod offer;
@@ -65,6 +66,17 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Where symbols come from in this run, beside the settings.
     pub symbols: Given,
+    /// What to draw with, and nothing else.
+    pub renderer: Option<Renderer>,
+}
+
+/// What draws the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Renderer {
+    /// OpenGL.
+    Glow,
+    /// What wgpu finds: Direct3D, Vulkan, Metal, or software.
+    Wgpu,
 }
 
 /// Opens the window and returns when it is closed. The renderer is OpenGL, or
@@ -82,14 +94,18 @@ pub fn run(options: &Options) -> Result<(), String> {
             native,
             Box::new(move |cc| Ok(Box::new(HighwaterApp::new(&cc.egui_ctx, options, settings)))),
         )
+        .map_err(|reason| reason.to_string())
     };
-    match start(eframe::Renderer::Glow) {
-        Ok(()) => Ok(()),
-        Err(glow) => {
+    let result = match options.renderer {
+        Some(renderer) => start(renderer),
+        None => start(Renderer::Glow).or_else(|glow| {
             log::warn!("OpenGL could not start ({glow}); trying wgpu");
-            start(eframe::Renderer::Wgpu).map_err(|wgpu| format!("no window could be opened: {glow}; {wgpu}"))
-        }
-    }
+            start(Renderer::Wgpu).map_err(|wgpu| format!("{glow}; {wgpu}"))
+        }),
+    };
+    result
+        .map_err(|reason| format!("no window could be opened: {reason}"))
+        .inspect_err(|reason| dialogs::tell_without_window(reason))
 }
 
 /// Whether a window can be opened at all, as far as that is known beforehand.
@@ -99,7 +115,7 @@ fn has_display() -> bool {
         || names.into_iter().any(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()))
 }
 
-fn native_options(options: &Options, settings: &Settings, renderer: eframe::Renderer) -> eframe::NativeOptions {
+fn native_options(options: &Options, settings: &Settings, renderer: Renderer) -> eframe::NativeOptions {
     let size = options.size.or(settings.window.size).unwrap_or([1280.0, 800.0]);
     let mut viewport = egui::ViewportBuilder::default()
         .with_title("highwater")
@@ -107,10 +123,14 @@ fn native_options(options: &Options, settings: &Settings, renderer: eframe::Rend
         .with_inner_size(size)
         .with_min_inner_size([640.0, 420.0])
         .with_drag_and_drop(true)
-        .with_icon(Arc::new(theme::icon()));
+        .with_icon(Arc::new(icon::icon()));
     if options.size.is_none() && settings.window.maximized {
         viewport = viewport.with_maximized(true);
     }
+    let renderer = match renderer {
+        Renderer::Glow => eframe::Renderer::Glow,
+        Renderer::Wgpu => eframe::Renderer::Wgpu,
+    };
     eframe::NativeOptions { viewport, renderer, ..eframe::NativeOptions::default() }
 }
 
@@ -210,6 +230,11 @@ impl HighwaterApp {
             Command::SetMemoryLimit(megabytes) => {
                 self.settings.memory_limit_mb = megabytes;
                 self.save_settings();
+            }
+            Command::ShowDefaultPrograms => {
+                if let Err(reason) = dialogs::show_default_programs() {
+                    self.errors.push(Failure::expected(format!("Windows' settings could not be opened: {reason}.")));
+                }
             }
             Command::ForgetRecent => {
                 self.settings.recent.clear();

@@ -90,35 +90,3 @@ pub fn install(ctx: &egui::Context) {
         }
     });
 }
-
-/// The program's icon: a mark above a falling line.
-pub fn icon() -> egui::IconData {
-    const SIZE: usize = 64;
-    let mut rgba = Vec::with_capacity(SIZE * SIZE * 4);
-    for y in 0..SIZE {
-        for x in 0..SIZE {
-            rgba.extend(icon_pixel(x as f32 / SIZE as f32, y as f32 / SIZE as f32).to_array());
-        }
-    }
-    egui::IconData { rgba, width: SIZE as u32, height: SIZE as u32 }
-}
-
-fn icon_pixel(x: f32, y: f32) -> Color32 {
-    let corner = egui::vec2((x - 0.5).abs() - 0.34, (y - 0.5).abs() - 0.34).max(egui::Vec2::ZERO);
-    if corner.length() > 0.14 {
-        return Color32::TRANSPARENT;
-    }
-    // Outstanding memory: climbs in two steps under the high-water mark.
-    let level = if x < 0.38 {
-        0.68
-    } else if x < 0.66 {
-        0.48
-    } else {
-        0.34
-    };
-    match y {
-        _ if (y - 0.24).abs() < 0.03 => rgb(0xFFAE42),
-        _ if y > level => rgb(0x5B9DFF),
-        _ => rgb(0x1B2430),
-    }
-}

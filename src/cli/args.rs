@@ -53,6 +53,10 @@ pub struct Look {
     #[arg(long, value_name = "WxH", hide = true, value_parser = size)]
     pub size: Option<[f32; 2]>,
 
+    /// Draw with OpenGL (glow) or with what wgpu finds [default: glow, and wgpu where glow cannot start]
+    #[arg(long, value_name = "glow|wgpu", value_parser = ["glow", "wgpu"])]
+    pub renderer: Option<String>,
+
     /// Use at most about so much memory for a trace, in MB [default: the setting, or three quarters of the machine's]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
     memory_limit: Option<u64>,

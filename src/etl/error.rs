@@ -20,6 +20,12 @@ pub enum OpenError {
     /// No right to read it.
     #[error("{0}: no permission to read this file; copy it or ask for access")]
     Denied(String),
+    /// Another program keeps it to itself.
+    #[error("{0}: another program is using this file and shares it with nobody; close it there, or copy the file")]
+    Locked(String),
+    /// The system takes no such name.
+    #[error("{0}: the path is too long or no valid name; move the file to a shorter one")]
+    Name(String),
     /// It has no bytes.
     #[error("{0}: the file is empty; record the trace again")]
     Empty(String),
@@ -49,7 +55,15 @@ pub enum OpenError {
 impl OpenError {
     /// What the system said about the file `name`.
     pub fn from_io(name: String, e: io::Error) -> Self {
+        if cfg!(windows) {
+            match e.raw_os_error() {
+                Some(SHARING_VIOLATION | LOCK_VIOLATION) => return Self::Locked(name),
+                Some(INVALID_NAME | FILENAME_TOO_LONG) => return Self::Name(name),
+                _ => {}
+            }
+        }
         match e.kind() {
+            io::ErrorKind::InvalidFilename => Self::Name(name),
             io::ErrorKind::NotFound => Self::NotFound(name),
             io::ErrorKind::IsADirectory => Self::Directory(name),
             io::ErrorKind::PermissionDenied => Self::Denied(name),
@@ -77,6 +91,12 @@ impl OpenError {
     }
 }
 
+// Windows' numbers for these (winerror.h), for which Rust has no kind.
+const SHARING_VIOLATION: i32 = 32;
+const LOCK_VIOLATION: i32 = 33;
+const INVALID_NAME: i32 = 123;
+const FILENAME_TOO_LONG: i32 = 206;
+
 /// As many bytes tell a trace from other files.
 pub const SNIFF: usize = 0x50;
 
@@ -88,4 +108,30 @@ pub fn looks_like_etl(head: &[u8]) -> bool {
         && matches!(u8_at(head, 0x4A), Some(1 | 2))
         && u8_at(head, 0x4B) == Some(0xC0)
         && u16_at(head, 0x4E) == Some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence(e: io::Error) -> String {
+        OpenError::from_io("a.etl".to_owned(), e).to_string()
+    }
+
+    #[test]
+    fn a_name_that_the_system_refuses_is_said_to_be_one() {
+        assert!(sentence(io::ErrorKind::InvalidFilename.into()).contains("too long"));
+    }
+
+    #[test]
+    #[cfg(windows)]
+    fn windows_numbers_become_sentences() {
+        let says = |number| sentence(io::Error::from_raw_os_error(number));
+        for (number, word) in [(2, "no such file"), (3, "no such file"), (5, "permission"), (32, "another program")] {
+            assert!(says(number).contains(word), "{number}: {}", says(number));
+        }
+        for (number, word) in [(33, "another program"), (123, "too long"), (206, "too long"), (1117, "could not read")] {
+            assert!(says(number).contains(word), "{number}: {}", says(number));
+        }
+    }
 }

@@ -33,6 +33,7 @@ impl Playback {
 
     /// Goes on at `speed` seconds of the capture a second, or to the end without one.
     /// Returns up to which raw time it has been played.
+    #[expect(clippy::manual_clamp, reason = "no number at all counts as 0 here")]
     pub(super) fn advance(&mut self, speed: Option<f64>, now: Instant) -> i64 {
         let passed = now.saturating_duration_since(std::mem::replace(&mut self.seen, now));
         match speed {

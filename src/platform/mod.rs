@@ -5,6 +5,9 @@
 #[cfg(windows)]
 mod windows;
 
+use std::io;
+use std::process::Child;
+
 /// Bytes of the machine's physical memory; `None` where the system does not say.
 pub fn physical_memory() -> Option<u64> {
     #[cfg(windows)]
@@ -13,6 +16,34 @@ pub fn physical_memory() -> Option<u64> {
     return std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| meminfo_total(&text));
     #[cfg(not(any(windows, target_os = "linux")))]
     None
+}
+
+/// Whether anybody could see what is printed. Windows gives a program that is started
+/// from Explorer no place for it.
+pub fn has_stderr() -> bool {
+    #[cfg(windows)]
+    return !std::os::windows::io::AsRawHandle::as_raw_handle(&io::stderr()).is_null();
+    #[cfg(not(windows))]
+    true
+}
+
+/// Ends a program when this process ends, however that comes; until what is returned
+/// is dropped. Elsewhere than on Windows the terminal sees to that itself.
+pub fn tie(child: &Child) -> io::Result<Tie> {
+    #[cfg(windows)]
+    return windows::tie(child).map(|job| Tie { _job: job });
+    #[cfg(not(windows))]
+    {
+        let _ = child;
+        Ok(Tie {})
+    }
+}
+
+/// What [`tie`] holds.
+#[derive(Debug)]
+pub struct Tie {
+    #[cfg(windows)]
+    _job: std::os::windows::io::OwnedHandle,
 }
 
 /// The line `MemTotal:       24689300 kB` of `/proc/meminfo` (proc(5): the unit is

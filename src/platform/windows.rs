@@ -1,6 +1,16 @@
-//! Windows: `GlobalMemoryStatusEx` (sysinfoapi.h).
-#![allow(unsafe_code, reason = "the system's own interface is a C function; the call below says why it is sound")]
+//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h), and
+//! programs that end with this one (job objects, jobapi2.h).
+#![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
+use std::io;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::process::Child;
+use std::ptr;
+
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectExtendedLimitInformation, SetInformationJobObject,
+};
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
 
 /// Bytes of physical memory that the system manages.
@@ -10,4 +20,26 @@ pub(super) fn physical_memory() -> Option<u64> {
     // on this stack frame, is ours alone and has exactly that size.
     let done = unsafe { GlobalMemoryStatusEx(&raw mut status) };
     (done != 0).then_some(status.ullTotalPhys)
+}
+
+/// A job that ends the program in it as soon as the returned handle is closed,
+/// however this process ends.
+pub(super) fn tie(child: &Child) -> io::Result<OwnedHandle> {
+    // SAFETY: both arguments may be null: default security, no name.
+    let job = unsafe { CreateJobObjectW(ptr::null(), ptr::null()) };
+    if job.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the handle was just made and belongs to nobody else.
+    let owned = unsafe { OwnedHandle::from_raw_handle(job) };
+    let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+    limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+    let size = size_of::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>() as u32;
+    // SAFETY: the job is open, and the structure is of the kind and size that the class asks for.
+    let set = unsafe { SetInformationJobObject(job, JobObjectExtendedLimitInformation, (&raw const limits).cast(), size) };
+    // SAFETY: both handles are open, as long as their owners live.
+    if set == 0 || unsafe { AssignProcessToJobObject(job, child.as_raw_handle()) } == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(owned)
 }

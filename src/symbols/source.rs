@@ -82,12 +82,13 @@ impl BoundedFile {
     pub(super) fn open(file: &PdbFile, stop: &Stop) -> Result<Self, PdbError> {
         let (mut file, len): (Box<dyn ReadSeek>, u64) = match file {
             PdbFile::Path(path) => {
-                let file = File::open(path)?;
-                let meta = file.metadata()?;
-                if !meta.is_file() {
+                // Asked before it is opened: Windows opens no folder, and a pipe would wait.
+                if !path.metadata()?.is_file() {
                     return Err(PdbError::NoPdb);
                 }
-                (Box::new(file), meta.len())
+                let file = File::open(path)?;
+                let len = file.metadata()?.len();
+                (Box::new(file), len)
             }
             PdbFile::Bytes(bytes) => (Box::new(Cursor::new(Arc::clone(bytes))), bytes.len() as u64),
         };

@@ -37,7 +37,8 @@ pub fn json<S: AsRef<std::ffi::OsStr>>(words: impl IntoIterator<Item = S>) -> Va
 /// The folder of real traces beside the repository; `None`, and a word about it,
 /// where it is missing.
 pub fn corpus() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
+    // Under Wine the folder of the sources has no drive until it is asked for.
+    let folder = std::path::absolute(Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus")).unwrap();
     if folder.is_dir() {
         return Some(folder);
     }

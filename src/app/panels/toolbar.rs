@@ -47,6 +47,13 @@ fn file_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             }
         }
     });
+    if cfg!(windows) {
+        ui.separator();
+        let hint = "Shows Windows' settings, where you choose what opens .etl and .diagsession";
+        if ui.button("Make highwater the default\u{2026}").on_hover_text(hint).clicked() {
+            app.commands.push(Command::ShowDefaultPrograms);
+        }
+    }
     ui.separator();
     if ui.add_enabled(app.document.is_some(), Button::new("Close trace")).clicked() {
         app.commands.push(Command::Close);

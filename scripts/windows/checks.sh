@@ -1,0 +1,166 @@
+# What must hold of the Windows program. Source it after std.sh, wine.sh and package.sh.
+
+# Not run under Wine, and why.
+left_out=(
+    "mutations: 20,000 damaged traces, the same code on every system"
+    "symbol_damage: the same of symbol files"
+    "window: drives the window under Xvfb itself; here the part \"window\" looks at it"
+)
+
+check_tests() {
+    local file name targets=(--lib --bins)
+    for file in tests/*.rs; do
+        name=$(basename "$file" .rs)
+        printf '%s\n' "${left_out[@]}" | grep -q "^$name:" || targets+=(--test "$name")
+    done
+    printf 'Left out: %s\n' "${left_out[@]}"
+    # No debug information: it would take longer to write than the tests to run.
+    CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER='timeout 900 wine' \
+        cargo test --locked --features console --target "$windows_target" --target-dir "$windows_target_dir" --no-fail-fast "${targets[@]}"
+}
+
+# The files themselves: size, subsystems, imports, resources.
+check_program() {
+    local exe=$program_dir/highwater.exe com=$program_dir/highwater.com file words
+    [ "$(stat -c %s "$exe")" -le $((20 << 20)) ] || fail "highwater.exe is larger than 20 MB"
+    subsystem_is "$exe" 'Windows GUI'
+    subsystem_is "$com" 'Windows CUI'
+    for file in "$exe" "$com"; do
+        ! x86_64-w64-mingw32-objdump -p "$file" | grep -iE 'DLL Name: (lib|mingw)' || fail "$file needs a library that Windows does not have"
+        grep -q PerMonitorV2 "$file" || fail "$file has no manifest"
+        grep -aq "$(printf 'P\0r\0o\0d\0u\0c\0t\0V\0e\0r\0s\0i\0o\0n' | tr '\0' '.')" "$file" || fail "$file has no version"
+    done
+    # Started through the console program: output, exit codes, and the same answers as here.
+    [ "$(run_wine "$com" --version | tr -d '\r')" = "highwater $version" ] || fail "highwater.com hands on no output"
+    local code=0
+    run_wine "$com" report no-such-file.etl || code=$?
+    [ "$code" -eq 1 ] || fail "highwater.com hands on no exit code ($code)"
+    local here=${CARGO_TARGET_DIR:-$root/target}/debug/highwater
+    [ -x "$here" ] || cargo build --locked
+    for words in "info --json" "report --json --by process,heap,stack,type,thread"; do
+        # shellcheck disable=SC2086
+        cmp <("$here" $words assets/demo.etl) <(run_wine "$com" $words assets/demo.etl) || fail "highwater $words says something else on Windows"
+    done
+    echo "Size, subsystems, imports, manifest, exit codes and answers are right"
+}
+
+subsystem_is() {
+    x86_64-w64-mingw32-objdump -p "$1" | grep -q "Subsystem.*$2" || fail "$1 is not of the subsystem $2"
+}
+
+# The window with the demo, and with a trace whose path is hard.
+check_window() {
+    [ -x "${program_dir:=$windows_target_dir/program}/highwater.exe" ] || build_windows_program
+    export HIGHWATER_SETTINGS_DIR="$scratch/settings" HIGHWATER_UI_DUMP="$scratch/ui.txt"
+    mkdir -p "$HIGHWATER_SETTINGS_DIR"
+    show_window '^Demo trace' demo --theme dark --size 1264x744
+    take_picture screenshots/windows.png
+    end_program
+
+    local trace="$drive_c/Spur größer als 漢字/my trace é.etl"
+    mkdir -p "$(dirname "$trace")"
+    cp assets/demo.etl "$trace"
+    show_window '^my trace é.etl' --size 1264x744 "$trace"
+    take_picture "$scratch/path.png"
+    end_program
+    unset HIGHWATER_SETTINGS_DIR HIGHWATER_UI_DUMP
+}
+
+# Starts the program with these words and waits until the demo's numbers are there.
+show_window() {
+    local title=$1 start
+    shift
+    rm -f "$HIGHWATER_UI_DUMP"
+    start=$(date +%s%N)
+    timeout 180 wine "$program_dir/highwater.exe" "$@" >/dev/null 2>&1 &
+    disown
+    wait_for_window highwater || fail "No window"
+    echo "A window after $((($(date +%s%N) - start) / 1000000)) ms (Wine, software OpenGL)"
+    wait_for_window "$title" || fail "No window with the title $title"
+    wait_for 60 grep -q '126.00 MB' "$HIGHWATER_UI_DUMP" || fail "The window shows no numbers"
+    sleep 2
+}
+
+# Each package alone: installed, used, upgraded, removed.
+check_installers() {
+    check_installer user HKCU 'users/'"$(id -un)"'/AppData/Local/Programs/highwater'
+    check_installer machine HKLM 'Program Files/highwater'
+}
+
+check_installer() {
+    local scope=$1 hive=$2 folder=$drive_c/$3 before=$scratch/$1-before.txt type
+    local later=${version%.*}.$((${version##*.} + 1)) old=$drive_c/old.msi new=$drive_c/new.msi classes="$2\\Software\\Classes"
+    make_installer "$version" "$scope" "$old"
+    make_installer "$later" "$scope" "$new"
+    # A type that belongs to another program, as .etl does to WPA where that is installed.
+    run_wine reg add "$classes\\.etl" /ve /d WPA.etl /f >/dev/null
+    footprint >"$before"
+
+    run_wine msiexec /i 'C:\old.msi' /qn
+    cmp "$folder/highwater.exe" "$program_dir/highwater.exe" || fail "$scope: the program was not installed"
+    cmp "$folder/highwater.com" "$program_dir/highwater.com" || fail "$scope: highwater.com was not installed"
+    find "$drive_c" -name highwater.lnk | grep -q . || fail "$scope: no shortcut in the Start menu"
+    registry "$classes\\.etl" | grep -q WPA.etl || fail "$scope: .etl was taken from its owner"
+    for type in .etl .diagsession; do
+        registry "$classes\\$type\\OpenWithProgids" | grep -q highwater.trace || fail "$scope: $type cannot be opened with highwater"
+    done
+
+    # The user makes it the default; a double click then opens the window on that file.
+    run_wine reg add "$classes\\.etl" /ve /d highwater.trace /f >/dev/null
+    if [ "$hive" = HKCU ]; then borrow_for_machine "$classes"; fi
+    local trace="$scratch/double click é.etl"
+    cp assets/demo.etl "$trace"
+    timeout 180 wine start /unix "$trace" >/dev/null 2>&1 &
+    disown
+    wait_for_window '^double click é.etl' || fail "$scope: the file type does not start the program"
+    end_program
+    if [ "$hive" = HKCU ]; then return_to_user; fi
+
+    run_wine msiexec /i 'C:\new.msi' /qn
+    [ "$(installed | grep -c 'DisplayName.*highwater')" -eq 1 ] || fail "$scope: an upgrade does not leave one entry"
+    installed | grep -q "DisplayVersion.*$later" || fail "$scope: the entry is not that of the newer version"
+    registry "$classes\\.etl" | grep -q highwater.trace || fail "$scope: an upgrade loses the user's choice"
+
+    run_wine msiexec /x 'C:\new.msi' /qn
+    local settings
+    settings=$(find "$drive_c/users" -name settings.toml)
+    [ -n "$settings" ] || fail "$scope: the user's settings are gone"
+    rm -r "${settings%/highwater/*}/highwater"
+    run_wine reg add "$classes\\.etl" /ve /d WPA.etl /f >/dev/null
+    footprint | diff "$before" - || fail "$scope: removal leaves something"
+    run_wine reg delete "$classes\\.etl" /f >/dev/null
+    echo "$scope: installed, opened by its file type, upgraded to one entry, removed without a trace"
+}
+
+# What the system lists as installed programs (Wine lists all of them for the machine).
+installed() {
+    local hive
+    for hive in HKCU HKLM; do
+        registry "$hive\\Software\\Microsoft\\Windows\\CurrentVersion\\Uninstall" /s || true
+    done
+}
+
+# Wine 8 looks up types of files in the machine's classes only, Windows in the user's
+# as well: for the double click the user's command stands in both.
+borrow_for_machine() {
+    local command
+    command=$(registry "$1\\highwater.trace\\shell\\open\\command" /ve | sed -n 's/.*REG_SZ *//p')
+    run_wine reg add 'HKLM\Software\Classes\.etl' /ve /d highwater.trace /f >/dev/null
+    run_wine reg add 'HKLM\Software\Classes\highwater.trace\shell\open\command' /ve /d "$command" /f >/dev/null
+}
+
+return_to_user() {
+    run_wine reg delete 'HKLM\Software\Classes\.etl' /f >/dev/null
+    run_wine reg delete 'HKLM\Software\Classes\highwater.trace' /f >/dev/null
+}
+
+registry() { run_wine reg query "$@" | tr -d '\r'; }
+
+# Whatever an installation could leave: files, and lines of the registry that speak of it.
+footprint() {
+    local hive
+    find "$drive_c" -iname '*highwater*' | LC_ALL=C sort
+    for hive in HKCU HKLM; do
+        registry "$hive\\Software" /s | grep -i highwater || true
+    done
+}

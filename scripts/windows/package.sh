@@ -1,0 +1,47 @@
+# What is given to users: the program, two installers, a zip. Source it after std.sh.
+
+package_packages=(wixl msitools zip python3)
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n1)
+
+# The program as it is shipped, in $program_dir: highwater.exe and highwater.com.
+build_windows_program() {
+    local built=$windows_target_dir/$windows_target/release
+    program_dir=$windows_target_dir/program
+    cargo build --locked --release --features console --bins --target "$windows_target" --target-dir "$windows_target_dir"
+    mkdir -p "$program_dir"
+    x86_64-w64-mingw32-strip -o "$program_dir/highwater.exe" "$built/highwater.exe"
+    x86_64-w64-mingw32-strip -o "$program_dir/highwater.com" "$built/highwater-console.exe"
+    ls -l "$program_dir"
+}
+
+# Both installers and the zip with their checksums, in folder $1.
+make_packages() {
+    local out=$1
+    need_packages "${package_packages[@]}"
+    mkdir -p "$out"
+    python3 scripts/licences.py "$windows_target" console >"$program_dir/THIRD-PARTY.txt"
+    cp LICENSE-MIT LICENSE-APACHE assets/highwater.ico "$program_dir/"
+    make_installer "$version" user "$out/highwater-$version-user.msi"
+    make_installer "$version" machine "$out/highwater-$version-machine.msi"
+    make_zip "$out/highwater-$version-windows-x64.zip"
+    (cd "$out" && sha256sum -- *.msi *.zip >SHA256SUMS && cat SHA256SUMS)
+}
+
+# An installer of version $1 for $2 (user or machine). wixl wants the files below the current folder.
+make_installer() {
+    (cd "$program_dir" && wixl -a x64 -D "Version=$1" -D "Scope=$2" -o "$3" "$root/wix/main.wxs")
+    msiinfo suminfo "$3" | grep -q 'Template: x64;1033' || fail "$3 is no package for 64-bit Windows"
+}
+
+# The zip has one folder, and the same bytes each time.
+make_zip() {
+    local name=highwater-$version files=$program_dir/../zip
+    rm -rf "$files" "$1"
+    mkdir -p "$files/$name/docs"
+    cp "$program_dir"/{highwater.exe,highwater.com,THIRD-PARTY.txt,LICENSE-MIT,LICENSE-APACHE} "$files/$name/"
+    cp README.md CHANGELOG.md "$files/$name/"
+    cp docs/guide.md "$files/$name/docs/"
+    find "$files" -exec touch -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" {} +
+    (cd "$files" && find "$name" -type f | LC_ALL=C sort | zip -q -X -9 "$1" -@)
+    rm -rf "$files"
+}
