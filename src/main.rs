@@ -18,8 +18,18 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     let theme = look.theme.as_deref().map(|name| if name == "dark" { Theme::Dark } else { Theme::Light });
     let renderer = look.renderer.as_deref().map(|name| if name == "wgpu" { Renderer::Wgpu } else { Renderer::Glow });
     let memory_limit = look.memory_limit();
+    let symbols = highwater::app::Given { path: look.symbols, cache: None };
     let speed = look.speed;
-    highwater::app::run(&Options { inputs, speed, screenshot: look.screenshot, theme, size: look.size, memory_limit, renderer })
+    highwater::app::run(&Options {
+        inputs,
+        speed,
+        screenshot: look.screenshot,
+        theme,
+        size: look.size,
+        memory_limit,
+        symbols,
+        renderer,
+    })
 }
 
 /// Says that there is no window.

@@ -100,7 +100,12 @@ fn blocks_of_the_heaps_and_the_tracker_have_types() {
 #[test]
 fn every_frame_of_the_program_has_the_name_and_the_line_of_its_call() {
     let trace = trace();
-    let symbols = Symbols::start(Arc::clone(&trace), Options { sources: sources(), saved: None, workers: 1 }, |_| true, || {});
+    let symbols = Symbols::start(
+        Arc::clone(&trace),
+        Options { sources: sources(), saved: None, workers: 1, frees: false },
+        |_| true,
+        || {},
+    );
     symbols.wait();
     let names = symbols.names().1;
     let mut frames = 0;

@@ -10,19 +10,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 use common::corpus;
+use common::named::{KERNEL, THROUGH_ALLOCATORS, USER, allocators, story};
 use common::trace::{session, trace};
-use highwater::events::{Event, FrameRange, ImageChange, ImageId, ImageInfo, PageRange, Record, StackPart, mem};
+use highwater::events::Record;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, Trace};
-use highwater::query::{Cancel, Index, TreeRequest, totals, tree};
-use highwater::symbols::{ModuleState, Names, Options, Sources, Stop, SymbolPath, Symbols, identify};
-use highwater::units::{Layer, Pid, Tid};
+use highwater::query::{Cancel, Index, Key, Numbers, Totals, TreeRequest, TreeRow, frames_of_stack, totals, tree};
+use highwater::symbols::{ModuleState, Names, Options, Sources, SymbolPath, Symbols, is_allocator};
 use serde_json::Value;
 use tempfile::TempDir;
-
-const USER: u64 = 0x7FF7_0000_0000;
-const KERNEL: u64 = 0xFFFF_F800_0000_0000;
-const LOST: u64 = 0x7FF8_0000_0000;
 
 /// A trace in which modules of the corpus are mapped, and a cache of its own.
 struct Case {
@@ -33,6 +29,10 @@ struct Case {
 
 impl Case {
     fn new() -> Option<Self> {
+        Self::of(story)
+    }
+
+    fn of(story: impl Fn(&Path) -> Vec<(Record, Vec<u64>)>) -> Option<Self> {
         let corpus = corpus()?;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("trace.etl");
@@ -68,7 +68,7 @@ impl Case {
     fn symbols(&self, trace: &Arc<Trace>, path: &Path) -> Symbols {
         let sources = Sources { path: SymbolPath::parse(path.to_str().unwrap(), None), ..Sources::default() };
         let saved = Some(self.folder.path().join("names"));
-        let symbols = Symbols::start(Arc::clone(trace), Options { sources, saved, workers: 2 }, |_| true, || {});
+        let symbols = Symbols::start(Arc::clone(trace), Options { sources, saved, workers: 2, frees: true }, |_| true, || {});
         symbols.wait();
         symbols
     }
@@ -76,56 +76,6 @@ impl Case {
     fn path(&self) -> &str {
         self.corpus.to_str().unwrap()
     }
-}
-
-/// One library, then another program at the same place; a driver; and one of which
-/// there is no PDB.
-fn story(corpus: &Path) -> Vec<(Record, Vec<u64>)> {
-    let mut records = Vec::new();
-    let mut tell = |time: i64, pid: u32, event: Event, frames: &[u64]| {
-        records.push((Record { time: 1_000 + time, pid: Pid(pid), tid: Tid(2), event }, frames.to_vec()));
-    };
-    let pid = 4660;
-    let image = |file: &str, base: u64| {
-        Box::new(ImageInfo { base, size: 0x4_2000, time_stamp: 7, path: format!(r"\Device\Volume1\{file}") })
-    };
-    let id = |pdb: &str, base: u64| {
-        let (guid, age) = match identify(&corpus.join(pdb), &Stop::default()) {
-            Ok(key) => (key.guid, key.age),
-            Err(_) => (highwater::etl::Guid::from_bytes([9; 16]), 3),
-        };
-        Event::ImageId(Box::new(ImageId { base, guid, age, pdb: format!(r"D:\build\{pdb}") }))
-    };
-    let (load, unload) = (ImageChange::Load, ImageChange::Unload);
-    for (time, owner, file, pdb, base) in [
-        (10, pid, "softokn3.dll", "softokn3.pdb", USER),
-        (11, 4, "driver.sys", "WriteArgument.pdb", KERNEL),
-        (12, pid, "lost.dll", "lost.pdb", LOST),
-        (600, pid, "CrashWithException.exe", "CrashWithException.pdb", USER),
-    ] {
-        tell(time, owner, Event::Image(load, image(file, base)), &[]);
-        tell(time, owner, id(pdb, base), &[]);
-        if time == 12 {
-            tell(500, pid, Event::Image(unload, image("softokn3.dll", USER)), &[]);
-        }
-    }
-    let heap = 0x1D_0000;
-    let stack = |owner: i64, part: StackPart| Event::Stack { owner: 1_000 + owner, part, frames: FrameRange::default() };
-    // Behind the call that allocates an SDBStr; behind a call in an inlined function.
-    for (time, frames) in [
-        (100, [USER + 0x2_8A07, USER + 0x3EB8, LOST + 0x1234]),
-        (700, [USER + 0x112E, USER + 0x1057, LOST + 0x1234]),
-        (710, [USER + 0x1057, USER + 0x1057, 0x10]),
-    ] {
-        tell(time, pid, Event::Alloc { layer: Layer::Heap, heap, address: 0x1000 + time as u64, size: 40 }, &[]);
-        tell(time, pid, stack(time, StackPart::User), &frames);
-    }
-    // The first byte of a function: where the processor was, and where nothing returns to.
-    let pages = PageRange { base: 0x10_0000, size: 0x4000, owner: Pid(pid), flags: mem::COMMIT | mem::RESERVE };
-    tell(300, pid, Event::VirtualAlloc(pages), &[]);
-    tell(300, pid, stack(300, StackPart::Kernel), &[KERNEL + 0x1070, KERNEL + 0x1037]);
-    records.sort_by_key(|(record, _)| record.time);
-    records
 }
 
 /// The three stacks of the heap and the one of the commit, outermost frame first.
@@ -272,10 +222,169 @@ fn dropping_the_handle_ends_the_work() {
     let Some(case) = Case::new() else { return };
     let trace = case.trace();
     let sources = Sources { path: SymbolPath::parse(case.path(), None), ..Sources::default() };
-    let symbols = Symbols::start(Arc::clone(&trace), Options { sources, saved: None, workers: 1 }, |_| true, || {});
+    let symbols = Symbols::start(Arc::clone(&trace), Options { sources, saved: None, workers: 1, frees: false }, |_| true, || {});
     symbols.look_at([(module(&trace, "driver.sys"), KERNEL + 0x1070, true)]);
     drop(symbols);
     while Arc::strong_count(&trace) > 1 {
         std::thread::yield_now(); // its workers let go of what they have
     }
+}
+
+/// All lines of a tree with every node open.
+fn open_lines(trace: &Trace, totals: &Totals, request: &TreeRequest) -> Vec<TreeRow> {
+    let mut request = request.clone();
+    loop {
+        let tree = tree(trace, totals, &request, &Cancel::default()).unwrap();
+        let rows: Vec<TreeRow> = tree.rows(trace).collect();
+        let closed: Vec<_> =
+            rows.iter().filter(|row| row.has_children && !row.is_open).map(|row| (Arc::clone(&row.path), true)).collect();
+        if closed.is_empty() {
+            return rows;
+        }
+        Arc::make_mut(&mut request.toggled).extend(closed);
+    }
+}
+
+/// Debug builds check every tree: what is below a node adds up to it.
+#[test]
+fn folding_hides_the_allocator_and_changes_no_number() {
+    let Some(case) = Case::of(allocators) else { return };
+    let trace = case.trace();
+    let names = case.symbols(&trace, &case.corpus).names().1;
+    let never = Cancel::default();
+    let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+    let totals = totals(&index, trace.span, &never).unwrap();
+    let lines = |fold| open_lines(&trace, &totals, &TreeRequest { names: Arc::clone(&names), fold, ..TreeRequest::default() });
+    let (all, folded) = (lines(false), lines(true));
+    let function = |row: &TreeRow| row.label.split_once('!').map_or("", |(_, function)| function).to_owned();
+    let is_of_allocator = |row: &&TreeRow| row.path.last().unwrap().frame().is_some() && is_allocator(&function(row));
+    assert!(all.iter().filter(is_of_allocator).count() > 8, "{all:?}");
+    let left: Vec<String> = folded.iter().filter(is_of_allocator).map(|row| row.label.clone()).collect();
+    // Once among what stays, once among what is freed.
+    assert_eq!(left, ["CrashWithException.exe!malloc"; 2], "only the outermost frame of a stack of nothing else is left");
+    // The same allocations, and the same numbers of every frame that both have.
+    let rows = |lines: &[TreeRow]| {
+        let mut rows: Vec<_> = lines.iter().filter_map(|row| row.allocation).map(|(id, _)| id).collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!(rows(&all), rows(&folded));
+    assert_eq!(rows(&all).len(), 2 * THROUGH_ALLOCATORS.len());
+    let numbers = |path: &[Key]| all.iter().find(|row| *row.path == *path).map(|row| row.numbers);
+    for row in folded.iter().filter(|row| row.allocation.is_none()) {
+        assert_eq!(numbers(&row.path), Some(row.numbers), "{row:?}");
+    }
+    // What the allocator called is where its caller called it.
+    let below = |lines: &[TreeRow], label: &str| {
+        let at = lines.iter().position(|row| row.label.ends_with(label)).unwrap();
+        let depth = lines[at].depth;
+        let under: Vec<_> = lines[at + 1..].iter().take_while(|row| row.depth > depth).collect();
+        under
+            .into_iter()
+            .filter(|row| row.depth == depth + 1 && row.allocation.is_none())
+            .map(|row| row.label.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(below(&folded, "!_vfprintf_l"), ["CrashWithException.exe!crashing_function"; 2]);
+    let mut unfolded = below(&all, "!_vfprintf_l");
+    unfolded.sort();
+    assert_eq!(unfolded, ["CrashWithException.exe!crashing_function", "CrashWithException.exe!operator new"]);
+}
+
+#[test]
+fn inlined_functions_are_lines_in_the_tree_that_filter_and_are_found() {
+    let Some(case) = Case::of(allocators) else { return };
+    let trace = case.trace();
+    let names = case.symbols(&trace, &case.corpus).names().1;
+    let never = Cancel::default();
+    let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+    let totals = totals(&index, trace.span, &never).unwrap();
+    let request = |fold| TreeRequest { names: Arc::clone(&names), fold, ..TreeRequest::default() };
+    let assign = "crash.dll!std::basic_string<wchar_t,std::char_traits<wchar_t>,std::allocator<wchar_t> >::assign";
+    let place = |name: &str| format!("{}::{name}", assign.rsplit_once("::").unwrap().0);
+    let from = |lines: &[TreeRow]| {
+        let at = lines.iter().position(|row| row.label == assign).unwrap();
+        lines[at..].iter().take_while(|row| row.allocation.is_none()).map(|row| row.label.clone()).collect::<Vec<_>>()
+    };
+    let all = open_lines(&trace, &totals, &request(false));
+    let expected =
+        [assign, &place("_Reallocate_for"), "crash.dll!std::allocator<wchar_t>::deallocate", "crash.dll!std::_Deallocate"];
+    assert_eq!(from(&all), expected);
+    let folded = open_lines(&trace, &totals, &request(true));
+    assert_eq!(from(&folded), expected[..2]);
+    // Each holds what the frame holds, also as a filter.
+    let at = folded.iter().position(|row| row.label == assign).unwrap();
+    let inlined = &folded[at + 1];
+    assert!(matches!(inlined.path.last(), Some(Key::Inlined(_, 1))));
+    assert_eq!(inlined.numbers, folded[at].numbers);
+    let filter = highwater::query::Filter::under(Arc::clone(&inlined.path));
+    let filtered = open_lines(&trace, &totals, &TreeRequest { filter, ..request(true) });
+    assert_eq!(filtered.iter().filter(|row| row.allocation.is_some()).count(), 1, "of one lifetime class");
+    // They are found; what is folded is not.
+    let found = |text: &str, fold| {
+        let request = TreeRequest { search: text.to_owned(), ..request(fold) };
+        tree(&trace, &totals, &request, &never).unwrap().rows(&trace).map(|row| row.label).collect::<Vec<_>>()
+    };
+    assert!(found("_reallocate_for", true).contains(&place("_Reallocate_for")));
+    assert!(found("_deallocate", false).contains(&"crash.dll!std::_Deallocate".to_owned()));
+    assert!(!found("operator new", true).iter().any(|label| label.contains("operator new")));
+    assert!(found("operator new", false).contains(&"CrashWithException.exe!operator new".to_owned()));
+    // And each tells its place in the sources.
+    let tree = tree(&trace, &totals, &TreeRequest { search: "_Reallocate_for".to_owned(), ..request(true) }, &never).unwrap();
+    let line = tree.rows(&trace).position(|row| row.label == place("_Reallocate_for")).unwrap();
+    let (frame, level) = tree.frame(&trace, line).unwrap();
+    let function = frame.function(level).unwrap();
+    assert!(
+        function.file.unwrap().replace('\\', "/").ends_with("include/xstring") && function.line == Some(3905),
+        "{function:?}"
+    );
+}
+
+#[test]
+fn frees_of_unknown_blocks_have_names_too() {
+    let Some(case) = Case::of(allocators) else { return };
+    let trace = case.trace();
+    let names = case.symbols(&trace, &case.corpus).names().1;
+    let [free] = trace.unmatched[..] else { panic!("{:?}", trace.unmatched) };
+    let process = trace.process_of_free(&free).unwrap();
+    let frames = frames_of_stack(&trace, &names, free.stack, process, free.time);
+    assert_eq!(frames.last().unwrap(), "CrashWithException.exe!operator new");
+}
+
+#[test]
+fn types_group_sites_and_add_up_to_everything() {
+    use highwater::query::{ByClass, Mask, Sort, TypeKey, Types};
+    let Some(case) = Case::new() else { return };
+    let trace = case.trace();
+    let symbols = case.symbols(&trace, &case.corpus);
+    let never = Cancel::default();
+    let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+    let totals = totals(&index, trace.span, &never).unwrap();
+    let all = Mask::all(&trace);
+    let types = Types::of(&trace, &symbols.names().1, &never).unwrap();
+    let groups = types.groups(&totals, &all, Sort::default());
+    let mut named: Vec<_> = groups.iter().map(|g| (&*g.key.name, g.key.layer.name(), g.numbers.size)).collect();
+    named.sort();
+    let expected = [
+        ("(unknown type)", "commit", 0x4000),
+        ("(unknown type)", "heap", 40),
+        ("SDBStr", "heap", 40),
+        ("std::exception", "heap", 40),
+    ];
+    assert_eq!(named, expected, "as the report says");
+    let mut sum = ByClass::default();
+    totals.sites().for_each(|(_, buckets)| sum.add(buckets));
+    assert_eq!(groups.iter().map(|g| g.numbers.size).sum::<u64>(), sum.numbers().size);
+    let peaks = types.peaks(&index, &totals, &groups, &all, &never).unwrap();
+    assert_eq!(peaks, groups.iter().map(|g| g.numbers.size).collect::<Vec<_>>(), "nothing is freed");
+    // One type as a filter of the tree; and without names all are unknown.
+    let only = |name: &str| {
+        let key = TypeKey { layer: highwater::units::Layer::Heap, name: name.into() };
+        let request = TreeRequest { only: Some(Arc::new(types.mask(&trace, &key))), ..TreeRequest::default() };
+        let tree = tree(&trace, &totals, &request, &never).unwrap();
+        tree.by_heap().iter().map(|sums| sums.numbers()).fold(Numbers::default(), |sum, n| if n.size > 0 { n } else { sum }).size
+    };
+    assert_eq!((only("SDBStr"), only("(unknown type)"), only("Nobody")), (40, 40, 0));
+    let none = Types::of(&trace, &Names::default(), &never).unwrap();
+    assert_eq!(none.groups(&totals, &all, Sort::default()).len(), 2);
 }

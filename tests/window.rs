@@ -238,7 +238,7 @@ fn a_user_finds_the_step_of_the_demo() {
     screen.click(expand);
     screen.wait_for_line("Impacting", "1", "+10.00 MB", "10.00 MB");
     screen.wait_for_line("AIFO", "1", "+10.00 MB", "10.00 MB");
-    screen.wait_for("frames of the program", |all| all.iter().any(|w| w.name.starts_with("MemoryTestApp.exe!+0x")));
+    screen.wait_for("names of the program's functions", |all| all.iter().any(|w| w.name == "MemoryTestApp.exe!Main"));
     screen.picture("zoomed.png");
 
     screen.key("BackSpace");
@@ -262,6 +262,34 @@ fn a_user_finds_the_step_of_the_demo() {
 
     screen.click_on("Clear filter");
     screen.wait_for("no filter any more", |all| !all.iter().any(|w| w.name == "Show all"));
+}
+
+#[test]
+fn names_and_types_of_the_demo_appear_by_themselves() {
+    let Some(mut screen) = Screen::new() else { return };
+    screen.start(&["--theme", "dark", "demo:"]);
+    screen.click_on("Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+    screen.wait_for("the filter", |all| screen.line(all, "TelemetryService.exe (5120)").is_none());
+    screen.click_on("Search");
+    screen.xdotool(&["type", "manipulate"]);
+    // The spikes: the way from the program's entry down to what made them.
+    for function in ["Main", "Operation1", "ManipulateTemporaryBuffer"] {
+        screen.find(&format!("MemoryTestApp.exe!{function}"));
+    }
+    screen.picture("names.png");
+    screen.click_on("Clear search");
+    screen.click_on("Clear filter");
+    screen.click_on("Types");
+    screen.click_on("RigidBody");
+    screen.wait_for("the filter to one type", |all| all.iter().any(|w| w.name == "RigidBody (Custom trackers)"));
+    screen.click_on("Clear filter");
+    screen.click_on("Graph by type");
+    screen.find("(unknown type)");
+    screen.picture("types.png");
+    screen.click_on("Symbols");
+    screen.find("part of highwater");
+    screen.click_on("Allocations");
+    screen.find("Collapse all");
 }
 
 #[test]

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
 
 use super::document::Document;
+use super::names::ModuleChange;
 use super::offer::OfferChange;
 use super::player::PlayerChange;
-use super::settings::Theme;
+use super::settings::{SymbolSettings, Theme};
 use crate::load::{Input, Scope};
 use crate::model::CounterId;
-use crate::query::{Column, Filter, Path};
+use crate::query::{Column, Filter, Path, TypeKey};
+use crate::symbols::ModuleKey;
 use crate::units::{Interval, Ticks};
 
 /// Something to do.
@@ -35,6 +37,13 @@ pub enum Command {
     /// Show where the user says what opens `.etl` files.
     ShowDefaultPrograms,
     ForgetRecent,
+    /// Show the frames of the allocator, or fold them away.
+    ShowAllocators(bool),
+    /// Where symbols come from, from now on.
+    SetSymbols(SymbolSettings),
+    /// Let the user name the PDB of a module.
+    BrowsePdb(ModuleKey),
+    ChangeModule(ModuleKey, ModuleChange),
     DismissError(usize),
     ShowKeys(bool),
     Copy(String),
@@ -63,6 +72,8 @@ pub enum DocCommand {
     ClearPins,
     /// Show only what is under these nodes.
     Filter(Filter),
+    /// Show everything again, of all types.
+    ClearFilter,
     /// Show a heap's line or not.
     ShowHeap(usize, bool),
     /// Show a counter's line or not.
@@ -80,6 +91,12 @@ pub enum DocCommand {
     /// Sort by a column; once more turns the order round.
     SortBy(Column),
     Search(String),
+    /// Show only one allocated type, or all.
+    ChooseType(Option<TypeKey>),
+    /// Sort the types by a column; once more turns the order round.
+    SortTypesBy(Column),
+    /// What the lines of the graph are.
+    SplitGraph(super::document::Split),
     /// Put the cursor into the search field.
     FocusSearch,
     ShowTab(super::document::Tab),

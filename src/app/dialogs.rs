@@ -8,25 +8,46 @@ use std::sync::mpsc;
 
 use eframe::egui;
 
+use crate::symbols::ModuleKey;
+
+/// What the files are wanted for.
+#[derive(Clone, Debug)]
+pub enum Purpose {
+    /// To be opened as traces.
+    Traces,
+    /// As the PDB of a module.
+    Pdb(ModuleKey),
+}
+
 /// An Open dialog that may be showing.
 #[derive(Debug, Default)]
-pub struct FileDialog(Option<mpsc::Receiver<Vec<PathBuf>>>);
+pub struct FileDialog(Option<(Purpose, mpsc::Receiver<Vec<PathBuf>>)>);
 
 impl FileDialog {
-    /// Shows the dialog, unless it is there already.
-    pub fn show(&mut self, ctx: &egui::Context) {
+    /// Shows the dialog, unless there is one already.
+    pub fn show(&mut self, ctx: &egui::Context, purpose: Purpose) {
         if self.0.is_some() {
             return;
         }
         let (send, receive) = mpsc::channel();
-        self.0 = Some(receive);
+        let is_pdb = matches!(purpose, Purpose::Pdb(_));
+        self.0 = Some((purpose, receive));
         let ctx = ctx.clone();
         std::thread::spawn(move || {
-            let chosen = rfd::FileDialog::new()
-                .set_title("Open a memory trace")
-                .add_filter("ETW traces and archives of them", &["etl", "ETL", "zip", "ZIP", "diagsession"])
-                .add_filter("All files", &["*"])
-                .pick_files();
+            let dialog = rfd::FileDialog::new();
+            let chosen = match is_pdb {
+                true => {
+                    let dialog = dialog.set_title("The program database of the module");
+                    let dialog = dialog.add_filter("Program databases", &["pdb", "PDB"]).add_filter("All files", &["*"]);
+                    dialog.pick_file().map(|file| vec![file])
+                }
+                false => {
+                    let dialog = dialog.set_title("Open a memory trace");
+                    let kinds = ["etl", "ETL", "zip", "ZIP", "diagsession"];
+                    let dialog = dialog.add_filter("ETW traces and archives of them", &kinds).add_filter("All files", &["*"]);
+                    dialog.pick_files()
+                }
+            };
             // The window may be gone by now; then nobody wants the answer.
             let _ = send.send(chosen.unwrap_or_default());
             ctx.request_repaint();
@@ -34,14 +55,14 @@ impl FileDialog {
     }
 
     /// What the user chose, once; nothing if the dialog was cancelled.
-    pub fn take_chosen(&mut self) -> Option<Vec<PathBuf>> {
-        let chosen = match self.0.as_ref()?.try_recv() {
+    pub fn take_chosen(&mut self) -> Option<(Purpose, Vec<PathBuf>)> {
+        let chosen = match self.0.as_ref()?.1.try_recv() {
             Ok(chosen) => chosen,
             Err(mpsc::TryRecvError::Empty) => return None,
             Err(mpsc::TryRecvError::Disconnected) => Vec::new(), // the dialog failed to show
         };
-        self.0 = None;
-        (!chosen.is_empty()).then_some(chosen)
+        let (purpose, _) = self.0.take()?;
+        (!chosen.is_empty()).then_some((purpose, chosen))
     }
 }
 

@@ -3,17 +3,21 @@
 
 use std::sync::Arc;
 
-use egui_plot::PlotPoint;
 use rustc_hash::FxHashMap;
 
 use super::commands::DocCommand;
 use super::counters::Counters;
 use super::digest::Digest;
+use super::graph::Graph;
+pub use super::graph::Split;
+use super::heap_lines::HeapLines;
 use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query, drop_aside};
+use super::names::Names;
+use super::types::Types;
 use crate::load::Input;
 use crate::model::{HeapId, Trace};
-use crate::query::{ByClass, Column, Filter, Key, Path, Series, Sort, Tree, TreeRequest, TreeRow, UnmatchedGroup};
+use crate::query::{ByClass, Filter, Path, Series, Sort, Tree, TreeRequest, TreeRow, UnmatchedGroup};
 use crate::units::{Interval, Ticks};
 
 /// What the lower part shows.
@@ -21,14 +25,14 @@ use crate::units::{Interval, Ticks};
 pub enum Tab {
     /// The tree table.
     Table,
+    /// Allocated types.
+    Types,
+    /// Modules and what is known of them.
+    Symbols,
     /// What the files hold and what is wrong with them.
     Trace,
 }
 
-/// Lines of the graph at first; more can be switched on one by one.
-const FIRST_LINES: usize = 8;
-/// Lines of the graph at most: more cannot be told apart, and would cost each frame.
-const MAX_LINES: usize = 32;
 /// Bins of all lines together: many lines are drawn more coarsely, each without
 /// losing a peak, so that a frame costs the same.
 const ALL_BINS: usize = 8000;
@@ -59,12 +63,14 @@ pub struct Document {
     pub answers: Answers,
     pub counters: Counters,
     pub digest: Digest,
+    /// Names of frames and types, once the trace does not grow any more.
+    pub names: Option<Names>,
+    /// Whether frames of the allocator are left out.
+    pub fold: bool,
+    pub types: Types,
+    pub split: Split,
     toggled: Arc<FxHashMap<Path, bool>>,
-    /// Choices of the user; without one, the largest heaps are shown.
-    shown: FxHashMap<usize, bool>,
-    /// Which heaps have a line, by heap.
-    visible: Vec<bool>,
-    lines: Vec<HeapId>,
+    lines: HeapLines,
     needs_query: bool,
     user_acted: bool,
 }
@@ -74,9 +80,7 @@ pub struct Document {
 pub struct Answers {
     pub overview: Vec<Series>,
     unmatched: Option<(Vec<UnmatchedGroup>, usize)>,
-    pub graph: Option<(Interval, Vec<HeapId>, Vec<Series>)>,
-    /// The graph's lines in seconds, ready to be drawn.
-    points: Vec<Vec<PlotPoint>>,
+    pub graph: Option<Graph>,
     pub table: Option<Table>,
     /// Whether the worker broke over the latest query; the window says why.
     pub failed: bool,
@@ -103,12 +107,6 @@ impl Answers {
     /// Sums by heap of what the table is about.
     pub fn by_heap(&self) -> &[ByClass] {
         self.table.as_ref().map_or(&[], |table| table.tree.by_heap())
-    }
-
-    /// The lines of the graph: heap, and points in seconds and bytes.
-    pub fn lines(&self) -> impl Iterator<Item = (HeapId, &[PlotPoint])> {
-        let heaps = self.graph.iter().flat_map(|(_, heaps, _)| heaps);
-        heaps.copied().zip(self.points.iter().map(Vec::as_slice))
     }
 }
 
@@ -139,10 +137,12 @@ impl Document {
             bins: 600,
             answers: Answers::default(),
             digest,
+            names: None,
+            fold: true,
+            types: Types::default(),
+            split: Split::default(),
             toggled: Arc::default(),
-            shown: FxHashMap::default(),
-            visible: Vec::new(),
-            lines: Vec::new(),
+            lines: HeapLines::default(),
             needs_query: true,
             user_acted: true,
         }
@@ -175,6 +175,22 @@ impl Document {
     /// Nothing more will come: the trace stays as far as it was loaded.
     pub fn stop_growing(&mut self) {
         self.growing = false;
+        self.ask();
+    }
+
+    /// Whether it stays as it is.
+    pub fn is_settled(&self) -> bool {
+        !self.growing
+    }
+
+    /// Leaves the frames of the allocator out, or shows them.
+    pub fn fold_allocators(&mut self, fold: bool) {
+        self.fold = fold;
+        self.ask();
+    }
+
+    /// There are new names of frames and types.
+    pub fn show_names(&mut self) {
         self.ask();
     }
 
@@ -217,16 +233,20 @@ impl Document {
             growing: self.growing,
             view: self.view(),
             interval: self.interval(),
-            heaps: self.lines.clone(),
+            heaps: self.lines.heaps().to_vec(),
             counters: self.counters.shown().to_vec(),
-            bins: self.bins.min(ALL_BINS / self.lines.len().max(1)),
+            bins: self.bins.min(ALL_BINS / self.lines.heaps().len().max(1)),
             tree: TreeRequest {
                 filter: self.filter.clone(),
                 search: self.search.clone(),
                 sort: self.sort,
-                names: Arc::default(),
+                names: self.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default(),
+                fold: self.fold,
+                only: None,
                 toggled: Arc::clone(&self.toggled),
             },
+            split: self.split,
+            types: self.types.query(self.tab == Tab::Types),
             highlight: self.selected.clone().map(Filter::under),
             pins,
         })
@@ -245,12 +265,8 @@ impl Document {
                 self.needs_query |= first;
             }
             Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
-            Part::Graph { view, heaps, lines } => {
-                let clock = self.trace.clock;
-                let point = |&(t, value): &(Ticks, u64)| PlotPoint::new(clock.seconds(t), value as f64);
-                answers.points = lines.iter().map(|line| line.points.iter().map(point).collect()).collect();
-                answers.graph = Some((view, heaps, lines));
-            }
+            Part::Graph(lines) => answers.graph = Some(Graph::new(self.trace.clock, lines)),
+            Part::Types(table) => self.types.table = Some(table),
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Table { interval, trace, tree } => {
                 self.digest.table(&trace, tree.by_heap());
@@ -303,17 +319,13 @@ impl Document {
             DocCommand::Forward => self.history.forward(),
             DocCommand::Pin(at) => self.pin(at),
             DocCommand::ClearPins => self.pins.clear(),
-            DocCommand::Filter(filter) => {
-                // The open nodes stay; a line that is filtered away is no longer selected.
-                let kept = self.selected.as_ref().is_some_and(|s| filter.is_all() || filter.any.iter().any(|p| s.starts_with(p)));
-                if !kept {
-                    (self.selected, self.selected_at) = (None, None);
-                }
-                self.filter = filter;
-                self.choose_lines();
+            DocCommand::Filter(filter) => self.set_filter(filter),
+            DocCommand::ClearFilter => {
+                self.types.chosen = None;
+                self.set_filter(Filter::all());
             }
             DocCommand::ShowHeap(heap, shown) => {
-                self.show_heap(heap, shown);
+                self.lines.show(&self.trace, heap, shown);
                 self.choose_lines();
             }
             DocCommand::ShowCounter(id, shown) => {
@@ -333,15 +345,25 @@ impl Document {
                 Arc::make_mut(&mut self.toggled).insert(path, open);
             }
             DocCommand::CollapseAll => self.collapse_all(),
-            DocCommand::SortBy(column) => {
-                let again = self.sort.column == column;
-                self.sort = Sort { column, descending: if again { !self.sort.descending } else { column != Column::Name } };
-            }
+            DocCommand::SortBy(column) => self.sort = self.sort.by(column),
+            DocCommand::ChooseType(chosen) => self.types.chosen = chosen,
+            DocCommand::SortTypesBy(column) => self.types.sort_by(column),
+            DocCommand::SplitGraph(split) => self.split = split,
             DocCommand::Search(text) => self.search = text,
             DocCommand::FocusSearch => self.focus_search = true,
             DocCommand::ShowTab(tab) => self.tab = tab,
         }
         self.ask();
+    }
+
+    fn set_filter(&mut self, filter: Filter) {
+        // The open nodes stay; a line that is filtered away is no longer selected.
+        let kept = self.selected.as_ref().is_some_and(|s| filter.is_all() || filter.any.iter().any(|p| s.starts_with(p)));
+        if !kept {
+            (self.selected, self.selected_at) = (None, None);
+        }
+        self.filter = filter;
+        self.choose_lines();
     }
 
     // View and history
@@ -376,6 +398,8 @@ impl Document {
             DocCommand::SelectLine(None)
         } else if !self.search.is_empty() {
             DocCommand::Search(String::new())
+        } else if self.types.chosen.is_some() {
+            DocCommand::ChooseType(None)
         } else {
             DocCommand::Filter(Filter::all())
         }
@@ -385,54 +409,19 @@ impl Document {
 
     /// Whether a heap has a line on the graph.
     pub fn is_shown(&self, heap: usize) -> bool {
-        self.visible.get(heap).is_some_and(|&shown| shown)
+        self.lines.has(heap)
     }
 
-    /// Decides which heaps have a line: the user's choice where there is one, else
-    /// the largest of what the filter lets through. A filter on heaps that are all
-    /// switched off shows them all the same.
+    /// Decides anew which heaps have a line.
     fn choose_lines(&mut self) {
-        let peak = |heap: usize| self.answers.overview.get(heap).map_or(0, |line| line.peak);
-        let mut admitted: Vec<usize> = (0..self.trace.heaps.len()).filter(|&heap| self.admits(heap)).collect();
-        admitted.sort_by_key(|&heap| std::cmp::Reverse(peak(heap)));
-        let chosen = |heap: &&usize| self.shown.get(*heap).copied().unwrap_or(false);
-        let mut lines: Vec<usize> = admitted.iter().filter(chosen).copied().take(MAX_LINES).collect();
-        if lines.is_empty() {
-            lines = admitted.into_iter().take(FIRST_LINES).collect();
-        }
-        self.visible = vec![false; self.trace.heaps.len()];
-        let any = !lines.is_empty();
-        lines.iter().for_each(|&heap| self.visible[heap] = true);
-        lines.sort_unstable();
-        self.lines = lines.into_iter().map(|heap| HeapId(heap as u32)).collect();
-        self.counters.update(&self.trace, any);
+        self.lines.choose(&self.trace, &self.filter, &self.answers.overview);
+        self.counters.update(&self.trace, !self.lines.heaps().is_empty());
         self.digest.sources(&self.trace, &self.answers.overview, &self.counters);
-    }
-
-    /// Shows a heap's line or not; from now on only the user's choices count.
-    fn show_heap(&mut self, heap: usize, shown: bool) {
-        if self.shown.is_empty() {
-            self.shown = (0..self.trace.heaps.len()).map(|heap| (heap, self.is_shown(heap))).collect();
-        }
-        self.shown.insert(heap, shown);
-    }
-
-    /// Whether the filter lets anything of a heap through.
-    fn admits(&self, heap: usize) -> bool {
-        let id = HeapId(heap as u32);
-        let heap = self.trace.heap(id);
-        let fits = |key: &Key| match *key {
-            Key::Process(process) => heap.process == process,
-            Key::Layer(layer) => heap.layer == layer,
-            Key::Heap(wanted) => id == wanted,
-            _ => true,
-        };
-        self.filter.is_all() || self.filter.any.iter().any(|path| path.iter().all(fits))
     }
 
     /// Heaps with a line, in order.
     pub fn lines(&self) -> &[HeapId] {
-        &self.lines
+        self.lines.heaps()
     }
 
     // The table

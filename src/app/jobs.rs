@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
+use super::graph::{LineOf, Split};
+use super::types::{TypeTable, TypesQuery};
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
 use crate::query::{ByClass, Cancel, Filter, Series, Tree, TreeRequest, UnmatchedGroup};
@@ -46,6 +48,9 @@ pub struct Query {
     /// Points across the graph.
     pub bins: usize,
     pub tree: TreeRequest,
+    /// What the graph has lines for.
+    pub split: Split,
+    pub types: TypesQuery,
     /// Whose lives to paint on the graph.
     pub highlight: Option<Filter>,
     /// Between the pins.
@@ -59,12 +64,14 @@ pub enum Part {
     Overview(Vec<Series>),
     /// Frees of unknown blocks by place, and of how many places.
     Unmatched(Vec<UnmatchedGroup>, usize),
-    /// Lines of the query's heaps.
-    Graph { view: Interval, heaps: Vec<HeapId>, lines: Vec<Series> },
+    /// Lines of the query's heaps or of types.
+    Graph(Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
     /// The table, and the trace that it was made of.
     Table { interval: Interval, trace: Arc<Trace>, tree: Arc<Tree> },
+    /// The table of types.
+    Types(TypeTable),
     /// Largest sizes of the table's lines.
     Peaks { tree: Arc<Tree>, peaks: Vec<u64> },
     /// When the highlighted rows were alive.

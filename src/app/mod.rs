@@ -13,15 +13,19 @@ mod digest;
 mod document;
 mod failure;
 mod frame_times;
+mod graph;
+mod heap_lines;
 mod history;
 mod icon;
 mod jobs;
+mod names;
 mod offer;
 mod panels;
 mod player;
 mod settings;
 mod start;
 mod theme;
+mod types;
 mod ui_dump;
 
 use std::path::PathBuf;
@@ -33,11 +37,14 @@ use eframe::egui;
 use crate::load::Input;
 use crate::panics;
 use commands::{Command, Commands};
+use dialogs::Purpose;
 use document::Document;
 use failure::Failure;
 use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
+pub use names::Given;
+use names::{ModuleChange, Names, Search};
 use offer::Offer;
-pub use settings::{Settings, Theme};
+pub use settings::{Settings, SymbolSettings, Theme};
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
 const PROGRESS: Duration = Duration::from_millis(300);
@@ -57,6 +64,8 @@ pub struct Options {
     pub size: Option<[f32; 2]>,
     /// Bytes of memory that a trace may use in this run, whatever the settings say.
     pub memory_limit: Option<u64>,
+    /// Where symbols come from in this run, beside the settings.
+    pub symbols: Given,
     /// What to draw with, and nothing else.
     pub renderer: Option<Renderer>,
 }
@@ -133,6 +142,7 @@ pub struct HighwaterApp {
     /// The choice that the load waits for, if its trace needs too much memory.
     offer: Option<Offer>,
     memory_limit: Option<u64>,
+    given: Given,
     queries: Queries,
     commands: Commands,
     file_dialog: dialogs::FileDialog,
@@ -157,6 +167,7 @@ impl HighwaterApp {
             loading: None,
             offer: None,
             memory_limit: options.memory_limit,
+            given: options.symbols,
             queries: Queries::start(ctx.clone()),
             commands: Commands::default(),
             file_dialog: dialogs::FileDialog::default(),
@@ -170,8 +181,14 @@ impl HighwaterApp {
         app
     }
 
-    /// Whether something is still being loaded or computed.
+    /// Whether something is still being loaded, computed or looked for.
     pub fn is_busy(&self) -> bool {
+        let names = self.document.as_ref().and_then(|document| document.names.as_ref());
+        self.is_computing() || names.is_some_and(|names| !names.is_settled())
+    }
+
+    /// The same, whatever names are to come.
+    fn is_computing(&self) -> bool {
         !self.commands.is_empty()
             || (self.loading.is_some() && self.offer.is_none())
             || self.queries.is_busy()
@@ -181,7 +198,7 @@ impl HighwaterApp {
     fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
         match command {
             Command::Open(inputs) => self.open(ctx, inputs, None),
-            Command::OpenDialog => self.file_dialog.show(ctx),
+            Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
             Command::CancelLoading => self.stop_loading(),
             Command::ChangePlayer(change) => self.loading.iter_mut().for_each(|job| job.change_player(change)),
             Command::ChangeOffer(change) => {
@@ -227,6 +244,20 @@ impl HighwaterApp {
                 if index < self.errors.len() {
                     self.errors.remove(index);
                 }
+            }
+            Command::ShowAllocators(shown) => {
+                self.settings.show_allocators = shown;
+                self.save_settings();
+                self.document.iter_mut().for_each(|document| document.fold_allocators(!shown));
+            }
+            Command::SetSymbols(symbols) => {
+                self.settings.symbols = symbols;
+                self.save_settings();
+                self.search_again();
+            }
+            Command::BrowsePdb(key) => self.file_dialog.show(ctx, Purpose::Pdb(key)),
+            Command::ChangeModule(key, change) => {
+                self.document.iter().flat_map(|document| &document.names).for_each(|names| names.change(&key, change.clone()));
             }
             Command::ShowKeys(shown) => self.show_keys = shown,
             Command::Copy(text) => ctx.copy_text(text),
@@ -282,6 +313,7 @@ impl HighwaterApp {
                             self.queries.cancel();
                             is_new = true;
                             let mut document = Document::new(job.id, job.inputs.clone(), trace);
+                            document.fold_allocators(!self.settings.show_allocators);
                             document.follows_end = job.player().is_some();
                             self.document = Some(document);
                         }
@@ -309,6 +341,28 @@ impl HighwaterApp {
         }
     }
 
+    /// Begins to find the names of a trace that does not grow any more, and takes those
+    /// that are there.
+    fn drain_names(&mut self, ctx: &egui::Context) {
+        let rest = self.queries.rest_left();
+        let Some(document) = self.document.as_mut().filter(|document| document.is_settled()) else { return };
+        let names = document.names.get_or_insert_with(|| {
+            let search = Search::of(&document.trace.volumes, &self.settings.symbols, &self.given);
+            Names::start(ctx, &document.trace, search, &self.given)
+        });
+        if names.update(ctx, rest) {
+            document.show_names();
+        }
+    }
+
+    /// Seeks what has no names in the sources of the settings.
+    fn search_again(&mut self) {
+        let Some(document) = &mut self.document else { return };
+        if let Some(names) = &mut document.names {
+            names.search_again(Search::of(&document.trace.volumes, &self.settings.symbols, &self.given));
+        }
+    }
+
     fn set_title(&self, ctx: &egui::Context) {
         let title = match &self.document {
             Some(document) => format!("{} \u{2013} highwater", document.name()),
@@ -326,8 +380,16 @@ impl HighwaterApp {
     /// Takes what the workers and the user have sent, and asks what is to be asked next.
     fn drain(&mut self, ctx: &egui::Context) {
         self.drain_loading(ctx);
-        if let Some(paths) = self.file_dialog.take_chosen() {
-            self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
+        self.drain_names(ctx);
+        match self.file_dialog.take_chosen() {
+            Some((Purpose::Traces, paths)) => {
+                self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
+            }
+            Some((Purpose::Pdb(key), mut paths)) => {
+                let chosen = paths.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
+                chosen.into_iter().for_each(|command| self.commands.push(command));
+            }
+            None => {}
         }
         let dropped: Vec<PathBuf> = ctx.input(|i| i.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
         if !dropped.is_empty() {
@@ -383,7 +445,7 @@ impl eframe::App for HighwaterApp {
             commands::shortcuts(ui.ctx(), self.document.as_ref(), &mut self.commands);
         }
         let busy = self.is_busy();
-        frame_times::note_stage(ui.ctx(), self.stage(busy));
+        frame_times::note_stage(ui.ctx(), self.stage(self.is_computing()));
         if let Some(picture) = &mut self.picture {
             picture.take_when_ready(ui.ctx(), busy);
         }

@@ -45,6 +45,28 @@ pub struct Window {
     pub maximized: bool,
 }
 
+/// Where symbols come from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SymbolSettings {
+    /// Whether a PDB may lie beside its image.
+    pub beside_image: bool,
+    /// Whether it may lie where the linker wrote it.
+    pub where_linked: bool,
+    /// A symbol path, asked before that of the environment.
+    pub path: String,
+    /// Whether `_NT_SYMBOL_PATH` and `_NT_ALT_SYMBOL_PATH` count.
+    pub environment: bool,
+    /// Whether servers may be asked; `None` until the user has said so.
+    pub network: Option<bool>,
+}
+
+impl Default for SymbolSettings {
+    fn default() -> Self {
+        Self { beside_image: true, where_linked: true, path: String::new(), environment: true, network: None }
+    }
+}
+
 /// Everything that is remembered. Unknown or damaged entries fall back to defaults.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -57,8 +79,12 @@ pub struct Settings {
     pub recent: Vec<PathBuf>,
     /// Memory that a trace may use, in MB; without it, three quarters of the machine's.
     pub memory_limit_mb: Option<u64>,
+    /// Whether frames of the allocator are shown.
+    pub show_allocators: bool,
     /// The window.
     pub window: Window,
+    /// Where symbols come from.
+    pub symbols: SymbolSettings,
     /// Where to save; nowhere for settings that were not loaded from a place.
     #[serde(skip)]
     file: Option<PathBuf>,
@@ -149,6 +175,7 @@ mod tests {
         let mut settings = Settings { theme: Theme::Dark, ..Settings::default() };
         settings.show_column(Column::Peak, false);
         settings.memory_limit_mb = Some(100);
+        settings.symbols = SymbolSettings { path: "/a;srv*/b".to_owned(), network: Some(false), ..SymbolSettings::default() };
         assert_eq!(settings.budget(), 100 << 20);
         settings.remember(&[Input::File("/a.etl".into()), Input::Demo]);
         let text = toml::to_string(&settings).unwrap();

@@ -61,6 +61,10 @@ pub struct Look {
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
     memory_limit: Option<u64>,
 
+    /// Where to find the PDBs for names, before all other places: folders, stores and servers as in _NT_SYMBOL_PATH
+    #[arg(long, value_name = "PATH")]
+    pub symbols: Option<String>,
+
     /// Play what is opened as if it were being recorded: seconds of it a second
     #[arg(skip)]
     pub speed: Option<f64>,

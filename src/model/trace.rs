@@ -186,6 +186,20 @@ impl Trace {
         self.derived.modules.over(&self.processes, process, address)
     }
 
+    /// The process that made a free of an unknown block, if it is known: the life of its
+    /// id at that moment, or else any.
+    pub fn process_of_free(&self, free: &UnmatchedFree) -> Option<ProcessId> {
+        if let Some(heap) = free.heap {
+            return Some(self.heap(heap).process);
+        }
+        let lives = || (0..self.processes.len() as u32).map(ProcessId).filter(|&id| self.process(id).pid == free.pid);
+        let is_alive = |id: &ProcessId| {
+            let process = self.process(*id);
+            process.start.is_none_or(|start| start <= free.time) && process.end.is_none_or(|end| free.time <= end)
+        };
+        lives().find(is_alive).or_else(|| lives().next())
+    }
+
     /// Stacks and sites in order; made when it is first asked for.
     pub fn outline(&self) -> &Outline {
         self.derived.outline.get_or_init(|| Outline::of(&self.stacks, &self.sites, self.heaps.len()))

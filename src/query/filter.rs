@@ -21,6 +21,9 @@ pub enum Key {
     Class(LifetimeClass),
     /// A frame and all that it called; [`NodeId::ROOT`] is "no stack recorded".
     Frame(NodeId),
+    /// A function that was inlined into a frame's own: how many levels inwards. It holds
+    /// what the frame holds.
+    Inlined(NodeId, u16),
     /// One allocation.
     Row(RowId),
 }
@@ -69,6 +72,20 @@ impl Filter {
 pub(super) const ALL_CLASSES: u8 = 0b1111;
 
 impl Key {
+    /// The key of a frame's line at a level; see [`super::Recorded`].
+    pub(super) fn of_frame(node: NodeId, level: u16) -> Self {
+        if level == 0 { Self::Frame(node) } else { Self::Inlined(node, level) }
+    }
+
+    /// Node and level of a frame.
+    pub fn frame(self) -> Option<(NodeId, u16)> {
+        match self {
+            Self::Frame(node) => Some((node, 0)),
+            Self::Inlined(node, level) => Some((node, level)),
+            _ => None,
+        }
+    }
+
     /// Lifetime classes under this node, one bit each.
     fn classes(self) -> u8 {
         let bit = |class: LifetimeClass| 1 << class as u8;
@@ -86,7 +103,7 @@ impl Key {
             Self::Process(process) => heap.process == process,
             Self::Layer(layer) => heap.layer == layer,
             Self::Heap(wanted) => id == wanted,
-            Self::Row(_) | Self::Impacting(_) | Self::Class(_) | Self::Frame(_) => true,
+            Self::Row(_) | Self::Impacting(_) | Self::Class(_) | Self::Frame(_) | Self::Inlined(..) => true,
         }
     }
 }
@@ -107,12 +124,17 @@ impl Mask {
         Self(trace.sites.iter().enumerate().map(bits).collect())
     }
 
+    /// What this choice and another have in common.
+    pub fn and(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(ours, theirs)| *ours &= theirs);
+    }
+
     /// Adds what is under a node.
     fn add(&mut self, trace: &Trace, path: &[Key]) {
         let outline = trace.outline();
         let classes = path.iter().fold(ALL_CLASSES, |bits, key| bits & key.classes());
         let mut places = 0..u32::MAX;
-        for node in path.iter().filter_map(|key| if let Key::Frame(node) = key { Some(*node) } else { None }) {
+        for (node, _) in path.iter().filter_map(|key| key.frame()) {
             let under = outline.places_under(node);
             places = places.start.max(under.start)..places.end.min(under.end);
         }

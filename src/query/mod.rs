@@ -22,11 +22,13 @@ mod index;
 mod naming;
 mod numbers;
 mod peaks;
+mod recorded;
 mod report;
 mod series;
 mod summary;
 mod totals;
 mod tree;
+mod types;
 mod unmatched;
 
 pub use cancel::{Cancel, Cancelled};
@@ -35,10 +37,12 @@ pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, co
 pub use filter::{Filter, Key, Mask, Path};
 pub use highlight::spans;
 pub use index::{Index, IndexOptions};
-pub use naming::{UNKNOWN_TYPE, allocated_type, frame_label, heap_label, layer_label, stack_labels, thread_label};
+pub use naming::{FrameName, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, stack_labels, thread_label};
 pub use numbers::{Bucket, ByClass, Numbers};
+pub use recorded::Recorded;
 pub use report::{By, Group, Report, ReportFilter, ReportRequest, named_report, report};
 pub use series::{Series, SeriesOf, series};
 pub use totals::{Totals, totals};
 pub use tree::{Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, by_heap, peaks, sort_by_peak, tree};
+pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UnmatchedGroup, unmatched_groups};

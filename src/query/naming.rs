@@ -1,36 +1,22 @@
 //! What things are called on screen and in reports. Frames are `module!+0xrva`
 //! until symbols give them names.
 
+use super::Recorded;
 use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
 use crate::symbols::Names;
 use crate::units::{Layer, Ticks, Tid};
 
-/// A frame of `process` at the time `at`: `module!+0xrva`, or the bare address
-/// where no module is known. The rva is that of the recorded return address.
-pub fn frame_label(trace: &Trace, process: ProcessId, address: u64, at: Ticks) -> String {
-    FrameName::of(trace, &Names::default(), process, address, at, false).to_string()
-}
-
 /// The frames of a site's stack, outermost first, as far as names are known: a function
 /// that was inlined into another is a frame of its own behind that.
 pub fn stack_labels(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
-    let mut labels = Vec::new();
-    for node in trace.stacks.path(site.stack) {
-        let address = trace.stacks.address(node);
-        push_frame_labels(&mut labels, trace, names, site, address, node == site.stack);
-    }
-    labels
+    frames_of_stack(trace, names, site.stack, site.caller, site.first)
 }
 
-fn push_frame_labels(labels: &mut Vec<String>, trace: &Trace, names: &Names, site: &Site, address: u64, is_innermost: bool) {
-    let before = labels.len();
-    if let Some(module) = trace.module_at(site.caller, address, site.first) {
-        let frames = names.frames(module, address, is_innermost).into_iter().flatten().rev();
-        labels.extend(frames.map(|frame| format!("{}!{}", module.name(), frame.function)));
-    }
-    if labels.len() == before {
-        labels.push(frame_label(trace, site.caller, address, site.first));
-    }
+/// The same for any stack, of `process` at the time `at`.
+pub fn frames_of_stack(trace: &Trace, names: &Names, stack: NodeId, process: ProcessId, at: Ticks) -> Vec<String> {
+    let frames = trace.stacks.path(stack).into_iter().map(|node| (node, node == stack));
+    let frames = frames.map(|(node, is_last)| Recorded::of(trace, names, node, process, at, is_last));
+    frames.flat_map(|frame| frame.shown(false).map(move |level| frame.name(level).to_string())).collect()
 }
 
 /// Frames from the allocation outwards in which its type is looked for: behind them
@@ -53,32 +39,15 @@ pub const UNKNOWN_TYPE: &str = "(unknown type)";
 
 /// The name of a frame that is not written out yet; in the order of the names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FrameName<'a> {
+pub enum FrameName<'a> {
     /// There is none.
     NoStack,
     /// Bare address.
     At(u64),
     /// Name and rva.
     InModule(&'a str, u64),
-    /// Module and function in the image; what is inlined there is not told.
+    /// Module and function.
     Function(&'a str, &'a str),
-}
-
-impl<'a> FrameName<'a> {
-    pub(super) fn of(
-        trace: &'a Trace,
-        names: &'a Names,
-        process: ProcessId,
-        address: u64,
-        at: Ticks,
-        is_innermost: bool,
-    ) -> Self {
-        let Some(module) = trace.module_at(process, address, at) else { return Self::At(address) };
-        match names.frames(module, address, is_innermost).and_then(|mut frames| frames.next_back()) {
-            Some(frame) => Self::Function(module.name(), frame.function),
-            None => Self::InModule(module.name(), address - module.base),
-        }
-    }
 }
 
 impl std::fmt::Display for FrameName<'_> {

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+pub(super) use column::sort_lines;
 pub use column::{Column, Sort};
 pub use lines::{Tree, TreeRow};
 pub use peaks::{peaks, sort_by_peak};
@@ -52,6 +53,10 @@ pub struct TreeRequest {
     pub sort: Sort,
     /// What frames are called; those of which nothing is known go by their place.
     pub names: Arc<Names>,
+    /// Whether frames of the allocator are left out: what they hold is their caller's.
+    pub fold: bool,
+    /// A further choice of sites, as that of one allocated type.
+    pub only: Option<Arc<Mask>>,
     /// Nodes that the user opened (true) or closed (false).
     pub toggled: Arc<FxHashMap<Path, bool>>,
 }
@@ -71,7 +76,9 @@ struct Question<'a> {
 
 /// Builds the open lines.
 pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Cancel) -> Result<Tree, Cancelled> {
-    let filtered = Arc::new(request.filter.mask(trace));
+    let mut filtered = request.filter.mask(trace);
+    request.only.iter().for_each(|only| filtered.and(only));
+    let filtered = Arc::new(filtered);
     let by_heap = by_heap(trace, totals, &filtered, cancel)?;
     let mut question = Question { trace, totals, request, mask: &filtered, found: None, cancel };
     let mut tree = Tree::new(totals.interval, Arc::clone(&filtered), Arc::clone(&request.names));
@@ -137,7 +144,7 @@ fn join(tree: &mut Tree, upper: upper::Upper, parts: Vec<frames::Frames>) -> Vec
             ..*line
         }));
         for leaf in part.leaves {
-            let sites = part.sites[leaf.range.clone()].to_vec();
+            let sites = leaf.ranges.into_iter().flat_map(|range| &part.sites[range]).copied().collect();
             leaves.push(Leaf { line: leaf.line + at, after: leaf.after + at + 1, class: open.class, sites });
         }
         part.deepest.iter_mut().for_each(|line| *line += at);

@@ -32,10 +32,7 @@ pub struct UnmatchedGroup {
 
 impl UnmatchedGroup {
     fn new(trace: &Trace, free: &UnmatchedFree) -> Self {
-        let process = match free.heap {
-            Some(heap) => Some(trace.heap(heap).process),
-            None => life_at(trace, free.pid, free.time),
-        };
+        let process = trace.process_of_free(free);
         let (times, place) = ((free.time, free.time), (free.layer, free.handle));
         Self { count: 0, times, pid: free.pid, process, heap: free.heap, place, stack: free.stack }
     }
@@ -73,14 +70,4 @@ pub fn unmatched_groups(trace: &Trace, most: usize) -> (Vec<UnmatchedGroup>, usi
     let all = groups.len();
     groups.truncate(most);
     (groups, all)
-}
-
-/// The life of a process id at a moment, or else any.
-fn life_at(trace: &Trace, pid: Pid, at: Ticks) -> Option<ProcessId> {
-    let lives = || (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| trace.process(id).pid == pid);
-    let is_alive = |id: &ProcessId| {
-        let process = trace.process(*id);
-        process.start.is_none_or(|start| start <= at) && process.end.is_none_or(|end| at <= end)
-    };
-    lives().find(is_alive).or_else(|| lives().next())
 }

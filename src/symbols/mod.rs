@@ -23,7 +23,9 @@ mod handle;
 #[cfg(feature = "symsrv")]
 mod http;
 mod identity;
+mod known;
 mod locate;
+mod module_report;
 mod names;
 mod path;
 mod pe;
@@ -33,6 +35,7 @@ mod scopes;
 #[cfg(feature = "symsrv")]
 mod server;
 mod source;
+mod sources;
 mod types;
 mod wanted;
 
@@ -42,13 +45,16 @@ pub use allocators::is_allocator;
 pub use demangle::demangle;
 pub use error::PdbError;
 pub use guard::Stop;
-pub use handle::{ModuleReport, ModuleState, Names, Options, Symbols};
+pub use handle::{Options, Symbols};
 pub use identity::{ModuleKey, PdbKey};
-pub use locate::{Download, Embedded, Located, Locator, Sources, Wanted};
+pub use known::Names;
+pub use locate::{Download, Located, Locator, Wanted};
+pub use module_report::{ModuleReport, ModuleState};
 pub use names::{Frame, ModuleNames};
 pub use path::{Place, SymbolPath};
 pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve};
 pub use source::PdbFile;
+pub use sources::{Embedded, Sources};
 pub use wanted::lookup_address;
 
 /// Where the program keeps what it can make or get again; another folder can be named

@@ -9,7 +9,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ModuleKey, PdbKey, Wanted};
-use crate::model::{Module, NodeId, Site, SiteId, Trace};
+use crate::model::{Module, NodeId, ProcessId, SiteId, Trace};
 
 /// First address of the kernel's half.
 const KERNEL: u64 = 1 << 63;
@@ -37,19 +37,24 @@ impl ModuleAddresses {
     }
 }
 
-/// The addresses of all frames of the sites for which `is_asked`, by module.
-pub fn addresses(trace: &Trace, is_asked: impl Fn(SiteId) -> bool) -> Vec<ModuleAddresses> {
+/// The addresses of all frames of the sites for which `is_asked`, by module; with `frees`
+/// those of frees of unknown blocks, too.
+pub fn addresses(trace: &Trace, is_asked: impl Fn(SiteId) -> bool, frees: bool) -> Vec<ModuleAddresses> {
     let mut all = Collector::default();
     let mut visited: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
-    for (_, site) in trace.sites.iter().enumerate().filter(|(i, _)| is_asked(SiteId(*i as u32))) {
-        let seen = visited.entry(site.caller.0).or_insert_with(|| vec![0; trace.stacks.len().div_ceil(64)]);
-        for node in trace.stacks.chain(site.stack) {
+    let sites = trace.sites.iter().enumerate().filter(|(i, _)| is_asked(SiteId(*i as u32)));
+    let sites = sites.map(|(_, site)| (site.caller, site.stack));
+    let frees = trace.unmatched.iter().filter(|_| frees);
+    let frees = frees.filter_map(|free| Some((trace.process_of_free(free)?, free.stack)));
+    for (process, stack) in sites.chain(frees) {
+        let seen = visited.entry(process.0).or_insert_with(|| vec![0; trace.stacks.len().div_ceil(64)]);
+        for node in trace.stacks.chain(stack) {
             let (word, bit) = (node.0 as usize / 64, 1 << (node.0 % 64));
             if seen[word] & bit != 0 {
                 break; // and so are the frames around it
             }
             seen[word] |= bit;
-            all.frame(trace, site, node);
+            all.frame(trace, process, node);
         }
     }
     all.finish()
@@ -64,9 +69,9 @@ struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    fn frame(&mut self, trace: &'a Trace, site: &Site, node: NodeId) {
+    fn frame(&mut self, trace: &'a Trace, process: ProcessId, node: NodeId) {
         let address = trace.stacks.address(node);
-        for module in trace.modules_over(site.caller, address) {
+        for module in trace.modules_over(process, address) {
             let rvas = self.of(module);
             let innermost = (address >= KERNEL).then_some(true);
             for is_innermost in innermost.into_iter().chain([false]) {

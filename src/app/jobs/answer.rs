@@ -1,5 +1,6 @@
 //! How a query is answered: part by part, with what is kept of the ones before.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -7,12 +8,15 @@ use std::time::Duration;
 use eframe::egui;
 
 use super::{Answer, Part, Query};
+use crate::app::graph::{LineOf, Split};
+use crate::app::types::TypeTable;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    Cancel, Cancelled, Column, Filter, Index, IndexOptions, SeriesOf, Totals, Tree, by_heap, counter_series, peaks, series,
-    sort_by_peak, spans, totals, tree, unmatched_groups,
+    Cancel, Cancelled, Column, Filter, Index, IndexOptions, Mask, Series, SeriesOf, Sort, Totals, Tree, TreeRequest, TypeGroup,
+    TypeKey, Types, by_heap, counter_series, peaks, series, sort_by_peak, spans, totals, tree, unmatched_groups,
 };
+use crate::symbols::Names;
 use crate::units::Interval;
 
 /// Results that the next query may use again.
@@ -23,8 +27,25 @@ pub(super) struct Kept {
     preparing: Option<Preparing>,
     totals: Vec<Arc<Totals>>,
     overview_done: bool,
-    graph: Option<(Interval, Vec<HeapId>, usize, Filter)>,
+    graph: Option<GraphKey>,
+    /// Types, and the names that they follow from.
+    types: Option<(Arc<Names>, Arc<Types>)>,
+    /// Counts how often types were made.
+    types_turn: u64,
     counters: Option<(Interval, Vec<CounterId>, usize)>,
+}
+
+/// What the lines of a graph follow from.
+#[derive(PartialEq)]
+struct GraphKey {
+    view: Interval,
+    heaps: Vec<HeapId>,
+    bins: usize,
+    filter: Filter,
+    chosen: Option<TypeKey>,
+    split: Split,
+    /// The turn of the types, if they count.
+    types: Option<u64>,
 }
 
 /// The index of a complete trace on its way. Dropping it stops the work.
@@ -95,6 +116,19 @@ impl Kept {
         index
     }
 
+    /// The types of all sites, as far as the names go.
+    fn types(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Types>, Cancelled> {
+        if let Some((of, types)) = &self.types
+            && Arc::ptr_eq(of, names)
+        {
+            return Ok(Arc::clone(types));
+        }
+        let types = Arc::new(Types::of(trace, names, cancel)?);
+        self.types = Some((Arc::clone(names), Arc::clone(&types)));
+        self.types_turn += 1;
+        Ok(types)
+    }
+
     fn totals(&mut self, index: &Index, interval: Interval, cancel: &Cancel) -> Result<Arc<Totals>, Cancelled> {
         if let Some(known) = self.totals.iter().find(|t| t.interval == interval) {
             return Ok(Arc::clone(known));
@@ -112,6 +146,10 @@ const UNMATCHED_GROUPS: usize = 32;
 /// Bins of the small lines.
 const OVERVIEW_BINS: usize = 240;
 
+/// Types of which lines are looked at for the largest peaks, and lines of types.
+const TYPE_CANDIDATES: usize = 32;
+const TYPE_LINES: usize = 8;
+
 pub(super) fn answer(
     query: &Query,
     cancel: &Cancel,
@@ -128,10 +166,17 @@ pub(super) fn answer(
     };
 
     let sums = kept.totals(&index, query.interval, cancel)?;
-    let tree = Arc::new(tree(trace, &sums, &query.tree, cancel)?);
+    let by_type = query.types.chosen.is_some() || query.types.is_listed || query.split == Split::Types;
+    let types = by_type.then(|| kept.types(trace, &query.tree.names, cancel)).transpose()?;
+    let chosen = query.types.chosen.as_ref().zip(types.as_ref());
+    let only = chosen.map(|(chosen, types)| Arc::new(types.mask(trace, chosen)));
+    let request = TreeRequest { only: only.clone(), ..query.tree.clone() };
+    let tree = Arc::new(tree(trace, &sums, &request, cancel)?);
     let table =
         |tree: &Arc<Tree>| Part::Table { interval: query.interval, trace: Arc::clone(&query.trace), tree: Arc::clone(tree) };
     tell(table(&tree));
+    let listed = types.as_deref().filter(|_| query.types.is_listed).map(|types| Listed::of(types, query, &sums));
+    listed.iter().for_each(|listed| tell(listed.part(query, None)));
 
     let index = kept.prepared(index, cancel)?;
     if !kept.overview_done {
@@ -142,16 +187,22 @@ pub(super) fn answer(
         tell(Part::Unmatched(groups, all));
         kept.overview_done = true;
     }
-    let graph = (query.view, query.heaps.clone(), query.bins, query.tree.filter.clone());
+    let graph = GraphKey {
+        view: query.view,
+        heaps: query.heaps.clone(),
+        bins: query.bins,
+        filter: query.tree.filter.clone(),
+        chosen: query.types.chosen.clone(),
+        split: query.split,
+        types: types.as_ref().filter(|_| only.is_some() || query.split == Split::Types).map(|_| kept.types_turn),
+    };
     if kept.graph.as_ref() != Some(&graph) {
         let sums = kept.totals(&index, query.view, cancel)?;
-        let mut line_of = vec![None; trace.heaps.len()];
-        query.heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
-        let of = SeriesOf::new(trace, query.heaps.len(), |site| {
-            line_of[trace.site(site).heap.0 as usize].filter(|_| tree.mask().classes(site) != 0)
-        });
-        let lines = series(&index, &sums, &of, query.bins, cancel)?;
-        tell(Part::Graph { view: query.view, heaps: query.heaps.clone(), lines });
+        let lines = match types.as_ref().filter(|_| query.split == Split::Types) {
+            Some(types) => lines_of_types(types, query, &index, &sums, tree.mask(), cancel)?,
+            None => lines_of_heaps(query, &index, &sums, tree.mask(), cancel)?,
+        };
+        tell(Part::Graph(lines));
         kept.graph = Some(graph);
     }
     let counters = (query.view, query.counters.clone(), query.bins);
@@ -168,10 +219,18 @@ pub(super) fn answer(
         return Ok(()); // what costs most would be stale at once
     }
     let lives = match &query.highlight {
-        Some(filter) => spans(trace, query.interval, &filter.mask(trace), query.bins, cancel)?,
+        Some(filter) => {
+            let mut mask = filter.mask(trace);
+            only.iter().for_each(|only| mask.and(only));
+            spans(trace, query.interval, &mask, query.bins, cancel)?
+        }
         None => Vec::new(),
     };
     tell(Part::Spans(lives));
+    if let Some(listed) = listed {
+        let peaks = listed.types.peaks(&index, &sums, &listed.groups, &listed.mask, cancel)?;
+        tell(listed.part(query, Some(peaks)));
+    }
     let (mut tree, mut peaks) = (Arc::clone(&tree), peaks(&index, query.interval, &tree, cancel)?);
     if query.tree.sort.column == Column::Peak {
         let (sorted, moved) = sort_by_peak(&tree, &peaks, query.tree.sort.descending);
@@ -180,4 +239,68 @@ pub(super) fn answer(
     }
     tell(Part::Peaks { peaks, tree });
     Ok(())
+}
+
+/// The table of types. It goes on showing the others if one is chosen.
+struct Listed<'a> {
+    types: &'a Types,
+    mask: Mask,
+    groups: Vec<TypeGroup>,
+}
+
+impl<'a> Listed<'a> {
+    fn of(types: &'a Types, query: &Query, sums: &Totals) -> Self {
+        let mask = query.tree.filter.mask(&query.trace);
+        Self { types, groups: types.groups(sums, &mask, query.types.sort), mask }
+    }
+
+    fn part(&self, query: &Query, peaks: Option<Vec<u64>>) -> Part {
+        let sort = query.types.sort;
+        let (groups, peaks) = match peaks {
+            Some(peaks) if sort.column == Column::Peak => {
+                let mut both: Vec<_> = self.groups.iter().cloned().zip(peaks).collect();
+                both.sort_by_key(|(_, peak)| if sort.descending { !peak } else { *peak });
+                let (groups, peaks): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+                (groups, Some(peaks))
+            }
+            peaks => (self.groups.clone(), peaks),
+        };
+        Part::Types(TypeTable { groups, peaks })
+    }
+}
+
+fn lines_of_heaps(
+    query: &Query,
+    index: &Index,
+    sums: &Totals,
+    mask: &Mask,
+    cancel: &Cancel,
+) -> Result<Vec<(LineOf, Series)>, Cancelled> {
+    let trace = index.trace();
+    let mut line_of = vec![None; trace.heaps.len()];
+    query.heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
+    let of = SeriesOf::new(trace, query.heaps.len(), |site| {
+        line_of[trace.site(site).heap.0 as usize].filter(|_| mask.classes(site) != 0)
+    });
+    let lines = series(index, sums, &of, query.bins, cancel)?;
+    Ok(query.heaps.iter().copied().map(LineOf::Heap).zip(lines).collect())
+}
+
+/// Those with the highest peaks among the types of which there is most.
+fn lines_of_types(
+    types: &Types,
+    query: &Query,
+    index: &Index,
+    sums: &Totals,
+    mask: &Mask,
+    cancel: &Cancel,
+) -> Result<Vec<(LineOf, Series)>, Cancelled> {
+    let by_size = Sort { column: Column::Size, descending: true };
+    let mut groups = types.groups(sums, mask, by_size);
+    groups.truncate(TYPE_CANDIDATES);
+    let lines = series(index, sums, &types.series_of(index.trace(), &groups, mask), query.bins, cancel)?;
+    let mut lines: Vec<_> = groups.into_iter().map(|group| group.key).zip(lines).collect();
+    lines.sort_by_key(|(_, line)| Reverse(line.peak));
+    lines.truncate(TYPE_LINES);
+    Ok((0..).zip(lines).map(|(rank, (key, line))| (LineOf::Type(rank, key), line)).collect())
 }

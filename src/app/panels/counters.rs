@@ -10,6 +10,7 @@ use egui_plot::{AxisHints, GridMark, HPlacement, PlotPoint, PlotTransform};
 use super::timeline::bytes_mark;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
+use crate::app::graph::Graph;
 use crate::app::theme;
 use crate::format;
 use crate::model::{CounterId, CounterOwner};
@@ -29,8 +30,7 @@ impl Scales {
     /// The highest lines and some air; the counters' scale is another only if they
     /// would not fit into that of the heaps, or lie at its bottom.
     pub fn of(document: &Document) -> Self {
-        let lines = document.answers.graph.as_ref().map_or(&[][..], |(_, _, lines)| lines);
-        let peak = lines.iter().map(|line| line.peak).max().unwrap_or(0);
+        let peak = document.answers.graph.as_ref().map_or(0, Graph::peak);
         let counters = document.counters.lines().iter().map(|line| line.line.peak).max().unwrap_or(0);
         Self::new(peak, counters)
     }

@@ -3,6 +3,8 @@
 
 mod brush;
 mod counters;
+mod frames;
+mod list;
 mod losses;
 mod offer;
 pub mod overview;
@@ -10,10 +12,13 @@ mod player;
 pub mod sources;
 pub mod start_page;
 pub mod status;
+mod symbol_sources;
+mod symbols_tab;
 pub mod table;
 pub mod timeline;
 pub mod toolbar;
 pub mod trace_tab;
+mod types_tab;
 mod unmatched;
 
 use eframe::egui;
@@ -28,6 +33,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     errors(app, ui);
     if app.document.is_some() {
         egui::Panel::top("tools").show(ui, |ui| toolbar::tools(app, ui));
+        symbol_sources::question(app, ui);
     }
     egui::Panel::bottom("status").show(ui, |ui| status::show(app, ui));
     if app.document.is_none() {
@@ -55,17 +61,22 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let Some(document) = &app.document else { return };
         let tab = document.tab;
         ui.horizontal(|ui| {
-            for (this, name) in [(Tab::Table, "Allocations"), (Tab::Trace, "Trace")] {
+            let tabs = [(Tab::Table, "Allocations"), (Tab::Types, "Types"), (Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")];
+            for (this, name) in tabs {
                 if ui.selectable_label(tab == this, name).clicked() {
                     app.commands.doc(DocCommand::ShowTab(this));
                 }
             }
-            if tab == Tab::Table {
-                toolbar::search(app, ui);
+            match tab {
+                Tab::Table => toolbar::search(app, ui),
+                Tab::Types => types_tab::split(app, ui),
+                Tab::Symbols | Tab::Trace => {}
             }
         });
         match tab {
             Tab::Table => table::show(app, ui),
+            Tab::Types => types_tab::show(app, ui),
+            Tab::Symbols => symbols_tab::show(app, ui),
             Tab::Trace => trace_tab::show(app, ui),
         }
     });

@@ -49,6 +49,8 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             ui.weak("Ready");
         } else if app.queries.is_busy() {
             ui.weak("Computing\u{2026}");
+        } else {
+            names(app, ui);
         }
         return;
     };
@@ -63,6 +65,16 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     }
     if ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
         app.commands.push(Command::CancelLoading);
+    }
+}
+
+/// How far it is with the names.
+fn names(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    let Some(names) = app.document.iter().flat_map(|document| &document.names).find(|names| !names.is_settled()) else { return };
+    let (done, all) = names.progress();
+    let line = egui::Label::new(egui::RichText::new(format!("Names: {done} of {all} modules")).weak());
+    if ui.add(line.sense(egui::Sense::click())).on_hover_text("What is found for each module").clicked() {
+        app.commands.doc(DocCommand::ShowTab(Tab::Symbols));
     }
 }
 

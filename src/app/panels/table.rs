@@ -6,8 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use eframe::egui::{self, Align, Layout, Sense, Ui};
-use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate, TableState};
+use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate};
 
+use super::{frames, list};
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, DocCommand};
 use crate::app::document::{Document, Table as Shown};
@@ -86,7 +87,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .columns(columns.iter().map(|&c| table_column(c)).collect::<Vec<_>>())
         .num_sticky_cols(1)
         .headers([HeaderRow::new(HEADER_HEIGHT)]);
-    set_first_widths(ui, &table, &columns);
+    list::set_first_widths(ui, &table, columns.iter().map(|&column| (table_column(column), width(column))));
     if let (true, Some(index)) = (reveal, document.selected_index()) {
         table = table.scroll_to_row(index as u64, None);
     }
@@ -96,23 +97,23 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let mut delegate =
         Delegate { document, table: shown, visible: 0..0, rows: Vec::new(), columns: &columns, pointer, commands, hide: None };
     table.show(ui, &mut delegate);
-    if let Some(column) = delegate.hide {
+    let (hide, visible) = (delegate.hide, delegate.visible.start as usize..delegate.visible.end as usize);
+    if let Some(column) = hide {
         app.commands.push(Command::ShowColumn(column, false));
     }
+    let tree = Arc::clone(&shown.tree);
+    if let Some(document) = &mut app.document
+        && let Some(names) = &mut document.names
+    {
+        names.look_at(&document.trace, &tree, visible);
+    }
 }
+
+/// Points that a name has at least, however deep its line is.
+const NAME_ROOM: f32 = 320.0;
 
 const HEADER_HEIGHT: f32 = 24.0;
 const ROW_HEIGHT: f32 = 21.0;
-
-/// The table would begin with the widths of its first, closed lines.
-fn set_first_widths(ui: &Ui, table: &Table, columns: &[Column]) {
-    let id = table.get_id(ui);
-    if TableState::load(ui.ctx(), id).is_none() {
-        let width_of = |(i, &column): (usize, &Column)| (table_column(column).id_for(i), width(column));
-        let state = TableState { col_widths: columns.iter().enumerate().map(width_of).collect(), parent_width: None };
-        state.store(ui.ctx(), id);
-    }
-}
 
 fn table_column(column: Column) -> TableColumn {
     TableColumn::new(width(column)).range(width(column).min(60.0)..=1200.0).resizable(true).id(egui::Id::unique(column.id()))
@@ -216,13 +217,12 @@ impl TableDelegate for Delegate<'_> {
         let index = cell.row_nr as usize;
         let (Some(row), Some(&column)) = (self.row(cell.row_nr), self.columns.get(cell.col_nr)) else { return };
         if column == Column::Name {
-            self.name_cell(ui, &row);
+            self.name_cell(ui, &row, index);
             return;
         }
         let text = cell_text(self.document, self.table, &row, index, column);
         let color = match column {
-            Column::Impacting if row.numbers.impacting > 0 => theme::growth(ui.visuals()),
-            Column::Impacting if row.numbers.impacting < 0 => theme::shrinkage(ui.visuals()),
+            Column::Impacting => number_color(row.numbers.impacting, ui.visuals()),
             _ => ui.visuals().text_color(),
         };
         if text.is_empty() {
@@ -240,7 +240,7 @@ impl Delegate<'_> {
         self.rows.get(index.checked_sub(self.visible.start)? as usize).cloned()
     }
 
-    fn name_cell(&mut self, ui: &mut Ui, row: &TreeRow) {
+    fn name_cell(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.add_space(4.0 + row.depth as f32 * 13.0);
             if row.has_children {
@@ -257,14 +257,19 @@ impl Delegate<'_> {
                 ui.add_space(14.0);
             }
             let mut text = egui::RichText::new(&row.label);
-            if matches!(row.path.last(), Some(Key::Frame(_) | Key::Row(_))) {
+            if matches!(row.path.last(), Some(Key::Frame(_) | Key::Inlined(..) | Key::Row(_))) {
                 text = text.monospace().size(12.0);
             } else if row.depth == 0 {
                 text = text.strong();
             }
-            let label = ui.add(egui::Label::new(text).extend());
+            // The column grows with what is in it: with deep stacks, but not with long names.
+            let room = egui::vec2(ui.available_width().max(NAME_ROOM), ui.available_height());
+            let label = egui::Label::new(text).truncate();
+            let label = ui.allocate_ui_with_layout(room, Layout::left_to_right(Align::Center), |ui| ui.add(label)).inner;
             if let Some(meaning) = meaning(row) {
                 label.on_hover_text(meaning);
+            } else if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) {
+                label.on_hover_ui(|ui| frames::details(ui, &frame, level));
             }
         });
     }
@@ -284,6 +289,11 @@ impl Delegate<'_> {
         ui.separator();
         if ui.add(egui::Button::new("Copy line").shortcut_text("Ctrl+C")).clicked() {
             self.commands.push(Command::Copy(line_as_text(self.document, self.table, row, index)));
+        }
+        if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index)
+            && ui.button("Copy frame").on_hover_text("Module, function, source file and line").clicked()
+        {
+            self.commands.push(Command::Copy(frames::as_text(&frame, level)));
         }
         if ui.button("Copy table").clicked() {
             self.commands.push(Command::Copy(table_as_text(self.document, self.table)));
@@ -321,8 +331,17 @@ fn bound(document: &Document, interval: Interval, column: Column) -> Option<Stri
     Some(format!("* Events were lost after {at:.3} s. {what}"))
 }
 
+/// Colour of a change.
+pub fn number_color(change: i64, visuals: &egui::Visuals) -> egui::Color32 {
+    match change {
+        1.. => theme::growth(visuals),
+        0 => visuals.text_color(),
+        _ => theme::shrinkage(visuals),
+    }
+}
+
 /// A small triangle; arrows are not in every font.
-fn sort_mark(ui: &mut Ui, descending: bool) {
+pub fn sort_mark(ui: &mut Ui, descending: bool) {
     let (rect, _) = ui.allocate_exact_size(egui::vec2(8.0, 8.0), Sense::hover());
     let (base, tip) = if descending { (rect.top() + 1.0, rect.bottom() - 1.0) } else { (rect.bottom() - 1.0, rect.top() + 1.0) };
     let corners = vec![egui::pos2(rect.left(), base), egui::pos2(rect.right(), base), egui::pos2(rect.center().x, tip)];

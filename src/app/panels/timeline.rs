@@ -13,9 +13,10 @@ use super::losses;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
+use crate::app::graph::LineOf;
 use crate::app::theme;
 use crate::format;
-use crate::query::{ByClass, heap_label};
+use crate::query::{ByClass, heap_label, layer_label};
 use crate::units::{Interval, Ticks};
 
 /// Where the last frame's graph was, so that the overview lines up with it.
@@ -121,8 +122,8 @@ impl Graph<'_> {
         let painter = ui.painter().with_clip_rect(self.frame());
         let visuals = ui.visuals();
         losses::paint(document, self.frame(), |t| self.x_of(t), ui, &painter);
-        for (heap, points) in document.answers.lines() {
-            self.paint_line(&painter, points, theme::series(heap.0 as usize, visuals));
+        for line in document.answers.graph.iter().flat_map(|graph| &graph.lines) {
+            self.paint_line(&painter, &line.points, theme::series(line.of.color(), visuals));
         }
         counters::paint(document, self.scales, &self.transform, ui, &painter);
         for span in &document.answers.spans {
@@ -271,12 +272,11 @@ impl Graph<'_> {
         let weak = ui.visuals().weak_text_color();
         ui.painter().with_clip_rect(frame).vline(pointer.x, frame.y_range(), Stroke::new(1.0, weak));
         let document = self.document;
-        let Some((_, heaps, lines)) = &document.answers.graph else { return };
+        let Some(graph) = &document.answers.graph else { return };
         let reach = self.time_at(pointer.x + 3.0).0.saturating_sub(at.0).max(1);
         let lost = losses::around(document, at, reach);
-        let mut values: Vec<(usize, u64)> =
-            heaps.iter().zip(lines).map(|(heap, line)| (heap.0 as usize, line.value_at(at))).collect();
-        values.sort_by_key(|&(heap, value)| (std::cmp::Reverse(value), heap));
+        let mut values: Vec<(&LineOf, u64)> = graph.lines.iter().map(|line| (&line.of, line.line.value_at(at))).collect();
+        values.sort_by_key(|&(of, value)| (std::cmp::Reverse(value), of.color()));
         let tooltip = egui::Tooltip::always_open(ui.ctx().clone(), response.layer_id, response.id, egui::PopupAnchor::Pointer);
         tooltip.gap(14.0).show(|ui| {
             ui.strong(format!("{:.6} s", document.trace.clock.seconds(at)));
@@ -284,8 +284,8 @@ impl Graph<'_> {
                 ui.label(format!("selected {}", format::duration(document.trace.clock.seconds(Ticks(selection.len())))));
             }
             egui::Grid::new("cursor readout").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
-                for (heap, value) in values.into_iter().take(12) {
-                    ui.colored_label(theme::series(heap, ui.visuals()), line_name(document, heap));
+                for (of, value) in values.into_iter().take(12) {
+                    ui.colored_label(theme::series(of.color(), ui.visuals()), name_of(document, of));
                     ui.label(format::bytes(value));
                     ui.end_row();
                 }
@@ -308,11 +308,19 @@ fn difference(ui: &mut Ui, document: &Document, between: Interval, by_heap: &[By
     let [a, b] = [between.from, between.to].map(|t| document.trace.clock.seconds(t));
     ui.strong(format!("A {a:.6} s to B {b:.6} s: {}", format::duration(b - a)));
     let change = |heap: usize| by_heap.get(heap).map_or(0, |sums| sums.numbers().impacting);
-    let mut heaps: Vec<usize> = document.answers.lines().map(|(heap, _)| heap.0 as usize).collect();
+    let mut heaps: Vec<usize> = document.lines().iter().map(|heap| heap.0 as usize).collect();
     heaps.sort_by_key(|&heap| std::cmp::Reverse(change(heap).unsigned_abs()));
     for heap in heaps.into_iter().filter(|&heap| change(heap) != 0) {
         let text = format!("{}  {}", format::signed_bytes(change(heap)), line_name(document, heap));
         ui.colored_label(theme::series(heap, ui.visuals()), text);
+    }
+}
+
+/// What a line of the graph is called.
+fn name_of(document: &Document, of: &LineOf) -> String {
+    match of {
+        LineOf::Heap(heap) => line_name(document, heap.0 as usize),
+        LineOf::Type(_, key) => format!("{} ({})", key.name, layer_label(key.layer)),
     }
 }
 

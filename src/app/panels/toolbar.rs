@@ -5,11 +5,13 @@ use eframe::egui::{self, Button};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::panels::table;
+use crate::app::panels::{frames, table};
 use crate::app::settings::Theme;
 use crate::format;
 use crate::load::{Input, default_budget};
-use crate::query::{Column, Filter, Key, Path, frame_label, heap_label, layer_label};
+use crate::model::NodeId;
+use crate::query::{Column, Filter, Key, Path, Recorded, heap_label, layer_label};
+use crate::symbols::Names;
 
 pub fn menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     egui::MenuBar::new().ui(ui, |ui| {
@@ -72,6 +74,10 @@ fn view_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.strong("Columns");
     column_choice(app, ui);
     ui.separator();
+    if let Some(shown) = frames::switch(ui, app.settings.show_allocators, false) {
+        app.commands.push(Command::ShowAllocators(shown));
+    }
+    ui.separator();
     // A number can be typed here, so a click inside closes nothing.
     let stays = MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
     SubMenuButton::new("Memory for a trace").config(stays).ui(ui, |ui| memory_limit(app, ui));
@@ -126,9 +132,13 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let filter = selected.clone().map(Filter::under).unwrap_or_default();
         let changes = selected.is_some() && filter != document.filter;
         tool(ui, changes, "Filter to Selection", "Show only what is under the selected line (Enter)", DocCommand::Filter(filter));
-        tool(ui, !document.filter.is_all(), "Clear filter", "Show everything again", DocCommand::Filter(Filter::all()));
-        for path in &document.filter.any {
-            ui.add(egui::Label::new(egui::RichText::new(describe(document, path)).strong()).truncate());
+        let chosen = &document.types.chosen;
+        let can_clear = !document.filter.is_all() || chosen.is_some();
+        tool(ui, can_clear, "Clear filter", "Show everything again", DocCommand::ClearFilter);
+        let paths = document.filter.any.iter().map(|path| describe(document, path));
+        let chosen = chosen.iter().map(|key| format!("{} ({})", key.name, layer_label(key.layer)));
+        for filter in paths.chain(chosen) {
+            ui.add(egui::Label::new(egui::RichText::new(filter).strong()).truncate());
         }
         let span = document.interval();
         let clock = &document.trace.clock;
@@ -144,16 +154,20 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 /// A filter in words.
 fn describe(document: &crate::app::document::Document, path: &Path) -> String {
     let trace = &document.trace;
+    let none = Names::default();
+    let names = document.names.as_ref().map_or(&none, |names| names.known());
     let word = |key: &Key| match *key {
         Key::Process(id) => trace.process(id).label(),
         Key::Layer(layer) => layer_label(layer).to_owned(),
         Key::Heap(heap) => heap_label(trace.heap(heap)),
         Key::Impacting(kind) => kind.name().to_owned(),
         Key::Class(class) => class.name().to_owned(),
-        Key::Frame(node) => {
+        Key::Frame(NodeId::ROOT) => "(no stack recorded)".to_owned(),
+        Key::Frame(node) | Key::Inlined(node, _) => {
             let process = path.iter().find_map(|k| if let Key::Process(id) = k { Some(*id) } else { None });
-            let address = trace.stacks.address(node);
-            process.map_or_else(|| format!("{address:#x}"), |p| frame_label(trace, p, address, trace.span.to))
+            let level = if let Key::Inlined(_, level) = key { *level } else { 0 };
+            let frame = |process| Recorded::of(trace, names, node, process, trace.span.to, false);
+            process.map_or_else(|| format!("{:#x}", trace.stacks.address(node)), |p| frame(p).name(level).to_string())
         }
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     };
@@ -163,11 +177,17 @@ fn describe(document: &crate::app::document::Document, path: &Path) -> String {
     words.join(" \u{203a} ")
 }
 
+/// Points beside the tabs in which not everything has room.
+const NARROW: f32 = 260.0;
+
 pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     let Some(document) = &mut app.document else { return };
     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
         if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
             app.commands.doc(DocCommand::CollapseAll);
+        }
+        if let Some(shown) = frames::switch(ui, !document.fold, ui.available_width() < NARROW) {
+            app.commands.push(Command::ShowAllocators(shown));
         }
         let mut text = document.search.clone();
         if !text.is_empty() && ui.button("Clear search").clicked() {

@@ -4,8 +4,9 @@ use eframe::egui::{self, Ui};
 
 use crate::app::document::Document;
 use crate::format;
-use crate::model::Trace;
-use crate::query::{UnmatchedGroup, frame_label};
+use crate::model::{NodeId, Trace};
+use crate::query::{Recorded, UnmatchedGroup};
+use crate::symbols::Names;
 
 /// Frames of an open group.
 const FRAMES: usize = 48;
@@ -16,8 +17,11 @@ pub fn list(document: &Document, ui: &mut Ui) {
     let Some((groups, all)) = document.unmatched().filter(|(groups, _)| !groups.is_empty()) else { return };
     ui.strong("Frees of unknown blocks")
         .on_hover_text("Blocks that were allocated before the recording, or whose allocation was lost. They change no number");
+    let none = Names::default();
+    let names = document.names.as_ref().map_or(&none, |names| names.known());
     for (index, group) in groups.iter().enumerate() {
-        egui::CollapsingHeader::new(title(trace, group)).id_salt(("unmatched", index)).show(ui, |ui| frames(trace, group, ui));
+        let title = title(trace, group, &innermost(document, names, group));
+        egui::CollapsingHeader::new(title).id_salt(("unmatched", index)).show(ui, |ui| frames(trace, names, group, ui));
     }
     if all > groups.len() {
         ui.weak(format!("and {} more places", format::count((all - groups.len()) as u64)));
@@ -29,35 +33,42 @@ pub fn list(document: &Document, ui: &mut Ui) {
     ui.add_space(8.0);
 }
 
-fn title(trace: &Trace, group: &UnmatchedGroup) -> String {
+fn title(trace: &Trace, group: &UnmatchedGroup, innermost: &str) -> String {
     let seconds = |t| format!("{:.3} s", trace.clock.seconds(t));
     let (first, last) = group.times;
     let when = if first == last { format!("at {}", seconds(first)) } else { format!("{} to {}", seconds(first), seconds(last)) };
-    let innermost = trace
-        .stacks
-        .chain(group.stack)
-        .next()
-        .map_or_else(|| "no stack recorded".to_owned(), |node| name(trace, group, trace.stacks.address(node)));
     format!("{} × {}: {innermost}, {when}", format::count(group.count), group.label(trace))
 }
 
-fn frames(trace: &Trace, group: &UnmatchedGroup, ui: &mut Ui) {
+/// Who freed: the innermost frame, or the innermost that is not the allocator's.
+fn innermost(document: &Document, names: &Names, group: &UnmatchedGroup) -> String {
+    let trace = &document.trace;
+    let first =
+        |fold| trace.stacks.chain(group.stack).find_map(|node| labels(trace, names, group, node, fold).into_iter().next());
+    first(document.fold).or_else(|| first(false)).unwrap_or_else(|| "no stack recorded".to_owned())
+}
+
+fn frames(trace: &Trace, names: &Names, group: &UnmatchedGroup, ui: &mut Ui) {
     let mut chain = trace.stacks.chain(group.stack);
     for node in chain.by_ref().take(FRAMES) {
-        ui.label(name(trace, group, trace.stacks.address(node)));
+        for label in labels(trace, names, group, node, false) {
+            ui.label(label);
+        }
     }
     let more = chain.count();
     if more > 0 {
         ui.weak(format!("and {more} frames around these"));
     }
-    if group.stack == crate::model::NodeId::ROOT {
+    if group.stack == NodeId::ROOT {
         ui.weak("These frees came without a call stack; record stacks for HeapFree to see where they are made");
     }
 }
 
-fn name(trace: &Trace, group: &UnmatchedGroup, address: u64) -> String {
-    match group.process {
-        Some(process) => frame_label(trace, process, address, group.times.0),
-        None => format!("{address:#x}"),
-    }
+/// What stands behind one frame of a group, innermost first.
+fn labels(trace: &Trace, names: &Names, group: &UnmatchedGroup, node: NodeId, fold: bool) -> Vec<String> {
+    let Some(process) = group.process else { return vec![format!("{:#x}", trace.stacks.address(node))] };
+    let frame = Recorded::of(trace, names, node, process, group.times.0, node == group.stack);
+    let mut labels: Vec<String> = frame.shown(fold).map(|level| frame.name(level).to_string()).collect();
+    labels.reverse();
+    labels
 }

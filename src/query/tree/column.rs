@@ -65,6 +65,14 @@ pub struct Sort {
     pub descending: bool,
 }
 
+impl Sort {
+    /// The order when a user clicks on a column: once more turns it round.
+    pub fn by(self, column: Column) -> Self {
+        let again = self.column == column;
+        Self { column, descending: if again { !self.descending } else { column != Column::Name } }
+    }
+}
+
 impl Default for Sort {
     fn default() -> Self {
         Self { column: Column::Impacting, descending: true }
@@ -85,7 +93,12 @@ pub(super) fn measure(column: Column, n: &Numbers) -> u64 {
 
 /// Puts lines under one node into order; equal numbers come by size, then by name.
 /// Names cost most, so they are only made where they decide.
-pub(super) fn sort_lines<T, Name: Ord>(lines: &mut [T], sort: Sort, numbers: impl Fn(&T) -> Numbers, name: impl Fn(&T) -> Name) {
+pub(in crate::query) fn sort_lines<T, Name: Ord>(
+    lines: &mut [T],
+    sort: Sort,
+    numbers: impl Fn(&T) -> Numbers,
+    name: impl Fn(&T) -> Name,
+) {
     if lines.len() < 2 {
         return;
     }

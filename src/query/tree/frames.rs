@@ -2,6 +2,10 @@
 //! trace's [`crate::model::Outline`], so a node is a range of them: its numbers are
 //! differences of prefix sums, its children the ranges between the ends of their
 //! subtrees.
+//!
+//! A frame with inlined functions is a line for each of them, one in the other, that
+//! hold the same. What a folded frame holds is its caller's: its own sites and its
+//! children are. So whatever is folded, what is below a node adds up to it.
 
 use std::ops::Range;
 
@@ -12,7 +16,7 @@ use super::lines::{Line, frame_name};
 use super::upper::OpenType;
 use super::{PIECE, Question, classes};
 use crate::model::{HeapId, NodeId, Outline, SiteId};
-use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers};
+use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers, Recorded};
 
 /// The sites of one heap in which rows of one class take part.
 #[derive(Default)]
@@ -23,6 +27,9 @@ pub(super) struct Section {
     counts: Vec<u64>,
     sizes: Vec<u128>,
 }
+
+/// The level of a frame that has no line.
+const FOLDED: u16 = u16::MAX;
 
 /// One site of a section.
 type Entry = (u32, SiteId, Bucket);
@@ -135,20 +142,32 @@ pub(super) struct OwnRows {
     pub(super) line: u32,
     pub(super) after: u32,
     /// Of the section's sites.
-    pub(super) range: Range<usize>,
+    pub(super) ranges: Vec<Range<usize>>,
 }
 
 /// One node below another.
 struct Child {
     place: u32,
+    /// Number of frames from the outermost to this.
+    height: u32,
+    /// Which of the frame's functions.
+    level: u16,
     range: Range<usize>,
     numbers: Numbers,
+}
+
+/// What is below a node.
+#[derive(Default)]
+struct Below {
+    /// Of its own.
+    own: Vec<Range<usize>>,
+    children: Vec<Child>,
 }
 
 /// What is still to be done, the next at the end.
 enum Step {
     Line { child: Child, parent: u32, depth: u32, is_only: bool },
-    Own { line: u32, range: Range<usize> },
+    Own { line: u32, ranges: Vec<Range<usize>> },
 }
 
 /// Walks down the open nodes of a section. Not recursive: stacks can be deep.
@@ -157,7 +176,7 @@ pub(super) struct Walk<'a> {
     outline: &'a Outline,
     class: LifetimeClass,
     section: Section,
-    /// Depth of the outermost found frame by site, if the search found frames only.
+    /// Height of the outermost found frame by site, if the search found frames only.
     hits: Option<&'a [u32]>,
     /// The type's, and room for one more.
     path: Vec<Key>,
@@ -182,8 +201,9 @@ impl<'a> Walk<'a> {
 
     /// Makes the lines; what the search found opens nodes for at most so many of them.
     pub(super) fn run(mut self, most: usize) -> Result<Frames, Cancelled> {
-        let all = 0..self.section.sites.len();
-        self.open(0, all, 0, 1);
+        let mut top = Below::default();
+        self.add_called(0, 0, 0..self.section.sites.len(), &mut top);
+        self.plan(top, 0, 1);
         while let Some(step) = self.todo.pop() {
             match step {
                 Step::Line { child, parent, depth, is_only } => {
@@ -192,7 +212,9 @@ impl<'a> Walk<'a> {
                     }
                     self.line(child, parent, depth, is_only);
                 }
-                Step::Own { line, range } => self.own(line, range),
+                Step::Own { line, ranges } => {
+                    self.out.leaves.push(OwnRows { line, after: self.out.lines.len() as u32, ranges });
+                }
             }
             if self.out.lines.len().is_multiple_of(1024) {
                 self.question.cancel.check()?;
@@ -205,65 +227,100 @@ impl<'a> Walk<'a> {
     fn line(&mut self, child: Child, parent: u32, depth: u32, is_only: bool) {
         let line = self.out.lines.len() as u32 + 1;
         let node = self.outline.node(child.place);
-        let own = child.range.start..self.section.before(&child.range, child.place + 1);
-        let is_open = self.is_open(node, &child.range, depth, is_only && own.is_empty());
+        let key = Key::of_frame(node, child.level);
+        let wish = self.wish(key, &child);
+        // An only child opens by itself unless single allocations would come next.
+        let below = wish.unwrap_or(is_only).then(|| self.below(&child));
+        let below = below.filter(|below| wish.is_some() || below.own.is_empty());
         self.out.lines.push(Line {
-            key: Key::Frame(node),
+            key,
             parent,
             group: 0,
             depth,
             site: self.section.sites[child.range.start],
-            is_open,
+            is_open: below.is_some(),
             mixes_layers: false,
             numbers: child.numbers,
         });
-        if !is_open || node == NodeId::ROOT {
-            self.out.deepest[child.range].fill(line);
-            if is_open {
-                self.own(line, own);
+        match below {
+            None => self.out.deepest[child.range].fill(line),
+            Some(below) => {
+                below.own.iter().for_each(|own| self.out.deepest[own.clone()].fill(line));
+                self.plan(below, line, depth + 1);
             }
-            return;
         }
-        self.out.deepest[own.clone()].fill(line);
-        let called = own.end..child.range.end;
+    }
+
+    /// Plans the lines of what is below one.
+    fn plan(&mut self, below: Below, line: u32, depth: u32) {
+        let Below { own, mut children } = below;
         if !own.is_empty() {
-            self.todo.push(Step::Own { line, range: own });
+            self.todo.push(Step::Own { line, ranges: own });
         }
-        self.open(child.place, called, line, depth + 1);
+        let Question { trace, request, .. } = self.question;
+        let name = |child: &Child| {
+            let site = trace.site(self.section.sites[child.range.start]);
+            frame_name(trace, &request.names, self.outline.node(child.place), child.level, Some(site))
+        };
+        sort_lines(&mut children, request.sort, |child| child.numbers, name);
+        let is_only = children.len() == 1;
+        let step = |child| Step::Line { child, parent: line, depth, is_only };
+        self.todo.extend(children.into_iter().rev().map(step));
     }
 
-    fn own(&mut self, line: u32, range: Range<usize>) {
-        self.out.leaves.push(OwnRows { line, after: self.out.lines.len() as u32, range });
+    /// What is below a line: the function inlined there, or what the frame called.
+    fn below(&self, child: &Child) -> Below {
+        let mut below = Below::default();
+        if let Some(level) = self.shown_from(child.place, &child.range, child.level + 1) {
+            below.children.push(Child { level, range: child.range.clone(), ..*child });
+            return below;
+        }
+        // Frames that are folded, and so what they hold is this one's.
+        let mut open = vec![(child.place, child.height, child.range.clone())];
+        while let Some((place, height, range)) = open.pop() {
+            let own = range.start..self.section.before(&range, place + 1);
+            let called = own.end..range.end;
+            if !own.is_empty() {
+                below.own.push(own);
+            }
+            let first = below.children.len();
+            self.add_called(place, height, called, &mut below);
+            let is_folded = |child: &mut Child| child.level == FOLDED;
+            let folded = below.children.extract_if(first.., is_folded);
+            open.extend(folded.map(|child| (child.place, child.height, child.range)));
+        }
+        below
     }
 
-    /// Plans the lines of what the node at `place` called, which is in `range`, and
-    /// at the top of what has no stack.
-    fn open(&mut self, place: u32, range: Range<usize>, line: u32, depth: u32) {
+    /// Adds what the node at `place` called, which is in `range`; at the top what has
+    /// no stack, too.
+    fn add_called(&self, place: u32, height: u32, range: Range<usize>, below: &mut Below) {
         let mut called = self.outline.children(place);
-        let mut children = Vec::new();
         let mut from = range.start;
         while from < range.end {
-            let below = self.section.places[from];
-            let (child, end) = match below {
+            let (child, end) = match self.section.places[from] {
                 0 => (0, 1), // no stack
-                _ => {
+                below => {
                     // The last child that does not begin behind it; those before have no sites.
                     called = &called[gallop(called, below + 1) - 1..];
                     (called[0], self.outline.end(called[0]))
                 }
             };
-            let to = self.section.before(&(from..range.end), end);
-            children.push(Child { place: child, range: from..to, numbers: self.numbers(&(from..to)) });
-            from = to;
+            let range = from..self.section.before(&(from..range.end), end);
+            from = range.end;
+            let level = self.shown_from(child, &range, 0).unwrap_or(FOLDED);
+            below.children.push(Child { place: child, height: height + 1, level, numbers: self.numbers(&range), range });
         }
-        let name = |child: &Child| {
-            let site = self.question.trace.site(self.section.sites[child.range.start]);
-            frame_name(self.question.trace, &self.question.request.names, self.outline.node(child.place), Some(site))
-        };
-        sort_lines(&mut children, self.question.request.sort, |child| child.numbers, name);
-        let is_only = children.len() == 1;
-        let step = |child| Step::Line { child, parent: line, depth, is_only };
-        self.todo.extend(children.into_iter().rev().map(step));
+    }
+
+    /// The next of a frame's functions that has a line.
+    fn shown_from(&self, place: u32, range: &Range<usize>, level: u16) -> Option<u16> {
+        let Question { trace, request, .. } = self.question;
+        if place == 0 || request.names.is_empty() {
+            return (level == 0).then_some(0);
+        }
+        let site = trace.site(self.section.sites[range.start]);
+        Recorded::in_tree(trace, &request.names, self.outline.node(place), site).shown_from(level, request.fold)
     }
 
     fn numbers(&self, range: &Range<usize>) -> Numbers {
@@ -272,18 +329,20 @@ impl<'a> Walk<'a> {
         sums.numbers()
     }
 
-    /// An only child opens by itself unless single allocations would come next.
-    fn is_open(&mut self, node: NodeId, range: &Range<usize>, depth: u32, is_way: bool) -> bool {
+    /// Whether the user or the search wants a line open or closed.
+    fn wish(&mut self, key: Key, child: &Child) -> Option<bool> {
         let toggled = &self.question.request.toggled;
         if !toggled.is_empty() {
             if let Some(last) = self.path.last_mut() {
-                *last = Key::Frame(node);
+                *last = key;
             }
             if let Some(&toggled) = toggled.get(self.path.as_slice()) {
-                return toggled;
+                return Some(toggled);
             }
         }
-        let leads_to_hit = |hits: &[u32]| self.section.sites[range.clone()].iter().any(|site| hits[site.0 as usize] > depth);
-        is_way || self.hits.is_some_and(leads_to_hit)
+        let hits = self.hits?;
+        let is_inlined = self.shown_from(child.place, &child.range, child.level + 1).is_some();
+        let height = child.height + u32::from(!is_inlined);
+        self.section.sites[child.range.clone()].iter().any(|site| hits[site.0 as usize] >= height).then_some(true)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
 use crate::query::naming::FrameName;
-use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, heap_label, layer_label};
+use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, Recorded, heap_label, layer_label};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -170,6 +170,15 @@ impl Tree {
         })
     }
 
+    /// What stands behind the line of a frame, and at which level.
+    pub fn frame<'a>(&'a self, trace: &'a Trace, index: usize) -> Option<(Recorded<'a>, u16)> {
+        let At::Node(line) = self.at(index)? else { return None };
+        let line = &self.lines[line as usize];
+        let (node, level) = line.key.frame().filter(|(node, _)| *node != NodeId::ROOT)?;
+        let site = trace.sites.get(line.site.0 as usize)?;
+        Some((Recorded::in_tree(trace, &self.names, node, site), level))
+    }
+
     /// The nodes at the top.
     pub fn tops(&self) -> impl Iterator<Item = Path> + '_ {
         let tops = self.lines.iter().filter(|line| line.parent == NONE);
@@ -233,7 +242,7 @@ impl Tree {
     fn path_of(&self, line: u32) -> Vec<Key> {
         let own = self.lines[line as usize];
         // A frame stands for all frames around it.
-        let first = if matches!(own.key, Key::Frame(_)) { own.group } else { own.parent };
+        let first = if own.key.frame().is_some() { own.group } else { own.parent };
         let known = |line: u32| Some(line).filter(|&line| line != NONE);
         let above = std::iter::successors(known(first), |&line| known(self.lines[line as usize].parent));
         let mut path: Vec<Key> = above.map(|line| self.lines[line as usize].key).collect();
@@ -294,23 +303,17 @@ pub(super) fn label(trace: &Trace, names: &Names, key: Key, site: Option<&Site>)
         Key::Heap(heap) => heap_label(trace.heap(heap)),
         Key::Impacting(kind) => ImpactingType::name(kind).to_owned(),
         Key::Class(class) => class.name().to_owned(),
-        Key::Frame(node) => frame_name(trace, names, node, site).to_string(),
+        Key::Frame(node) => frame_name(trace, names, node, 0, site).to_string(),
+        Key::Inlined(node, level) => frame_name(trace, names, node, level, site).to_string(),
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     }
 }
 
 /// Name of a frame; `site` is any site under it.
-pub(super) fn frame_name<'a>(trace: &'a Trace, names: &'a Names, node: NodeId, site: Option<&Site>) -> FrameName<'a> {
-    let address = trace.stacks.address(node);
+pub(super) fn frame_name<'a>(trace: &'a Trace, names: &'a Names, node: NodeId, level: u16, site: Option<&Site>) -> FrameName<'a> {
     match site {
         _ if node == NodeId::ROOT => FrameName::NoStack,
-        Some(site) => FrameName::of(trace, names, site.caller, address, site.first, is_innermost(trace, node)),
-        None => FrameName::At(address),
+        Some(site) => Recorded::in_tree(trace, names, node, site).name(level),
+        None => FrameName::At(trace.stacks.address(node)),
     }
-}
-
-/// Whether nothing was called from this frame, in any stack.
-pub(super) fn is_innermost(trace: &Trace, node: NodeId) -> bool {
-    let outline = trace.outline();
-    outline.children(outline.place(node)).is_empty()
 }

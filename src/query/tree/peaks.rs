@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::lines::{Line, Listing, NONE, Section, Tree};
 use crate::model::{SiteId, Trace};
 use crate::query::peaks::line_peaks;
-use crate::query::{Cancel, Cancelled, Index, Key, LifetimeClass};
+use crate::query::{Cancel, Cancelled, Index, LifetimeClass};
 use crate::units::Interval;
 
 /// Peaks of the nodes of `tree`, which must be of the same trace and interval;
@@ -94,7 +94,7 @@ pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<
     };
     let line = |&line: &u32| {
         let line = tree.lines[line as usize];
-        let group = if matches!(line.key, Key::Frame(_)) { moved(line.group) } else { NONE };
+        let group = if line.key.frame().is_some() { moved(line.group) } else { NONE };
         Line { parent: moved(line.parent), group, ..line }
     };
     let peaks = order.iter().map(|&line| peaks[line as usize]).collect();

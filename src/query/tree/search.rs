@@ -9,11 +9,11 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::Question;
-use super::lines::{is_innermost, label};
+use super::lines::label;
 use super::upper::FRAME_LEVEL;
 use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
 use crate::query::naming::FrameName;
-use crate::query::{Cancelled, Key, LifetimeClass, Mask};
+use crate::query::{Cancelled, Key, LifetimeClass, Mask, Recorded};
 use crate::symbols::Names;
 
 /// Where the search found something.
@@ -76,7 +76,7 @@ impl Found {
         let parts: Result<Vec<Vec<(SiteId, u32)>>, Cancelled> = processes
             .par_chunks(per_worker)
             .map(|processes| {
-                let mut frames = Frames::new(trace, &question.request.names, outline, text);
+                let mut frames = Frames::new(question, text);
                 let mut found = Vec::new();
                 for &heap in processes.iter().copied().flatten() {
                     question.cancel.check()?;
@@ -130,11 +130,13 @@ fn heap_level(trace: &Trace, text: &Text, id: HeapId) -> Option<usize> {
 struct Frames<'a> {
     trace: &'a Trace,
     names: &'a Names,
+    fold: bool,
     outline: &'a Outline,
     text: &'a Text,
     caller: Option<ProcessId>,
-    /// Whether a frame at this address has the text.
-    addresses: FxHashMap<(u64, bool), bool>,
+    /// Whether the lines of a frame at this address have the text; of an innermost frame
+    /// and of an outermost one that can be different.
+    addresses: FxHashMap<(u64, bool, bool), bool>,
     /// By place, for the caller of this number: depth of the outermost found frame
     /// on the way to it, and its own depth.
     known: Vec<(u32, u32, u32)>,
@@ -143,9 +145,20 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    fn new(trace: &'a Trace, names: &'a Names, outline: &'a Outline, text: &'a Text) -> Self {
-        let known = vec![(0, 0, 0); trace.stacks.len()];
-        Self { trace, names, outline, text, caller: None, addresses: FxHashMap::default(), known, turn: 0, buffer: String::new() }
+    fn new(question: &Question<'a>, text: &'a Text) -> Self {
+        let trace = question.trace;
+        Self {
+            trace,
+            names: &question.request.names,
+            fold: question.request.fold,
+            outline: trace.outline(),
+            text,
+            caller: None,
+            addresses: FxHashMap::default(),
+            known: vec![(0, 0, 0); trace.stacks.len()],
+            turn: 0,
+            buffer: String::new(),
+        }
     }
 
     /// Depth of the outermost frame with the text, 0 if there is none.
@@ -168,12 +181,14 @@ impl<'a> Frames<'a> {
         for node in way.into_iter().rev() {
             depth += 1;
             if found == 0 {
-                let address = self.trace.stacks.address(node);
-                let (trace, names, text, buffer) = (self.trace, self.names, self.text, &mut self.buffer);
-                let is_innermost = is_innermost(trace, node);
-                let name = || FrameName::of(trace, names, site.caller, address, site.first, is_innermost);
-                let is_found = *self.addresses.entry((address, is_innermost)).or_insert_with(|| text.is_in_frame(name(), buffer));
-                found = if is_found { depth } else { 0 };
+                let is_innermost = self.outline.children(self.outline.place(node)).is_empty();
+                let (trace, names, fold, text, buffer) = (self.trace, self.names, self.fold, self.text, &mut self.buffer);
+                let look = || {
+                    let frame = Recorded::of(trace, names, node, site.caller, site.first, is_innermost);
+                    frame.shown(fold).any(|level| text.is_in_frame(frame.name(level), buffer))
+                };
+                let key = (trace.stacks.address(node), is_innermost, depth == 1);
+                found = if *self.addresses.entry(key).or_insert_with(look) { depth } else { 0 };
             }
             self.known[self.outline.place(node) as usize] = (self.turn, found, depth);
         }

@@ -1,0 +1,256 @@
+//! The names of the open trace: its [`Symbols`] handle, what is known now, and what the
+//! window has told it. Nothing here waits: the handle's workers do, and ask for a
+//! repaint when there is news.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use eframe::egui;
+
+use super::settings::SymbolSettings;
+use crate::model::Trace;
+use crate::query::Tree;
+use crate::symbols::{self, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
+use crate::synth::demo;
+
+/// Where symbols come from if nobody says anything else.
+pub const MICROSOFT: &str = "srv*https://msdl.microsoft.com/download/symbols";
+
+/// What the program was started with.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// A symbol path for this run, before all others; its servers may be asked.
+    pub path: Option<String>,
+    /// Folder for resolved names and downloads, in place of the system's for caches.
+    pub cache: Option<PathBuf>,
+}
+
+/// What a user can change of one module.
+#[derive(Clone, Debug)]
+pub enum ModuleChange {
+    Retry,
+    Choose(PathBuf),
+    Exclude,
+}
+
+/// Where symbols come from, as the settings and the start of the program have it.
+#[derive(Clone, Debug)]
+pub struct Search {
+    pub sources: Sources,
+    /// Servers on the path that may not be asked (yet).
+    pub unasked: Vec<String>,
+}
+
+impl Search {
+    /// The sources for a trace whose volumes these are.
+    pub fn of(volumes: &[(String, String)], settings: &SymbolSettings, given: &Given) -> Self {
+        let store = given.cache.as_ref().map(|folder| folder.join("symbols")).or_else(Sources::default_store);
+        let parse = |text: &str| SymbolPath::parse(text, store.as_deref());
+        let mut usual = parse(&settings.path);
+        if settings.environment {
+            usual.append(SymbolPath::from_environment(store.as_deref()));
+        }
+        let mut path = given.path.as_deref().map(parse).unwrap_or_default();
+        if usual.chains.is_empty() && path.chains.is_empty() {
+            usual = parse(MICROSOFT);
+        }
+        let mut unasked = Vec::new();
+        if settings.network != Some(true) {
+            unasked = usual.servers().iter().map(ToString::to_string).collect();
+            usual = usual.without_servers();
+        }
+        path.append(usual);
+        let sources = Sources {
+            beside_image: settings.beside_image,
+            where_linked: settings.where_linked,
+            path,
+            network: true, // those that may not be asked are not on the path
+            store,
+            volumes: volumes.to_vec(),
+            embedded: vec![demo::symbols()],
+            ..Sources::default()
+        };
+        Self { sources, unasked }
+    }
+
+    /// The places in order, as a user reads them.
+    pub fn places(&self) -> Vec<String> {
+        let near = [(self.sources.beside_image, "beside the image"), (self.sources.where_linked, "where the linker wrote it")];
+        let near = near.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, name)| name.to_owned());
+        let chain = |chain: &Vec<Place>| chain.iter().map(ToString::to_string).collect::<Vec<_>>().join(", then ");
+        near.chain(self.sources.path.chains.iter().filter(|places| !places.is_empty()).map(chain)).collect()
+    }
+}
+
+/// Between two looks at names that come one after the other.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// How long a running query is left alone at first, although there are names.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Names {
+    symbols: Symbols,
+    /// Set by the workers, taken by the window.
+    news: Arc<AtomicBool>,
+    pub search: Search,
+    /// What the tree is made with.
+    known: Arc<symbols::Names>,
+    version: u64,
+    /// All modules, those with most frames first.
+    pub modules: Vec<ModuleReport>,
+    is_done: bool,
+    /// When the tree was last asked for with new names.
+    asked: Option<Instant>,
+    patience: Duration,
+    /// The tree and its lines on the screen, as the handle was told.
+    looked_at: Option<(Arc<Tree>, Range<usize>)>,
+}
+
+impl Names {
+    /// Begins to find the names of a trace.
+    pub fn start(ctx: &egui::Context, trace: &Arc<Trace>, search: Search, given: &Given) -> Self {
+        let mut options = symbols::Options { sources: search.sources.clone(), frees: true, ..symbols::Options::default() };
+        if let Some(cache) = &given.cache {
+            options.saved = Some(cache.join("names"));
+        }
+        let news = Arc::new(AtomicBool::new(false));
+        let (ctx, theirs) = (ctx.clone(), Arc::clone(&news));
+        let notify = move || {
+            // Downloads tell of every few bytes; whoever watches needs no more than this.
+            if !theirs.swap(true, Ordering::AcqRel) {
+                ctx.request_repaint_after(Duration::from_millis(30));
+            }
+        };
+        Self {
+            symbols: Symbols::start(Arc::clone(trace), options, |_| true, notify),
+            news,
+            search,
+            known: Arc::default(),
+            version: 0,
+            modules: Vec::new(),
+            is_done: false,
+            asked: None,
+            patience: PATIENCE,
+            looked_at: None,
+        }
+    }
+
+    /// Takes the news. Whether there are names that the tree shall be made with now;
+    /// `rest` is what [`super::jobs::Queries::rest_left`] says.
+    pub fn update(&mut self, ctx: &egui::Context, rest: Option<Duration>) -> bool {
+        if self.news.swap(false, Ordering::AcqRel) {
+            self.modules = self.symbols.modules();
+            self.is_done = self.symbols.is_done();
+        }
+        let (version, names) = self.symbols.names();
+        if version == self.version {
+            return false;
+        }
+        let now = Instant::now();
+        let since = self.asked.map_or(Duration::MAX, |asked| now - asked);
+        // The first names are waited for; what comes later may not keep the peaks and
+        // the graph from being computed at all.
+        let wait = if rest.is_some() { PAUSE } else { self.patience };
+        if since < wait {
+            ctx.request_repaint_after(PAUSE.min(wait - since));
+            return false;
+        }
+        if rest.is_none() && self.asked.is_some() {
+            self.patience *= 2;
+        }
+        (self.version, self.known, self.asked) = (version, names, Some(now));
+        true
+    }
+
+    /// What the tree is made with.
+    pub fn known(&self) -> &Arc<symbols::Names> {
+        &self.known
+    }
+
+    /// Whether all that can be found is found and shown.
+    pub fn is_settled(&self) -> bool {
+        self.is_done && !self.news.load(Ordering::Acquire) && self.symbols.names().0 == self.version
+    }
+
+    /// Modules with which it is done, and those that have frames at all.
+    pub fn progress(&self) -> (usize, usize) {
+        use ModuleState::{Excluded, Failed, Ready};
+        let ended = |module: &&ModuleReport| matches!(module.state, Ready | Failed(_) | Excluded);
+        let used = self.modules.iter().filter(|module| module.state != ModuleState::Unused);
+        (used.clone().filter(ended).count(), used.count())
+    }
+
+    /// Modules for which nothing was found.
+    pub fn missing(&self) -> usize {
+        self.modules.iter().filter(|module| matches!(module.state, ModuleState::Failed(_))).count()
+    }
+
+    /// Says which lines of the tree are on the screen: their names come first.
+    pub fn look_at(&mut self, trace: &Trace, tree: &Arc<Tree>, lines: Range<usize>) {
+        let is_known = |(known, range): &(Arc<Tree>, Range<usize>)| Arc::ptr_eq(known, tree) && *range == lines;
+        if self.is_done || self.looked_at.as_ref().is_some_and(is_known) {
+            return;
+        }
+        let frames = lines.clone().filter_map(|line| {
+            let (frame, _) = tree.frame(trace, line)?;
+            Some((frame.module()?, frame.address(), frame.is_innermost()))
+        });
+        self.symbols.look_at(frames);
+        self.looked_at = Some((Arc::clone(tree), lines));
+    }
+
+    /// Carries out what the user wants of a module.
+    pub fn change(&self, key: &ModuleKey, change: ModuleChange) {
+        match change {
+            ModuleChange::Retry => self.symbols.retry(key),
+            ModuleChange::Choose(file) => self.symbols.choose(key, file),
+            ModuleChange::Exclude => self.symbols.exclude(key),
+        }
+    }
+
+    /// The sources have changed: what was not found is sought again.
+    pub fn search_again(&mut self, search: Search) {
+        self.symbols.change_sources(search.sources.clone());
+        self.search = search;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(settings: &SymbolSettings, given: Option<&str>) -> (Vec<String>, Vec<String>) {
+        let given = Given { path: given.map(str::to_owned), cache: Some("cache".into()) };
+        let search = Search::of(&[], settings, &given);
+        (search.sources.path.servers().iter().map(ToString::to_string).collect(), search.unasked)
+    }
+
+    #[test]
+    fn no_server_is_asked_without_leave() {
+        let none: Vec<String> = Vec::new();
+        let asked = |url: &str| vec![url.to_owned()];
+        let mut settings = SymbolSettings { path: "srv*https://mine".to_owned(), environment: false, ..Default::default() };
+        assert_eq!(servers(&settings, None), (none.clone(), asked("https://mine")));
+        settings.network = Some(false);
+        assert_eq!(servers(&settings, None), (none.clone(), asked("https://mine")));
+        settings.network = Some(true);
+        assert_eq!(servers(&settings, None), (asked("https://mine"), none));
+        // Whoever names one on the command line wants it to be asked.
+        settings.network = None;
+        assert_eq!(servers(&settings, Some("srv*https://given")), (asked("https://given"), asked("https://mine")));
+    }
+
+    #[test]
+    fn without_any_path_the_public_server_is_offered() {
+        let settings = SymbolSettings { environment: false, ..Default::default() };
+        let (asked, unasked) = servers(&settings, None);
+        assert!(asked.is_empty());
+        assert_eq!(unasked, ["https://msdl.microsoft.com/download/symbols"]);
+        assert!(servers(&settings, Some("/folder")).1.is_empty());
+    }
+}

@@ -1,0 +1,54 @@
+//! What is known of a frame: for those who point at it, and to copy.
+
+use eframe::egui::{self, Ui};
+
+use crate::query::Recorded;
+
+/// Module, function and source of a frame, line by line.
+pub fn details(ui: &mut Ui, frame: &Recorded<'_>, level: u16) {
+    ui.strong(frame.name(level).to_string());
+    if let Some(source) = source(frame, level) {
+        ui.label(source);
+    }
+    if level > 0 {
+        let into = frame.function(level - 1).map_or_else(String::new, |outer| format!(" into {}", outer.function));
+        ui.label(format!("inlined{into}"));
+    }
+    if let Some(module) = frame.module() {
+        ui.weak(&*module.path);
+        ui.weak(format!("returns to {:#x}, module +{:#x}", frame.address(), frame.address() - module.base));
+    } else {
+        ui.weak(format!("returns to {:#x}, in no module that the trace names", frame.address()));
+    }
+    if frame.module().is_some() && frame.function(0).is_none() {
+        ui.weak("No name is known (yet): the tab Symbols says why");
+    }
+}
+
+/// The same in one line.
+pub fn as_text(frame: &Recorded<'_>, level: u16) -> String {
+    let name = frame.name(level).to_string();
+    match source(frame, level) {
+        Some(source) => format!("{name}\t{source}"),
+        None => name,
+    }
+}
+
+/// Source file and line.
+fn source(frame: &Recorded<'_>, level: u16) -> Option<String> {
+    let function = frame.function(level)?;
+    let file = function.file?;
+    Some(function.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
+}
+
+/// What the switch for the frames of the allocator is called.
+const SWITCH: &str = "Allocator frames";
+
+/// A switch for the frames of the allocator; in a narrow place without its name.
+pub fn switch(ui: &mut Ui, shown: bool, is_narrow: bool) -> Option<bool> {
+    let mut shown = shown;
+    let hint = "Show the frames of the allocator itself (RtlAllocateHeap, operator new, malloc, \u{2026}); folded away, what they hold is their caller's";
+    let response = ui.add(egui::Checkbox::new(&mut shown, if is_narrow { "" } else { SWITCH }));
+    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, shown, SWITCH));
+    response.on_hover_text(hint).clicked().then_some(shown)
+}

@@ -1,0 +1,124 @@
+//! A plain table: some columns, many lines of which only those in sight are drawn.
+//! What is in a cell is the business of whoever shows it.
+
+use eframe::egui::{self, Align, Layout, Sense, Ui};
+use egui_table::{CellInfo, Column, HeaderCellInfo, HeaderRow, Table, TableDelegate, TableState};
+
+/// A column of a list.
+pub struct ListColumn {
+    pub title: &'static str,
+    /// What it says, for those who point at its header.
+    pub hint: &'static str,
+    pub width: f32,
+    /// Numbers stand at the right.
+    pub is_number: bool,
+}
+
+/// What a list shows.
+pub trait List {
+    /// Draws a cell.
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize);
+    /// Whether a line is lit.
+    fn is_selected(&self, row: usize) -> bool;
+    /// A line was clicked.
+    fn clicked(&mut self, row: usize);
+    /// The menu of a line.
+    fn menu(&mut self, ui: &mut Ui, row: usize);
+    /// The column it is sorted by, and whether the largest come first.
+    fn sorted_by(&self) -> Option<(usize, bool)> {
+        None
+    }
+    /// A header was clicked.
+    fn header_clicked(&mut self, _column: usize) {}
+}
+
+const HEADER_HEIGHT: f32 = 24.0;
+const ROW_HEIGHT: f32 = 21.0;
+
+/// Draws a list; its first column stays when it is scrolled sideways.
+pub fn show(ui: &mut Ui, id: &'static str, columns: &[ListColumn], rows: usize, list: &mut dyn List) {
+    let column = |column: &ListColumn| {
+        Column::new(column.width).range(40.0..=1600.0).resizable(true).id(egui::Id::unique((id, column.title)))
+    };
+    let widths = columns.iter().map(|of| (column(of), of.width)).collect::<Vec<_>>();
+    let table = Table::new()
+        .id_salt(id)
+        .num_rows(rows as u64)
+        .columns(columns.iter().map(column).collect::<Vec<_>>())
+        .num_sticky_cols(1)
+        .headers([HeaderRow::new(HEADER_HEIGHT)]);
+    set_first_widths(ui, &table, widths);
+    table.show(ui, &mut Delegate { columns, list });
+}
+
+/// A table would begin with the widths of its first lines.
+pub fn set_first_widths(ui: &Ui, table: &Table, columns: impl IntoIterator<Item = (Column, f32)>) {
+    let id = table.get_id(ui);
+    if TableState::load(ui.ctx(), id).is_none() {
+        let col_widths = columns.into_iter().enumerate().map(|(i, (column, width))| (column.id_for(i), width)).collect();
+        TableState { col_widths, parent_width: None }.store(ui.ctx(), id);
+    }
+}
+
+struct Delegate<'a> {
+    columns: &'a [ListColumn],
+    list: &'a mut dyn List,
+}
+
+fn layout(column: &ListColumn) -> Layout {
+    if column.is_number { Layout::right_to_left(Align::Center) } else { Layout::left_to_right(Align::Center) }
+}
+
+impl TableDelegate for Delegate<'_> {
+    fn default_row_height(&self) -> f32 {
+        ROW_HEIGHT
+    }
+
+    fn header_cell_ui(&mut self, ui: &mut Ui, cell: &HeaderCellInfo) {
+        let index = cell.col_range.start;
+        let Some(column) = self.columns.get(index) else { return };
+        ui.painter().rect_filled(ui.max_rect(), 0.0, ui.visuals().faint_bg_color);
+        let sorted = self.list.sorted_by().filter(|(by, _)| *by == index);
+        ui.with_layout(layout(column), |ui| {
+            ui.add_space(4.0);
+            if let Some((_, descending)) = sorted {
+                super::table::sort_mark(ui, descending);
+            }
+            let text = egui::RichText::new(column.title).strong();
+            if ui.add(egui::Button::new(text).frame(false)).on_hover_text(column.hint).clicked() {
+                self.list.header_clicked(index);
+            }
+        });
+    }
+
+    fn row_ui(&mut self, ui: &mut Ui, row: u64) {
+        let rect = ui.max_rect();
+        let row = row as usize;
+        // A row is drawn in two parts, the sticky column and the rest.
+        let id = ui.scope_id().with(("row", row, rect.left() as i64));
+        let response = ui.interact(rect, id, Sense::click());
+        let visuals = ui.visuals();
+        let fill = if self.list.is_selected(row) {
+            visuals.selection.bg_fill.gamma_multiply(0.75)
+        } else if response.hovered() {
+            visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5)
+        } else if row.is_multiple_of(2) {
+            visuals.faint_bg_color
+        } else {
+            egui::Color32::TRANSPARENT
+        };
+        ui.painter().rect_filled(rect, 0.0, fill);
+        if response.clicked() {
+            self.list.clicked(row);
+        }
+        response.context_menu(|ui| self.list.menu(ui, row));
+    }
+
+    fn cell_ui(&mut self, ui: &mut Ui, cell: &CellInfo) {
+        let Some(column) = self.columns.get(cell.col_nr) else { return };
+        ui.with_layout(layout(column), |ui| {
+            ui.add_space(6.0);
+            self.list.cell(ui, cell.row_nr as usize, cell.col_nr);
+        });
+    }
+}

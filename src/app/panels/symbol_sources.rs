@@ -1,0 +1,119 @@
+//! Where symbols come from: the places in their order, the symbol path, and whether
+//! the network may be used. And the question about the network, once.
+
+use eframe::egui::{self, Ui};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::Command;
+use crate::app::names::MICROSOFT;
+use crate::load::Input;
+
+/// What leaves the machine.
+const WHAT_LEAVES: &str = "Only names and ids of modules leave this machine.";
+
+/// The sources, closed at first.
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let places = app.document.iter().flat_map(|document| &document.names).map(|names| names.search.places()).next();
+    let places = places.unwrap_or_default();
+    let unasked = app.document.iter().flat_map(|document| &document.names).map(|names| names.search.unasked.join(", ")).next();
+    let title = match places.len() {
+        1 => "Symbols come from 1 place".to_owned(),
+        n => format!("Symbols come from {n} places"),
+    };
+    let height = (ui.available_height() * 0.6).max(80.0);
+    let body = |ui: &mut Ui| {
+        for (i, place) in places.iter().enumerate() {
+            ui.add(egui::Label::new(format!("{}. {place}", i + 1)).truncate());
+        }
+        if let Some(unasked) = unasked.filter(|unasked| !unasked.is_empty()) {
+            ui.add(egui::Label::new(format!("Not asked: {unasked}")).truncate());
+        }
+        switches(app, ui);
+        path(app, ui);
+    };
+    egui::CollapsingHeader::new(title).id_salt("symbol sources").show(ui, |ui| {
+        egui::ScrollArea::vertical().max_height(height).show(ui, body);
+    });
+}
+
+fn switches(app: &mut HighwaterApp, ui: &mut Ui) {
+    let mut settings = app.settings.symbols.clone();
+    ui.horizontal_wrapped(|ui| {
+        ui.checkbox(&mut settings.beside_image, "Beside the image");
+        ui.checkbox(&mut settings.where_linked, "Where the linker wrote it");
+        let variables = ["_NT_SYMBOL_PATH", "_NT_ALT_SYMBOL_PATH"];
+        let values = variables.map(|name| format!("{name} = {}", std::env::var(name).unwrap_or_default()));
+        ui.checkbox(&mut settings.environment, "_NT_SYMBOL_PATH").on_hover_text(values.join("\n"));
+        let mut network = settings.network == Some(true);
+        if ui.checkbox(&mut network, "Ask symbol servers").on_hover_text(WHAT_LEAVES).clicked() {
+            settings.network = Some(network);
+        }
+        ui.weak(WHAT_LEAVES);
+    });
+    if settings != app.settings.symbols {
+        app.commands.push(Command::SetSymbols(settings));
+    }
+}
+
+/// The symbol path as lines, one source each. It counts when it is applied.
+fn path(app: &mut HighwaterApp, ui: &mut Ui) {
+    let settings = &app.settings.symbols;
+    let lines = settings.path.split(';').map(str::trim).collect::<Vec<_>>().join("\n");
+    let id = egui::Id::unique("symbol path draft");
+    let mut draft = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| lines.clone());
+    ui.label("Symbol path, one source a line, the first is asked first:");
+    let field = egui::TextEdit::multiline(&mut draft).id_salt("symbol path").desired_rows(2).desired_width(f32::INFINITY);
+    let field = ui.add(field.font(egui::TextStyle::Monospace).hint_text("D:\\symbols\nsrv*C:\\cache*https://server/symbols"));
+    field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Symbol path"));
+    ui.horizontal(|ui| {
+        if ui.add_enabled(draft != lines, egui::Button::new("Apply")).clicked() {
+            let path = draft.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(";");
+            draft = path.split(';').collect::<Vec<_>>().join("\n");
+            app.commands.push(Command::SetSymbols(crate::app::SymbolSettings { path, ..settings.clone() }));
+        }
+        if ui.add_enabled(draft != lines, egui::Button::new("Undo")).clicked() {
+            draft.clone_from(&lines);
+        }
+        let hint = "Adds a line for the public symbols of Windows; it is asked only if symbol servers may be asked";
+        let has_it = draft.contains(MICROSOFT);
+        if ui.add_enabled(!has_it, egui::Button::new("Add Microsoft's server")).on_hover_text(hint).clicked() {
+            let gap = if draft.trim().is_empty() { "" } else { "\n" };
+            draft = format!("{}{gap}{MICROSOFT}", draft.trim_end());
+        }
+    });
+    ui.data_mut(|data| data.insert_temp(id, draft));
+}
+
+/// Asks once whether servers may be asked, while everything else goes on.
+pub fn question(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &app.document else { return };
+    let Some(names) = &document.names else { return };
+    // Of the demo no server knows anything.
+    let is_own = document.inputs.iter().any(|input| matches!(input, Input::File(_)));
+    let is_decided = app.settings.symbols.network.is_some() || names.search.unasked.is_empty();
+    if is_decided || !is_own || names.missing() == 0 {
+        return;
+    }
+    let modules = match names.missing() {
+        1 => "1 module has".to_owned(),
+        n => format!("{n} modules have"),
+    };
+    let host = |url: &String| url.split("://").last().and_then(|rest| rest.split('/').next()).unwrap_or(url).to_owned();
+    let servers = names.search.unasked.iter().map(host).collect::<Vec<_>>().join(", ");
+    let mut answer = None;
+    egui::Panel::top("network question").show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            ui.label(format!("{modules} no names. Ask {servers} for their symbols? {WHAT_LEAVES}"));
+            if ui.button("Ask the server").on_hover_text("From now on; the tab Symbols can change that").clicked() {
+                answer = Some(true);
+            }
+            if ui.button("Stay offline").on_hover_text("From now on; the tab Symbols can change that").clicked() {
+                answer = Some(false);
+            }
+        });
+    });
+    if answer.is_some() {
+        let symbols = crate::app::SymbolSettings { network: answer, ..app.settings.symbols.clone() };
+        app.commands.push(Command::SetSymbols(symbols));
+    }
+}

@@ -1,0 +1,168 @@
+//! Allocations by C++ type: a line for each type in each layer. A click filters
+//! everything to it.
+
+use eframe::egui::{self, Ui};
+
+use super::list::{self, List, ListColumn};
+use super::table::number_color;
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, Commands, DocCommand};
+use crate::app::document::Document;
+use crate::app::graph::{LineOf, Split};
+use crate::app::theme;
+use crate::app::types::TypeTable;
+use crate::format;
+use crate::query::{Column, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label};
+
+const COLUMNS: [ListColumn; 8] = [
+    ListColumn {
+        title: "Allocated type",
+        hint: "C++ type of the allocations, as the compiler noted it at the call that allocates (S_HEAPALLOCSITE); where it noted none, or the symbols are not there, (unknown type)",
+        width: 210.0,
+        is_number: false,
+    },
+    ListColumn { title: "Layer", hint: "Layers of memory nest, so their sizes are never added", width: 132.0, is_number: false },
+    number("Count", "Allocations alive at some moment of the interval", 70.0),
+    number(
+        "Impacting Size",
+        "Change of the outstanding size between the edges of the interval: what was allocated in it and stayed, minus what was freed in it and was there before",
+        118.0,
+    ),
+    number("Size", "Their bytes in all, however short they lived (requested bytes in heaps)", 88.0),
+    number("At Start", "Outstanding size: bytes alive at the interval's left edge", 88.0),
+    number("At End", "Outstanding size: bytes alive at the interval's right edge", 88.0),
+    number("Peak", "Largest outstanding size in the interval", 88.0),
+];
+
+/// What each column is for the order; the layer is part of the name.
+const SORTS: [Column; 8] = [
+    Column::Name,
+    Column::Name,
+    Column::Count,
+    Column::Impacting,
+    Column::Size,
+    Column::OutstandingFrom,
+    Column::OutstandingTo,
+    Column::Peak,
+];
+
+const fn number(title: &'static str, hint: &'static str, width: f32) -> ListColumn {
+    ListColumn { title, hint, width, is_number: true }
+}
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &app.document else { return };
+    let Some(table) = &document.types.table else {
+        let text = if document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
+        ui.centered_and_justified(|ui| ui.weak(text));
+        return;
+    };
+    if table.groups.is_empty() {
+        ui.centered_and_justified(|ui| ui.label("Nothing was alive in this interval."));
+        return;
+    }
+    if table.groups.iter().all(|group| &*group.key.name == UNKNOWN_TYPE) {
+        ui.weak("No type is known: types come from the symbols of modules that were built with /Zi or /Z7. The tab Symbols says what was found.");
+    }
+    list::show(ui, "types", &COLUMNS, table.groups.len(), &mut Types { document, table, commands: &mut app.commands });
+}
+
+/// Chooses what the graph has lines for.
+pub fn split(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &app.document else { return };
+    let mut by_type = document.split == Split::Types;
+    let hint = "Draw a line for each of the largest types in place of one for each heap";
+    if ui.checkbox(&mut by_type, "Graph by type").on_hover_text(hint).clicked() {
+        app.commands.doc(DocCommand::SplitGraph(if by_type { Split::Types } else { Split::Heaps }));
+    }
+}
+
+struct Types<'a> {
+    document: &'a Document,
+    table: &'a TypeTable,
+    commands: &'a mut Commands,
+}
+
+impl Types<'_> {
+    fn text(&self, row: usize, column: usize) -> String {
+        let Some(TypeGroup { key, numbers: n, .. }) = self.table.groups.get(row) else { return String::new() };
+        match column {
+            0 => key.name.to_string(),
+            1 => layer_label(key.layer).to_owned(),
+            2 => format::count(n.count),
+            3 => format::signed_bytes(n.impacting),
+            4 => format::bytes(n.size),
+            5 => format::bytes(n.outstanding_from),
+            6 => format::bytes(n.outstanding_to),
+            _ => {
+                let peak = self.table.peaks.as_ref().and_then(|peaks| peaks.get(row));
+                peak.map_or_else(|| "\u{2026}".to_owned(), |&peak| format::bytes(peak))
+            }
+        }
+    }
+
+    fn line(&self, row: usize) -> String {
+        (0..COLUMNS.len()).map(|column| self.text(row, column)).collect::<Vec<_>>().join("\t")
+    }
+
+    /// The colour of its line, if there is one.
+    fn color(&self, key: &TypeKey, ui: &Ui) -> Option<egui::Color32> {
+        let mut lines = self.document.answers.graph.iter().flat_map(|graph| &graph.lines);
+        let line = lines.find(|line| matches!(&line.of, LineOf::Type(_, other) if other == key))?;
+        Some(theme::series(line.of.color(), ui.visuals()))
+    }
+}
+
+impl List for Types<'_> {
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
+        let Some(group) = self.table.groups.get(row) else { return };
+        let mut text = egui::RichText::new(self.text(row, column));
+        if column == 0 {
+            if let Some(color) = self.color(&group.key, ui) {
+                let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
+                ui.painter().rect_filled(rect, 3.0, color);
+            }
+            if &*group.key.name != UNKNOWN_TYPE {
+                text = text.monospace().size(12.0);
+            }
+        } else if column == 3 {
+            text = text.color(number_color(group.numbers.impacting, ui.visuals()));
+        }
+        ui.add(egui::Label::new(text).extend());
+    }
+
+    fn is_selected(&self, row: usize) -> bool {
+        let chosen = self.document.types.chosen.as_ref();
+        chosen.is_some() && self.table.groups.get(row).map(|group| &group.key) == chosen
+    }
+
+    fn clicked(&mut self, row: usize) {
+        let key = self.table.groups.get(row).map(|group| group.key.clone()).filter(|_| !self.is_selected(row));
+        self.commands.doc(DocCommand::ChooseType(key));
+    }
+
+    fn menu(&mut self, ui: &mut Ui, row: usize) {
+        let is_chosen = self.is_selected(row);
+        if ui.button(if is_chosen { "Show all types" } else { "Filter to this type" }).clicked() {
+            self.clicked(row);
+        }
+        ui.separator();
+        if ui.button("Copy line").clicked() {
+            self.commands.push(Command::Copy(self.line(row)));
+        }
+        if ui.button("Copy table").clicked() {
+            let header = COLUMNS.map(|column| column.title).join("\t");
+            let lines = (0..self.table.groups.len()).map(|row| self.line(row));
+            self.commands.push(Command::Copy(std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n")));
+        }
+    }
+
+    fn sorted_by(&self) -> Option<(usize, bool)> {
+        let sort = self.document.types.sort;
+        SORTS.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
+    }
+
+    fn header_clicked(&mut self, column: usize) {
+        self.commands.doc(DocCommand::SortTypesBy(SORTS[column]));
+    }
+}

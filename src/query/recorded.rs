@@ -1,0 +1,95 @@
+//! One recorded frame and what it stands for: a function of an image, and behind it
+//! those that were inlined there; where nothing is known, its place.
+//!
+//! Levels count from the function in the image (0) inwards, whatever is folded away.
+//! Cost: a search for the module, and one in its names for each question.
+
+use super::naming::FrameName;
+use crate::model::{Module, NodeId, ProcessId, Site, Trace};
+use crate::symbols::{Frame, Names};
+use crate::units::Ticks;
+
+/// A frame as one site's stack has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    names: &'a Names,
+    module: Option<&'a Module>,
+    address: u64,
+    is_innermost: bool,
+    /// Whether no frame is around it.
+    is_outermost: bool,
+}
+
+impl<'a> Recorded<'a> {
+    /// The frame of a node in a stack of `process` at the time `at`. Not for the root.
+    pub fn of(trace: &'a Trace, names: &'a Names, node: NodeId, process: ProcessId, at: Ticks, is_innermost: bool) -> Self {
+        let address = trace.stacks.address(node);
+        let is_outermost = trace.stacks.parent(node) == NodeId::ROOT;
+        Self { names, module: trace.module_at(process, address, at), address, is_innermost, is_outermost }
+    }
+
+    /// The frame of a node of the tree; `site` is any site under it.
+    pub(super) fn in_tree(trace: &'a Trace, names: &'a Names, node: NodeId, site: &Site) -> Self {
+        let outline = trace.outline();
+        let is_innermost = outline.children(outline.place(node)).is_empty();
+        Self::of(trace, names, node, site.caller, site.first, is_innermost)
+    }
+
+    /// Where it lies, if that is known.
+    pub fn module(&self) -> Option<&'a Module> {
+        self.module
+    }
+
+    /// The recorded return address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Whether nothing was called from here, in any stack.
+    pub fn is_innermost(&self) -> bool {
+        self.is_innermost
+    }
+
+    /// What is known of the function at a level.
+    pub fn function(&self, level: u16) -> Option<Frame<'a>> {
+        self.functions()?.nth(level.into())
+    }
+
+    fn functions(&self) -> Option<impl Iterator<Item = Frame<'a>> + use<'a>> {
+        Some(self.names.frames(self.module?, self.address, self.is_innermost)?.rev())
+    }
+
+    /// The first level from `from` on that has a line of its own. `fold`: frames of the
+    /// allocator have none, unless nothing else would be left of an outermost frame.
+    pub(super) fn shown_from(&self, from: u16, fold: bool) -> Option<u16> {
+        let mut functions = (0..u16::MAX).zip(self.functions().into_iter().flatten()).peekable();
+        if functions.peek().is_none() {
+            return (from == 0).then_some(0); // goes by its place
+        }
+        let is_shown = |frame: &Frame<'_>| !fold || !frame.is_allocator();
+        let mut any = false;
+        for (level, frame) in functions {
+            let shown = is_shown(&frame);
+            if shown && level >= from {
+                return Some(level);
+            }
+            any |= shown;
+        }
+        (from == 0 && !any && self.is_outermost).then_some(0)
+    }
+
+    /// All levels with a line of their own.
+    pub fn shown(&self, fold: bool) -> impl Iterator<Item = u16> + use<'a> {
+        let this = *self;
+        std::iter::successors(this.shown_from(0, fold), move |&level| this.shown_from(level + 1, fold))
+    }
+
+    /// What the line of a level is called.
+    pub fn name(&self, level: u16) -> FrameName<'a> {
+        match (self.module, self.function(level)) {
+            (Some(module), Some(frame)) => FrameName::Function(module.name(), frame.function),
+            (Some(module), None) => FrameName::InModule(module.name(), self.address - module.base),
+            (None, _) => FrameName::At(self.address),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Allocations by their C++ type: a grouping of sites, like every other. Layers nest and
+//! are never added, so a type has a group in each layer.
+//!
+//! Cost: once for each state of the names a look at up to 25 frames of each site, on all
+//! processors; then one pass over the sums of the sites.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::naming::{UNKNOWN_TYPE, allocated_type};
+use super::peaks::line_peaks;
+use super::tree::sort_lines;
+use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf, Sort, Totals};
+use crate::model::{SiteId, Trace};
+use crate::symbols::Names;
+use crate::units::Layer;
+
+/// A type in a layer: what a user can choose.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TypeKey {
+    /// Layer of memory.
+    pub layer: Layer,
+    /// Name, [`UNKNOWN_TYPE`] where none is known.
+    pub name: Arc<str>,
+}
+
+/// The type of each site, as far as names are known.
+#[derive(Clone, Debug)]
+pub struct Types {
+    /// By site, indices of `keys`.
+    of_site: Vec<u32>,
+    keys: Vec<TypeKey>,
+}
+
+/// Allocations of one type.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TypeGroup {
+    /// Which.
+    pub key: TypeKey,
+    /// Its number in [`Types`].
+    pub id: u32,
+    /// Their numbers.
+    pub numbers: Numbers,
+}
+
+/// Sites in one piece of work.
+const PIECE: usize = 1 << 12;
+
+impl Types {
+    /// Looks for the types of all sites.
+    pub fn of(trace: &Trace, names: &Names, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let pieces: Result<Vec<Vec<Option<&str>>>, Cancelled> = trace
+            .sites
+            .par_chunks(PIECE)
+            .map(|sites| {
+                cancel.check()?;
+                Ok(sites.iter().map(|site| allocated_type(trace, names, site)).collect())
+            })
+            .collect();
+        let pieces = pieces?;
+        let mut types = Self { of_site: Vec::with_capacity(trace.sites.len()), keys: Vec::new() };
+        let mut index: FxHashMap<(Layer, &str), u32> = FxHashMap::default();
+        for (site, name) in trace.sites.iter().zip(pieces.iter().flatten()) {
+            let (layer, name) = (trace.layer_of(site), name.unwrap_or(UNKNOWN_TYPE));
+            types.of_site.push(*index.entry((layer, name)).or_insert_with(|| {
+                types.keys.push(TypeKey { layer, name: name.into() });
+                types.keys.len() as u32 - 1
+            }));
+        }
+        Ok(types)
+    }
+
+    /// Number of types.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The type of a site.
+    pub fn of_site(&self, site: SiteId) -> u32 {
+        self.of_site[site.0 as usize]
+    }
+
+    /// The sites of one type; none if there is no such type (any more).
+    pub fn mask(&self, trace: &Trace, key: &TypeKey) -> Mask {
+        let id = self.keys.iter().position(|known| known == key).map(|id| id as u32);
+        Mask::of_sites(trace, |site, _| Some(self.of_site(site)) == id)
+    }
+
+    /// The types of which something takes part, in order.
+    pub fn groups(&self, totals: &Totals, mask: &Mask, sort: Sort) -> Vec<TypeGroup> {
+        let mut sums = vec![ByClass::default(); self.keys.len()];
+        for (site, buckets) in totals.sites() {
+            let classes = mask.classes(site);
+            if classes != 0 {
+                sums[self.of_site(site) as usize].add(&buckets.only(classes));
+            }
+        }
+        let group = |((id, key), sums): ((u32, &TypeKey), &ByClass)| TypeGroup { key: key.clone(), id, numbers: sums.numbers() };
+        let taking_part = (0..).zip(&self.keys).zip(&sums).filter(|(_, sums)| !sums.is_empty());
+        let mut groups: Vec<TypeGroup> = taking_part.map(group).collect();
+        sort_lines(&mut groups, sort, |group| group.numbers, |group| (group.key.name.clone(), group.key.layer));
+        groups
+    }
+
+    /// By type its place among `groups`.
+    fn places(&self, groups: &[TypeGroup]) -> Vec<Option<u32>> {
+        let mut places = vec![None; self.keys.len()];
+        (0..).zip(groups).for_each(|(place, group)| places[group.id as usize] = Some(place));
+        places
+    }
+
+    /// Which of some groups each site belongs to, for lines of a graph.
+    pub fn series_of(&self, trace: &Trace, groups: &[TypeGroup], mask: &Mask) -> SeriesOf {
+        let places = self.places(groups);
+        let place = |site| places[self.of_site(site) as usize].filter(|_| mask.classes(site) != 0);
+        SeriesOf::new(trace, groups.len(), place)
+    }
+
+    /// The largest sizes of some groups. Cost: a pass over the events of the interval.
+    pub fn peaks(
+        &self,
+        index: &Index,
+        totals: &Totals,
+        groups: &[TypeGroup],
+        mask: &Mask,
+        cancel: &Cancel,
+    ) -> Result<Vec<u64>, Cancelled> {
+        let now = groups.iter().map(|group| group.numbers.outstanding_from.into()).collect();
+        let places = self.places(groups);
+        let lines_of = |site| {
+            let place = places[self.of_site(site) as usize];
+            LifetimeClass::ALL.map(|class| place.filter(|_| mask.has(site, class)))
+        };
+        line_peaks(index, totals.interval, now, lines_of, |_| None, cancel)
+    }
+}

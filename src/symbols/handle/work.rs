@@ -1,0 +1,240 @@
+//! What the workers do: fill the table, then find and resolve one PDB after the other.
+
+use std::path::PathBuf;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use super::table::{Entry, Table};
+use crate::model::{SiteId, Trace};
+use crate::panics;
+use crate::symbols::guard::Stop;
+use crate::symbols::locate::{Located, Locator, file_name};
+use crate::symbols::names::ModuleNames;
+use crate::symbols::resolver::{self, Request, Resolved};
+use crate::symbols::saved::Saved;
+use crate::symbols::wanted::{self, ModuleAddresses};
+use crate::symbols::{ModuleReport, ModuleState, PdbError, PdbKey};
+
+/// Bytes of PDBs, times three, that may be read at the same time; one larger one alone.
+const ROOM: u64 = 1 << 30;
+
+/// Memory that a PDB takes while it is read, in its own size.
+const MEMORY_OF_PDB: u64 = 3;
+
+const FASTLINK_NOTE: &str =
+    "linked with /DEBUG:FASTLINK: only public names and lines; link with /DEBUG:FULL for inlined frames and types";
+
+/// What a worker does for a module.
+struct Job {
+    index: usize,
+    asked: Arc<ModuleAddresses>,
+    chosen: Option<PathBuf>,
+    stop: Stop,
+    known: Option<Arc<ModuleNames>>,
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where PDBs are sought now.
+    pub(super) fn locator(&self) -> Arc<Locator> {
+        Arc::clone(&self.locator.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn tell(&self) {
+        self.changed.notify_all();
+        (self.notify)();
+    }
+
+    /// Fills the table, and shows what was saved.
+    pub(super) fn list(&self, trace: &Trace, is_asked: impl Fn(SiteId) -> bool, frees: bool) {
+        let listed = panics::catch(|| {
+            let asked = wanted::addresses(trace, is_asked, frees);
+            let others = wanted::others(trace, &asked);
+            (asked, others)
+        });
+        let (asked, others) = listed.unwrap_or_else(|caught| {
+            log::error!("the modules of the trace could not be listed: {caught}");
+            Default::default()
+        });
+        let entries: Vec<Entry> = asked.into_iter().chain(others).map(|asked| self.entry(asked)).collect();
+        let mut table = self.lock();
+        table.index = entries.iter().enumerate().map(|(i, entry)| (entry.report.key.clone(), i)).collect();
+        let known: Vec<_> = entries.iter().map(|entry| entry.known.clone()).collect();
+        table.entries = entries;
+        for (index, names) in known.into_iter().enumerate().filter(|(_, names)| names.is_some()) {
+            table.publish(index, names);
+        }
+        table.is_listed = true;
+        drop(table);
+        self.tell();
+    }
+
+    fn entry(&self, asked: ModuleAddresses) -> Entry {
+        let pdb = asked.wanted.pdb.as_ref().map(|(key, _)| *key);
+        let mut report = ModuleReport {
+            key: asked.key.clone(),
+            name: asked.name().to_owned(),
+            image: asked.wanted.image.clone(),
+            pdb,
+            state: if asked.rvas.is_empty() { ModuleState::Unused } else { ModuleState::Waiting },
+            addresses: asked.rvas.len(),
+            named: 0,
+            source: String::new(),
+            file: String::new(),
+            bytes: 0,
+            time: Duration::ZERO,
+            note: "",
+        };
+        let saved = asked.wanted.pdb.as_ref().filter(|_| !asked.rvas.is_empty()).and_then(|(key, pdb)| self.load(pdb, *key));
+        let known = saved.map(|saved| {
+            report.source = format!("{} (resolved before)", saved.source);
+            (report.file, report.bytes) = (saved.file, saved.file_bytes);
+            report.note = if saved.fastlink { FASTLINK_NOTE } else { "" };
+            if asked.rvas.iter().all(|&rva| saved.names.contains(rva)) {
+                report.state = ModuleState::Ready;
+            }
+            Arc::new(saved.names)
+        });
+        let stop = self.stop.within(Duration::MAX);
+        Entry { asked: Arc::new(asked), report, chosen: None, is_busy: false, stop, known }
+    }
+
+    fn load(&self, pdb: &str, key: PdbKey) -> Option<Saved> {
+        self.saved.as_ref()?.load(file_name(pdb)?, key)
+    }
+
+    /// Takes one module after the other until the end.
+    pub(super) fn work(self: &Arc<Self>) {
+        while let Some(job) = self.take() {
+            let start = Instant::now();
+            let result = panics::catch(|| self.run(&job))
+                .unwrap_or_else(|caught| Err(format!("an internal error stopped the work ({caught})")));
+            let mut table = self.lock();
+            if !job.stop.is_set() {
+                let entry = &mut table.entries[job.index];
+                entry.is_busy = false;
+                entry.report.time = start.elapsed();
+                entry.report.state = match result {
+                    Ok(()) => ModuleState::Ready,
+                    Err(why) => ModuleState::Failed(why),
+                };
+            }
+            drop(table);
+            self.tell();
+        }
+    }
+
+    fn take(&self) -> Option<Job> {
+        let mut table = self.lock();
+        loop {
+            if self.stop.is_set() {
+                return None;
+            }
+            if let Some(index) = table.next() {
+                let entry = &mut table.entries[index];
+                entry.is_busy = true;
+                entry.report.state = ModuleState::Searching;
+                let (asked, chosen, stop) = (Arc::clone(&entry.asked), entry.chosen.clone(), entry.stop.clone());
+                return Some(Job { index, asked, chosen, stop, known: entry.known.clone() });
+            }
+            table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Changes a module's report, if its job is still wanted.
+    fn report(&self, job: &Job, change: impl FnOnce(&mut ModuleReport)) {
+        let mut table = self.lock();
+        if !job.stop.is_set() {
+            change(&mut table.entries[job.index].report);
+        }
+        drop(table);
+        (self.notify)();
+    }
+
+    fn run(self: &Arc<Self>, job: &Job) -> Result<(), String> {
+        let progress = |download| self.report(job, |report| report.state = ModuleState::Downloading(download));
+        let found = self.locator().find(&job.asked.wanted, job.chosen.as_deref(), &job.stop, &progress)?;
+        let bytes = found.file.len();
+        self.report(job, |report| {
+            report.pdb = Some(found.key);
+            report.source.clone_from(&found.source);
+            report.file = found.file.to_string();
+            report.bytes = bytes;
+        });
+        let room = self.set_room_aside(job, bytes.saturating_mul(MEMORY_OF_PDB))?;
+        self.report(job, |report| report.state = ModuleState::Reading);
+        let resolved = self.resolve(job, &found);
+        drop(room);
+        let Resolved { names, fastlink } = resolved?;
+        let names = Arc::new(names);
+        let mut table = self.lock();
+        if job.stop.is_set() {
+            return Ok(());
+        }
+        table.entries[job.index].report.note = if fastlink { FASTLINK_NOTE } else { "" };
+        table.publish(job.index, Some(Arc::clone(&names)));
+        drop(table);
+        self.tell();
+        self.save(job, &found, bytes, &names, fastlink);
+        Ok(())
+    }
+
+    fn resolve(self: &Arc<Self>, job: &Job, found: &Located) -> Result<Resolved, String> {
+        let first = self.lock().looked_at.get(&job.asked.key).cloned().unwrap_or_default();
+        let request = Request { key: Some(found.key), first, all: job.asked.rvas.clone(), known: job.known.clone() };
+        let (shared, index, stop) = (Arc::clone(self), job.index, job.stop.clone());
+        let publish = move |names: ModuleNames| {
+            let mut table = shared.lock();
+            if !stop.is_set() {
+                table.publish(index, Some(Arc::new(names)));
+            }
+            drop(table);
+            shared.tell();
+        };
+        let describe = |error: PdbError| format!("{}: {error}", found.file);
+        resolver::resolve(found.file.clone(), request, &job.stop, publish).map_err(describe)
+    }
+
+    fn save(&self, job: &Job, found: &Located, file_bytes: u64, names: &ModuleNames, fastlink: bool) {
+        let (Some(saved), Some((key, pdb))) = (&self.saved, &job.asked.wanted.pdb) else { return };
+        // What is in memory is there at once anyway.
+        let (Some(pdb), Some(file)) = (file_name(pdb), found.file.path()) else { return };
+        let (names, file) = (names.clone(), file.display().to_string());
+        let what = Saved { names, source: found.source.clone(), file, file_bytes, fastlink };
+        if let Err(error) = saved.save(pdb, *key, &what) {
+            log::warn!("the names of {} could not be saved: {error}", job.asked.name());
+        }
+    }
+
+    /// Waits until there is room for what a PDB needs.
+    fn set_room_aside(&self, job: &Job, bytes: u64) -> Result<Room<'_>, String> {
+        let mut table = self.lock();
+        while table.room_taken > 0 && table.room_taken.saturating_add(bytes) > ROOM {
+            if job.stop.is_set() {
+                return Err("stopped".to_owned());
+            }
+            table = self.changed.wait_timeout(table, Duration::from_millis(200)).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        table.room_taken = table.room_taken.saturating_add(bytes);
+        Ok(Room { shared: self, bytes })
+    }
+}
+
+/// Memory that is set aside; dropping it gives it back.
+struct Room<'a> {
+    shared: &'a Shared,
+    bytes: u64,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let mut table = self.shared.lock();
+        table.room_taken = table.room_taken.saturating_sub(self.bytes);
+        drop(table);
+        self.shared.changed.notify_all();
+    }
+}

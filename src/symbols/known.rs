@@ -1,0 +1,47 @@
+//! What is known of all modules of a trace at one moment.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::names::{Frame, ModuleNames};
+use super::{ModuleKey, lookup_address};
+use crate::model::Module;
+
+/// The names that are known at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    pub(super) modules: FxHashMap<ModuleKey, Arc<ModuleNames>>,
+}
+
+impl Names {
+    /// Frames of a return address in `module`, innermost first: the last is the
+    /// function in the image, those before it are inlined there. Empty or `None`
+    /// where nothing is known. `is_innermost`: nothing was called from this frame.
+    pub fn frames(
+        &self,
+        module: &Module,
+        address: u64,
+        is_innermost: bool,
+    ) -> Option<impl DoubleEndedIterator<Item = Frame<'_>> + ExactSizeIterator> {
+        let names = self.of(module)?;
+        let rva = lookup_address(address, is_innermost).checked_sub(module.base)?;
+        names.frames(u32::try_from(rva).ok()?)
+    }
+
+    /// The C++ type that the call allocates which returns to `address`.
+    pub fn allocated_type(&self, module: &Module, address: u64) -> Option<&str> {
+        let rva = address.checked_sub(module.base)?;
+        self.of(module)?.allocated_type(u32::try_from(rva).ok()?)
+    }
+
+    /// Whether nothing at all is known.
+    pub fn is_empty(&self) -> bool {
+        self.modules.is_empty()
+    }
+
+    /// What is known of one module.
+    pub fn of(&self, module: &Module) -> Option<&Arc<ModuleNames>> {
+        if self.modules.is_empty() { None } else { self.modules.get(&ModuleKey::of(module)) }
+    }
+}

@@ -1,0 +1,62 @@
+//! Where symbols may come from.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::path::SymbolPath;
+use super::{PdbKey, depot};
+
+/// Where symbols come from.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// Whether a PDB may lie beside its image.
+    pub beside_image: bool,
+    /// Whether it may lie where the linker wrote it.
+    pub where_linked: bool,
+    /// Places to look at then, in order.
+    pub path: SymbolPath,
+    /// Whether servers may be asked. They are told names and ids of modules, nothing else.
+    pub network: bool,
+    /// The program's own store, for what comes from places without one.
+    pub store: Option<PathBuf>,
+    /// Bytes that it may have.
+    pub store_limit: u64,
+    /// NT paths of volumes and their drive letters, as the trace names them.
+    pub volumes: Vec<(String, String)>,
+    /// How long a server may be silent.
+    pub patience: Duration,
+    /// PDBs that the program brings along; they come before all places.
+    pub embedded: Vec<Embedded>,
+}
+
+/// A PDB that is part of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Embedded {
+    /// Which build it is of.
+    pub key: PdbKey,
+    /// A cabinet with it, as symbol stores have them.
+    pub cabinet: &'static [u8],
+}
+
+impl Default for Sources {
+    fn default() -> Self {
+        Self {
+            beside_image: true,
+            where_linked: true,
+            path: SymbolPath::default(),
+            network: false,
+            store: None,
+            store_limit: depot::DEFAULT_LIMIT,
+            volumes: Vec::new(),
+            patience: Duration::from_secs(20),
+            embedded: Vec::new(),
+        }
+    }
+}
+
+impl Sources {
+    /// The program's own store on this machine.
+    pub fn default_store() -> Option<PathBuf> {
+        Some(super::cache_folder()?.join("symbols"))
+    }
+}
