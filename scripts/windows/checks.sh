@@ -11,7 +11,7 @@ check_tests() {
     local file name targets=(--lib --bins)
     for file in tests/*.rs; do
         name=$(basename "$file" .rs)
-        printf '%s\n' "${left_out[@]}" | grep -q "^$name:" || targets+=(--test "$name")
+        printf '%s\n' "${left_out[@]}" | grep "^$name:" >/dev/null || targets+=(--test "$name")
     done
     printf 'Left out: %s\n' "${left_out[@]}"
     # No debug information: it would take longer to write than the tests to run.
@@ -45,7 +45,7 @@ check_program() {
 }
 
 subsystem_is() {
-    x86_64-w64-mingw32-objdump -p "$1" | grep -q "Subsystem.*$2" || fail "$1 is not of the subsystem $2"
+    x86_64-w64-mingw32-objdump -p "$1" | grep "Subsystem.*$2" >/dev/null || fail "$1 is not of the subsystem $2"
 }
 
 # The window with the demo, and with a trace whose path is hard.
@@ -99,10 +99,10 @@ check_installer() {
     run_wine msiexec /i 'C:\old.msi' /qn
     cmp "$folder/highwater.exe" "$program_dir/highwater.exe" || fail "$scope: the program was not installed"
     cmp "$folder/highwater.com" "$program_dir/highwater.com" || fail "$scope: highwater.com was not installed"
-    find "$drive_c" -name highwater.lnk | grep -q . || fail "$scope: no shortcut in the Start menu"
-    registry "$classes\\.etl" | grep -q WPA.etl || fail "$scope: .etl was taken from its owner"
+    find "$drive_c" -name highwater.lnk | grep . >/dev/null || fail "$scope: no shortcut in the Start menu"
+    registry "$classes\\.etl" | grep WPA.etl >/dev/null || fail "$scope: .etl was taken from its owner"
     for type in .etl .diagsession; do
-        registry "$classes\\$type\\OpenWithProgids" | grep -q highwater.trace || fail "$scope: $type cannot be opened with highwater"
+        registry "$classes\\$type\\OpenWithProgids" | grep highwater.trace >/dev/null || fail "$scope: $type cannot be opened with highwater"
     done
 
     # The user makes it the default; a double click then opens the window on that file.
@@ -118,8 +118,8 @@ check_installer() {
 
     run_wine msiexec /i 'C:\new.msi' /qn
     [ "$(installed | grep -c 'DisplayName.*highwater')" -eq 1 ] || fail "$scope: an upgrade does not leave one entry"
-    installed | grep -q "DisplayVersion.*$later" || fail "$scope: the entry is not that of the newer version"
-    registry "$classes\\.etl" | grep -q highwater.trace || fail "$scope: an upgrade loses the user's choice"
+    installed | grep "DisplayVersion.*$later" >/dev/null || fail "$scope: the entry is not that of the newer version"
+    registry "$classes\\.etl" | grep highwater.trace >/dev/null || fail "$scope: an upgrade loses the user's choice"
 
     run_wine msiexec /x 'C:\new.msi' /qn
     local settings

@@ -30,7 +30,7 @@ make_packages() {
 # An installer of version $1 for $2 (user or machine). wixl wants the files below the current folder.
 make_installer() {
     (cd "$program_dir" && wixl -a x64 -D "Version=$1" -D "Scope=$2" -o "$3" "$root/wix/main.wxs")
-    msiinfo suminfo "$3" | grep -q 'Template: x64;1033' || fail "$3 is no package for 64-bit Windows"
+    msiinfo suminfo "$3" | grep 'Template: x64;1033' >/dev/null || fail "$3 is no package for 64-bit Windows"
 }
 
 # The zip has one folder, and the same bytes each time.
