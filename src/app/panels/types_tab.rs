@@ -118,9 +118,12 @@ impl List for Types<'_> {
         let Some(group) = self.table.groups.get(row) else { return };
         let mut text = egui::RichText::new(self.text(row, column));
         if column == 0 {
-            if let Some(color) = self.color(&group.key, ui) {
+            // Those without a line keep the place free, so that names stand below each other.
+            if self.document.split == Split::Types {
                 let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
-                ui.painter().rect_filled(rect, 3.0, color);
+                if let Some(color) = self.color(&group.key, ui) {
+                    ui.painter().rect_filled(rect, 3.0, color);
+                }
             }
             if &*group.key.name != UNKNOWN_TYPE {
                 text = text.monospace().size(12.0);
