@@ -60,6 +60,21 @@ pub fn set_first_widths(ui: &Ui, table: &Table, columns: impl IntoIterator<Item 
     }
 }
 
+/// Paints what a table's line stands on.
+pub fn fill_row(ui: &Ui, row: u64, is_selected: bool, is_hovered: bool) {
+    let visuals = ui.visuals();
+    let fill = if is_selected {
+        visuals.selection.bg_fill.gamma_multiply(0.75)
+    } else if is_hovered {
+        visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5)
+    } else if row.is_multiple_of(2) {
+        visuals.faint_bg_color
+    } else {
+        egui::Color32::TRANSPARENT
+    };
+    ui.painter().rect_filled(ui.max_rect(), 0.0, fill);
+}
+
 struct Delegate<'a> {
     columns: &'a [ListColumn],
     list: &'a mut dyn List,
@@ -97,17 +112,7 @@ impl TableDelegate for Delegate<'_> {
         // A row is drawn in two parts, the sticky column and the rest.
         let id = ui.scope_id().with(("row", row, rect.left() as i64));
         let response = ui.interact(rect, id, Sense::click());
-        let visuals = ui.visuals();
-        let fill = if self.list.is_selected(row) {
-            visuals.selection.bg_fill.gamma_multiply(0.75)
-        } else if response.hovered() {
-            visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5)
-        } else if row.is_multiple_of(2) {
-            visuals.faint_bg_color
-        } else {
-            egui::Color32::TRANSPARENT
-        };
-        ui.painter().rect_filled(rect, 0.0, fill);
+        fill_row(ui, row as u64, self.list.is_selected(row), response.hovered());
         if response.clicked() {
             self.list.clicked(row);
         }

@@ -192,18 +192,9 @@ impl TableDelegate for Delegate<'_> {
         // A row is drawn in two parts, the sticky column and the rest.
         let id = ui.scope_id().with(("row", row_nr, rect.left() as i64));
         let response = ui.interact(rect, id, Sense::click());
-        let visuals = ui.visuals();
-        let selected = self.document.selected_index() == Some(row_nr as usize);
-        let fill = if selected {
-            visuals.selection.bg_fill.gamma_multiply(0.75)
-        } else if self.pointer.is_some_and(|at| rect.y_range().contains(at.y)) {
-            visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5)
-        } else if row_nr.is_multiple_of(2) {
-            visuals.faint_bg_color
-        } else {
-            egui::Color32::TRANSPARENT
-        };
-        ui.painter().rect_filled(rect, 0.0, fill);
+        let is_selected = self.document.selected_index() == Some(row_nr as usize);
+        let is_hovered = self.pointer.is_some_and(|at| rect.y_range().contains(at.y));
+        list::fill_row(ui, row_nr, is_selected, is_hovered);
         if response.clicked() {
             self.commands.doc(DocCommand::SelectLine(Some(Arc::clone(&row.path))));
         }
