@@ -9,6 +9,7 @@
 #[cfg(feature = "gui")]
 pub mod app;
 pub mod archive;
+pub mod capture;
 pub mod cli;
 pub mod etl;
 pub mod events;

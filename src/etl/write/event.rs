@@ -54,7 +54,7 @@ const MAX_HEADER: usize = 0x50;
 
 impl NewEvent<'_> {
     /// Bytes of the whole event, without the padding to the next one.
-    pub(super) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         let items: usize = self.extended.iter().map(|item| align8(8 + item.data.len())).sum();
         self.kind.header_len() + items + self.payload.len()
     }

@@ -28,7 +28,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use thiserror::Error;
 
 use super::compression::Algorithm;
-use super::{BUFFER_HEADER, ClockKind, MAX_BUFFER, SessionHeader, align8, flag};
+use super::{BUFFER_HEADER, ClockKind, MAX_BUFFER, SessionHeader, align8, flag, mode};
 pub use event::{Descriptor, NewEvent};
 
 /// Why something could not be written.
@@ -72,6 +72,8 @@ pub struct Writer<W> {
     out: W,
     session: SessionHeader,
     algorithm: Algorithm,
+    /// Whether buffers are compressed, in a file where they may be.
+    packs: bool,
     /// Where the file begins in `out`.
     start: u64,
     open: Vec<OpenBuffer>,
@@ -106,12 +108,26 @@ impl<W: Write + Seek> Writer<W> {
         out.write_all(&session::header_buffer(&session, algorithm, 0, 0))?;
         let open = (0..session.processors).map(|_| OpenBuffer::default()).collect();
         let limit = (session.buffer_size as usize - BUFFER_HEADER).min(usize::from(u16::MAX));
-        Ok(Self { out, algorithm, start, open, written: 1, dropped: 0, last_time: session.start_ticks, limit, session })
+        let (packs, last_time) = (session.is_compressed(), session.start_ticks);
+        Ok(Self { out, algorithm, packs, start, open, written: 1, dropped: 0, last_time, limit, session })
+    }
+
+    /// Begins a file whose buffers take as much room as they hold and are not compressed:
+    /// each flush costs what it writes, and no time.
+    pub fn storing(out: W, mut session: SessionHeader) -> Result<Self, WriteError> {
+        // Only files that may be compressed have buffers of different sizes.
+        session.mode |= mode::COMPRESSED;
+        Ok(Self { packs: false, ..Self::new(out, session)? })
     }
 
     /// What the file says of its session.
     pub fn session(&self) -> &SessionHeader {
         &self.session
+    }
+
+    /// Where it goes.
+    pub fn get_ref(&self) -> &W {
+        &self.out
     }
 
     /// Appends one event to its processor's stream.
@@ -138,17 +154,21 @@ impl<W: Write + Seek> Writer<W> {
     /// the processor writes next.
     pub fn note_loss(&mut self, processor: u16, loss: Loss) -> Result<(), WriteError> {
         let buffer = self.open.get_mut(usize::from(processor)).ok_or(WriteError::NoSuchProcessor(processor))?;
-        match loss {
-            Loss::Events(n) => {
-                buffer.loss |= flag::EVENTS_LOST;
-                self.session.events_lost = self.session.events_lost.saturating_add(n);
-            }
-            Loss::Buffers(n) => {
-                buffer.loss |= flag::BUFFER_LOST;
-                self.session.buffers_lost = self.session.buffers_lost.saturating_add(n);
-            }
-        }
+        buffer.loss |= match loss {
+            Loss::Events(_) => flag::EVENTS_LOST,
+            Loss::Buffers(_) => flag::BUFFER_LOST,
+        };
+        self.count_loss(loss);
         Ok(())
+    }
+
+    /// Adds a loss to the session's totals, where it is not known whose it was.
+    pub fn count_loss(&mut self, loss: Loss) {
+        let (total, n) = match loss {
+            Loss::Events(n) => (&mut self.session.events_lost, n),
+            Loss::Buffers(n) => (&mut self.session.buffers_lost, n),
+        };
+        *total = total.saturating_add(n);
     }
 
     /// Loses what the processor has written since its last buffer: the buffer gets
@@ -167,24 +187,40 @@ impl<W: Write + Seek> Writer<W> {
 
     /// Writes every buffer that holds events, full or not, as a session's flush timer does.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        for index in 0..self.open.len() {
-            self.write_buffer(index, flag::FLUSH_MARKER)?;
+        for processor in 0..self.open.len() {
+            self.flush_processor(processor as u16)?;
         }
         self.out.flush()?;
         Ok(())
+    }
+
+    /// The same for one processor. After an error its buffer is still there, to be
+    /// written again or dropped.
+    pub fn flush_processor(&mut self, processor: u16) -> Result<(), WriteError> {
+        let index = usize::from(processor);
+        if index >= self.open.len() {
+            return Err(WriteError::NoSuchProcessor(processor));
+        }
+        self.write_buffer(index, flag::FLUSH_MARKER)
     }
 
     /// Writes what is left and completes the session header. Gives back `out`, at
     /// the end of the file.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
+        self.update_header()?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// Writes the session header again, with what is known by now.
+    pub fn update_header(&mut self) -> Result<(), WriteError> {
         let end = self.out.stream_position()?;
         self.out.seek(SeekFrom::Start(self.start))?;
         let end_time = session::filetime_of(&self.session, self.last_time);
-        self.out.write_all(&session::header_buffer(&self.session, self.algorithm, self.written, end_time))?;
+        let written = self.out.write_all(&session::header_buffer(&self.session, self.algorithm, self.written, end_time));
         self.out.seek(SeekFrom::Start(end))?;
-        self.out.flush()?;
-        Ok(self.out)
+        Ok(written?)
     }
 
     /// Writes a processor's open buffer, if it holds anything, and empties it.
@@ -194,9 +230,8 @@ impl<W: Write + Seek> Writer<W> {
             return Ok(());
         }
         let end = buffer.bytes.len();
-        let packed =
-            if self.session.is_compressed() { self.algorithm.compress(&buffer.bytes[BUFFER_HEADER..]) } else { Vec::new() };
-        let mut flags = flags | flag::PROC_INDEX | std::mem::take(&mut buffer.loss);
+        let packed = if self.packs { self.algorithm.compress(&buffer.bytes[BUFFER_HEADER..]) } else { Vec::new() };
+        let mut flags = flags | flag::PROC_INDEX | buffer.loss;
         // A buffer that does not shrink stays as it is; each says for itself what it is.
         let packed = Some(packed).filter(|p| !p.is_empty() && p.len() < end - BUFFER_HEADER);
         let size = match &packed {
@@ -221,9 +256,12 @@ impl<W: Write + Seek> Writer<W> {
             self.out.write_all(packed)?;
         } else {
             buffer.bytes.resize(size, 0xFF);
-            self.out.write_all(&buffer.bytes)?;
+            let written = self.out.write_all(&buffer.bytes);
+            buffer.bytes.truncate(end);
+            written?;
         }
         buffer.bytes.truncate(BUFFER_HEADER);
+        buffer.loss = 0;
         self.written += 1;
         Ok(())
     }

@@ -236,13 +236,7 @@ impl<W: Write + Seek> RecordWriter<W> {
                 let sampled = matches!(**event, CounterEvent::Memory(_) | CounterEvent::Processes(_));
                 self.kernel(if sampled { PerfInfo } else { System }, hook, counters::WIDE_VERSION, thread)
             }
-            Event::Lost(what) => {
-                let opcode = match what {
-                    LostWhat::Events => lost::EVENT,
-                    LostWhat::Buffers => lost::BUFFER,
-                };
-                Ok(classic(class::LOST_EVENT, opcode, thread))
-            }
+            Event::Lost(what) => Ok(classic(class::LOST_EVENT, lost_type(*what), thread)),
             _ => self.encode_system(record),
         }
     }
@@ -393,6 +387,20 @@ impl<W: Write + Seek> RecordWriter<W> {
         };
         Ok(Shape { kind, id, version, pid, tid, descriptor: Descriptor::default() })
     }
+}
+
+fn lost_type(what: LostWhat) -> u8 {
+    match what {
+        LostWhat::Events => lost::EVENT,
+        LostWhat::Buffers => lost::BUFFER,
+    }
+}
+
+/// The event by which real-time sessions tell that something was lost just before.
+pub fn lost_event(processor: u16, time: i64, what: LostWhat) -> NewEvent<'static> {
+    let Shape { kind, id, version, pid, tid, descriptor } = classic(class::LOST_EVENT, lost_type(what), (Pid::NONE, Tid::NONE));
+    let pointer = PointerSize::Eight;
+    NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended: &[], payload: &[] }
 }
 
 /// An event that merging injects.

@@ -1,0 +1,97 @@
+//! Why nothing is recorded, or not all of it. Each message is one sentence for
+//! people; numbers of Windows errors are carried along.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::etl::OpenError;
+use crate::etl::write::WriteError;
+
+/// Why something could not be recorded.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// What was asked for is impossible; the sentence says why.
+    #[error("{0}")]
+    BadRequest(String),
+    /// Recording needs ETW.
+    #[error("recording works on Windows only; traces that were recorded there open here")]
+    NotWindows,
+    /// Windows refused or failed.
+    #[error("{what}: {}", meaning(*code))]
+    Windows {
+        /// What was tried, as the start of a sentence: "the heap session could not be started".
+        what: String,
+        /// The system's number.
+        code: u32,
+    },
+    /// A file or folder could not be made, written or removed.
+    #[error("{path}: {error}", path = path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The trace could not be written.
+    #[error("{path}: {error}", path = path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: WriteError,
+    },
+    /// A recorded file could not be read again.
+    #[error(transparent)]
+    Read(#[from] OpenError),
+    /// There is nothing to put together.
+    #[error("{}: nothing was recorded in this folder", .0.display())]
+    Empty(PathBuf),
+    /// The recording was ended before.
+    #[error("the recording has ended")]
+    Ended,
+    /// The user gave up; what was recorded is still there.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl CaptureError {
+    /// For what the system says of a file.
+    pub(super) fn file(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self::File { path: path.to_owned(), error }
+    }
+
+    /// For what went wrong in writing a trace.
+    pub(super) fn write(path: &Path) -> impl Fn(WriteError) -> Self {
+        move |error| Self::Write { path: path.to_owned(), error }
+    }
+}
+
+/// What the numbers mean that sessions answer with (winerror.h), and what to do.
+fn meaning(code: u32) -> String {
+    let known = match code {
+        5 => "this needs the rights of an administrator",
+        87 => "this Windows does not know what was asked for",
+        161 => "the path of the file is not valid",
+        183 => "a session of this name is already running; stop it with `logman stop NAME -ets`",
+        1314 => "this account lacks the right to profile the system",
+        1450 => "there are too many ETW sessions; see `logman query -ets` and stop one",
+        4201 => "there is no such session any more",
+        _ => return format!("Windows error {code}"),
+    };
+    format!("{known} (Windows error {code})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_windows_say_what_to_do_and_keep_their_number() {
+        let says = |code| CaptureError::Windows { what: "the heap session could not be started".to_owned(), code }.to_string();
+        assert_eq!(says(5), "the heap session could not be started: this needs the rights of an administrator (Windows error 5)");
+        assert_eq!(says(1234), "the heap session could not be started: Windows error 1234");
+    }
+}

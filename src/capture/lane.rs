@@ -1,0 +1,288 @@
+//! One lane's files: the one that grows, and in a ring the ones before it.
+//!
+//! Files are made of whole buffers at any time, each as long as what it holds, so
+//! whoever reads a file while it grows finds the end of a buffer at its end. What
+//! cannot be written is lost, buffer by buffer, and counted; the lane goes on, and
+//! goes on writing as soon as there is room again.
+//!
+//! Cost: an uncontended lock and one copy for each event, one call of the system for
+//! each full buffer.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::ring::{Closed, Keeper, Slice};
+use super::status::{Numbers, add};
+use super::{CaptureError, Lane};
+use crate::etl::SessionHeader;
+use crate::etl::write::{Loss, NewEvent, WriteError, Writer};
+use crate::events::LostWhat;
+use crate::events::encode::lost_event;
+
+/// What came is in the file after so long.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// A lane, for all who write to it.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// `None` once the recording has ended.
+    files: Mutex<Option<Files>>,
+    pub(super) numbers: Numbers,
+}
+
+/// Where a lane's files are and what they say of themselves.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) folder: PathBuf,
+    pub(super) lane: Lane,
+    /// Name of its files, without number and extension.
+    pub(super) name: &'static str,
+    pub(super) header: SessionHeader,
+    /// Who keeps the newest of its files; it is one file if nobody does.
+    pub(super) keeper: Option<Arc<Keeper>>,
+}
+
+impl Plan {
+    fn path(&self, number: u32) -> PathBuf {
+        let name = match self.keeper {
+            Some(_) => format!("{}-{number:04}.etl", self.name),
+            None => format!("{}.etl", self.name),
+        };
+        self.folder.join(name)
+    }
+
+    fn create(&self, number: u32) -> Result<Segment, CaptureError> {
+        let path = self.path(number);
+        let file = File::options().write(true).create_new(true).open(&path).map_err(CaptureError::file(&path))?;
+        let writer = Writer::storing(WholeWrites { file, at: 0, len: 0 }, self.header.clone());
+        let writer = writer.map_err(CaptureError::write(&path))?;
+        Ok(Segment { path, writer, last_time: i64::MIN })
+    }
+}
+
+#[derive(Debug)]
+struct Files {
+    plan: Plan,
+    number: u32,
+    segment: Segment,
+    slice: Slice,
+    /// Whether there is something to flush, ...
+    is_dirty: bool,
+    /// ... and new losses for the header.
+    has_lost: bool,
+    last_flush: Instant,
+}
+
+#[derive(Debug)]
+struct Segment {
+    path: PathBuf,
+    writer: Writer<WholeWrites>,
+    last_time: i64,
+}
+
+impl Shared {
+    pub(super) fn create(plan: Plan) -> Result<Arc<Self>, CaptureError> {
+        let number = 1;
+        let segment = plan.create(number)?;
+        let numbers = Numbers::default();
+        numbers.on_disk.store(segment.writer.get_ref().len, Relaxed);
+        let slice = Slice::default();
+        let files = Files { plan, number, segment, slice, is_dirty: false, has_lost: false, last_flush: Instant::now() };
+        Ok(Arc::new(Self { files: Mutex::new(Some(files)), numbers }))
+    }
+
+    /// A panic elsewhere cannot leave a file half-written that would not be read as far as it goes.
+    fn lock(&self) -> MutexGuard<'_, Option<Files>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes an event. An error is told once, until writing works again.
+    pub(super) fn take(&self, event: &NewEvent<'_>) -> Result<(), CaptureError> {
+        let mut files = self.lock();
+        let files = files.as_mut().ok_or(CaptureError::Ended)?;
+        add(&self.numbers.events, 1);
+        add(&self.numbers.bytes, event.size() as u64);
+        if event.time > self.numbers.last_time.load(Relaxed) {
+            self.numbers.last_time.store(event.time, Relaxed);
+        }
+        let turned = files.turn_if_full(event.time);
+        let written = self.put(files, event);
+        self.tell(files, turned.and(written))
+    }
+
+    /// Notes what the session lost before `time`.
+    pub(super) fn lost(&self, time: i64, loss: Loss) -> Result<(), CaptureError> {
+        let mut files = self.lock();
+        let files = files.as_mut().ok_or(CaptureError::Ended)?;
+        let what = match loss {
+            Loss::Events(n) => {
+                add(&self.numbers.lost_events, n.into());
+                LostWhat::Events
+            }
+            Loss::Buffers(n) => {
+                add(&self.numbers.lost_buffers, n.into());
+                LostWhat::Buffers
+            }
+        };
+        files.segment.writer.count_loss(loss);
+        files.has_lost = true;
+        let written = self.put(files, &lost_event(0, time, what));
+        self.tell(files, written)
+    }
+
+    /// Flushes what has waited for a second.
+    pub(super) fn flush_if_due(&self, now: Instant) -> Result<(), CaptureError> {
+        let mut files = self.lock();
+        match files.as_mut() {
+            Some(files) if files.is_dirty && now.saturating_duration_since(files.last_flush) >= FLUSH => {
+                files.last_flush = now;
+                let written = self.flush(files);
+                self.tell(files, written)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Completes the file. Nothing is taken any more.
+    pub(super) fn end(&self) -> Result<(), CaptureError> {
+        let Some(mut files) = self.lock().take() else { return Ok(()) };
+        let written = self.flush(&mut files).and_then(|()| files.segment.writer.update_header());
+        written.map_err(CaptureError::write(&files.segment.path))
+    }
+
+    /// Appends an event; loses the buffer for which there is no room, or an event that cannot be.
+    fn put(&self, files: &mut Files, event: &NewEvent<'_>) -> Result<(), WriteError> {
+        let segment = &mut files.segment;
+        files.is_dirty = true;
+        segment.last_time = segment.last_time.max(event.time);
+        let mut written = segment.writer.write(event);
+        if let Err(WriteError::Io(_)) = written {
+            self.drop_buffer(files, event.processor)?;
+            // Its buffer is empty now.
+            files.segment.writer.write(event)?;
+        } else if written.is_err() {
+            segment.writer.count_loss(Loss::Events(1));
+            add(&self.numbers.lost_events, 1);
+            files.has_lost = true;
+            written = Ok(());
+        }
+        written
+    }
+
+    fn flush(&self, files: &mut Files) -> Result<(), WriteError> {
+        let mut result = Ok(());
+        for processor in 0..files.plan.header.processors as u16 {
+            if let Err(error) = files.segment.writer.flush_processor(processor) {
+                self.drop_buffer(files, processor)?;
+                result = Err(error);
+            }
+        }
+        files.is_dirty = false;
+        if std::mem::take(&mut files.has_lost) {
+            files.segment.writer.update_header()?;
+        }
+        result
+    }
+
+    fn drop_buffer(&self, files: &mut Files, processor: u16) -> Result<(), WriteError> {
+        if files.segment.writer.drop_buffer(processor)? {
+            add(&self.numbers.lost_buffers, 1);
+            files.has_lost = true;
+        }
+        Ok(())
+    }
+
+    /// Makes news of what happened, and nothing of what is known.
+    fn tell(&self, files: &Files, result: Result<(), WriteError>) -> Result<(), CaptureError> {
+        let file = files.segment.writer.get_ref();
+        let grew = self.numbers.on_disk.swap(file.len, Relaxed) != file.len;
+        match result {
+            // Only a buffer that reached the file shows that there is room again.
+            Ok(()) if grew => {
+                self.numbers.set_failure(None);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let error = CaptureError::write(&files.segment.path)(error);
+                if self.numbers.set_failure(Some(error.to_string())) { Err(error) } else { Ok(()) }
+            }
+        }
+    }
+}
+
+impl Files {
+    /// Begins the next file of a ring if this one is long enough.
+    fn turn_if_full(&mut self, time: i64) -> Result<(), WriteError> {
+        let Some(keeper) = &self.plan.keeper else { return Ok(()) };
+        let len = self.segment.writer.get_ref().len;
+        if !keeper.is_full(&mut self.slice, time, len) {
+            return Ok(());
+        }
+        let keeper = Arc::clone(keeper);
+        // Where none can be made, this one grows for another while.
+        self.slice = Slice::default();
+        let next = self.plan.create(self.number + 1).map_err(io::Error::other)?;
+        self.number += 1;
+        let Segment { path, writer, last_time } = std::mem::replace(&mut self.segment, next);
+        let file = writer.finish();
+        let bytes = file.as_ref().map_or(0, |file| file.len);
+        keeper.close(Closed { lane: self.plan.lane, path, bytes, last_time }, time);
+        file.map(|_| ())
+    }
+}
+
+/// A file of which nothing is ever half there: what cannot be written whole is taken back.
+#[derive(Debug)]
+pub(super) struct WholeWrites {
+    file: File,
+    at: u64,
+    len: u64,
+}
+
+impl Write for WholeWrites {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Err(error) = self.file.write_all(bytes) {
+            // If that fails too, the reader finds half a buffer.
+            let _ = self.file.set_len(self.len);
+            let _ = self.file.seek(SeekFrom::Start(self.at));
+            return Err(error);
+        }
+        self.at += bytes.len() as u64;
+        self.len = self.len.max(self.at);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for WholeWrites {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = self.file.seek(to)?;
+        Ok(self.at)
+    }
+}
+
+/// The files of a lane in a folder, in the order in which they were written.
+pub(super) fn files_of(folder: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let rest = stem.strip_prefix(name).filter(|_| path.extension().is_some_and(|e| e == "etl"));
+        let number = match rest {
+            Some("") => Some(0),
+            Some(rest) => rest.strip_prefix('-').and_then(|number| number.parse::<u32>().ok()),
+            None => None,
+        };
+        found.extend(number.map(|number| (number, path)));
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}

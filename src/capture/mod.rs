@@ -1,0 +1,52 @@
+//! Recording: what ETW sessions deliver becomes files that this program and others
+//! open. Portable but for the sessions themselves, so nearly all of it is tested
+//! without Windows.
+//!
+//! * [`Request`] says what to record, [`CaptureError`] why that does not work.
+//! * [`Recording`] keeps the *lanes*: a growing `.etl` for each session, in one folder.
+//!   Consumers hand each event to a [`LaneWriter`].
+//!
+//! Knows nothing of the model, of queries and of the window: whoever looks on reads
+//! the growing files.
+
+mod error;
+mod lane;
+mod recording;
+mod request;
+mod ring;
+mod status;
+
+pub use error::CaptureError;
+pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
+pub use request::{Request, Ring, Target};
+pub use status::{LaneStatus, Status};
+
+/// What one session delivers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lane {
+    /// Processes, threads, images, VirtualAlloc, and their stacks.
+    Kernel,
+    /// Heaps, and their stacks.
+    Heap,
+    /// Custom heap trackers and other providers of programs.
+    User,
+}
+
+impl Lane {
+    /// All lanes.
+    pub const ALL: [Self; 3] = [Self::Kernel, Self::Heap, Self::User];
+
+    /// Its file is called so.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Heap => "heap",
+            Self::User => "user",
+        }
+    }
+
+    /// Whether old events may go: the kernel's are what all others are read with.
+    pub fn wraps(self) -> bool {
+        self != Self::Kernel
+    }
+}

@@ -1,0 +1,124 @@
+//! What to record.
+
+use std::time::Duration;
+
+use super::CaptureError;
+
+/// Whose memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// Running processes.
+    Pids(Vec<u32>),
+    /// All that are started from now on from an image of this file name.
+    Image(String),
+    /// A program to start: its command line.
+    Launch(String),
+}
+
+/// How much of the past is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ring {
+    /// The last so long.
+    Time(Duration),
+    /// So many bytes of heap and user events in files.
+    Bytes(u64),
+}
+
+/// What to record, of whom, and how much of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// Whose memory.
+    pub target: Target,
+    /// Pages: VirtualAlloc and VirtualFree.
+    pub commit: bool,
+    /// Windows NT heaps.
+    pub heap: bool,
+    /// Custom heap trackers.
+    pub trackers: bool,
+    /// Call stacks of allocations.
+    pub stacks: bool,
+    /// Call stacks of frees too, which doubles the volume.
+    pub free_stacks: bool,
+    /// Keep only the newest; all if `None`.
+    pub ring: Option<Ring>,
+    /// Bytes of one of a session's buffers; `None` for the suggested size.
+    pub buffer_size: Option<u32>,
+    /// Most buffers of a session; `None` for the suggested number.
+    pub buffers: Option<u32>,
+}
+
+impl Request {
+    /// All layers with the stacks of allocations, everything kept.
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            commit: true,
+            heap: true,
+            trackers: true,
+            stacks: true,
+            free_stacks: false,
+            ring: None,
+            buffer_size: None,
+            buffers: None,
+        }
+    }
+
+    /// Whether it can be done at all.
+    pub fn check(&self) -> Result<(), CaptureError> {
+        let bad = |reason: &str| Err(CaptureError::BadRequest(reason.to_owned()));
+        if !(self.commit || self.heap || self.trackers) {
+            return bad("there is nothing to record: choose commit, heap or trackers");
+        }
+        match &self.target {
+            Target::Pids(pids) if pids.is_empty() => return bad("there is no process to record"),
+            Target::Pids(pids) if pids.len() > MAX_PIDS => return bad("at most 8 processes can be recorded together"),
+            Target::Pids(pids) if pids.iter().any(|&pid| pid <= SYSTEM) => {
+                return bad("the system's own processes cannot be recorded");
+            }
+            Target::Image(name) if name.is_empty() || name.contains(['\\', '/', ':', '"', '*', '?', '\0']) => {
+                return bad("give the file name of the program without its folder, for example game.exe");
+            }
+            Target::Launch(command) if command.trim().is_empty() || command.contains('\0') => {
+                return bad("there is no program to start");
+            }
+            _ => {}
+        }
+        match self.ring {
+            Some(Ring::Time(time)) if time < Duration::from_secs(1) => bad("a ring keeps at least one second"),
+            Some(Ring::Bytes(bytes)) if bytes < MIN_RING => bad("a ring keeps at least 16 MB"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// As many pids a filter of EnableTraceEx2 takes (Microsoft's EVENT_FILTER_DESCRIPTOR).
+const MAX_PIDS: usize = 8;
+/// The idle process and the kernel have no heaps.
+const SYSTEM: u32 = 4;
+const MIN_RING: u64 = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_requests_are_refused_with_a_sentence() {
+        let of = |target| Request::new(target);
+        assert!(of(Target::Pids(vec![4660])).check().is_ok());
+        assert!(of(Target::Image("game.exe".into())).check().is_ok());
+        assert!(of(Target::Launch("game.exe -fast".into())).check().is_ok());
+        let refused = [
+            of(Target::Pids(vec![])),
+            of(Target::Pids(vec![4])),
+            of(Target::Pids((10..20).collect())),
+            of(Target::Image(r"C:\game.exe".into())),
+            of(Target::Launch(" ".into())),
+            Request { commit: false, heap: false, trackers: false, ..of(Target::Pids(vec![10])) },
+            Request { ring: Some(Ring::Time(Duration::ZERO)), ..of(Target::Pids(vec![10])) },
+            Request { ring: Some(Ring::Bytes(1)), ..of(Target::Pids(vec![10])) },
+        ];
+        for request in refused {
+            assert!(matches!(request.check(), Err(CaptureError::BadRequest(_))), "{request:?}");
+        }
+    }
+}
