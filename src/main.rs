@@ -21,6 +21,8 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     let symbols = highwater::app::Given { path: look.symbols, cache: None };
     let speed = look.speed;
     highwater::app::run(&Options {
+        recorder: None,
+        recordings: None,
         inputs,
         speed,
         screenshot: look.screenshot,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
 
+use super::attach::Form;
 use super::document::Document;
 use super::names::ModuleChange;
 use super::offer::OfferChange;
@@ -21,7 +22,19 @@ use crate::units::{Interval, Ticks};
 pub enum Command {
     Open(Vec<Input>),
     OpenDialog,
+    /// Show what can be recorded, or not any more.
+    ShowAttach(bool),
+    ChangeAttach(Form),
+    /// Record what the dialog says.
+    StartRecording,
+    StopRecording,
+    /// Put the recorded trace where the user says.
+    SaveRecording,
+    /// Say no more of a recording that has ended.
+    DismissRecording,
     CancelLoading,
+    /// Hold a capture that is played, or let it go on.
+    TogglePause,
     /// Pause the capture that is played, or change its speed.
     ChangePlayer(PlayerChange),
     /// Change the choice of what to load.
@@ -133,6 +146,8 @@ pub struct Binding {
 /// The key map, as F1 shows it.
 pub const BINDINGS: &[Binding] = &[
     Binding { keys: "Ctrl+O", does: "Open a trace" },
+    Binding { keys: "Ctrl+R", does: "Record a program" },
+    Binding { keys: "Space", does: "Hold a live or played trace, and go on" },
     Binding { keys: "drag on the graph", does: "Select an interval; the table shows it" },
     Binding { keys: "Z or Ctrl+.", does: "Zoom to the selection" },
     Binding { keys: "Backspace or Ctrl+Shift+\u{2212}", does: "Unzoom: the view before" },
@@ -153,6 +168,9 @@ pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, commands: &mu
     let pressed = |modifiers, key| ctx.input_mut(|i| i.consume_shortcut(&KeyboardShortcut::new(modifiers, key)));
     if pressed(Modifiers::COMMAND, K::O) {
         commands.push(Command::OpenDialog);
+    }
+    if pressed(Modifiers::COMMAND, K::R) {
+        commands.push(Command::ShowAttach(true));
     }
     if pressed(Modifiers::NONE, K::F1) {
         commands.push(Command::ShowKeys(true));
@@ -187,6 +205,9 @@ pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, commands: &mu
         if pressed(Modifiers::NONE, key) {
             commands.doc(command);
         }
+    }
+    if pressed(Modifiers::NONE, K::Space) {
+        commands.push(Command::TogglePause);
     }
     if pressed(Modifiers::NONE, K::Escape) {
         commands.doc(document.escape());

@@ -17,6 +17,8 @@ pub enum Purpose {
     Traces,
     /// As the PDB of a module.
     Pdb(ModuleKey),
+    /// As the place for this trace.
+    Save(PathBuf),
 }
 
 /// An Open dialog that may be showing.
@@ -30,22 +32,26 @@ impl FileDialog {
             return;
         }
         let (send, receive) = mpsc::channel();
-        let is_pdb = matches!(purpose, Purpose::Pdb(_));
-        self.0 = Some((purpose, receive));
+        self.0 = Some((purpose.clone(), receive));
         let ctx = ctx.clone();
         std::thread::spawn(move || {
             let dialog = rfd::FileDialog::new();
-            let chosen = match is_pdb {
-                true => {
+            let chosen = match purpose {
+                Purpose::Pdb(_) => {
                     let dialog = dialog.set_title("The program database of the module");
                     let dialog = dialog.add_filter("Program databases", &["pdb", "PDB"]).add_filter("All files", &["*"]);
                     dialog.pick_file().map(|file| vec![file])
                 }
-                false => {
+                Purpose::Traces => {
                     let dialog = dialog.set_title("Open a memory trace");
                     let kinds = ["etl", "ETL", "zip", "ZIP", "diagsession"];
                     let dialog = dialog.add_filter("ETW traces and archives of them", &kinds).add_filter("All files", &["*"]);
                     dialog.pick_files()
+                }
+                Purpose::Save(file) => {
+                    let dialog = dialog.set_title("Save the recorded trace").add_filter("ETW trace", &["etl"]);
+                    let name = file.file_name().unwrap_or_default().to_string_lossy();
+                    dialog.set_file_name(name).save_file().map(|file| vec![file])
                 }
             };
             // The window may be gone by now; then nobody wants the answer.

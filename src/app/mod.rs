@@ -6,6 +6,7 @@
 //! Panels only read the state and push [`Command`]s; commands are carried out in
 //! one place, [`HighwaterApp::carry_out`].
 
+mod attach;
 mod commands;
 mod counters;
 mod dialogs;
@@ -18,10 +19,12 @@ mod heap_lines;
 mod history;
 mod icon;
 mod jobs;
+mod live;
 mod names;
 mod offer;
 mod panels;
 mod player;
+mod recording;
 mod settings;
 mod start;
 mod theme;
@@ -34,8 +37,10 @@ use std::time::Duration;
 
 use eframe::egui;
 
+use crate::capture::Recorder;
 use crate::load::Input;
 use crate::panics;
+use attach::Attach;
 use commands::{Command, Commands};
 use dialogs::Purpose;
 use document::Document;
@@ -44,6 +49,7 @@ use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
 pub use names::Given;
 use names::{ModuleChange, Names, Search};
 use offer::Offer;
+use recording::RecordJob;
 pub use settings::{Settings, SymbolSettings, Theme};
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
@@ -66,6 +72,10 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Where symbols come from in this run, beside the settings.
     pub symbols: Given,
+    /// Who records, if anybody can.
+    pub recorder: Option<Arc<dyn Recorder>>,
+    /// Where recordings are kept in this run.
+    pub recordings: Option<PathBuf>,
     /// What to draw with, and nothing else.
     pub renderer: Option<Renderer>,
 }
@@ -149,6 +159,12 @@ pub struct HighwaterApp {
     /// What went wrong, until the user closes it.
     errors: Vec<Failure>,
     picture: Option<start::Picture>,
+    recorder: Option<Arc<dyn Recorder>>,
+    recordings: Option<PathBuf>,
+    /// The dialog of what to record, what was filled in last, and what is recorded.
+    attach: Option<Attach>,
+    form: attach::Form,
+    recording: Option<RecordJob>,
     show_keys: bool,
 }
 
@@ -173,6 +189,11 @@ impl HighwaterApp {
             file_dialog: dialogs::FileDialog::default(),
             errors: Vec::new(),
             picture: options.screenshot.map(start::Picture::new),
+            recorder: options.recorder,
+            recordings: options.recordings.or_else(settings::recordings),
+            attach: None,
+            form: attach::Form::default(),
+            recording: None,
             show_keys: false,
         };
         if !options.inputs.is_empty() {
@@ -198,8 +219,17 @@ impl HighwaterApp {
     fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
         match command {
             Command::Open(inputs) => self.open(ctx, inputs, None),
+            Command::ShowAttach(shown) => self.show_attach(shown),
+            Command::ChangeAttach(form) => self.attach.iter_mut().for_each(|attach| attach.form = form.clone()),
+            Command::StartRecording => self.start_recording(ctx),
+            Command::StopRecording => self.recording.iter().for_each(RecordJob::stop),
+            Command::SaveRecording => self.save_recording(ctx),
+            Command::DismissRecording => self.recording = None,
             Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
             Command::CancelLoading => self.stop_loading(),
+            Command::TogglePause => {
+                self.loading.iter_mut().for_each(LoadJob::toggle_pause);
+            }
             Command::ChangePlayer(change) => self.loading.iter_mut().for_each(|job| job.change_player(change)),
             Command::ChangeOffer(change) => {
                 if let Some(offer) = &mut self.offer {
@@ -381,6 +411,7 @@ impl HighwaterApp {
     fn drain(&mut self, ctx: &egui::Context) {
         self.drain_loading(ctx);
         self.drain_names(ctx);
+        self.drain_recording(ctx);
         match self.file_dialog.take_chosen() {
             Some((Purpose::Traces, paths)) => {
                 self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
@@ -388,6 +419,11 @@ impl HighwaterApp {
             Some((Purpose::Pdb(key), mut paths)) => {
                 let chosen = paths.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
                 chosen.into_iter().for_each(|command| self.commands.push(command));
+            }
+            Some((Purpose::Save(_), mut paths)) => {
+                if let (Some(job), Some(to)) = (&mut self.recording, paths.pop()) {
+                    job.move_to(to);
+                }
             }
             None => {}
         }

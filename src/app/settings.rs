@@ -157,6 +157,15 @@ impl Settings {
     }
 }
 
+/// Where recordings are kept until the user puts them elsewhere.
+pub fn recordings() -> Option<PathBuf> {
+    let folder = match std::env::var_os("HIGHWATER_SETTINGS_DIR") {
+        Some(folder) => PathBuf::from(folder),
+        None => directories::ProjectDirs::from("", "", "highwater")?.data_local_dir().to_owned(),
+    };
+    Some(folder.join("recordings"))
+}
+
 /// The settings file; another folder can be named for tests and portable use.
 fn file() -> Option<PathBuf> {
     let folder = match std::env::var_os("HIGHWATER_SETTINGS_DIR") {

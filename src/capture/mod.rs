@@ -5,18 +5,21 @@
 //! * [`Request`] says what to record, [`CaptureError`] why that does not work.
 //! * [`Recording`] keeps the *lanes*: a growing `.etl` for each session, in one folder.
 //!   Consumers hand each event to a [`LaneWriter`].
+//! * [`Recorder`] is who does that, for the window.
 //!
 //! Knows nothing of the model, of queries and of the window: whoever looks on reads
 //! the growing files.
 
 mod error;
 mod lane;
+mod recorder;
 mod recording;
 mod request;
 mod ring;
 mod status;
 
 pub use error::CaptureError;
+pub use recorder::{Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
 pub use request::{Request, Ring, Target};
 pub use status::{LaneStatus, Status};

@@ -100,6 +100,10 @@ impl LoadJob {
         self.player.as_ref()
     }
 
+    pub fn toggle_pause(&mut self) {
+        self.player.iter_mut().for_each(|player| player.change(PlayerChange::Pause(!player.is_paused())));
+    }
+
     pub fn change_player(&mut self, change: PlayerChange) {
         self.player.iter_mut().for_each(|player| player.change(change));
     }

@@ -1,6 +1,7 @@
 //! The parts of the window, one file each. A panel draws the state and pushes
 //! commands; it changes nothing itself.
 
+mod attach;
 mod brush;
 mod counters;
 mod frames;
@@ -9,6 +10,7 @@ mod losses;
 mod offer;
 pub mod overview;
 mod player;
+mod recording;
 pub mod sources;
 pub mod start_page;
 pub mod status;
@@ -31,6 +33,7 @@ use super::document::Tab;
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     egui::Panel::top("menu").show(ui, |ui| toolbar::menu(app, ui));
     errors(app, ui);
+    recording::show(app, ui);
     if app.document.is_some() {
         egui::Panel::top("tools").show(ui, |ui| toolbar::tools(app, ui));
         symbol_sources::question(app, ui);
@@ -43,6 +46,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     }
     keys(app, ui.ctx());
     offer::show(app, ui.ctx());
+    attach::show(app, ui.ctx());
 }
 
 fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {

@@ -2,6 +2,7 @@
 
 use eframe::egui;
 
+use super::toolbar;
 use crate::app::HighwaterApp;
 use crate::app::commands::Command;
 use crate::load::Input;
@@ -39,6 +40,12 @@ fn contents(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.horizontal(|ui| {
         if big_button(ui, "Open\u{2026}").on_hover_text("Ctrl+O").clicked() {
             app.commands.push(Command::OpenDialog);
+        }
+        let can_record = app.recorder.is_some() && !app.is_recording();
+        let record = ui.add_enabled_ui(can_record, |ui| big_button(ui, "Record\u{2026}")).inner;
+        let record = record.on_hover_text("Watch a running program; Ctrl+R").on_disabled_hover_text(toolbar::why_not(app));
+        if record.clicked() {
+            app.commands.push(Command::ShowAttach(true));
         }
         if big_button(ui, "Demo trace").on_hover_text("A program with a step, ten spikes and a leak").clicked() {
             app.commands.push(Command::Open(vec![Input::Demo]));

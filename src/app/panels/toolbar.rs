@@ -30,9 +30,22 @@ pub fn menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     });
 }
 
+/// Why nothing can be recorded now.
+pub fn why_not(app: &HighwaterApp) -> &'static str {
+    match app.recorder {
+        Some(_) => "Something is being recorded already",
+        None => "Recording works on Windows only; traces that were recorded there open here",
+    }
+}
+
 fn file_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     if ui.add(Button::new("Open\u{2026}").shortcut_text("Ctrl+O")).clicked() {
         app.commands.push(Command::OpenDialog);
+    }
+    let can_record = app.recorder.is_some() && !app.is_recording();
+    let record = ui.add_enabled(can_record, Button::new("Record\u{2026}").shortcut_text("Ctrl+R"));
+    if record.on_disabled_hover_text(why_not(app)).clicked() {
+        app.commands.push(Command::ShowAttach(true));
     }
     if ui.button("Open demo trace").clicked() {
         app.commands.push(Command::Open(vec![Input::Demo]));

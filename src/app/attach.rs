@@ -1,0 +1,209 @@
+//! What the user chooses to record: of whom, what, and how much of it. Pure state: the
+//! dialog is `panels::attach`.
+
+use std::cmp::Reverse;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use eframe::egui;
+
+use crate::capture::{CaptureError, Program, Recorder, Request, Ring, Target};
+
+/// How the user names what is to be recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Programs that run.
+    Running,
+    /// One that is started for it.
+    Launch,
+    /// All that start later, by name.
+    ByName,
+}
+
+/// What is filled in.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Form {
+    pub way: Way,
+    pub search: String,
+    pub pids: Vec<u32>,
+    pub command: String,
+    pub image: String,
+    pub commit: bool,
+    pub heap: bool,
+    pub trackers: bool,
+    pub stacks: bool,
+    pub free_stacks: bool,
+    pub ring: Option<Ring>,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Self {
+            way: Way::Running,
+            search: String::new(),
+            pids: Vec::new(),
+            command: String::new(),
+            image: String::new(),
+            commit: true,
+            heap: true,
+            trackers: true,
+            stacks: true,
+            free_stacks: false,
+            ring: None,
+        }
+    }
+}
+
+impl Form {
+    /// What it asks for, or why it cannot be done.
+    pub fn request(&self) -> Result<Request, CaptureError> {
+        let target = match self.way {
+            Way::Running => Target::Pids(self.pids.clone()),
+            Way::Launch => Target::Launch(self.command.trim().to_owned()),
+            Way::ByName => Target::Image(self.image.trim().to_owned()),
+        };
+        let &Self { commit, heap, trackers, stacks, ring, .. } = self;
+        let free_stacks = stacks && self.free_stacks;
+        let request = Request { commit, heap, trackers, stacks, free_stacks, ring, ..Request::new(target) };
+        request.check().map(|()| request)
+    }
+}
+
+/// The dialog.
+#[derive(Debug)]
+pub struct Attach {
+    pub form: Form,
+    /// What runs, as it is listed: the one in front first, then the largest.
+    pub programs: Vec<Program>,
+    /// Why that is not known.
+    pub problem: Option<String>,
+    listing: Option<Receiver<Listing>>,
+    listed: Option<Instant>,
+}
+
+type Listing = Result<Vec<Program>, CaptureError>;
+
+/// The list is made anew so often.
+const REFRESH: Duration = Duration::from_secs(2);
+
+impl Attach {
+    /// With what was filled in before.
+    pub fn new(form: Form) -> Self {
+        let form = Form { search: String::new(), pids: Vec::new(), ..form };
+        Self { form, programs: Vec::new(), problem: None, listing: None, listed: None }
+    }
+
+    /// Keeps the list up to date.
+    pub fn refresh(&mut self, ctx: &egui::Context, recorder: &Arc<dyn Recorder>) {
+        match self.listing.as_ref().map(Receiver::try_recv) {
+            Some(Ok(listing)) => self.take(listing),
+            Some(Err(mpsc::TryRecvError::Disconnected)) => self.listing = None,
+            Some(Err(mpsc::TryRecvError::Empty)) => return,
+            None => {}
+        }
+        if self.listed.is_none_or(|at| at.elapsed() >= REFRESH) {
+            self.listed = Some(Instant::now());
+            let (send, listing) = channel();
+            self.listing = Some(listing);
+            let (recorder, ctx) = (Arc::clone(recorder), ctx.clone());
+            std::thread::spawn(move || {
+                let _ = send.send(recorder.programs()); // the dialog may be closed by now
+                ctx.request_repaint();
+            });
+        }
+        ctx.request_repaint_after(REFRESH);
+    }
+
+    fn take(&mut self, listing: Listing) {
+        self.listing = None;
+        match listing {
+            Ok(mut programs) => {
+                let is_first = self.programs.is_empty();
+                programs.sort_by_key(|program| (!program.is_in_front, Reverse(program.private_bytes), program.pid));
+                // What ended can be chosen no more.
+                self.form.pids.retain(|pid| programs.iter().any(|program| program.pid == *pid));
+                if let Some(front) = programs.first().filter(|program| is_first && program.is_in_front) {
+                    self.form.pids = vec![front.pid];
+                }
+                (self.programs, self.problem) = (programs, None);
+            }
+            Err(reason) => self.problem = Some(reason.to_string()),
+        }
+    }
+
+    /// Whether the list is not there yet.
+    pub fn is_listing(&self) -> bool {
+        self.programs.is_empty() && self.problem.is_none()
+    }
+
+    /// Places of the programs that the search finds.
+    pub fn found(&self) -> Vec<usize> {
+        let wanted = self.form.search.to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&wanted);
+        let is_found = |program: &Program| has(&program.name) || has(&program.title) || program.pid.to_string() == wanted;
+        (0..self.programs.len()).filter(|&i| is_found(&self.programs[i])).collect()
+    }
+
+    /// How the recording will be called.
+    pub fn name(&self) -> String {
+        let of_pid = |pid: &u32| self.programs.iter().find(|program| program.pid == *pid);
+        let name = match self.form.way {
+            Way::Running => self.form.pids.iter().filter_map(of_pid).map(|program| program.name.as_str()).next(),
+            Way::Launch => image_of(&self.form.command),
+            Way::ByName => Some(self.form.image.trim()),
+        };
+        name.filter(|name| !name.is_empty()).unwrap_or("recording").to_owned()
+    }
+}
+
+/// File name of the program of a command line.
+fn image_of(command: &str) -> Option<&str> {
+    let command = command.trim();
+    let path = match command.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => command.split_whitespace().next(),
+    };
+    path?.rsplit(['\\', '/']).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(pid: u32, name: &str, bytes: u64) -> Program {
+        Program { pid, name: name.to_owned(), private_bytes: Some(bytes), ..Program::default() }
+    }
+
+    #[test]
+    fn the_program_in_front_comes_first_and_is_chosen_once() {
+        let mut attach = Attach::new(Form::default());
+        let front = Program { is_in_front: true, ..program(7, "game.exe", 10) };
+        attach.take(Ok(vec![program(5, "small.exe", 1), front.clone(), program(6, "large.exe", 900)]));
+        let pids = |attach: &Attach| attach.programs.iter().map(|p| p.pid).collect::<Vec<_>>();
+        assert_eq!(pids(&attach), [7, 6, 5]);
+        assert_eq!(attach.form.pids, [7]);
+        attach.form.pids = vec![5, 6];
+        attach.take(Ok(vec![front, program(6, "large.exe", 900)]));
+        assert_eq!(attach.form.pids, [6], "5 has ended, and the choice stays the user's");
+        attach.form.search = "GAME".to_owned();
+        assert_eq!(attach.found(), [0]);
+        attach.form.search = "6".to_owned();
+        assert_eq!(attach.found(), [1]);
+    }
+
+    #[test]
+    fn a_form_asks_for_what_it_says() {
+        let mut form = Form { pids: vec![4660], free_stacks: true, ..Form::default() };
+        let request = form.request().unwrap();
+        assert_eq!(request.target, Target::Pids(vec![4660]));
+        assert!(request.commit && request.heap && request.trackers && request.stacks && request.free_stacks);
+        form.stacks = false;
+        assert!(!form.request().unwrap().free_stacks, "without stacks there are none of frees");
+        form.way = Way::Launch;
+        assert!(form.request().is_err());
+        form.command = r#""C:\My games\game.exe" -fast"#.to_owned();
+        assert_eq!(form.request().unwrap().target, Target::Launch(form.command.clone()));
+        assert_eq!(Attach::new(form).name(), "game.exe");
+    }
+}

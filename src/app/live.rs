@@ -1,0 +1,108 @@
+//! What the window does with recordings: begins them, follows what comes, and puts the
+//! trace where the user wants it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use eframe::egui;
+
+use super::attach::Attach;
+use super::dialogs::Purpose;
+use super::failure::Failure;
+use super::recording::{RecordJob, Stage, Turn};
+use super::HighwaterApp;
+use crate::load::Input;
+use crate::utc;
+
+/// How often the window is drawn while something is recorded.
+const BEAT: Duration = Duration::from_millis(250);
+
+impl HighwaterApp {
+    /// Whether something is being recorded.
+    pub fn is_recording(&self) -> bool {
+        self.recording.as_ref().is_some_and(RecordJob::is_busy)
+    }
+
+    pub(super) fn show_attach(&mut self, shown: bool) {
+        if let Some(attach) = self.attach.take() {
+            self.form = attach.form;
+        }
+        self.attach = (shown && self.recorder.is_some() && !self.is_recording()).then(|| Attach::new(self.form.clone()));
+    }
+
+    pub(super) fn start_recording(&mut self, ctx: &egui::Context) {
+        let (Some(attach), Some(recorder)) = (&self.attach, &self.recorder) else { return };
+        let Ok(request) = attach.form.request() else { return }; // the button is not enabled
+        let Some(recordings) = &self.recordings else {
+            self.errors.push(Failure::expected("there is no folder for recordings on this machine".to_owned()));
+            return;
+        };
+        let name = attach.name();
+        let folder = free_folder(recordings, &name);
+        self.recording = Some(RecordJob::start(ctx.clone(), recorder.clone(), request, name, folder));
+        self.show_attach(false);
+    }
+
+    pub(super) fn drain_recording(&mut self, ctx: &egui::Context) {
+        if let (Some(attach), Some(recorder)) = (&mut self.attach, &self.recorder) {
+            attach.refresh(ctx, recorder);
+        }
+        let Some(job) = &mut self.recording else { return };
+        let turns = job.drain();
+        if job.is_busy() {
+            ctx.request_repaint_after(BEAT);
+        }
+        if self.loading.is_none() {
+            job.forget_lanes();
+        }
+        let lanes = Input::File(job.folder.clone());
+        for turn in turns {
+            match turn {
+                Turn::Started => self.open(ctx, vec![lanes.clone()], None),
+                Turn::Saved(file) => self.rename_input(ctx, &lanes, Input::File(file)),
+                Turn::Moved(from, to) => {
+                    self.settings.recent.retain(|recent| *recent != from);
+                    self.rename_input(ctx, &Input::File(from), Input::File(to));
+                }
+                Turn::NotMoved(to, reason) => {
+                    let reason = format!("{}: the trace could not be saved: {reason}", to.display());
+                    self.errors.push(Failure::expected(reason));
+                }
+            }
+        }
+    }
+
+    /// What is open is that of another file from now on.
+    fn rename_input(&mut self, ctx: &egui::Context, from: &Input, to: Input) {
+        self.settings.remember(std::slice::from_ref(&to));
+        self.save_settings();
+        if let Some(document) = self.document.as_mut().filter(|document| document.inputs.first() == Some(from)) {
+            document.inputs = vec![to];
+            self.set_title(ctx);
+        }
+    }
+
+    pub(super) fn save_recording(&mut self, ctx: &egui::Context) {
+        if let Some(RecordJob { stage: Stage::Saved(file, _), .. }) = &self.recording {
+            self.file_dialog.show(ctx, Purpose::Save(file.clone()));
+        }
+    }
+}
+
+/// A folder of that name and the time, that does not exist.
+fn free_folder(recordings: &Path, name: &str) -> PathBuf {
+    let name: String = name.chars().map(|c| if c.is_alphanumeric() || " .-_".contains(c) { c } else { '_' }).collect();
+    let stem = format!("{name} {}", time_of_day());
+    let numbered = (2..1000).map(|n| format!("{stem} {n}"));
+    let mut folders = std::iter::once(stem.clone()).chain(numbered).map(|name| recordings.join(name));
+    folders.find(|folder| !folder.exists()).unwrap_or_else(|| recordings.join(&stem))
+}
+
+/// Now, as a part of a file's name.
+fn time_of_day() -> String {
+    /// Seconds from 1601 to 1970.
+    const TO_1970: u64 = 11_644_473_600;
+    let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let text = utc::rfc3339(((seconds + TO_1970) * 10_000_000) as i64).unwrap_or_default();
+    text.replace('T', " ").replace(':', ".").replace('Z', "")
+}

@@ -1,0 +1,222 @@
+//! The dialog before a recording: of whom, what, and how much of it.
+
+use std::time::Duration;
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::list::{self, List, ListColumn};
+use crate::app::HighwaterApp;
+use crate::app::attach::{Attach, Form, Way};
+use crate::app::commands::{Command, Commands};
+use crate::capture::{Program, Ring};
+use crate::format;
+
+const COLUMNS: [ListColumn; 5] = [
+    ListColumn { title: "Program", hint: "The one in front is first, then those with most memory", width: 300.0, is_number: false },
+    ListColumn { title: "Pid", hint: "Process id", width: 62.0, is_number: true },
+    ListColumn { title: "Private bytes", hint: "Memory that is its own", width: 96.0, is_number: true },
+    ListColumn { title: "Bits", hint: "32 or 64", width: 42.0, is_number: true },
+    ListColumn { title: "User", hint: "Whose it is", width: 120.0, is_number: false },
+];
+
+/// What a ring can keep, in minutes.
+const RINGS: [u64; 5] = [1, 2, 5, 15, 60];
+
+pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
+    let Some(attach) = &app.attach else { return };
+    let screen = ctx.content_rect();
+    let commands = &mut app.commands;
+    let dialog = egui::Modal::new(egui::Id::unique("attach")).show(ctx, |ui| {
+        ui.set_width(680.0f32.min(screen.width() - 60.0));
+        ui.heading("Record a program");
+        let mut form = attach.form.clone();
+        ways(&mut form, ui);
+        ui.add_space(4.0);
+        // Whatever is around the list takes about so much.
+        let height = (screen.height() - 330.0).clamp(90.0, 330.0);
+        match form.way {
+            Way::Running => programs(attach, &mut form, height, commands, ui),
+            Way::Launch => launch(&mut form, ui),
+            Way::ByName => by_name(&mut form, ui),
+        }
+        ui.add_space(6.0);
+        what(&mut form, ui);
+        ui.add_space(4.0);
+        ui.weak(volume(&form));
+        ui.separator();
+        buttons(&form, commands, ui);
+        if form != attach.form {
+            commands.push(Command::ChangeAttach(form));
+        }
+    });
+    if dialog.should_close() {
+        commands.push(Command::ShowAttach(false));
+    }
+}
+
+fn ways(form: &mut Form, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| {
+        ui.selectable_value(&mut form.way, Way::Running, "Running programs");
+        ui.selectable_value(&mut form.way, Way::Launch, "Start a program");
+        ui.selectable_value(&mut form.way, Way::ByName, "Next start by name");
+    });
+}
+
+fn field(ui: &mut Ui, text: &mut String, label: &'static str, hint: &str) {
+    let field = ui.add(egui::TextEdit::singleline(text).hint_text(hint).desired_width(f32::INFINITY));
+    field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, label));
+}
+
+fn programs(attach: &Attach, form: &mut Form, height: f32, commands: &mut Commands, ui: &mut Ui) {
+    field(ui, &mut form.search, "Search programs", "Search by name, title or pid");
+    ui.add_space(2.0);
+    let found = attach.found();
+    ui.allocate_ui(egui::vec2(ui.available_width(), height), |ui| {
+        ui.set_min_height(height);
+        if let Some(problem) = &attach.problem {
+            ui.colored_label(ui.visuals().error_fg_color, problem);
+        } else if attach.is_listing() {
+            ui.weak("Looking for programs\u{2026}");
+        } else if found.is_empty() {
+            ui.weak("No program is called so.");
+        } else {
+            let mut list = Programs { all: &attach.programs, found: &found, form, commands };
+            list::show(ui, "programs", &COLUMNS, found.len(), &mut list);
+        }
+    });
+}
+
+struct Programs<'a> {
+    all: &'a [Program],
+    found: &'a [usize],
+    form: &'a mut Form,
+    commands: &'a mut Commands,
+}
+
+impl Programs<'_> {
+    fn program(&self, row: usize) -> Option<&Program> {
+        self.found.get(row).and_then(|&i| self.all.get(i))
+    }
+}
+
+impl List for Programs<'_> {
+    fn text(&self, row: usize, column: usize) -> String {
+        let Some(program) = self.program(row) else { return String::new() };
+        match column {
+            0 if program.title.is_empty() => program.name.clone(),
+            0 => format!("{} \u{2013} {}", program.name, program.title),
+            1 => program.pid.to_string(),
+            2 => program.private_bytes.map_or_else(String::new, format::bytes),
+            3 => program.is_32_bit.map_or("", |narrow| if narrow { "32" } else { "64" }).to_owned(),
+            _ => program.user.clone(),
+        }
+    }
+
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
+        let Some(program) = self.program(row) else { return };
+        if column > 0 {
+            ui.add(egui::Label::new(self.text(row, column)).truncate());
+            return;
+        }
+        let (pid, text) = (program.pid, RichText::new(self.text(row, 0)));
+        let text = if program.is_in_front { text.strong() } else { text };
+        let mut wanted = self.form.pids.contains(&pid);
+        if ui.add(egui::Checkbox::new(&mut wanted, text)).clicked() {
+            self.clicked(row);
+        }
+    }
+
+    fn is_selected(&self, row: usize) -> bool {
+        self.program(row).is_some_and(|program| self.form.pids.contains(&program.pid))
+    }
+
+    fn clicked(&mut self, row: usize) {
+        let Some(pid) = self.program(row).map(|program| program.pid) else { return };
+        match self.form.pids.iter().position(|&chosen| chosen == pid) {
+            Some(at) => drop(self.form.pids.remove(at)),
+            None => self.form.pids.push(pid),
+        }
+    }
+
+    fn menu(&mut self, _ui: &mut Ui, _row: usize) {}
+
+    fn copy(&mut self, text: String) {
+        self.commands.push(Command::Copy(text));
+    }
+}
+
+fn launch(form: &mut Form, ui: &mut Ui) {
+    field(ui, &mut form.command, "Command line", r#""C:\Games\game.exe" -windowed"#);
+    ui.add(egui::Label::new(RichText::new(
+        "It is started as you, not as administrator, and recorded from its first instruction: the trace is complete.",
+    ).weak()).wrap());
+}
+
+fn by_name(form: &mut Form, ui: &mut Ui) {
+    field(ui, &mut form.image, "Image name", "game.exe");
+    ui.add(egui::Label::new(RichText::new(
+        "Programs of this name that start from now on are recorded. Windows is told so by the value TracingFlags under \
+         Image File Execution Options; when the recording ends, it is as it was before.",
+    ).weak()).wrap());
+}
+
+fn what(form: &mut Form, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| {
+        ui.checkbox(&mut form.heap, "Windows NT heaps").on_hover_text("HeapAlloc, malloc, new");
+        ui.checkbox(&mut form.commit, "Commit").on_hover_text("VirtualAlloc of all processes");
+        ui.checkbox(&mut form.trackers, "Custom trackers").on_hover_text("Allocators that announce their blocks by ETW events");
+        ui.separator();
+        ui.checkbox(&mut form.stacks, "Call stacks");
+        ui.add_enabled_ui(form.stacks, |ui| {
+            ui.checkbox(&mut form.free_stacks, "of frees too").on_hover_text("Where blocks are freed; about twice as much to record");
+        });
+    });
+    ui.horizontal(|ui| {
+        ui.label("Keep");
+        let text = |ring: Option<Ring>| match ring {
+            Some(Ring::Time(time)) => format!("the last {} min", time.as_secs() / 60),
+            Some(Ring::Bytes(bytes)) => format!("the last {}", format::bytes(bytes)),
+            None => "everything".to_owned(),
+        };
+        let shown = egui::ComboBox::from_id_salt("ring").selected_text(text(form.ring));
+        shown.show_ui(ui, |ui| {
+            let rings = RINGS.map(|minutes| Some(Ring::Time(Duration::from_secs(60 * minutes))));
+            for ring in [None].into_iter().chain(rings) {
+                ui.selectable_value(&mut form.ring, ring, text(ring));
+            }
+        });
+    });
+}
+
+/// Bytes of an allocation and its free in a trace, without and with the stack of each
+/// (`events` layouts; a stack of 30 frames).
+const ALLOCATION: u64 = 64;
+const FREE: u64 = 56;
+const STACK: u64 = 280;
+
+/// What is to be expected, since nobody knows how much the program allocates.
+fn volume(form: &Form) -> String {
+    if !(form.heap || form.trackers) {
+        return "Commit alone is little: some KB to MB a second.".to_owned();
+    }
+    let stacks = u64::from(form.stacks) + u64::from(form.stacks && form.free_stacks);
+    let each = ALLOCATION + FREE + stacks * STACK;
+    let rate = |n: u64| format::rough_bytes(n * each);
+    format!("Expect about {each} bytes for each block: {}/s at 10,000 blocks a second, {}/s at a million.", rate(10_000), rate(1_000_000))
+}
+
+fn buttons(form: &Form, commands: &mut Commands, ui: &mut Ui) {
+    let request = form.request();
+    ui.horizontal(|ui| {
+        if ui.add_enabled(request.is_ok(), egui::Button::new("Start recording")).clicked() {
+            commands.push(Command::StartRecording);
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::ShowAttach(false));
+        }
+        match request {
+            Err(reason) => ui.add(egui::Label::new(RichText::new(reason.to_string()).weak()).wrap()),
+            Ok(_) => ui.weak("Windows asks for the rights of an administrator."),
+        };
+    });
+}

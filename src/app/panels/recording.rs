@@ -1,0 +1,86 @@
+//! The bar of a recording: how it goes while it runs, and what became of it.
+
+use eframe::egui::{self, RichText, Ui};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, Commands, DocCommand};
+use crate::app::document::Document;
+use crate::app::recording::{RecordJob, Stage};
+use crate::format;
+use crate::units::Ticks;
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let HighwaterApp { recording, commands, document, .. } = app;
+    let Some(job) = recording else { return };
+    egui::Panel::top("recording").show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| match &job.stage {
+            Stage::Starting => {
+                ui.spinner();
+                ui.label(format!("Starting to record {}; Windows may ask for your consent\u{2026}", job.name));
+            }
+            Stage::Running => running(job, document.as_ref(), commands, ui),
+            Stage::Saving => {
+                ui.spinner();
+                ui.label(format!("Making one trace of {} of events\u{2026}", format::rough_bytes(job.pulse.bytes)));
+            }
+            Stage::Saved(file, bytes) => {
+                ui.strong("Recorded");
+                ui.label(format!("{} in {}", format::rough_bytes(*bytes), format::duration(job.time().as_secs_f64())));
+                if ui.button("Save as\u{2026}").on_hover_text("Put the trace where you want it").clicked() {
+                    commands.push(Command::SaveRecording);
+                }
+                dismiss(commands, ui);
+                ui.add(egui::Label::new(RichText::new(file.display().to_string()).weak()).truncate());
+            }
+            Stage::Moving(to) => {
+                ui.spinner();
+                ui.label(format!("Saving {}\u{2026}", to.display()));
+            }
+            Stage::Failed(reason) => {
+                dismiss(commands, ui);
+                ui.add(egui::Label::new(RichText::new(reason).color(ui.visuals().error_fg_color)).wrap());
+            }
+        });
+    });
+}
+
+fn dismiss(commands: &mut Commands, ui: &mut Ui) {
+    if ui.button("Close bar").clicked() {
+        commands.push(Command::DismissRecording);
+    }
+}
+
+fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands, ui: &mut Ui) {
+    let (dot, _) = ui.allocate_exact_size(egui::vec2(12.0, 12.0), egui::Sense::hover());
+    ui.painter().circle_filled(dot.center(), 5.0, ui.visuals().error_fg_color);
+    ui.strong(format!("Recording {}", job.name));
+    if ui.button("Stop").on_hover_text("End the recording; what came is a trace then").clicked() {
+        commands.push(Command::StopRecording);
+    }
+    if let Some(document) = document {
+        let end = Ticks(document.trace.span.to.0.saturating_sub(1));
+        if ui.button("Mark").on_hover_text("Set a pin at this moment; two pins show the difference").clicked() {
+            commands.doc(DocCommand::Pin(end));
+        }
+    }
+    ui.label(format::duration(job.time().as_secs_f64()));
+    let pulse = &job.pulse;
+    ui.weak(format!("{} events/s, {}/s", format::count(job.rate.events as u64), format::rough_bytes(job.rate.bytes as u64)));
+    ui.weak(format!("{} in all", format::rough_bytes(pulse.bytes)));
+    ui.weak(format!("{} of {} buffers in use", pulse.buffers_in_use, pulse.buffers));
+    let lost = pulse.lost_events + pulse.lost_buffers;
+    let text = match (pulse.lost_events, pulse.lost_buffers) {
+        (0, 0) => "nothing lost".to_owned(),
+        (events, 0) => format!("{} events lost", format::count(events)),
+        (0, buffers) => format!("{} buffers lost", format::count(buffers)),
+        (events, buffers) => format!("{} events and {} buffers lost", format::count(events), format::count(buffers)),
+    };
+    if lost > 0 {
+        ui.colored_label(ui.visuals().warn_fg_color, text);
+    } else {
+        ui.weak(text);
+    }
+    if let Some(failure) = &pulse.failure {
+        ui.colored_label(ui.visuals().error_fg_color, failure);
+    }
+}

@@ -1,0 +1,250 @@
+//! A recording of the window's: a thread of its own asks the system, looks how it goes,
+//! ends it and makes one trace of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use eframe::egui;
+
+use crate::capture::{CaptureError, Pulse, Recorder, Request, Running};
+use crate::panics;
+
+/// How it goes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Stage {
+    /// The system is asked; it may ask the user.
+    Starting,
+    Running,
+    /// The lanes are being completed and put together.
+    Saving,
+    /// It is a trace now: its file and bytes.
+    Saved(PathBuf, u64),
+    /// That file is put where the user wants it.
+    Moving(PathBuf),
+    /// There is nothing, or there are only the lanes in the folder.
+    Failed(String),
+}
+
+/// Events and bytes in a second.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rate {
+    pub events: f64,
+    pub bytes: f64,
+}
+
+/// A recording. Dropping it ends it.
+#[derive(Debug)]
+pub struct RecordJob {
+    /// What is recorded, for people.
+    pub name: String,
+    /// Where the lanes grow.
+    pub folder: PathBuf,
+    pub stage: Stage,
+    pub pulse: Pulse,
+    pub rate: Rate,
+    /// When it began, once it did, and when it ended.
+    pub since: Option<Instant>,
+    pub until: Option<Instant>,
+    /// The last pulse but some, for the rate.
+    before: Option<(Instant, Pulse)>,
+    /// Whether the lanes are still there.
+    has_lanes: bool,
+    ctx: egui::Context,
+    news: Receiver<News>,
+    tell: Sender<News>,
+    stop: Sender<()>,
+}
+
+#[derive(Debug)]
+enum News {
+    Stage(Stage),
+    Pulse(Pulse),
+    /// From where to where the trace was put, or why not.
+    Moved(PathBuf, PathBuf, Result<u64, String>),
+}
+
+/// So often it is looked how it goes.
+const BEAT: Duration = Duration::from_millis(250);
+
+/// What happens to a recording at a moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Its files can be followed.
+    Started,
+    /// It is this file now.
+    Saved(PathBuf),
+    /// The file is there now, and was here before.
+    Moved(PathBuf, PathBuf),
+    /// The file could not be put there.
+    NotMoved(PathBuf, String),
+}
+
+impl RecordJob {
+    /// Begins to record into `folder`, and in the end to write `out`.
+    pub fn start(ctx: egui::Context, recorder: Arc<dyn Recorder>, request: Request, name: String, folder: PathBuf) -> Self {
+        let (send, news) = channel();
+        let (stop, stopped) = channel();
+        let work = Work { ctx: ctx.clone(), send: send.clone(), stopped, folder: folder.clone() };
+        std::thread::spawn(move || {
+            let result = panics::catch(|| work.run(recorder.as_ref(), &request));
+            match result {
+                Ok(Ok(())) => {}
+                Ok(Err(reason)) => work.tell(News::Stage(Stage::Failed(reason.to_string()))),
+                Err(caught) => work.tell(News::Stage(Stage::Failed(format!("the recording broke: {caught}")))),
+            }
+        });
+        Self {
+            name,
+            folder,
+            stage: Stage::Starting,
+            pulse: Pulse::default(),
+            rate: Rate::default(),
+            since: None,
+            until: None,
+            before: None,
+            has_lanes: true,
+            ctx,
+            news,
+            tell: send,
+            stop,
+        }
+    }
+
+    /// Takes what the worker tells; what of it others must know.
+    pub fn drain(&mut self) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        for news in self.news.try_iter().collect::<Vec<_>>() {
+            match news {
+                News::Pulse(pulse) => self.take_pulse(pulse),
+                News::Moved(from, to, Ok(bytes)) => {
+                    self.stage = Stage::Saved(to.clone(), bytes);
+                    turns.push(Turn::Moved(from, to));
+                }
+                News::Moved(from, to, Err(reason)) => {
+                    let bytes = std::fs::metadata(&from).map_or(0, |file| file.len());
+                    self.stage = Stage::Saved(from, bytes);
+                    turns.push(Turn::NotMoved(to, reason));
+                }
+                News::Stage(stage) => {
+                    match &stage {
+                        Stage::Running => {
+                            self.since = Some(Instant::now());
+                            turns.push(Turn::Started);
+                        }
+                        Stage::Saving | Stage::Failed(_) => self.until = self.until.or(Some(Instant::now())),
+                        Stage::Saved(file, _) => turns.push(Turn::Saved(file.clone())),
+                        Stage::Starting | Stage::Moving(_) => {}
+                    }
+                    self.stage = stage;
+                }
+            }
+        }
+        turns
+    }
+
+    fn take_pulse(&mut self, pulse: Pulse) {
+        let now = Instant::now();
+        match &self.before {
+            Some((then, before)) if now - *then >= Duration::from_secs(1) => {
+                let seconds = (now - *then).as_secs_f64();
+                let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+                self.rate = Rate { events: rate(pulse.events, before.events), bytes: rate(pulse.bytes, before.bytes) };
+                self.before = Some((now, pulse.clone()));
+            }
+            Some(_) => {}
+            None => self.before = Some((now, pulse.clone())),
+        }
+        self.pulse = pulse;
+    }
+
+    /// Asks it to end.
+    pub fn stop(&self) {
+        let _ = self.stop.send(()); // it may have ended by itself
+    }
+
+    /// Whether it still works.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.stage, Stage::Starting | Stage::Running | Stage::Saving | Stage::Moving(_))
+    }
+
+    /// Puts the trace elsewhere; to another drive that takes its time.
+    pub fn move_to(&mut self, to: PathBuf) {
+        let Stage::Saved(from, _) = self.stage.clone() else { return };
+        self.stage = Stage::Moving(to.clone());
+        let (tell, ctx) = (self.tell.clone(), self.ctx.clone());
+        std::thread::spawn(move || {
+            let copy = |_| std::fs::copy(&from, &to).and_then(|_| std::fs::remove_file(&from));
+            let moved = std::fs::rename(&from, &to).or_else(copy).and_then(|()| std::fs::metadata(&to));
+            let moved = moved.map(|file| file.len()).map_err(|reason| reason.to_string());
+            let _ = tell.send(News::Moved(from, to, moved)); // the window may be closed by now
+            ctx.request_repaint();
+        });
+    }
+
+    /// Deletes the lanes: all that they hold is in the trace, and nobody reads them any more.
+    pub fn forget_lanes(&mut self) {
+        if matches!(self.stage, Stage::Saved(..)) && std::mem::take(&mut self.has_lanes) {
+            let folder = self.folder.clone();
+            std::thread::spawn(move || {
+                if let Err(reason) = std::fs::remove_dir_all(&folder) {
+                    log::warn!("{}: {reason}", folder.display());
+                }
+            });
+        }
+    }
+
+    /// How long it has recorded.
+    pub fn time(&self) -> Duration {
+        let until = self.until.unwrap_or_else(Instant::now);
+        self.since.map_or(Duration::ZERO, |since| until.saturating_duration_since(since))
+    }
+}
+
+/// The file that a recording in `folder` becomes.
+pub fn file_of(folder: &Path) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(".etl");
+    folder.with_file_name(name)
+}
+
+/// The worker's side.
+struct Work {
+    ctx: egui::Context,
+    send: Sender<News>,
+    stopped: Receiver<()>,
+    folder: PathBuf,
+}
+
+impl Work {
+    fn run(&self, recorder: &dyn Recorder, request: &Request) -> Result<(), CaptureError> {
+        panics::reach("record");
+        let mut running = recorder.start(request, &self.folder)?;
+        self.tell(News::Stage(Stage::Running));
+        self.watch(running.as_mut());
+        self.tell(News::Stage(Stage::Saving));
+        running.stop()?;
+        let out = file_of(&self.folder);
+        running.save(&out)?;
+        let bytes = std::fs::metadata(&out).map_or(0, |file| file.len());
+        self.tell(News::Stage(Stage::Saved(out, bytes)));
+        Ok(())
+    }
+
+    /// Until it ends, or somebody wants it to.
+    fn watch(&self, running: &mut dyn Running) {
+        while let Ok(pulse) = running.pulse() {
+            self.tell(News::Pulse(pulse));
+            match self.stopped.recv_timeout(BEAT) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn tell(&self, news: News) {
+        let _ = self.send.send(news); // the window may be closed by now
+        self.ctx.request_repaint();
+    }
+}

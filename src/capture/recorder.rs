@@ -1,0 +1,67 @@
+//! Who records, for whoever shows it: on Windows an elevated program of its own, in
+//! tests one of theirs. All calls may wait (for the system, for the user's answer to a
+//! question of the system), so they belong on a worker.
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use super::{CaptureError, Request};
+
+/// A program that can be recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Program {
+    /// Process id.
+    pub pid: u32,
+    /// File name of its image.
+    pub name: String,
+    /// Title of its window, if it has one.
+    pub title: String,
+    /// Whose it is; empty if this user may not know.
+    pub user: String,
+    /// Bytes that are its own.
+    pub private_bytes: Option<u64>,
+    /// Whether it is a 32-bit program; `None` if this user may not know.
+    pub is_32_bit: Option<bool>,
+    /// Whether its window was the last in front, but for ours.
+    pub is_in_front: bool,
+}
+
+/// How a running recording goes. All numbers but those of buffers count from the start.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pulse {
+    /// Events that came.
+    pub events: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Events that were lost.
+    pub lost_events: u64,
+    /// Buffers that were lost.
+    pub lost_buffers: u64,
+    /// Buffers of all sessions that are waiting to be read, and all.
+    pub buffers_in_use: u64,
+    /// See `buffers_in_use`.
+    pub buffers: u64,
+    /// What goes wrong now, in a sentence.
+    pub failure: Option<String>,
+}
+
+/// Somebody who can record.
+pub trait Recorder: Debug + Send + Sync {
+    /// The programs that run now, in any order.
+    fn programs(&self) -> Result<Vec<Program>, CaptureError>;
+
+    /// Begins to record into `folder`, which may not exist yet.
+    fn start(&self, request: &Request, folder: &Path) -> Result<Box<dyn Running>, CaptureError>;
+}
+
+/// A recording that runs. Dropping it ends it as well as that can be done.
+pub trait Running: Debug + Send {
+    /// How it goes; [`CaptureError::Ended`] once nothing comes any more.
+    fn pulse(&mut self) -> Result<Pulse, CaptureError>;
+
+    /// Ends it: nothing comes any more, and the files in the folder are complete.
+    fn stop(&mut self) -> Result<(), CaptureError>;
+
+    /// Makes one trace of what was recorded. The lanes stay where they are.
+    fn save(&mut self, out: &Path) -> Result<(), CaptureError>;
+}
