@@ -11,12 +11,16 @@ use std::path::PathBuf;
 
 use common::corpus;
 use common::named::{allocators, story};
+#[cfg(feature = "symsrv")]
+use common::server::{Reply, Server};
 use common::trace::{session, trace};
 use driver::{Window, settle, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Given, Options, Settings, SymbolSettings};
 use highwater::load::Input;
+#[cfg(feature = "symsrv")]
+use highwater::symbols::{Stop, identify};
 use tempfile::TempDir;
 
 /// A window on a trace whose modules are of the corpus.
@@ -276,6 +280,29 @@ fn a_symbol_path_that_is_typed_counts_when_it_is_applied_and_what_was_resolved_i
     assert!(case.has(&format!("3. {path}")));
     assert_eq!(case.line("softokn3.dll")[0], "ready");
     assert!(case.folder.path().join("cache/names").is_dir());
+}
+
+#[cfg(feature = "symsrv")]
+#[test]
+fn once_allowed_a_module_comes_from_a_server_with_no_further_click() {
+    let Some(corpus) = corpus() else { return };
+    let server = Server::start();
+    let pdb = corpus.join("softokn3.pdb");
+    let key = identify(&pdb, &Stop::default()).unwrap();
+    let place = format!("/symbols/softokn3.pdb/{}/softokn3.pdb", key.folder());
+    server.put(&place, Reply::Slow(std::fs::read(&pdb).unwrap()));
+    let path = format!("srv*{}/symbols", server.url);
+    let symbols = SymbolSettings { path, environment: false, ..SymbolSettings::default() };
+    let Some(mut case) = Case::new(symbols, false) else { return };
+    assert!(server.asked().is_empty(), "nothing is asked before the user has said so");
+    case.window.get_by_label("Ask the server").click();
+    settle(&mut case.window);
+    case.click("Symbols");
+    assert_eq!(case.line("softokn3.dll")[..2], ["ready", "4 of 4"]);
+    assert!(server.asked().contains(&place));
+    case.click("Allocations");
+    case.search("freebl_RunLoaderOnce");
+    assert!(case.has("softokn3.dll!freebl_RunLoaderOnce"));
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use eframe::egui;
 
+use super::HighwaterApp;
 use super::attach::Attach;
 use super::dialogs::Purpose;
 use super::failure::Failure;
 use super::recording::{RecordJob, Stage, Turn};
-use super::HighwaterApp;
 use crate::load::Input;
 use crate::utc;
 

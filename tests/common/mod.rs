@@ -4,6 +4,7 @@
 pub mod bodies;
 pub mod named;
 pub mod packed;
+pub mod server;
 pub mod session;
 pub mod trace;
 

@@ -12,7 +12,12 @@ use crate::capture::{Program, Ring};
 use crate::format;
 
 const COLUMNS: [ListColumn; 5] = [
-    ListColumn { title: "Program", hint: "The one in front is first, then those with most memory", width: 300.0, is_number: false },
+    ListColumn {
+        title: "Program",
+        hint: "The one in front is first, then those with most memory",
+        width: 300.0,
+        is_number: false,
+    },
     ListColumn { title: "Pid", hint: "Process id", width: 62.0, is_number: true },
     ListColumn { title: "Private bytes", hint: "Memory that is its own", width: 96.0, is_number: true },
     ListColumn { title: "Bits", hint: "32 or 64", width: 42.0, is_number: true },
@@ -147,17 +152,29 @@ impl List for Programs<'_> {
 
 fn launch(form: &mut Form, ui: &mut Ui) {
     field(ui, &mut form.command, "Command line", r#""C:\Games\game.exe" -windowed"#);
-    ui.add(egui::Label::new(RichText::new(
-        "It is started as you, not as administrator, and recorded from its first instruction: the trace is complete.",
-    ).weak()).wrap());
+    ui.add(
+        egui::Label::new(
+            RichText::new(
+                "It is started as you, not as administrator, and recorded from its first instruction: the trace is complete.",
+            )
+            .weak(),
+        )
+        .wrap(),
+    );
 }
 
 fn by_name(form: &mut Form, ui: &mut Ui) {
     field(ui, &mut form.image, "Image name", "game.exe");
-    ui.add(egui::Label::new(RichText::new(
-        "Programs of this name that start from now on are recorded. Windows is told so by the value TracingFlags under \
+    ui.add(
+        egui::Label::new(
+            RichText::new(
+                "Programs of this name that start from now on are recorded. Windows is told so by the value TracingFlags under \
          Image File Execution Options; when the recording ends, it is as it was before.",
-    ).weak()).wrap());
+            )
+            .weak(),
+        )
+        .wrap(),
+    );
 }
 
 fn what(form: &mut Form, ui: &mut Ui) {
@@ -168,7 +185,8 @@ fn what(form: &mut Form, ui: &mut Ui) {
         ui.separator();
         ui.checkbox(&mut form.stacks, "Call stacks");
         ui.add_enabled_ui(form.stacks, |ui| {
-            ui.checkbox(&mut form.free_stacks, "of frees too").on_hover_text("Where blocks are freed; about twice as much to record");
+            ui.checkbox(&mut form.free_stacks, "of frees too")
+                .on_hover_text("Where blocks are freed; about twice as much to record");
         });
     });
     ui.horizontal(|ui| {
@@ -202,7 +220,11 @@ fn volume(form: &Form) -> String {
     let stacks = u64::from(form.stacks) + u64::from(form.stacks && form.free_stacks);
     let each = ALLOCATION + FREE + stacks * STACK;
     let rate = |n: u64| format::rough_bytes(n * each);
-    format!("Expect about {each} bytes for each block: {}/s at 10,000 blocks a second, {}/s at a million.", rate(10_000), rate(1_000_000))
+    format!(
+        "Expect about {each} bytes for each block: {}/s at 10,000 blocks a second, {}/s at a million.",
+        rate(10_000),
+        rate(1_000_000)
+    )
 }
 
 fn buttons(form: &Form, commands: &mut Commands, ui: &mut Ui) {
