@@ -224,9 +224,8 @@ impl Work {
         self.tell(News::Stage(Stage::Running));
         self.watch(running.as_mut());
         self.tell(News::Stage(Stage::Saving));
-        running.stop()?;
         let out = file_of(&self.folder);
-        running.save(&out)?;
+        running.finish(&out)?;
         let bytes = std::fs::metadata(&out).map_or(0, |file| file.len());
         self.tell(News::Stage(Stage::Saved(out, bytes)));
         Ok(())

@@ -59,9 +59,7 @@ pub trait Running: Debug + Send {
     /// How it goes; [`CaptureError::Ended`] once nothing comes any more.
     fn pulse(&mut self) -> Result<Pulse, CaptureError>;
 
-    /// Ends it: nothing comes any more, and the files in the folder are complete.
-    fn stop(&mut self) -> Result<(), CaptureError>;
-
-    /// Makes one trace of what was recorded. The lanes stay where they are.
-    fn save(&mut self, out: &Path) -> Result<(), CaptureError>;
+    /// Ends it, completes the lanes, and makes one trace of them. They stay where they
+    /// are: somebody may still read them.
+    fn finish(&mut self, out: &Path) -> Result<(), CaptureError>;
 }
