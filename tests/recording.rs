@@ -228,12 +228,12 @@ fn a_merge_that_is_stopped_or_fails_leaves_the_lanes_and_nothing_else() {
 
 #[test]
 fn progress_goes_to_the_end() {
-    let story = small();
+    let mut story = small();
     let recording = story.record(None);
     deliver(&recording, &story.apart.events, [0; 3], |_, _| {});
     let mut told = Vec::new();
     recording
-        .finish(&story.out(), &mut story.apart.machine.clone(), &mut |done, total| {
+        .finish(&story.out(), &mut story.apart.machine, &mut |done, total| {
             told.push((done, total));
             true
         })

@@ -126,3 +126,102 @@ fn with_slash(mut path: String) -> String {
     }
     path
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::etl::write::Writer;
+    use crate::etl::{Guid, ReadBuffer, SessionHeader, Source, TraceFile};
+    use crate::events::ImageChange::{Load, Rundown, Unload};
+    use crate::problem::Problems;
+
+    const PDB: Guid = Guid::new(1, 2, 3, [4; 8]);
+
+    struct Machine;
+
+    impl Images for Machine {
+        fn identity(&mut self, nt_path: &str) -> Option<pe::Image> {
+            let pdb = pe::CodeView { guid: PDB, age: 3, path: "a.pdb".to_owned() };
+            let image = pe::Image { time_stamp: 7, size: 0x5000, pdb: Some(pdb) };
+            match nt_path {
+                "a.dll" => Some(image),
+                "b.dll" => Some(pe::Image { pdb: None, ..image }),
+                _ => None,
+            }
+        }
+
+        fn volumes(&mut self) -> Vec<(String, String)> {
+            vec![(r"\Device\Volume1".to_owned(), "C:".to_owned())]
+        }
+    }
+
+    fn writer() -> RecordWriter<Cursor<Vec<u8>>> {
+        RecordWriter::new(Writer::new(Cursor::new(Vec::new()), SessionHeader::default()).unwrap())
+    }
+
+    /// All events but the session header, as bytes and as records.
+    fn events_of(w: RecordWriter<Cursor<Vec<u8>>>) -> Vec<Vec<u8>> {
+        let bytes = w.finish().unwrap().into_inner().leak();
+        let file = TraceFile::from_source(Source::Memory(bytes), "a.etl".to_owned()).unwrap();
+        let (mut scratch, mut problems, mut all) = (ReadBuffer::default(), Problems::default(), Vec::new());
+        for buffer in &file.buffers[1..] {
+            file.read_buffer(buffer, &mut scratch, &mut problems);
+            let mut events = scratch.events();
+            while let Some(event) = events.next() {
+                all.push(events.bytes_of(&event).to_vec());
+            }
+        }
+        all
+    }
+
+    /// How many events are written before one that tells this of an image of process 10.
+    fn written(identities: &mut Identities<'_>, change: ImageChange, path: &str, size: u64, time_stamp: u32) -> u64 {
+        let info = ImageInfo { base: 0x1_0000, size, time_stamp, path: path.to_owned() };
+        let mut w = writer();
+        let event = Event::Image(change, Box::new(info));
+        w.put(0, &Record { time: 5, pid: Pid(10), tid: Tid(11), event }, &[]).unwrap();
+        let event = events_of(w).remove(0);
+        let mut out = writer();
+        let n = identities.write_before(&mut out, 0, &event).unwrap();
+        let all = events_of(out);
+        assert!(all.iter().all(|bytes| RawEvent::parse(bytes).is_some_and(|raw| raw.time == 5)));
+        assert_eq!(all.len() as u64, n);
+        n
+    }
+
+    #[test]
+    fn each_life_of_an_image_has_its_identity_once() {
+        let mut machine = Machine;
+        let mut identities = Identities::new(&mut machine);
+        let steps = [(Load, 2), (Rundown, 0), (Unload, 0), (Rundown, 2), (Rundown, 0), (Load, 2), (Unload, 0), (Unload, 2)];
+        for (n, (change, expected)) in steps.into_iter().enumerate() {
+            assert_eq!(written(&mut identities, change, "a.dll", 0x5000, 7), expected, "step {n}");
+        }
+        assert_eq!(identities.counts(), (1, 1));
+    }
+
+    #[test]
+    fn a_file_of_another_build_is_not_taken_for_the_image() {
+        let mut machine = Machine;
+        let mut identities = Identities::new(&mut machine);
+        let mut of = |change, path, size, time_stamp| written(&mut identities, change, path, size, time_stamp);
+        assert_eq!(of(Load, "a.dll", 0x6000, 7), 0, "another size");
+        assert_eq!(of(Load, "a.dll", 0x5000, 8), 0, "another time stamp");
+        assert_eq!(of(Load, "a.dll", 0x5000, 0), 2, "none");
+        assert_eq!(of(Rundown, "b.dll", 0x4FFF, 8), 1, "of rundowns it may be wrong; no PDB");
+        assert_eq!(of(Load, "c.dll", 0x5000, 7), 0, "no such file");
+        assert_eq!(of(Load, "a.dll", u64::MAX, 7), 0);
+    }
+
+    #[test]
+    fn volumes_are_written_as_merged_traces_have_them() {
+        let mut machine = Machine;
+        let mut w = writer();
+        assert_eq!(Identities::new(&mut machine).write_volumes(&mut w, 1).unwrap(), 1);
+        let event = events_of(w).remove(0);
+        let text: Vec<u8> = "\\Device\\Volume1\\\0C:\\\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(RawEvent::parse(&event).unwrap().payload, text);
+    }
+}

@@ -128,7 +128,7 @@ impl Inputs {
         let Some(first) = first else {
             return Err(refused.map_or_else(|| CaptureError::Empty(folder.to_owned()), CaptureError::Read));
         };
-        inputs.header = inputs.merged_header(first);
+        inputs.header = inputs.merged_header(&first);
         Ok(inputs)
     }
 
@@ -136,7 +136,7 @@ impl Inputs {
         self.lanes.iter().flat_map(|(files, _)| files)
     }
 
-    fn merged_header(&self, first: SessionHeader) -> SessionHeader {
+    fn merged_header(&self, first: &SessionHeader) -> SessionHeader {
         let most = |field: fn(&SessionHeader) -> u32| self.files().map(|file| field(&file.header)).max().unwrap_or(0);
         let sum = |field: fn(&SessionHeader) -> u32| self.files().fold(0u32, |sum, file| sum.saturating_add(field(&file.header)));
         let last = self.files().flat_map(|file| &file.buffers).map(|buffer| u32::from(buffer.processor) + 1).max();
@@ -148,7 +148,7 @@ impl Inputs {
             buffers_lost: sum(|header| header.buffers_lost),
             mode: mode::SEQUENTIAL | mode::RELOG,
             logger: "Relogger".to_owned(),
-            ..first
+            ..first.clone()
         }
     }
 

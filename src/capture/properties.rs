@@ -130,7 +130,7 @@ fn extension(items: &[Item<'_>]) -> Result<Vec<u32>, CaptureError> {
             Item::Pids(pids) => (2, pids.to_vec()),
             Item::StackWalk(hooks) => (3, hooks.iter().take(MAX_HOOKS).map(|&hook| hook.into()).collect()),
         };
-        block.push(kind << 16 | words.len() as u32 + 1);
+        block.push(kind << 16 | (words.len() as u32 + 1));
         block.extend(words);
         count += 1;
     }

@@ -165,8 +165,8 @@ impl Stream<'_> {
         let mut events = scratch.events();
         while let Some(event) = events.next() {
             match event.id {
-                // The session header: the new file has one of its own.
-                EventId::Hook(0) if info.kind == BufferKind::Header => continue,
+                // A session header: the new file has one of its own.
+                EventId::Hook(0) => continue,
                 EventId::Opaque => {} // it does not say when it was
                 _ => self.last_time = event.time,
             }
