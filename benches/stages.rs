@@ -1,7 +1,7 @@
 //! Each stage from bytes to answers alone, on a generated trace of a million heap
-//! events with stacks: decoding, replay, and the queries behind the window.
+//! events with stacks: recording, decoding, replay, and the queries behind the window.
 //!
-//! `cargo bench --bench stages [decode|replay|index|totals|series|tree|report]`
+//! `cargo bench --bench stages [record|decode|replay|index|totals|series|tree|report]`
 //!
 //! Other sizes come from the environment: `BENCH_EVENTS`, `BENCH_STACKS` (distinct
 //! ones), `BENCH_PROCESSES`, `BENCH_HEAPS` and `BENCH_THREADS` (of each process).
@@ -13,8 +13,10 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use highwater::etl::{ReadBuffer, Source, TraceFile};
-use highwater::events::{Batch, Merge, Record, Stacks, decode_buffer, survey};
+use highwater::capture::{BUFFER_SIZE, DiskImages, Lane, Recording, Session};
+use highwater::etl::write::{Descriptor, NewEvent};
+use highwater::etl::{EventId, HeaderKind, ReadBuffer, Source, TraceFile};
+use highwater::events::{Batch, Merge, Record, Stacks, decode_buffer, hook, survey};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, InputState, Trace};
 use highwater::problem::Problems;
@@ -23,7 +25,7 @@ use highwater::query::{
     TreeRow, report, series, totals, tree,
 };
 use highwater::synth::{Options, generate};
-use highwater::units::{Interval, Ticks};
+use highwater::units::{Interval, Pid, PointerSize, Ticks, Tid};
 
 /// A number from the environment.
 fn size(name: &str, usual: u64) -> u64 {
@@ -104,6 +106,71 @@ fn reading(c: &mut Criterion) {
         b.iter_batched(|| records.replay(&capture), |mut builder| builder.publish(input.clone()), BatchSize::LargeInput);
     });
     group.bench_function("load", |b| b.iter_with_large_drop(|| load(&capture, &mut Unwatched).unwrap()));
+    group.finish();
+}
+
+/// So many events a recording takes, every other one with a stack.
+const TAKEN: u64 = 1_000_000;
+
+fn take(recording: &Recording) {
+    let mut writer = recording.lane(Lane::Heap);
+    let (alloc, stack) = ([7; 28], [9; 16 + 30 * 8]);
+    for n in 0..TAKEN {
+        let (kind, hook, payload): (_, _, &[u8]) = match n % 2 {
+            0 => (HeaderKind::System, hook::HEAP_ALLOC, &alloc),
+            _ => (HeaderKind::PerfInfo, hook::STACK, &stack),
+        };
+        let event = NewEvent {
+            processor: (n / 64 % 4) as u16,
+            time: n as i64,
+            kind,
+            pointer: PointerSize::Eight,
+            pid: Pid(4660),
+            tid: Tid(7),
+            id: EventId::Hook(hook),
+            version: 2,
+            descriptor: Descriptor::default(),
+            extended: &[],
+            payload,
+        };
+        writer.take(&event).unwrap();
+    }
+}
+
+fn recording(c: &mut Criterion) {
+    let session = Session {
+        frequency: 10_000_000,
+        start_ticks: 0,
+        start_time: 0,
+        boot_time: 0,
+        processors: 4,
+        os: (10, 0, 26_100),
+        buffer_size: BUFFER_SIZE,
+        pointer_size: 8,
+    };
+    let begin = || {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = Recording::create(&folder.path().join("lanes"), &session, None).unwrap();
+        (folder, recording)
+    };
+    let mut group = c.benchmark_group("record");
+    group.throughput(Throughput::Elements(TAKEN)).sample_size(10);
+    group.bench_function("take", |b| {
+        b.iter_batched_ref(begin, |(_, recording)| take(recording), BatchSize::PerIteration);
+    });
+    group.bench_function("merge", |b| {
+        let taken = || {
+            let (folder, recording) = begin();
+            take(&recording);
+            (folder, recording)
+        };
+        let finish = |(folder, recording): (tempfile::TempDir, Recording)| {
+            let out = folder.path().join("out.etl");
+            recording.finish(&out, &mut DiskImages::default(), &mut |_, _| true).unwrap();
+            folder
+        };
+        b.iter_batched(taken, finish, BatchSize::PerIteration);
+    });
     group.finish();
 }
 
@@ -212,5 +279,5 @@ fn trees(c: &mut Criterion, index: &Index) {
     group.finish();
 }
 
-criterion_group!(benches, reading, queries);
+criterion_group!(benches, recording, reading, queries);
 criterion_main!(benches);

@@ -43,4 +43,11 @@ for stacks in walk keys; do
     "$highwater" synth trackers -o "$traces/trackers-$stacks-32.etl" --events 4000 --stacks "$stacks" --wow64
 done
 
+# A recording: lanes that were never ended, made one trace.
+mkdir "$traces/lanes"
+"$highwater" synth commit -o "$traces/lanes/kernel.etl" --events 4000
+"$highwater" synth heap -o "$traces/lanes/heap.etl" --events 4000
+"$highwater" synth trackers -o "$traces/lanes/user.etl" --events 4000 --compressed
+"$highwater" record --recover "$traces/lanes" -o "$traces/recording.etl" > /dev/null
+
 "$python" scripts/check_writer.py "$highwater" "$traces"/*.etl

@@ -58,7 +58,7 @@ impl Recorder for Machines {
         if let Some(code) = *self.0.refusal.lock().unwrap() {
             return Err(CaptureError::Windows { what: "the heap session could not be started".to_owned(), code });
         }
-        let recording = Recording::create(folder, &self.0.apart.session, request.ring)?;
+        let recording = Recording::create(folder, &self.0.apart.session, request.ring)?.keep_lanes();
         let writers = Lane::ALL.map(|lane| recording.lane(lane));
         Ok(Box::new(Sessions { machine: Arc::clone(&self.0), recording: Some(recording), writers, done: 0, has_lost: false }))
     }
@@ -106,7 +106,7 @@ impl Running for Sessions {
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {
         self.deliver(usize::MAX);
         let recording = self.recording.take().ok_or(CaptureError::Ended)?;
-        recording.finish(out, Lanes::Stay, &mut self.machine.apart.machine.clone(), &mut |_, _| true).map(drop)
+        recording.finish(out, &mut self.machine.apart.machine.clone(), &mut |_, _| true).map(drop)
     }
 }
 

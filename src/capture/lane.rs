@@ -109,7 +109,7 @@ impl Shared {
         if event.time > self.numbers.last_time.load(Relaxed) {
             self.numbers.last_time.store(event.time, Relaxed);
         }
-        let turned = files.turn_if_full(event.time);
+        let turned = if files.is_full(event.time) { self.turn(files, event.time) } else { Ok(()) };
         let written = self.put(files, event);
         self.tell(files, turned.and(written))
     }
@@ -150,8 +150,28 @@ impl Shared {
     /// Completes the file. Nothing is taken any more.
     pub(super) fn end(&self) -> Result<(), CaptureError> {
         let Some(mut files) = self.lock().take() else { return Ok(()) };
-        let written = self.flush(&mut files).and_then(|()| files.segment.writer.update_header());
-        written.map_err(CaptureError::write(&files.segment.path))
+        self.complete(&mut files).map_err(CaptureError::write(&files.segment.path))
+    }
+
+    /// Begins the next file of a ring.
+    fn turn(&self, files: &mut Files, time: i64) -> Result<(), WriteError> {
+        // Where none can be made, this one grows for another while.
+        files.slice = Slice::default();
+        let next = files.plan.create(files.number + 1).map_err(io::Error::other)?;
+        let completed = self.complete(files);
+        files.number += 1;
+        let Segment { path, writer, last_time } = std::mem::replace(&mut files.segment, next);
+        if let Some(keeper) = &files.plan.keeper {
+            keeper.close(Closed { lane: files.plan.lane, path, bytes: writer.get_ref().len, last_time }, time);
+        }
+        completed
+    }
+
+    /// Writes all that a file still misses.
+    fn complete(&self, files: &mut Files) -> Result<(), WriteError> {
+        let flushed = self.flush(files);
+        // Where there is no room for more, there still is for another header.
+        flushed.and(files.segment.writer.update_header())
     }
 
     /// Appends an event; loses the buffer for which there is no room, or an event that cannot be.
@@ -215,24 +235,18 @@ impl Shared {
     }
 }
 
+/// Who gives up without ending the recording loses nothing that came.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
 impl Files {
-    /// Begins the next file of a ring if this one is long enough.
-    fn turn_if_full(&mut self, time: i64) -> Result<(), WriteError> {
-        let Some(keeper) = &self.plan.keeper else { return Ok(()) };
+    /// Whether an event at `time` begins the next file of a ring.
+    fn is_full(&mut self, time: i64) -> bool {
         let len = self.segment.writer.get_ref().len;
-        if !keeper.is_full(&mut self.slice, time, len) {
-            return Ok(());
-        }
-        let keeper = Arc::clone(keeper);
-        // Where none can be made, this one grows for another while.
-        self.slice = Slice::default();
-        let next = self.plan.create(self.number + 1).map_err(io::Error::other)?;
-        self.number += 1;
-        let Segment { path, writer, last_time } = std::mem::replace(&mut self.segment, next);
-        let file = writer.finish();
-        let bytes = file.as_ref().map_or(0, |file| file.len);
-        keeper.close(Closed { lane: self.plan.lane, path, bytes, last_time }, time);
-        file.map(|_| ())
+        self.plan.keeper.as_ref().is_some_and(|keeper| keeper.is_full(&mut self.slice, time, len))
     }
 }
 
@@ -285,4 +299,85 @@ pub(super) fn files_of(folder: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etl::{EventId, HeaderKind, TraceFile};
+    use crate::units::{Pid, PointerSize, Tid};
+
+    fn event(processor: u16, time: i64) -> NewEvent<'static> {
+        let (id, pid, tid) = (EventId::Hook(0x1021), Pid(1), Tid(2));
+        let (kind, pointer, payload) = (HeaderKind::System, PointerSize::Eight, &[1; 28]);
+        NewEvent {
+            processor,
+            time,
+            kind,
+            pointer,
+            pid,
+            tid,
+            id,
+            version: 2,
+            descriptor: Default::default(),
+            extended: &[],
+            payload,
+        }
+    }
+
+    fn lane(folder: &Path) -> Arc<Shared> {
+        let header = SessionHeader { processors: 2, ..SessionHeader::default() };
+        Shared::create(Plan { folder: folder.to_owned(), lane: Lane::Heap, name: "heap", header, keeper: None }).unwrap()
+    }
+
+    /// Puts another file in the place of the one that is written.
+    fn swap(lane: &Shared, file: File) -> File {
+        std::mem::replace(&mut lane.lock().as_mut().unwrap().segment.writer.get_mut().file, file)
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_lost_and_told_once_and_the_lane_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let lane = lane(folder.path());
+        let path = folder.path().join("heap.etl");
+        let later = |n: u64| Instant::now() + Duration::from_secs(3600 * n);
+        lane.take(&event(0, 1)).unwrap();
+        lane.flush_if_due(later(1)).unwrap();
+
+        // A file that is open for reading takes nothing.
+        let real = swap(&lane, File::open(&path).unwrap());
+        lane.take(&event(0, 2)).unwrap();
+        lane.take(&event(1, 3)).unwrap();
+        let error = lane.flush_if_due(later(2)).unwrap_err();
+        assert!(error.to_string().contains("heap.etl"), "{error}");
+        lane.take(&event(0, 4)).unwrap();
+        lane.flush_if_due(later(3)).unwrap();
+        let status = lane.numbers.status(Lane::Heap);
+        assert_eq!((status.events, status.lost_buffers), (4, 3));
+        assert!(status.failure.is_some());
+
+        swap(&lane, real);
+        lane.take(&event(0, 5)).unwrap();
+        lane.flush_if_due(later(4)).unwrap();
+        assert_eq!(lane.numbers.status(Lane::Heap).failure, None, "there is room again");
+        lane.end().unwrap();
+        assert!(matches!(lane.take(&event(0, 6)), Err(CaptureError::Ended)));
+
+        let file = TraceFile::open(&path).unwrap();
+        assert_eq!(file.problems.list(), []);
+        assert_eq!((file.header.buffers_lost, file.buffers.len()), (3, 3));
+    }
+
+    #[test]
+    fn files_are_found_in_the_order_in_which_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let names =
+            ["heap-0010.etl", "heap-0002.etl", "heap-10000.etl", "heap.etl", "heaps.etl", "heap-x.etl", "heap-1.txt", "user.etl"];
+        for name in names {
+            std::fs::write(folder.path().join(name), []).unwrap();
+        }
+        let found = files_of(folder.path(), "heap").unwrap();
+        let found: Vec<_> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(found, ["heap.etl", "heap-0002.etl", "heap-0010.etl", "heap-10000.etl"]);
+    }
 }

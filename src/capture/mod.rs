@@ -6,19 +6,26 @@
 //! * [`Recording`] keeps the *lanes*: a growing `.etl` for each session, in one folder.
 //!   Consumers hand each event to a [`LaneWriter`].
 //! * [`Recorder`] is who does that, for the window.
+//! * [`properties`] has the exact bytes that StartTraceW and its like want.
 //!
 //! Knows nothing of the model, of queries and of the window: whoever looks on reads
 //! the growing files.
 
 mod error;
+mod images;
 mod lane;
+mod merge;
+pub mod properties;
 mod recorder;
 mod recording;
 mod request;
 mod ring;
 mod status;
+mod stream;
 
 pub use error::CaptureError;
+pub use images::{DiskImages, Images};
+pub use merge::{Summary, recover};
 pub use recorder::{Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
 pub use request::{Request, Ring, Target};

@@ -11,8 +11,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Instant, SystemTime};
 
 use super::lane::{Plan, Shared};
+use super::merge::merge;
 use super::ring::Keeper;
-use super::{CaptureError, Lane, Ring, Status};
+use super::{CaptureError, Images, Lane, Ring, Status, Summary};
 use crate::etl::write::{Loss, NewEvent};
 use crate::etl::{ClockKind, EventId, SessionHeader, mode};
 use crate::events::{class, hook, tracker};
@@ -68,6 +69,7 @@ pub struct Recording {
     /// What of a ring's lanes does not wrap.
     context: Option<Arc<Shared>>,
     keeper: Option<Arc<Keeper>>,
+    keeps_lanes: bool,
     since: SystemTime,
 }
 
@@ -87,8 +89,14 @@ impl Recording {
             lanes: [lane(Lane::Kernel)?, lane(Lane::Heap)?, lane(Lane::User)?],
             context: keeper.as_ref().map(|_| begin(Lane::User, CONTEXT, None)).transpose()?,
             keeper,
+            keeps_lanes: false,
             since: SystemTime::now(),
         })
+    }
+
+    /// The same, but lanes stay when they have become a trace: somebody may still read them.
+    pub fn keep_lanes(self) -> Self {
+        Self { keeps_lanes: true, ..self }
     }
 
     /// Where the lanes are.
@@ -123,6 +131,23 @@ impl Recording {
         self.all().map(|lane| lane.flush_if_due(now)).fold(Ok(()), Result::and)
     }
 
+    /// Ends all lanes and makes one trace of them, which replaces a file that is there.
+    /// `progress` is told bytes done and bytes in all, and says whether to go on. After
+    /// an error the lanes are still in the folder: [`recover`](super::recover) tries again.
+    pub fn finish(
+        self,
+        out: &Path,
+        images: &mut dyn Images,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Summary, CaptureError> {
+        for lane in self.all() {
+            // What cannot be written is lost, and counted as such.
+            let _ = lane.end();
+        }
+        let from = self.keeper.as_ref().and_then(|keeper| keeper.from(self.last_time())).unwrap_or(i64::MIN);
+        merge(&self.folder, out, from, self.keeps_lanes, images, progress)
+    }
+
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {
         self.lanes.iter().chain(&self.context)
     }
@@ -133,7 +158,7 @@ impl Recording {
 }
 
 /// File of what does not wrap in lanes that do.
-const CONTEXT: &str = "context";
+pub(super) const CONTEXT: &str = "context";
 
 /// Writes to one lane.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use super::{Lane, Ring};
 
 /// Parts of the limit.
 const PARTS: u64 = 16;
-/// Lanes that wrap have a file each that still grows.
-const OPEN: u64 = 2;
+/// So many of them are left to the two files that still grow.
+const OPEN: u64 = 3;
 
 /// Decides which files of a ring stay.
 #[derive(Debug)]

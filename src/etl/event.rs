@@ -130,6 +130,14 @@ pub struct RawEvent<'a> {
     pub offset: usize,
 }
 
+impl<'a> RawEvent<'a> {
+    /// One event alone, from [`Events::bytes_of`].
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let (kind, pointer, size) = frame(bytes, u32_at(bytes, 0)?).ok()?;
+        parse(bytes.get(..size)?, kind, pointer, 0)
+    }
+}
+
 /// A header that cannot be: the rest of the buffer cannot be framed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventDamage {
@@ -152,6 +160,13 @@ impl<'a> Events<'a> {
     /// Events in `buffer`, which begins with the buffer header and ends with the valid data.
     pub fn new(buffer: &'a [u8]) -> Self {
         Self { buffer, at: BUFFER_HEADER, damage: None }
+    }
+
+    /// All bytes of one of them, without the padding to the next.
+    pub fn bytes_of(&self, event: &RawEvent<'_>) -> &'a [u8] {
+        let rest = self.buffer.get(event.offset..).unwrap_or_default();
+        let size = u32_at(rest, 0).and_then(|marker| frame(rest, marker).ok()).map_or(0, |(_, _, size)| size);
+        rest.get(..size).unwrap_or_default()
     }
 
     /// What ended it, if not the end of the data.

@@ -16,7 +16,8 @@ use super::guard::Stop;
 use super::http::Http;
 use super::path::Place;
 use super::source::PdbFile;
-use super::{Embedded, PdbError, PdbKey, Sources, cabinet, depot, pe};
+use super::{Embedded, PdbError, PdbKey, Sources, cabinet, depot};
+use crate::pe::{self, local_path};
 use search::{Search, verify};
 
 /// A module whose PDB is wanted.
@@ -89,7 +90,7 @@ impl Locator {
         stop: &Stop,
         progress: &dyn Fn(Download),
     ) -> Result<Located, String> {
-        let image = self.image_path(&wanted.image);
+        let image = pe::on_disk(&wanted.image, &self.sources.volumes);
         let (key, pdb) = match &wanted.pdb {
             Some((key, path)) => (*key, path.clone()),
             None => self.identity(wanted, image.as_deref())?,
@@ -146,8 +147,8 @@ impl Locator {
                 other = true;
                 continue;
             }
-            let key = image.key().ok_or("the image names no PDB")?;
-            return Ok((key, image.pdb.map(|pdb| pdb.path).unwrap_or_default()));
+            let pdb = image.pdb.ok_or("the image names no PDB")?;
+            return Ok((PdbKey { guid: pdb.guid, age: pdb.age }, pdb.path));
         }
         Err(match other {
             true => "the trace does not name its PDB, and the image on this machine is of another build",
@@ -155,24 +156,8 @@ impl Locator {
         }
         .to_owned())
     }
-
-    /// An image's path on this machine.
-    fn image_path(&self, path: &str) -> Option<PathBuf> {
-        let strip = |prefix: &str| {
-            let head = path.get(..prefix.len()).filter(|head| head.eq_ignore_ascii_case(prefix))?;
-            path.get(head.len()..)
-        };
-        for (nt, drive) in &self.sources.volumes {
-            if let Some(rest) = strip(nt).filter(|rest| nt.ends_with('\\') || rest.starts_with('\\')) {
-                return local_path(&format!("{}\\{}", drive.trim_end_matches('\\'), rest.trim_start_matches('\\')));
-            }
-        }
-        if let Some(rest) = strip(r"\SystemRoot\") {
-            return local_path(&format!(r"{}\{rest}", std::env::var("SystemRoot").ok()?));
-        }
-        local_path(strip(r"\??\").unwrap_or(path))
-    }
 }
+
 /// A PDB of the program's own.
 fn unpack(embedded: &Embedded, stop: &Stop) -> Result<Located, PdbError> {
     let file = PdbFile::Bytes(cabinet::expand_bytes(embedded.cabinet, stop)?.into());
@@ -188,18 +173,6 @@ pub(super) fn file_name(path: &str) -> Option<&str> {
     is_sound.then_some(name)
 }
 
-/// A path that names the same file wherever we are; another system's does not.
-fn absolute_path(path: &str) -> Option<PathBuf> {
-    Some(PathBuf::from(path)).filter(|path| path.is_absolute())
-}
-
-/// The same for a path that a trace names: traces come from others, and whoever opens
-/// a share tells its server who asks.
-fn local_path(path: &str) -> Option<PathBuf> {
-    let is_slash = |byte: Option<&u8>| matches!(byte, Some(b'\\' | b'/'));
-    let is_share = is_slash(path.as_bytes().first()) && is_slash(path.as_bytes().get(1));
-    absolute_path(path).filter(|_| !is_share)
-}
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,23 +183,6 @@ mod tests {
         assert_eq!(file_name("app.pdb"), Some("app.pdb"));
         for path in ["", "..", r"a\..", "a/.", "a:b", "a*", "a\0b", "x/", " "] {
             assert_eq!(file_name(path), None, "{path:?}");
-        }
-    }
-
-    #[test]
-    fn images_are_found_where_their_volume_is_mounted() {
-        let root = if cfg!(windows) { r"C:" } else { "/mnt" };
-        let volumes = vec![(r"\Device\HarddiskVolume3".to_owned(), root.to_owned())];
-        let locator = Locator::new(Sources { volumes, ..Sources::default() });
-        let found = locator.image_path(r"\device\harddiskvolume3\Test\a.exe");
-        assert_eq!(found, local_path(&format!(r"{root}\Test\a.exe")));
-        assert_eq!(locator.image_path(r"\Device\HarddiskVolume33\a.exe"), local_path(r"\Device\HarddiskVolume33\a.exe"));
-        for share in [r"\\server\share\a.exe", "//server/share/a.exe", r"\\?\UNC\server\a.exe"] {
-            assert_eq!(locator.image_path(share), None);
-        }
-        if !cfg!(windows) {
-            assert_eq!(locator.image_path("/opt/a.exe"), Some("/opt/a.exe".into()));
-            assert_eq!(locator.image_path(r"C:\a.exe"), None);
         }
     }
 }

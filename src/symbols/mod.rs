@@ -28,7 +28,6 @@ mod locate;
 mod module_report;
 mod names;
 mod path;
-mod pe;
 mod resolver;
 mod saved;
 mod scopes;

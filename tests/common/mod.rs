@@ -2,10 +2,12 @@
 #![allow(dead_code, reason = "each test uses its own part")]
 
 pub mod bodies;
+pub mod lanes;
 pub mod named;
 pub mod packed;
 pub mod server;
 pub mod session;
+pub mod told;
 pub mod trace;
 
 use std::path::{Path, PathBuf};

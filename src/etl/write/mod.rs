@@ -130,24 +130,49 @@ impl<W: Write + Seek> Writer<W> {
         &self.out
     }
 
+    #[cfg(test)]
+    pub(crate) fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Appends one event to its processor's stream.
     pub fn write(&mut self, event: &NewEvent<'_>) -> Result<(), WriteError> {
         let size = event.size();
+        let buffer = self.room(event.processor, size)?;
+        event.put(size, &mut buffer.bytes)?;
+        self.note_time(event.processor, event.time);
+        Ok(())
+    }
+
+    /// The same for one that another file has, with every byte of it
+    /// ([`Events::bytes_of`](super::Events::bytes_of)).
+    pub fn write_bytes(&mut self, processor: u16, time: i64, event: &[u8]) -> Result<(), WriteError> {
+        let buffer = self.room(processor, event.len())?;
+        buffer.bytes.extend_from_slice(event);
+        buffer.bytes.resize(align8(buffer.bytes.len()), 0);
+        self.note_time(processor, time);
+        Ok(())
+    }
+
+    /// A processor's buffer with room for an event.
+    fn room(&mut self, processor: u16, size: usize) -> Result<&mut OpenBuffer, WriteError> {
         if size > self.limit {
             return Err(WriteError::TooLarge { size, limit: self.limit });
         }
         let capacity = self.session.buffer_size as usize;
-        let index = usize::from(event.processor);
-        let buffer = self.open.get(index).ok_or(WriteError::NoSuchProcessor(event.processor))?;
+        let index = usize::from(processor);
+        let buffer = self.open.get(index).ok_or(WriteError::NoSuchProcessor(processor))?;
         if buffer.bytes.len() + align8(size) > capacity {
             self.write_buffer(index, 0)?;
         }
         let buffer = &mut self.open[index];
         buffer.make_ready(capacity);
-        event.put(size, &mut buffer.bytes)?;
-        buffer.last_time = event.time;
-        self.last_time = self.last_time.max(event.time);
-        Ok(())
+        Ok(buffer)
+    }
+
+    fn note_time(&mut self, processor: u16, time: i64) {
+        self.open[usize::from(processor)].last_time = time;
+        self.last_time = self.last_time.max(time);
     }
 
     /// Notes a loss: in the session's totals and in the flags of the buffer that

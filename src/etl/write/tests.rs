@@ -5,7 +5,7 @@ use std::io::Cursor;
 use proptest::prelude::*;
 
 use super::*;
-use crate::etl::{BufferInfo, EventId, ExtendedItem, Guid, HeaderKind, ReadBuffer, Source, TraceFile, mode};
+use crate::etl::{BufferInfo, EventId, ExtendedItem, Guid, HeaderKind, RawEvent, ReadBuffer, Source, TraceFile, mode};
 use crate::problem::Problems;
 use crate::units::{Pid, PointerSize, Tid};
 
@@ -238,4 +238,53 @@ proptest! {
         seen.sort_by_key(|e| e.1);
         prop_assert_eq!(seen, expected);
     }
+}
+
+#[test]
+fn stored_buffers_take_what_they_hold_and_come_back() {
+    let session = SessionHeader { processors: 2, buffer_size: 64 << 10, ..SessionHeader::default() };
+    let mut w = Writer::storing(Cursor::new(Vec::new()), session).unwrap();
+    for n in 0..3u8 {
+        w.write(&hook_event(&[n; 12])).unwrap();
+        w.write(&NewEvent { processor: 1, ..hook_event(&[n; 4]) }).unwrap();
+        w.flush().unwrap();
+    }
+    assert!(w.get_ref().get_ref().len() < 2 << 10, "a flush pads nothing");
+    let file = finish(w);
+    let events: Vec<_> = events_of(&file).into_iter().map(|(processor, _, payload)| (processor, payload.len())).collect();
+    assert_eq!(events, [(0, 12), (1, 4), (0, 12), (1, 4), (0, 12), (1, 4)]);
+    assert!(file.buffers.iter().all(|buffer| !buffer.is_compressed()));
+}
+
+#[test]
+fn events_are_copied_with_every_byte() {
+    let items = [ExtendedItem { kind: 11, data: &[1, 2, 3] }];
+    let provider = EventId::Provider { provider: CLASS, id: 9 };
+    let descriptor = Descriptor { channel: 1, level: 2, opcode: 3, task: 4, keyword: 5 };
+    let first = NewEvent { extended: &items, descriptor, ..event(HeaderKind::Event, provider, &[7; 5]) };
+    let mut w = writer(SessionHeader::default());
+    w.write(&first).unwrap();
+    w.write(&hook_event(&[1; 3])).unwrap();
+    let file = finish(w);
+    let bytes_of = |file: &TraceFile| {
+        let (mut scratch, mut problems) = (ReadBuffer::default(), Problems::default());
+        file.read_buffer(&file.buffers[1], &mut scratch, &mut problems);
+        let mut events = scratch.events();
+        let mut all = Vec::new();
+        while let Some(event) = events.next() {
+            let bytes = events.bytes_of(&event);
+            let alone = RawEvent::parse(bytes).unwrap();
+            assert_eq!((alone.id, alone.time, alone.payload), (event.id, event.time, event.payload));
+            all.push(bytes.to_vec());
+        }
+        all
+    };
+    let all = bytes_of(&file);
+    assert_eq!(all[0].len(), first.size());
+    let mut copy = writer(SessionHeader::default());
+    for bytes in &all {
+        copy.write_bytes(0, 1000, bytes).unwrap();
+    }
+    assert!(matches!(copy.write_bytes(0, 1000, &vec![0; 1 << 16]), Err(WriteError::TooLarge { .. })));
+    assert_eq!(bytes_of(&finish(copy)), all);
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::Download;
 use super::search::{Pointer, Search, compressed, first_two, verify};
-use super::{Download, absolute_path};
+use crate::pe::absolute_path;
 use crate::symbols::http::{Answer, UNTRUSTED};
 use crate::symbols::server::{Fetched, discard, fetch};
 use crate::symbols::{PdbError, cabinet, depot};

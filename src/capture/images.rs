@@ -1,0 +1,227 @@
+//! What only the machine knows that records: which builds images are, and where
+//! volumes are mounted. Other machines and other tools look for symbols by that.
+
+use std::io::{Seek, Write};
+
+use rustc_hash::FxHashMap;
+
+use crate::etl::RawEvent;
+use crate::etl::write::WriteError;
+use crate::events::encode::{Extra, RecordWriter};
+use crate::events::{Event, ImageChange, ImageId, ImageInfo, Record, image};
+use crate::pe;
+use crate::units::{Pid, Tid};
+
+/// The machine that records.
+pub trait Images {
+    /// What the file of an image says of itself, by the path that the kernel gives it.
+    fn identity(&mut self, nt_path: &str) -> Option<pe::Image>;
+
+    /// NT paths of volumes and their drives: `\Device\HarddiskVolume3`, `C:`.
+    fn volumes(&mut self) -> Vec<(String, String)>;
+}
+
+/// Reads the files of images on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct DiskImages {
+    volumes: Vec<(String, String)>,
+}
+
+impl DiskImages {
+    /// With these volumes.
+    pub fn new(volumes: Vec<(String, String)>) -> Self {
+        Self { volumes }
+    }
+}
+
+impl Images for DiskImages {
+    fn identity(&mut self, nt_path: &str) -> Option<pe::Image> {
+        pe::read(&pe::on_disk(nt_path, &self.volumes)?)
+    }
+
+    fn volumes(&mut self) -> Vec<(String, String)> {
+        self.volumes.clone()
+    }
+}
+
+/// Writes identities before the events of the images they are of.
+pub(super) struct Identities<'a> {
+    images: &'a mut dyn Images,
+    /// By path; what a file says is asked once.
+    known: FxHashMap<String, Option<pe::Image>>,
+    /// Images that have theirs, and where they come from.
+    named: FxHashMap<(Pid, u64), String>,
+}
+
+impl<'a> Identities<'a> {
+    pub(super) fn new(images: &'a mut dyn Images) -> Self {
+        Self { images, known: FxHashMap::default(), named: FxHashMap::default() }
+    }
+
+    /// Paths that were asked for, and how many of them have an identity.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.known.len() as u64, self.known.values().flatten().count() as u64)
+    }
+
+    /// Writes where the volumes are mounted. Tells the number of events.
+    pub(super) fn write_volumes<W: Write + Seek>(&mut self, w: &mut RecordWriter<W>, time: i64) -> Result<u64, WriteError> {
+        let volumes = self.images.volumes();
+        let written = volumes.len() as u64;
+        for (nt, dos) in volumes {
+            let event = Event::Volume(Box::new((with_slash(nt), with_slash(dos))));
+            w.put(0, &Record { time, pid: Pid::NONE, tid: Tid::NONE, event }, &[])?;
+        }
+        Ok(written)
+    }
+
+    /// Writes the identity of the image of which an event tells that comes next, if it is not known yet.
+    /// Tells the number of events.
+    pub(super) fn write_before<W: Write + Seek>(
+        &mut self,
+        w: &mut RecordWriter<W>,
+        processor: u16,
+        event: &[u8],
+    ) -> Result<u64, WriteError> {
+        let record = RawEvent::parse(event).and_then(|raw| image(&raw));
+        let Some(Record { time, pid, tid, event: Event::Image(change, info) }) = record else { return Ok(0) };
+        let mut written = 0;
+        let key = (pid, info.base);
+        // A load begins another life of the image, even where the end of the first was not seen.
+        let is_new = change == ImageChange::Load || self.named.get(&key) != Some(&info.path);
+        if is_new && let Some(image) = self.identity(change, &info) {
+            let file = ImageInfo { time_stamp: image.time_stamp, ..(*info).clone() };
+            let id = image.pdb.map(|pdb| ImageId { base: info.base, guid: pdb.guid, age: pdb.age, pdb: pdb.path });
+            w.put_extra(processor, time, &Extra::ImageFile(pid, file))?;
+            written += 1;
+            if let Some(id) = id {
+                w.put(processor, &Record { time, pid, tid, event: Event::ImageId(Box::new(id)) }, &[])?;
+                written += 1;
+            }
+        }
+        match change {
+            ImageChange::Unload => drop(self.named.remove(&key)),
+            _ => drop(self.named.insert(key, info.path)),
+        }
+        Ok(written)
+    }
+
+    /// What the file says, if it is still the one that was mapped.
+    fn identity(&mut self, change: ImageChange, info: &ImageInfo) -> Option<pe::Image> {
+        const PAGE: u64 = 0x1000;
+        if !self.known.contains_key(&info.path) {
+            self.known.insert(info.path.clone(), self.images.identity(&info.path));
+        }
+        let image = self.known.get(&info.path)?.as_ref()?;
+        // Rundowns have no time stamp, or, of some of the kernel's modules, a wrong one.
+        let same_build = change == ImageChange::Rundown || [0, image.time_stamp].contains(&info.time_stamp);
+        let same_size = u64::from(image.size).next_multiple_of(PAGE) == info.size.checked_next_multiple_of(PAGE)?;
+        (same_build && same_size).then(|| image.clone())
+    }
+}
+
+/// Merged traces have paths of volumes with a backslash at the end.
+fn with_slash(mut path: String) -> String {
+    if !path.ends_with('\\') {
+        path.push('\\');
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::etl::write::Writer;
+    use crate::etl::{Guid, ReadBuffer, SessionHeader, Source, TraceFile};
+    use crate::events::ImageChange::{Load, Rundown, Unload};
+    use crate::problem::Problems;
+
+    const PDB: Guid = Guid::new(1, 2, 3, [4; 8]);
+
+    struct Machine;
+
+    impl Images for Machine {
+        fn identity(&mut self, nt_path: &str) -> Option<pe::Image> {
+            let pdb = pe::CodeView { guid: PDB, age: 3, path: "a.pdb".to_owned() };
+            let image = pe::Image { time_stamp: 7, size: 0x5000, pdb: Some(pdb) };
+            match nt_path {
+                "a.dll" => Some(image),
+                "b.dll" => Some(pe::Image { pdb: None, ..image }),
+                _ => None,
+            }
+        }
+
+        fn volumes(&mut self) -> Vec<(String, String)> {
+            vec![(r"\Device\Volume1".to_owned(), "C:".to_owned())]
+        }
+    }
+
+    fn writer() -> RecordWriter<Cursor<Vec<u8>>> {
+        RecordWriter::new(Writer::new(Cursor::new(Vec::new()), SessionHeader::default()).unwrap())
+    }
+
+    /// All events but the session header, as bytes and as records.
+    fn events_of(w: RecordWriter<Cursor<Vec<u8>>>) -> Vec<Vec<u8>> {
+        let bytes = w.finish().unwrap().into_inner().leak();
+        let file = TraceFile::from_source(Source::Memory(bytes), "a.etl".to_owned()).unwrap();
+        let (mut scratch, mut problems, mut all) = (ReadBuffer::default(), Problems::default(), Vec::new());
+        for buffer in &file.buffers[1..] {
+            file.read_buffer(buffer, &mut scratch, &mut problems);
+            let mut events = scratch.events();
+            while let Some(event) = events.next() {
+                all.push(events.bytes_of(&event).to_vec());
+            }
+        }
+        all
+    }
+
+    /// How many events are written before one that tells this of an image of process 10.
+    fn written(identities: &mut Identities<'_>, change: ImageChange, path: &str, size: u64, time_stamp: u32) -> u64 {
+        let info = ImageInfo { base: 0x1_0000, size, time_stamp, path: path.to_owned() };
+        let mut w = writer();
+        let event = Event::Image(change, Box::new(info));
+        w.put(0, &Record { time: 5, pid: Pid(10), tid: Tid(11), event }, &[]).unwrap();
+        let event = events_of(w).remove(0);
+        let mut out = writer();
+        let n = identities.write_before(&mut out, 0, &event).unwrap();
+        let all = events_of(out);
+        assert!(all.iter().all(|bytes| RawEvent::parse(bytes).is_some_and(|raw| raw.time == 5)));
+        assert_eq!(all.len() as u64, n);
+        n
+    }
+
+    #[test]
+    fn each_life_of_an_image_has_its_identity_once() {
+        let mut machine = Machine;
+        let mut identities = Identities::new(&mut machine);
+        let steps = [(Load, 2), (Rundown, 0), (Unload, 0), (Rundown, 2), (Rundown, 0), (Load, 2), (Unload, 0), (Unload, 2)];
+        for (n, (change, expected)) in steps.into_iter().enumerate() {
+            assert_eq!(written(&mut identities, change, "a.dll", 0x5000, 7), expected, "step {n}");
+        }
+        assert_eq!(identities.counts(), (1, 1));
+    }
+
+    #[test]
+    fn a_file_of_another_build_is_not_taken_for_the_image() {
+        let mut machine = Machine;
+        let mut identities = Identities::new(&mut machine);
+        let mut of = |change, path, size, time_stamp| written(&mut identities, change, path, size, time_stamp);
+        assert_eq!(of(Load, "a.dll", 0x6000, 7), 0, "another size");
+        assert_eq!(of(Load, "a.dll", 0x5000, 8), 0, "another time stamp");
+        assert_eq!(of(Load, "a.dll", 0x5000, 0), 2, "none");
+        assert_eq!(of(Rundown, "b.dll", 0x4FFF, 8), 1, "of rundowns it may be wrong; no PDB");
+        assert_eq!(of(Load, "c.dll", 0x5000, 7), 0, "no such file");
+        assert_eq!(of(Load, "a.dll", u64::MAX, 7), 0);
+    }
+
+    #[test]
+    fn volumes_are_written_as_merged_traces_have_them() {
+        let mut machine = Machine;
+        let mut w = writer();
+        assert_eq!(Identities::new(&mut machine).write_volumes(&mut w, 1).unwrap(), 1);
+        let event = events_of(w).remove(0);
+        let text: Vec<u8> = "\\Device\\Volume1\\\0C:\\\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(RawEvent::parse(&event).unwrap().payload, text);
+    }
+}

@@ -1,0 +1,474 @@
+//! The bytes that StartTraceW, ControlTraceW and TraceSetInformation want:
+//! `EVENT_TRACE_PROPERTIES` in its 64-bit form with the session's name and, for heaps,
+//! the extension block that says whose heaps and which stacks; and what a query
+//! leaves in it. Pure: nothing here calls the system.
+//!
+//! Facts: the structure is Microsoft's (evntrace.h). That a session whose GUID is that
+//! of the heap class logs heaps, and the extension block, are what PerfView does
+//! (`ETWKernelControl.cs`), with the names that System Informer has for them
+//! (`ntwmi.h`). UNVERIFIED on a real system: how many pids an item takes; whether an
+//! update with an extension block changes them; whether the block must be aligned (it
+//! stands right behind the name, as PerfView puts it, so at a multiple of 2); and that
+//! two heap sessions cannot run at once.
+
+use super::{CaptureError, Request};
+use crate::etl::write::Loss;
+use crate::etl::{Guid, u32_at, u64_at};
+use crate::events::{class, hook};
+
+/// Bytes of the structure without what follows it.
+const SIZE: usize = 0x78;
+/// Longest name of a session or file, in UTF-16 units without NUL.
+const MAX_NAME: usize = 1023;
+
+/// Bits of `LogFileMode`.
+mod log_mode {
+    pub(super) const REAL_TIME: u32 = 0x0000_0100;
+    pub(super) const SYSTEM_LOGGER: u32 = 0x0200_0000;
+    pub(super) const INDEPENDENT_SESSION: u32 = 0x0800_0000;
+}
+
+/// Bits of `EnableFlags` of a kernel session.
+pub mod kernel_flag {
+    /// Processes start and end.
+    pub const PROCESS: u32 = 0x0000_0001;
+    /// Threads do.
+    pub const THREAD: u32 = 0x0000_0002;
+    /// Images are loaded and unloaded.
+    pub const IMAGE_LOAD: u32 = 0x0000_0004;
+    /// VirtualAlloc and VirtualFree.
+    pub const VIRTUAL_ALLOC: u32 = 0x0000_4000;
+}
+
+/// A session as it is to be started, or changed while it runs. An update gives all
+/// again, what stays too.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionProperties<'a> {
+    /// Name, by which it is found again after a crash.
+    pub name: &'a str,
+    /// What kind of session.
+    pub kind: SessionKind<'a>,
+    /// Its memory.
+    pub buffers: Buffers,
+    /// Events are delivered after so many seconds at the latest.
+    pub flush_seconds: u32,
+}
+
+/// What kind of session. All deliver in real time, with the performance counter as clock.
+#[derive(Clone, Copy, Debug)]
+pub enum SessionKind<'a> {
+    /// Heaps of these processes; one of pid 0 is that of all to come which the registry
+    /// names. Stacks are those of these hooks.
+    Heap {
+        /// Whose.
+        pids: &'a [u32],
+        /// Hooks of events that get stacks.
+        stacks: &'a [u16],
+    },
+    /// The kernel's events, in a session of its own (Windows 8 and later).
+    Kernel {
+        /// A GUID that no other session has.
+        guid: Guid,
+        /// Bits of [`kernel_flag`]; 0 while stacks are not chosen yet.
+        flags: u32,
+    },
+    /// Providers of programs, which are switched on one by one.
+    User {
+        /// A GUID that no other session has.
+        guid: Guid,
+    },
+}
+
+/// One thing that an extension block says.
+enum Item<'a> {
+    Pids(&'a [u32]),
+    StackWalk(&'a [u16]),
+}
+
+impl SessionProperties<'_> {
+    /// The structure for StartTraceW, or for an update by ControlTraceW.
+    pub fn build(&self) -> Result<Properties, CaptureError> {
+        use log_mode::{INDEPENDENT_SESSION, REAL_TIME, SYSTEM_LOGGER};
+        let (guid, mode) = match self.kind {
+            SessionKind::Heap { .. } => (class::HEAP, REAL_TIME | INDEPENDENT_SESSION),
+            SessionKind::Kernel { guid, .. } => (guid, REAL_TIME | SYSTEM_LOGGER),
+            SessionKind::User { guid } => (guid, REAL_TIME),
+        };
+        let mut bytes = head(self.name)?;
+        bytes[0x18..0x28].copy_from_slice(&guid.to_bytes());
+        let Buffers { size_kb, minimum, maximum } = self.buffers;
+        for (at, value) in [(0x30, size_kb), (0x34, minimum), (0x38, maximum), (0x40, mode), (0x44, self.flush_seconds)] {
+            put(&mut bytes, at, value);
+        }
+        match self.kind {
+            SessionKind::Heap { pids, stacks } => {
+                let block = extension(&[Item::Pids(pids), Item::StackWalk(stacks)])?;
+                // The offset stands in 16 bits, and a name is no longer than MAX_NAME.
+                let place = EXTENDED | bytes.len() as u32;
+                put(&mut bytes, 0x48, place);
+                bytes.extend(block.into_iter().flat_map(u32::to_le_bytes));
+            }
+            SessionKind::Kernel { flags, .. } => put(&mut bytes, 0x48, flags),
+            SessionKind::User { .. } => {}
+        }
+        Ok(Properties::new(&bytes))
+    }
+}
+
+/// `EnableFlags` that are the place of an extension block: length 0xFF (the block says
+/// it itself) and flag 0x80 in the upper half, the offset in the lower.
+const EXTENDED: u32 = 0x80FF_0000;
+
+/// An extension block. Each count stands before what it counts.
+fn extension(items: &[Item<'_>]) -> Result<Vec<u32>, CaptureError> {
+    const MAX_HOOKS: usize = 256;
+    let mut block = vec![0];
+    let mut count = 0;
+    for item in items {
+        let (kind, words): (u32, Vec<u32>) = match item {
+            Item::StackWalk([]) => continue,
+            Item::Pids(pids) => (2, pids.to_vec()),
+            Item::StackWalk(hooks) => (3, hooks.iter().take(MAX_HOOKS).map(|&hook| hook.into()).collect()),
+        };
+        block.push(kind << 16 | (words.len() as u32 + 1));
+        block.extend(words);
+        count += 1;
+    }
+    if block.len() > usize::from(u16::MAX) {
+        return Err(CaptureError::BadRequest("so many processes cannot be recorded together".to_owned()));
+    }
+    block[0] = count << 16 | block.len() as u32;
+    Ok(block)
+}
+
+/// Fixed part and name.
+fn head(name: &str) -> Result<Vec<u8>, CaptureError> {
+    const TRACED_GUID: u32 = 0x0002_0000;
+    const CLOCK_QPC: u32 = 1;
+    let units: Vec<u16> = name.encode_utf16().collect();
+    if units.is_empty() || units.len() > MAX_NAME || units.contains(&0) {
+        return Err(CaptureError::BadRequest(format!("a session cannot be called {name:?}")));
+    }
+    let mut bytes = vec![0; SIZE];
+    put(&mut bytes, 0x28, CLOCK_QPC);
+    put(&mut bytes, 0x2C, TRACED_GUID);
+    put(&mut bytes, 0x74, SIZE as u32); // the session's name; there is no file
+    bytes.extend(units.into_iter().chain([0]).flat_map(u16::to_le_bytes));
+    Ok(bytes)
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// An `EVENT_TRACE_PROPERTIES` and what belongs to it, in memory that is aligned as
+/// the structure wants it and does not move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Properties(Vec<u64>);
+
+impl Properties {
+    fn new(bytes: &[u8]) -> Self {
+        let mut words = vec![0; bytes.len().div_ceil(8)];
+        let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        room[..bytes.len()].copy_from_slice(bytes);
+        let size = room.len() as u32;
+        put(room, 0, size);
+        Self(words)
+    }
+
+    /// Room for what ControlTraceW answers when it queries, stops or flushes a session:
+    /// the names of the session and of its file can both be as long as names get.
+    pub fn for_answer() -> Self {
+        const NAME_BYTES: usize = 2 * (MAX_NAME + 1);
+        let mut bytes = vec![0; SIZE + 2 * NAME_BYTES];
+        put(&mut bytes, 0x74, SIZE as u32);
+        put(&mut bytes, 0x70, (SIZE + NAME_BYTES) as u32);
+        Self::new(&bytes)
+    }
+
+    /// All of it.
+    pub fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+
+    /// Where the system reads and writes it: [`Properties::bytes`] bytes, aligned to 8.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    /// The session's handle, after a query (`Wnode.HistoricalContext`).
+    pub fn handle(&self) -> u64 {
+        u64_at(self.bytes(), 8).unwrap_or(0)
+    }
+
+    /// How the session goes, after a query.
+    pub fn statistics(&self) -> Statistics {
+        let field = |at| u32_at(self.bytes(), at).unwrap_or(0);
+        Statistics {
+            buffer_size_kb: field(0x30),
+            maximum_buffers: field(0x38),
+            buffers: field(0x50),
+            free_buffers: field(0x54),
+            events_lost: field(0x58),
+            buffers_written: field(0x5C),
+            log_buffers_lost: field(0x60),
+            real_time_buffers_lost: field(0x64),
+        }
+    }
+}
+
+/// What a query says of a session. Losses count from its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Statistics {
+    /// KB of a buffer.
+    pub buffer_size_kb: u32,
+    /// Most buffers there may be.
+    pub maximum_buffers: u32,
+    /// Buffers there are.
+    pub buffers: u32,
+    /// Of these, how many hold nothing.
+    pub free_buffers: u32,
+    /// Events for which there was no room.
+    pub events_lost: u32,
+    /// Buffers that were delivered.
+    pub buffers_written: u32,
+    /// Buffers that could not be written to a file.
+    pub log_buffers_lost: u32,
+    /// Buffers that the consumer did not take in time.
+    pub real_time_buffers_lost: u32,
+}
+
+impl Statistics {
+    /// What was lost since an earlier query, for [`LaneWriter::lost`](super::LaneWriter::lost).
+    pub fn losses_since(&self, before: &Self) -> impl Iterator<Item = Loss> + use<> {
+        let events = self.events_lost.wrapping_sub(before.events_lost);
+        let lost = |of: &Self| of.log_buffers_lost.wrapping_add(of.real_time_buffers_lost);
+        let buffers = lost(self).wrapping_sub(lost(before));
+        [(events > 0).then_some(Loss::Events(events)), (buffers > 0).then_some(Loss::Buffers(buffers))].into_iter().flatten()
+    }
+}
+
+/// A session's memory, which the system does not page out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Buffers {
+    /// KB of one; the documented maximum is 1,024. Longer events are dropped.
+    pub size_kb: u32,
+    /// So many there are at least; the system wants two for each processor.
+    pub minimum: u32,
+    /// So many there are at most.
+    pub maximum: u32,
+}
+
+impl Buffers {
+    /// For heaps, of which a busy program writes some 400 MB a second.
+    pub fn heap(processors: u32) -> Self {
+        Self::of(processors.saturating_mul(16).max(256))
+    }
+
+    /// For the kernel's events.
+    pub fn kernel(processors: u32) -> Self {
+        Self::of(processors.saturating_mul(8))
+    }
+
+    /// For trackers and other providers, which write as much as they please.
+    pub fn user(processors: u32) -> Self {
+        Self::of(processors.saturating_mul(8))
+    }
+
+    fn of(minimum: u32) -> Self {
+        Self { size_kb: 1024, minimum, maximum: minimum.saturating_mul(2) }
+    }
+
+    /// The sizes that the user asks for instead.
+    pub fn or(self, request: &Request) -> Self {
+        let size_kb = request.buffer_size.map_or(self.size_kb, |bytes| bytes.div_ceil(1024).clamp(64, 1024));
+        let maximum = request.buffers.unwrap_or(self.maximum).max(4);
+        Self { size_kb, minimum: self.minimum.min(maximum), maximum }
+    }
+
+    /// The most that they take.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.size_kb) * 1024 * u64::from(self.maximum)
+    }
+
+    /// Twice as many at most, after a loss; `None` if `limit` bytes do not allow that.
+    /// Sessions take a new maximum while they run (Microsoft's ControlTrace).
+    pub fn grown(self, limit: u64) -> Option<Self> {
+        let grown = Self { maximum: self.maximum.saturating_mul(2), ..self };
+        (grown.bytes() <= limit && grown != self).then_some(grown)
+    }
+}
+
+/// Hooks of heap events that get stacks.
+pub fn heap_stacks(request: &Request) -> Vec<u16> {
+    let mut hooks = Vec::new();
+    if request.stacks {
+        hooks.extend([hook::HEAP_ALLOC, hook::HEAP_REALLOC]);
+    }
+    if request.free_stacks {
+        hooks.push(hook::HEAP_FREE);
+    }
+    hooks
+}
+
+/// The list for TraceSetInformation (class 3, TraceStackTracingInfo) of a kernel
+/// session: 24 bytes for each kind of event that gets stacks. It replaces the list
+/// before; without any, none gets one.
+pub fn kernel_stacks(request: &Request) -> Vec<u8> {
+    let mut hooks = Vec::new();
+    if request.commit && request.stacks {
+        hooks.push(hook::VIRTUAL_ALLOC);
+    }
+    if request.commit && request.free_stacks {
+        hooks.push(hook::VIRTUAL_FREE);
+    }
+    hooks.into_iter().flat_map(|hook| classic_id(class::PAGE_FAULT, hook as u8)).collect()
+}
+
+/// `CLASSIC_EVENT_ID`: class, type, seven bytes of nothing.
+fn classic_id(class: Guid, opcode: u8) -> [u8; 24] {
+    let mut id = [0; 24];
+    id[..16].copy_from_slice(&class.to_bytes());
+    id[16] = opcode;
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Target;
+
+    const OWN: Guid = Guid::new(1, 2, 3, [4; 8]);
+
+    fn session(kind: SessionKind<'_>) -> SessionProperties<'_> {
+        SessionProperties { name: "Heap", kind, buffers: Buffers { size_kb: 1024, minimum: 256, maximum: 512 }, flush_seconds: 1 }
+    }
+
+    fn words(bytes: &[u8]) -> Vec<u32> {
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+    }
+
+    #[test]
+    fn the_extension_block_is_that_of_the_example() {
+        let stacks = [hook::HEAP_ALLOC, hook::HEAP_REALLOC];
+        let block = extension(&[Item::Pids(&[4660]), Item::StackWalk(&stacks)]).unwrap();
+        assert_eq!(block, [0x0002_0006, 0x0002_0002, 0x0000_1234, 0x0003_0003, 0x0000_1021, 0x0000_1022][..].to_vec());
+    }
+
+    #[test]
+    fn a_heap_session_has_every_field_at_its_64_bit_offset() {
+        let stacks = [hook::HEAP_ALLOC, hook::HEAP_REALLOC];
+        let built = session(SessionKind::Heap { pids: &[4660], stacks: &stacks }).build().unwrap();
+        let bytes = built.bytes();
+        // Fixed part, name "Heap" with NUL, block.
+        let end = 0x78 + 10 + 28;
+        assert_eq!(bytes.len(), usize::next_multiple_of(end, 8));
+        let mut expected = vec![0; bytes.len()];
+        let mut set = |at: usize, field: &[u8]| expected[at..at + field.len()].copy_from_slice(field);
+        set(0x00, &(bytes.len() as u32).to_le_bytes());
+        // 222962AB-6180-4B88-A825-346B75F2A24A
+        set(0x18, &[0xAB, 0x62, 0x29, 0x22, 0x80, 0x61, 0x88, 0x4B, 0xA8, 0x25, 0x34, 0x6B, 0x75, 0xF2, 0xA2, 0x4A]);
+        set(0x28, &1u32.to_le_bytes());
+        set(0x2C, &0x0002_0000u32.to_le_bytes());
+        set(0x30, &1024u32.to_le_bytes());
+        set(0x34, &256u32.to_le_bytes());
+        set(0x38, &512u32.to_le_bytes());
+        set(0x40, &0x0800_0100u32.to_le_bytes());
+        set(0x44, &1u32.to_le_bytes());
+        set(0x48, &0x80FF_0082u32.to_le_bytes());
+        set(0x74, &0x78u32.to_le_bytes());
+        set(0x78, b"H\0e\0a\0p\0\0\0");
+        let block = [0x0002_0006u32, 0x0002_0002, 0x1234, 0x0003_0003, 0x1021, 0x1022];
+        set(0x82, &block.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn without_stacks_the_block_names_processes_only() {
+        let built = session(SessionKind::Heap { pids: &[10, 20], stacks: &[] }).build().unwrap();
+        assert_eq!(words(&built.bytes()[0x82..0x82 + 16]), [0x0001_0004, 0x0002_0003, 10, 20]);
+    }
+
+    #[test]
+    fn kernel_and_user_sessions_have_a_guid_and_a_mode_of_their_own() {
+        let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | kernel_flag::VIRTUAL_ALLOC;
+        let kernel = session(SessionKind::Kernel { guid: OWN, flags }).build().unwrap();
+        assert_eq!(words(&kernel.bytes()[0x40..0x4C]), [0x0200_0100, 1, 0x4007]);
+        let user = session(SessionKind::User { guid: OWN }).build().unwrap();
+        assert_eq!(words(&user.bytes()[0x40..0x4C]), [0x0000_0100, 1, 0]);
+        assert_eq!(kernel.bytes()[0x18..0x28], OWN.to_bytes());
+        assert_eq!(kernel.bytes().len(), usize::next_multiple_of(0x78 + 10, 8));
+    }
+
+    #[test]
+    fn names_that_no_session_can_have_are_refused() {
+        for name in ["", "a\0b", "x".repeat(1024).as_str()] {
+            let session = SessionProperties { name, ..session(SessionKind::User { guid: OWN }) };
+            assert!(matches!(session.build(), Err(CaptureError::BadRequest(_))), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_read_where_the_system_writes_it() {
+        let mut answer = Properties::for_answer();
+        assert_eq!(answer.bytes().len(), 0x78 + 2 * 2048);
+        assert_eq!(words(&answer.bytes()[0x70..0x78]), [0x78 + 2048, 0x78]);
+        assert_eq!(words(&answer.bytes()[..4]), [0x78 + 4096]);
+        assert_eq!(answer.as_mut_ptr() as usize % 8, 0);
+        let room: &mut [u8] = bytemuck::cast_slice_mut(&mut answer.0);
+        room[8..16].copy_from_slice(&0x0123_4567_89AB_CDEF_u64.to_le_bytes());
+        for (at, value) in (0x50..).step_by(4).zip([7, 6, 5, 4, 3, 2]) {
+            put(room, at, value);
+        }
+        put(room, 0x30, 64);
+        put(room, 0x38, 90);
+        assert_eq!(answer.handle(), 0x0123_4567_89AB_CDEF);
+        let expected = Statistics {
+            buffer_size_kb: 64,
+            maximum_buffers: 90,
+            buffers: 7,
+            free_buffers: 6,
+            events_lost: 5,
+            buffers_written: 4,
+            log_buffers_lost: 3,
+            real_time_buffers_lost: 2,
+        };
+        assert_eq!(answer.statistics(), expected);
+    }
+
+    #[test]
+    fn losses_are_what_came_since_the_query_before() {
+        let before = Statistics { events_lost: u32::MAX, log_buffers_lost: 1, ..Statistics::default() };
+        let now = Statistics { events_lost: 2, log_buffers_lost: 1, real_time_buffers_lost: 4, ..before };
+        assert_eq!(now.losses_since(&before).collect::<Vec<_>>(), [Loss::Events(3), Loss::Buffers(4)]);
+        assert_eq!(now.losses_since(&now).count(), 0);
+    }
+
+    #[test]
+    fn stacks_of_kernel_events_are_24_bytes_each() {
+        let request = Request { free_stacks: true, ..Request::new(Target::Pids(vec![10])) };
+        let list = kernel_stacks(&request);
+        assert_eq!(list.len(), 48);
+        // 3D6FA8D3-FE05-11D0-9DDA-00C04FD7BA7C
+        let class = [0xD3, 0xA8, 0x6F, 0x3D, 0x05, 0xFE, 0xD0, 0x11, 0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C];
+        for (id, opcode) in list.chunks_exact(24).zip([98, 99]) {
+            assert_eq!((&id[..16], &id[16..]), (&class[..], &[opcode, 0, 0, 0, 0, 0, 0, 0][..]));
+        }
+        assert_eq!(heap_stacks(&request), [0x1021, 0x1022, 0x1024]);
+        let without = Request { stacks: false, ..Request::new(Target::Pids(vec![10])) };
+        assert!(kernel_stacks(&without).is_empty() && heap_stacks(&without).is_empty());
+    }
+
+    #[test]
+    fn buffers_are_as_suggested_and_grow_up_to_a_limit() {
+        assert_eq!(Buffers::heap(4), Buffers { size_kb: 1024, minimum: 256, maximum: 512 });
+        assert_eq!(Buffers::heap(32), Buffers { size_kb: 1024, minimum: 512, maximum: 1024 });
+        let kernel = Buffers::kernel(4);
+        assert_eq!(kernel, Buffers { size_kb: 1024, minimum: 32, maximum: 64 });
+        let grown = kernel.grown(128 << 20).unwrap();
+        assert_eq!((grown.maximum, grown.bytes()), (128, 128 << 20));
+        assert_eq!(grown.grown(128 << 20), None);
+        let request = Request { buffer_size: Some(128 << 10), buffers: Some(40), ..Request::new(Target::Pids(vec![10])) };
+        assert_eq!(Buffers::heap(4).or(&request), Buffers { size_kb: 128, minimum: 40, maximum: 40 });
+    }
+}
