@@ -26,6 +26,11 @@ fn any_series(trace: &Trace, choice: &[Option<u32>]) -> SeriesOf {
     SeriesOf::new(trace, 4, |site| choice[site.0 as usize % choice.len()])
 }
 
+/// Whether a site counts in a series.
+fn counts(of: &SeriesOf, site: SiteId, series: u32) -> bool {
+    of.site[site.0 as usize].is_some_and(|own| own == series || of.is_stacked && own < series)
+}
+
 /// The same operations with much larger blocks.
 fn enlarge(ops: &mut [Op], factor: u64) {
     for op in ops {
@@ -83,7 +88,7 @@ impl Steps {
 fn assert_drawn(trace: &Trace, interval: Interval, of: &SeriesOf, bins: usize, lines: &[Series]) {
     assert_eq!(lines.len(), of.count);
     for (n, line) in lines.iter().enumerate() {
-        let steps = Steps::of(trace, interval, |site| of.site[site.0 as usize] == Some(n as u32));
+        let steps = Steps::of(trace, interval, |site| counts(of, site, n as u32));
         let (low, high) = (steps.values().min().unwrap_or(0), steps.values().max().unwrap_or(0));
         if high > u64::MAX.into() {
             assert_eq!(line.peak, u64::MAX);
@@ -121,13 +126,14 @@ proptest! {
         let never = Cancel::default();
         let trace = scan.trace();
         let of = any_series(trace, &choice);
+        let ways_to_draw = [of.clone().stacked(), of];
         for (a, b) in questions {
             let interval = interval(edges(&scenario, a, b));
             let expected = totals(&scan, interval, &never).unwrap();
             let table = tree(trace, &expected, &TreeRequest::default(), &never).unwrap();
             let tops = peaks(&scan, interval, &table, &never).unwrap();
-            for index in [&scan, &ordered, &prepared] {
-                assert_drawn(trace, interval, &of, bins, &series(index, &expected, &of, bins, &never).unwrap());
+            for (index, of) in [&scan, &ordered, &prepared].into_iter().flat_map(|index| ways_to_draw.iter().map(move |of| (index, of))) {
+                assert_drawn(trace, interval, of, bins, &series(index, &expected, of, bins, &never).unwrap());
             }
             for index in [&ordered, &prepared] {
                 let totals = totals(index, interval, &never).unwrap();
@@ -237,6 +243,7 @@ fn many_rows_are_answered_as_scans_do() {
     let scan = Index::scan(Arc::clone(&trace));
     let series_of = [Some(0), None, Some(1), None, Some(2)];
     let of = any_series(&trace, &series_of);
+    let stacked = of.clone().stacked();
     assert!(trace.sites.len() > 10 && trace.rows.len() > 25_000);
     for (checkpoints, block) in [(0, 4096), (1, 64), (13, 500), (37, 7)] {
         let options = IndexOptions { checkpoints: Some(checkpoints), block: Some(block), ..IndexOptions::default() };
@@ -246,8 +253,8 @@ fn many_rows_are_answered_as_scans_do() {
             let expected = totals(&scan, interval, &never).unwrap();
             let found = totals(&prepared, interval, &never).unwrap();
             assert_eq!(by_site(&trace, &found), by_site(&trace, &expected), "{checkpoints} checkpoints, {from} to {to}");
-            for bins in [50, 400] {
-                assert_drawn(&trace, interval, &of, bins, &series(&prepared, &expected, &of, bins, &never).unwrap());
+            for (bins, of) in [(50, &of), (400, &of), (100, &stacked)] {
+                assert_drawn(&trace, interval, of, bins, &series(&prepared, &expected, of, bins, &never).unwrap());
             }
             let table = tree(&trace, &expected, &TreeRequest::default(), &never).unwrap();
             let [tops, known] = [&prepared, &scan].map(|index| peaks(index, interval, &table, &never).unwrap());

@@ -59,6 +59,19 @@ impl Case {
         self.window.query_all_by_label_contains(label).next().is_some()
     }
 
+    fn split_graph(&mut self, from: &str, to: &str) {
+        self.window.get_by_value(from).click();
+        settle(&mut self.window);
+        self.click(to);
+    }
+
+    fn point_at_graph(&mut self) {
+        let graph = self.window.get_by_label("Outstanding size over time").rect();
+        self.window.hover_at(graph.center());
+        self.window.step();
+        self.window.step();
+    }
+
     fn open_sources(&mut self) {
         self.window.get_by_label_contains("Symbols come from").click();
         settle(&mut self.window);
@@ -177,12 +190,54 @@ fn types_are_listed_and_a_click_filters_everything_to_one() {
     case.click("Clear filter");
     assert!(case.has("Commit (VirtualAlloc)"));
     case.click("Types");
-    case.click("Graph by type");
-    let graph = case.window.get_by_label("Outstanding size over time").rect();
-    case.window.hover_at(graph.center());
-    case.window.step();
-    case.window.step();
+    case.split_graph("Graph by heap", "Graph by type");
+    case.point_at_graph();
     assert!(case.has("SDBStr (Windows NT heaps)"), "the cursor reads the types");
+    assert!(case.has("(unknown type) (Commit (VirtualAlloc))"));
+    case.split_graph("Graph by type", "Types stacked: Windows NT heaps");
+    case.point_at_graph();
+    assert!(case.has("SDBStr (Windows NT heaps)"));
+    assert!(!case.has("(unknown type) (Commit (VirtualAlloc))"), "layers are never added");
+    let sum = case.line("SDBStr (Windows NT heaps)");
+    assert!(!sum.is_empty());
+}
+
+#[test]
+fn types_are_found_by_a_part_of_their_name() {
+    let Some(mut case) = Case::named() else { return };
+    case.search("nothing of that name");
+    case.click("Types");
+    assert!(case.has("SDBStr") && case.has("std::exception"), "the tree has a search of its own");
+    case.search("sdb");
+    assert!(case.has("SDBStr") && !case.has("std::exception"));
+    case.click("Clear search");
+    case.search("nothing");
+    assert!(case.has_containing("No type in this interval"));
+    case.click("Clear search");
+    assert!(case.has("std::exception"));
+}
+
+#[test]
+fn a_table_is_copied_as_it_stands() {
+    let Some(mut case) = Case::named() else { return };
+    case.click("Types");
+    case.search("sdb");
+    case.window.get_by_label("SDBStr").click_secondary();
+    settle(&mut case.window);
+    case.window.get_by_label("Copy table").click();
+    let copied = |command: &egui::OutputCommand| match command {
+        egui::OutputCommand::CopyText(text) => Some(text.clone()),
+        _ => None,
+    };
+    let mut frames = (0..5).map(|_| {
+        case.window.step();
+        case.window.output().platform_output.commands.iter().find_map(copied)
+    });
+    let text = frames.find_map(|copied| copied).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert_eq!(lines[0][..4], ["Allocated type", "Layer", "Count", "Impacting Size"]);
+    assert_eq!(lines[1][..4], ["SDBStr", "Windows NT heaps", "1", "+40 B"]);
 }
 
 #[test]

@@ -5,8 +5,16 @@
 //!
 //! Needs Xvfb, xdotool and ImageMagick's `import`; says "skipped" without them.
 #![cfg(all(feature = "gui", target_os = "linux"))]
-#![allow(clippy::expect_used, clippy::print_stdout, reason = "a test says what it expects and why it was skipped")]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test says what it expects and why it was skipped"
+)]
 
+mod common;
+
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -78,6 +86,11 @@ impl Screen {
     }
 
     fn start(&mut self, args: &[&str]) {
+        self.start_in(args, &[]);
+    }
+
+    /// The same with something in its environment.
+    fn start_in(&mut self, args: &[&str], environment: &[(&str, &OsStr)]) {
         let program = Command::new(env!("CARGO_BIN_EXE_highwater"))
             .args(["--size", "1280x800"])
             .args(args)
@@ -85,6 +98,7 @@ impl Screen {
             .env_remove("WAYLAND_DISPLAY")
             .env("HIGHWATER_SETTINGS_DIR", self.folder.path())
             .env("HIGHWATER_UI_DUMP", self.dump())
+            .envs(environment.iter().copied())
             .stderr(Stdio::null())
             .spawn()
             .expect("the program starts");
@@ -283,13 +297,28 @@ fn names_and_types_of_the_demo_appear_by_themselves() {
     screen.click_on("RigidBody");
     screen.wait_for("the filter to one type", |all| all.iter().any(|w| w.name == "RigidBody (Custom trackers)"));
     screen.click_on("Clear filter");
-    screen.click_on("Graph by type");
+    screen.click_on("Graph by heap");
+    screen.click_on("Types stacked: Windows NT heaps");
     screen.find("(unknown type)");
     screen.picture("types.png");
     screen.click_on("Symbols");
     screen.find("part of highwater");
     screen.click_on("Allocations");
     screen.find("Collapse all");
+}
+
+#[test]
+fn a_symbol_path_in_the_environment_names_frames_with_no_click() {
+    let (Some(corpus), Some(mut screen)) = (common::corpus(), Screen::new()) else { return };
+    let file = screen.folder.path().join("named.etl");
+    let bytes = common::trace::trace(common::trace::session(false), &common::named::story(&corpus));
+    fs::write(&file, bytes).expect("the file is written");
+    let path = file.display().to_string();
+    screen.start_in(&[&path], &[("_NT_SYMBOL_PATH", corpus.as_os_str())]);
+    screen.key("ctrl+f");
+    screen.xdotool(&["type", "crashing_func"]);
+    screen.find("CrashWithException.exe!crashing_function");
+    assert!(!screen.widgets().iter().any(|w| w.name.contains("Only names and ids")), "of folders nobody is asked");
 }
 
 #[test]

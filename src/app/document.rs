@@ -265,7 +265,7 @@ impl Document {
                 self.needs_query |= first;
             }
             Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
-            Part::Graph(lines) => answers.graph = Some(Graph::new(self.trace.clock, lines)),
+            Part::Graph(split, lines) => answers.graph = Some(Graph::new(self.trace.clock, split, lines)),
             Part::Types(table) => self.types.table = Some(table),
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Table { interval, trace, tree } => {
@@ -349,7 +349,7 @@ impl Document {
             DocCommand::ChooseType(chosen) => self.types.chosen = chosen,
             DocCommand::SortTypesBy(column) => self.types.sort_by(column),
             DocCommand::SplitGraph(split) => self.split = split,
-            DocCommand::Search(text) => self.search = text,
+            DocCommand::Search(text) => *self.search_of_tab() = text,
             DocCommand::FocusSearch => self.focus_search = true,
             DocCommand::ShowTab(tab) => self.tab = tab,
         }
@@ -396,13 +396,22 @@ impl Document {
             DocCommand::ClearPins
         } else if self.selected.is_some() {
             DocCommand::SelectLine(None)
-        } else if !self.search.is_empty() {
+        } else if !self.searched().is_empty() {
             DocCommand::Search(String::new())
         } else if self.types.chosen.is_some() {
             DocCommand::ChooseType(None)
         } else {
             DocCommand::Filter(Filter::all())
         }
+    }
+
+    /// What is searched for in the table in sight.
+    pub fn searched(&self) -> &str {
+        if self.tab == Tab::Types { &self.types.search } else { &self.search }
+    }
+
+    fn search_of_tab(&mut self) -> &mut String {
+        if self.tab == Tab::Types { &mut self.types.search } else { &mut self.search }
     }
 
     // Lines of the graph

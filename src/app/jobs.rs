@@ -8,6 +8,7 @@
 //! aside; until it is there, the table comes from a scan, and the graph waits.
 
 mod answer;
+mod lines;
 mod load;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +66,7 @@ pub enum Part {
     /// Frees of unknown blocks by place, and of how many places.
     Unmatched(Vec<UnmatchedGroup>, usize),
     /// Lines of the query's heaps or of types.
-    Graph(Vec<(LineOf, Series)>),
+    Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
     /// The table, and the trace that it was made of.

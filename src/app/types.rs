@@ -7,6 +7,8 @@ use crate::query::{Column, Sort, TypeGroup, TypeKey};
 pub struct TypesQuery {
     /// Whether their table is shown.
     pub is_listed: bool,
+    /// What their names contain.
+    pub search: String,
     /// Its order.
     pub sort: Sort,
     /// The one that everything is filtered to.
@@ -25,6 +27,7 @@ pub struct TypeTable {
 #[derive(Debug, Default)]
 pub struct Types {
     pub chosen: Option<TypeKey>,
+    pub search: String,
     pub sort: Sort,
     pub table: Option<TypeTable>,
 }
@@ -36,6 +39,6 @@ impl Types {
     }
 
     pub fn query(&self, is_listed: bool) -> TypesQuery {
-        TypesQuery { is_listed, sort: self.sort, chosen: self.chosen.clone() }
+        TypesQuery { is_listed, search: self.search.clone(), sort: self.sort, chosen: self.chosen.clone() }
     }
 }

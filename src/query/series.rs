@@ -6,6 +6,8 @@
 //! Cost: prepared traces put the lines together from blocks, so that it grows with
 //! the bins; others sort the changes inside the interval.
 
+use std::ops::Range;
+
 use super::changes::changes;
 use super::summary::{Sketch, Summary};
 use super::{Cancel, Cancelled, Index, Totals};
@@ -19,12 +21,26 @@ pub struct SeriesOf {
     pub site: Vec<Option<u32>>,
     /// Number of series.
     pub count: usize,
+    /// Whether each series stands on the one before: a site belongs to its own and to all
+    /// behind it.
+    pub is_stacked: bool,
 }
 
 impl SeriesOf {
     /// From a function of the site.
     pub fn new(trace: &Trace, count: usize, of: impl Fn(SiteId) -> Option<u32>) -> Self {
-        Self { site: (0..trace.sites.len()).map(|i| of(SiteId(i as u32))).collect(), count }
+        Self { site: (0..trace.sites.len()).map(|i| of(SiteId(i as u32))).collect(), count, is_stacked: false }
+    }
+
+    /// The same, each series on the one before.
+    pub fn stacked(self) -> Self {
+        Self { is_stacked: true, ..self }
+    }
+
+    /// The series that a site of `series` belongs to.
+    #[inline]
+    pub(super) fn reach(&self, series: u32) -> Range<u32> {
+        series..if self.is_stacked { self.count as u32 } else { series + 1 }
     }
 }
 
@@ -93,7 +109,9 @@ fn scan(
     let changes = changes(index.trace(), interval, cancel, |row, _| of.site[row.site.0 as usize])?;
     let mut pens: Vec<Pen> = base.iter().map(|_| Pen::default()).collect();
     for change in &changes {
-        pens[change.of as usize].change(change.at, change.delta(), scale);
+        for series in of.reach(change.of) {
+            pens[series as usize].change(change.at, change.delta(), scale);
+        }
     }
     Ok(pens.into_iter().zip(base).map(|(pen, &value)| draw(interval, value, pen.finish())).collect())
 }

@@ -33,8 +33,8 @@ impl Totals {
             let mut sums = vec![0u64; of.count];
             for (buckets, series) in buckets.iter().zip(series) {
                 if let Some(i) = series.filter(|_| !buckets.is_empty()) {
-                    let sum = &mut sums[i as usize];
-                    *sum = sum.saturating_add(number(buckets.numbers()));
+                    let number = number(buckets.numbers());
+                    of.reach(i).for_each(|i| sums[i as usize] = sums[i as usize].saturating_add(number));
                 }
             }
             sums

@@ -123,6 +123,18 @@ impl Types {
         SeriesOf::new(trace, groups.len(), place)
     }
 
+    /// The same for all of a layer, one on the other; what is in none of the groups is
+    /// the last series.
+    pub fn stack_of(&self, trace: &Trace, layer: Layer, groups: &[TypeGroup], mask: &Mask) -> SeriesOf {
+        let places = self.places(groups);
+        let others = groups.len() as u32;
+        let place = |site: SiteId| {
+            let takes_part = trace.layer_of(trace.site(site)) == layer && mask.classes(site) != 0;
+            takes_part.then(|| places[self.of_site(site) as usize].unwrap_or(others))
+        };
+        SeriesOf::new(trace, groups.len() + 1, place).stacked()
+    }
+
     /// The largest sizes of some groups. Cost: a pass over the events of the interval.
     pub fn peaks(
         &self,

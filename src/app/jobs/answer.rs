@@ -1,20 +1,20 @@
 //! How a query is answered: part by part, with what is kept of the ones before.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use eframe::egui;
 
+use super::lines::Lines;
 use super::{Answer, Part, Query};
-use crate::app::graph::{LineOf, Split};
+use crate::app::graph::Split;
 use crate::app::types::TypeTable;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    Cancel, Cancelled, Column, Filter, Index, IndexOptions, Mask, Series, SeriesOf, Sort, Totals, Tree, TreeRequest, TypeGroup,
-    TypeKey, Types, by_heap, counter_series, peaks, series, sort_by_peak, spans, totals, tree, unmatched_groups,
+    Cancel, Cancelled, Column, Filter, Index, IndexOptions, Mask, SeriesOf, Totals, Tree, TreeRequest, TypeGroup, TypeKey, Types,
+    by_heap, counter_series, peaks, series, sort_by_peak, spans, totals, tree, unmatched_groups,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -146,10 +146,6 @@ const UNMATCHED_GROUPS: usize = 32;
 /// Bins of the small lines.
 const OVERVIEW_BINS: usize = 240;
 
-/// Types of which lines are looked at for the largest peaks, and lines of types.
-const TYPE_CANDIDATES: usize = 32;
-const TYPE_LINES: usize = 8;
-
 pub(super) fn answer(
     query: &Query,
     cancel: &Cancel,
@@ -166,7 +162,7 @@ pub(super) fn answer(
     };
 
     let sums = kept.totals(&index, query.interval, cancel)?;
-    let by_type = query.types.chosen.is_some() || query.types.is_listed || query.split == Split::Types;
+    let by_type = query.types.chosen.is_some() || query.types.is_listed || query.split != Split::Heaps;
     let types = by_type.then(|| kept.types(trace, &query.tree.names, cancel)).transpose()?;
     let chosen = query.types.chosen.as_ref().zip(types.as_ref());
     let only = chosen.map(|(chosen, types)| Arc::new(types.mask(trace, chosen)));
@@ -194,15 +190,12 @@ pub(super) fn answer(
         filter: query.tree.filter.clone(),
         chosen: query.types.chosen.clone(),
         split: query.split,
-        types: types.as_ref().filter(|_| only.is_some() || query.split == Split::Types).map(|_| kept.types_turn),
+        types: types.as_ref().filter(|_| only.is_some() || query.split != Split::Heaps).map(|_| kept.types_turn),
     };
     if kept.graph.as_ref() != Some(&graph) {
         let sums = kept.totals(&index, query.view, cancel)?;
-        let lines = match types.as_ref().filter(|_| query.split == Split::Types) {
-            Some(types) => lines_of_types(types, query, &index, &sums, tree.mask(), cancel)?,
-            None => lines_of_heaps(query, &index, &sums, tree.mask(), cancel)?,
-        };
-        tell(Part::Graph(lines));
+        let lines = Lines { index: &index, sums: &sums, mask: tree.mask(), bins: query.bins, cancel };
+        tell(Part::Graph(query.split, lines.of(query, types.as_deref())?));
         kept.graph = Some(graph);
     }
     let counters = (query.view, query.counters.clone(), query.bins);
@@ -251,7 +244,10 @@ struct Listed<'a> {
 impl<'a> Listed<'a> {
     fn of(types: &'a Types, query: &Query, sums: &Totals) -> Self {
         let mask = query.tree.filter.mask(&query.trace);
-        Self { types, groups: types.groups(sums, &mask, query.types.sort), mask }
+        let mut groups = types.groups(sums, &mask, query.types.sort);
+        let wanted = query.types.search.to_lowercase();
+        groups.retain(|group| group.key.name.to_lowercase().contains(&wanted));
+        Self { types, groups, mask }
     }
 
     fn part(&self, query: &Query, peaks: Option<Vec<u64>>) -> Part {
@@ -267,40 +263,4 @@ impl<'a> Listed<'a> {
         };
         Part::Types(TypeTable { groups, peaks })
     }
-}
-
-fn lines_of_heaps(
-    query: &Query,
-    index: &Index,
-    sums: &Totals,
-    mask: &Mask,
-    cancel: &Cancel,
-) -> Result<Vec<(LineOf, Series)>, Cancelled> {
-    let trace = index.trace();
-    let mut line_of = vec![None; trace.heaps.len()];
-    query.heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
-    let of = SeriesOf::new(trace, query.heaps.len(), |site| {
-        line_of[trace.site(site).heap.0 as usize].filter(|_| mask.classes(site) != 0)
-    });
-    let lines = series(index, sums, &of, query.bins, cancel)?;
-    Ok(query.heaps.iter().copied().map(LineOf::Heap).zip(lines).collect())
-}
-
-/// Those with the highest peaks among the types of which there is most.
-fn lines_of_types(
-    types: &Types,
-    query: &Query,
-    index: &Index,
-    sums: &Totals,
-    mask: &Mask,
-    cancel: &Cancel,
-) -> Result<Vec<(LineOf, Series)>, Cancelled> {
-    let by_size = Sort { column: Column::Size, descending: true };
-    let mut groups = types.groups(sums, mask, by_size);
-    groups.truncate(TYPE_CANDIDATES);
-    let lines = series(index, sums, &types.series_of(index.trace(), &groups, mask), query.bins, cancel)?;
-    let mut lines: Vec<_> = groups.into_iter().map(|group| group.key).zip(lines).collect();
-    lines.sort_by_key(|(_, line)| Reverse(line.peak));
-    lines.truncate(TYPE_LINES);
-    Ok((0..).zip(lines).map(|(rank, (key, line))| (LineOf::Type(rank, key), line)).collect())
 }

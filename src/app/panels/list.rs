@@ -16,14 +16,18 @@ pub struct ListColumn {
 
 /// What a list shows.
 pub trait List {
+    /// What a cell says.
+    fn text(&self, row: usize, column: usize) -> String;
     /// Draws a cell.
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize);
     /// Whether a line is lit.
     fn is_selected(&self, row: usize) -> bool;
     /// A line was clicked.
     fn clicked(&mut self, row: usize);
-    /// The menu of a line.
+    /// The menu of a line, above what all lists have.
     fn menu(&mut self, ui: &mut Ui, row: usize);
+    /// Takes what is to be copied.
+    fn copy(&mut self, text: String);
     /// The column it is sorted by, and whether the largest come first.
     fn sorted_by(&self) -> Option<(usize, bool)> {
         None
@@ -48,7 +52,7 @@ pub fn show(ui: &mut Ui, id: &'static str, columns: &[ListColumn], rows: usize, 
         .num_sticky_cols(1)
         .headers([HeaderRow::new(HEADER_HEIGHT)]);
     set_first_widths(ui, &table, widths);
-    table.show(ui, &mut Delegate { columns, list });
+    table.show(ui, &mut Delegate { columns, rows, list });
 }
 
 /// A table would begin with the widths of its first lines.
@@ -77,11 +81,31 @@ pub fn fill_row(ui: &Ui, row: u64, is_selected: bool, is_hovered: bool) {
 
 struct Delegate<'a> {
     columns: &'a [ListColumn],
+    rows: usize,
     list: &'a mut dyn List,
 }
 
 fn layout(column: &ListColumn) -> Layout {
     if column.is_number { Layout::right_to_left(Align::Center) } else { Layout::left_to_right(Align::Center) }
+}
+
+impl Delegate<'_> {
+    fn menu(&mut self, ui: &mut Ui, row: usize) {
+        self.list.menu(ui, row);
+        ui.separator();
+        if ui.button("Copy line").clicked() {
+            self.list.copy(self.line(row));
+        }
+        if ui.button("Copy table").clicked() {
+            let header = self.columns.iter().map(|column| column.title).collect::<Vec<_>>().join("\t");
+            let lines = (0..self.rows).map(|row| self.line(row));
+            self.list.copy(std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n"));
+        }
+    }
+
+    fn line(&self, row: usize) -> String {
+        (0..self.columns.len()).map(|column| self.list.text(row, column)).collect::<Vec<_>>().join("\t")
+    }
 }
 
 impl TableDelegate for Delegate<'_> {
@@ -116,7 +140,7 @@ impl TableDelegate for Delegate<'_> {
         if response.clicked() {
             self.list.clicked(row);
         }
-        response.context_menu(|ui| self.list.menu(ui, row));
+        response.context_menu(|ui| self.menu(ui, row));
     }
 
     fn cell_ui(&mut self, ui: &mut Ui, cell: &CellInfo) {

@@ -68,8 +68,11 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                 }
             }
             match tab {
-                Tab::Table => toolbar::search(app, ui),
-                Tab::Types => types_tab::split(app, ui),
+                Tab::Table => toolbar::tree(app, ui),
+                Tab::Types => {
+                    types_tab::split(app, ui);
+                    toolbar::search(app, ui);
+                }
                 Tab::Symbols | Tab::Trace => {}
             }
         });

@@ -99,7 +99,9 @@ impl Modules<'_> {
         let hint = "Leave this module without names until it is tried again";
         button(ui, has_frames && !is_excluded, "Exclude", hint, change(ModuleChange::Exclude));
     }
+}
 
+impl List for Modules<'_> {
     fn text(&self, row: usize, column: usize) -> String {
         let Some(module) = self.names.modules.get(row) else { return String::new() };
         match column {
@@ -120,12 +122,6 @@ impl Modules<'_> {
         }
     }
 
-    fn line(&self, row: usize) -> String {
-        (0..COLUMNS.len()).map(|column| self.text(row, column)).collect::<Vec<_>>().join("\t")
-    }
-}
-
-impl List for Modules<'_> {
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         let Some(module) = self.names.modules.get(row) else { return };
         let mut text = egui::RichText::new(self.text(row, column));
@@ -151,14 +147,9 @@ impl List for Modules<'_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         self.buttons(ui, row);
-        ui.separator();
-        if ui.button("Copy line").clicked() {
-            self.commands.push(Command::Copy(self.line(row)));
-        }
-        if ui.button("Copy table").clicked() {
-            let header = COLUMNS.map(|column| column.title).join("\t");
-            let lines = (0..self.names.modules.len()).map(|row| self.line(row));
-            self.commands.push(Command::Copy(std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n")));
-        }
+    }
+
+    fn copy(&mut self, text: String) {
+        self.commands.push(Command::Copy(text));
     }
 }

@@ -13,7 +13,7 @@ use super::losses;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
-use crate::app::graph::LineOf;
+use crate::app::graph::{LineOf, Split};
 use crate::app::theme;
 use crate::format;
 use crate::query::{ByClass, heap_label, layer_label};
@@ -121,9 +121,18 @@ impl Graph<'_> {
         let document = self.document;
         let painter = ui.painter().with_clip_rect(self.frame());
         let visuals = ui.visuals();
+        let graph = document.answers.graph.as_ref();
+        if let Some(stack) = graph.filter(|graph| graph.is_stacked()) {
+            // From the top: the lower ones cover what is theirs.
+            for line in stack.lines.iter().rev() {
+                let color = theme::series(line.of.color(), visuals);
+                self.paint_line(&painter, &line.points, color, visuals.extreme_bg_color.lerp_to_gamma(color, 0.5));
+            }
+        }
         losses::paint(document, self.frame(), |t| self.x_of(t), ui, &painter);
-        for line in document.answers.graph.iter().flat_map(|graph| &graph.lines) {
-            self.paint_line(&painter, &line.points, theme::series(line.of.color(), visuals));
+        for line in graph.filter(|graph| !graph.is_stacked()).iter().flat_map(|graph| &graph.lines) {
+            let color = theme::series(line.of.color(), visuals);
+            self.paint_line(&painter, &line.points, color, color.gamma_multiply(0.08));
         }
         counters::paint(document, self.scales, &self.transform, ui, &painter);
         for span in &document.answers.spans {
@@ -139,17 +148,16 @@ impl Graph<'_> {
         self.paint_pins(ui, &painter);
     }
 
-    /// A line and a faint area under it. The points already have the level of
+    /// A line and the area under it. The points already have the level of
     /// detail of the screen, so nothing is left out or joined here.
-    fn paint_line(&self, painter: &egui::Painter, points: &[PlotPoint], color: Color32) {
+    fn paint_line(&self, painter: &egui::Painter, points: &[PlotPoint], color: Color32, fill: Color32) {
         let frame = self.frame();
         let points: Vec<Pos2> = points.iter().map(|point| self.transform.position_from_point(point)).collect();
         let mut area = egui::Mesh::default();
-        let faint = color.gamma_multiply(0.08);
         for (i, point) in points.iter().enumerate() {
             let corner = area.vertices.len() as u32;
-            area.colored_vertex(*point, faint);
-            area.colored_vertex(Pos2::new(point.x, frame.bottom()), faint);
+            area.colored_vertex(*point, fill);
+            area.colored_vertex(Pos2::new(point.x, frame.bottom()), fill);
             if i > 0 && point.x > points[i - 1].x {
                 area.add_triangle(corner - 2, corner - 1, corner);
                 area.add_triangle(corner - 1, corner, corner + 1);
@@ -275,7 +283,7 @@ impl Graph<'_> {
         let Some(graph) = &document.answers.graph else { return };
         let reach = self.time_at(pointer.x + 3.0).0.saturating_sub(at.0).max(1);
         let lost = losses::around(document, at, reach);
-        let mut values: Vec<(&LineOf, u64)> = graph.lines.iter().map(|line| (&line.of, line.line.value_at(at))).collect();
+        let (mut values, sum) = graph.values_at(at);
         values.sort_by_key(|&(of, value)| (std::cmp::Reverse(value), of.color()));
         let tooltip = egui::Tooltip::always_open(ui.ctx().clone(), response.layer_id, response.id, egui::PopupAnchor::Pointer);
         tooltip.gap(14.0).show(|ui| {
@@ -284,6 +292,11 @@ impl Graph<'_> {
                 ui.label(format!("selected {}", format::duration(document.trace.clock.seconds(Ticks(selection.len())))));
             }
             egui::Grid::new("cursor readout").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+                if let (Some(sum), Split::Stack(layer)) = (sum, graph.split) {
+                    ui.strong(layer_label(layer));
+                    ui.strong(format::bytes(sum));
+                    ui.end_row();
+                }
                 for (of, value) in values.into_iter().take(12) {
                     ui.colored_label(theme::series(of.color(), ui.visuals()), name_of(document, of));
                     ui.label(format::bytes(value));
@@ -321,6 +334,7 @@ fn name_of(document: &Document, of: &LineOf) -> String {
     match of {
         LineOf::Heap(heap) => line_name(document, heap.0 as usize),
         LineOf::Type(_, key) => format!("{} ({})", key.name, layer_label(key.layer)),
+        LineOf::OtherTypes(_, layer) => format!("Other types ({})", layer_label(*layer)),
     }
 }
 

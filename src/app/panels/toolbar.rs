@@ -180,16 +180,25 @@ fn describe(document: &crate::app::document::Document, path: &Path) -> String {
 /// Points beside the tabs in which not everything has room.
 const NARROW: f32 = 260.0;
 
-pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let Some(document) = &mut app.document else { return };
+/// What stands beside the tabs for the tree.
+pub fn tree(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+        let Some(document) = &app.document else { return };
         if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
             app.commands.doc(DocCommand::CollapseAll);
         }
         if let Some(shown) = frames::switch(ui, !document.fold, ui.available_width() < NARROW) {
             app.commands.push(Command::ShowAllocators(shown));
         }
-        let mut text = document.search.clone();
+        search(app, ui);
+    });
+}
+
+/// The field to search in the table in sight.
+pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    let Some(document) = &mut app.document else { return };
+    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+        let mut text = document.searched().to_owned();
         if !text.is_empty() && ui.button("Clear search").clicked() {
             text.clear();
         }
@@ -201,7 +210,7 @@ pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         if std::mem::take(&mut document.focus_search) {
             field.request_focus();
         }
-        if text != document.search {
+        if text != document.searched() {
             app.commands.doc(DocCommand::Search(text));
         }
     });

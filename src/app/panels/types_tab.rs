@@ -58,7 +58,11 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         return;
     };
     if table.groups.is_empty() {
-        ui.centered_and_justified(|ui| ui.label("Nothing was alive in this interval."));
+        let text = match document.searched().is_empty() {
+            true => "Nothing was alive in this interval.",
+            false => "No type in this interval has that in its name.",
+        };
+        ui.centered_and_justified(|ui| ui.label(text));
         return;
     }
     if table.groups.iter().all(|group| &*group.key.name == UNKNOWN_TYPE) {
@@ -67,14 +71,27 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     list::show(ui, "types", &COLUMNS, table.groups.len(), &mut Types { document, table, commands: &mut app.commands });
 }
 
-/// Chooses what the graph has lines for.
+/// What the graph can have lines for, in words.
+fn split_label(split: Split) -> String {
+    match split {
+        Split::Heaps => "Graph by heap".to_owned(),
+        Split::Types => "Graph by type".to_owned(),
+        Split::Stack(layer) => format!("Types stacked: {}", layer_label(layer)),
+    }
+}
+
+/// Chooses what the graph has lines for. Layers nest, so each is a stack of its own.
 pub fn split(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &app.document else { return };
-    let mut by_type = document.split == Split::Types;
-    let hint = "Draw a line for each of the largest types in place of one for each heap";
-    if ui.checkbox(&mut by_type, "Graph by type").on_hover_text(hint).clicked() {
-        app.commands.doc(DocCommand::SplitGraph(if by_type { Split::Types } else { Split::Heaps }));
-    }
+    let layers = document.digest.layers.iter().map(|&(layer, _)| Split::Stack(layer));
+    let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(document.split));
+    shown.show_ui(ui, |ui| {
+        for split in [Split::Heaps, Split::Types].into_iter().chain(layers) {
+            if ui.selectable_label(document.split == split, split_label(split)).clicked() {
+                app.commands.doc(DocCommand::SplitGraph(split));
+            }
+        }
+    });
 }
 
 struct Types<'a> {
@@ -84,6 +101,15 @@ struct Types<'a> {
 }
 
 impl Types<'_> {
+    /// The colour of its line, if there is one.
+    fn color(&self, key: &TypeKey, ui: &Ui) -> Option<egui::Color32> {
+        let mut lines = self.document.answers.graph.iter().flat_map(|graph| &graph.lines);
+        let line = lines.find(|line| matches!(&line.of, LineOf::Type(_, other) if other == key))?;
+        Some(theme::series(line.of.color(), ui.visuals()))
+    }
+}
+
+impl List for Types<'_> {
     fn text(&self, row: usize, column: usize) -> String {
         let Some(TypeGroup { key, numbers: n, .. }) = self.table.groups.get(row) else { return String::new() };
         match column {
@@ -101,25 +127,12 @@ impl Types<'_> {
         }
     }
 
-    fn line(&self, row: usize) -> String {
-        (0..COLUMNS.len()).map(|column| self.text(row, column)).collect::<Vec<_>>().join("\t")
-    }
-
-    /// The colour of its line, if there is one.
-    fn color(&self, key: &TypeKey, ui: &Ui) -> Option<egui::Color32> {
-        let mut lines = self.document.answers.graph.iter().flat_map(|graph| &graph.lines);
-        let line = lines.find(|line| matches!(&line.of, LineOf::Type(_, other) if other == key))?;
-        Some(theme::series(line.of.color(), ui.visuals()))
-    }
-}
-
-impl List for Types<'_> {
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         let Some(group) = self.table.groups.get(row) else { return };
         let mut text = egui::RichText::new(self.text(row, column));
         if column == 0 {
             // Those without a line keep the place free, so that names stand below each other.
-            if self.document.split == Split::Types {
+            if self.document.split != Split::Heaps {
                 let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
                 if let Some(color) = self.color(&group.key, ui) {
                     ui.painter().rect_filled(rect, 3.0, color);
@@ -149,15 +162,10 @@ impl List for Types<'_> {
         if ui.button(if is_chosen { "Show all types" } else { "Filter to this type" }).clicked() {
             self.clicked(row);
         }
-        ui.separator();
-        if ui.button("Copy line").clicked() {
-            self.commands.push(Command::Copy(self.line(row)));
-        }
-        if ui.button("Copy table").clicked() {
-            let header = COLUMNS.map(|column| column.title).join("\t");
-            let lines = (0..self.table.groups.len()).map(|row| self.line(row));
-            self.commands.push(Command::Copy(std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n")));
-        }
+    }
+
+    fn copy(&mut self, text: String) {
+        self.commands.push(Command::Copy(text));
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {

@@ -9,7 +9,7 @@ use super::groups::Groups;
 use super::order::Order;
 use super::pyramid::{Blocks, Pyramid};
 use crate::model::{RowId, SiteId, Trace};
-use crate::query::series::Bins;
+use crate::query::series::{Bins, SeriesOf};
 use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled};
 use crate::units::{Interval, Ticks};
@@ -23,17 +23,16 @@ pub(super) struct Source<'a> {
     pub(super) order: &'a Order,
     pub(super) blocks: &'a Blocks,
     pub(super) pyramid: &'a Pyramid,
-    /// Series of each site, and of each group of the pyramid.
+    /// The series of each site (`groups` of `of`), and of each group of the pyramid.
     pub(super) of_site: &'a Groups,
     pub(super) of_group: &'a [u32],
-    /// Number of series.
-    pub(super) count: usize,
+    pub(super) of: &'a SeriesOf,
 }
 
 impl Source<'_> {
     /// The steps of all series inside `interval`, by series and bin.
     pub(super) fn lines(&self, interval: Interval, bins: &Bins, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
-        let mut lines = vec![Line::new(); self.count];
+        let mut lines = vec![Line::new(); self.of.count];
         if interval.is_empty() {
             return Ok(lines);
         }
@@ -73,15 +72,15 @@ impl<'a> Pens<'a> {
             source,
             bins,
             bin_end: Ticks::BEFORE_TRACE,
-            sums: vec![Default::default(); source.count],
-            has: vec![false; source.count],
+            sums: vec![Default::default(); source.of.count],
+            has: vec![false; source.of.count],
             touched: Vec::new(),
-            lines: vec![Line::new(); source.count],
+            lines: vec![Line::new(); source.of.count],
         }
     }
 
     fn draw(mut self, part: Interval, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
-        let Source { trace, order, blocks, pyramid, of_site, of_group, .. } = *self.source;
+        let Source { trace, order, blocks, pyramid, of_site, of_group, of } = *self.source;
         let pick = |_: RowId, site: SiteId, _: bool| of_site.of(site);
         let mut feed = Feed::new(&trace.rows, order, &pick, None);
         let end = blocks.ticks.partition_point(|&(first, _)| first < part.to);
@@ -107,7 +106,9 @@ impl<'a> Pens<'a> {
             let to = if last >= part.to { edge(part.to) } else { blocks.places[block + 1] };
             feed.run((from, to), cancel, |item| {
                 self.advance(item.at);
-                self.sum(item.of).1.change(item.at, item.delta);
+                for series in of.reach(item.of) {
+                    self.sum(series).1.change(item.at, item.delta);
+                }
             })?;
             self.join();
             block += 1;

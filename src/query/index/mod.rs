@@ -101,6 +101,8 @@ struct Prepared {
 #[derive(Debug)]
 struct Filtered {
     of_site: Groups,
+    /// The number of series if they are stacked: the upper ones have what the lower ones have.
+    stacked: Option<usize>,
     pyramid: Pyramid,
 }
 
@@ -235,23 +237,26 @@ impl Index {
         }
         let (trace, blocks) = (self.trace.as_ref(), &prepared.blocks);
         let of_site = Groups::new(of.site.iter().copied(), of.count);
-        let source = |pyramid, of_site, of_group| Source { trace, order, blocks, pyramid, of_site, of_group, count: of.count };
-        if let Some(of_heap) = self.heaps_of_series(&of_site, of.count) {
+        let source = |pyramid, of_site, of_group| Source { trace, order, blocks, pyramid, of_site, of_group, of };
+        if let Some(of_heap) = self.heaps_of_series(&of_site, of) {
             return source(&prepared.heaps, &of_site, &of_heap).lines(interval, bins, cancel).map(Some);
         }
-        let filtered = self.filtered(order, prepared, of_site, of.count, cancel)?;
+        let filtered = self.filtered(order, prepared, of_site, of, cancel)?;
         let same: Vec<u32> = (0..of.count as u32).collect();
         source(&filtered.pyramid, &filtered.of_site, &same).lines(interval, bins, cancel).map(Some)
     }
 
     /// Whether every series is one whole heap and nothing prepared is missing.
     pub(super) fn knows(&self, of: &SeriesOf) -> bool {
-        self.is_prepared() && self.heaps_of_series(&Groups::new(of.site.iter().copied(), of.count), of.count).is_some()
+        self.is_prepared() && self.heaps_of_series(&Groups::new(of.site.iter().copied(), of.count), of).is_some()
     }
 
     /// The series of each heap, if every series is one whole heap.
-    fn heaps_of_series(&self, of_site: &Groups, count: usize) -> Option<Vec<u32>> {
+    fn heaps_of_series(&self, of_site: &Groups, of: &SeriesOf) -> Option<Vec<u32>> {
         const UNKNOWN: u32 = NOBODY - 1;
+        if of.is_stacked {
+            return None;
+        }
         let mut of_heap = vec![UNKNOWN; self.trace.heaps.len()];
         for (id, site) in (0..).map(SiteId).zip(&self.trace.sites) {
             let of = of_site.of(id);
@@ -262,7 +267,7 @@ impl Index {
                 return None;
             }
         }
-        let mut heap_of = vec![None; count];
+        let mut heap_of = vec![None; of.count];
         for (heap, series) in of_heap.iter_mut().enumerate() {
             if *series == UNKNOWN {
                 *series = NOBODY; // a heap without sites
@@ -280,10 +285,11 @@ impl Index {
         order: &Order,
         prepared: &Prepared,
         of_site: Groups,
-        count: usize,
+        of: &SeriesOf,
         cancel: &Cancel,
     ) -> Result<Arc<Filtered>, Cancelled> {
-        let known = |kept: &[Arc<Filtered>]| kept.iter().position(|f| f.of_site == of_site);
+        let stacked = of.is_stacked.then_some(of.count);
+        let known = |kept: &[Arc<Filtered>]| kept.iter().position(|f| f.of_site == of_site && f.stacked == stacked);
         {
             let mut kept = lock(&prepared.filters);
             if let Some(at) = known(&kept) {
@@ -293,8 +299,8 @@ impl Index {
         }
         let wanted = Bits::filled(&self.trace.rows, |chunk, at| of_site.of(chunk.sites()[at]) != NOBODY);
         cancel.check()?;
-        let pyramid = pyramid::regroup(&self.trace, order, &prepared.blocks, &of_site, count, Some(&wanted), cancel)?;
-        let new = Arc::new(Filtered { of_site, pyramid });
+        let pyramid = pyramid::regroup(&self.trace, order, &prepared.blocks, &of_site, of, Some(&wanted), cancel)?;
+        let new = Arc::new(Filtered { of_site, stacked, pyramid });
         let mut kept = lock(&prepared.filters);
         kept.insert(0, Arc::clone(&new));
         kept.truncate(KEPT_FILTERS);

@@ -14,7 +14,7 @@ use super::groups::Groups;
 use super::order::{Order, Place};
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::summary::{Sketch, Summary};
-use crate::query::{Cancel, Cancelled};
+use crate::query::{Cancel, Cancelled, SeriesOf};
 use crate::units::Ticks;
 
 /// The stretches of events that all pyramids of a trace have in common.
@@ -251,11 +251,11 @@ impl Drafts {
     }
 
     #[inline]
-    fn add(&mut self, item: &Item) {
-        let of = item.of as usize;
+    fn add(&mut self, group: u32, item: &Item) {
+        let of = group as usize;
         if !self.has[of] {
             self.has[of] = true;
-            self.touched.push(item.of);
+            self.touched.push(group);
         }
         self.sketches[of].change(item.at, item.delta);
     }
@@ -371,7 +371,7 @@ impl Cutter {
         }
         self.events += 1;
         self.at_tick += 1;
-        self.drafts.add(item);
+        self.drafts.add(item.of, item);
         match item.kind {
             Kind::Birth => self.next.birth = item.place + 1,
             Kind::Late => self.next.late = item.place + 1,
@@ -405,14 +405,14 @@ impl Cutter {
     }
 }
 
-/// The same blocks for other groups of sites. `wanted` are rows, if not all, outside
-/// of which nothing belongs to any group.
+/// The same blocks for the series of `of`, which `group_of` has as groups. `wanted` are
+/// rows, if not all, outside of which nothing belongs to any group.
 pub(super) fn regroup(
     trace: &Trace,
     order: &Order,
     blocks: &Blocks,
     group_of: &Groups,
-    groups: usize,
+    of: &SeriesOf,
     wanted: Option<&Bits>,
     cancel: &Cancel,
 ) -> Result<Pyramid, Cancelled> {
@@ -424,20 +424,20 @@ pub(super) fn regroup(
         .map(|part| {
             let (from, to) = (part * each, count.min((part + 1) * each));
             let places = (blocks.places[from], blocks.places[to]);
-            let mut drafts = Drafts::new(groups);
+            let mut drafts = Drafts::new(of.count);
             let mut block = from;
             Feed::new(&trace.rows, order, &pick, wanted).run(places, cancel, |item| {
                 while item.at > blocks.ticks[block].1 {
                     drafts.end_block(blocks.ticks[block].0);
                     block += 1;
                 }
-                drafts.add(item);
+                of.reach(item.of).for_each(|series| drafts.add(series, item));
             })?;
             blocks.ticks[block..to].iter().for_each(|&(first, _)| drafts.end_block(first));
             Ok(drafts.level)
         })
         .collect();
-    Ok(Pyramid::from_parts(parts?, blocks, groups))
+    Ok(Pyramid::from_parts(parts?, blocks, of.count))
 }
 
 impl Blocks {
