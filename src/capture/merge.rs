@@ -188,7 +188,7 @@ impl Inputs {
                         w.writer().write_bytes(processor, time, bytes)?;
                     }
                     Next::Lost(what) => {
-                        let record = Record { time, pid: Pid::NONE, tid: Tid::NONE, event: Event::Lost(what) };
+                        let record = Record { time, pid: Pid::NONE, tid: Tid::NONE, event: Event::Lost(what.into()) };
                         w.put(processor, &record, &[])?;
                     }
                 }

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 
 use super::hooks::lost;
 use super::{Event, Record};
-use crate::etl::{BufferInfo, EventId, RawEvent, ReadBuffer, TraceFile, flag, mode};
+use crate::etl::{BufferInfo, EventId, RawEvent, ReadBuffer, TraceFile, flag, i64_at, mode, u32_at};
 use crate::problem::Problems;
 
 /// Losses of one file at most.
@@ -36,6 +36,21 @@ pub enum LostWhat {
     Events,
     /// Whole buffers.
     Buffers,
+}
+
+/// What the event of a real-time session tells of a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// What was lost.
+    pub what: LostWhat,
+    /// Raw time up to which nothing was, and how many there were: our own recordings say it.
+    pub details: Option<(i64, u32)>,
+}
+
+impl From<LostWhat> for Lost {
+    fn from(what: LostWhat) -> Self {
+        Self { what, details: None }
+    }
 }
 
 /// One loss, in raw clock values.
@@ -60,7 +75,10 @@ pub(super) fn record(opcode: u8, raw: &RawEvent<'_>) -> Option<Record> {
         lost::BUFFER | lost::FILE => LostWhat::Buffers,
         _ => return None,
     };
-    Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event: Event::Lost(what) })
+    let details = || Some((i64_at(raw.payload, 0)?.min(raw.time), u32_at(raw.payload, 8)?));
+    // Those of the system have no payload.
+    let details = if raw.version == lost::DETAILED_VERSION { details() } else { None };
+    Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event: Event::Lost(Lost { what, details }) })
 }
 
 /// All losses of a file that its buffers tell of, by time. `go_on` is asked now and

@@ -34,7 +34,7 @@ pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
 pub use frames::{Digest, FrameList, FrameRange, Frames};
 pub use hooks::{class, hook, lost, tracker};
-pub use losses::{LostWhat, RawLoss, losses};
+pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use merge::{CallStack, Merge, Tick, Totals};
 pub use survey::survey;
 
@@ -164,7 +164,7 @@ pub enum Event {
     /// A sample or change of a counter.
     Counter(Box<CounterEvent>),
     /// A real-time session lost something just before.
-    Lost(LostWhat),
+    Lost(Lost),
 }
 
 /// A range of pages and what was done to it.

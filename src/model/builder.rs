@@ -268,9 +268,10 @@ impl Builder {
                 }
             }
             Event::Counter(event) => self.counters.apply(record, event, from.time, &self.processes),
-            Event::Lost(what) => {
+            Event::Lost(lost) => {
                 if self.reported.len() < MAX_REPORTED {
-                    self.reported.push(Loss::reported(*what, from.time));
+                    let since = lost.details.map_or(from.time, |(since, _)| Ticks::from_raw(since, self.trace_start));
+                    self.reported.push(Loss::reported(*lost, since, from.time));
                 }
             }
         }
