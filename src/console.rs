@@ -31,7 +31,12 @@ fn run() -> io::Result<i32> {
         .stdout(if io::stdout().is_terminal() { Stdio::piped() } else { Stdio::inherit() })
         .stderr(if io::stderr().is_terminal() { Stdio::piped() } else { Stdio::inherit() })
         .spawn()?;
-    // Who stops this program (Ctrl+C) means the other one too. Without that, it ends on its own.
+    // A recording ends well on Ctrl+C, which the other program gets too; it is waited for.
+    #[cfg(windows)]
+    if std::env::args_os().nth(1).is_some_and(|command| command == "record") {
+        highwater::platform::Interrupts::watch();
+    }
+    // Who stops this program means the other one too. Without that, it ends on its own.
     let _tie = highwater::platform::tie(&child);
     let (out, err) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {

@@ -21,7 +21,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     let symbols = highwater::app::Given { path: look.symbols, cache: None };
     let speed = look.speed;
     highwater::app::run(&Options {
-        recorder: None,
+        recorder: recorder(),
         recordings: None,
         inputs,
         speed,
@@ -32,6 +32,15 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
         symbols,
         renderer,
     })
+}
+
+/// Who records here.
+#[cfg(feature = "gui")]
+fn recorder() -> Option<std::sync::Arc<dyn highwater::capture::Recorder>> {
+    #[cfg(windows)]
+    return Some(std::sync::Arc::new(highwater::capture::windows::SystemRecorder));
+    #[cfg(not(windows))]
+    None
 }
 
 /// Says that there is no window.

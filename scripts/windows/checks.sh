@@ -36,6 +36,10 @@ check_program() {
     local code=0
     run_wine "$com" report no-such-file.etl || code=$?
     [ "$code" -eq 1 ] || fail "highwater.com hands on no exit code ($code)"
+    # Wine starts sessions and refuses their events: nothing is recorded, and that is said.
+    code=0
+    run_wine "$com" record --name nobody.exe -o nobody.etl || code=$?
+    [ "$code" -eq 1 ] && [ ! -e nobody.etl ] && [ ! -e nobody.recording ] || fail "A refused recording does not end well ($code)"
     local here=${CARGO_TARGET_DIR:-$root/target}/debug/highwater
     [ -x "$here" ] || cargo build --locked
     for words in "info --json" "report --json --by process,heap,stack,type,thread"; do

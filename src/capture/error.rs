@@ -72,11 +72,17 @@ impl CaptureError {
 /// What the numbers mean that sessions answer with (winerror.h), and what to do.
 fn meaning(code: u32) -> String {
     let known = match code {
-        5 => "this needs the rights of an administrator",
+        2 => "there is no such program",
+        5 => "recording needs administrator rights; start it from a terminal that was opened with \"Run as administrator\"",
+        8 | 14 => "there is not enough memory; close programs, or record less",
         87 => "this Windows does not know what was asked for",
+        112 => "the disk is full; make room, or record in a ring",
         161 => "the path of the file is not valid",
         183 => "a session of this name is already running; stop it with `logman stop NAME -ets`",
+        740 => "this program asks for administrator rights itself; start it yourself and record it by its name",
+        1223 => "the question for administrator rights was answered with no",
         1314 => "this account lacks the right to profile the system",
+        1400 => "there is no desktop to start it on; start it yourself and record it by its name",
         1450 => "there are too many ETW sessions; see `logman query -ets` and stop one",
         4201 => "there is no such session any more",
         _ => return format!("Windows error {code}"),
@@ -91,7 +97,8 @@ mod tests {
     #[test]
     fn errors_of_windows_say_what_to_do_and_keep_their_number() {
         let says = |code| CaptureError::Windows { what: "the heap session could not be started".to_owned(), code }.to_string();
-        assert_eq!(says(5), "the heap session could not be started: this needs the rights of an administrator (Windows error 5)");
+        assert!(says(5).starts_with("the heap session could not be started: recording needs administrator rights; start"));
+        assert!(says(5).ends_with("(Windows error 5)"));
         assert_eq!(says(1234), "the heap session could not be started: Windows error 1234");
     }
 }

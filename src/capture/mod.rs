@@ -5,12 +5,14 @@
 //! * [`Request`] says what to record, [`CaptureError`] why that does not work.
 //! * [`Recording`] keeps the *lanes*: a growing `.etl` for each session, in one folder.
 //!   Consumers hand each event to a [`LaneWriter`].
-//! * [`Recorder`] is who does that, for the window.
+//! * [`Recorder`] is who does that, for the window; [`control`] is what they say to each other
+//!   if it is another process.
 //! * [`properties`] has the exact bytes that StartTraceW and its like want.
 //!
 //! Knows nothing of the model, of queries and of the window: whoever looks on reads
 //! the growing files.
 
+pub mod control;
 mod error;
 mod images;
 mod lane;
@@ -22,6 +24,8 @@ mod request;
 mod ring;
 mod status;
 mod stream;
+#[cfg(windows)]
+pub mod windows;
 
 pub use error::CaptureError;
 pub use images::{DiskImages, Images};

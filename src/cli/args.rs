@@ -10,6 +10,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::memory::{Memory, megabytes};
+use super::record::RecordArgs;
 use super::seconds::Seconds;
 use super::synth::SynthArgs;
 use crate::load::Input;
@@ -90,6 +91,8 @@ pub(super) enum Command {
     Demo(Look),
     /// Play a recording in the window as if it were being made now
     Replay(ReplayArgs),
+    /// Record the memory of programs on this machine (Windows, as administrator); Ctrl+C ends it
+    Record(RecordArgs),
     /// Tell what the files hold: sessions, losses, event counts, problems
     Info(InfoArgs),
     /// Print the numbers of the window's tables for one interval

@@ -9,6 +9,7 @@ mod info;
 mod measure;
 mod memory;
 mod output;
+mod record;
 mod report;
 mod seconds;
 mod symbols;
@@ -63,6 +64,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         None => open_window(line.inputs(), line.look.clone()).map_err(Failure::Failed),
         Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
         Some(Command::Replay(args)) => open_window(args.inputs(), args.look()).map_err(Failure::Failed),
+        Some(Command::Record(args)) => guarded(&args.inputs(), || record::run(args)),
         Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
         Some(Command::Report(args)) => guarded(&args.what.inputs(), || report::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),

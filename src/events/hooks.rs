@@ -121,7 +121,7 @@ const GROUPS: [(Guid, u16); 6] = [
 /// The kernel hook of an event, whatever header carries it; `None` for events of
 /// other providers.
 #[inline(always)]
-pub(super) fn kernel_hook(id: EventId) -> Option<u16> {
+pub fn kernel_hook(id: EventId) -> Option<u16> {
     let hook = match id {
         EventId::Hook(hook) => hook,
         EventId::Class { class, opcode } => {

@@ -33,7 +33,7 @@ pub use census::process_names;
 pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
 pub use frames::{Digest, FrameList, FrameRange, Frames};
-pub use hooks::{class, hook, lost, tracker};
+pub use hooks::{class, hook, kernel_hook, lost, tracker};
 pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use merge::{CallStack, Merge, Tick, Totals};
 pub use survey::survey;
@@ -43,12 +43,12 @@ use crate::units::{Layer, Pid, Tid};
 
 /// Whether an event tells of an image, whatever header carries it.
 pub fn is_image(id: EventId) -> bool {
-    matches!(hooks::kernel_hook(id), Some(hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END))
+    matches!(kernel_hook(id), Some(hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END))
 }
 
 /// The record of an event that tells of an image; `None` if it cannot be read.
 pub fn image(raw: &RawEvent<'_>) -> Option<Record> {
-    hooks::kernel_hook(raw.id).filter(|_| is_image(raw.id)).and_then(|hook| system::image(hook, raw))
+    kernel_hook(raw.id).filter(|_| is_image(raw.id)).and_then(|hook| system::image(hook, raw))
 }
 
 /// One event that matters for memory analysis.

@@ -1,9 +1,12 @@
 //! What this machine says of itself, where each system is asked in its own way.
-//! Knows nothing of traces. The only room in which `unsafe` may occur, each with
-//! its reason beside it.
+//! Knows nothing of traces. Beside `capture::windows` the only place in which `unsafe` may
+//! occur, each with its reason beside it.
 
 #[cfg(windows)]
 mod windows;
+
+#[cfg(windows)]
+pub use windows::Interrupts;
 
 use std::io;
 use std::process::Child;

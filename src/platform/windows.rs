@@ -1,12 +1,17 @@
-//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h), and
-//! programs that end with this one (job objects, jobapi2.h).
+//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h), programs that
+//! end with this one (job objects, jobapi2.h), and Ctrl+C (consoleapi.h).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::process::Child;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use windows_sys::Win32::System::Console::{
+    ATTACH_PARENT_PROCESS, AttachConsole, CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler,
+};
 use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
     JobObjectExtendedLimitInformation, SetInformationJobObject,
@@ -42,4 +47,41 @@ pub(super) fn tie(child: &Child) -> io::Result<OwnedHandle> {
         return Err(io::Error::last_os_error());
     }
     Ok(owned)
+}
+
+/// Ctrl+C, and the end of the console or of the session, as something to be noticed: from
+/// [`Interrupts::watch`] on it does not end the program any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupts(());
+
+static HAS_COME: AtomicBool = AtomicBool::new(false);
+
+impl Interrupts {
+    /// Begins to notice. A program without a console joins that of the shell it was started from.
+    pub fn watch() -> Self {
+        // SAFETY: both take plain values, and the handler is a function that stays. That there
+        // is no console, or one already, is no error: then nobody presses Ctrl+C, or it comes.
+        unsafe {
+            AttachConsole(ATTACH_PARENT_PROCESS);
+            SetConsoleCtrlHandler(Some(on_interrupt), 1);
+        }
+        Self(())
+    }
+
+    /// Whether there was one.
+    pub fn came(self) -> bool {
+        HAS_COME.load(Ordering::Relaxed)
+    }
+}
+
+/// Called by the system on a thread of its own.
+unsafe extern "system" fn on_interrupt(kind: u32) -> i32 {
+    HAS_COME.store(true, Ordering::Relaxed);
+    if !matches!(kind, CTRL_C_EVENT | CTRL_BREAK_EVENT) {
+        // The console closes, or the user logs off: the process ends when this returns, or
+        // when the system's patience does. Until then the work can come to its end.
+        const LONGER_THAN_ANY_PATIENCE: Duration = Duration::from_secs(30);
+        std::thread::sleep(LONGER_THAN_ANY_PATIENCE);
+    }
+    1
 }

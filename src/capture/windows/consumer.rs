@@ -1,0 +1,169 @@
+//! The consumer of one session: a thread of its own on which ETW calls us with events.
+//!
+//! Contract: events go to a [`Sink`], in the order in which ETW hands them over. What a
+//! callback does never leaves it as a panic: the sink then takes nothing more and says so.
+//! A session is stopped before its consumer is closed, so that it gets the last events.
+//!
+//! Cost of an event: a lock that somebody else holds once a second, and one copy.
+//!
+//! Facts: Microsoft's pages of OpenTrace, ProcessTrace and CloseTrace. Times are those of
+//! the session's own clock (`PROCESS_TRACE_MODE_RAW_TIMESTAMP`), as in its file.
+#![allow(unsafe_code, reason = "ETW's interface are C functions; each call says why it is sound")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use windows_sys::Win32::Foundation::ERROR_NOT_ENOUGH_MEMORY;
+use windows_sys::Win32::System::Diagnostics::Etw::{
+    CloseTrace, EVENT_RECORD, EVENT_TRACE_LOGFILEW, EVENT_TRACE_LOGFILEW_0, EVENT_TRACE_LOGFILEW_1, OpenTraceW,
+    PROCESS_TRACE_MODE_EVENT_RECORD, PROCESS_TRACE_MODE_RAW_TIMESTAMP, PROCESS_TRACE_MODE_REAL_TIME, PROCESSTRACE_HANDLE,
+    ProcessTrace,
+};
+
+use super::record::convert;
+use super::refusal::Refusal;
+use super::wide::wide;
+use crate::capture::LaneWriter;
+
+/// Where the events of a session go.
+pub(super) struct Sink {
+    lane: Mutex<LaneWriter>,
+    has_panicked: AtomicBool,
+}
+
+impl Sink {
+    pub(super) fn new(lane: LaneWriter) -> Arc<Self> {
+        Arc::new(Self { lane: Mutex::new(lane), has_panicked: AtomicBool::new(false) })
+    }
+
+    /// Takes one event at this time; never panics. That it could not be written is told by
+    /// the lane's own status.
+    ///
+    /// # Safety
+    /// As of [`convert`].
+    pub(super) unsafe fn take(&self, record: &EVENT_RECORD, time: i64) {
+        if self.has_panicked() {
+            return;
+        }
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the caller's promise.
+            unsafe { convert(record, time, |event| self.lane().take(event)) };
+        }));
+        if taken.is_err() {
+            self.has_panicked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The lane, for who counts its losses.
+    pub(super) fn lane(&self) -> MutexGuard<'_, LaneWriter> {
+        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a fault of this program ended the taking of events.
+    pub(super) fn has_panicked(&self) -> bool {
+        self.has_panicked.load(Ordering::Relaxed)
+    }
+}
+
+/// A thread in `ProcessTrace`.
+pub(super) struct Consumer {
+    handle: PROCESSTRACE_HANDLE,
+    thread: Option<JoinHandle<u32>>,
+}
+
+impl Consumer {
+    /// Begins to take the events of a running session.
+    pub(super) fn start(session: &str, sink: &Arc<Sink>) -> Result<Self, Refusal> {
+        let handle = open(session, sink)?;
+        let held = Arc::clone(sink);
+        let process = move || {
+            // SAFETY: one open handle and no limits of time. The callbacks run inside this
+            // call, on this thread, which holds the sink that they are given.
+            let code = unsafe { ProcessTrace(&raw const handle, 1, ptr::null(), ptr::null()) };
+            drop(held);
+            code
+        };
+        match thread::Builder::new().name(session.to_owned()).spawn(process) {
+            Ok(thread) => Ok(Self { handle, thread: Some(thread) }),
+            Err(_) => {
+                close(handle);
+                Err(Refusal { call: "CreateThread", code: ERROR_NOT_ENOUGH_MEMORY })
+            }
+        }
+    }
+
+    /// Whether ETW hands over no more events: the session was stopped.
+    pub(super) fn is_done(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until all events of a stopped session came; cuts it short after a while.
+    pub(super) fn finish(mut self) -> Result<(), Refusal> {
+        let code = self.join();
+        Refusal::check("ProcessTrace", code)
+    }
+
+    fn join(&mut self) -> u32 {
+        const PATIENCE: Duration = Duration::from_secs(20);
+        let Some(thread) = self.thread.take() else { return 0 };
+        let end = Instant::now() + PATIENCE;
+        while !thread.is_finished() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Closing makes `ProcessTrace` return, and is due anyway.
+        close(self.handle);
+        // A panic of a callback is caught there, so there is none of the thread.
+        thread.join().unwrap_or(0)
+    }
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            close(self.handle);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn open(session: &str, sink: &Arc<Sink>) -> Result<PROCESSTRACE_HANDLE, Refusal> {
+    let mut name = wide(session);
+    let mut log = EVENT_TRACE_LOGFILEW {
+        LoggerName: name.as_mut_ptr(),
+        Anonymous1: EVENT_TRACE_LOGFILEW_0 {
+            ProcessTraceMode: PROCESS_TRACE_MODE_REAL_TIME | PROCESS_TRACE_MODE_EVENT_RECORD | PROCESS_TRACE_MODE_RAW_TIMESTAMP,
+        },
+        Anonymous2: EVENT_TRACE_LOGFILEW_1 { EventRecordCallback: Some(on_event) },
+        Context: Arc::as_ptr(sink).cast_mut().cast(),
+        ..EVENT_TRACE_LOGFILEW::default()
+    };
+    // SAFETY: the structure and the name, which ends with a zero, live until the call returns.
+    // The callback is of the kind that the mode names; it is called in `ProcessTrace` only.
+    let handle = unsafe { OpenTraceW(&raw mut log) };
+    const INVALID: u64 = u64::MAX;
+    if handle.Value == INVALID { Err(Refusal::last("OpenTraceW")) } else { Ok(handle) }
+}
+
+fn close(handle: PROCESSTRACE_HANDLE) {
+    // SAFETY: the handle was opened and is closed once: who calls this gives it up.
+    // That events are still on their way is no error.
+    unsafe { CloseTrace(handle) };
+}
+
+/// What ETW calls for each event.
+///
+/// # Safety
+/// ETW's promise: the record and all that it points to stay until this returns.
+unsafe extern "system" fn on_event(record: *mut EVENT_RECORD) {
+    // SAFETY: ETW hands over a record of its own, or null.
+    let Some(record) = (unsafe { record.as_ref() }) else { return };
+    let sink: *const Sink = record.UserContext.cast_const().cast();
+    // SAFETY: the context is the sink of `open`, which the thread in `ProcessTrace` holds.
+    let Some(sink) = (unsafe { sink.as_ref() }) else { return };
+    // SAFETY: ETW's promise.
+    unsafe { sink.take(record, record.EventHeader.TimeStamp) };
+}

@@ -1,0 +1,49 @@
+//! What a recording must know of this machine.
+#![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
+
+use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
+use windows_sys::Win32::System::SystemInformation::{GetTickCount64, OSVERSIONINFOW};
+use windows_sys::Win32::System::Threading::{ALL_PROCESSOR_GROUPS, GetActiveProcessorCount};
+
+use super::clock::{self, Pair};
+use crate::capture::{BUFFER_SIZE, Session};
+
+/// A session that begins at this moment of both clocks.
+pub(super) fn session(start: Pair) -> Session {
+    // SAFETY: the function has no arguments but a plain number.
+    let processors = unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) };
+    // SAFETY: the function has no arguments.
+    let up = unsafe { GetTickCount64() };
+    const MILLISECOND: i64 = 10_000; // of FILETIME
+    Session {
+        frequency: clock::frequency(),
+        start_ticks: start.ticks,
+        start_time: start.time,
+        boot_time: start.time.saturating_sub(i64::try_from(up).unwrap_or(0).saturating_mul(MILLISECOND)),
+        processors: processors.clamp(1, 2048),
+        os: version(),
+        buffer_size: BUFFER_SIZE,
+        pointer_size: size_of::<usize>() as u8,
+    }
+}
+
+/// Major, minor and build, as the system is and not as it shows itself to old programs.
+fn version() -> (u8, u8, u32) {
+    let mut version = OSVERSIONINFOW { dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32, ..OSVERSIONINFOW::default() };
+    // SAFETY: the structure says its size and is ours.
+    unsafe { RtlGetVersion(&raw mut version) };
+    (version.dwMajorVersion as u8, version.dwMinorVersion as u8, version.dwBuildNumber)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_version_processors_and_a_start() {
+        let session = session(Pair::now());
+        assert!(session.os.0 >= 6 && session.os.2 > 1000, "{session:?}");
+        assert!(session.processors >= 1 && session.pointer_size == 8);
+        assert!(session.boot_time < session.start_time);
+    }
+}

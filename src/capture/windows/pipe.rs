@@ -1,0 +1,178 @@
+//! Two named pipes between the window and the elevated recorder: status one way, commands
+//! the other, so that neither waits for the other's reading.
+//!
+//! They admit one user, whose identity the recorder is given (the account that answered the
+//! question for rights can be another one), the administrators and the system; not from
+//! other machines. Their name is made up anew each time, and the recorder must be the first
+//! to use it, so nobody can wait for either side under it.
+//!
+//! Facts: Microsoft's pages of CreateNamedPipe and of the security descriptor string format.
+#![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
+
+use std::fs::File;
+use std::io;
+use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::ptr;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windows_sys::Win32::Foundation::{ERROR_PIPE_CONNECTED, ERROR_TIMEOUT, GetLastError, INVALID_HANDLE_VALUE, LocalFree};
+use windows_sys::Win32::Security::Authorization::{ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1};
+use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
+use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_FIRST_PIPE_INSTANCE, PIPE_ACCESS_INBOUND, PIPE_ACCESS_OUTBOUND};
+use windows_sys::Win32::System::Pipes::{
+    ConnectNamedPipe, CreateNamedPipeW, PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_WAIT,
+};
+
+use super::refusal::Refusal;
+use super::wide::wide;
+
+/// Both ends that one side has.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// Status lines: written by the recorder.
+    pub(super) status: File,
+    /// Commands: written by the window.
+    pub(super) commands: File,
+}
+
+/// The recorder's side: makes both pipes and waits so long for the window.
+pub(super) fn serve(name: &str, sid: &str, patience: Duration) -> Result<Ends, Refusal> {
+    let status = create(&path(name, STATUS), sid, PIPE_ACCESS_OUTBOUND)?;
+    let commands = create(&path(name, COMMANDS), sid, PIPE_ACCESS_INBOUND)?;
+    // Waiting has no limit of its own. If it is cut short, its thread ends with the process.
+    let (send, receive) = mpsc::channel();
+    let wait = move || {
+        let connected = connect(&status)
+            .and_then(|()| connect(&commands))
+            .map(|()| Ends { status: status.into(), commands: commands.into() });
+        let _ = send.send(connected);
+    };
+    thread::spawn(wait);
+    receive.recv_timeout(patience).unwrap_or(Err(Refusal { call: "ConnectNamedPipe", code: ERROR_TIMEOUT }))
+}
+
+/// The window's side: waits so long until the recorder has made them.
+pub(super) fn connect_to(name: &str, patience: Duration) -> io::Result<Ends> {
+    let end = Instant::now() + patience;
+    let open = |part: &str, is_read: bool| loop {
+        // The recorder learns who we are, and cannot act in our name.
+        const SECURITY_IDENTIFICATION: u32 = 1 << 16;
+        let mut options = File::options();
+        let opened = options.read(is_read).write(!is_read).security_qos_flags(SECURITY_IDENTIFICATION).open(path(name, part));
+        match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            other => return other,
+        }
+    };
+    Ok(Ends { status: open(STATUS, true)?, commands: open(COMMANDS, false)? })
+}
+
+const STATUS: &str = "status";
+const COMMANDS: &str = "commands";
+
+fn path(name: &str, part: &str) -> String {
+    format!(r"\\.\pipe\{name}-{part}")
+}
+
+/// Full access for the user, the administrators and the system, for nobody else, nothing
+/// inherited; and for programs without raised rights.
+fn descriptor(sid: &str) -> String {
+    format!("D:P(A;;GA;;;{sid})(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NW;;;ME)")
+}
+
+fn create(path: &str, sid: &str, direction: u32) -> Result<OwnedHandle, Refusal> {
+    const BYTES: u32 = 64 << 10;
+    let (path, text) = (wide(path), wide(descriptor(sid)));
+    let mut descriptor = ptr::null_mut();
+    // SAFETY: the text ends with a zero; the answer's place is ours; its length is not asked for.
+    let done = unsafe {
+        ConvertStringSecurityDescriptorToSecurityDescriptorW(text.as_ptr(), SDDL_REVISION_1, &raw mut descriptor, ptr::null_mut())
+    };
+    if done == 0 {
+        return Err(Refusal::last("ConvertStringSecurityDescriptorToSecurityDescriptorW"));
+    }
+    let security = SECURITY_ATTRIBUTES {
+        nLength: size_of::<SECURITY_ATTRIBUTES>() as u32,
+        lpSecurityDescriptor: descriptor,
+        bInheritHandle: 0,
+    };
+    let mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS;
+    // SAFETY: the path ends with a zero; the attributes and their descriptor outlive the call.
+    let pipe = unsafe {
+        CreateNamedPipeW(path.as_ptr(), direction | FILE_FLAG_FIRST_PIPE_INSTANCE, mode, 1, BYTES, BYTES, 0, &raw const security)
+    };
+    let made = if pipe == INVALID_HANDLE_VALUE {
+        Err(Refusal::last("CreateNamedPipeW"))
+    } else {
+        // SAFETY: the handle was just made and belongs to nobody else.
+        Ok(unsafe { OwnedHandle::from_raw_handle(pipe) })
+    };
+    // SAFETY: the descriptor is memory that the call above made for us to free.
+    unsafe { LocalFree(descriptor) };
+    made
+}
+
+fn connect(pipe: &OwnedHandle) -> Result<(), Refusal> {
+    // SAFETY: the pipe is open, and without overlapped calls as no structure for them is given.
+    if unsafe { ConnectNamedPipe(pipe.as_raw_handle(), ptr::null_mut()) } != 0 {
+        return Ok(());
+    }
+    // SAFETY: the function has no arguments.
+    match unsafe { GetLastError() } {
+        // The window was faster.
+        ERROR_PIPE_CONNECTED => Ok(()),
+        code => Err(Refusal { call: "ConnectNamedPipe", code }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+
+    use super::super::privilege::own_sid;
+    use super::*;
+
+    fn name(test: &str) -> String {
+        format!("highwater-test-{}-{test}", std::process::id())
+    }
+
+    #[test]
+    fn lines_go_both_ways_and_the_end_of_one_side_is_seen_by_the_other() {
+        let name = name("lines");
+        let sid = own_sid().unwrap();
+        let served = name.clone();
+        let recorder = thread::spawn(move || {
+            let mut ends = serve(&served, &sid, Duration::from_secs(20)).unwrap();
+            writeln!(ends.status, "recording").unwrap();
+            BufReader::new(ends.commands).lines().map_while(Result::ok).collect::<Vec<_>>()
+        });
+        let mut window = connect_to(&name, Duration::from_secs(20)).unwrap();
+        let mut line = String::new();
+        BufReader::new(&window.status).read_line(&mut line).unwrap();
+        assert_eq!(line, "recording\n");
+        window.commands.write_all(b"mark here\nstop\n").unwrap();
+        drop(window);
+        assert_eq!(recorder.join().unwrap(), ["mark here", "stop"]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_refused_and_a_window_that_never_comes_is_not_waited_for() {
+        let sid = own_sid().unwrap();
+        let name = name("taken");
+        let _first = create(&path(&name, STATUS), &sid, PIPE_ACCESS_OUTBOUND).unwrap();
+        assert!(create(&path(&name, STATUS), &sid, PIPE_ACCESS_OUTBOUND).is_err());
+        let refusal = serve(&format!("{name}-alone"), &sid, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(refusal, Refusal { call: "ConnectNamedPipe", code: ERROR_TIMEOUT });
+        assert!(connect_to("highwater-nobody", Duration::from_millis(50)).is_err());
+    }
+
+    #[test]
+    fn only_the_user_the_administrators_and_the_system_are_admitted() {
+        assert_eq!(descriptor("S-1-5-21-7"), "D:P(A;;GA;;;S-1-5-21-7)(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NW;;;ME)");
+    }
+}

@@ -1,0 +1,128 @@
+//! Rights: whether this process has those of an administrator, and the one that kernel
+//! stacks need. And the identity of who runs it, for the pipe that only they may use.
+#![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
+
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::ptr;
+
+use windows_sys::Win32::Foundation::{ERROR_SUCCESS, GetLastError, HANDLE, LUID, LocalFree};
+use windows_sys::Win32::Security::Authorization::ConvertSidToStringSidW;
+use windows_sys::Win32::Security::{
+    AdjustTokenPrivileges, GetTokenInformation, LUID_AND_ATTRIBUTES, LookupPrivilegeValueW, SE_PRIVILEGE_ENABLED,
+    TOKEN_ADJUST_PRIVILEGES, TOKEN_ELEVATION, TOKEN_INFORMATION_CLASS, TOKEN_PRIVILEGES, TOKEN_QUERY, TOKEN_USER, TokenElevation,
+    TokenUser,
+};
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
+
+use super::refusal::Refusal;
+use super::wide::{narrow, wide};
+
+/// Whether this process runs with the rights of an administrator.
+pub(super) fn is_elevated() -> bool {
+    let elevated = own_token(TOKEN_QUERY).and_then(|token| {
+        let mut elevation = TOKEN_ELEVATION::default();
+        let mut length = 0;
+        let size = size_of::<TOKEN_ELEVATION>() as u32;
+        // SAFETY: the token is open; the structure is of the kind and size that the class asks for.
+        let done = unsafe {
+            GetTokenInformation(token.as_raw_handle(), TokenElevation, (&raw mut elevation).cast(), size, &raw mut length)
+        };
+        if done == 0 { Err(Refusal::last("GetTokenInformation")) } else { Ok(elevation.TokenIsElevated != 0) }
+    });
+    elevated.unwrap_or(false)
+}
+
+/// Lets this process ask for the stacks of kernel events, if its user may.
+pub(super) fn enable_profiling() -> Result<(), Refusal> {
+    let token = own_token(TOKEN_ADJUST_PRIVILEGES | TOKEN_QUERY)?;
+    let name = wide("SeSystemProfilePrivilege");
+    let mut luid = LUID::default();
+    // SAFETY: no system means this one; the name ends with a zero; the number is ours.
+    if unsafe { LookupPrivilegeValueW(ptr::null(), name.as_ptr(), &raw mut luid) } == 0 {
+        return Err(Refusal::last("LookupPrivilegeValueW"));
+    }
+    let wanted = TOKEN_PRIVILEGES {
+        PrivilegeCount: 1,
+        Privileges: [LUID_AND_ATTRIBUTES { Luid: luid, Attributes: SE_PRIVILEGE_ENABLED }],
+    };
+    // SAFETY: the token is open for this; the structure says how many privileges it has; what
+    // was set before is not asked for.
+    let done = unsafe { AdjustTokenPrivileges(token.as_raw_handle(), 0, &raw const wanted, 0, ptr::null_mut(), ptr::null_mut()) };
+    // It succeeds too where it sets nothing, and then says so here (Microsoft's page).
+    // SAFETY: the function has no arguments.
+    let code = unsafe { GetLastError() };
+    if done == 0 || code != ERROR_SUCCESS { Err(Refusal { call: "AdjustTokenPrivileges", code }) } else { Ok(()) }
+}
+
+/// The user of this process, as `S-1-5-…`.
+pub(super) fn own_sid() -> Result<String, Refusal> {
+    let user = user_of(&own_token(TOKEN_QUERY)?)?;
+    let mut text = ptr::null_mut();
+    // SAFETY: the identity lies in `user`, which lives until the call returns.
+    if unsafe { ConvertSidToStringSidW(user.sid(), &raw mut text) } == 0 {
+        return Err(Refusal::last("ConvertSidToStringSidW"));
+    }
+    /// Longer than any identity as text.
+    const MOST: usize = 256;
+    // SAFETY: the text ends with a zero, and nothing is read behind that.
+    let units: Vec<u16> = (0..MOST).map(|i| unsafe { *text.add(i) }).take_while(|unit| *unit != 0).collect();
+    // SAFETY: the call above made this memory for us to free.
+    unsafe { LocalFree(text.cast()) };
+    Ok(narrow(&units))
+}
+
+/// A token's user: `TOKEN_USER` and the identity behind it, in one piece of memory.
+pub(super) struct User(Vec<u64>);
+
+impl User {
+    /// The identity, valid as long as this lives.
+    pub(super) fn sid(&self) -> windows_sys::Win32::Security::PSID {
+        // SAFETY: `user_of` makes this of an answer that begins with the structure.
+        unsafe { (*self.0.as_ptr().cast::<TOKEN_USER>()).User.Sid }
+    }
+}
+
+/// Whose token it is.
+pub(super) fn user_of(token: &OwnedHandle) -> Result<User, Refusal> {
+    const CLASS: TOKEN_INFORMATION_CLASS = TokenUser;
+    // The structure and the longest identity there is (68 bytes), with room to spare.
+    let mut answer = vec![0_u64; 32];
+    let size = size_of_val(answer.as_slice()) as u32;
+    let mut length = 0;
+    // SAFETY: the token is open; the memory is ours, aligned for pointers, and as long as is said.
+    let done = unsafe { GetTokenInformation(token.as_raw_handle(), CLASS, answer.as_mut_ptr().cast(), size, &raw mut length) };
+    if done == 0 { Err(Refusal::last("GetTokenInformation")) } else { Ok(User(answer)) }
+}
+
+/// The token of a process.
+pub(super) fn token_of(process: HANDLE, access: u32) -> Result<OwnedHandle, Refusal> {
+    let mut token = ptr::null_mut();
+    // SAFETY: the caller's handle is open or a pseudo handle; the answer's place is ours.
+    if unsafe { OpenProcessToken(process, access, &raw mut token) } == 0 {
+        return Err(Refusal::last("OpenProcessToken"));
+    }
+    // SAFETY: the handle was just made and belongs to nobody else.
+    Ok(unsafe { OwnedHandle::from_raw_handle(token) })
+}
+
+fn own_token(access: u32) -> Result<OwnedHandle, Refusal> {
+    // SAFETY: the function has no arguments; what it returns needs no closing.
+    token_of(unsafe { GetCurrentProcess() }, access)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_has_an_identity() {
+        let sid = own_sid().unwrap();
+        assert!(sid.starts_with("S-1-5-"), "{sid}");
+    }
+
+    #[test]
+    fn asking_for_a_privilege_answers_and_does_not_break() {
+        let _ = is_elevated();
+        let _ = enable_profiling();
+    }
+}

@@ -1,0 +1,201 @@
+//! The processes of this machine, for who chooses one; and whether those chosen still run.
+//! Works without any rights; what other users' processes hide stays unknown.
+//!
+//! Facts: Microsoft's pages of the tool help library, of GetProcessMemoryInfo and of tokens.
+#![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
+
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::ptr;
+
+use windows_sys::Win32::Foundation::{ERROR_NO_MORE_FILES, GetLastError, HWND, INVALID_HANDLE_VALUE, LPARAM, WAIT_TIMEOUT};
+use windows_sys::Win32::Security::{LookupAccountSidW, SID_NAME_USE, TOKEN_QUERY};
+use windows_sys::Win32::System::Diagnostics::ToolHelp::{
+    CreateToolhelp32Snapshot, PROCESSENTRY32W, Process32FirstW, Process32NextW, TH32CS_SNAPPROCESS,
+};
+use windows_sys::Win32::System::ProcessStatus::{GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS_EX};
+use windows_sys::Win32::System::Threading::{
+    IsWow64Process, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
+};
+use windows_sys::Win32::UI::WindowsAndMessaging::{EnumWindows, GetWindowTextW, GetWindowThreadProcessId, IsWindowVisible};
+
+use super::privilege::{token_of, user_of};
+use super::refusal::Refusal;
+use super::wide::narrow;
+use crate::capture::Program;
+
+/// All processes.
+pub(super) fn list() -> Result<Vec<Program>, Refusal> {
+    let windows = windows();
+    let own = std::process::id();
+    let front = windows.iter().map(|(pid, _)| *pid).find(|pid| *pid != own);
+    let describe = |(pid, name): (u32, String)| {
+        let process = open(pid, PROCESS_QUERY_LIMITED_INFORMATION).ok();
+        Program {
+            pid,
+            name,
+            title: windows.iter().find(|(owner, _)| *owner == pid).map(|(_, title)| title.clone()).unwrap_or_default(),
+            user: process.as_ref().and_then(user).unwrap_or_default(),
+            private_bytes: process.as_ref().and_then(private_bytes),
+            is_32_bit: process.as_ref().and_then(is_32_bit),
+            is_in_front: front == Some(pid),
+        }
+    };
+    Ok(names()?.into_iter().map(describe).collect())
+}
+
+/// Id and file name of each process.
+pub(super) fn names() -> Result<Vec<(u32, String)>, Refusal> {
+    // SAFETY: the arguments are plain numbers.
+    let snapshot = unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) };
+    if snapshot == INVALID_HANDLE_VALUE {
+        return Err(Refusal::last("CreateToolhelp32Snapshot"));
+    }
+    // SAFETY: the handle was just made and belongs to nobody else.
+    let snapshot = unsafe { OwnedHandle::from_raw_handle(snapshot) };
+    let mut entry = PROCESSENTRY32W { dwSize: size_of::<PROCESSENTRY32W>() as u32, ..PROCESSENTRY32W::default() };
+    let mut found = Vec::new();
+    // SAFETY: the snapshot is open; the structure says its size and is ours.
+    let mut more = unsafe { Process32FirstW(snapshot.as_raw_handle(), &raw mut entry) };
+    while more != 0 {
+        found.push((entry.th32ProcessID, narrow(&entry.szExeFile)));
+        // SAFETY: as above.
+        more = unsafe { Process32NextW(snapshot.as_raw_handle(), &raw mut entry) };
+    }
+    // SAFETY: the function has no arguments.
+    match unsafe { GetLastError() } {
+        ERROR_NO_MORE_FILES => Ok(found),
+        code if found.is_empty() => Err(Refusal { call: "Process32FirstW", code }),
+        _ => Ok(found),
+    }
+}
+
+/// Whether a process of this id runs that was started from an image of this name.
+pub(super) fn runs(pid: u32, name: &str) -> bool {
+    names().is_ok_and(|all| all.iter().any(|(id, image)| *id == pid && image.eq_ignore_ascii_case(name)))
+}
+
+/// A process whose end can be noticed, whatever becomes of its id.
+#[derive(Debug)]
+pub(super) struct Watched(OwnedHandle);
+
+impl Watched {
+    pub(super) fn new(pid: u32) -> Result<Self, Refusal> {
+        open(pid, PROCESS_SYNCHRONIZE | PROCESS_QUERY_LIMITED_INFORMATION).map(Self)
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        // SAFETY: the handle is open, and may be waited for.
+        unsafe { WaitForSingleObject(self.0.as_raw_handle(), 0) == WAIT_TIMEOUT }
+    }
+}
+
+/// A process by its id, for these purposes.
+pub(super) fn open(pid: u32, access: u32) -> Result<OwnedHandle, Refusal> {
+    // SAFETY: the arguments are plain numbers.
+    let process = unsafe { OpenProcess(access, 0, pid) };
+    if process.is_null() {
+        return Err(Refusal::last("OpenProcess"));
+    }
+    // SAFETY: the handle was just made and belongs to nobody else.
+    Ok(unsafe { OwnedHandle::from_raw_handle(process) })
+}
+
+fn private_bytes(process: &OwnedHandle) -> Option<u64> {
+    let mut counters = PROCESS_MEMORY_COUNTERS_EX::default();
+    let size = size_of::<PROCESS_MEMORY_COUNTERS_EX>() as u32;
+    // SAFETY: the process is open; the call tells the longer structure, which begins as the
+    // shorter one, from it by the size.
+    let done = unsafe { GetProcessMemoryInfo(process.as_raw_handle(), (&raw mut counters).cast(), size) };
+    (done != 0).then_some(counters.PrivateUsage as u64)
+}
+
+fn is_32_bit(process: &OwnedHandle) -> Option<bool> {
+    let mut wow64 = 0;
+    // SAFETY: the process is open; the answer's place is ours.
+    let done = unsafe { IsWow64Process(process.as_raw_handle(), &raw mut wow64) };
+    (done != 0).then_some(wow64 != 0)
+}
+
+/// Name of the account, without its domain.
+fn user(process: &OwnedHandle) -> Option<String> {
+    let user = user_of(&token_of(process.as_raw_handle(), TOKEN_QUERY).ok()?).ok()?;
+    let (mut name, mut domain) = ([0_u16; 257], [0_u16; 257]);
+    let (mut name_len, mut domain_len) = (name.len() as u32, domain.len() as u32);
+    let mut usage: SID_NAME_USE = 0;
+    // SAFETY: the identity lives in `user`; both texts are ours and as long as is said.
+    let done = unsafe {
+        LookupAccountSidW(
+            ptr::null(),
+            user.sid(),
+            name.as_mut_ptr(),
+            &raw mut name_len,
+            domain.as_mut_ptr(),
+            &raw mut domain_len,
+            &raw mut usage,
+        )
+    };
+    (done != 0).then(|| narrow(&name))
+}
+
+/// Process and title of each visible window with a title, the one in front first.
+fn windows() -> Vec<(u32, String)> {
+    let mut found: Vec<(u32, String)> = Vec::new();
+    // SAFETY: the callback is called inside this call only, and gets the list, which is ours.
+    unsafe { EnumWindows(Some(on_window), (&raw mut found) as LPARAM) };
+    found
+}
+
+/// Called for each window, those in front first.
+///
+/// # Safety
+/// `found` is the address of the list that `windows` fills.
+unsafe extern "system" fn on_window(window: HWND, found: LPARAM) -> i32 {
+    const GO_ON: i32 = 1;
+    let (mut title, mut pid) = ([0; 256], 0);
+    // SAFETY: the window may be gone by now, which all three answer with nothing; the text is
+    // ours and as long as is said, the number's place too.
+    let units = unsafe {
+        if IsWindowVisible(window) == 0 {
+            return GO_ON;
+        }
+        GetWindowThreadProcessId(window, &raw mut pid);
+        GetWindowTextW(window, title.as_mut_ptr(), title.len() as i32)
+    };
+    if units > 0 {
+        // SAFETY: the caller's promise; nobody else looks at the list meanwhile.
+        let found = unsafe { &mut *(found as *mut Vec<(u32, String)>) };
+        found.push((pid, narrow(&title)));
+    }
+    GO_ON
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_in_the_list_with_its_name_and_its_memory() {
+        let pid = std::process::id();
+        let own = std::env::current_exe().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+        let all = list().unwrap();
+        let me = all.iter().find(|process| process.pid == pid).unwrap();
+        assert_eq!(me.name, own);
+        assert_eq!(me.is_32_bit, Some(false));
+        assert!(!me.user.is_empty() && me.private_bytes.is_some(), "{me:?}");
+        assert!(runs(pid, &own.to_uppercase()) && !runs(pid, "other.exe"));
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_noticed() {
+        let mut child = std::process::Command::new("cmd").args(["/c", "exit"]).spawn().unwrap();
+        let watched = Watched::new(child.id()).unwrap();
+        child.wait().unwrap();
+        assert!(!watched.is_running());
+        assert!(Watched::new(std::process::id()).unwrap().is_running());
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_cannot_be_watched() {
+        assert_eq!(Watched::new(0xFFFF_FFF0).err().map(|refusal| refusal.call), Some("OpenProcess"));
+    }
+}

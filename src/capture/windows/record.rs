@@ -1,0 +1,221 @@
+//! What ETW hands to a consumer (`EVENT_RECORD`, evntcons.h) as the events of our files.
+//!
+//! * A classic event has the class of its kind and a type: kernel and heap events get back
+//!   the hook and the header that a session's file has for them; the payload is the same.
+//! * Other classic events, manifest and self-describing ones keep their identity in an EVENT
+//!   header, with their extended items (stacks, names and types of fields).
+//! * The session's own events are left out: our files have a header of their own, and losses
+//!   are counted by asking the session.
+//!
+//! Cost: fields are looked at where they lie; nothing is allocated or copied.
+#![allow(unsafe_code, reason = "an EVENT_RECORD points to its parts; each access says why it is sound")]
+
+use std::slice;
+
+use windows_sys::Win32::System::Diagnostics::Etw::{
+    EVENT_HEADER_EXTENDED_DATA_ITEM, EVENT_HEADER_FLAG_32_BIT_HEADER, EVENT_HEADER_FLAG_CLASSIC_HEADER,
+    EVENT_HEADER_FLAG_PROCESSOR_INDEX, EVENT_HEADER_FLAG_TRACE_MESSAGE, EVENT_RECORD,
+};
+
+use crate::etl::write::{Descriptor, NewEvent};
+use crate::etl::{EventId, ExtendedItem, Guid, HeaderKind};
+use crate::events::{class, kernel_hook};
+use crate::units::{Pid, PointerSize, Tid};
+
+/// ETW's own events: headers of files, ends of rundowns.
+const EVENT_TRACE: Guid = Guid::new(0x68FDD900, 0x4A3E, 0x11D1, [0x84, 0xF4, 0x00, 0x00, 0xF8, 0x04, 0x64, 0xE3]);
+
+/// More kinds of extended items than there are.
+const MOST_ITEMS: usize = 24;
+
+/// Hands one event on, as it came but for its time; `None` for what is left out.
+///
+/// # Safety
+/// The record is one that ETW, or who plays it, is just handing over: its pointers are null,
+/// or lead to as many bytes as it says, which stay as they are until this returns.
+pub(super) unsafe fn convert<R>(record: &EVENT_RECORD, time: i64, take: impl FnOnce(&NewEvent<'_>) -> R) -> Option<R> {
+    let header = &record.EventHeader;
+    let flags = u32::from(header.Flags);
+    let provider = guid(&header.ProviderId);
+    let is_classic = flags & EVENT_HEADER_FLAG_CLASSIC_HEADER != 0;
+    if flags & EVENT_HEADER_FLAG_TRACE_MESSAGE != 0 || is_classic && (provider == EVENT_TRACE || provider == class::LOST_EVENT) {
+        return None;
+    }
+    let said = &header.EventDescriptor;
+    let (pid, tid) = (Pid(header.ProcessId), Tid(header.ThreadId));
+    let id = if is_classic {
+        EventId::Class { class: provider, opcode: said.Opcode }
+    } else {
+        EventId::Provider { provider, id: said.Id }
+    };
+    let (kind, id) = match kernel_hook(id) {
+        // Stacks, and rundowns of merged sessions, have headers without a thread.
+        Some(hook) if !pid.is_known() && !tid.is_known() => (HeaderKind::PerfInfo, EventId::Hook(hook)),
+        Some(hook) => (HeaderKind::System, EventId::Hook(hook)),
+        None => (HeaderKind::Event, id),
+    };
+    let mut items = [ExtendedItem { kind: 0, data: &[] }; MOST_ITEMS];
+    let mut count = 0;
+    if kind == HeaderKind::Event {
+        // SAFETY: the caller's promise.
+        for item in unsafe { parts(record.ExtendedData.cast_const(), record.ExtendedDataCount) }.iter().take(MOST_ITEMS) {
+            // SAFETY: the caller's promise; on 64 bits every address is a pointer.
+            let data = unsafe { parts(item.DataPtr as *const u8, item.DataSize) };
+            items[count] = ExtendedItem { kind: item.ExtType, data };
+            count += 1;
+        }
+    }
+    let event = NewEvent {
+        processor: processor(record),
+        time,
+        kind,
+        pointer: if flags & EVENT_HEADER_FLAG_32_BIT_HEADER == 0 { PointerSize::Eight } else { PointerSize::Four },
+        pid,
+        tid,
+        id,
+        version: said.Version.into(),
+        descriptor: Descriptor {
+            channel: said.Channel,
+            level: said.Level,
+            opcode: said.Opcode,
+            task: said.Task,
+            keyword: said.Keyword,
+        },
+        extended: &items[..count],
+        // SAFETY: the caller's promise.
+        payload: unsafe { parts(record.UserData.cast(), record.UserDataLength) },
+    };
+    Some(take(&event))
+}
+
+/// Machines with more than 256 processors say so; their number then takes both bytes.
+fn processor(record: &EVENT_RECORD) -> u16 {
+    let number = &record.BufferContext.Anonymous;
+    // SAFETY: both forms are plain numbers in the same two bytes, so any bits are valid.
+    unsafe {
+        if u32::from(record.EventHeader.Flags) & EVENT_HEADER_FLAG_PROCESSOR_INDEX == 0 {
+            number.Anonymous.ProcessorNumber.into()
+        } else {
+            number.ProcessorIndex
+        }
+    }
+}
+
+/// So many things at this address.
+///
+/// # Safety
+/// The address is null, or there are so many, and they stay as they are for `'a`.
+unsafe fn parts<'a, T>(address: *const T, count: u16) -> &'a [T] {
+    if address.is_null() || count == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise. ETW aligns its structures; bytes need no alignment.
+    unsafe { slice::from_raw_parts(address, count.into()) }
+}
+
+fn guid(guid: &windows_sys::core::GUID) -> Guid {
+    Guid::new(guid.data1, guid.data2, guid.data3, guid.data4)
+}
+
+// The size of the address in an item is that of a pointer only here.
+const _: () = assert!(size_of::<usize>() == 8 && size_of::<EVENT_HEADER_EXTENDED_DATA_ITEM>() == 16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etl::extended_type;
+
+    fn record(provider: Guid, flags: u32) -> EVENT_RECORD {
+        let mut record = EVENT_RECORD::default();
+        let b = provider.to_bytes();
+        record.EventHeader.ProviderId = windows_sys::core::GUID {
+            data1: u32::from_le_bytes([b[0], b[1], b[2], b[3]]),
+            data2: u16::from_le_bytes([b[4], b[5]]),
+            data3: u16::from_le_bytes([b[6], b[7]]),
+            data4: [b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]],
+        };
+        record.EventHeader.Flags = flags as u16;
+        record.EventHeader.ProcessId = 4660;
+        record.EventHeader.ThreadId = 77;
+        record
+    }
+
+    /// What becomes of an event: header, id, pointer size.
+    fn shape(record: &EVENT_RECORD) -> Option<(HeaderKind, EventId, PointerSize)> {
+        // SAFETY: the record points to nothing.
+        unsafe { convert(record, 1, |event| (event.kind, event.id, event.pointer)) }
+    }
+
+    const CLASSIC: u32 = EVENT_HEADER_FLAG_CLASSIC_HEADER;
+
+    #[test]
+    fn kernel_and_heap_events_get_back_their_hooks() {
+        let mut heap = record(class::HEAP, CLASSIC);
+        heap.EventHeader.EventDescriptor.Opcode = 33;
+        assert_eq!(shape(&heap), Some((HeaderKind::System, EventId::Hook(0x1021), PointerSize::Eight)));
+        let mut image = record(class::IMAGE, CLASSIC | EVENT_HEADER_FLAG_32_BIT_HEADER);
+        image.EventHeader.EventDescriptor.Opcode = 10;
+        assert_eq!(shape(&image), Some((HeaderKind::System, EventId::Hook(0x030A), PointerSize::Four)));
+    }
+
+    #[test]
+    fn stacks_have_a_header_without_a_thread() {
+        let mut stack = record(class::STACK_WALK, CLASSIC);
+        stack.EventHeader.EventDescriptor.Opcode = 32;
+        (stack.EventHeader.ProcessId, stack.EventHeader.ThreadId) = (u32::MAX, u32::MAX);
+        assert_eq!(shape(&stack), Some((HeaderKind::PerfInfo, EventId::Hook(0x1820), PointerSize::Eight)));
+    }
+
+    #[test]
+    fn what_etw_says_of_itself_is_left_out() {
+        assert_eq!(shape(&record(EVENT_TRACE, CLASSIC)), None);
+        assert_eq!(shape(&record(class::LOST_EVENT, CLASSIC)), None);
+        assert_eq!(shape(&record(class::CUSTOM_HEAP, EVENT_HEADER_FLAG_TRACE_MESSAGE)), None);
+    }
+
+    #[test]
+    fn events_of_providers_keep_their_id_their_items_and_their_payload() {
+        let stack = [7_u8; 24];
+        let payload = [1_u8, 2, 3];
+        let mut item = EVENT_HEADER_EXTENDED_DATA_ITEM {
+            ExtType: extended_type::STACK_TRACE64,
+            DataSize: 24,
+            DataPtr: stack.as_ptr() as u64,
+            ..EVENT_HEADER_EXTENDED_DATA_ITEM::default()
+        };
+        let mut tracker = record(class::CUSTOM_HEAP, 0);
+        tracker.EventHeader.EventDescriptor.Id = 100;
+        tracker.EventHeader.EventDescriptor.Keyword = 1 << 63;
+        (tracker.ExtendedData, tracker.ExtendedDataCount) = (&raw mut item, 1);
+        (tracker.UserData, tracker.UserDataLength) = (payload.as_ptr().cast_mut().cast(), 3);
+        // SAFETY: the record points to the two arrays and the item above, with their lengths.
+        let told = unsafe {
+            convert(&tracker, 99, |event| {
+                assert_eq!(event.id, EventId::Provider { provider: class::CUSTOM_HEAP, id: 100 });
+                assert_eq!((event.kind, event.time, event.payload), (HeaderKind::Event, 99, payload.as_slice()));
+                assert_eq!((event.extended.len(), event.extended[0].kind), (1, extended_type::STACK_TRACE64));
+                assert_eq!(event.extended[0].data, stack);
+                assert_eq!(event.descriptor.keyword, 1 << 63);
+            })
+        };
+        assert_eq!(told, Some(()));
+    }
+
+    #[test]
+    fn processors_beyond_256_have_numbers_of_two_bytes() {
+        let mut event = record(class::HEAP, CLASSIC);
+        event.BufferContext.Anonymous.ProcessorIndex = 0x0301;
+        assert_eq!(processor(&event), 1);
+        event.EventHeader.Flags |= EVENT_HEADER_FLAG_PROCESSOR_INDEX as u16;
+        assert_eq!(processor(&event), 0x0301);
+    }
+
+    #[test]
+    fn nothing_is_read_where_a_record_points_nowhere() {
+        let mut event = record(class::CUSTOM_HEAP, 0);
+        (event.ExtendedDataCount, event.UserDataLength) = (3, 500);
+        // SAFETY: both pointers are null.
+        let sizes = unsafe { convert(&event, 0, |event| (event.extended.len(), event.payload.len())) };
+        assert_eq!(sizes, Some((0, 0)));
+    }
+}

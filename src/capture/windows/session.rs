@@ -1,0 +1,172 @@
+//! One session of ETW: started, asked, given more buffers, stopped.
+//!
+//! The bytes of its properties come from [`properties`](crate::capture::properties);
+//! here is only what Windows is called with. Sessions outlive their process, so one that
+//! is dropped is stopped, and [`running`] finds those of processes that did not come so far.
+//!
+//! Facts: Microsoft's pages of StartTrace, ControlTrace, QueryAllTraces and TraceSetInformation.
+#![allow(unsafe_code, reason = "ETW's interface are C functions; each call says why it is sound")]
+
+use std::ptr;
+
+use windows_sys::Win32::Foundation::{ERROR_ALREADY_EXISTS, ERROR_MORE_DATA, ERROR_WMI_INSTANCE_NOT_FOUND};
+use windows_sys::Win32::System::Diagnostics::Etw::{
+    CLASSIC_EVENT_ID, CONTROLTRACE_HANDLE, ControlTraceW, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY,
+    EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_CONTROL_UPDATE, EVENT_TRACE_PROPERTIES, QueryAllTracesW, StartTraceW,
+    TRACE_QUERY_INFO_CLASS, TraceSetInformation, TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
+};
+
+use super::refusal::Refusal;
+use super::wide::{narrow, wide};
+use crate::capture::properties::{Properties, Statistics};
+use crate::etl::u32_at;
+
+/// A running session.
+pub(super) struct Session {
+    name: String,
+    handle: CONTROLTRACE_HANDLE,
+    is_stopped: bool,
+}
+
+impl Session {
+    /// Starts a session. One of the same name is stopped first: names hold the id of this
+    /// process, so it can only be what an earlier one of the same id left.
+    pub(super) fn start(name: &str, properties: &Properties) -> Result<Self, Refusal> {
+        let handle = match start(name, properties.clone()) {
+            Err(Refusal { code: ERROR_ALREADY_EXISTS, .. }) => {
+                stop(name)?;
+                start(name, properties.clone())?
+            }
+            other => other?,
+        };
+        Ok(Self { name: name.to_owned(), handle, is_stopped: false })
+    }
+
+    /// Asks for the stacks of these kernel events (`CLASSIC_EVENT_ID`s), instead of those
+    /// asked for before. Too late once the events are switched on.
+    pub(super) fn trace_stacks(&self, classic_ids: &[u8]) -> Result<(), Refusal> {
+        const { assert!(size_of::<CLASSIC_EVENT_ID>() == 24) };
+        self.set(TraceStackTracingInfo, classic_ids, "TraceSetInformation(TraceStackTracingInfo)")
+    }
+
+    /// Switches kernel events on: those of these flags, and no others.
+    pub(super) fn enable(&self, flags: u32) -> Result<(), Refusal> {
+        // The first of eight masks; the others are for groups beyond `EnableFlags`.
+        let mut masks = [0; 32];
+        masks[..4].copy_from_slice(&flags.to_le_bytes());
+        self.set(TraceSystemTraceEnableFlagsInfo, &masks, "TraceSetInformation(TraceSystemTraceEnableFlagsInfo)")
+    }
+
+    fn set(&self, class: TRACE_QUERY_INFO_CLASS, information: &[u8], call: &'static str) -> Result<(), Refusal> {
+        // SAFETY: the length is that of the bytes, which live until the call returns and are
+        // only read; both classes take plain numbers.
+        let code = unsafe { TraceSetInformation(self.handle, class, information.as_ptr().cast(), information.len() as u32) };
+        Refusal::check(call, code)
+    }
+
+    /// What it lost, and how full it is.
+    pub(super) fn query(&self) -> Result<Statistics, Refusal> {
+        statistics(&self.name)
+    }
+
+    /// Changes it while it runs. What the properties leave out is switched off.
+    pub(super) fn update(&self, mut properties: Properties) -> Result<(), Refusal> {
+        control(self.handle, None, &mut properties, EVENT_TRACE_CONTROL_UPDATE, "ControlTraceW(UPDATE)")
+    }
+
+    /// Ends it. Its consumer still gets what the buffers hold. Not an error if it has ended already.
+    pub(super) fn stop(&mut self) -> Result<(), Refusal> {
+        if std::mem::replace(&mut self.is_stopped, true) { Ok(()) } else { stop(&self.name) }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+/// What the session of this name says of itself.
+pub(super) fn statistics(name: &str) -> Result<Statistics, Refusal> {
+    let mut answer = Properties::for_answer();
+    control(NO_HANDLE, Some(name), &mut answer, EVENT_TRACE_CONTROL_QUERY, "ControlTraceW(QUERY)")?;
+    Ok(answer.statistics())
+}
+
+/// Ends the session of this name, if there is one.
+pub(super) fn stop(name: &str) -> Result<(), Refusal> {
+    match control(NO_HANDLE, Some(name), &mut Properties::for_answer(), EVENT_TRACE_CONTROL_STOP, "ControlTraceW(STOP)") {
+        // More data: what it says does not fit, but it was stopped.
+        Err(Refusal { code: ERROR_WMI_INSTANCE_NOT_FOUND | ERROR_MORE_DATA, .. }) => Ok(()),
+        other => other,
+    }
+}
+
+/// Names of the sessions that run on this machine and begin like this.
+pub(super) fn running(prefix: &str) -> Result<Vec<String>, Refusal> {
+    /// More cannot run.
+    const MOST: usize = 64;
+    let mut answers = vec![Properties::for_answer(); MOST];
+    let mut pointers: Vec<*mut EVENT_TRACE_PROPERTIES> = answers.iter_mut().map(|answer| answer.as_mut_ptr().cast()).collect();
+    let mut count = 0;
+    // SAFETY: there are as many pointers as are said to be, each to memory of its own that is
+    // aligned for the structure and says how long it is.
+    let code = unsafe { QueryAllTracesW(pointers.as_mut_ptr(), MOST as u32, &raw mut count) };
+    match Refusal::check("QueryAllTracesW", code) {
+        Err(Refusal { code: ERROR_MORE_DATA, .. }) | Ok(()) => {}
+        Err(refusal) => return Err(refusal),
+    }
+    let names = answers.iter().take(count as usize).map(|answer| logger_name(answer.bytes()));
+    Ok(names.filter(|name| name.starts_with(prefix)).collect())
+}
+
+const NO_HANDLE: CONTROLTRACE_HANDLE = CONTROLTRACE_HANDLE { Value: 0 };
+
+fn start(name: &str, mut properties: Properties) -> Result<CONTROLTRACE_HANDLE, Refusal> {
+    let name = wide(name);
+    let mut handle = NO_HANDLE;
+    // SAFETY: all three live until the call returns; the name ends with a zero; the properties
+    // are aligned for the structure and say how long they are.
+    let code = unsafe { StartTraceW(&raw mut handle, name.as_ptr(), properties.as_mut_ptr().cast()) };
+    Refusal::check("StartTraceW", code).map(|()| handle)
+}
+
+fn control(
+    handle: CONTROLTRACE_HANDLE,
+    name: Option<&str>,
+    properties: &mut Properties,
+    code: EVENT_TRACE_CONTROL,
+    call: &'static str,
+) -> Result<(), Refusal> {
+    let name = name.map(wide);
+    let name = name.as_ref().map_or(ptr::null(), |name| name.as_ptr());
+    // SAFETY: the name is null or ends with a zero, and outlives the call; the properties are
+    // aligned for the structure and say how long they are.
+    Refusal::check(call, unsafe { ControlTraceW(handle, name, properties.as_mut_ptr().cast(), code) })
+}
+
+/// The session's name in an answer, wherever the answer puts it.
+fn logger_name(answer: &[u8]) -> String {
+    const OFFSET: usize = std::mem::offset_of!(EVENT_TRACE_PROPERTIES, LoggerNameOffset);
+    let offset = u32_at(answer, OFFSET).map_or(usize::MAX, |offset| offset as usize);
+    let units = answer.get(offset..).unwrap_or_default().chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+    narrow(&units.take_while(|unit| *unit != 0).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wherever_an_answer_puts_the_name_it_is_found() {
+        for offset in [0x78_usize, 0x80, 0x101] {
+            let mut answer = vec![0xEE; 0x200];
+            answer[0x74..0x78].copy_from_slice(&(offset as u32).to_le_bytes());
+            let name: Vec<u8> = wide("highwater-1-heap").into_iter().flat_map(u16::to_le_bytes).collect();
+            answer[offset..offset + name.len()].copy_from_slice(&name);
+            assert_eq!(logger_name(&answer), "highwater-1-heap");
+        }
+        assert_eq!(logger_name(&[0xFF; 0x80]), "");
+        assert_eq!(logger_name(&[]), "");
+    }
+}

@@ -1,0 +1,251 @@
+//! `highwater record`: memory events of this machine's programs into one `.etl`, and what a
+//! recording that crashed has left into one.
+//!
+//! On a terminal it tells how it goes once a second. With `--control` it talks as
+//! [`capture::control`](crate::capture::control) says, on its own streams or on the pipes
+//! of the window that started it.
+
+#[cfg(windows)]
+mod live;
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+
+use super::memory::megabytes;
+use super::{Failure, output};
+use crate::capture::{CaptureError, DiskImages, Request, Ring, Summary, Target, recover};
+use crate::format::{count, rough_bytes};
+use crate::load::Input;
+
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("what").required(true))]
+pub(super) struct RecordArgs {
+    /// Running processes, by their ids
+    #[arg(long, value_name = "N", group = "what", num_args = 1.., value_delimiter = ',')]
+    pid: Vec<u32>,
+
+    /// Programs by the file name of their image, those that run and those that are started later
+    #[arg(long, value_name = "GAME.EXE", group = "what")]
+    name: Option<String>,
+
+    /// Start a program and record it from its first instruction
+    #[arg(long, value_name = "COMMAND", group = "what")]
+    launch: Option<String>,
+
+    /// Put together what a recording that did not come to its end left in this folder
+    #[arg(long, value_name = "FOLDER", group = "what")]
+    recover: Option<PathBuf>,
+
+    /// Record pages: VirtualAlloc (all layers are recorded if none is named)
+    #[arg(long)]
+    commit: bool,
+
+    /// Record Windows NT heaps
+    #[arg(long)]
+    heap: bool,
+
+    /// Record custom heap trackers
+    #[arg(long)]
+    trackers: bool,
+
+    /// Record the call stacks of allocations
+    #[arg(long)]
+    stacks: bool,
+
+    /// Record the call stacks of frees too
+    #[arg(long)]
+    free_stacks: bool,
+
+    /// Keep only the newest: so long (30s, 5m) or so much (500MB, 2GB)
+    #[arg(long, value_name = "5m|500MB")]
+    ring: Option<RingArg>,
+
+    /// Trace to write
+    #[arg(short, long, value_name = "OUT.etl", required_unless_present = "folder")]
+    output: Option<PathBuf>,
+
+    /// Where the recording grows before it is complete [default: beside the trace]
+    #[arg(long, value_name = "FOLDER", hide = true, requires = "control")]
+    folder: Option<PathBuf>,
+
+    /// Tell how it goes in lines of JSON, and take commands
+    #[arg(long, hide = true)]
+    control: bool,
+
+    /// Do so on pipes of this name
+    #[arg(long, value_name = "NAME", hide = true, requires_all = ["control", "sid"])]
+    pipe: Option<String>,
+
+    /// Which this user may use
+    #[arg(long, value_name = "SID", hide = true)]
+    sid: Option<String>,
+}
+
+impl RecordArgs {
+    /// What a fault of the program is told of.
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        self.recover.iter().chain(&self.output).chain(&self.folder).take(1).cloned().map(Input::File).collect()
+    }
+
+    /// What to record; `None` if something recorded is to be recovered.
+    fn request(&self) -> Option<Request> {
+        let target = match (&self.name, &self.launch) {
+            _ if self.recover.is_some() => return None,
+            (Some(name), _) => Target::Image(name.clone()),
+            (_, Some(command)) => Target::Launch(command.clone()),
+            _ => Target::Pids(self.pid.clone()),
+        };
+        let all = !(self.commit || self.heap || self.trackers);
+        Some(Request {
+            commit: all || self.commit,
+            heap: all || self.heap,
+            trackers: all || self.trackers,
+            stacks: self.stacks || self.free_stacks,
+            free_stacks: self.free_stacks,
+            ring: self.ring.map(|ring| ring.0),
+            ..Request::new(target)
+        })
+    }
+}
+
+/// How much of the past is kept, in words.
+#[derive(Clone, Copy, Debug)]
+struct RingArg(Ring);
+
+impl FromStr for RingArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| WANTED_RING.to_owned())?;
+        let seconds = |n: u64| Ring::Time(Duration::from_secs(number.saturating_mul(n)));
+        Ok(Self(match unit.to_ascii_lowercase().as_str() {
+            "s" => seconds(1),
+            "m" => seconds(60),
+            "h" => seconds(3600),
+            "mb" => Ring::Bytes(megabytes(number)),
+            "gb" => Ring::Bytes(megabytes(number.saturating_mul(1024))),
+            _ => return Err(WANTED_RING.to_owned()),
+        }))
+    }
+}
+
+const WANTED_RING: &str = "a time such as 30s or 5m, or a size such as 500MB or 2GB, is wanted";
+
+/// Records, or recovers.
+pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
+    match (&args.recover, args.request()) {
+        (Some(folder), _) => recover_into(folder, args.output.as_deref().unwrap_or(folder)),
+        (_, Some(request)) => record(args, &request),
+        // One of both is there: the arguments say so.
+        (None, None) => Ok(()),
+    }
+}
+
+fn recover_into(folder: &Path, out: &Path) -> Result<(), Failure> {
+    let summary = recover(folder, out, &mut DiskImages::default(), &mut |_, _| true).map_err(failure)?;
+    output::message(&told(out, &summary));
+    super::report_problems(&summary.problems);
+    Ok(())
+}
+
+#[cfg(windows)]
+fn record(args: &RecordArgs, request: &Request) -> Result<(), Failure> {
+    live::run(args, request)
+}
+
+#[cfg(not(windows))]
+fn record(_args: &RecordArgs, request: &Request) -> Result<(), Failure> {
+    request.check().map_err(failure)?;
+    Err(failure(CaptureError::NotWindows))
+}
+
+/// What became of a recording.
+fn told(out: &Path, summary: &Summary) -> String {
+    let Summary { events, bytes, lost_events, lost_buffers, .. } = summary;
+    let mut text = format!("{}: {} events, {}", out.display(), count(*events), rough_bytes(*bytes));
+    if lost_events + lost_buffers > 0 {
+        text += &format!("; {} events and {} buffers were lost", count(*lost_events), count(*lost_buffers));
+    }
+    text
+}
+
+fn failure(error: CaptureError) -> Failure {
+    match error {
+        CaptureError::BadRequest(reason) => Failure::BadArguments(reason),
+        other => Failure::Failed(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::capture::control::words;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        record: RecordArgs,
+    }
+
+    fn request(words: &[&str]) -> Option<Request> {
+        let words = [&["record", "-o", "out.etl"], words].concat();
+        Cli::try_parse_from(words).ok()?.record.request()
+    }
+
+    #[test]
+    fn what_is_recorded_is_said_in_one_way_only() {
+        assert_eq!(request(&["--pid", "10", "20"]).unwrap().target, Target::Pids(vec![10, 20]));
+        assert_eq!(request(&["--pid", "10,20"]).unwrap().target, Target::Pids(vec![10, 20]));
+        assert_eq!(request(&["--name", "game.exe"]).unwrap().target, Target::Image("game.exe".into()));
+        assert_eq!(request(&["--launch", "game.exe -x"]).unwrap().target, Target::Launch("game.exe -x".into()));
+        assert!(Cli::try_parse_from(["record", "-o", "out.etl"]).is_err());
+        assert!(Cli::try_parse_from(["record", "-o", "out.etl", "--pid", "1", "--name", "x"]).is_err());
+        assert!(Cli::try_parse_from(["record", "--pid", "10"]).is_err(), "no trace to write");
+        assert!(request(&["--recover", "folder"]).is_none());
+    }
+
+    #[test]
+    fn the_words_for_an_elevated_recorder_ask_for_the_same() {
+        let all = Request::new(Target::Pids(vec![10, 20]));
+        let some = Request { commit: false, trackers: false, stacks: false, ..Request::new(Target::Image("my game.exe".into())) };
+        let time = Request { free_stacks: true, ring: Some(Ring::Time(Duration::from_secs(90))), ..all.clone() };
+        let size = Request { ring: Some(Ring::Bytes(64 << 20)), ..Request::new(Target::Launch("a \"b c\"".into())) };
+        for request in [all, some, time, size] {
+            let words = words(&request, Path::new(r"C:\a b\recording"));
+            let args = Cli::try_parse_from(words).unwrap().record;
+            assert_eq!(args.request(), Some(request));
+            assert!(args.control && args.output.is_none() && args.folder.is_some());
+        }
+    }
+
+    #[test]
+    fn all_layers_are_recorded_unless_some_are_named() {
+        let layers = |words: &[&str]| {
+            let request = request(&[&["--pid", "10"], words].concat()).unwrap();
+            (request.commit, request.heap, request.trackers, request.stacks, request.free_stacks)
+        };
+        assert_eq!(layers(&[]), (true, true, true, false, false));
+        assert_eq!(layers(&["--heap", "--stacks"]), (false, true, false, true, false));
+        assert_eq!(layers(&["--commit", "--trackers", "--free-stacks"]), (true, false, true, true, true));
+    }
+
+    #[test]
+    fn a_ring_is_a_time_or_a_size() {
+        let ring = |text: &str| text.parse::<RingArg>().ok().map(|ring| ring.0);
+        assert_eq!(ring("30s"), Some(Ring::Time(Duration::from_secs(30))));
+        assert_eq!(ring("5m"), Some(Ring::Time(Duration::from_secs(300))));
+        assert_eq!(ring("2h"), Some(Ring::Time(Duration::from_secs(7200))));
+        assert_eq!(ring("500MB"), Some(Ring::Bytes(500 << 20)));
+        assert_eq!(ring("2gb"), Some(Ring::Bytes(2 << 30)));
+        for bad in ["", "5", "m", "-5m", "5 m", "5x", "99999999999999999999s"] {
+            assert_eq!(ring(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! A simulated ETW: see the three parts.
+
+pub mod events;
+pub mod fake;
+mod patch;
