@@ -29,7 +29,7 @@ impl Recorder for SystemRecorder {
     fn start(&self, request: &Request, folder: &Path) -> Result<Box<dyn Running>, CaptureError> {
         request.check()?;
         Ok(if privilege::is_elevated() {
-            Box::new(LocalRecording::start(request, folder)?)
+            Box::new(LocalRecording::start(request, folder)?.keep_lanes())
         } else {
             Box::new(RemoteRecording::start(request, folder)?)
         })
