@@ -1,0 +1,138 @@
+//! The bytes compared with the examples that are known, and with the offsets of the 64-bit form.
+
+use super::*;
+use crate::capture::Target;
+
+const OWN: Guid = Guid::new(1, 2, 3, [4; 8]);
+
+fn session(kind: SessionKind<'_>) -> SessionProperties<'_> {
+    SessionProperties { name: "Heap", kind, buffers: Buffers { size_kb: 1024, minimum: 256, maximum: 512 }, flush_seconds: 1 }
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+#[test]
+fn the_extension_block_is_that_of_the_example() {
+    let stacks = [hook::HEAP_ALLOC, hook::HEAP_REALLOC];
+    let block = extension(&[Item::Pids(&[4660]), Item::StackWalk(&stacks)]).unwrap();
+    assert_eq!(block, [0x0002_0006, 0x0002_0002, 0x0000_1234, 0x0003_0003, 0x0000_1021, 0x0000_1022][..].to_vec());
+}
+
+#[test]
+fn a_heap_session_has_every_field_at_its_64_bit_offset() {
+    let stacks = [hook::HEAP_ALLOC, hook::HEAP_REALLOC];
+    let built = session(SessionKind::Heap { pids: &[4660], stacks: &stacks }).build().unwrap();
+    let bytes = built.bytes();
+    // Fixed part, name "Heap" with NUL, block.
+    let end = 0x78 + 10 + 28;
+    assert_eq!(bytes.len(), usize::next_multiple_of(end, 8));
+    let mut expected = vec![0; bytes.len()];
+    let mut set = |at: usize, field: &[u8]| expected[at..at + field.len()].copy_from_slice(field);
+    set(0x00, &(bytes.len() as u32).to_le_bytes());
+    // 222962AB-6180-4B88-A825-346B75F2A24A
+    set(0x18, &[0xAB, 0x62, 0x29, 0x22, 0x80, 0x61, 0x88, 0x4B, 0xA8, 0x25, 0x34, 0x6B, 0x75, 0xF2, 0xA2, 0x4A]);
+    set(0x28, &1u32.to_le_bytes());
+    set(0x2C, &0x0002_0000u32.to_le_bytes());
+    set(0x30, &1024u32.to_le_bytes());
+    set(0x34, &256u32.to_le_bytes());
+    set(0x38, &512u32.to_le_bytes());
+    set(0x40, &0x0800_0100u32.to_le_bytes());
+    set(0x44, &1u32.to_le_bytes());
+    set(0x48, &0x80FF_0082u32.to_le_bytes());
+    set(0x74, &0x78u32.to_le_bytes());
+    set(0x78, b"H\0e\0a\0p\0\0\0");
+    let block = [0x0002_0006u32, 0x0002_0002, 0x1234, 0x0003_0003, 0x1021, 0x1022];
+    set(0x82, &block.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
+    assert_eq!(bytes, expected);
+}
+
+#[test]
+fn without_stacks_the_block_names_processes_only() {
+    let built = session(SessionKind::Heap { pids: &[10, 20], stacks: &[] }).build().unwrap();
+    assert_eq!(words(&built.bytes()[0x82..0x82 + 16]), [0x0001_0004, 0x0002_0003, 10, 20]);
+}
+
+#[test]
+fn kernel_and_user_sessions_have_a_guid_and_a_mode_of_their_own() {
+    let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | kernel_flag::VIRTUAL_ALLOC;
+    let kernel = session(SessionKind::Kernel { guid: OWN, flags }).build().unwrap();
+    assert_eq!(words(&kernel.bytes()[0x40..0x4C]), [0x0200_0100, 1, 0x4007]);
+    let user = session(SessionKind::User { guid: OWN }).build().unwrap();
+    assert_eq!(words(&user.bytes()[0x40..0x4C]), [0x0000_0100, 1, 0]);
+    assert_eq!(kernel.bytes()[0x18..0x28], OWN.to_bytes());
+    assert_eq!(kernel.bytes().len(), usize::next_multiple_of(0x78 + 10, 8));
+}
+
+#[test]
+fn names_that_no_session_can_have_are_refused() {
+    for name in ["", "a\0b", "x".repeat(1024).as_str()] {
+        let session = SessionProperties { name, ..session(SessionKind::User { guid: OWN }) };
+        assert!(matches!(session.build(), Err(CaptureError::BadRequest(_))), "{name:?}");
+    }
+}
+
+#[test]
+fn a_query_is_read_where_the_system_writes_it() {
+    let mut answer = Properties::for_answer();
+    assert_eq!(answer.bytes().len(), 0x78 + 2 * 2048);
+    assert_eq!(words(&answer.bytes()[0x70..0x78]), [0x78 + 2048, 0x78]);
+    assert_eq!(words(&answer.bytes()[..4]), [0x78 + 4096]);
+    assert_eq!(answer.as_mut_ptr() as usize % 8, 0);
+    let room: &mut [u8] = bytemuck::cast_slice_mut(&mut answer.0);
+    room[8..16].copy_from_slice(&0x0123_4567_89AB_CDEF_u64.to_le_bytes());
+    for (at, value) in (0x50..).step_by(4).zip([7, 6, 5, 4, 3, 2]) {
+        put(room, at, value);
+    }
+    put(room, 0x30, 64);
+    put(room, 0x38, 90);
+    assert_eq!(answer.handle(), 0x0123_4567_89AB_CDEF);
+    let expected = Statistics {
+        buffer_size_kb: 64,
+        maximum_buffers: 90,
+        buffers: 7,
+        free_buffers: 6,
+        events_lost: 5,
+        buffers_written: 4,
+        log_buffers_lost: 3,
+        real_time_buffers_lost: 2,
+    };
+    assert_eq!(answer.statistics(), expected);
+}
+
+#[test]
+fn losses_are_what_came_since_the_query_before() {
+    let before = Statistics { events_lost: u32::MAX, log_buffers_lost: 1, ..Statistics::default() };
+    let now = Statistics { events_lost: 2, log_buffers_lost: 1, real_time_buffers_lost: 4, ..before };
+    assert_eq!(now.losses_since(&before).collect::<Vec<_>>(), [Loss::Events(3), Loss::Buffers(4)]);
+    assert_eq!(now.losses_since(&now).count(), 0);
+}
+
+#[test]
+fn stacks_of_kernel_events_are_24_bytes_each() {
+    let request = Request { free_stacks: true, ..Request::new(Target::Pids(vec![10])) };
+    let list = kernel_stacks(&request);
+    assert_eq!(list.len(), 48);
+    // 3D6FA8D3-FE05-11D0-9DDA-00C04FD7BA7C
+    let class = [0xD3, 0xA8, 0x6F, 0x3D, 0x05, 0xFE, 0xD0, 0x11, 0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C];
+    for (id, opcode) in list.chunks_exact(24).zip([98, 99]) {
+        assert_eq!((&id[..16], &id[16..]), (&class[..], &[opcode, 0, 0, 0, 0, 0, 0, 0][..]));
+    }
+    assert_eq!(heap_stacks(&request), [0x1021, 0x1022, 0x1024]);
+    let without = Request { stacks: false, ..Request::new(Target::Pids(vec![10])) };
+    assert!(kernel_stacks(&without).is_empty() && heap_stacks(&without).is_empty());
+}
+
+#[test]
+fn buffers_are_as_suggested_and_grow_up_to_a_limit() {
+    assert_eq!(Buffers::heap(4), Buffers { size_kb: 1024, minimum: 256, maximum: 512 });
+    assert_eq!(Buffers::heap(32), Buffers { size_kb: 1024, minimum: 512, maximum: 1024 });
+    let kernel = Buffers::kernel(4);
+    assert_eq!(kernel, Buffers { size_kb: 1024, minimum: 32, maximum: 64 });
+    let grown = kernel.grown(128 << 20).unwrap();
+    assert_eq!((grown.maximum, grown.bytes()), (128, 128 << 20));
+    assert_eq!(grown.grown(128 << 20), None);
+    let request = Request { buffer_size: Some(128 << 10), buffers: Some(40), ..Request::new(Target::Pids(vec![10])) };
+    assert_eq!(Buffers::heap(4).or(&request), Buffers { size_kb: 128, minimum: 40, maximum: 40 });
+}
