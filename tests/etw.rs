@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use highwater::capture::control::{self, Command, Message, Progress};
 use highwater::capture::windows::LocalRecording;
-use highwater::capture::{CaptureError, Request, Summary, Target};
+use highwater::capture::{CaptureError, DiskImages, Request, Summary, Target, recover};
 use highwater::etl::TraceFile;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::Trace;
@@ -425,13 +425,10 @@ fn a_window_controls_an_elevated_recorder_through_its_pipes() {
     let all = messages.find(|message| matches!(message, Message::Progress(progress) if progress.events == scene.events));
     assert!(all.is_some());
     commands.write_all(Command::Mark("here".into()).line().as_bytes()).unwrap();
-    commands.write_all(Command::Finish(out.clone()).line().as_bytes()).unwrap();
-    let last = messages.last();
-    assert!(
-        matches!(&last, Some(Message::Done { path, events }) if Path::new(path) == out && *events > scene.events),
-        "{last:?}"
-    );
+    commands.write_all(Command::Stop.line().as_bytes()).unwrap();
+    assert!(messages.all(|message| matches!(message, Message::Progress(_))));
     assert_eq!(format!("{:?}", recorder.join().unwrap()), format!("{:?}", ExitCode::SUCCESS));
+    recover(&folder, &out, &mut DiskImages::default(), &mut |_, _| true).unwrap();
     assert_eq!(groups(scene.load("generated.etl")), groups(scene.load("recorded.etl")));
 }
 

@@ -1,12 +1,14 @@
 //! What a recorder and the window that watches it tell each other: lines of JSON one way,
 //! words the other. The same on standard streams and on the pipes of an elevated recorder.
+//! A recorder with rights is told nothing that it could do harm with: where it writes stands
+//! on its command line, which the user has agreed to.
 //!
 //! ```text
 //! recorder ─▶ {"progress":{…}} four times a second, then {"done":{…}} or {"failed":"…"}
-//! window   ─▶ finish PATH | stop | mark NAME        (its end means stop, too)
+//! window   ─▶ stop | mark NAME        (its end means stop, too)
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -74,8 +76,6 @@ pub struct Progress {
 /// What a window wants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// End the recording, and make one trace of it here.
-    Finish(PathBuf),
     /// End the recording: into the trace that was named at the start, if one was; else it
     /// stays in its folder.
     Stop,
@@ -88,11 +88,7 @@ impl Command {
     pub fn parse(line: &str) -> Option<Self> {
         match line.trim() {
             "stop" => Some(Self::Stop),
-            line => match line.split_once(' ')? {
-                ("mark", name) => Some(Self::Mark(name.trim().to_owned())),
-                ("finish", path) => Some(Self::Finish(path.into())),
-                _ => None,
-            },
+            line => line.strip_prefix("mark ").map(|name| Self::Mark(name.trim().to_owned())),
         }
     }
 
@@ -100,7 +96,6 @@ impl Command {
     pub fn line(&self) -> String {
         match self {
             Self::Stop => "stop\n".to_owned(),
-            Self::Finish(path) => format!("finish {}\n", path.display()),
             Self::Mark(name) => format!("mark {}\n", name.replace(['\r', '\n'], " ")),
         }
     }
@@ -169,12 +164,11 @@ mod tests {
 
     #[test]
     fn commands_come_back_and_nothing_else_is_one() {
-        let finish = Command::Finish(r"C:\a b\ü.etl".into());
-        for command in [Command::Stop, finish, Command::Mark("level 2, boss".into())] {
+        for command in [Command::Stop, Command::Mark("level 2, boss".into())] {
             assert_eq!(Command::parse(&command.line()), Some(command));
         }
         assert_eq!(Command::parse(&Command::Mark("a\nstop".into()).line()), Some(Command::Mark("a stop".into())));
-        for other in ["", "stopped", "mark", "MARK x", "finish"] {
+        for other in ["", "stopped", "mark", "MARK x"] {
             assert_eq!(Command::parse(other), None, "{other:?}");
         }
     }

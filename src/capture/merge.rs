@@ -59,6 +59,16 @@ pub fn recover(
     merge(folder, out, i64::MIN, false, images, progress)
 }
 
+/// The same; the lanes stay, because somebody may still read them.
+pub fn merge_lanes(
+    folder: &Path,
+    out: &Path,
+    images: &mut dyn Images,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Summary, CaptureError> {
+    merge(folder, out, i64::MIN, true, images, progress)
+}
+
 /// The same; of lanes that wrap only what is not before `from`. They stay if they are to be kept.
 pub(super) fn merge(
     folder: &Path,

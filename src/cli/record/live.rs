@@ -38,27 +38,23 @@ fn record(args: &RecordArgs, request: &Request, watcher: &mut dyn Watcher) -> Re
             let _ = std::fs::remove_dir_all(&folder);
         }
     })?;
-    if args.folder.is_some() {
-        // Whoever named it reads it.
-        running = running.keep_lanes();
-    }
-    let out = loop {
+    loop {
         let progress = running.poll();
         watcher.progress(&progress);
-        // A window that has not said where to still has to, when all programs have ended.
+        // A window sees for itself that all programs have ended.
         if interrupts.came() || progress.is_target_gone && args.output.is_some() {
-            break args.output.clone();
+            break;
         }
         match watcher.wait(POLL) {
-            Some(Command::Finish(out)) => break Some(out),
-            Some(Command::Stop) => break args.output.clone(),
+            Some(Command::Stop) => break,
             // What cannot be written is told by the next progress.
             Some(Command::Mark(name)) => drop(running.mark(&name)),
             None => {}
         }
-    };
-    match out {
-        Some(out) => running.finish(&out, &mut |_, _| true).map(|summary| Some((out, summary))),
+    }
+    match &args.output {
+        Some(out) => running.finish(out, &mut |_, _| true).map(|summary| Some((out.clone(), summary))),
+        // The window makes a trace of the folder, with rights of its own.
         None => running.end().map(|()| None),
     }
 }
