@@ -22,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::hooks::lost;
+use super::times::times_in;
 use super::{Event, Record};
-use crate::etl::{BufferInfo, EventId, RawEvent, ReadBuffer, TraceFile, flag, mode};
-use crate::problem::Problems;
+use crate::etl::{BufferInfo, RawEvent, ReadBuffer, TraceFile, flag, mode};
 
 /// Losses of one file at most.
 pub const MAX_LOSSES: usize = 4096;
@@ -212,13 +212,6 @@ fn times_of(
         times.extend(found.into_iter().flatten());
     }
     Some(times)
-}
-
-/// Damage is not told here: whoever decodes the buffer tells it.
-fn times_in(file: &TraceFile, buffer: &BufferInfo, scratch: &mut ReadBuffer) -> Option<(i64, i64)> {
-    file.read_buffer(buffer, scratch, &mut Problems::default());
-    let times = scratch.events().filter(|event| event.id != EventId::Opaque).map(|event| event.time);
-    times.fold(None, |range, t| Some(range.map_or((t, t), |(first, last): (i64, i64)| (first.min(t), last.max(t)))))
 }
 
 /// By time, and neighbours joined until few enough are left.

@@ -27,6 +27,7 @@ mod survey;
 mod system;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use batch::{Attached, Batch, Entry, Stacks, decode_buffer};
 pub use census::process_names;
@@ -37,6 +38,7 @@ pub use hooks::{class, hook, lost, tracker};
 pub use losses::{LostWhat, RawLoss, losses};
 pub use merge::{CallStack, Merge, Tick, Totals};
 pub use survey::survey;
+pub use times::latest_time;
 
 use crate::etl::Guid;
 use crate::units::{Layer, Pid, Tid};
