@@ -5,11 +5,10 @@
 mod common;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
+use common::told::{difference, told};
 use highwater::load::{Capture, DEMO_NAME, Input, Stopped, Unwatched, Watch, load};
-use highwater::model::{Row, Trace};
-use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use highwater::model::Trace;
 use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::Ticks;
 
@@ -46,32 +45,6 @@ impl Watch for Player {
         let at = self.asked.replace(self.asked.get() + 1) / QUESTIONS;
         *self.speeds.get(at).or(self.speeds.last()).unwrap()
     }
-}
-
-/// All groups and all rows, in words that do not depend on numbers given while loading,
-/// and what the trace says of its quality.
-fn told(trace: Trace) -> Vec<String> {
-    let trace = Arc::new(trace);
-    let row = |row: Row| {
-        let site = trace.site(row.site);
-        let heap = trace.heap(site.heap);
-        let stack: Vec<u64> = trace.stacks.chain(site.stack).map(|node| trace.stacks.address(node)).collect();
-        let place = format!("{} {:?} {:?}", trace.process(heap.process).label(), heap.layer, heap.key());
-        format!("{place} {:?} {:?} {:?} {:#x} {} {stack:x?}", row.birth, row.death, row.thread, row.address, row.size)
-    };
-    let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
-    let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None };
-    let groups = report(&Index::scan(Arc::clone(&trace)), &request, &Cancel::default()).unwrap().groups;
-    let state = format!("{:?} {:?} {:?} {:?}", trace.span, trace.quality, trace.counts, trace.problems);
-    let rows = trace.rows.chunks().flat_map(|chunk| chunk.rows().map(|(_, it)| row(it)).collect::<Vec<_>>());
-    let groups = groups.iter().map(|group| serde_json::to_string(group).unwrap());
-    [state].into_iter().chain(rows).chain(groups).collect()
-}
-
-/// The first place where two traces differ.
-fn difference(a: &[String], b: &[String]) -> Option<(String, String)> {
-    let differ = || a.iter().zip(b).find(|(a, b)| a != b).map(|(a, b)| (a.clone(), b.clone()));
-    if a.len() == b.len() { differ() } else { Some((a.len().to_string(), b.len().to_string())) }
 }
 
 fn generated(stacks: StackForm) -> (tempfile::TempDir, Vec<Input>) {

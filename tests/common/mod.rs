@@ -4,7 +4,9 @@
 pub mod bodies;
 pub mod named;
 pub mod packed;
+pub mod recorded;
 pub mod session;
+pub mod told;
 pub mod trace;
 
 use std::path::{Path, PathBuf};
