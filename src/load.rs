@@ -48,6 +48,11 @@ impl Input {
         if arg == DEMO_NAME { Self::Demo } else { Self::File(arg.into()) }
     }
 
+    /// Whether it is a folder: that of a recording.
+    pub fn is_folder(&self) -> bool {
+        matches!(self, Self::File(path) if path.is_dir())
+    }
+
     /// As the user named it.
     pub fn name(&self) -> String {
         match self {

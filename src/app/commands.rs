@@ -22,6 +22,8 @@ pub enum Command {
     Open(Vec<Input>),
     OpenDialog,
     CancelLoading,
+    /// End the capture that is followed with what is there.
+    EndFollowing,
     /// Pause the capture that is played, or change its speed.
     ChangePlayer(PlayerChange),
     /// Change the choice of what to load.

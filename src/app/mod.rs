@@ -44,6 +44,7 @@ use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
 pub use names::Given;
 use names::{ModuleChange, Names, Search};
 use offer::Offer;
+use player::Pace;
 pub use settings::{Settings, SymbolSettings, Theme};
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
@@ -56,6 +57,8 @@ pub struct Options {
     pub inputs: Vec<Input>,
     /// Play it as if it were being recorded: so many seconds of it a second.
     pub speed: Option<f64>,
+    /// Follow it while it is being recorded.
+    pub follow: bool,
     /// Save a picture of the window to this file once everything is drawn, and quit.
     pub screenshot: Option<PathBuf>,
     /// Theme for this run only, whatever the settings say.
@@ -176,7 +179,8 @@ impl HighwaterApp {
             show_keys: false,
         };
         if !options.inputs.is_empty() {
-            app.open(ctx, options.inputs, options.speed);
+            let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
+            app.open(ctx, options.inputs, pace);
         }
         app
     }
@@ -197,9 +201,10 @@ impl HighwaterApp {
 
     fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
         match command {
-            Command::Open(inputs) => self.open(ctx, inputs, None),
+            Command::Open(inputs) => self.open(ctx, inputs, Pace::AtOnce),
             Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
             Command::CancelLoading => self.stop_loading(),
+            Command::EndFollowing => self.loading.iter().for_each(LoadJob::end_following),
             Command::ChangePlayer(change) => self.loading.iter_mut().for_each(|job| job.change_player(change)),
             Command::ChangeOffer(change) => {
                 if let Some(offer) = &mut self.offer {
@@ -269,13 +274,13 @@ impl HighwaterApp {
         }
     }
 
-    fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, speed: Option<f64>) {
+    fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
         if inputs.is_empty() {
             return;
         }
         self.errors.clear();
         self.stop_loading();
-        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), speed));
+        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace));
     }
 
     /// Bytes that a trace may use.
@@ -314,7 +319,7 @@ impl HighwaterApp {
                             is_new = true;
                             let mut document = Document::new(job.id, job.inputs.clone(), trace);
                             document.fold_allocators(!self.settings.show_allocators);
-                            document.follows_end = job.player().is_some();
+                            document.follows_end = job.player().is_some() || job.is_followed();
                             self.document = Some(document);
                         }
                     }

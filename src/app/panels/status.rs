@@ -58,7 +58,9 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         ui.weak("Waiting for a choice");
         return;
     }
-    if job.player().is_some() {
+    if job.is_followed() {
+        player::show_followed(app, ui);
+    } else if job.player().is_some() {
         player::show(app, ui);
     } else {
         ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
