@@ -23,7 +23,7 @@ use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
 use crate::units::{Interval, Ticks};
 
-pub use crate::model::{Processes, Scope};
+pub use crate::model::{Processes, Scope, WhenFull};
 pub use estimate::{Estimate, Part};
 pub use follow::follow;
 pub use plan::{Plan, default_budget, describe_scope};

@@ -10,7 +10,7 @@ use super::JobId;
 use crate::app::failure::Failure;
 use crate::app::player::{Pace, Player, PlayerChange, SharedSpeed};
 use crate::etl::OpenError;
-use crate::load::{self, Capture, Estimate, Input, Plan, Scope, Watch, load_planned};
+use crate::load::{self, Capture, Estimate, Input, Plan, Scope, Watch, WhenFull, load_planned};
 use crate::model::Trace;
 use crate::panics;
 
@@ -163,12 +163,12 @@ fn run_load(inputs: &[Input], budget: u64, chosen: &Receiver<Scope>, mut watch: 
     };
     panics::reach("load");
     let Some(scope) = scope(&capture, budget, chosen, &watch) else { return Ok(None) };
-    Ok(load_planned(&capture, &Plan { scope, budget }, &mut watch).ok())
+    Ok(load_planned(&capture, &Plan { scope, budget, ..Plan::default() }, &mut watch).ok())
 }
 
 fn run_follow(inputs: &[Input], budget: u64, mut watch: Watcher) -> Result<Option<Trace>, String> {
     panics::reach("follow");
-    match load::follow(inputs, &Plan { budget, ..Plan::default() }, &mut watch) {
+    match load::follow(inputs, &Plan { budget, when_full: WhenFull::Forget, ..Plan::default() }, &mut watch) {
         Ok(trace) => Ok(Some(trace)),
         Err(OpenError::Stopped) => Ok(None),
         Err(e) => Err(e.to_string()),

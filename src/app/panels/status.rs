@@ -97,6 +97,9 @@ fn trust(document: &Document) -> String {
     if let Some(cut) = document.trace.cut {
         parts.push(format!("Memory used up: loaded up to {:.3} s", document.trace.clock.seconds(cut.at)));
     }
+    if let Some(before) = document.trace.forgotten {
+        parts.push(format!("Closed allocations before {:.1} s were dropped", document.trace.clock.seconds(before)));
+    }
     if !document.trace.scope.is_all() {
         parts.push("Only a part chosen".to_owned());
     }
