@@ -23,7 +23,7 @@ use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
 use crate::units::{Interval, Ticks};
 
-pub use crate::model::{Processes, Scope};
+pub use crate::model::{Processes, Scope, WhenFull};
 pub use estimate::{Estimate, Part};
 pub use follow::follow;
 pub use plan::{Plan, default_budget, describe_scope};
@@ -46,6 +46,11 @@ impl Input {
     /// From a word of the command line.
     pub fn from_arg(arg: &std::ffi::OsStr) -> Self {
         if arg == DEMO_NAME { Self::Demo } else { Self::File(arg.into()) }
+    }
+
+    /// Whether it is a folder: that of a recording.
+    pub fn is_folder(&self) -> bool {
+        matches!(self, Self::File(path) if path.is_dir())
     }
 
     /// As the user named it.

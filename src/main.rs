@@ -19,12 +19,13 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     let renderer = look.renderer.as_deref().map(|name| if name == "wgpu" { Renderer::Wgpu } else { Renderer::Glow });
     let memory_limit = look.memory_limit();
     let symbols = highwater::app::Given { path: look.symbols, cache: None };
-    let speed = look.speed;
+    let (speed, follow) = (look.speed, look.follow);
     highwater::app::run(&Options {
         recorder: recorder(),
         recordings: None,
         inputs,
         speed,
+        follow,
         screenshot: look.screenshot,
         theme,
         size: look.size,

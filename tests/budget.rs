@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use common::highwater;
 use highwater::etl::compression::Algorithm;
-use highwater::load::{Capture, Estimate, Input, Plan, Processes, Scope, Unwatched, load, load_planned};
+use highwater::load::{Capture, Estimate, Input, Plan, Processes, Scope, Unwatched, WhenFull, load, load_planned};
 use highwater::model::{ProcessId, Trace};
 use highwater::problem::ProblemKind;
 use highwater::query::{By, Cancel, Index, IndexOptions, ReportFilter, ReportRequest, report};
@@ -46,7 +46,12 @@ impl Generated {
     }
 
     fn part(&self, scope: Scope, budget: u64) -> Trace {
-        load_planned(&self.capture(), &Plan { scope, budget }, &mut Unwatched).unwrap()
+        load_planned(&self.capture(), &Plan { scope, budget, ..Plan::default() }, &mut Unwatched).unwrap()
+    }
+
+    fn forgetting(&self, budget: u64) -> Trace {
+        let plan = Plan { budget, when_full: WhenFull::Forget, ..Plan::default() };
+        load_planned(&self.capture(), &plan, &mut Unwatched).unwrap()
     }
 }
 
@@ -361,4 +366,53 @@ fn a_limit_is_a_positive_number_of_megabytes() {
         let run = highwater(["report", "demo:", "--memory-limit", limit]);
         assert_eq!(run.code, Some(2), "{limit:?}");
     }
+}
+
+#[test]
+fn a_trace_that_forgets_is_exact_from_a_moment_on() {
+    let mut forgot = 0;
+    for scenario in [Scenario::Heap, Scenario::Trackers, Scenario::Commit] {
+        for stacks in [StackForm::Walk, StackForm::Keys] {
+            let generated = Generated::new(&Options { stacks, live: 1_000, ..options(scenario) });
+            let all = generated.all();
+            for part in [2, 3, 4] {
+                let budget = all.load_bytes / part;
+                let kept = generated.forgetting(budget);
+                let case = format!("{scenario:?} {stacks:?} 1/{part}");
+                let Some(from) = kept.forgotten else { continue };
+                forgot += 1;
+                let to = kept.span.to;
+                assert!(kept.span.from < from && from < to && kept.rows.len() < all.rows.len(), "{case}");
+                let mut expected = rows(&all, to, |_, _| true);
+                expected.retain(|row| row.2 >= from);
+                assert!(rows(&kept, to, |_, _| true) == expected, "{case}: the rows");
+                let middle = Ticks(from.0.midpoint(to.0));
+                for (from, to) in [(from, to), (from, middle), (middle, to)] {
+                    let interval = Interval { from, to };
+                    assert!(numbers(&kept, interval) == numbers(&all, interval), "{case}: the numbers of {interval:?}");
+                }
+                assert!(kept.load_bytes <= budget + budget / 2, "{case}: {} of {budget}", kept.load_bytes);
+                let told = limits(&kept).into_iter().filter(|detail| detail.contains("were dropped"));
+                assert_eq!(told.count(), 1, "{case}");
+                if kept.cut.is_none() {
+                    assert_eq!(kept.span, all.span);
+                    let quality = |trace: &Trace| (trace.quality.unmatched_frees, trace.quality.superseded_allocations);
+                    assert_eq!(quality(&kept), quality(&all), "{case}");
+                }
+            }
+        }
+    }
+    assert!(forgot > 9, "only {forgot} had to forget");
+}
+
+#[test]
+fn a_trace_of_what_is_alive_is_cut_where_it_cannot_forget() {
+    let generated = Generated::new(&Options { live: 60_000, ..options(Scenario::Heap) });
+    for budget in [0, 1, 1000, generated.all().load_bytes / 20] {
+        let trace = generated.forgetting(budget);
+        assert!(trace.cut.is_some() && trace.span.from < trace.span.to, "{budget}");
+        numbers(&trace, trace.span);
+    }
+    let enough = generated.forgetting(u64::MAX);
+    assert_eq!((enough.cut, enough.forgotten, enough.rows.len()), (None, None, generated.all().rows.len()));
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::recorded::{LaneFile, Recorder};
 use common::told::{difference, groups, told};
 use highwater::etl::OpenError;
-use highwater::load::{Capture, Input, Plan, Unwatched, Watch, follow, load};
+use highwater::load::{Capture, Input, Plan, Unwatched, Watch, WhenFull, follow, load};
 use highwater::model::Trace;
 use highwater::problem::ProblemKind;
 use highwater::query::By;
@@ -267,6 +267,24 @@ fn everything_is_shown_when_nothing_comes_for_a_while() {
     assert_eq!(grower.0.published.last().unwrap().span, whole.span);
     check_prefixes(grower.0.published, &whole);
     assert_eq!(difference(&told(trace), &told(whole.as_ref().clone())), None);
+}
+
+#[test]
+fn a_followed_recording_forgets_what_is_over_instead_of_ending() {
+    let recorder = Recorder { seconds: 40, events_a_second: 400, ..RECORDER };
+    let (files, folder) = (recorder.record(), tempfile::tempdir().unwrap());
+    let steps = steps(&files, folder.path(), Coming { seed: 8, piece: 20_000, ..Coming::default() });
+    let mut grower = Grower { steps, ..Grower::default() };
+    let budget = 220_000;
+    let plan = Plan { budget, when_full: WhenFull::Forget, ..Plan::default() };
+    let trace = Arc::new(follow(&[Input::File(folder.path().to_owned())], &plan, &mut grower).unwrap());
+    let whole = Arc::new(opened(&files_in(&files, folder.path())));
+    assert!(whole.load_bytes > budget && trace.load_bytes < budget, "{} and {}", whole.load_bytes, trace.load_bytes);
+    let from = trace.forgotten.unwrap();
+    assert_eq!((trace.cut, trace.span), (None, whole.span));
+    let interval = Interval { from, to: whole.span.to };
+    let by = || vec![By::Process, By::Heap, By::Stack, By::Thread];
+    assert_eq!(groups(&trace, interval, by()), groups(&whole, interval, by()));
 }
 
 #[test]

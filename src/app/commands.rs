@@ -35,6 +35,8 @@ pub enum Command {
     CancelLoading,
     /// Hold a capture that is played, or let it go on.
     TogglePause,
+    /// End the capture that is followed with what is there.
+    EndFollowing,
     /// Pause the capture that is played, or change its speed.
     ChangePlayer(PlayerChange),
     /// Change the choice of what to load.

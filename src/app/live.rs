@@ -10,6 +10,7 @@ use super::HighwaterApp;
 use super::attach::Attach;
 use super::dialogs::Purpose;
 use super::failure::Failure;
+use super::player::Pace;
 use super::recording::{RecordJob, Stage, Turn};
 use crate::load::Input;
 use crate::utc;
@@ -58,7 +59,7 @@ impl HighwaterApp {
         let lanes = Input::File(job.folder.clone());
         for turn in turns {
             match turn {
-                Turn::Started => self.open(ctx, vec![lanes.clone()], None),
+                Turn::Started => self.open(ctx, vec![lanes.clone()], Pace::Followed),
                 Turn::Saved(file) => self.rename_input(ctx, &lanes, Input::File(file)),
                 Turn::Moved(from, to) => {
                     self.settings.recent.retain(|recent| *recent != from);

@@ -49,6 +49,7 @@ use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
 pub use names::Given;
 use names::{ModuleChange, Names, Search};
 use offer::Offer;
+use player::Pace;
 use recording::RecordJob;
 pub use settings::{Settings, SymbolSettings, Theme};
 
@@ -62,6 +63,8 @@ pub struct Options {
     pub inputs: Vec<Input>,
     /// Play it as if it were being recorded: so many seconds of it a second.
     pub speed: Option<f64>,
+    /// Follow it while it is being recorded.
+    pub follow: bool,
     /// Save a picture of the window to this file once everything is drawn, and quit.
     pub screenshot: Option<PathBuf>,
     /// Theme for this run only, whatever the settings say.
@@ -197,7 +200,8 @@ impl HighwaterApp {
             show_keys: false,
         };
         if !options.inputs.is_empty() {
-            app.open(ctx, options.inputs, options.speed);
+            let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
+            app.open(ctx, options.inputs, pace);
         }
         app
     }
@@ -218,7 +222,7 @@ impl HighwaterApp {
 
     fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
         match command {
-            Command::Open(inputs) => self.open(ctx, inputs, None),
+            Command::Open(inputs) => self.open(ctx, inputs, Pace::AtOnce),
             Command::ShowAttach(shown) => self.show_attach(shown),
             Command::ChangeAttach(form) => self.attach.iter_mut().for_each(|attach| attach.form = form.clone()),
             Command::StartRecording => self.start_recording(ctx),
@@ -230,6 +234,7 @@ impl HighwaterApp {
             Command::TogglePause => {
                 self.loading.iter_mut().for_each(LoadJob::toggle_pause);
             }
+            Command::EndFollowing => self.loading.iter().for_each(LoadJob::end_following),
             Command::ChangePlayer(change) => self.loading.iter_mut().for_each(|job| job.change_player(change)),
             Command::ChangeOffer(change) => {
                 if let Some(offer) = &mut self.offer {
@@ -299,13 +304,13 @@ impl HighwaterApp {
         }
     }
 
-    fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, speed: Option<f64>) {
+    fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
         if inputs.is_empty() {
             return;
         }
         self.errors.clear();
         self.stop_loading();
-        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), speed));
+        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace));
     }
 
     /// Bytes that a trace may use.
@@ -344,7 +349,7 @@ impl HighwaterApp {
                             is_new = true;
                             let mut document = Document::new(job.id, job.inputs.clone(), trace);
                             document.fold_allocators(!self.settings.show_allocators);
-                            document.follows_end = job.player().is_some();
+                            document.follows_end = job.player().is_some() || job.is_followed();
                             self.document = Some(document);
                         }
                     }

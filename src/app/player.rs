@@ -4,6 +4,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How a capture comes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pace {
+    /// As fast as it can be read.
+    AtOnce,
+    /// As if it were being recorded: so many seconds of it a second.
+    Played(f64),
+    /// As it is being recorded.
+    Followed,
+}
+
 /// Speeds to choose from.
 pub const SPEEDS: [f64; 8] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 200.0];
 

@@ -28,11 +28,19 @@ pub(super) struct CommandLine {
     #[arg(value_name = "FILE")]
     files: Vec<OsString>,
 
+    /// Follow files that are still written, or the folder of a recording: the trace grows as they do
+    #[arg(long, requires = "files")]
+    follow: bool,
+
     #[command(flatten)]
-    pub(super) look: Look,
+    look: Look,
 }
 
 impl CommandLine {
+    pub(super) fn look(&self) -> Look {
+        Look { follow: self.follow, ..self.look.clone() }
+    }
+
     /// Files to open in the window.
     pub(super) fn inputs(&self) -> Vec<Input> {
         inputs(&self.files)
@@ -69,6 +77,10 @@ pub struct Look {
     /// Play what is opened as if it were being recorded: seconds of it a second
     #[arg(skip)]
     pub speed: Option<f64>,
+
+    /// Follow what is opened while it grows
+    #[arg(skip)]
+    pub follow: bool,
 }
 
 impl Look {
@@ -361,6 +373,15 @@ mod tests {
             assert_eq!(speed(&["a.etl", "--speed", bad]), None, "{bad}");
         }
         assert_eq!(speed(&[]), None, "nothing to play");
+    }
+
+    #[test]
+    fn what_is_followed_is_named() {
+        let follows = |words: &[&str]| parse(words).ok().map(|line| (line.look().follow, line.inputs().len()));
+        assert_eq!(follows(&["--follow", "a.etl"]), Some((true, 1)));
+        assert_eq!(follows(&["a.etl", "b.etl", "--follow"]), Some((true, 2)));
+        assert_eq!(follows(&["a.etl"]), Some((false, 1)));
+        assert_eq!(follows(&["--follow"]), None);
     }
 
     #[test]

@@ -67,5 +67,5 @@ pub(super) fn plan(capture: &Capture, memory: Memory, process: Option<&str>, lay
         format!("so only {} is loaded", describe_scope(&scope, |pid| estimate.name(pid)))
     };
     output::message(&format!("{}; {then}", need(capture, &estimate, budget)));
-    Plan { scope, budget }
+    Plan { scope, budget, ..Plan::default() }
 }

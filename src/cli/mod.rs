@@ -61,7 +61,7 @@ pub fn run(
 
 fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>) -> Result<(), Failure> {
     match &line.command {
-        None => open_window(line.inputs(), line.look.clone()).map_err(Failure::Failed),
+        None => open_window(line.inputs(), line.look()).map_err(Failure::Failed),
         Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
         Some(Command::Replay(args)) => open_window(args.inputs(), args.look()).map_err(Failure::Failed),
         Some(Command::Record(args)) => guarded(&args.inputs(), || record::run(args)),

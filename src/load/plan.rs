@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use super::Capture;
 use crate::events::process_names;
 use crate::format;
-use crate::model::{Clock, Cut, CutReason, Processes, Scope};
+use crate::model::{Clock, Cut, CutReason, Processes, Scope, WhenFull};
 use crate::platform;
-use crate::units::{Layer, Pid};
+use crate::units::{Layer, Pid, Ticks};
 
 /// What to load.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,12 +18,14 @@ pub struct Plan {
     /// Bytes that rows, stacks and tables may take; what is beside them (decoded
     /// buffers, copies for the window, indices of queries) is not counted.
     pub budget: u64,
+    /// What to do when it is used up.
+    pub when_full: WhenFull,
 }
 
 impl Default for Plan {
     /// Everything, whatever it takes.
     fn default() -> Self {
-        Self { scope: Scope::default(), budget: u64::MAX }
+        Self { scope: Scope::default(), budget: u64::MAX, when_full: WhenFull::Cut }
     }
 }
 
@@ -80,6 +82,15 @@ pub fn describe_scope(scope: &Scope, name: impl Fn(Pid) -> String) -> String {
     };
     let of = if layers.is_empty() { processes } else { format!("{layers} of {processes}") };
     if scope.stacks { of } else { format!("{of}, without stacks") }
+}
+
+/// What of a trace was dropped.
+pub(super) fn describe_forgotten(at: Ticks, budget: u64, clock: Clock) -> String {
+    let (at, budget) = (clock.seconds(at), format::rough_bytes(budget));
+    format!(
+        "the {budget} that may be used were full: closed allocations before {at:.6} s were dropped; numbers from then on \
+         are exact, those before are lower bounds"
+    )
 }
 
 /// Why a trace ends before its files, and what to do.

@@ -26,7 +26,9 @@ pub(super) struct About<'a> {
 impl About<'_> {
     pub(super) fn builder(&self) -> Builder {
         let Self { capture, plan, .. } = self;
-        Builder::new(capture.clock(), capture.trace_start(), capture.losses()).limited(plan.scope.clone(), plan.budget)
+        Builder::new(capture.clock(), capture.trace_start(), capture.losses())
+            .limited(plan.scope.clone(), plan.budget)
+            .when_full(plan.when_full)
     }
 
     /// What the trace says of its input. `totals` is complete once loading is.
@@ -37,6 +39,9 @@ impl About<'_> {
         // What was left out comes first: it is about all numbers.
         if let Some(cut) = builder.cut() {
             problems.add(ProblemKind::LimitReached, name, 0, plan::describe_cut(cut, plan.budget, capture.clock()));
+        }
+        if let Some(at) = builder.forgotten() {
+            problems.add(ProblemKind::LimitReached, name, 0, plan::describe_forgotten(at, plan.budget, capture.clock()));
         }
         if !plan.scope.is_all() {
             let what = describe_scope(&plan.scope, |pid| builder.process_name(pid));

@@ -121,6 +121,13 @@ impl Blocks {
         Some(RowId(row))
     }
 
+    /// Rows have new numbers.
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+        for row in self.buckets.iter_mut().flat_map(|bucket| &mut bucket.rows).filter(|row| **row != EMPTY) {
+            *row = number(RowId(*row)).map_or(*row, |row| row.0);
+        }
+    }
+
     /// Takes all live blocks.
     pub(super) fn take_all(&mut self) -> Vec<RowId> {
         let buckets = std::mem::take(self).buckets;

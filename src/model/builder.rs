@@ -4,6 +4,7 @@
 //! (a free of an unknown block, a block allocated twice) is counted in [`Quality`].
 
 mod actors;
+mod forget;
 mod framed;
 mod held;
 mod keyed;
@@ -469,6 +470,7 @@ impl Builder {
             span,
             scope: self.limit.scope().clone(),
             cut: self.cut(),
+            forgotten: self.forgotten(),
             load_bytes,
             processes: self.processes.list.clone(),
             heaps: self.heaps.list.clone(),

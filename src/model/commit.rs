@@ -78,6 +78,12 @@ impl PageTable {
         self.processes.values().map(|pages| pages.committed.len() as u64).sum()
     }
 
+    /// Rows have new numbers; those that own pages have one.
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+        let rows = self.processes.values_mut().flat_map(|pages| pages.committed.values_mut());
+        rows.for_each(|row| *row = number(*row).unwrap_or(*row));
+    }
+
     pub(super) fn of(&mut self, process: ProcessId) -> &mut Pages {
         self.processes.entry(process).or_default()
     }

@@ -78,6 +78,31 @@ impl Places {
         }
     }
 
+    /// Rows have new numbers, or none; parts in which nobody is left take no room any
+    /// more, the latest apart. Returns how many do.
+    pub(super) fn renumber(&self, number: impl Fn(RowId) -> Option<RowId>) -> usize {
+        let mut parts = self.parts.write().unwrap_or_else(PoisonError::into_inner);
+        let latest = parts.len().saturating_sub(1);
+        for (i, part) in parts.iter_mut().enumerate() {
+            let mut is_empty = true;
+            for place in part.iter() {
+                let row = place.load(Ordering::Relaxed);
+                if row != NOBODY {
+                    let row = number(RowId(row)).map_or(NOBODY, |row| row.0);
+                    is_empty &= row == NOBODY;
+                    place.store(row, Ordering::Relaxed);
+                }
+            }
+            if is_empty && i < latest {
+                *part = Arc::default();
+            }
+        }
+        parts.iter().filter(|part| !part.is_empty()).count()
+    }
+
+    /// Bytes of a part.
+    pub(super) const PART_BYTES: u64 = PART as u64 * 4;
+
     /// The order, with `extra` rows put in by their deaths. Nobody may hold a view
     /// any more, or memory is kept twice.
     pub(super) fn finish(&self, mut extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {

@@ -117,6 +117,8 @@ pub(super) struct Matcher {
     /// How many steps are sent next, by shard.
     send_at: [usize; SHARDS],
     next_place: u32,
+    /// Bytes of places that are not kept any more.
+    forgotten: u64,
     /// For deaths that need no matching.
     places: PlacesView,
 }
@@ -132,6 +134,7 @@ impl Matcher {
             steps: vec![Vec::new(); SHARDS],
             send_at: [FIRST_SEND; SHARDS],
             next_place: 0,
+            forgotten: 0,
             places: PlacesView::default(),
         }
     }
@@ -213,7 +216,24 @@ impl Matcher {
 
     /// Bytes of the order of deaths.
     pub(super) fn places_bytes(&self) -> u64 {
-        u64::from(self.next_place) * 4
+        (u64::from(self.next_place) * 4).saturating_sub(self.forgotten)
+    }
+
+    /// Rows have new numbers, or none, and new columns of deaths; after
+    /// [`Matcher::settle`].
+    pub(super) fn renumber(&mut self, columns: Vec<DeathColumn>, number: impl Fn(RowId) -> Option<RowId>) {
+        *self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner) = columns;
+        let kept = self.shared.places.renumber(&number) as u64 * Places::PART_BYTES;
+        let all = u64::from(self.next_place).next_multiple_of(Places::PART_BYTES / 4) * 4;
+        self.forgotten = all.saturating_sub(kept);
+        self.places = PlacesView::default();
+        for cell in &self.cells {
+            let mut shard = cell.lock();
+            shard.heaps.iter_mut().for_each(|blocks| blocks.renumber(&number));
+            shard.extra.retain_mut(|(_, row)| number(*row).map(|new| *row = new).is_some());
+            (shard.deaths, shard.places) = Default::default();
+            shard.refresh(&self.shared);
+        }
     }
 
     /// What was found until now; complete after [`Matcher::settle`].

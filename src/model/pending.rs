@@ -54,6 +54,13 @@ impl Pending {
         self.events.push_back((time, tid, waiting));
     }
 
+    /// Rows have new numbers: that of a row, or of the first behind it that has one.
+    pub(super) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        for (_, _, waiting) in &mut self.events {
+            waiting.rows = number(waiting.rows.start)..number(waiting.rows.end);
+        }
+    }
+
     /// Gives a stack to the first event at `time` by `tid`, or by an unknown thread,
     /// for which `wants` holds: `give` puts it in. Returns the event as it is then.
     /// `None` if the stack belongs to some other event.
@@ -110,6 +117,15 @@ impl Pieces {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.entry(whole).or_default().push(piece);
+    }
+
+    /// Rows have new numbers, or none. Pieces of one that has none are those of nobody.
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+        for map in [&mut self.young, &mut self.old] {
+            let known =
+                |(row, pieces): (RowId, Vec<RowId>)| Some((number(row)?, pieces.into_iter().filter_map(&number).collect()));
+            *map = std::mem::take(map).into_iter().filter_map(known).collect();
+        }
     }
 
     /// All that was split off `row`, and off that.

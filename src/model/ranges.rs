@@ -56,6 +56,11 @@ impl<V: Copy> RangeMap<V> {
         self.map.get(&from).copied()
     }
 
+    /// All values.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.map.values_mut().map(|(_, value)| value)
+    }
+
     /// Number of ranges.
     pub(super) fn len(&self) -> usize {
         self.map.len()

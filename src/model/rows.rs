@@ -89,6 +89,20 @@ impl Columns {
         }
     }
 
+    /// In the place of columns that are not needed any more.
+    fn empty() -> Self {
+        Self {
+            base: Ticks(0),
+            birth: Vec::new(),
+            birth_high: Vec::new(),
+            death: Arc::default(),
+            size: Vec::new(),
+            address: Vec::new(),
+            address_high: Vec::new(),
+            thread: Vec::new(),
+        }
+    }
+
     fn push_birth(&mut self, birth: Ticks) {
         let offset = birth.0.wrapping_sub(self.base.0) as u64;
         if offset > u64::from(u32::MAX) && self.birth_high.is_empty() {

@@ -58,6 +58,16 @@ impl Scope {
     }
 }
 
+/// What becomes of a trace that outgrows its memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WhenFull {
+    /// It ends there.
+    #[default]
+    Cut,
+    /// It forgets the rows that ended first, and ends only when that does not help.
+    Forget,
+}
+
 /// Where reading stopped for want of room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {

@@ -115,6 +115,9 @@ pub struct Trace {
     pub scope: Scope,
     /// Where reading stopped for want of room, if it did.
     pub cut: Option<Cut>,
+    /// Allocations that were freed before this moment were dropped for want of room, if
+    /// any were: numbers before it are lower bounds.
+    pub forgotten: Option<Ticks>,
     /// Bytes that rows, stacks and tables took while they were built, reckoned.
     pub load_bytes: u64,
     /// Lives of processes, by [`ProcessId`].

@@ -8,9 +8,9 @@ use eframe::egui;
 
 use super::JobId;
 use crate::app::failure::Failure;
-use crate::app::player::{Player, PlayerChange, SharedSpeed};
+use crate::app::player::{Pace, Player, PlayerChange, SharedSpeed};
 use crate::etl::OpenError;
-use crate::load::{Capture, Estimate, Input, Plan, Scope, Watch, load_planned};
+use crate::load::{self, Capture, Estimate, Input, Plan, Scope, Watch, WhenFull, load_planned};
 use crate::model::Trace;
 use crate::panics;
 
@@ -42,6 +42,8 @@ pub struct LoadJob {
     events: Receiver<LoadEvent>,
     choice: Sender<Scope>,
     player: Option<Player>,
+    is_followed: bool,
+    is_held: bool,
 }
 
 #[derive(Debug, Default)]
@@ -49,24 +51,35 @@ struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     stop: AtomicBool,
+    /// Whether a followed capture shall end with what is there.
+    ends: AtomicBool,
     /// Whether the window has shown the last publication and wants the next.
     wants_trace: AtomicBool,
 }
 
 impl LoadJob {
-    /// Begins to load, or with a speed to play; a trace may use about `budget` bytes.
-    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, speed: Option<f64>) -> Self {
+    /// Begins to load at a pace; a trace may use about `budget` bytes. Folders are those
+    /// of recordings, and followed.
+    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, pace: Pace) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
         let (choice, chosen) = channel();
         let shared = Arc::new(Progress::default());
         let id = JobId(NEXT.fetch_add(1, Ordering::Relaxed));
-        let player = speed.map(Player::new);
+        let player = match pace {
+            Pace::Played(speed) => Some(Player::new(speed)),
+            Pace::AtOnce | Pace::Followed => None,
+        };
+        let is_followed = pace == Pace::Followed || inputs.iter().any(Input::is_folder);
         let speed = player.as_ref().map(Player::shared);
-        let job = Self { id, inputs: inputs.clone(), shared: Arc::clone(&shared), events, choice, player };
+        let job =
+            Self { id, inputs: inputs.clone(), shared: Arc::clone(&shared), events, choice, player, is_followed, is_held: false };
         std::thread::spawn(move || {
             let watch = Watcher { second_half: false, shared, speed, send: send.clone(), ctx: ctx.clone() };
-            let result = panics::catch(|| run_load(&inputs, budget, &chosen, watch));
+            let result = panics::catch(|| match is_followed {
+                true => run_follow(&inputs, budget, watch),
+                false => run_load(&inputs, budget, &chosen, watch),
+            });
             let event = match result {
                 Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
                 Ok(Ok(None)) => None,
@@ -90,8 +103,11 @@ impl LoadJob {
         let _ = self.choice.send(scope); // the worker listens as long as it waits
     }
 
-    /// Asks for the next publication of the growing trace.
+    /// Asks for the next publication of the growing trace, unless it is held.
     pub fn want_trace(&self) {
+        if self.is_held {
+            return;
+        }
         self.shared.wants_trace.store(true, Ordering::Relaxed);
     }
 
@@ -100,8 +116,37 @@ impl LoadJob {
         self.player.as_ref()
     }
 
+    /// Holds what is shown where it is, or lets it go on. What is recorded is read meanwhile.
     pub fn toggle_pause(&mut self) {
-        self.player.iter_mut().for_each(|player| player.change(PlayerChange::Pause(!player.is_paused())));
+        match &mut self.player {
+            Some(player) => player.change(PlayerChange::Pause(!player.is_paused())),
+            None => self.is_held = self.is_followed && !self.is_held,
+        }
+    }
+
+    /// Whether a followed capture is held.
+    pub fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Whether the capture is still being recorded, as far as anybody knows.
+    pub fn is_followed(&self) -> bool {
+        self.is_followed
+    }
+
+    /// Ends a followed capture with what is there.
+    pub fn end_following(&self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has only to be put in order any more.
+    pub fn is_ending(&self) -> bool {
+        self.shared.ends.load(Ordering::Relaxed)
+    }
+
+    /// Bytes read.
+    pub fn bytes(&self) -> u64 {
+        self.shared.done.load(Ordering::Relaxed)
     }
 
     pub fn change_player(&mut self, change: PlayerChange) {
@@ -136,7 +181,16 @@ fn run_load(inputs: &[Input], budget: u64, chosen: &Receiver<Scope>, mut watch: 
     };
     panics::reach("load");
     let Some(scope) = scope(&capture, budget, chosen, &watch) else { return Ok(None) };
-    Ok(load_planned(&capture, &Plan { scope, budget }, &mut watch).ok())
+    Ok(load_planned(&capture, &Plan { scope, budget, ..Plan::default() }, &mut watch).ok())
+}
+
+fn run_follow(inputs: &[Input], budget: u64, mut watch: Watcher) -> Result<Option<Trace>, String> {
+    panics::reach("follow");
+    match load::follow(inputs, &Plan { budget, when_full: WhenFull::Forget, ..Plan::default() }, &mut watch) {
+        Ok(trace) => Ok(Some(trace)),
+        Err(OpenError::Stopped) => Ok(None),
+        Err(e) => Err(e.to_string()),
+    }
 }
 
 /// Everything if there is room for it, else what the user chooses; `None` if the
@@ -178,6 +232,10 @@ impl Watch for Watcher {
 
     fn speed(&self) -> Option<f64> {
         self.speed.as_ref().and_then(SharedSpeed::get)
+    }
+
+    fn follows(&self) -> bool {
+        !self.shared.ends.load(Ordering::Relaxed)
     }
 
     fn publish(&mut self, trace: Trace) {

@@ -1,10 +1,11 @@
-//! The controls of a capture that is being played, in the status bar.
+//! The controls of a capture that is being played or recorded, in the status bar.
 
 use eframe::egui;
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
 use crate::app::player::{Player, PlayerChange, SPEEDS, speed_label};
+use crate::format;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     let HighwaterApp { loading, commands, document, .. } = app;
@@ -28,6 +29,28 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     if let Some(document) = document {
         let now = document.trace.clock.seconds(document.trace.span.to);
         ui.weak(format!("{} at {now:.1} s", if player.is_paused() { "Paused" } else { "Playing" }));
+    }
+}
+
+/// What is being recorded goes on by itself until it is complete.
+pub fn show_followed(app: &mut HighwaterApp, ui: &mut egui::Ui) {
+    let HighwaterApp { loading: Some(job), commands, document, .. } = app else { return };
+    let now = document.as_ref().map_or(0.0, |document| document.trace.clock.seconds(document.trace.span.to));
+    let (does, size) = (if job.is_ending() { "Ending" } else { "Following" }, format::rough_bytes(job.bytes()));
+    if !job.is_ending() {
+        let (text, hint) = match job.is_held() {
+            true => ("Resume", "Show what has come meanwhile, and go on"),
+            false => ("Pause", "Hold what is shown; what comes is read all the same"),
+        };
+        if ui.button(text).on_hover_text(hint).clicked() {
+            commands.push(Command::TogglePause);
+        }
+    }
+    let does = if job.is_held() { "Held" } else { does };
+    ui.weak(format!("{does}: {now:.1} s, {size}"));
+    let stop = ui.add_enabled(!job.is_ending(), egui::Button::new("Stop Following"));
+    if stop.on_hover_text("End the trace with what is there; whoever records goes on").clicked() {
+        commands.push(Command::EndFollowing);
     }
 }
 

@@ -58,7 +58,9 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         ui.weak("Waiting for a choice");
         return;
     }
-    if job.player().is_some() {
+    if job.is_followed() {
+        player::show_followed(app, ui);
+    } else if job.player().is_some() {
         player::show(app, ui);
     } else {
         ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
@@ -94,6 +96,9 @@ fn trust(document: &Document) -> String {
     }
     if let Some(cut) = document.trace.cut {
         parts.push(format!("Memory used up: loaded up to {:.3} s", document.trace.clock.seconds(cut.at)));
+    }
+    if let Some(before) = document.trace.forgotten {
+        parts.push(format!("Closed allocations before {:.1} s were dropped", document.trace.clock.seconds(before)));
     }
     if !document.trace.scope.is_all() {
         parts.push("Only a part chosen".to_owned());

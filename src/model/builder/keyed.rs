@@ -31,6 +31,13 @@ pub(super) struct Keyed {
     limit: usize,
 }
 
+impl Keyed {
+    /// Rows have new numbers, or none.
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+        self.rows.retain_mut(|keyed| number(keyed.row).map(|row| keyed.row = row).is_some());
+    }
+}
+
 impl Builder {
     /// A row waits for the meaning of its key.
     pub(super) fn await_key(&mut self, from: Origin, row: RowId, heap: HeapId, key: u64, time: i64) {

@@ -6,12 +6,14 @@
 //! refused. Names of processes, images and heaps and the meaning of stack keys, which
 //! mostly come last, are still read.
 //!
+//! A trace that is followed forgets what is over before it is cut ([`WhenFull::Forget`]).
+//!
 //! Sizes are reckoned from counts and capacities, not asked of the allocator, so the
 //! same files and the same budget give the same cut. Cost: a few additions for every
 //! [`EVERY`] records.
 
 use super::super::Cut;
-use super::super::scope::{CutReason, Scope};
+use super::super::scope::{CutReason, Scope, WhenFull};
 use super::{Builder, Origin};
 use crate::events::{Event, Record};
 use crate::units::{Layer, Pid, Ticks};
@@ -37,6 +39,9 @@ pub(super) struct Limit {
     scope: Scope,
     reads_all: bool,
     budget: u64,
+    when_full: WhenFull,
+    /// Rows that ended before it are gone.
+    pub(super) forgotten: Option<Ticks>,
     countdown: u32,
     alive: Alive,
     cut: Option<Cut>,
@@ -55,7 +60,16 @@ struct Alive {
 
 impl Default for Limit {
     fn default() -> Self {
-        Self { scope: Scope::default(), reads_all: true, budget: u64::MAX, countdown: EVERY, alive: Alive::default(), cut: None }
+        Self {
+            scope: Scope::default(),
+            reads_all: true,
+            budget: u64::MAX,
+            when_full: WhenFull::Cut,
+            forgotten: None,
+            countdown: EVERY,
+            alive: Alive::default(),
+            cut: None,
+        }
     }
 }
 
@@ -74,6 +88,13 @@ impl Builder {
     #[must_use]
     pub fn limited(mut self, scope: Scope, budget: u64) -> Self {
         self.limit = Limit { reads_all: scope.is_all(), scope, budget, ..Limit::default() };
+        self
+    }
+
+    /// What to do when the budget is used up.
+    #[must_use]
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.limit.when_full = when_full;
         self
     }
 
@@ -134,7 +155,13 @@ impl Builder {
         // How many of the new blocks are still alive is known only now.
         self.matcher.settle();
         self.limit.alive = self.alive_now();
-        if self.used(self.limit.alive) > self.limit.budget {
+        let (used, budget) = (self.used(self.limit.alive), self.limit.budget);
+        if used <= budget {
+            return;
+        }
+        if self.limit.when_full == WhenFull::Forget && self.forget(used, budget) {
+            self.limit.alive = self.alive_now();
+        } else {
             self.cut_now(CutReason::Memory);
         }
     }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::{Aside, CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
+use crate::model::renumbering::Renumbering;
 use crate::model::{DeathOrder, SiteId};
 use crate::units::{Ticks, Tid};
 
@@ -50,6 +51,38 @@ impl RowWriter {
             latest_threads: [(Tid::NONE, MORE); LATEST],
         };
         (writer, column)
+    }
+
+    /// Deaths before a moment, in no order.
+    pub(in crate::model) fn deaths_before(&self, until: Ticks) -> Vec<Ticks> {
+        let all = self.sealed.iter().map(Arc::as_ref).chain([&self.open]);
+        let deaths = all.flat_map(|columns| columns.death.iter().take(columns.size.len()));
+        deaths.map(|death| Ticks(death.load(Ordering::Relaxed))).filter(|&death| death < until).collect()
+    }
+
+    /// Drops all rows that died before a moment; the others have new numbers, and their
+    /// deaths are in new columns.
+    pub(in crate::model) fn forget(&mut self, until: Ticks, columns: &mut Vec<DeathColumn>) -> Renumbering {
+        let (new, first) = Self::new();
+        let mut old = std::mem::replace(self, new);
+        columns.push(first);
+        let mut numbers = Renumbering::default();
+        let nothing = Arc::new(Columns::empty());
+        for id in (0..old.len() as u32).map(RowId) {
+            let death = old.death(id);
+            numbers.push(id, death >= until);
+            if death >= until
+                && let Some(new) = self.push(&old.get(id), |column| columns.push(column))
+            {
+                self.kill(new, death);
+            }
+            // Chunks that nobody else has are let go one by one.
+            let (chunk, at) = split(id);
+            if let (Some(sealed), true) = (old.sealed.get_mut(chunk), at + 1 == CHUNK) {
+                *sealed = Arc::clone(&nothing);
+            }
+        }
+        numbers
     }
 
     /// Number of rows.

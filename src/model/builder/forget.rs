@@ -1,0 +1,44 @@
+//! A trace that grows beyond its memory forgets what is over: the rows that ended first
+//! go, and those that stay have new numbers wherever somebody knows them.
+//!
+//! From the moment on before which all of them ended, every number is that of the whole
+//! capture. What was published before keeps its rows.
+//!
+//! Cost: a pass over all rows each time, which makes room for an eighth of the budget
+//! at least; so a few steps for each row that comes.
+
+use super::Builder;
+use crate::units::Ticks;
+
+/// Bytes of a row that ended, its place in the order of deaths included.
+const ROW: u64 = 32;
+
+impl Builder {
+    /// Drops the rows that ended first until a quarter of the budget is free, or all that
+    /// ended; `false` if that would not be worth it. After [`super::Matcher::settle`].
+    pub(super) fn forget(&mut self, used: u64, budget: u64) -> bool {
+        let (wanted, least) = (used.saturating_sub(budget / 4 * 3) / ROW, used.saturating_sub(budget / 8 * 7) / ROW);
+        self.settle_framed();
+        let mut deaths = self.rows.deaths_before(self.now);
+        if (deaths.len() as u64) < least.max(1) {
+            return false;
+        }
+        let nth = (wanted as usize).clamp(1, deaths.len()) - 1;
+        let until = deaths.select_nth_unstable(nth).1.next().min(self.now);
+        drop(deaths);
+        let mut columns = Vec::new();
+        let numbers = self.rows.forget(until, &mut columns);
+        self.matcher.renumber(columns, |row| numbers.of(row));
+        self.pages.renumber(|row| numbers.of(row));
+        self.pending.renumber(|row| numbers.first_from(row));
+        self.pieces.renumber(|row| numbers.of(row));
+        self.keyed.renumber(|row| numbers.of(row));
+        self.limit.forgotten = Some(until);
+        true
+    }
+
+    /// All rows that ended before this moment were dropped for want of room.
+    pub fn forgotten(&self) -> Option<Ticks> {
+        self.limit.forgotten
+    }
+}
