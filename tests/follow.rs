@@ -338,7 +338,7 @@ fn files_that_are_lost_on_the_way_are_told_and_what_was_read_stays() {
     let recorder = Recorder { lanes: 1, ..RECORDER };
     let other = Recorder { seed: 99, seconds: 30, ..recorder }.record().remove(0);
     let second_header = {
-        let mut header = other.header.clone();
+        let mut header = other.header;
         header[0x48 + 0x10] ^= 1; // another start
         header
     };
