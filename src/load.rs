@@ -1,30 +1,34 @@
 //! Opens the files of one capture and replays them into a trace, publishing it
 //! while it grows. This is the one way from bytes to numbers: window, command
-//! line and tests all use it.
+//! line and tests all use it. What is still being recorded is followed ([`follow`]).
 
 mod distinct;
 mod estimate;
+mod follow;
+mod lanes;
 mod plan;
 mod playback;
+mod replay;
 mod sample;
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::archive::{self, Contents, Member, Progress};
 use crate::etl::{OpenError, Source, TraceFile};
-use crate::events::{self, Merge, Tick, Totals};
-use crate::model::{Builder, Clock, InputState, Loss, Trace};
+use crate::events::{self, Merge, RawLoss};
+use crate::model::{Clock, Loss, Trace};
 use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
 use crate::units::{Interval, Ticks};
 
 pub use crate::model::{Processes, Scope};
 pub use estimate::{Estimate, Part};
+pub use follow::follow;
 pub use plan::{Plan, default_budget, describe_scope};
 use playback::Playback;
+use replay::{About, Replay};
 
 /// What a user can name as a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -156,17 +160,20 @@ impl Capture {
 /// Losses of all files that their buffers tell of, by time.
 fn losses(capture: &Capture, mut go_on: impl FnMut() -> bool) -> Arc<[Loss]> {
     let start = capture.trace_start();
-    let mut all = Vec::new();
-    for file in &capture.files {
-        let name: Arc<str> = file.name.as_str().into();
-        all.extend(events::losses(file, &mut go_on).into_iter().map(|loss| {
-            let to = loss.to.map_or(Ticks::NEVER, |to| Ticks::from_raw(to, start));
-            let interval = Interval::new(Ticks::from_raw(loss.from, start), to);
-            Loss { interval, file: Arc::clone(&name), what: loss.what, count: loss.count, processor: loss.processor }
-        }));
-    }
+    let mut all: Vec<Loss> = capture.files.iter().flat_map(|file| losses_of(file, start, &mut go_on)).collect();
     all.sort_by_key(|loss| (loss.interval.from, loss.interval.to));
     all.into()
+}
+
+/// Those of one file of a capture that began at the raw time `start`.
+fn losses_of(file: &TraceFile, start: i64, go_on: impl FnMut() -> bool) -> Vec<Loss> {
+    let name: Arc<str> = file.name.as_str().into();
+    let placed = |loss: RawLoss| {
+        let to = loss.to.map_or(Ticks::NEVER, |to| Ticks::from_raw(to, start));
+        let interval = Interval::new(Ticks::from_raw(loss.from, start), to);
+        Loss { interval, file: Arc::clone(&name), what: loss.what, count: loss.count, processor: loss.processor }
+    };
+    events::losses(file, go_on).into_iter().map(placed).collect()
 }
 
 /// What to say where a capture has nothing to account for.
@@ -192,7 +199,23 @@ pub trait Watch {
     fn speed(&self) -> Option<f64> {
         None
     }
+
+    /// Whether to go on following a capture that is still recorded; if not, it ends with
+    /// what is there. Asked again and again.
+    fn follows(&self) -> bool {
+        true
+    }
+
+    /// Lets time pass until the files of a followed capture are looked at again, and tells
+    /// how much.
+    fn rest(&mut self) -> Duration {
+        std::thread::sleep(LOOK_EVERY);
+        LOOK_EVERY
+    }
 }
+
+/// How long the files of a followed capture are left alone.
+pub const LOOK_EVERY: Duration = Duration::from_millis(120);
 
 /// Nobody watches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -214,9 +237,6 @@ impl Watch for Unwatched {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
 
-/// Publishing may take this part of the time of loading.
-const PUBLISH_SHARE: u32 = 8;
-
 /// Replays the whole capture. Time is linear in its bytes.
 pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     load_planned(capture, &Plan::default(), watch)
@@ -226,85 +246,10 @@ pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped>
 pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     let total = capture.bytes();
     let losses = losses(capture, || watch.progress(0, total));
-    if !watch.progress(0, total) {
-        return Err(Stopped);
-    }
-    let mut builder =
-        Builder::new(capture.clock(), capture.trace_start(), capture.losses()).limited(plan.scope.clone(), plan.budget);
+    let about = About { capture, plan, losses };
     let mut merge = Merge::new(&capture.files);
     let mut playback = Playback::new(capture.trace_start(), capture.clock().frequency);
-    let mut published = None;
-    let mut next_publication = Instant::now() + Duration::from_millis(30);
-    // Both closures of the merge need the builder, one after the other.
-    let builder_cell = std::cell::RefCell::new(&mut builder);
-    let result = merge.run(
-        |record, stack| {
-            builder_cell.borrow_mut().apply_with_stack(record, stack);
-            ControlFlow::Continue(())
-        },
-        |Tick { totals, is_held }| {
-            if !watch.progress(totals.bytes, total) {
-                return ControlFlow::Break(Stopped);
-            }
-            let now = Instant::now();
-            let limit = playback.advance(watch.speed(), now);
-            // Of what stands still there is nothing new to see.
-            if watch.wants_trace() && now >= next_publication && !(is_held && published == Some(limit)) {
-                let mut builder = builder_cell.borrow_mut();
-                let mut input = input_state(capture, plan, totals, &builder, &losses, false);
-                // What was only decoded has not happened yet.
-                input.times = input.times.map(|(first, last)| (first, last.min(limit.max(first))));
-                watch.publish(builder.publish(input));
-                published = Some(limit);
-                let cost = now.elapsed();
-                next_publication = now + (cost * PUBLISH_SHARE).max(Duration::from_millis(60));
-            } else if is_held {
-                playback::nap();
-            }
-            ControlFlow::Continue(limit)
-        },
-    );
-    match result {
-        ControlFlow::Break(stopped) => Err(stopped),
-        ControlFlow::Continue(()) => {
-            let input = input_state(capture, plan, merge.totals(), &builder, &losses, true);
-            Ok(builder.publish(input))
-        }
-    }
-}
-
-/// What the trace says of its input. `totals` is complete once loading is.
-fn input_state(
-    capture: &Capture,
-    plan: &Plan,
-    totals: &Totals,
-    builder: &Builder,
-    losses: &Arc<[Loss]>,
-    complete: bool,
-) -> InputState {
-    let name = capture.files.first().map_or("", |f| f.name.as_str());
-    let mut problems = capture.problems.clone();
-    // What was left out comes first: it is about all numbers.
-    if let Some(cut) = builder.cut() {
-        problems.add(ProblemKind::LimitReached, name, 0, plan::describe_cut(cut, plan.budget, capture.clock()));
-    }
-    if !plan.scope.is_all() {
-        let what = describe_scope(&plan.scope, |pid| builder.process_name(pid));
-        problems.add(ProblemKind::LimitReached, name, 0, format!("only {what} was loaded; all numbers speak of that part"));
-    }
-    problems.append(totals.problems.clone());
-    if let Some(left_out) = builder.counters_left_out() {
-        problems.add(ProblemKind::LimitReached, name, 0, left_out);
-    }
-    if complete && !totals.counts.has_memory_events() {
-        problems.add(ProblemKind::NoMemoryEvents, name, 0, NO_MEMORY_EVENTS);
-    }
-    InputState {
-        counts: totals.counts,
-        times: totals.times,
-        problem_count: problems.total(),
-        problems: problems.list(),
-        losses: Arc::clone(losses),
-        complete,
-    }
+    let mut replay = Replay::new(about.builder());
+    replay.run(&mut merge, &about, watch, |watch, now| playback.advance(watch.speed(), now))?;
+    Ok(replay.complete(&about, merge.totals()))
 }

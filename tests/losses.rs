@@ -10,7 +10,7 @@ use common::{corpus, highwater, json};
 use highwater::etl::write::{Loss as Lost, Writer};
 use highwater::etl::{SessionHeader, Source, TraceFile};
 use highwater::events::encode::RecordWriter;
-use highwater::events::{Event, Record};
+use highwater::events::{Event, Lost as Told, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Loss, LostWhat, Trace};
 use highwater::problem::Problems;
@@ -90,15 +90,16 @@ fn nothing_lost_is_exact_to_the_end() {
 fn events_of_real_time_sessions_tell_of_losses_just_before_them() {
     let mut story = Story::new();
     story.alloc(0, SECOND);
-    story.tell(1, 2 * SECOND, Event::Lost(LostWhat::Events));
-    story.tell(1, 3 * SECOND, Event::Lost(LostWhat::Buffers));
+    story.tell(1, 2 * SECOND, Event::Lost(LostWhat::Events.into()));
+    let details = Some((START + 2 * SECOND + SECOND / 2, 9));
+    story.tell(1, 3 * SECOND, Event::Lost(Told { what: LostWhat::Buffers, details }));
     story.0.writer().note_loss(1, Lost::Events(4)).unwrap();
     let trace = trace("live.etl", story.bytes());
     let told: Vec<_> = trace.losses.iter().map(|l| (l.interval.from.0, l.interval.to.0, l.what, &*l.file)).collect();
     let expected = [
         (0, 2 * SECOND, LostWhat::Events, "live.etl"),
         (2 * SECOND, 2 * SECOND, LostWhat::Events, ""),
-        (3 * SECOND, 3 * SECOND, LostWhat::Buffers, ""),
+        (2 * SECOND + SECOND / 2, 3 * SECOND, LostWhat::Buffers, ""),
     ];
     assert_eq!(told, expected);
 }

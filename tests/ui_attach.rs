@@ -186,7 +186,8 @@ fn a_program_is_recorded_watched_and_is_a_trace_in_the_end() {
     wait_for(&mut case.window, "Recorded");
     settle(&mut case.window);
     // What is open is now the trace that was saved; it says what the original says.
-    let saved: Vec<PathBuf> = std::fs::read_dir(case.folder.path().join("recordings")).unwrap().map(|e| e.unwrap().path()).collect();
+    let saved: Vec<PathBuf> =
+        std::fs::read_dir(case.folder.path().join("recordings")).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(saved.len(), 1, "the lanes are gone: {saved:?}");
     assert!(saved[0].file_name().unwrap().to_str().unwrap().starts_with("game.exe 20"));
     let trace = |path: &Path| load(&Capture::open(&[Input::File(path.to_owned())]).unwrap(), &mut Unwatched).unwrap();

@@ -20,8 +20,8 @@ use super::status::{Numbers, add};
 use super::{CaptureError, Lane};
 use crate::etl::SessionHeader;
 use crate::etl::write::{Loss, NewEvent, WriteError, Writer};
-use crate::events::LostWhat;
-use crate::events::encode::lost_event;
+use crate::events::encode::{Payload, lost_event};
+use crate::events::{Lost, LostWhat};
 
 /// What came is in the file after so long.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -114,23 +114,22 @@ impl Shared {
         self.tell(files, turned.and(written))
     }
 
-    /// Notes what the session lost before `time`.
-    pub(super) fn lost(&self, time: i64, loss: Loss) -> Result<(), CaptureError> {
+    /// Notes what the session lost after `since`.
+    pub(super) fn lost(&self, since: i64, loss: Loss) -> Result<(), CaptureError> {
         let mut files = self.lock();
         let files = files.as_mut().ok_or(CaptureError::Ended)?;
-        let what = match loss {
-            Loss::Events(n) => {
-                add(&self.numbers.lost_events, n.into());
-                LostWhat::Events
-            }
-            Loss::Buffers(n) => {
-                add(&self.numbers.lost_buffers, n.into());
-                LostWhat::Buffers
-            }
+        let (number, what, n) = match loss {
+            Loss::Events(n) => (&self.numbers.lost_events, LostWhat::Events, n),
+            Loss::Buffers(n) => (&self.numbers.lost_buffers, LostWhat::Buffers, n),
         };
+        add(number, n.into());
         files.segment.writer.count_loss(loss);
         files.has_lost = true;
-        let written = self.put(files, &lost_event(0, time, what));
+        // Told where the lane has come to, so that it is in order.
+        let time = self.numbers.last_time.load(Relaxed).max(since);
+        let mut payload = Payload::default();
+        let event = lost_event(&mut payload, 0, time, Lost { what, details: Some((since, n)) });
+        let written = self.put(files, &event);
         self.tell(files, written)
     }
 

@@ -59,6 +59,16 @@ pub fn recover(
     merge(folder, out, i64::MIN, false, images, progress)
 }
 
+/// The same of lanes that somebody may still read: they stay.
+pub fn save(
+    folder: &Path,
+    out: &Path,
+    images: &mut dyn Images,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Summary, CaptureError> {
+    merge(folder, out, i64::MIN, true, images, progress)
+}
+
 /// The same; of lanes that wrap only what is not before `from`. They stay if they are to be kept.
 pub(super) fn merge(
     folder: &Path,
@@ -188,7 +198,7 @@ impl Inputs {
                         w.writer().write_bytes(processor, time, bytes)?;
                     }
                     Next::Lost(what) => {
-                        let record = Record { time, pid: Pid::NONE, tid: Tid::NONE, event: Event::Lost(what) };
+                        let record = Record { time, pid: Pid::NONE, tid: Tid::NONE, event: Event::Lost(what.into()) };
                         w.put(processor, &record, &[])?;
                     }
                 }

@@ -178,10 +178,9 @@ impl LaneWriter {
         }
     }
 
-    /// Notes what the session lost. `time` is the moment up to which nothing was
-    /// missing, or a later one if that is not known.
-    pub fn lost(&mut self, time: i64, loss: Loss) -> Result<(), CaptureError> {
-        self.lane.lost(time, loss)
+    /// Notes what the session lost after `since`, a raw time up to which nothing was missing.
+    pub fn lost(&mut self, since: i64, loss: Loss) -> Result<(), CaptureError> {
+        self.lane.lost(since, loss)
     }
 
     /// Flushes what has waited for a second.

@@ -62,6 +62,9 @@ pub struct SynthArgs {
     /// Lose so many buffers on the way (heap)
     #[arg(long, default_value_t = 0)]
     lost_buffers: u32,
+    /// Take time over it: seconds of the trace a second
+    #[arg(long)]
+    speed: Option<f64>,
 }
 
 /// Names of the scenarios.
@@ -141,6 +144,7 @@ impl SynthArgs {
             mixed_headers: self.mixed_headers,
             counters: self.counters,
             lost_buffers: self.lost_buffers,
+            speed: self.speed,
         }
     }
 }

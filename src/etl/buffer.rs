@@ -36,7 +36,7 @@ pub enum BufferKind {
 }
 
 /// One buffer of a file, as its header describes it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BufferInfo {
     /// Where it starts in the file.
     pub offset: u64,

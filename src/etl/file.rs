@@ -38,7 +38,7 @@ impl Format {
 /// An open file and where its buffers are.
 #[derive(Debug)]
 pub struct TraceFile {
-    source: Source,
+    pub(super) source: Source,
     /// As the user named it.
     pub name: String,
     /// In what it lay.
@@ -125,7 +125,7 @@ impl TraceFile {
 
     /// Finds out how the buffers are compressed, so that each is first read like
     /// that: by the first one that can be read at all, of the first few.
-    fn find_compression(&mut self) {
+    pub(super) fn find_compression(&mut self) {
         const TRIED: usize = 4;
         let mut scratch = ReadBuffer::default();
         let compressed: Vec<&BufferInfo> = self.buffers.iter().filter(|buffer| buffer.is_compressed()).take(TRIED).collect();
@@ -227,9 +227,17 @@ const MAX_PROCESSORS: u32 = 2048;
 
 /// The session header event at the start of a header buffer, if it is whole.
 pub(super) fn session_header(head: &[u8]) -> Option<SessionHeader> {
+    header_of(head).map(|(header, _)| header)
+}
+
+/// The same, and how many buffers the session wrote if it says that it has ended.
+pub(super) fn header_of(head: &[u8]) -> Option<(SessionHeader, Option<u32>)> {
     let event = Events::new(head).next()?;
     match event.id {
-        EventId::Hook(0) => SessionHeader::parse(event.payload, event.pointer, event.time),
+        EventId::Hook(0) => {
+            let header = SessionHeader::parse(event.payload, event.pointer, event.time)?;
+            Some((header, SessionHeader::written(event.payload)))
+        }
         _ => None,
     }
 }

@@ -138,6 +138,13 @@ impl SessionHeader {
         })
     }
 
+    /// How many buffers the session has written, if it has ended well: while it runs, the
+    /// time of its end is 0.
+    pub(super) fn written(payload: &[u8]) -> Option<u32> {
+        let end_time = i64_at(payload, 0x10)?;
+        u32_at(payload, 0x24).filter(|&written| written != 0 && end_time != 0)
+    }
+
     /// Why times of `other` cannot be compared with those of this session, as the end
     /// of a sentence about `other`; `None` if they can.
     pub fn clock_conflict(&self, other: &Self) -> Option<&'static str> {

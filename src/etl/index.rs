@@ -14,6 +14,12 @@
 //!   clock cannot be compared with the first is left out.
 //! * Circular files begin anywhere; sequence numbers give the order.
 //!
+//! A file that is still written is walked as far as it goes, and on from there later.
+//! A buffer that is not all there, zeros, and what only bytes to come can explain are
+//! then "not yet" and no problem. What a growing file was found to hold can differ from
+//! what the whole one does (its first buffers decide about the size of all), so whoever
+//! followed one walks it once more when it has its end.
+//!
 //! Format facts: Geoff Chappell's notes, Microsoft's description of the logging mode
 //! constants. No public trace is known that was appended to or that wrapped around.
 
@@ -33,32 +39,34 @@ pub(super) struct Index {
 
 /// Walks the chain of buffers of a file of `bytes` bytes.
 pub(super) fn walk(source: &Source, name: &str, bytes: u64, first: &SessionHeader, problems: &mut Problems) -> Index {
-    let mut walk = Walk {
-        source,
-        name,
-        bytes,
-        first,
-        stride: None,
-        seen: FxHashSet::default(),
-        base: 0,
-        next: 0,
-        left_out: None,
-        index: Index { buffers: Vec::new(), more_lost: (0, 0) },
-        problems,
-    };
-    walk.stride = walk.common_size();
+    let mut place = Walked::default();
+    let mut walk = Walk::new(source, (name, bytes), first, &mut place, problems);
+    walk.at.stride = walk.common_size();
     walk.run();
+    walk.tell_left_out();
     walk.note_what_was_overwritten();
     walk.index
 }
 
-struct Walk<'a> {
-    source: &'a Source,
-    name: &'a str,
-    bytes: u64,
-    first: &'a SessionHeader,
-    /// The size of all buffers, if they have one.
+/// Goes on with the walk of a file that is still written and has `bytes` bytes by now;
+/// returns the buffers that came.
+pub(super) fn walk_on(at: &mut Walked, source: &Source, bytes: u64, first: &SessionHeader) -> Vec<BufferInfo> {
+    let mut problems = Problems::default(); // they are told when the file is whole
+    let mut walk = Walk { may_grow: true, ..Walk::new(source, ("", bytes), first, at, &mut problems) };
+    walk.settle_stride();
+    walk.run();
+    walk.index.buffers
+}
+
+/// How far a walk has come.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    /// Where the next buffer is due.
+    offset: u64,
+    /// The size of all buffers, if they have one, ...
     stride: Option<u64>,
+    /// ... and whether enough of a growing file was there to be sure of it.
+    is_stride_sure: bool,
     /// Sequence numbers of this session, as its buffers have them.
     seen: FxHashSet<i64>,
     /// What is added to them, and the first number that no buffer has yet.
@@ -66,9 +74,22 @@ struct Walk<'a> {
     next: i64,
     /// Where a session began that is left out, why, and how many buffers it has so far.
     left_out: Option<(u64, &'static str, u64)>,
+}
+
+struct Walk<'a> {
+    source: &'a Source,
+    name: &'a str,
+    bytes: u64,
+    /// Whether more bytes may come.
+    may_grow: bool,
+    first: &'a SessionHeader,
+    at: &'a mut Walked,
     index: Index,
     problems: &'a mut Problems,
 }
+
+/// So many buffers behind the first tell whether all have its size.
+const LOOK_AT: u64 = 3;
 
 /// What the first bytes of a place in the file are.
 enum Place {
@@ -81,23 +102,52 @@ enum Place {
     },
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(
+        source: &'a Source,
+        (name, bytes): (&'a str, u64),
+        first: &'a SessionHeader,
+        at: &'a mut Walked,
+        problems: &'a mut Problems,
+    ) -> Self {
+        let index = Index { buffers: Vec::new(), more_lost: (0, 0) };
+        Self { source, name, bytes, may_grow: false, first, at, index, problems }
+    }
+
     fn run(&mut self) {
-        let mut offset = 0;
-        while offset < self.bytes {
+        while self.at.offset < self.bytes {
+            let offset = self.at.offset;
             match self.look(offset) {
+                Place::Buffer(info) if self.may_grow && !self.is_there(&info) => return,
                 Place::Buffer(info) => {
                     let info = self.with_credible_size(info);
-                    offset += u64::from(info.size);
+                    self.at.offset += u64::from(info.size);
                     self.take(info);
                 }
                 Place::Other { zeros, short } => match self.pass_over(offset, zeros, short) {
-                    Some(next) => offset = next,
-                    None => break,
+                    Some(next) => self.at.offset = next,
+                    None => return,
                 },
             }
         }
-        self.tell_left_out();
+    }
+
+    /// Whether all of a buffer is there, and if its size is odd also what tells whether
+    /// that can be.
+    fn is_there(&self, info: &BufferInfo) -> bool {
+        let size = u64::from(info.size);
+        let needed = match self.at.stride {
+            Some(stride) if size != stride && !info.is_compressed() => size.max(stride) + BUFFER_HEADER as u64,
+            _ => size,
+        };
+        needed <= self.bytes.saturating_sub(info.offset)
+    }
+
+    /// Looks for the size of all buffers until enough of them are there.
+    fn settle_stride(&mut self) {
+        let Some(first) = self.buffer_at(0).filter(|_| !self.at.is_stride_sure) else { return };
+        self.at.stride = self.common_size();
+        self.at.is_stride_sure = self.bytes >= LOOK_AT * u64::from(first.size) + BUFFER_HEADER as u64;
     }
 
     fn look(&self, offset: u64) -> Place {
@@ -119,7 +169,6 @@ impl Walk<'_> {
     /// The size of an uncompressed file's buffers: that of the first, unless the next
     /// ones show that they differ. (One that differs may be damaged.)
     fn common_size(&self) -> Option<u64> {
-        const LOOK_AT: u64 = 3;
         let size = u64::from(self.buffer_at(0)?.size);
         let sizes = (1..=LOOK_AT).map(|i| self.buffer_at(i * size).map(|buffer| u64::from(buffer.size)));
         let (mut same, mut differ) = (false, false);
@@ -132,7 +181,7 @@ impl Walk<'_> {
 
     /// Corrects a size that only this buffer believes in.
     fn with_credible_size(&mut self, mut info: BufferInfo) -> BufferInfo {
-        let (Some(stride), size) = (self.stride, u64::from(info.size)) else { return info };
+        let (Some(stride), size) = (self.at.stride, u64::from(info.size)) else { return info };
         if size == stride || info.is_compressed() {
             return info;
         }
@@ -140,7 +189,7 @@ impl Walk<'_> {
         // A session that was appended may have buffers of a size of its own.
         let begins_session = info.kind == BufferKind::Header && (next(size) == Some(size) || info.offset + size == self.bytes);
         if begins_session {
-            self.stride = Some(size);
+            self.at.stride = Some(size);
             return info;
         }
         if next(size) == Some(stride) && next(stride) != Some(stride) {
@@ -154,8 +203,11 @@ impl Walk<'_> {
 
     /// Reports what stands at `offset` instead of a buffer, and finds the next one.
     fn pass_over(&mut self, offset: u64, mut zeros: bool, short: bool) -> Option<u64> {
+        if self.may_grow && (zeros || short) {
+            return None; // not written yet
+        }
         let mut next = offset;
-        while let Some(stride) = self.stride {
+        while let Some(stride) = self.at.stride {
             next += stride;
             if next >= self.bytes {
                 break;
@@ -168,6 +220,9 @@ impl Walk<'_> {
                 }
                 Place::Other { zeros: also, .. } => zeros &= also,
             }
+        }
+        if self.may_grow {
+            return None;
         }
         let left = self.bytes - offset;
         let (kind, detail) = if zeros && self.all_zeros(offset) {
@@ -199,16 +254,16 @@ impl Walk<'_> {
             && let Some(header) = self.session_at(&info)
         {
             self.begin_session(&info, &header);
-        } else if !self.seen.insert(info.sequence) && self.first.mode & mode::CIRCULAR == 0 {
+        } else if !self.at.seen.insert(info.sequence) && self.first.mode & mode::CIRCULAR == 0 {
             // Counted anew without a header buffer.
             self.count_anew(info.sequence);
         }
-        if let Some((_, _, n)) = &mut self.left_out {
+        if let Some((_, _, n)) = &mut self.at.left_out {
             *n += 1;
             return;
         }
-        info.sequence = info.sequence.saturating_add(self.base);
-        self.next = self.next.max(info.sequence.saturating_add(1));
+        info.sequence = info.sequence.saturating_add(self.at.base);
+        self.at.next = self.at.next.max(info.sequence.saturating_add(1));
         self.index.buffers.push(info);
     }
 
@@ -222,22 +277,22 @@ impl Walk<'_> {
 
     /// A session begins with this number.
     fn count_anew(&mut self, sequence: i64) {
-        self.base = self.next.saturating_sub(sequence);
-        self.seen.clear();
-        self.seen.insert(sequence);
+        self.at.base = self.at.next.saturating_sub(sequence);
+        self.at.seen.clear();
+        self.at.seen.insert(sequence);
     }
 
     fn begin_session(&mut self, info: &BufferInfo, header: &SessionHeader) {
         self.tell_left_out();
         self.count_anew(info.sequence);
-        self.left_out = self.first.clock_conflict(header).map(|reason| (info.offset, reason, 0));
+        self.at.left_out = self.first.clock_conflict(header).map(|reason| (info.offset, reason, 0));
         let (events, buffers) = &mut self.index.more_lost;
         *events = events.saturating_add(header.events_lost);
         *buffers = buffers.saturating_add(header.buffers_lost);
     }
 
     fn tell_left_out(&mut self) {
-        if let Some((offset, reason, n)) = self.left_out.take() {
+        if let Some((offset, reason, n)) = self.at.left_out.take() {
             let detail = format!("the session that was appended here {reason} the first one; its {n} buffers were left out");
             self.problems.add(ProblemKind::ClockMismatch, self.name, offset, detail);
         }

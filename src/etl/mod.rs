@@ -15,6 +15,7 @@ pub mod compression;
 mod error;
 mod event;
 mod file;
+mod growth;
 mod guid;
 mod header;
 mod index;
@@ -26,6 +27,7 @@ pub use bytes::{address_at, align8, ansi_at, guid_at, i64_at, u8_at, u16_at, u32
 pub use error::{OpenError, SNIFF, looks_like_etl};
 pub use event::{EventDamage, EventId, Events, Extended, ExtendedItem, HeaderKind, RawEvent, extended_type};
 pub use file::{Format, ReadBuffer, TraceFile};
+pub use growth::{Growth, Lost, is_same_session};
 pub use guid::Guid;
 pub use header::{ClockKind, SessionHeader, mode};
 pub use source::Source;

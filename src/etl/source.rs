@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::OpenError;
 
 /// Bytes that can be read by position from any thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Source {
     /// An open file.
     File(Arc<File>),

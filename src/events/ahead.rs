@@ -5,10 +5,16 @@
 //! it was started is decoded by the one who wants it, so nobody ever waits for work
 //! that is not already being done.
 //!
+//! Jobs can be added at any time, as a capture that is still recorded grows.
+//!
 //! Memory: a bounded number of decoded buffers, given back by the merge and reused.
 
 use std::any::Any;
+use std::collections::VecDeque;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rayon::Scope;
@@ -19,29 +25,55 @@ use crate::etl::{BufferInfo, ReadBuffer, TraceFile};
 /// Fewer buffers than this are not worth a second thread.
 const WORTH_WHILE: usize = 4;
 
-/// One buffer to decode.
-#[derive(Clone, Copy, Debug)]
+/// A file, or what has come of one that grows.
+#[derive(Clone, Debug)]
+pub(super) enum Part<'f> {
+    Whole(&'f TraceFile),
+    Came(Arc<TraceFile>),
+}
+
+impl Deref for Part<'_> {
+    type Target = TraceFile;
+
+    fn deref(&self) -> &TraceFile {
+        match self {
+            Self::Whole(file) => file,
+            Self::Came(file) => file,
+        }
+    }
+}
+
+/// One buffer to decode: its file, and its number there.
+#[derive(Clone, Debug)]
 pub(super) struct Job<'f> {
-    pub(super) file: &'f TraceFile,
-    pub(super) buffer: &'f BufferInfo,
+    pub(super) file: Part<'f>,
+    pub(super) buffer: usize,
+}
+
+impl Job<'_> {
+    pub(super) fn buffer(&self) -> &BufferInfo {
+        &self.file.buffers[self.buffer]
+    }
 }
 
 /// Buffers decoded and to decode.
 #[derive(Debug)]
 pub(super) struct Ahead<'f> {
-    jobs: Vec<Job<'f>>,
-    limit: usize,
     stacks: Stacks,
-    state: Mutex<State>,
+    state: Mutex<State<'f>>,
     changed: Condvar,
+    /// So many batches are decoded ahead, and as many kept for their memory.
+    limit: AtomicUsize,
     /// Memory to use again.
     scratch: Mutex<Vec<ReadBuffer>>,
     spare: Mutex<Vec<Batch>>,
 }
 
 #[derive(Debug)]
-struct State {
-    slots: Vec<Slot>,
+struct State<'f> {
+    /// Jobs from this number on, and what became of them; those before were taken.
+    first: usize,
+    jobs: VecDeque<(Job<'f>, Slot)>,
     /// The first job that no worker has looked at.
     next: usize,
     /// Tasks that wait or run, and batches that nobody took yet.
@@ -59,23 +91,31 @@ enum Slot {
 }
 
 impl<'f> Ahead<'f> {
-    /// For `jobs` in the order in which they will probably be wanted by a merge of so many streams.
-    pub(super) fn new(jobs: Vec<Job<'f>>, streams: usize, stacks: Stacks) -> Arc<Self> {
-        let slots = jobs.iter().map(|_| Slot::Idle).collect();
+    pub(super) fn new(stacks: Stacks) -> Arc<Self> {
         Arc::new(Self {
-            limit: 2 * streams + 4 * rayon::current_num_threads(),
-            state: Mutex::new(State { slots, next: 0, ahead: 0, stopped: jobs.len() < WORTH_WHILE }),
-            jobs,
+            state: Mutex::new(State { first: 0, jobs: VecDeque::new(), next: 0, ahead: 0, stopped: true }),
             stacks,
             changed: Condvar::new(),
+            limit: AtomicUsize::new(0),
             scratch: Mutex::default(),
             spare: Mutex::default(),
         })
     }
 
-    /// Name of the first file, for what is said of all.
-    pub(super) fn first_file(&self) -> &str {
-        self.jobs.first().map_or("", |job| &job.file.name)
+    /// Adds jobs in the order in which they will probably be wanted; returns the number of
+    /// the first.
+    pub(super) fn add(&self, jobs: impl IntoIterator<Item = Job<'f>>) -> usize {
+        let mut state = self.lock();
+        let number = state.first + state.jobs.len();
+        state.jobs.extend(jobs.into_iter().map(|job| (job, Slot::Idle)));
+        number
+    }
+
+    /// Begins to decode for a merge of so many streams.
+    pub(super) fn start(&self, streams: usize) {
+        self.limit.store(2 * streams + 4 * rayon::current_num_threads(), Relaxed);
+        let mut state = self.lock();
+        state.stopped = state.jobs.len() < WORTH_WHILE;
     }
 
     /// Sends out as many workers as there is room for what they decode.
@@ -84,8 +124,8 @@ impl<'f> Ahead<'f> {
         'f: 'scope,
     {
         let mut state = self.lock();
-        let left = state.slots.len() - state.next;
-        let more = self.limit.saturating_sub(state.ahead).min(left);
+        let left = state.first + state.jobs.len() - state.next;
+        let more = self.limit.load(Relaxed).saturating_sub(state.ahead).min(left);
         if state.stopped || more == 0 {
             return;
         }
@@ -105,18 +145,21 @@ impl<'f> Ahead<'f> {
     /// Memory of a batch that is done with.
     pub(super) fn give_back(&self, batch: Batch) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < self.limit {
+        if spare.len() < self.limit.load(Relaxed) {
             spare.push(batch);
         }
     }
 
     /// The records of one job's buffer. A panic of its worker goes on here.
-    pub(super) fn take(&self, index: usize) -> Batch {
+    pub(super) fn take(&self, number: usize) -> Batch {
         let mut state = self.lock();
-        while matches!(state.slots[index], Slot::Running) {
+        while matches!(state.slot(number), Slot::Running) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        match std::mem::replace(&mut state.slots[index], Slot::Taken) {
+        let slot = std::mem::replace(state.slot(number), Slot::Taken);
+        let job = state.jobs[number - state.first].0.clone();
+        state.forget_taken();
+        match slot {
             Slot::Ready(batch) => {
                 state.ahead -= 1;
                 *batch
@@ -127,7 +170,7 @@ impl<'f> Ahead<'f> {
             }
             Slot::Idle | Slot::Running | Slot::Taken => {
                 drop(state);
-                self.decode(index)
+                self.decode(&job)
             }
         }
     }
@@ -135,39 +178,53 @@ impl<'f> Ahead<'f> {
     /// Decodes the next buffer that nobody has started.
     fn work(&self) {
         let mut state = self.lock();
-        let wanted = loop {
-            let index = state.next;
-            if state.stopped || index >= state.slots.len() {
+        let (number, job) = loop {
+            let number = state.next;
+            if state.stopped || number >= state.first + state.jobs.len() {
                 state.ahead -= 1;
                 return;
             }
             state.next += 1;
-            if matches!(state.slots[index], Slot::Idle) {
-                state.slots[index] = Slot::Running;
-                break index;
+            if matches!(state.slot(number), Slot::Idle) {
+                *state.slot(number) = Slot::Running;
+                break (number, state.jobs[number - state.first].0.clone());
             }
         };
         drop(state);
-        let done = match catch_unwind(AssertUnwindSafe(|| self.decode(wanted))) {
+        let done = match catch_unwind(AssertUnwindSafe(|| self.decode(&job))) {
             Ok(batch) => Slot::Ready(Box::new(batch)),
             Err(payload) => Slot::Failed(payload),
         };
-        self.lock().slots[wanted] = done;
+        *self.lock().slot(number) = done;
         self.changed.notify_all();
     }
 
-    fn decode(&self, index: usize) -> Batch {
-        let Job { file, buffer } = self.jobs[index];
+    fn decode(&self, job: &Job<'_>) -> Batch {
         let take = |spare: &mut Vec<Batch>| spare.pop().unwrap_or_default();
         let batch = take(&mut self.spare.lock().unwrap_or_else(PoisonError::into_inner));
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let batch = decode_buffer(file, buffer, self.stacks, &mut scratch, batch);
+        let batch = decode_buffer(&job.file, job.buffer(), self.stacks, &mut scratch, batch);
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
         batch
     }
 
     /// A panic elsewhere cannot leave the state half-changed.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<'f>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State<'_> {
+    fn slot(&mut self, number: usize) -> &mut Slot {
+        &mut self.jobs[number - self.first].1
+    }
+
+    /// Lets go of jobs that are done, and with the last of them of what came of a file.
+    fn forget_taken(&mut self) {
+        while self.jobs.front().is_some_and(|(_, slot)| matches!(slot, Slot::Taken)) {
+            self.jobs.pop_front();
+            self.first += 1;
+        }
+        self.next = self.next.max(self.first);
     }
 }

@@ -90,12 +90,13 @@ impl Batch {
         (self.entries, self.frames) = (earlier.entries, earlier.frames);
     }
 
-    /// Takes out the entries from `time` on; `None` if there are none, or more than `most`.
-    pub(super) fn split_at(&mut self, time: i64, most: usize) -> Option<Self> {
+    /// Takes out the entries from `time` on, but none before number `from`; `None` if
+    /// there are none, or more than `most`.
+    pub(super) fn split_at(&mut self, from: usize, time: i64, most: usize) -> Option<Self> {
         if self.entries.last().is_none_or(|last| last.record.time < time) {
             return None;
         }
-        let first = self.entries.partition_point(|entry| entry.record.time < time);
+        let first = self.entries.partition_point(|entry| entry.record.time < time).max(from);
         if self.entries.len() - first > most {
             return None;
         }

@@ -95,6 +95,8 @@ pub mod lost {
     pub const EVENT: u8 = 32;
     pub const BUFFER: u8 = 33;
     pub const FILE: u8 = 34;
+    /// With a payload of ours: u64 raw time up to which nothing was lost, u32 how many were then.
+    pub const DETAILED_VERSION: u16 = 0x4857;
 }
 
 /// Types of [`class::IMAGE_ID`] and [`class::SYSTEM_CONFIG_EX`].

@@ -22,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::hooks::lost;
+use super::times::times_in;
 use super::{Event, Record};
-use crate::etl::{BufferInfo, EventId, RawEvent, ReadBuffer, TraceFile, flag, mode};
-use crate::problem::Problems;
+use crate::etl::{BufferInfo, RawEvent, ReadBuffer, TraceFile, flag, i64_at, mode, u32_at};
 
 /// Losses of one file at most.
 pub const MAX_LOSSES: usize = 4096;
@@ -36,6 +36,21 @@ pub enum LostWhat {
     Events,
     /// Whole buffers.
     Buffers,
+}
+
+/// What the event of a real-time session tells of a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// What was lost.
+    pub what: LostWhat,
+    /// Raw time up to which nothing was, and how many there were: our own recordings say it.
+    pub details: Option<(i64, u32)>,
+}
+
+impl From<LostWhat> for Lost {
+    fn from(what: LostWhat) -> Self {
+        Self { what, details: None }
+    }
 }
 
 /// One loss, in raw clock values.
@@ -60,7 +75,10 @@ pub(super) fn record(opcode: u8, raw: &RawEvent<'_>) -> Option<Record> {
         lost::BUFFER | lost::FILE => LostWhat::Buffers,
         _ => return None,
     };
-    Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event: Event::Lost(what) })
+    let details = || Some((i64_at(raw.payload, 0)?.min(raw.time), u32_at(raw.payload, 8)?));
+    // Those of the system have no payload.
+    let details = if raw.version == lost::DETAILED_VERSION { details() } else { None };
+    Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event: Event::Lost(Lost { what, details }) })
 }
 
 /// All losses of a file that its buffers tell of, by time. `go_on` is asked now and
@@ -212,13 +230,6 @@ fn times_of(
         times.extend(found.into_iter().flatten());
     }
     Some(times)
-}
-
-/// Damage is not told here: whoever decodes the buffer tells it.
-fn times_in(file: &TraceFile, buffer: &BufferInfo, scratch: &mut ReadBuffer) -> Option<(i64, i64)> {
-    file.read_buffer(buffer, scratch, &mut Problems::default());
-    let times = scratch.events().filter(|event| event.id != EventId::Opaque).map(|event| event.time);
-    times.fold(None, |range, t| Some(range.map_or((t, t), |(first, last): (i64, i64)| (first.min(t), last.max(t)))))
 }
 
 /// By time, and neighbours joined until few enough are left.

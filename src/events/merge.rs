@@ -10,19 +10,23 @@
 //! Equal times keep the order of their stream. Across streams a free comes before
 //! an allocation of the same address; otherwise files and processors come in order.
 //!
+//! Files may still grow: what came of them is added between runs ([`Merge::add`]), and
+//! records later than a moment wait ([`Merge::hold_at`]). A stream that has run dry has
+//! not ended then. As long as nothing comes for a moment that has passed, the order is
+//! that of a merge of the whole files; what does is counted ([`Merge::late`]).
+//!
 //! Memory: two decoded buffers a stream, and what is decoded ahead on other threads
 //! ([`Ahead`]). Cost: one comparison with the runner-up for each entry, a look at
 //! the [`Heads`] only where the lead changes.
 
-use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
-
 use std::sync::Arc;
 
 use rayon::Scope;
 use rustc_hash::FxHashMap;
 
-use super::ahead::{Ahead, Job};
+use super::ahead::{Ahead, Job, Part};
 use super::heads::{First, Heads};
 use super::{Attached, Batch, Entry, Event, EventCounts, Frames, Record, Stacks};
 use crate::etl::TraceFile;
@@ -78,6 +82,11 @@ pub struct Merge<'f> {
     heads: Heads,
     order: Order,
     totals: Totals,
+    /// Records up to here may go on, the rest of the files being known.
+    known_to: i64,
+    arrivals: Arrivals,
+    /// For what is said of all.
+    first_file: String,
     /// Memory for ties.
     tie: Vec<(usize, Range<usize>)>,
     /// Whether buffers were read since the last tick.
@@ -125,10 +134,22 @@ impl Totals {
     }
 }
 
-#[derive(Debug)]
+/// What comes later than it should.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// Everything up to here has gone on before.
+    passed: Option<i64>,
+    late: u64,
+}
+
+/// Place of a file among all, and the processor.
+type Key = (u64, u16);
+
+#[derive(Debug, Default)]
 struct Stream {
-    /// Buffers still to read, the next one last.
-    jobs: Vec<usize>,
+    key: Key,
+    /// Buffers still to read, by number.
+    jobs: VecDeque<usize>,
     current: Batch,
     at: usize,
     ahead: Option<Batch>,
@@ -149,21 +170,56 @@ impl<'f> Merge<'f> {
     }
 
     fn with_stacks(files: &'f [TraceFile], stacks: Stacks) -> Self {
-        let jobs = jobs_of(files);
-        let streams = streams_of(&jobs, files);
-        Self {
-            ahead: Ahead::new(jobs, streams.len(), stacks),
-            heads: Heads::new(streams.len()),
-            streams,
+        let mut merge = Self {
+            ahead: Ahead::new(stacks),
+            streams: Vec::new(),
+            heads: Heads::new(0),
             order: Order::default(),
             totals: Totals::default(),
+            known_to: i64::MAX,
+            arrivals: Arrivals::default(),
+            first_file: files.first().map_or_else(String::new, |file| file.name.clone()),
             tie: Vec::new(),
             has_read: false,
+        };
+        merge.add_jobs(jobs_of(files));
+        merge
+    }
+
+    /// Adds what has come of the file at this place among all files since it was added
+    /// last: buffers behind those that are known.
+    pub fn add(&mut self, place: u64, part: TraceFile) {
+        if self.first_file.is_empty() {
+            self.first_file.clone_from(&part.name);
+        }
+        self.add_jobs(in_order(place, &Part::Came(Arc::new(part))));
+    }
+
+    fn add_jobs(&mut self, jobs: Vec<(u64, Job<'f>)>) {
+        let keys: Vec<Key> = jobs.iter().map(|(place, job)| (*place, job.buffer().processor)).collect();
+        let first = self.ahead.add(jobs.into_iter().map(|(_, job)| job));
+        for (i, key) in keys.into_iter().enumerate() {
+            let at = self.streams.binary_search_by_key(&key, |stream| stream.key).unwrap_or_else(|at| {
+                self.streams.insert(at, Stream { key, ..Stream::default() });
+                at
+            });
+            self.streams[at].jobs.push_back(first + i);
         }
     }
 
+    /// Records later than this wait from now on, because what comes before them may
+    /// not be there yet.
+    pub fn hold_at(&mut self, time: i64) {
+        self.known_to = time;
+    }
+
+    /// Records that came for a moment that had passed.
+    pub fn late(&self) -> u64 {
+        self.arrivals.late
+    }
+
     /// Gives every record to `sink`, with its stack if that came with it, until it
-    /// breaks. `tick` is called at first, after each buffer or so, and where the merge is
+    /// breaks, or only later ones are left than are known of growing files. `tick` is called at first, after each buffer or so, and where the merge is
     /// held; it says up to which raw time records may go on.
     pub fn run<B>(
         &mut self,
@@ -171,6 +227,9 @@ impl<'f> Merge<'f> {
         mut tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B> {
         let ahead = Arc::clone(&self.ahead);
+        self.streams.retain(|stream| !stream.is_dry());
+        self.heads = Heads::new(self.streams.len());
+        ahead.start(self.streams.len());
         rayon::in_place_scope(|scope| {
             let result = self.run_in(scope, &mut sink, &mut tick);
             ahead.stop();
@@ -189,15 +248,18 @@ impl<'f> Merge<'f> {
     {
         self.ahead.pump(scope);
         for index in 0..self.streams.len() {
-            self.refill(index);
+            self.go_on(index);
         }
         let mut limit = tick(Tick { totals: &self.totals, is_held: false })?;
         while let Some(First { time, stream, second }) = self.heads.first() {
+            if time > self.known_to {
+                break;
+            }
             let is_held = time > limit;
             if second == time && !is_held {
                 self.run_tie(time, sink)?;
             } else if !is_held {
-                self.run_ahead(stream, second.min(limit.saturating_add(1)), sink)?;
+                self.run_ahead(stream, second.min(limit.min(self.known_to).saturating_add(1)), sink)?;
             }
             if self.has_read || is_held {
                 self.has_read = false;
@@ -205,7 +267,10 @@ impl<'f> Merge<'f> {
                 limit = tick(Tick { totals: &self.totals, is_held })?;
             }
         }
-        self.report_late();
+        self.arrivals.passed = Some(self.known_to);
+        if self.known_to == i64::MAX {
+            self.report_late();
+        }
         ControlFlow::Continue(())
     }
 
@@ -215,7 +280,7 @@ impl<'f> Merge<'f> {
             return;
         }
         let detail = format!("{late} events came after later ones had been read; they were applied late");
-        self.totals.problems.add(ProblemKind::OutOfOrder, self.ahead.first_file(), 0, detail);
+        self.totals.problems.add(ProblemKind::OutOfOrder, &self.first_file, 0, detail);
     }
 
     /// The totals so far; complete after [`Merge::run`] went to the end.
@@ -283,33 +348,50 @@ impl<'f> Merge<'f> {
         }
     }
 
-    /// Loads the stream's next records. Those that are not earlier than the next buffer
-    /// wait: what comes at one tick may be spread over buffers.
+    /// Takes a stream up, at first or when more has come of it.
+    fn go_on(&mut self, index: usize) {
+        let stream = &self.streams[index];
+        match stream.current.entries.get(stream.at) {
+            None => self.refill(index),
+            Some(_) if stream.ahead.is_none() => self.look_ahead(index),
+            Some(next) => self.heads.set(index, Some(next.record.time)),
+        }
+    }
+
+    /// Loads the stream's next records.
     fn refill(&mut self, index: usize) {
-        let Self { ahead: decoder, streams, heads, totals, .. } = self;
+        let Self { ahead: decoder, streams, heads, totals, arrivals, .. } = self;
         let stream = &mut streams[index];
         self.has_read = true;
         heads.set(index, None);
         stream.at = 0;
         decoder.give_back(std::mem::take(&mut stream.current));
-        let Some(batch) = stream.ahead.take().or_else(|| stream.next_batch(decoder, totals)) else { return };
+        let Some(batch) = stream.ahead.take().or_else(|| stream.next_batch(decoder, totals, arrivals)) else { return };
         stream.current = batch;
         if let Some(carried) = stream.carried.take() {
             stream.current.absorb_earlier(carried);
         }
+        self.look_ahead(index);
+    }
+
+    /// Loads what is behind the stream's records. Those that are not earlier wait: what
+    /// comes at one tick may be spread over buffers.
+    fn look_ahead(&mut self, index: usize) {
+        let Self { ahead: decoder, streams, heads, totals, arrivals, .. } = self;
+        let stream = &mut streams[index];
         loop {
-            stream.ahead = stream.next_batch(decoder, totals);
+            stream.ahead = stream.next_batch(decoder, totals, arrivals);
             let Some(next) = stream.ahead.as_ref().and_then(|ahead| ahead.entries.first()) else { break };
-            stream.carried = stream.current.split_at(next.record.time, MAX_CARRIED);
-            if !stream.current.entries.is_empty() {
+            stream.carried = stream.current.split_at(stream.at, next.record.time, MAX_CARRIED);
+            if stream.at < stream.current.entries.len() {
                 break;
             }
             // None of it is earlier than the next buffer.
             let (Some(carried), Some(ahead)) = (stream.carried.take(), stream.ahead.take()) else { break };
-            stream.current = ahead;
+            (stream.current, stream.at) = (ahead, 0);
             stream.current.absorb_earlier(carried);
         }
-        heads.set(index, stream.current.entries.first().map(|entry| entry.record.time));
+        heads.set(index, stream.current.entries.get(stream.at).map(|entry| entry.record.time));
     }
 
     /// Whether one stream of a tie may allocate what another frees. Ties are small
@@ -446,11 +528,14 @@ fn allocated(event: &Event) -> Option<Block> {
 }
 
 impl Stream {
-    fn next_batch(&mut self, decoder: &Ahead<'_>, totals: &mut Totals) -> Option<Batch> {
+    fn next_batch(&mut self, decoder: &Ahead<'_>, totals: &mut Totals, arrivals: &mut Arrivals) -> Option<Batch> {
         // Buffers without records are counted and passed over.
-        while let Some(job) = self.jobs.pop() {
+        while let Some(job) = self.jobs.pop_front() {
             let mut batch = decoder.take(job);
             totals.take(&mut batch);
+            if let Some(passed) = arrivals.passed {
+                arrivals.late += batch.entries.partition_point(|entry| entry.record.time <= passed) as u64;
+            }
             if !batch.entries.is_empty() {
                 return Some(batch);
             }
@@ -463,33 +548,31 @@ impl Stream {
         let n = self.current.entries[self.at..].iter().take_while(|e| e.record.time <= time).count();
         self.at..self.at + n
     }
+
+    /// Whether nothing is left of what came.
+    fn is_dry(&self) -> bool {
+        self.jobs.is_empty() && self.ahead.is_none() && self.at == self.current.entries.len()
+    }
 }
 
-/// All buffers in the order in which they will probably be wanted: that of their
-/// sequence, which only in circular files is not that of the file. Files are read
-/// side by side.
-fn jobs_of(files: &[TraceFile]) -> Vec<Job<'_>> {
-    let place = |(i, job): &(usize, Job<'_>)| *i as f64 / job.file.buffers.len() as f64;
+/// All buffers in the order in which they will probably be wanted, with the places of
+/// their files. Files are read side by side.
+fn jobs_of(files: &[TraceFile]) -> Vec<(u64, Job<'_>)> {
+    let part = |(i, (_, job)): &(usize, (u64, Job<'_>))| *i as f64 / job.file.buffers.len() as f64;
     let mut jobs = Vec::new();
-    for file in files {
-        let mut of_file: Vec<Job<'_>> = file.buffers.iter().map(|buffer| Job { file, buffer }).collect();
-        of_file.sort_by_key(|job| job.buffer.order());
-        jobs.extend(of_file.into_iter().enumerate());
+    for (place, file) in files.iter().enumerate() {
+        jobs.extend(in_order(place as u64, &Part::Whole(file)).into_iter().enumerate());
     }
     if files.len() > 1 {
-        jobs.sort_by(|a, b| place(a).total_cmp(&place(b)));
+        jobs.sort_by(|a, b| part(a).total_cmp(&part(b)));
     }
     jobs.into_iter().map(|(_, job)| job).collect()
 }
 
-/// One stream for each file and processor, its buffers in reverse order of reading.
-fn streams_of(jobs: &[Job<'_>], files: &[TraceFile]) -> Vec<Stream> {
-    let file_of = |job: &Job<'_>| files.iter().position(|file| std::ptr::eq(file, job.file));
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    let stream = |&i: &usize| (file_of(&jobs[i]), jobs[i].buffer.processor);
-    order.sort_by_key(|i| (stream(i), Reverse(jobs[*i].buffer.order())));
-    order
-        .chunk_by(|a, b| stream(a) == stream(b))
-        .map(|run| Stream { jobs: run.to_vec(), current: Batch::default(), at: 0, ahead: None, carried: None })
-        .collect()
+/// The buffers of one file in the order of their sequence, which only in circular files
+/// is not that of the file.
+fn in_order<'f>(place: u64, file: &Part<'f>) -> Vec<(u64, Job<'f>)> {
+    let mut jobs: Vec<_> = (0..file.buffers.len()).map(|buffer| (place, Job { file: file.clone(), buffer })).collect();
+    jobs.sort_by_key(|(_, job)| job.buffer().order());
+    jobs
 }

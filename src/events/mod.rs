@@ -27,6 +27,7 @@ mod survey;
 mod system;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use batch::{Attached, Batch, Entry, Stacks, decode_buffer};
 pub use census::process_names;
@@ -34,9 +35,10 @@ pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
 pub use frames::{Digest, FrameList, FrameRange, Frames};
 pub use hooks::{class, hook, kernel_hook, lost, tracker};
-pub use losses::{LostWhat, RawLoss, losses};
+pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use merge::{CallStack, Merge, Tick, Totals};
 pub use survey::survey;
+pub use times::latest_time;
 
 use crate::etl::{EventId, Guid, RawEvent};
 use crate::units::{Layer, Pid, Tid};
@@ -164,7 +166,7 @@ pub enum Event {
     /// A sample or change of a counter.
     Counter(Box<CounterEvent>),
     /// A real-time session lost something just before.
-    Lost(LostWhat),
+    Lost(Lost),
 }
 
 /// A range of pages and what was done to it.

@@ -154,6 +154,23 @@ impl Builder {
         }
     }
 
+    /// Events and buffers that are known to be lost by now.
+    pub fn set_losses(&mut self, losses: (u64, u64)) {
+        self.losses = losses;
+    }
+
+    /// Raw time of the latest record that was applied.
+    pub fn reached(&self) -> i64 {
+        self.trace_start.saturating_add(self.now.0)
+    }
+
+    /// Everything up to this raw time has been applied: what comes for it all the same
+    /// happens afterwards, so that a publication can show all of it.
+    pub fn pass(&mut self, raw: i64) {
+        let waits = self.held.front().map_or(i64::MAX, |held| held.record.time.saturating_sub(1));
+        self.now = self.now.max(Ticks::from_raw(raw.min(waits), self.trace_start).next());
+    }
+
     /// Applies the next record in time order; `frames` are those of its stack, if it is one.
     pub fn apply(&mut self, record: &Record, frames: &[u64]) {
         self.apply_with_stack(record, CallStack::Frames(Frames::new(frames)).of(record));
@@ -268,9 +285,10 @@ impl Builder {
                 }
             }
             Event::Counter(event) => self.counters.apply(record, event, from.time, &self.processes),
-            Event::Lost(what) => {
+            Event::Lost(lost) => {
                 if self.reported.len() < MAX_REPORTED {
-                    self.reported.push(Loss::reported(*what, from.time));
+                    let since = lost.details.map_or(from.time, |(since, _)| Ticks::from_raw(since, self.trace_start));
+                    self.reported.push(Loss::reported(*lost, since, from.time));
                 }
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Trace;
+use crate::events::Lost;
 pub use crate::events::LostWhat;
 use crate::units::{Interval, Ticks};
 
@@ -26,9 +27,10 @@ pub struct Loss {
 pub(super) const MAX_REPORTED: usize = 4096;
 
 impl Loss {
-    /// One that an event tells of at `at`: it was just before.
-    pub(super) fn reported(what: LostWhat, at: Ticks) -> Self {
-        Self { interval: Interval { from: at, to: at }, file: Arc::from(""), what, count: None, processor: None }
+    /// One that an event tells of at `at`: it was before, but after `since`.
+    pub(super) fn reported(lost: Lost, since: Ticks, at: Ticks) -> Self {
+        let count = lost.details.map(|(_, count)| count.into());
+        Self { interval: Interval::new(since, at), file: Arc::from(""), what: lost.what, count, processor: None }
     }
 
     /// Both, by time; shared where there is nothing to add.

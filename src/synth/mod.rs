@@ -21,6 +21,7 @@ mod timeline;
 mod trackers;
 
 use std::io::{Seek, Write};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -89,6 +90,8 @@ pub struct Options {
     pub counters: bool,
     /// Lose so many buffers on the way, evenly spread (heap).
     pub lost_buffers: u32,
+    /// Take time over it, as if it happened now: so many seconds of the trace a second.
+    pub speed: Option<f64>,
 }
 
 impl Default for Options {
@@ -109,6 +112,7 @@ impl Default for Options {
             mixed_headers: false,
             counters: false,
             lost_buffers: 0,
+            speed: None,
         }
     }
 }
@@ -134,7 +138,7 @@ pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthEr
     let session = cast::session(options.processors, options.compressed.is_some());
     let writer = Writer::with_compression(out, session, options.compressed.unwrap_or_default())?;
     let mut w = RecordWriter::new(writer);
-    let mut clock = Clock::default();
+    let mut clock = Clock { now: START_TICKS, pace: options.speed.map(Pace::new) };
     let random = Random::new(options.seed);
     timeline::write_all(cast::preamble(clock.after(10)), &mut w)?;
     for process in std::iter::once(cast::kernel()).chain(cast::bystanders()) {
@@ -223,18 +227,46 @@ impl Headers {
 #[derive(Debug)]
 struct Clock {
     now: i64,
-}
-
-impl Default for Clock {
-    fn default() -> Self {
-        Self { now: START_TICKS }
-    }
+    /// Holds it back, if it is to go with the clock on the wall.
+    pace: Option<Pace>,
 }
 
 impl Clock {
     /// Goes on by some ticks and tells the time.
     fn after(&mut self, ticks: i64) -> i64 {
         self.now += ticks;
+        if let Some(pace) = &mut self.pace {
+            pace.wait_for(self.now);
+        }
         self.now
+    }
+}
+
+/// Makes time pass.
+#[derive(Debug)]
+struct Pace {
+    /// Ticks in a second on the wall, and when it began there.
+    ticks: f64,
+    start: Instant,
+    /// When it looks at the wall again.
+    next: i64,
+}
+
+impl Pace {
+    /// Of some seconds of the trace a second; what is no speed is as fast as possible.
+    fn new(speed: f64) -> Self {
+        let speed = if speed > 0.0 { speed } else { f64::INFINITY };
+        Self { ticks: FREQUENCY as f64 * speed, start: Instant::now(), next: START_TICKS }
+    }
+
+    fn wait_for(&mut self, now: i64) {
+        /// In steps that a buffer hides.
+        const STEP: i64 = FREQUENCY / 500;
+        if now < self.next {
+            return;
+        }
+        self.next = now + STEP;
+        let due = Duration::try_from_secs_f64((now - START_TICKS) as f64 / self.ticks).unwrap_or_default();
+        std::thread::sleep(due.saturating_sub(self.start.elapsed()));
     }
 }

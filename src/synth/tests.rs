@@ -83,6 +83,13 @@ fn the_same_options_give_the_same_bytes() {
 }
 
 /// What was allocated by process, heap and stack.
+#[test]
+fn taking_time_over_it_changes_nothing() {
+    let options = Options { events: 2000, ..small(Scenario::Heap, StackForm::Keys) };
+    assert!(bytes(&Options { speed: Some(2.0), ..options.clone() }) == bytes(&options));
+    assert!(bytes(&Options { speed: Some(f64::NAN), ..options.clone() }) == bytes(&options));
+}
+
 fn allocations(trace: &Trace) -> Vec<(String, u64, u64)> {
     let all = Interval::new(Ticks(i64::MIN + 1), Ticks(i64::MAX - 1));
     let by = vec![By::Process, By::Heap, By::Stack];

@@ -5,6 +5,7 @@ pub mod bodies;
 pub mod lanes;
 pub mod named;
 pub mod packed;
+pub mod recorded;
 pub mod server;
 pub mod session;
 pub mod told;

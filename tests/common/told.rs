@@ -1,9 +1,11 @@
-//! All that a trace says, in words that two of them can be compared by.
+//! Everything that a trace says, in words that can be compared.
 
 use std::sync::Arc;
 
 use highwater::model::{Row, Trace};
 use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use highwater::units::Interval;
+use serde_json::Value;
 
 /// All groups and all rows, in words that do not depend on numbers given while loading,
 /// and what the trace says of its quality.
@@ -17,16 +19,21 @@ pub fn told(trace: Trace) -> Vec<String> {
         format!("{place} {:?} {:?} {:?} {:#x} {} {stack:x?}", row.birth, row.death, row.thread, row.address, row.size)
     };
     let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
-    let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None };
-    let groups = report(&Index::scan(Arc::clone(&trace)), &request, &Cancel::default()).unwrap().groups;
-    let state = format!("{:?} {:?} {:?} {:?}", trace.span, trace.quality, trace.counts, trace.problems);
+    let groups = groups(&trace, trace.span, by);
+    let state = format!("{:?} {:?} {:?} {:?} {:?}", trace.span, trace.quality, trace.counts, trace.problems, trace.losses);
     let rows = trace.rows.chunks().flat_map(|chunk| chunk.rows().map(|(_, it)| row(it)).collect::<Vec<_>>());
-    let groups = groups.iter().map(|group| serde_json::to_string(group).unwrap());
-    [state].into_iter().chain(rows).chain(groups).collect()
+    [state].into_iter().chain(rows).chain(groups.iter().map(Value::to_string)).collect()
+}
+
+/// The groups of a report.
+pub fn groups(trace: &Arc<Trace>, interval: Interval, by: Vec<By>) -> Vec<Value> {
+    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
+    let groups = report(&Index::scan(Arc::clone(trace)), &request, &Cancel::default()).unwrap().groups;
+    groups.iter().map(|group| serde_json::to_value(group).unwrap()).collect()
 }
 
 /// The first place where two traces differ.
 pub fn difference(a: &[String], b: &[String]) -> Option<(String, String)> {
     let differ = || a.iter().zip(b).find(|(a, b)| a != b).map(|(a, b)| (a.clone(), b.clone()));
-    if a.len() == b.len() { differ() } else { Some((a.len().to_string(), b.len().to_string())) }
+    differ().or_else(|| (a.len() != b.len()).then(|| (a.len().to_string(), b.len().to_string())))
 }

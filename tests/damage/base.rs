@@ -105,6 +105,7 @@ pub fn ours() -> Vec<Base> {
                     mixed_headers: variant % 2 == 1,
                     counters: variant % 2 == 0,
                     lost_buffers: u32::from(variant % 4 == 3),
+                    speed: None,
                 };
                 let bytes = generate(&options, Cursor::new(Vec::new())).unwrap().into_inner();
                 bases.push(take_apart(&format!("{scenario:?}, {stacks:?}, compressed: {compressed}"), bytes, true));

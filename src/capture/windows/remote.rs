@@ -18,7 +18,7 @@ use super::running::{LocalRecording, not_started};
 use super::volumes::volumes;
 use super::{elevate, pipe, privilege, processes, random_bytes};
 use crate::capture::control::{self, Command, Message, Progress};
-use crate::capture::{CaptureError, DiskImages, Program, Pulse, Recorder, Request, Running, Target, recover};
+use crate::capture::{CaptureError, DiskImages, Program, Pulse, Recorder, Request, Running, Target, save};
 use crate::etl::Guid;
 
 /// Records on this machine: in this process if it has the rights, else in one that asks for them.
@@ -33,7 +33,7 @@ impl Recorder for SystemRecorder {
     fn start(&self, request: &Request, folder: &Path) -> Result<Box<dyn Running>, CaptureError> {
         request.check()?;
         Ok(if privilege::is_elevated() {
-            Box::new(LocalRecording::start(request, folder)?)
+            Box::new(LocalRecording::start(request, folder)?.keep_lanes())
         } else {
             Box::new(RemoteRecording::start(request, folder)?)
         })
@@ -118,7 +118,7 @@ impl Running for RemoteRecording {
             }
         }
         // What was recorded is in the folder, however it ended.
-        recover(&self.folder, out, &mut DiskImages::new(volumes()), &mut |_, _| true)?;
+        save(&self.folder, out, &mut DiskImages::new(volumes()), &mut |_, _| true)?;
         failure.map_or(Ok(()), |reason| Err(CaptureError::BadRequest(reason)))
     }
 }
@@ -171,7 +171,7 @@ mod tests {
         let mut window = recorder("finish", &lanes, vec![Message::Progress(progress.clone()), Message::Progress(progress)]);
         assert_eq!(window.pulse().unwrap().events, 7);
         window.finish(&out).unwrap();
-        assert!(out.exists());
+        assert!(out.exists() && lanes.exists());
     }
 
     #[test]

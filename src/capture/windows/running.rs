@@ -102,6 +102,11 @@ impl LocalRecording {
         })
     }
 
+    /// The same, but lanes stay when they have become a trace: somebody may still read them.
+    pub fn keep_lanes(self) -> Self {
+        Self { recording: self.recording.map(Recording::keep_lanes), ..self }
+    }
+
     /// How it goes; and once a second what is due.
     pub fn poll(&mut self) -> Progress {
         let now = Instant::now();

@@ -25,7 +25,7 @@ pub use stack::InlineStack;
 use system::ProcessDetails;
 
 use super::hooks::{class, class_id, hook, injected, lost, tracker};
-use super::{CounterEvent, Event, ImageChange, ImageInfo, LostWhat, ProcessChange, Record, StackPart};
+use super::{CounterEvent, Event, ImageChange, ImageInfo, Lost, LostWhat, ProcessChange, Record, StackPart};
 use crate::etl::write::{Descriptor, NewEvent, WriteError, Writer};
 use crate::etl::{EventId, ExtendedItem, HeaderKind, extended_type};
 use crate::units::{Layer, Pid, PointerSize, Tid};
@@ -236,7 +236,10 @@ impl<W: Write + Seek> RecordWriter<W> {
                 let sampled = matches!(**event, CounterEvent::Memory(_) | CounterEvent::Processes(_));
                 self.kernel(if sampled { PerfInfo } else { System }, hook, counters::WIDE_VERSION, thread)
             }
-            Event::Lost(what) => Ok(classic(class::LOST_EVENT, lost_type(*what), thread)),
+            Event::Lost(lost) => {
+                system::lost(out, *lost);
+                Ok(lost_shape(*lost, thread))
+            }
             _ => self.encode_system(record),
         }
     }
@@ -389,18 +392,21 @@ impl<W: Write + Seek> RecordWriter<W> {
     }
 }
 
-fn lost_type(what: LostWhat) -> u8 {
-    match what {
-        LostWhat::Events => lost::EVENT,
-        LostWhat::Buffers => lost::BUFFER,
-    }
+/// The event by which real-time sessions tell that something was lost just before.
+pub fn lost_event(payload: &mut Payload, processor: u16, time: i64, lost: Lost) -> NewEvent<'_> {
+    system::lost(payload.restart(PointerSize::Eight), lost);
+    let Shape { kind, id, version, pid, tid, descriptor } = lost_shape(lost, (Pid::NONE, Tid::NONE));
+    let (pointer, payload) = (PointerSize::Eight, payload.bytes());
+    NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended: &[], payload }
 }
 
-/// The event by which real-time sessions tell that something was lost just before.
-pub fn lost_event(processor: u16, time: i64, what: LostWhat) -> NewEvent<'static> {
-    let Shape { kind, id, version, pid, tid, descriptor } = classic(class::LOST_EVENT, lost_type(what), (Pid::NONE, Tid::NONE));
-    let pointer = PointerSize::Eight;
-    NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended: &[], payload: &[] }
+fn lost_shape(lost: Lost, thread: (Pid, Tid)) -> Shape {
+    let opcode = match lost.what {
+        LostWhat::Events => lost::EVENT,
+        LostWhat::Buffers => lost::BUFFER,
+    };
+    let version = lost.details.map_or(2, |_| lost::DETAILED_VERSION);
+    Shape { version, ..classic(class::LOST_EVENT, opcode, thread) }
 }
 
 /// An event that merging injects.

@@ -2,7 +2,7 @@
 //! reader's `system`, versions as Windows 10 and 11 write them.
 
 use super::Payload;
-use crate::events::{ImageId, ImageInfo, ProcessInfo};
+use crate::events::{ImageId, ImageInfo, Lost, ProcessInfo};
 use crate::units::{Pid, Tid};
 
 /// Version of [`process`].
@@ -83,4 +83,11 @@ pub fn two_strings(out: &mut Payload, first: &str, second: &str) {
 /// When and from which build the system was installed.
 pub fn build_info(out: &mut Payload, installed: i64, lab: &str, product: &str) {
     out.u64(installed as u64).utf16z(lab).utf16z(product);
+}
+
+/// What our own recordings say of a loss.
+pub fn lost(out: &mut Payload, lost: Lost) {
+    if let Some((since, count)) = lost.details {
+        out.u64(since as u64).u32(count);
+    }
 }

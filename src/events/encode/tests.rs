@@ -7,7 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
-use crate::events::{EventCounts, FrameRange, ImageId, MemoryLists, Merge, PageRange, ProcessInfo, ProcessMemory, RangeChange};
+use crate::events::{
+    EventCounts, FrameRange, ImageId, Lost, MemoryLists, Merge, PageRange, ProcessInfo, ProcessMemory, RangeChange,
+};
 
 type Written = (Record, Vec<u64>);
 
@@ -313,7 +315,8 @@ fn counters_and_losses_come_back_in_every_header() {
         CounterEvent::HeapSize { heap: 0x1D_0000, committed: 0x8000 },
     ];
     let mut events: Vec<Event> = counters.into_iter().map(|event| Event::Counter(Box::new(event))).collect();
-    events.extend([Event::Lost(LostWhat::Events), Event::Lost(LostWhat::Buffers)]);
+    events.extend([LostWhat::Events, LostWhat::Buffers].map(|what| Event::Lost(what.into())));
+    events.push(Event::Lost(Lost { what: LostWhat::Events, details: Some((-5, 7)) }));
     for header in HEADERS {
         for pointer in [PointerSize::Four, PointerSize::Eight] {
             let mut w = writer(session(1, false));

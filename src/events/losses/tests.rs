@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use super::*;
+use crate::etl::EventId;
 use crate::etl::write::{Descriptor, Loss, NewEvent, Writer};
 use crate::etl::{HeaderKind, SessionHeader, Source};
 use crate::units::{Pid, PointerSize, Tid};

@@ -1,0 +1,117 @@
+"""Runs the soak of scripts/soak.sh and prints a table of what it saw."""
+
+import argparse
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+WINDOW = (1920, 1080)
+# What is behind the reader by so many bytes is read.
+KEPT = 1 << 30
+
+
+def resident(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return {key: int(re.search(rf"{key}:\s+(\d+)", status)[1]) / 1024 for key in ("VmRSS", "VmHWM")}
+
+
+def frames(log):
+    lines = log.read_text().splitlines()[1:] if log.exists() else []
+    return [sum(map(float, line.split("\t")[1:4])) for line in lines if line.count("\t") == 6]
+
+
+def spread(values):
+    values = sorted(values)
+    if not values:
+        return "none"
+    at = lambda part: values[min(len(values) - 1, int(part * len(values)))]
+    return f"{at(0.5):.1f} ({at(0.95):.1f}), at most {values[-1]:.1f}"
+
+
+def words(dump):
+    lines = dump.read_text().splitlines() if dump.exists() else []
+    return [line.split("\t", 2)[2] for line in lines if line.count("\t") >= 2]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--minutes", type=float, required=True)
+    parser.add_argument("--limit", type=int, required=True)
+    args = parser.parse_args()
+    folder = Path(args.dir)
+    trace, log, dump = folder / "live.etl", folder / "frames.tsv", folder / "ui.txt"
+    events = int(args.minutes * 60 * 1_000_000)
+
+    screen = subprocess.Popen(
+        ["Xvfb", "-displayfd", "1", "-screen", "0", f"{WINDOW[0]}x{WINDOW[1]}x24", "+extension", "GLX"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    display = ":" + screen.stdout.readline().decode().strip()
+    env = dict(
+        os.environ,
+        DISPLAY=display,
+        HIGHWATER_FRAME_TIMES=str(log),
+        HIGHWATER_UI_DUMP=str(dump),
+        HIGHWATER_SETTINGS_DIR=str(folder / "settings"),
+    )
+    make = [args.program, "synth", "heap", "-o", trace, "--events", events, "--stacks", "keys", "--speed", 1, "--distinct-stacks", 20000]
+    made = subprocess.Popen([str(word) for word in make])
+    window = None
+    try:
+        while not trace.exists() or trace.stat().st_size < 1 << 20:
+            time.sleep(0.05)
+        look = ["--follow", str(trace), "--memory-limit", str(args.limit), "--size", f"{WINDOW[0]}x{WINDOW[1]}"]
+        window = subprocess.Popen([args.program, *look], env=env, stderr=subprocess.DEVNULL)
+        watch(args, made, window, trace, log, dump)
+    finally:
+        for child in filter(None, [window, made, screen]):
+            child.terminate()
+            child.wait()
+
+
+def watch(args, made, window, trace, log, dump):
+    start, seen, freed = time.monotonic(), 0, 0
+    print("| minute | MB in the file | MB in memory (peak) | frames, ms of processor time: median (p95) | the window says |", flush=True)
+    print("|-|-|-|-|-|", flush=True)
+    marks = [minute for minute in (0.5, 1, 2, 5, 10, 20, 30, 60) if minute < args.minutes] + [args.minutes]
+    for mark in marks:
+        while time.monotonic() - start < mark * 60 and made.poll() is None:
+            time.sleep(1)
+            freed = free(trace, freed)
+        seen = row(mark, window, trace, log, dump, seen)
+    made.wait()
+    print(f"\nThe writer took {time.monotonic() - start:.1f} s.", flush=True)
+    end = time.monotonic()
+    while any("Following" in word for word in words(dump)) and time.monotonic() - end < 120:
+        time.sleep(0.5)
+    time.sleep(5)
+    row("end", window, trace, log, dump, seen)
+
+
+def row(mark, window, trace, log, dump, seen):
+    all_frames = frames(log)
+    memory = resident(window.pid)
+    told = [word for word in words(dump) if re.search(r"Following|lost|dropped|problem|frees", word)]
+    size = trace.stat().st_size >> 20
+    text = "; ".join(told)[:160]
+    print(f"| {mark} | {size} | {memory['VmRSS']:.0f} ({memory['VmHWM']:.0f}) | {spread(all_frames[seen:])} | {text} |", flush=True)
+    return len(all_frames)
+
+
+def free(trace, freed):
+    """Gives back to the disk what lies far behind the end; the header stays."""
+    end = (trace.stat().st_size - KEPT) >> 20 << 20
+    start = max(freed, 1 << 20)
+    if end > start:
+        subprocess.run(["fallocate", "--punch-hole", "--offset", str(start), "--length", str(end - start), str(trace)], check=True)
+        return end
+    return freed
+
+
+if __name__ == "__main__":
+    main()

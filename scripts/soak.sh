@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Follows a capture in the window while a million heap events a second are made for
+# it: memory, frames, and whether anything was lost. Not part of CI.
+#
+#   scripts/soak.sh              10 minutes
+#   scripts/soak.sh 2            2 minutes
+#   MEMORY_LIMIT=2048 scripts/soak.sh       MB that the trace may use (1024 by itself)
+#
+# What was read of the file is given back to the disk meanwhile (Linux, some 4 GB needed).
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+need_packages "${window_packages[@]}" "${screen_packages[@]}" python3
+need_cargo
+cd "$root"
+
+say "Building"
+cargo build --locked --release
+program=${CARGO_TARGET_DIR:-target}/release/highwater
+dir=$(mktemp -d "${TMPDIR:-/var/tmp}/highwater-soak.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+python3 scripts/soak.py --program "$program" --dir "$dir" --minutes "${1:-10}" --limit "${MEMORY_LIMIT:-1024}"

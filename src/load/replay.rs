@@ -1,0 +1,168 @@
+//! Records go from the merge to the builder, and traces to who watches, whatever the
+//! records come from.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Capture, NO_MEMORY_EVENTS, Plan, Stopped, Watch, describe_scope, plan, playback};
+use crate::events::{Merge, Tick, Totals};
+use crate::model::{Builder, InputState, Loss, Trace};
+use crate::problem::ProblemKind;
+
+/// Publishing may take this part of the time of loading.
+const PUBLISH_SHARE: u32 = 8;
+
+/// What is loaded, apart from the records.
+#[derive(Debug)]
+pub(super) struct About<'a> {
+    pub(super) capture: &'a Capture,
+    pub(super) plan: &'a Plan,
+    /// What the buffers tell of.
+    pub(super) losses: Arc<[Loss]>,
+}
+
+impl About<'_> {
+    pub(super) fn builder(&self) -> Builder {
+        let Self { capture, plan, .. } = self;
+        Builder::new(capture.clock(), capture.trace_start(), capture.losses()).limited(plan.scope.clone(), plan.budget)
+    }
+
+    /// What the trace says of its input. `totals` is complete once loading is.
+    fn state(&self, totals: &Totals, builder: &Builder, complete: bool) -> InputState {
+        let Self { capture, plan, losses } = self;
+        let name = capture.files.first().map_or("", |f| f.name.as_str());
+        let mut problems = capture.problems.clone();
+        // What was left out comes first: it is about all numbers.
+        if let Some(cut) = builder.cut() {
+            problems.add(ProblemKind::LimitReached, name, 0, plan::describe_cut(cut, plan.budget, capture.clock()));
+        }
+        if !plan.scope.is_all() {
+            let what = describe_scope(&plan.scope, |pid| builder.process_name(pid));
+            problems.add(ProblemKind::LimitReached, name, 0, format!("only {what} was loaded; all numbers speak of that part"));
+        }
+        problems.append(totals.problems.clone());
+        if let Some(left_out) = builder.counters_left_out() {
+            problems.add(ProblemKind::LimitReached, name, 0, left_out);
+        }
+        if complete && !totals.counts.has_memory_events() {
+            problems.add(ProblemKind::NoMemoryEvents, name, 0, NO_MEMORY_EVENTS);
+        }
+        InputState {
+            counts: totals.counts,
+            times: totals.times,
+            problem_count: problems.total(),
+            problems: problems.list(),
+            losses: Arc::clone(losses),
+            complete,
+        }
+    }
+}
+
+/// A trace that is being built, and when it was shown.
+#[derive(Debug)]
+pub(super) struct Replay {
+    pub(super) builder: Builder,
+    /// Whether what comes for a time that was shown is no more than a stopgap. (The
+    /// result of other loads does not depend on when they were shown.)
+    is_followed: bool,
+    /// Up to which raw time it was shown last.
+    shown: Option<i64>,
+    next: Instant,
+    /// Where the merge shall stand, for all up to a moment to be shown and nothing else.
+    stand: Option<i64>,
+}
+
+impl Replay {
+    pub(super) fn new(builder: Builder) -> Self {
+        let next = Instant::now() + Duration::from_millis(30);
+        Self { builder, is_followed: false, shown: None, next, stand: None }
+    }
+
+    /// For a capture that is still being recorded.
+    pub(super) fn following(builder: Builder) -> Self {
+        Self { is_followed: true, ..Self::new(builder) }
+    }
+
+    /// Replays what the merge has. `until` tells up to which raw time.
+    pub(super) fn run<W: Watch>(
+        &mut self,
+        merge: &mut Merge<'_>,
+        about: &About<'_>,
+        watch: &mut W,
+        mut until: impl FnMut(&W, Instant) -> i64,
+    ) -> Result<(), Stopped> {
+        let total = about.capture.bytes();
+        // Both closures of the merge need it, one after the other.
+        let this = RefCell::new(self);
+        let result = merge.run(
+            |record, stack| {
+                this.borrow_mut().builder.apply_with_stack(record, stack);
+                ControlFlow::Continue(())
+            },
+            |Tick { totals, is_held }| {
+                if !watch.progress(totals.bytes, total) {
+                    return ControlFlow::Break(Stopped);
+                }
+                let now = Instant::now();
+                let limit = until(watch, now);
+                ControlFlow::Continue(this.borrow_mut().tick(about, totals, watch, (limit, is_held), now))
+            },
+        );
+        match result {
+            ControlFlow::Break(stopped) => Err(stopped),
+            ControlFlow::Continue(()) => Ok(()),
+        }
+    }
+
+    /// Shows the trace now and then, and lets time pass where nothing else can be done.
+    /// Returns up to which raw time to go on.
+    fn tick(
+        &mut self,
+        about: &About<'_>,
+        totals: &Totals,
+        watch: &mut impl Watch,
+        (limit, is_held): (i64, bool),
+        now: Instant,
+    ) -> i64 {
+        if !is_held && self.stand.is_none() && watch.wants_trace() && now >= self.next {
+            self.stand = Some(self.builder.reached());
+        }
+        match self.stand.map(|stand| stand.min(limit)) {
+            Some(stand) if !is_held => return stand,
+            Some(stand) => {
+                self.stand = None;
+                self.show(about, totals, watch, stand, now);
+            }
+            None if is_held && !self.show(about, totals, watch, limit, now) => playback::nap(),
+            None => {}
+        }
+        limit
+    }
+
+    /// Publishes the trace, which goes up to `limit`, if it is time to; of what stands
+    /// still there is nothing new to see.
+    pub(super) fn show(&mut self, about: &About<'_>, totals: &Totals, watch: &mut impl Watch, limit: i64, now: Instant) -> bool {
+        let has_begun = totals.times.is_none_or(|(first, _)| first <= limit);
+        let is_due = has_begun && watch.wants_trace() && now >= self.next && self.shown != Some(limit);
+        if is_due {
+            if self.is_followed {
+                self.builder.pass(limit);
+            }
+            let mut state = about.state(totals, &self.builder, false);
+            // What was only decoded has not happened yet.
+            state.times = state.times.map(|(first, last)| (first, last.min(limit)));
+            watch.publish(self.builder.publish(state));
+            self.shown = Some(limit);
+            self.next = now + (now.elapsed() * PUBLISH_SHARE).max(Duration::from_millis(60));
+        }
+        is_due
+    }
+
+    /// The trace, with everything read.
+    pub(super) fn complete(mut self, about: &About<'_>, totals: &Totals) -> Trace {
+        let state = about.state(totals, &self.builder, true);
+        self.builder.publish(state)
+    }
+}
