@@ -59,8 +59,8 @@ pub fn recover(
     merge(folder, out, i64::MIN, false, images, progress)
 }
 
-/// The same; the lanes stay, because somebody may still read them.
-pub fn merge_lanes(
+/// The same of lanes that somebody may still read: they stay.
+pub fn save(
     folder: &Path,
     out: &Path,
     images: &mut dyn Images,

@@ -29,7 +29,7 @@ pub mod windows;
 
 pub use error::CaptureError;
 pub use images::{DiskImages, Images};
-pub use merge::{Summary, merge_lanes, recover};
+pub use merge::{Summary, recover, save};
 pub use recorder::{Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
 pub use request::{Request, Ring, Target};

@@ -147,10 +147,18 @@ pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
 }
 
 fn recover_into(folder: &Path, out: &Path) -> Result<(), Failure> {
-    let summary = recover(folder, out, &mut DiskImages::default(), &mut |_, _| true).map_err(failure)?;
+    let summary = recover(folder, out, &mut own_images(), &mut |_, _| true).map_err(failure)?;
     output::message(&told(out, &summary));
     super::report_problems(&summary.problems);
     Ok(())
+}
+
+/// Images on the drives of this machine; a recording of another has none of them here.
+fn own_images() -> DiskImages {
+    #[cfg(windows)]
+    return DiskImages::new(crate::capture::windows::volumes());
+    #[cfg(not(windows))]
+    DiskImages::default()
 }
 
 #[cfg(windows)]

@@ -27,6 +27,7 @@ mod wide;
 
 pub use remote::{Served, SystemRecorder};
 pub use running::LocalRecording;
+pub use volumes::volumes;
 
 /// What nobody can guess: the keys that the standard library makes for its hash tables.
 fn random_bytes() -> [u8; 16] {

@@ -18,7 +18,7 @@ use super::running::{LocalRecording, not_started};
 use super::volumes::volumes;
 use super::{elevate, pipe, privilege, processes, random_bytes};
 use crate::capture::control::{self, Command, Message, Progress};
-use crate::capture::{CaptureError, DiskImages, Program, Pulse, Recorder, Request, Running, Target, merge_lanes};
+use crate::capture::{CaptureError, DiskImages, Program, Pulse, Recorder, Request, Running, Target, save};
 use crate::etl::Guid;
 
 /// Records on this machine: in this process if it has the rights, else in one that asks for them.
@@ -118,7 +118,7 @@ impl Running for RemoteRecording {
             }
         }
         // What was recorded is in the folder, however it ended.
-        merge_lanes(&self.folder, out, &mut DiskImages::new(volumes()), &mut |_, _| true)?;
+        save(&self.folder, out, &mut DiskImages::new(volumes()), &mut |_, _| true)?;
         failure.map_or(Ok(()), |reason| Err(CaptureError::BadRequest(reason)))
     }
 }
@@ -171,7 +171,7 @@ mod tests {
         let mut window = recorder("finish", &lanes, vec![Message::Progress(progress.clone()), Message::Progress(progress)]);
         assert_eq!(window.pulse().unwrap().events, 7);
         window.finish(&out).unwrap();
-        assert!(out.exists());
+        assert!(out.exists() && lanes.exists());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use windows_sys::Win32::Storage::FileSystem::QueryDosDeviceW;
 use super::wide::{narrow, wide};
 
 /// Pairs like `\Device\HarddiskVolume3` and `C:`.
-pub(super) fn volumes() -> Vec<(String, String)> {
+pub fn volumes() -> Vec<(String, String)> {
     let drives = ('A'..='Z').map(|letter| format!("{letter}:"));
     drives.filter_map(|drive| Some((device(&drive)?, drive))).collect()
 }

@@ -38,6 +38,10 @@ fn record(args: &RecordArgs, request: &Request, watcher: &mut dyn Watcher) -> Re
             let _ = std::fs::remove_dir_all(&folder);
         }
     })?;
+    if args.folder.is_some() {
+        // Whoever named it reads it.
+        running = running.keep_lanes();
+    }
     loop {
         let progress = running.poll();
         watcher.progress(&progress);

@@ -233,17 +233,25 @@ impl<W: Write + Seek> Writer<W> {
     /// the end of the file.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
-        self.update_header()?;
+        self.complete_header()?;
         self.out.flush()?;
         Ok(self.out)
     }
 
-    /// Writes the session header again, with what is known by now.
+    /// Writes the session header again with the losses that are known by now; the session goes on.
     pub fn update_header(&mut self) -> Result<(), WriteError> {
+        self.put_header(0, 0)
+    }
+
+    /// Writes the session header as that of a session that has ended.
+    pub fn complete_header(&mut self) -> Result<(), WriteError> {
+        self.put_header(self.written, session::filetime_of(&self.session, self.last_time))
+    }
+
+    fn put_header(&mut self, written: u32, end_time: i64) -> Result<(), WriteError> {
         let end = self.out.stream_position()?;
         self.out.seek(SeekFrom::Start(self.start))?;
-        let end_time = session::filetime_of(&self.session, self.last_time);
-        let written = self.out.write_all(&session::header_buffer(&self.session, self.algorithm, self.written, end_time));
+        let written = self.out.write_all(&session::header_buffer(&self.session, self.algorithm, written, end_time));
         self.out.seek(SeekFrom::Start(end))?;
         Ok(written?)
     }
