@@ -173,10 +173,9 @@ fn a_program_is_recorded_watched_and_is_a_trace_in_the_end() {
     let mut case = Case::new();
     case.pass(0.3);
     case.begin();
-    let asked = case.machine.asked.lock().unwrap().clone();
-    assert_eq!(asked.len(), 1);
-    assert_eq!(asked[0], Request::new(Target::Pids(vec![4660])), "the one in front is one click away");
     wait_for(&mut case.window, "Recording game.exe");
+    let asked = case.machine.asked.lock().unwrap().clone();
+    assert_eq!(asked, [Request::new(Target::Pids(vec![4660]))], "the one in front is one click away");
     wait_for(&mut case.window, "Source ");
     assert!(case.has("nothing lost"));
     case.pass(0.8);
@@ -201,7 +200,7 @@ fn what_windows_refuses_is_said_in_a_sentence() {
     let mut case = Case::new();
     *case.machine.refusal.lock().unwrap() = Some(5);
     case.begin();
-    wait_for(&mut case.window, "this needs the rights of an administrator");
+    wait_for(&mut case.window, "recording needs administrator rights");
     case.click("Close bar");
     assert!(!case.has("administrator"));
 }

@@ -170,7 +170,7 @@ impl Shared {
     fn complete(&self, files: &mut Files) -> Result<(), WriteError> {
         let flushed = self.flush(files);
         // Where there is no room for more, there still is for another header.
-        flushed.and(files.segment.writer.update_header())
+        flushed.and(files.segment.writer.complete_header())
     }
 
     /// Appends an event; loses the buffer for which there is no room, or an event that cannot be.
