@@ -251,6 +251,9 @@ pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped>
 pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     let total = capture.bytes();
     let losses = losses(capture, || watch.progress(0, total));
+    if !watch.progress(0, total) {
+        return Err(Stopped);
+    }
     let about = About { capture, plan, losses };
     let mut merge = Merge::new(&capture.files);
     let mut playback = Playback::new(capture.trace_start(), capture.clock().frequency);
