@@ -48,9 +48,9 @@ impl Input {
         if arg == DEMO_NAME { Self::Demo } else { Self::File(arg.into()) }
     }
 
-    /// Whether it is a folder: that of a recording.
-    pub fn is_folder(&self) -> bool {
-        matches!(self, Self::File(path) if path.is_dir())
+    /// Whether it is the folder of a recording, with its lanes.
+    pub fn is_recording(&self) -> bool {
+        matches!(self, Self::File(path) if lanes::is_recording(path))
     }
 
     /// As the user named it.

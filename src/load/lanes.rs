@@ -20,6 +20,11 @@ use crate::problem::{ProblemKind, Problems};
 /// Lanes of a recording, in the order in which their files are read.
 const LANES: [&str; 4] = ["kernel", "context", "heap", "user"];
 
+/// Whether a folder holds a recording: its first lane is there from the start.
+pub(super) fn is_recording(folder: &Path) -> bool {
+    folder.join("kernel.etl").is_file()
+}
+
 /// What the files were when they were looked at.
 #[derive(Debug, Default)]
 pub(super) struct Came {

@@ -58,8 +58,8 @@ struct Progress {
 }
 
 impl LoadJob {
-    /// Begins to load at a pace; a trace may use about `budget` bytes. Folders are those
-    /// of recordings, and followed.
+    /// Begins to load at a pace; a trace may use about `budget` bytes. Folders of recordings
+    /// are followed.
     pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, pace: Pace) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
@@ -70,7 +70,7 @@ impl LoadJob {
             Pace::Played(speed) => Some(Player::new(speed)),
             Pace::AtOnce | Pace::Followed => None,
         };
-        let is_followed = pace == Pace::Followed || inputs.iter().any(Input::is_folder);
+        let is_followed = pace == Pace::Followed || inputs.iter().any(Input::is_recording);
         let speed = player.as_ref().map(Player::shared);
         let job =
             Self { id, inputs: inputs.clone(), shared: Arc::clone(&shared), events, choice, player, is_followed, is_held: false };
