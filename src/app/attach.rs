@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use crate::capture::{CaptureError, Program, Recorder, Request, Ring, Target};
+use crate::capture::{CaptureError, Program, Recorder, Request, Target};
 
 /// How the user names what is to be recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,19 +22,15 @@ pub enum Way {
 }
 
 /// What is filled in.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Form {
     pub way: Way,
     pub search: String,
     pub pids: Vec<u32>,
     pub command: String,
     pub image: String,
-    pub commit: bool,
-    pub heap: bool,
-    pub trackers: bool,
-    pub stacks: bool,
-    pub free_stacks: bool,
-    pub ring: Option<Ring>,
+    /// What of it, and how much is kept; whose follows from the rest.
+    pub what: Request,
 }
 
 impl Default for Form {
@@ -45,12 +41,7 @@ impl Default for Form {
             pids: Vec::new(),
             command: String::new(),
             image: String::new(),
-            commit: true,
-            heap: true,
-            trackers: true,
-            stacks: true,
-            free_stacks: false,
-            ring: None,
+            what: Request::new(Target::Pids(Vec::new())),
         }
     }
 }
@@ -63,9 +54,8 @@ impl Form {
             Way::Launch => Target::Launch(self.command.trim().to_owned()),
             Way::ByName => Target::Image(self.image.trim().to_owned()),
         };
-        let &Self { commit, heap, trackers, stacks, ring, .. } = self;
-        let free_stacks = stacks && self.free_stacks;
-        let request = Request { commit, heap, trackers, stacks, free_stacks, ring, ..Request::new(target) };
+        let what = self.what.clone();
+        let request = Request { target, free_stacks: what.stacks && what.free_stacks, ..what };
         request.check().map(|()| request)
     }
 }
@@ -194,11 +184,12 @@ mod tests {
 
     #[test]
     fn a_form_asks_for_what_it_says() {
-        let mut form = Form { pids: vec![4660], free_stacks: true, ..Form::default() };
+        let mut form = Form { pids: vec![4660], ..Form::default() };
+        form.what.free_stacks = true;
         let request = form.request().unwrap();
         assert_eq!(request.target, Target::Pids(vec![4660]));
         assert!(request.commit && request.heap && request.trackers && request.stacks && request.free_stacks);
-        form.stacks = false;
+        form.what.stacks = false;
         assert!(!form.request().unwrap().free_stacks, "without stacks there are none of frees");
         form.way = Way::Launch;
         assert!(form.request().is_err());

@@ -179,13 +179,14 @@ fn by_name(form: &mut Form, ui: &mut Ui) {
 
 fn what(form: &mut Form, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| {
-        ui.checkbox(&mut form.heap, "Windows NT heaps").on_hover_text("HeapAlloc, malloc, new");
-        ui.checkbox(&mut form.commit, "Commit").on_hover_text("VirtualAlloc of all processes");
-        ui.checkbox(&mut form.trackers, "Custom trackers").on_hover_text("Allocators that announce their blocks by ETW events");
+        ui.checkbox(&mut form.what.heap, "Windows NT heaps").on_hover_text("HeapAlloc, malloc, new");
+        ui.checkbox(&mut form.what.commit, "Commit").on_hover_text("VirtualAlloc of all processes");
+        ui.checkbox(&mut form.what.trackers, "Custom trackers")
+            .on_hover_text("Allocators that announce their blocks by ETW events");
         ui.separator();
-        ui.checkbox(&mut form.stacks, "Call stacks");
-        ui.add_enabled_ui(form.stacks, |ui| {
-            ui.checkbox(&mut form.free_stacks, "of frees too")
+        ui.checkbox(&mut form.what.stacks, "Call stacks");
+        ui.add_enabled_ui(form.what.stacks, |ui| {
+            ui.checkbox(&mut form.what.free_stacks, "of frees too")
                 .on_hover_text("Where blocks are freed; about twice as much to record");
         });
     });
@@ -196,11 +197,11 @@ fn what(form: &mut Form, ui: &mut Ui) {
             Some(Ring::Bytes(bytes)) => format!("the last {}", format::bytes(bytes)),
             None => "everything".to_owned(),
         };
-        let shown = egui::ComboBox::from_id_salt("ring").selected_text(text(form.ring));
+        let shown = egui::ComboBox::from_id_salt("ring").selected_text(text(form.what.ring));
         shown.show_ui(ui, |ui| {
             let rings = RINGS.map(|minutes| Some(Ring::Time(Duration::from_secs(60 * minutes))));
             for ring in [None].into_iter().chain(rings) {
-                ui.selectable_value(&mut form.ring, ring, text(ring));
+                ui.selectable_value(&mut form.what.ring, ring, text(ring));
             }
         });
     });
@@ -214,10 +215,10 @@ const STACK: u64 = 280;
 
 /// What is to be expected, since nobody knows how much the program allocates.
 fn volume(form: &Form) -> String {
-    if !(form.heap || form.trackers) {
+    if !(form.what.heap || form.what.trackers) {
         return "Commit alone is little: some KB to MB a second.".to_owned();
     }
-    let stacks = u64::from(form.stacks) + u64::from(form.stacks && form.free_stacks);
+    let stacks = u64::from(form.what.stacks) + u64::from(form.what.stacks && form.what.free_stacks);
     let each = ALLOCATION + FREE + stacks * STACK;
     let rate = |n: u64| format::rough_bytes(n * each);
     format!(

@@ -1,4 +1,5 @@
-//! Losses: shaded spans on graph and overview, words for tooltips and lists.
+//! Losses: shaded spans on graph and overview, words for tooltips and lists. What was
+//! dropped of a followed capture because memory was used up is shaded like them.
 //!
 //! Spans that share a pixel are drawn as one, so a frame costs a pass over the
 //! losses (a few thousand a file at most) and what is visible.
@@ -27,12 +28,19 @@ pub fn paint(document: &Document, frame: Rect, x_of: impl Fn(Ticks) -> f32, ui: 
     }
 }
 
-/// The pixels of all losses, from left to right, joined where they touch.
+/// When something is missing: before what is remembered, and around losses.
+fn missing(document: &Document) -> impl Iterator<Item = Interval> + '_ {
+    let trace = &document.trace;
+    let forgotten = trace.forgotten.map(|until| Interval { from: trace.span.from, to: until });
+    forgotten.into_iter().chain(trace.losses.iter().map(|loss| loss.interval))
+}
+
+/// The pixels of all that, from left to right, joined where they touch.
 fn spans(document: &Document, frame: Rect, x_of: impl Fn(Ticks) -> f32) -> Vec<(f32, f32)> {
     let end = document.trace.span.to;
     let mut spans: Vec<(f32, f32)> = Vec::new();
-    for loss in document.trace.losses.iter() {
-        let (a, b) = (x_of(loss.interval.from), x_of(loss.interval.to.min(end)));
+    for gap in missing(document) {
+        let (a, b) = (x_of(gap.from), x_of(gap.to.min(end)));
         let spare = ((LEAST_WIDTH - (b - a)) / 2.0).max(0.0);
         let (left, right) = ((a - spare).max(frame.left()), (b + spare).min(frame.right()));
         if left >= right {
@@ -67,6 +75,9 @@ pub fn around(document: &Document, at: Ticks, reach: i64) -> Vec<String> {
     let mut lines: Vec<String> = hit.iter().take(LINES).map(|loss| describe(document, loss)).collect();
     if hit.len() > LINES {
         lines.push(format!("and {} more losses", format::count((hit.len() - LINES) as u64)));
+    }
+    if document.trace.forgotten.is_some_and(|until| at < until) {
+        lines.push("Blocks that were freed by then were dropped: sizes are at least these".to_owned());
     }
     lines
 }
