@@ -349,7 +349,8 @@ fn files_that_are_lost_on_the_way_are_told_and_what_was_read_stays() {
         ("replaced", Box::new(replace)),
         ("replaced", Box::new(move |path| vec![Step::Header(path.to_owned(), second_header.clone())])),
     ];
-    for (word, fate) in cases {
+    // Wine lets go of a file's name when the last who reads it does.
+    for (word, fate) in cases.into_iter().filter(|(word, _)| !cfg!(windows) || *word != "deleted") {
         let (files, folder) = (recorder.record(), tempfile::tempdir().unwrap());
         let path = files[0].path(folder.path());
         let mut steps = steps(&files, folder.path(), Coming { seed: 7, piece: 1000, crashes: true, ..Coming::default() });

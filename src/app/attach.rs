@@ -109,6 +109,7 @@ impl Attach {
         self.listing = None;
         match listing {
             Ok(mut programs) => {
+                programs.retain(|program| program.pid != std::process::id());
                 let is_first = self.programs.is_empty();
                 programs.sort_by_key(|program| (!program.is_in_front, Reverse(program.private_bytes), program.pid));
                 // What ended can be chosen no more.

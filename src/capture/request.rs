@@ -70,7 +70,7 @@ impl Request {
             return bad("there is nothing to record: choose commit, heap or trackers");
         }
         match &self.target {
-            Target::Pids(pids) if pids.is_empty() => return bad("there is no process to record"),
+            Target::Pids(pids) if pids.is_empty() => return bad("choose a program to record"),
             Target::Pids(pids) if pids.len() > MAX_PIDS => return bad("at most 8 processes can be recorded together"),
             Target::Pids(pids) if pids.iter().any(|&pid| pid <= SYSTEM) => {
                 return bad("the system's own processes cannot be recorded");

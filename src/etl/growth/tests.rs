@@ -54,7 +54,8 @@ fn trace(session: SessionHeader, events: i64, ends: bool) -> Vec<u8> {
 
 /// A file that grows as it is told to.
 struct Growing {
-    file: std::fs::File,
+    /// Written by one handle and read by another, as by two programs.
+    file: tempfile::NamedTempFile,
     name: String,
     followed: Option<(TraceFile, Growth)>,
     parts: Vec<BufferInfo>,
@@ -62,16 +63,16 @@ struct Growing {
 
 impl Growing {
     fn new() -> Self {
-        Self { file: tempfile::tempfile().unwrap(), name: "a.etl".to_owned(), followed: None, parts: Vec::new() }
+        Self { file: tempfile::NamedTempFile::new().unwrap(), name: "a.etl".to_owned(), followed: None, parts: Vec::new() }
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        (&self.file).write_all(bytes).unwrap();
+        self.file.as_file().write_all(bytes).unwrap();
     }
 
     fn look(&mut self) -> Result<usize, Lost> {
         if self.followed.is_none() {
-            let source = Source::File(Arc::new(self.file.try_clone().unwrap()));
+            let source = Source::File(Arc::new(self.file.reopen().unwrap()));
             self.followed = Growth::begin(source, self.name.clone()).unwrap();
         }
         let Some((file, growth)) = &mut self.followed else { return Ok(0) };
@@ -121,7 +122,7 @@ fn a_buffer_comes_when_it_is_whole_and_not_before() {
     for piece in bytes.chunks(BUFFER / 2) {
         growing.append(piece);
         growing.look().unwrap();
-        let there = growing.file.metadata().unwrap().len() as usize / BUFFER;
+        let there = growing.file.as_file().metadata().unwrap().len() as usize / BUFFER;
         // The size of the very first is sure only when it is whole.
         assert_eq!(growing.parts.len(), there);
         assert!(!growing.is_closed(), "the session goes on");
@@ -206,13 +207,13 @@ fn files_that_are_lost_say_how() {
     let mut growing = Growing::new();
     growing.append(&bytes);
     growing.look().unwrap();
-    growing.file.set_len(BUFFER as u64).unwrap();
+    growing.file.as_file().set_len(BUFFER as u64).unwrap();
     assert_eq!(growing.look(), Err(Lost::Shrunk));
 
     let mut growing = Growing::new();
     growing.append(&bytes);
     growing.look().unwrap();
-    let mut other = std::io::BufWriter::new(growing.file.try_clone().unwrap());
+    let mut other = std::io::BufWriter::new(growing.file.reopen().unwrap());
     std::io::Seek::rewind(&mut other).unwrap();
     other.write_all(&trace(SessionHeader { start_ticks: 8, ..session(0) }, 90, false)).unwrap();
     drop(other);
