@@ -176,7 +176,8 @@ fn a_recording_that_nobody_ended_is_recovered_from_its_lanes() {
     let summary = recover(&story.lanes(), &story.out(), &mut story.apart.machine.clone(), &mut |_, _| true).unwrap();
     assert_eq!(summary.problems.len(), 1, "{:?}", summary.problems);
     assert_same(story.open(), open(std::slice::from_ref(&story.original)), "recovered");
-    assert!(!story.lanes().exists());
+    // Its handles live on in this process, and Windows keeps a folder of open files.
+    assert!(cfg!(windows) || !story.lanes().exists());
 }
 
 #[test]
