@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::recording::CONTEXT;
 use super::ring::{Closed, Keeper, Slice};
 use super::status::{Numbers, add};
 use super::{CaptureError, Lane};
@@ -282,18 +283,27 @@ impl Seek for WholeWrites {
     }
 }
 
+/// Names of lanes in a folder, in the order in which they are read: what names things first.
+pub(super) const LANES: [&str; 4] = ["kernel", CONTEXT, "heap", "user"];
+
+/// Which lane a file of a recording's folder is of, as its place in the order of lanes, and
+/// which of the files of that lane (0 if it is the only one); `None` for what is no lane's.
+pub fn lane_file(name: &str) -> Option<(usize, u32)> {
+    let stem = name.strip_suffix(".etl")?;
+    let (lane, number) = match stem.split_once('-') {
+        Some((lane, number)) => (lane, number.parse().ok()?),
+        None => (stem, 0),
+    };
+    LANES.iter().position(|&known| known == lane).map(|lane| (lane, number))
+}
+
 /// The files of a lane in a folder, in the order in which they were written.
 pub(super) fn files_of(folder: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let rest = stem.strip_prefix(name).filter(|_| path.extension().is_some_and(|e| e == "etl"));
-        let number = match rest {
-            Some("") => Some(0),
-            Some(rest) => rest.strip_prefix('-').and_then(|number| number.parse::<u32>().ok()),
-            None => None,
-        };
+        let lane = path.file_name().and_then(|file| lane_file(file.to_str()?));
+        let number = lane.filter(|&(order, _)| LANES[order] == name).map(|(_, number)| number);
         found.extend(number.map(|number| (number, path)));
     }
     found.sort();

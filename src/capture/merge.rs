@@ -18,8 +18,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::images::{Identities, Images};
-use super::lane::files_of;
-use super::recording::CONTEXT;
+use super::lane::{LANES, files_of};
 use super::stream::{Next, Reading, streams_of};
 use super::{CaptureError, Lane};
 use crate::etl::write::{WriteError, Writer};
@@ -112,7 +111,7 @@ impl Inputs {
             Self { paths: Vec::new(), lanes: Vec::new(), header: SessionHeader::default(), problems: Problems::default() };
         let mut first: Option<SessionHeader> = None;
         let mut refused = None;
-        let names = [(Lane::Kernel.name(), false), (CONTEXT, false), (Lane::Heap.name(), true), (Lane::User.name(), true)];
+        let names = LANES.map(|name| (name, Lane::ALL.iter().any(|lane| lane.name() == name && lane.wraps())));
         for (name, wraps) in names {
             let mut files = Vec::new();
             for path in files_of(folder, name).map_err(CaptureError::file(folder))? {

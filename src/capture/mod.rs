@@ -29,6 +29,7 @@ pub mod windows;
 
 pub use error::CaptureError;
 pub use images::{DiskImages, Images};
+pub use lane::lane_file;
 pub use merge::{Summary, recover, save};
 pub use recorder::{Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};

@@ -13,12 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Capture, Input, losses_of};
+use crate::capture::lane_file;
 use crate::etl::{Growth, Lost, OpenError, Source, TraceFile, is_same_session};
 use crate::model::Loss;
 use crate::problem::{ProblemKind, Problems};
-
-/// Lanes of a recording, in the order in which their files are read.
-const LANES: [&str; 4] = ["kernel", "context", "heap", "user"];
 
 /// Whether a folder holds a recording: its first lane is there from the start.
 pub(super) fn is_recording(folder: &Path) -> bool {
@@ -274,13 +272,7 @@ fn lanes_in(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
 
 /// The place of a file in a recording's folder, if it is a lane's.
 fn place_of(name: &str) -> Option<u64> {
-    let stem = name.strip_suffix(".etl")?;
-    let (lane, number) = match stem.split_once('-') {
-        Some((lane, number)) => (lane, number.parse::<u32>().ok()?),
-        None => (stem, 0),
-    };
-    let lane = LANES.iter().position(|&known| known == lane)? as u64;
-    Some((lane + 1) << 32 | u64::from(number))
+    lane_file(name).map(|(lane, number)| (lane as u64 + 1) << 32 | u64::from(number))
 }
 
 #[cfg(test)]
