@@ -346,7 +346,8 @@ fn files_that_are_lost_on_the_way_are_told_and_what_was_read_stays() {
     let replace = |path: &Path| vec![Step::Replace(path.to_owned(), vec![1; 10])];
     let cases: [Fate<'_>; 3] = [
         ("deleted", Box::new(|path| vec![Step::Delete(path.to_owned())])),
-        ("replaced", Box::new(replace)),
+        // Windows gives a file that has the name of a deleted one no other sign of it than its size.
+        (if cfg!(windows) { "became shorter" } else { "replaced" }, Box::new(replace)),
         ("replaced", Box::new(move |path| vec![Step::Header(path.to_owned(), second_header.clone())])),
     ];
     // Wine lets go of a file's name when the last who reads it does.

@@ -226,6 +226,17 @@ fn letters_typed_one_by_one_all_arrive_in_the_search() {
 }
 
 #[test]
+fn what_is_typed_in_the_frame_of_ctrl_f_is_searched() {
+    let mut window = window(vec![Input::Demo]);
+    let (key, modifiers) = (egui::Key::F, egui::Modifiers::CTRL | egui::Modifiers::COMMAND);
+    let input = window.input_mut();
+    input.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
+    input.events.extend(["t", "e", "l"].map(|letter| egui::Event::Text(letter.to_owned())));
+    settle(&mut window);
+    assert_eq!(window.get_by_label("Search").value().as_deref(), Some("tel"));
+}
+
+#[test]
 fn two_pins_show_what_changed_between_them() {
     let mut window = window(vec![Input::Demo]);
     let graph = window.get_by_label("Outstanding size over time").rect();

@@ -104,7 +104,7 @@ impl Screen {
             .expect("the program starts");
         self.program = Some(program);
         self.wait_for("the start page or a trace", |all| !all.is_empty());
-        self.xdotool(&["search", "--sync", "--onlyvisible", "--name", "highwater", "windowfocus"]);
+        self.xdotool(&["search", "--sync", "--onlyvisible", "--name", "highwater", "windowfocus", "--sync"]);
     }
 
     fn dump(&self) -> PathBuf {
@@ -315,6 +315,7 @@ fn a_symbol_path_in_the_environment_names_frames_with_no_click() {
     fs::write(&file, bytes).expect("the file is written");
     let path = file.display().to_string();
     screen.start_in(&[&path], &[("_NT_SYMBOL_PATH", corpus.as_os_str())]);
+    screen.find("Search"); // a key has nothing to do before the table is there
     screen.key("ctrl+f");
     screen.xdotool(&["type", "crashing_func"]);
     screen.find("CrashWithException.exe!crashing_function");

@@ -112,8 +112,6 @@ pub enum DocCommand {
     SortTypesBy(Column),
     /// What the lines of the graph are.
     SplitGraph(super::document::Split),
-    /// Put the cursor into the search field.
-    FocusSearch,
     ShowTab(super::document::Tab),
 }
 
@@ -165,6 +163,14 @@ pub const BINDINGS: &[Binding] = &[
     Binding { keys: "F1", does: "This key map" },
 ];
 
+/// Ctrl+F puts the cursor into the search field, before the field is drawn: what is
+/// typed within the same frame is its own.
+pub fn search_key(ctx: &egui::Context) {
+    if ctx.input_mut(|i| i.consume_shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, K::F))) {
+        ctx.memory_mut(|m| m.request_focus(super::panels::toolbar::search_id()));
+    }
+}
+
 /// Turns keys into commands, unless a text field wants them.
 pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, commands: &mut Commands) {
     let pressed = |modifiers, key| ctx.input_mut(|i| i.consume_shortcut(&KeyboardShortcut::new(modifiers, key)));
@@ -188,9 +194,6 @@ pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, commands: &mu
     }
     if pressed(Modifiers::COMMAND, K::Period) {
         commands.doc(DocCommand::ZoomToSelection);
-    }
-    if pressed(Modifiers::COMMAND, K::F) {
-        commands.doc(DocCommand::FocusSearch);
     }
     if ctx.egui_wants_keyboard_input() {
         return;

@@ -51,7 +51,6 @@ pub struct Document {
     pub pins: Vec<Ticks>,
     pub tab: Tab,
     pub search: String,
-    pub focus_search: bool,
     pub sort: Sort,
     pub selected: Option<Path>,
     /// Where the selected line stands in the table.
@@ -129,7 +128,6 @@ impl Document {
             pins: Vec::new(),
             tab: Tab::Table,
             search: String::new(),
-            focus_search: false,
             sort: Sort::default(),
             selected: None,
             selected_at: None,
@@ -350,7 +348,6 @@ impl Document {
             DocCommand::SortTypesBy(column) => self.types.sort_by(column),
             DocCommand::SplitGraph(split) => self.split = split,
             DocCommand::Search(text) => *self.search_of_tab() = text,
-            DocCommand::FocusSearch => self.focus_search = true,
             DocCommand::ShowTab(tab) => self.tab = tab,
         }
         self.ask();

@@ -480,6 +480,9 @@ impl eframe::App for HighwaterApp {
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
         self.settings.note_window(ui.ctx());
+        if self.offer.is_none() && self.document.is_some() {
+            commands::search_key(ui.ctx());
+        }
         panels::show(self, ui);
         // After the panels: a key that follows a drag within one frame acts on what was dragged.
         if self.offer.is_none() {

@@ -24,7 +24,8 @@ pub(super) fn physical_memory() -> Option<u64> {
     // SAFETY: the function writes at most `dwLength` bytes to the structure, which lives
     // on this stack frame, is ours alone and has exactly that size.
     let done = unsafe { GlobalMemoryStatusEx(&raw mut status) };
-    (done != 0).then_some(status.ullTotalPhys)
+    // Wine says 0 where two threads ask at once.
+    (done != 0 && status.ullTotalPhys > 0).then_some(status.ullTotalPhys)
 }
 
 /// A job that ends the program in it as soon as the returned handle is closed,

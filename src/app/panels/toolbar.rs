@@ -207,22 +207,24 @@ pub fn tree(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     });
 }
 
+/// The search field, whichever table is in sight. A name of its own: the button beside
+/// it comes with the first letter, and must not take its focus.
+pub fn search_id() -> egui::Id {
+    egui::Id::unique("search field")
+}
+
 /// The field to search in the table in sight.
 pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let Some(document) = &mut app.document else { return };
+    let Some(document) = &app.document else { return };
     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
         let mut text = document.searched().to_owned();
         if !text.is_empty() && ui.button("Clear search").clicked() {
             text.clear();
         }
         let width = (ui.available_width() - 16.0).clamp(40.0, 220.0);
-        // A name of its own: the button beside it comes with the first letter, and must not take its focus.
-        let field = egui::TextEdit::singleline(&mut text).id_salt("search field").hint_text("Search (Ctrl+F)");
+        let field = egui::TextEdit::singleline(&mut text).id(search_id()).hint_text("Search (Ctrl+F)");
         let field = ui.add(field.desired_width(width));
         field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search"));
-        if std::mem::take(&mut document.focus_search) {
-            field.request_focus();
-        }
         if text != document.searched() {
             app.commands.doc(DocCommand::Search(text));
         }
