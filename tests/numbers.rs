@@ -105,12 +105,13 @@ proptest! {
             let by = [By::Process, By::Heap, By::Stack, By::Thread];
             lines(&ask(index, (-FAR, FAR), &by, &ReportFilter::default(), None))
         };
-        let prepare = |trace| Index::build(Arc::new(trace), &IndexOptions::default(), &Cancel::default()).unwrap();
+        let options = IndexOptions { block: Some(3), ..IndexOptions::default() };
+        let prepare = |trace| Index::build(Arc::new(trace), &options, &Cancel::default()).unwrap();
         for (i, sent) in scenario.stream.iter().enumerate() {
             builder.apply(&sent.record, &sent.frames);
             if at.contains(&i) {
                 let index = prepare(builder.publish(input(&scenario, false)));
-                prop_assert!(!index.is_prepared(), "the trace still grows");
+                prop_assert_eq!(everything(&Index::scan(Arc::clone(index.shared_trace()))), everything(&index));
                 early.push((everything(&index), index));
             }
         }
@@ -151,6 +152,34 @@ proptest! {
             prop_assert!(line.points.is_sorted_by_key(|(t, _)| *t));
             prop_assert!(line.points.iter().all(|&(t, value)| value == now(t.0) || value == now(t.0 + 1)));
             prop_assert!(line.points.len() <= 2 + 4 * bins);
+        }
+    }
+
+    #[test]
+    fn graphs_of_a_growing_trace_say_what_scans_say(
+        ops in strategy::ops(OPS), every in 1..40usize, a in place(), b in place(), options in options(),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let (mut builder, mut earlier) = (builder(), None::<Index>);
+        let edges = edges(&scenario, a, b);
+        let never = Cancel::default();
+        for sent in scenario.stream.chunks(every) {
+            sent.iter().for_each(|sent| builder.apply(&sent.record, &sent.frames));
+            let trace = Arc::new(builder.publish(input(&scenario, false)));
+            let grown = Index::grown(Arc::clone(&trace), earlier.as_ref(), &options, &never).unwrap();
+            prop_assert!(grown.is_drawn());
+            let by_heap = SeriesOf::new(&trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
+            let by_site = SeriesOf::new(&trace, trace.sites.len(), |site| Some(site.0));
+            for of in [by_heap, by_site.stacked()] {
+                // One bin for each tick that counts: all ways choose the same.
+                let draw = |index: &Index| {
+                    let totals = totals(index, interval(edges), &never).unwrap();
+                    let lines = series(index, &totals, &of, 1, &never).unwrap();
+                    lines.into_iter().map(|line| (line.peak, line.last, line.points.first().copied())).collect::<Vec<_>>()
+                };
+                prop_assert_eq!(draw(&grown), draw(&Index::scan(Arc::clone(&trace))));
+            }
+            earlier = Some(grown);
         }
     }
 

@@ -153,13 +153,13 @@ impl Queries {
     }
 
     /// How long until a growing trace may be asked about again, `None` while a query
-    /// runs: at most a ninth of the time goes into numbers that the next publication
-    /// makes stale.
-    pub fn rest_left(&self) -> Option<Duration> {
+    /// runs. A query that took some time is followed by `rest` times that, for its
+    /// numbers are stale at the next publication.
+    pub fn rest_left(&self, rest: u32) -> Option<Duration> {
         if self.is_busy() {
             return None;
         }
-        let left = |(at, cost): (Instant, Duration)| (cost * 8).saturating_sub(at.elapsed());
+        let left = |(at, cost): (Instant, Duration)| (cost * rest).saturating_sub(at.elapsed());
         Some(lock(&self.inbox.last).map_or(Duration::ZERO, left))
     }
 

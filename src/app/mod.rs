@@ -329,7 +329,7 @@ impl HighwaterApp {
 
     fn drain_loading(&mut self, ctx: &egui::Context) {
         let Some(job) = &mut self.loading else { return };
-        let rest = self.queries.rest_left();
+        let rest = self.queries.rest_left(if job.is_live() { 1 } else { 8 });
         if rest.is_some_and(|left| left.is_zero()) {
             job.want_trace();
         }
@@ -379,7 +379,7 @@ impl HighwaterApp {
     /// Begins to find the names of a trace that does not grow any more, and takes those
     /// that are there.
     fn drain_names(&mut self, ctx: &egui::Context) {
-        let rest = self.queries.rest_left();
+        let rest = self.queries.rest_left(8);
         let Some(document) = self.document.as_mut().filter(|document| document.is_settled()) else { return };
         let names = document.names.get_or_insert_with(|| {
             let search = Search::of(&document.trace.volumes, &self.settings.symbols, &self.given);

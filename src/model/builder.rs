@@ -30,7 +30,7 @@ use super::process::ProcessTable;
 use super::rows::{Row, RowWriter};
 use super::scope::CutReason;
 use super::stack::{Interner, StackRef};
-use super::trace::Derived;
+use super::trace::{Derived, Lineage};
 use super::{Clock, HeapId, Loss, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
 use crate::events::{CallStack, Event, EventCounts, Frames, ProcessChange, Record, StackPart};
 use crate::problem::Problem;
@@ -112,6 +112,7 @@ pub struct Builder {
     limit: Limit,
     /// Time of the record that was applied last.
     now: Ticks,
+    lineage: Lineage,
 }
 
 /// Events that wait for one whose process only its stack tells.
@@ -152,6 +153,7 @@ impl Builder {
             unmatched_frees: UnmatchedFrees::default(),
             limit: Limit::default(),
             now: Ticks::BEFORE_TRACE,
+            lineage: Lineage::new(),
         }
     }
 
@@ -248,6 +250,7 @@ impl Builder {
                 let end = range.base.saturating_add(range.size);
                 let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
                 self.commit(nobody, process, process, range.base, end);
+                self.lineage.past += 1;
             }
             Event::Stack { .. } | Event::StackRef { .. } => self.stack(from, record, stack.frames()),
             Event::StackDefinition { part, key, .. } => {
@@ -418,13 +421,15 @@ impl Builder {
     }
 
     fn published_rows(&mut self, complete: bool) -> Rows {
-        if !complete {
-            return self.rows.publish(self.now);
+        if complete {
+            self.join_sites();
         }
-        self.join_sites();
         let rows = &self.rows;
-        let order = self.matcher.finish(|row| rows.death(row));
-        self.rows.complete(order)
+        let death = |row| rows.death(row);
+        match complete {
+            false => rows.publish(self.now, self.matcher.so_far(self.now, death)),
+            true => rows.publish(Ticks::NEVER, self.matcher.finish(death)),
+        }
     }
 
     /// Name and id of the latest life of a process.
@@ -492,6 +497,7 @@ impl Builder {
             counts: input.counts,
             problems: input.problems,
             complete: input.complete,
+            lineage: self.lineage,
             derived: Derived::default(),
         }
     }

@@ -105,8 +105,23 @@ impl Places {
 
     /// The order, with `extra` rows put in by their deaths. Nobody may hold a view
     /// any more, or memory is kept twice.
-    pub(super) fn finish(&self, mut extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
+    pub(super) fn finish(&self, extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
         let parts = std::mem::take(&mut *self.parts.write().unwrap_or_else(PoisonError::into_inner));
+        DeathOrder::of(parts, extra, death)
+    }
+
+    /// The order of the deaths before a moment, when everything up to it has been done.
+    /// A later one begins with the same rows, but for the order within a tick.
+    pub(super) fn so_far(&self, horizon: Ticks, extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
+        let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut order = DeathOrder::of(parts, extra, &death);
+        order.rows.truncate(order.rows.partition_point(|&row| death(row) < horizon));
+        order
+    }
+}
+
+impl DeathOrder {
+    fn of(parts: Vec<Arc<[AtomicU32]>>, mut extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> Self {
         extra.sort_unstable();
         let counted: Vec<(usize, usize)> = parts
             .par_iter()
@@ -129,7 +144,7 @@ impl Places {
         }
         rest.iter_mut().zip(&extra[put..]).for_each(|(out, (_, row))| *out = *row);
         tasks.into_par_iter().for_each(|(part, extra, out)| put_in(&part, extra, out, &death));
-        DeathOrder { rows }
+        Self { rows }
     }
 }
 

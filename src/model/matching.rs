@@ -261,6 +261,13 @@ impl Matcher {
         self.shared.places.finish(extra, death)
     }
 
+    /// The order of deaths before a moment, after [`Matcher::settle`].
+    pub(super) fn so_far(&self, horizon: Ticks, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
+        let mut extra = Vec::new();
+        self.cells.iter().for_each(|cell| extra.extend(&cell.lock().extra));
+        self.shared.places.so_far(horizon, extra, death)
+    }
+
     fn place(&mut self) -> Option<u32> {
         let place = self.next_place;
         self.next_place = place.checked_add(1)?;

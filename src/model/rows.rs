@@ -160,10 +160,9 @@ pub struct Rows {
     len: u32,
     /// Deaths from here on are those of later publications.
     horizon: Ticks,
-    /// Rows born before one that stands before them; by birth once complete.
-    out_of_order: Arc<Vec<RowId>>,
-    /// Complete traces only.
-    by_death: Option<Arc<DeathOrder>>,
+    /// Rows born before one that stands before them, by birth.
+    out_of_order: Arc<[RowId]>,
+    by_death: Arc<DeathOrder>,
 }
 
 impl Default for Rows {
@@ -175,7 +174,7 @@ impl Default for Rows {
             len: 0,
             horizon: Ticks::NEVER,
             out_of_order: Arc::default(),
-            by_death: None,
+            by_death: Arc::default(),
         }
     }
 }
@@ -196,7 +195,7 @@ impl Rows {
         let columns = |c: &Arc<Columns>| c.birth.capacity() * 20 + c.birth_high.capacity() * 4 + CHUNK * 8;
         let wide = self.aside.sizes.len() + self.aside.addresses.len() + self.aside.more_threads.len();
         let aside = wide * 24 + self.out_of_order.len() * 4;
-        self.chunks.iter().map(columns).sum::<usize>() + aside + self.by_death.as_ref().map_or(0, |d| d.heap_bytes())
+        self.chunks.iter().map(columns).sum::<usize>() + aside + self.by_death.heap_bytes()
     }
 
     /// One row. Panics if there is no such row, as indexing does.
@@ -245,15 +244,15 @@ impl Rows {
     }
 
     /// Rows that stand behind a row which was born later than they (parts of split
-    /// commit ranges, late events), ordered by birth in complete traces. All other
-    /// rows stand in the order of birth.
+    /// commit ranges, rundowns), ordered by birth. All other rows stand in the order of
+    /// birth.
     pub fn out_of_order(&self) -> &[RowId] {
         &self.out_of_order
     }
 
-    /// The rows in the order of their deaths; `None` while the trace grows.
-    pub fn by_death(&self) -> Option<&DeathOrder> {
-        self.by_death.as_deref()
+    /// The rows in the order of their deaths.
+    pub fn by_death(&self) -> &DeathOrder {
+        &self.by_death
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! A published trace: immutable, shared between the window and its workers.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
@@ -148,6 +149,7 @@ pub struct Trace {
     pub problems: Vec<Problem>,
     /// Whether all input has been read.
     pub complete: bool,
+    pub(super) lineage: Lineage,
     pub(super) derived: Derived,
 }
 
@@ -203,9 +205,31 @@ impl Trace {
         lives().find(is_alive).or_else(|| lives().next())
     }
 
+    /// Whether this trace is an earlier publication and what came after it: the same rows
+    /// and heaps with the same numbers, but that rows may have been given other sites in
+    /// their heap, and may have been split.
+    pub fn continues(&self, earlier: &Self) -> bool {
+        self.lineage == earlier.lineage && self.rows.len() >= earlier.rows.len() && !self.complete
+    }
+
     /// Stacks and sites in order; made when it is first asked for.
     pub fn outline(&self) -> &Outline {
         self.derived.outline.get_or_init(|| Outline::of(&self.stacks, &self.sites, self.heaps.len()))
+    }
+}
+
+/// Which builder made a trace, and how often something came into its past or went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Lineage {
+    builder: u64,
+    pub(super) past: u64,
+}
+
+impl Lineage {
+    /// Of a new builder.
+    pub(super) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self { builder: NEXT.fetch_add(1, Ordering::Relaxed), past: 0 }
     }
 }
 

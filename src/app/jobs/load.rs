@@ -129,6 +129,12 @@ impl LoadJob {
         self.is_held
     }
 
+    /// Whether what is shown keeps up with something: a file loads all the faster for
+    /// few looks at it.
+    pub fn is_live(&self) -> bool {
+        self.is_followed || self.player.is_some()
+    }
+
     /// Whether the capture is still being recorded, as far as anybody knows.
     pub fn is_followed(&self) -> bool {
         self.is_followed

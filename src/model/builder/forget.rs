@@ -4,7 +4,7 @@
 //! From the moment on before which all of them ended, every number is that of the whole
 //! capture. What was published before keeps its rows.
 //!
-//! Cost: a pass over all rows each time, which makes room for an eighth of the budget
+//! Cost: a pass over all rows each time, which makes room for half of them, or an eighth
 //! at least; so a few steps for each row that comes.
 
 use super::Builder;
@@ -14,10 +14,10 @@ use crate::units::Ticks;
 const ROW: u64 = 32;
 
 impl Builder {
-    /// Drops the rows that ended first until a quarter of the budget is free, or all that
+    /// Drops the rows that ended first until half of the budget is free, or all that
     /// ended; `false` if that would not be worth it. After [`super::Matcher::settle`].
     pub(super) fn forget(&mut self, used: u64, budget: u64) -> bool {
-        let (wanted, least) = (used.saturating_sub(budget / 4 * 3) / ROW, used.saturating_sub(budget / 8 * 7) / ROW);
+        let (wanted, least) = (used.saturating_sub(budget / 2) / ROW, used.saturating_sub(budget / 8 * 7) / ROW);
         self.settle_framed();
         let mut deaths = self.rows.deaths_before(self.now);
         if (deaths.len() as u64) < least.max(1) {
@@ -34,6 +34,7 @@ impl Builder {
         self.pieces.renumber(|row| numbers.of(row));
         self.keyed.renumber(|row| numbers.of(row));
         self.limit.forgotten = Some(until);
+        self.lineage.past += 1;
         true
     }
 

@@ -7,6 +7,8 @@
 //! mostly come last, are still read.
 //!
 //! A trace that is followed forgets what is over before it is cut ([`WhenFull::Forget`]).
+//! It does so at three eighths of its budget already: what was published keeps the rows
+//! as they were, and so does who looks at it.
 //!
 //! Sizes are reckoned from counts and capacities, not asked of the allocator, so the
 //! same files and the same budget give the same cut. Cost: a few additions for every
@@ -39,7 +41,8 @@ pub(super) struct Limit {
     scope: Scope,
     reads_all: bool,
     budget: u64,
-    when_full: WhenFull,
+    /// Bytes that make it forget what is over.
+    forget_at: u64,
     /// Rows that ended before it are gone.
     pub(super) forgotten: Option<Ticks>,
     countdown: u32,
@@ -64,7 +67,7 @@ impl Default for Limit {
             scope: Scope::default(),
             reads_all: true,
             budget: u64::MAX,
-            when_full: WhenFull::Cut,
+            forget_at: u64::MAX,
             forgotten: None,
             countdown: EVERY,
             alive: Alive::default(),
@@ -94,7 +97,10 @@ impl Builder {
     /// What to do when the budget is used up.
     #[must_use]
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
-        self.limit.when_full = when_full;
+        self.limit.forget_at = match when_full {
+            WhenFull::Forget => self.limit.budget / 8 * 3,
+            WhenFull::Cut => u64::MAX,
+        };
         self
     }
 
@@ -143,7 +149,7 @@ impl Builder {
     }
 
     fn look_at_budget(&mut self) {
-        if self.used(self.limit.alive) <= self.limit.budget {
+        if self.used(self.limit.alive) <= self.limit.budget.min(self.limit.forget_at) {
             return;
         }
         let more = (self.limit.budget / 8).max(MORE_STACKS);
@@ -155,13 +161,15 @@ impl Builder {
         // How many of the new blocks are still alive is known only now.
         self.matcher.settle();
         self.limit.alive = self.alive_now();
-        let (used, budget) = (self.used(self.limit.alive), self.limit.budget);
-        if used <= budget {
-            return;
+        let used = self.used(self.limit.alive);
+        if used > self.limit.forget_at {
+            match self.forget(used, self.limit.forget_at) {
+                true => self.limit.alive = self.alive_now(),
+                // Hardly anything is over yet: once more when there is more of it.
+                false => self.limit.forget_at = self.limit.forget_at.saturating_add(self.limit.budget / 8).min(self.limit.budget),
+            }
         }
-        if self.limit.when_full == WhenFull::Forget && self.forget(used, budget) {
-            self.limit.alive = self.alive_now();
-        } else {
+        if self.used(self.limit.alive) > self.limit.budget {
             self.cut_now(CutReason::Memory);
         }
     }

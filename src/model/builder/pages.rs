@@ -75,6 +75,7 @@ impl Builder {
     /// with the birth and site of the whole.
     fn cut_range(&mut self, owner: ProcessId, Cut { row, whole, part }: Cut, at: Ticks) {
         let original = self.rows.get(row);
+        self.rows.pass(at);
         for rest in [(whole.0, part.0), (part.1, whole.1)] {
             if rest.0 < rest.1
                 && let Some(piece) = self.push(&Row { address: rest.0, size: rest.1 - rest.0, ..original })

@@ -21,10 +21,11 @@ pub(in crate::model) struct RowWriter {
     open: Columns,
     open_sites: Vec<SiteId>,
     aside: Arc<Aside>,
-    latest_birth: Ticks,
+    /// Rows born before this are out of order.
+    passed: Ticks,
     /// Rows of sealed chunks with births of 64 bits.
     wide_births: u64,
-    out_of_order: Arc<Vec<RowId>>,
+    out_of_order: Vec<RowId>,
     thread_index: FxHashMap<Tid, u16>,
     /// The latest threads, in front of the index.
     latest_threads: [(Tid, u16); LATEST],
@@ -44,9 +45,9 @@ impl RowWriter {
             open_sites: Vec::with_capacity(CHUNK),
             open,
             aside: Arc::default(),
-            latest_birth: Ticks::BEFORE_TRACE,
+            passed: Ticks::BEFORE_TRACE,
             wide_births: 0,
-            out_of_order: Arc::default(),
+            out_of_order: Vec::new(),
             thread_index: FxHashMap::default(),
             latest_threads: [(Tid::NONE, MORE); LATEST],
         };
@@ -100,6 +101,11 @@ impl RowWriter {
         self.len() as u64 * 28 + self.wide_births * 4 + entries * ENTRY + others
     }
 
+    /// Rows that come from now on with an earlier birth are out of order.
+    pub(in crate::model) fn pass(&mut self, now: Ticks) {
+        self.passed = self.passed.max(now);
+    }
+
     /// Appends a row that is alive; `None` when no more rows can be numbered. A new
     /// chunk's column of deaths goes to `opened`.
     pub(in crate::model) fn push(&mut self, row: &Row, opened: impl FnOnce(DeathColumn)) -> Option<RowId> {
@@ -112,10 +118,10 @@ impl RowWriter {
         } else if id == 0 {
             self.open.base = row.birth;
         }
-        if row.birth < self.latest_birth {
-            Arc::make_mut(&mut self.out_of_order).push(RowId(id));
+        if row.birth < self.passed {
+            self.out_of_order.push(RowId(id));
         } else {
-            self.latest_birth = row.birth;
+            self.passed = row.birth;
         }
         let size = self.narrow_size(id, row.size);
         let (low, high) = self.narrow_address(id, row.address);
@@ -197,31 +203,26 @@ impl RowWriter {
         columns.size[at] = size;
     }
 
-    /// The rows as they are now, for a publication that sees deaths before `horizon`.
-    pub(in crate::model) fn publish(&self, horizon: Ticks) -> Rows {
+    /// The rows as they are now, for a publication that sees deaths before `horizon`, and
+    /// the order in which those came.
+    pub(in crate::model) fn publish(&self, horizon: Ticks, by_death: DeathOrder) -> Rows {
         let (mut chunks, mut sites) = (self.sealed.clone(), self.sites.clone());
         if !self.open.size.is_empty() {
             chunks.push(Arc::new(self.open.clone()));
             sites.push(Arc::new(self.open_sites.clone()));
         }
-        Rows {
+        let mut rows = Rows {
             chunks,
             sites,
             aside: Arc::clone(&self.aside),
             len: self.len() as u32,
             horizon,
-            out_of_order: Arc::clone(&self.out_of_order),
-            by_death: None,
-        }
-    }
-
-    /// The rows of a complete trace: with all deaths, and the order in which they came.
-    pub(in crate::model) fn complete(&self, by_death: DeathOrder) -> Rows {
-        let mut rows = self.publish(Ticks::NEVER);
-        let mut out_of_order = rows.out_of_order.to_vec();
+            out_of_order: Arc::default(),
+            by_death: Arc::new(by_death),
+        };
+        let mut out_of_order = self.out_of_order.clone();
         out_of_order.sort_by_key(|&id| rows.birth(id));
-        rows.out_of_order = Arc::new(out_of_order);
-        rows.by_death = Some(Arc::new(by_death));
+        rows.out_of_order = out_of_order.into();
         rows
     }
 
@@ -308,7 +309,7 @@ mod tests {
         expected.extend(births.map(|birth| put(Row { birth: Ticks(birth), ..row(1) })));
         let threads = [0, 1, 70_000, u32::MAX];
         expected.extend(threads.map(|thread| put(Row { birth: Ticks(i64::MAX - 2), thread: Tid(thread), ..row(1) })));
-        let published = rows.publish(Ticks::NEVER);
+        let published = rows.publish(Ticks::NEVER, DeathOrder::default());
         assert!(expected.into_iter().all(|(id, row)| published.get(id) == row));
         assert_eq!(published.out_of_order().len(), 3);
         rows.set_range(RowId(4), 0x2000, 7);
@@ -320,7 +321,7 @@ mod tests {
     fn threads_beyond_the_index_are_kept_aside() {
         let (mut rows, _) = RowWriter::new();
         let ids: Vec<_> = (0..66_000).map(|n| rows.push(&Row { thread: Tid(n), ..row(1) }, |_| {}).unwrap()).collect();
-        let published = rows.publish(Ticks::NEVER);
+        let published = rows.publish(Ticks::NEVER, DeathOrder::default());
         assert!(ids.into_iter().all(|id| published.get(id).thread == Tid(id.0)));
     }
 
@@ -328,7 +329,7 @@ mod tests {
     fn a_published_copy_does_not_change() {
         let (mut rows, _) = RowWriter::new();
         let id = rows.push(&row(8), |_| {}).unwrap();
-        let published = rows.publish(Ticks(6));
+        let published = rows.publish(Ticks(6), DeathOrder::default());
         rows.kill(id, Ticks(6));
         rows.set_site(id, SiteId(1));
         rows.push(&row(9), |_| {}).unwrap();

@@ -1,4 +1,4 @@
-//! The births and deaths of a complete trace in the order of time: where a tick
+//! The births and deaths of a trace in the order of time: where a tick
 //! lies in it, and how to cut it into parts of about equal work.
 //!
 //! Nothing is stored but one bit for each row if some stand out of order, and one
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-/// The order of a complete trace's events.
+/// The order of a trace's events.
 #[derive(Debug)]
 pub(super) struct Order {
     /// Rows that stand behind one born later.
@@ -53,9 +53,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// `None` while the trace grows.
-    pub(super) fn new(rows: &Rows) -> Option<Self> {
-        rows.by_death()?;
+    pub(super) fn new(rows: &Rows) -> Self {
         let late = Bits::of(rows.len(), rows.out_of_order());
         let mut floors = vec![Ticks::BEFORE_TRACE];
         let mut floor = Ticks::BEFORE_TRACE;
@@ -66,14 +64,14 @@ impl Order {
             }
             floors.push(floor);
         }
-        Some(Self { late, floors })
+        Self { late, floors }
     }
 
     /// What happened before `t`.
     pub(super) fn place(&self, rows: &Rows, t: Ticks) -> Place {
         Place {
             birth: self.births_before(rows, t),
-            late: rows.out_of_order().partition_point(|&id| rows.birth(id) < t) as u32,
+            late: late_before(rows, t),
             death: deaths(rows).partition_point(|&id| rows.death(id) < t) as u32,
         }
     }
@@ -135,9 +133,14 @@ impl Order {
     }
 }
 
-/// The rows in the order of their deaths; only asked for complete traces.
+/// Rows out of order that were born before `t`.
+pub(super) fn late_before(rows: &Rows, t: Ticks) -> u32 {
+    rows.out_of_order().partition_point(|&id| rows.birth(id) < t) as u32
+}
+
+/// The rows in the order of their deaths.
 pub(super) fn deaths(rows: &Rows) -> &[RowId] {
-    rows.by_death().map_or(&[], |order| order.rows())
+    rows.by_death().rows()
 }
 
 /// Fewer rows than this are not worth being ordered.

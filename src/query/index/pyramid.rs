@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use super::bits::Bits;
 use super::feed::{Feed, Item, Kind};
 use super::groups::Groups;
-use super::order::{Order, Place};
-use crate::model::{RowId, SiteId, Trace};
+use super::order::{Order, Place, late_before};
+use crate::model::{RowId, Rows, SiteId, Trace};
 use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled, SeriesOf};
 use crate::units::Ticks;
@@ -38,6 +38,15 @@ impl Blocks {
         let starts =
             self.ticks.get(behind.saturating_sub(1)..=behind).unwrap_or(self.ticks.last().map_or(&[], std::slice::from_ref));
         starts.iter().map(|&(first, _)| first).min_by_key(|first| first.0.abs_diff(t.0))
+    }
+
+    /// All blocks but the last as they are in a later publication, which may have split
+    /// rows; and where that one begins.
+    fn all_but_last(&self, rows: &Rows) -> (Self, Place) {
+        let Some(count) = self.ticks.len().checked_sub(1).filter(|&count| count > 0) else { return Default::default() };
+        let place = |i: usize| Place { late: late_before(rows, self.ticks[i].0), ..self.places[i] };
+        let kept = Self { ticks: self.ticks[..count].to_vec(), places: (0..count).map(place).collect() };
+        (kept, place(count))
     }
 
     fn heap_bytes(&self) -> usize {
@@ -113,6 +122,14 @@ impl<E> Level<E> {
 
     fn of(&self, node: usize) -> &[E] {
         &self.entries[self.starts[node] as usize..self.starts[node + 1] as usize]
+    }
+
+    fn first(&self, nodes: usize) -> Self
+    where
+        E: Clone,
+    {
+        let entries = self.entries[..self.starts[nodes] as usize].to_vec();
+        Self { entries, starts: self.starts[..=nodes].to_vec() }
     }
 
     fn end_node(&mut self) {
@@ -286,25 +303,34 @@ impl Drafts {
     }
 }
 
-/// Parts that workers do one at a time.
-const PARTS: usize = 64;
+/// Parts that workers do one at a time, and about how many events one is worth.
+const PARTS: u64 = 64;
+const PART_LEAST: u64 = 1 << 14;
 
 /// The most groups that entries can number.
 pub(super) const MOST_GROUPS: usize = 1 << GROUP_BITS;
 
 /// Cuts all events into blocks of about `size`, and sums them up by groups of sites.
+/// `known` are those of an earlier publication of the trace, whose groups have the same
+/// numbers: all but its last block, whose tick may not have been over, are taken over.
 pub(super) fn cut(
     trace: &Trace,
     order: &Order,
     size: usize,
-    group_of: &Groups,
-    groups: usize,
+    (group_of, groups): (&Groups, usize),
+    known: Option<(&Blocks, &Pyramid)>,
     cancel: &Cancel,
 ) -> Result<(Blocks, Pyramid), Cancelled> {
     let rows = &trace.rows;
+    let (mut blocks, mut levels, start) = known.map_or_else(Default::default, |(blocks, pyramid)| {
+        let (kept, start) = blocks.all_but_last(rows);
+        let level = pyramid.blocks.first(kept.ticks.len());
+        (kept, vec![level], start)
+    });
     let end = Order::end(rows);
-    let mut places = vec![Place::default()];
-    places.extend(order.cuts(rows, Place::default(), end, PARTS).into_iter().map(|(_, place)| place));
+    let count = (end.distance(start) / PART_LEAST).clamp(1, PARTS);
+    let mut places = vec![start];
+    places.extend(order.cuts(rows, start, end, count as usize).into_iter().map(|(_, place)| place));
     places.push(end);
     let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);
     let parts: Result<Vec<(Blocks, Level<Packed>)>, Cancelled> = places
@@ -315,8 +341,6 @@ pub(super) fn cut(
             Ok(cutter.finish())
         })
         .collect();
-    let mut blocks = Blocks::default();
-    let mut levels = Vec::new();
     for (part, level) in parts? {
         blocks.ticks.extend(part.ticks);
         blocks.places.extend(part.places);
@@ -418,7 +442,7 @@ pub(super) fn regroup(
 ) -> Result<Pyramid, Cancelled> {
     let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);
     let count = blocks.ticks.len();
-    let each = count.div_ceil(PARTS).max(1);
+    let each = count.div_ceil(PARTS as usize).max(1);
     let parts: Result<Vec<Level<Packed>>, Cancelled> = (0..count.div_ceil(each))
         .into_par_iter()
         .map(|part| {

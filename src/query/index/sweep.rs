@@ -25,7 +25,7 @@ struct Rise {
 impl Index {
     /// The largest values of lines that begin at `now` and follow the events inside
     /// `interval`. A row counts for its line and all that `parent` names above it;
-    /// changes at one tick count together. `None` while the trace grows.
+    /// changes at one tick count together. `None` while the trace grows, or where sums could overflow.
     pub(in crate::query) fn line_peaks(
         &self,
         interval: Interval,
@@ -34,7 +34,7 @@ impl Index {
         parent: &(impl Fn(u32) -> Option<u32> + Sync),
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
-        let Some(Ordered { order, by_site }) = &self.ordered else { return Ok(None) };
+        let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.ordered else { return Ok(None) };
         let (from, to) = self.edges(order, interval);
         let wanted = self.wanted(by_site, from, to, lines_of);
         cancel.check()?;

@@ -21,7 +21,7 @@ use super::draft::Draft;
 use super::edges::{Changes, Columns};
 use super::order::{Order, Place};
 use super::words::{Full, Word};
-use crate::model::Trace;
+use crate::model::{CHUNK, Rows, Trace};
 use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 
 /// The sums at all checkpoints.
@@ -185,8 +185,18 @@ impl Kind {
     }
 }
 
-/// Counts and sizes of all rows of each site; `None` if they could overflow a sum.
-pub(super) fn whole_sites(trace: &Trace, cancel: &Cancel) -> Result<Option<Vec<Bucket>>, Cancelled> {
+/// Bytes of all rows from a number on.
+pub(super) fn size_from(rows: &Rows, first: usize) -> u128 {
+    let chunks: Vec<_> = (first / CHUNK..rows.chunks().len()).collect();
+    let size_of = |&i: &usize| {
+        let chunk = rows.chunk(i);
+        (first.saturating_sub(i * CHUNK)..chunk.len()).map(|at| u128::from(chunk.size(at))).sum::<u128>()
+    };
+    chunks.par_iter().map(size_of).sum()
+}
+
+/// Counts and sizes of all rows of each site, and the bytes of all.
+pub(super) fn whole_sites(trace: &Trace, cancel: &Cancel) -> Result<(Vec<Bucket>, u128), Cancelled> {
     let chunks: Vec<_> = trace.rows.chunks().collect();
     let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
     let parts: Result<Vec<(Vec<Bucket>, u128)>, Cancelled> = chunks
@@ -211,5 +221,5 @@ pub(super) fn whole_sites(trace: &Trace, cancel: &Cancel) -> Result<Option<Vec<B
         sums.iter_mut().zip(part).for_each(|(a, b)| a.add(b));
         all += size;
     }
-    Ok((all <= i64::MAX as u128).then_some(sums))
+    Ok((sums, all))
 }
