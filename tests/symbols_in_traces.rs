@@ -16,7 +16,7 @@ use highwater::events::Record;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, Trace};
 use highwater::query::{Cancel, Index, Key, Numbers, Totals, TreeRequest, TreeRow, frames_of_stack, totals, tree};
-use highwater::symbols::{ModuleState, Names, Options, Sources, SymbolPath, Symbols, is_allocator};
+use highwater::symbols::{ModuleKey, ModuleState, Names, Options, Sources, SymbolPath, Symbols, is_allocator};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -215,6 +215,60 @@ fn a_second_opening_has_all_names_at_once_and_needs_no_pdb() {
         assert_eq!(report.state, ModuleState::Ready);
         assert!(report.source.ends_with("(resolved before)") && report.time.is_zero(), "{report:?}");
     }
+}
+
+#[test]
+fn a_trace_that_grows_has_the_names_of_the_complete_one() {
+    let Some(case) = Case::new() else { return };
+    let complete = case.trace();
+    let records = story(&case.corpus);
+    let sources = Sources { path: SymbolPath::parse(case.path(), None), ..Sources::default() };
+    let begin = |trace: &Arc<Trace>| {
+        let options = Options { sources: sources.clone(), saved: None, workers: 2, frees: true };
+        Symbols::start(Arc::clone(trace), options, |_| true, || {})
+    };
+    std::fs::write(&case.file, trace(session(false), &records[..1])).unwrap();
+    let grown = begin(&case.trace());
+    let excluded = ModuleKey::of(module(&complete, "driver.sys"));
+    for count in 1..=records.len() {
+        std::fs::write(&case.file, trace(session(false), &records[..count])).unwrap();
+        grown.go_on(case.trace());
+        // Not always: one that comes while there is work is the harder case.
+        if count % 3 != 0 {
+            grown.wait();
+        }
+        grown.exclude(&excluded);
+    }
+    grown.go_on(Arc::clone(&complete));
+    grown.wait();
+    let fresh = begin(&complete);
+    fresh.wait();
+    let addresses = [0x2_8A07, 0x3EB8, 0x112E, 0x1057].map(|rva| USER + rva).into_iter().chain([KERNEL + 0x1070, KERNEL + 0x1037]);
+    let mut named = 0;
+    for address in addresses {
+        for name in ["softokn3.dll", "CrashWithException.exe"] {
+            let frames = |symbols: &Symbols| {
+                let names = symbols.names().1;
+                let frames = names.frames(module(&complete, name), address, false);
+                frames.map(|frames| frames.map(|f| (f.function.to_owned(), f.line)).collect::<Vec<_>>())
+            };
+            assert_eq!(frames(&grown), frames(&fresh), "{name} {address:#x}");
+            named += usize::from(frames(&fresh).is_some());
+        }
+    }
+    assert!(named >= 6, "{named}");
+    let states = |symbols: &Symbols| {
+        let mut all: Vec<_> = symbols.modules().into_iter().map(|module| (module.key, module.state)).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    };
+    fresh.exclude(&excluded);
+    fresh.wait();
+    let used = |(_, state): &(ModuleKey, ModuleState)| *state != ModuleState::Unused;
+    assert_eq!(
+        states(&grown).into_iter().filter(used).collect::<Vec<_>>(),
+        states(&fresh).into_iter().filter(used).collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -376,16 +376,21 @@ impl HighwaterApp {
         }
     }
 
-    /// Begins to find the names of a trace that does not grow any more, and takes those
-    /// that are there.
+    /// Begins to find the names of a trace that is live or does not grow any more, and
+    /// takes those that are there.
     fn drain_names(&mut self, ctx: &egui::Context) {
         let rest = self.queries.rest_left(8);
-        let Some(document) = self.document.as_mut().filter(|document| document.is_settled()) else { return };
+        let live = self.loading.as_ref().filter(|job| job.is_live()).map(|job| job.id);
+        let is_wanted = |document: &&mut Document| document.is_settled() || live == Some(document.job);
+        let Some(document) = self.document.as_mut().filter(is_wanted) else { return };
+        let settled = document.is_settled();
         let names = document.names.get_or_insert_with(|| {
             let search = Search::of(&document.trace.volumes, &self.settings.symbols, &self.given);
             Names::start(ctx, &document.trace, search, &self.given)
         });
-        if names.update(ctx, rest) {
+        names.go_on(&document.trace, settled);
+        // The next publication shows them anyway.
+        if names.update(ctx, rest) && settled {
             document.show_names();
         }
     }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -91,10 +91,16 @@ const PAUSE: Duration = Duration::from_millis(150);
 /// How long a running query is left alone at first, although there are names.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Between two looks for new frames in a trace that grows.
+const AGAIN: Duration = Duration::from_secs(3);
+
 /// See the module.
 #[derive(Debug)]
 pub struct Names {
     symbols: Symbols,
+    /// The publication whose frames were asked for, and when.
+    trace: Weak<Trace>,
+    begun: Instant,
     /// Set by the workers, taken by the window.
     news: Arc<AtomicBool>,
     pub search: Search,
@@ -128,6 +134,8 @@ impl Names {
         };
         Self {
             symbols: Symbols::start(Arc::clone(trace), options, |_| true, notify),
+            trace: Arc::downgrade(trace),
+            begun: Instant::now(),
             news,
             search,
             known: Arc::default(),
@@ -137,6 +145,19 @@ impl Names {
             asked: None,
             patience: PATIENCE,
             looked_at: None,
+        }
+    }
+
+    /// Asks for what came in a trace that has grown: now and then, and when it is `settled`.
+    pub fn go_on(&mut self, trace: &Arc<Trace>, settled: bool) {
+        let is_due = settled || (self.symbols.is_done() && self.begun.elapsed() >= AGAIN);
+        if is_due && !std::ptr::eq(self.trace.as_ptr(), Arc::as_ptr(trace)) {
+            if self.search.sources.volumes != trace.volumes {
+                self.search.sources.volumes.clone_from(&trace.volumes);
+                self.symbols.change_sources(self.search.sources.clone());
+            }
+            self.symbols.go_on(Arc::clone(trace));
+            (self.trace, self.begun, self.is_done) = (Arc::downgrade(trace), Instant::now(), false);
         }
     }
 

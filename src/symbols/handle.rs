@@ -53,6 +53,8 @@ struct Shared {
     stop: Stop,
     locator: Mutex<Arc<Locator>>,
     saved: Option<SavedNames>,
+    /// Whether frees of unknown blocks are asked about.
+    frees: bool,
     notify: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -76,13 +78,14 @@ impl Symbols {
             stop: Stop::default(),
             locator: Mutex::new(Arc::new(Locator::new(options.sources))),
             saved: options.saved.map(SavedNames::new),
+            frees: options.frees,
             notify: Box::new(notify),
         });
-        let (workers, frees) = (options.workers.max(1), options.frees);
+        let workers = options.workers.max(1);
         let body = {
             let shared = Arc::clone(&shared);
             move || {
-                shared.list(&trace, is_asked, frees);
+                shared.list(&trace, is_asked, 0);
                 drop(trace);
                 let more: Vec<_> = (1..workers).map(|_| spawn(&shared, Shared::work)).collect();
                 shared.work();
@@ -93,6 +96,21 @@ impl Symbols {
             shared.lock().is_listed = true; // no threads, no names
         }
         Self { shared }
+    }
+
+    /// The trace has grown: asks for the frames of all its sites as they are in a later
+    /// publication. What is known stays, and what the user wants of modules.
+    pub fn go_on(&self, trace: Arc<Trace>) {
+        let turn = {
+            let mut table = self.shared.lock();
+            (table.is_listed, table.turn) = (false, table.turn + 1);
+            table.turn
+        };
+        let shared = Arc::clone(&self.shared);
+        let body = move || shared.list(&trace, |_| true, turn);
+        if std::thread::Builder::new().name("symbols".to_owned()).spawn(body).is_err() {
+            self.shared.lock().is_listed = true;
+        }
     }
 
     /// The names that are known now, and a number that changes when there are more.

@@ -31,7 +31,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &app.document else { return };
     let Some(names) = document.names.as_ref().filter(|names| !names.modules.is_empty()) else {
         let text = match (&document.names, document.is_settled()) {
-            (_, false) => "Names are sought as soon as the trace is loaded",
+            (None, false) => "Names are sought as soon as the trace is loaded",
             (Some(names), true) if names.is_settled() => "The trace names no modules: frames stay addresses",
             _ => "Looking for modules\u{2026}",
         };

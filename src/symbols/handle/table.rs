@@ -18,8 +18,9 @@ pub(super) struct Table {
     pub(super) names: Arc<Names>,
     /// Counts what is new in `names`.
     pub(super) version: u64,
-    /// Whether the trace has been looked through.
+    /// Whether the trace has been looked through, and how often it was begun.
     pub(super) is_listed: bool,
+    pub(super) turn: u64,
     /// Addresses on the screen.
     pub(super) looked_at: FxHashMap<ModuleKey, Vec<u32>>,
     /// Bytes that are set aside for what is being read.
@@ -45,9 +46,64 @@ impl Entry {
         self.stop = all.within(Duration::MAX);
         self.is_busy = false;
     }
+
+    /// Asks for what a later publication of the trace asks of the module. `known` are
+    /// its names until now.
+    fn ask(&mut self, asked: ModuleAddresses, known: Option<Arc<ModuleNames>>) {
+        let is_new = |rva: &u32| self.asked.rvas.binary_search(rva).is_err();
+        let can_be_found_now = matches!(self.report.state, ModuleState::Failed(_)) && asked.wanted != self.asked.wanted;
+        let has_more = asked.rvas.iter().any(is_new);
+        if !has_more && !can_be_found_now {
+            return;
+        }
+        let mut rvas: Vec<u32> = asked.rvas.iter().chain(&self.asked.rvas).copied().collect();
+        rvas.sort_unstable();
+        rvas.dedup();
+        self.report.addresses = rvas.len();
+        self.asked = Arc::new(ModuleAddresses { rvas, ..asked });
+        self.known = known;
+        // What a worker has comes again when it is done.
+        if can_be_found_now || matches!(self.report.state, ModuleState::Ready | ModuleState::Unused) {
+            self.report.state = ModuleState::Waiting;
+        }
+    }
+
+    /// No frame that there is now asks for it.
+    fn forget(&mut self, all: &Stop) {
+        self.restart(all);
+        self.asked = Arc::new(ModuleAddresses { rvas: Vec::new(), ..(*self.asked).clone() });
+        (self.report.state, self.report.addresses) = (ModuleState::Unused, 0);
+    }
 }
 
 impl Table {
+    /// Takes over what is asked of all modules of a trace: those that are new come as
+    /// entries, and modules that are not among them are not asked for any more.
+    pub(super) fn list(&mut self, asked: Vec<ModuleAddresses>, mut entry: impl FnMut(ModuleAddresses) -> Entry, all: &Stop) {
+        let mut is_there = vec![false; self.entries.len()];
+        for asked in asked {
+            match self.index.get(&asked.key) {
+                Some(&index) => {
+                    is_there[index] = true;
+                    let known = self.names.modules.get(&asked.key).cloned();
+                    self.entries[index].ask(asked, known);
+                }
+                None => {
+                    let entry = entry(asked);
+                    let (key, names) = (entry.report.key.clone(), entry.known.clone());
+                    self.index.insert(key, self.entries.len());
+                    self.entries.push(entry);
+                    if names.is_some() {
+                        self.publish(self.entries.len() - 1, names);
+                    }
+                }
+            }
+        }
+        let gone = self.entries.iter_mut().zip(is_there).filter(|(_, is_there)| !is_there).map(|(entry, _)| entry);
+        gone.filter(|entry| entry.report.state != ModuleState::Unused).for_each(|entry| entry.forget(all));
+        self.is_listed = true;
+    }
+
     pub(super) fn is_done(&self) -> bool {
         let is_open = |entry: &Entry| entry.is_busy || entry.report.state == ModuleState::Waiting;
         self.is_listed && !self.entries.iter().any(is_open)

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::Shared;
 use super::table::{Entry, Table};
+use rustc_hash::FxHashMap;
+
 use crate::model::{SiteId, Trace};
 use crate::panics;
 use crate::symbols::guard::Stop;
@@ -14,7 +16,7 @@ use crate::symbols::names::ModuleNames;
 use crate::symbols::resolver::{self, Request, Resolved};
 use crate::symbols::saved::Saved;
 use crate::symbols::wanted::{self, ModuleAddresses};
-use crate::symbols::{ModuleReport, ModuleState, PdbError, PdbKey};
+use crate::symbols::{ModuleKey, ModuleReport, ModuleState, PdbError, PdbKey};
 
 /// Bytes of PDBs, times three, that may be read at the same time; one larger one alone.
 const ROOM: u64 = 1 << 30;
@@ -49,26 +51,35 @@ impl Shared {
         (self.notify)();
     }
 
-    /// Fills the table, and shows what was saved.
-    pub(super) fn list(&self, trace: &Trace, is_asked: impl Fn(SiteId) -> bool, frees: bool) {
+    /// Fills the table, and shows what was saved, unless another turn has begun meanwhile.
+    pub(super) fn list(&self, trace: &Trace, is_asked: impl Fn(SiteId) -> bool, turn: u64) {
         let listed = panics::catch(|| {
-            let asked = wanted::addresses(trace, is_asked, frees);
+            let asked = wanted::addresses(trace, is_asked, self.frees);
             let others = wanted::others(trace, &asked);
             (asked, others)
         });
-        let (asked, others) = listed.unwrap_or_else(|caught| {
-            log::error!("the modules of the trace could not be listed: {caught}");
-            Default::default()
-        });
-        let entries: Vec<Entry> = asked.into_iter().chain(others).map(|asked| self.entry(asked)).collect();
+        let all: Vec<ModuleAddresses> = match listed {
+            Ok((asked, others)) => asked.into_iter().chain(others).collect(),
+            Err(caught) => {
+                log::error!("the modules of the trace could not be listed: {caught}");
+                self.lock().is_listed = true;
+                return self.tell();
+            }
+        };
+        // What was saved is read before the table is locked.
+        let is_known: Vec<bool> = {
+            let table = self.lock();
+            all.iter().map(|asked| table.index.contains_key(&asked.key)).collect()
+        };
+        let new = all.iter().zip(is_known).filter(|(_, is_known)| !is_known);
+        let mut entries: FxHashMap<ModuleKey, Entry> =
+            new.map(|(asked, _)| (asked.key.clone(), self.entry(asked.clone()))).collect();
         let mut table = self.lock();
-        table.index = entries.iter().enumerate().map(|(i, entry)| (entry.report.key.clone(), i)).collect();
-        let known: Vec<_> = entries.iter().map(|entry| entry.known.clone()).collect();
-        table.entries = entries;
-        for (index, names) in known.into_iter().enumerate().filter(|(_, names)| names.is_some()) {
-            table.publish(index, names);
+        if table.turn != turn {
+            return;
         }
-        table.is_listed = true;
+        let entry = |asked: ModuleAddresses| entries.remove(&asked.key).unwrap_or_else(|| self.entry(asked));
+        table.list(all, entry, &self.stop);
         drop(table);
         self.tell();
     }
@@ -119,6 +130,8 @@ impl Shared {
                 entry.is_busy = false;
                 entry.report.time = start.elapsed();
                 entry.report.state = match result {
+                    // The trace has grown meanwhile.
+                    _ if !Arc::ptr_eq(&job.asked, &entry.asked) => ModuleState::Waiting,
                     Ok(()) => ModuleState::Ready,
                     Err(why) => ModuleState::Failed(why),
                 };
