@@ -243,7 +243,8 @@ fn a_trace_that_grows_has_the_names_of_the_complete_one() {
     grown.wait();
     let fresh = begin(&complete);
     fresh.wait();
-    let addresses = [0x2_8A07, 0x3EB8, 0x112E, 0x1057].map(|rva| USER + rva).into_iter().chain([KERNEL + 0x1070, KERNEL + 0x1037]);
+    let addresses =
+        [0x2_8A07, 0x3EB8, 0x112E, 0x1057].map(|rva| USER + rva).into_iter().chain([KERNEL + 0x1070, KERNEL + 0x1037]);
     let mut named = 0;
     for address in addresses {
         for name in ["softokn3.dll", "CrashWithException.exe"] {

@@ -46,6 +46,17 @@ fn what_has_been_played_ends_as_what_is_opened() {
 }
 
 #[test]
+fn functions_have_names_while_it_is_played() {
+    let mut window = window_at_work(played(3.0), Settings::default());
+    wait_for(&mut window, "Playing at");
+    window.get_by_label("Search").focus();
+    window.step();
+    window.get_by_label("Search").type_text("manipulate");
+    wait_for(&mut window, "MemoryTestApp.exe!ManipulateTemporaryBuffer");
+    assert!(has(&window, "Pause"), "it goes on");
+}
+
+#[test]
 fn what_was_played_stays_when_it_is_left() {
     let mut window = window_at_work(played(1.0), Settings::default());
     wait_for(&mut window, "Playing at");

@@ -92,8 +92,8 @@ impl Screen {
     /// The same with something in its environment.
     fn start_in(&mut self, args: &[&str], environment: &[(&str, &OsStr)]) {
         let program = Command::new(env!("CARGO_BIN_EXE_highwater"))
-            .args(["--size", "1280x800"])
             .args(args)
+            .args(["--size", "1280x800"])
             .env("DISPLAY", &self.display)
             .env_remove("WAYLAND_DISPLAY")
             .env("HIGHWATER_SETTINGS_DIR", self.folder.path())
@@ -137,10 +137,25 @@ impl Screen {
         self.wait(name, |all| all.iter().find(|w| w.name == name).cloned())
     }
 
+    /// Does something, and waits until frames have been drawn since: on a busy machine they
+    /// take long, and what comes within one is not what a person does.
     fn xdotool(&self, args: &[&str]) {
+        let before = self.frame();
         let done = Command::new("xdotool").args(args).env("DISPLAY", &self.display).stdout(Stdio::null()).status();
         assert!(done.is_ok_and(|s| s.success()), "xdotool {args:?}");
-        std::thread::sleep(Duration::from_millis(60));
+        // The first may have begun before; a second does not always come.
+        for (frames, patience) in [(1, 3000), (2, 200)] {
+            let start = Instant::now();
+            while self.frame() < before + frames && start.elapsed() < Duration::from_millis(patience) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    /// The number of the frame that was drawn last.
+    fn frame(&self) -> u64 {
+        let text = fs::read_to_string(self.dump()).unwrap_or_default();
+        text.lines().next().and_then(|line| line.strip_prefix("Frame\t")?.parse().ok()).unwrap_or(0)
     }
 
     fn move_to(&self, (x, y): (i32, i32)) {
@@ -320,6 +335,26 @@ fn a_symbol_path_in_the_environment_names_frames_with_no_click() {
     screen.xdotool(&["type", "crashing_func"]);
     screen.find("CrashWithException.exe!crashing_function");
     assert!(!screen.widgets().iter().any(|w| w.name.contains("Only names and ids")), "of folders nobody is asked");
+}
+
+#[test]
+fn a_recording_is_played_as_if_it_were_live() {
+    let Some(mut screen) = Screen::new() else { return };
+    screen.start(&["replay", "demo:", "--speed", "10", "--theme", "dark"]);
+    let seconds = |all: &[Widget]| {
+        let text = all.iter().find_map(|w| w.name.strip_prefix("Playing at "))?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    };
+    let early = screen.wait("its beginning", |all| seconds(all).filter(|&at| at > 1.0));
+    screen.wait_for("more of it", |all| seconds(all).is_some_and(|at| at > early + 2.0));
+    screen.wait_for("the step", |all| seconds(all).is_some_and(|at| at > 18.5));
+    screen.key("space");
+    screen.wait_for("the pause", |all| all.iter().any(|w| w.name.starts_with("Paused at")));
+    let (what, from, to) = screen.interval();
+    assert!(what == "View" && from == 0.0 && to > 18.0 && to < 36.0, "{what} {from} {to}");
+    screen.picture("live.png");
+    screen.click_on("To the End");
+    screen.wait_for("everything", |all| all.iter().any(|w| w.name == "View: 0.000 s to 36.060 s (36.060 s)"));
 }
 
 #[test]

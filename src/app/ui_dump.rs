@@ -1,6 +1,7 @@
 //! For tests of the real window: if `HIGHWATER_UI_DUMP` names a file, each frame
 //! writes there what a screen reader would be told, one widget a line: role, frame
-//! (x y width height in points), and name or value, separated by tabs.
+//! (x y width height in points), and name or value, separated by tabs. The first line
+//! is the number of the frame.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -11,12 +12,11 @@ use eframe::egui;
 pub fn install(ctx: &egui::Context) {
     let Some(path) = std::env::var_os("HIGHWATER_UI_DUMP") else { return };
     ctx.enable_accesskit();
-    ctx.add_plugin(Dump { path: path.into(), last: String::new() });
+    ctx.add_plugin(Dump { path: path.into() });
 }
 
 struct Dump {
     path: PathBuf,
-    last: String,
 }
 
 impl egui::Plugin for Dump {
@@ -24,9 +24,9 @@ impl egui::Plugin for Dump {
         "accessibility dump"
     }
 
-    fn output_hook(&mut self, _ctx: &egui::Context, output: &mut egui::FullOutput) {
+    fn output_hook(&mut self, ctx: &egui::Context, output: &mut egui::FullOutput) {
         let Some(update) = &output.platform_output.accesskit_update else { return };
-        let mut text = String::new();
+        let mut text = format!("Frame\t{}\n", ctx.cumulative_frame_nr());
         for (_, node) in &update.nodes {
             let name = node.label().or_else(|| node.value()).unwrap_or_default();
             let rect = node.bounds().unwrap_or_default();
@@ -41,12 +41,9 @@ impl egui::Plugin for Dump {
                 name.replace(['\n', '\t'], " ")
             );
         }
-        if text != self.last {
-            // Written aside and renamed, so that a reader never sees half of it.
-            let draft = self.path.with_extension("new");
-            if std::fs::write(&draft, &text).is_ok() && std::fs::rename(&draft, &self.path).is_ok() {
-                self.last = text;
-            }
-        }
+        // Written aside and renamed, so that a reader never sees half of it. If that
+        // fails, there is the next frame.
+        let draft = self.path.with_extension("new");
+        let _ = std::fs::write(&draft, &text).and_then(|()| std::fs::rename(&draft, &self.path));
     }
 }
