@@ -4,8 +4,9 @@
 //! stale is cancelled, and one that waits is replaced. Answers come back in parts
 //! (totals and tree at once, peaks and graph when ready), each with the document
 //! it belongs to. Intermediate results are kept for the next query: opening a node
-//! does not look at the rows again. As soon as a trace is complete its index is built
-//! aside; until it is there, the table comes from a scan, and the graph waits.
+//! does not look at the rows again. As soon as a trace does not grow any more its index
+//! is built aside; until it is there, the table comes from a scan, and the graph waits.
+//! While it grows, the graph comes from that of the publication before and what came.
 
 mod answer;
 mod lines;

@@ -3,7 +3,7 @@
 //! While a trace is loaded, every free that may end a row has a place in order of
 //! time, to which the row is written by whoever finds it ([`Places`]). Rows that
 //! end without a free of their own (a heap is destroyed, an address is allocated
-//! again) are put in between when all is known.
+//! again) are put in between when the order is asked for.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
