@@ -123,6 +123,12 @@ impl Places {
 impl DeathOrder {
     fn of(parts: Vec<Arc<[AtomicU32]>>, mut extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> Self {
         extra.sort_unstable();
+        if let [part] = parts.as_slice() {
+            // Little work: not worth to wait for workers that may be busy.
+            let mut rows = vec![RowId(NOBODY); found(part).count() + extra.len()];
+            put_in(part, &extra, &mut rows, death);
+            return Self { rows };
+        }
         let counted: Vec<(usize, usize)> = parts
             .par_iter()
             .map(|part| {
