@@ -379,7 +379,7 @@ impl HighwaterApp {
     /// Begins to find the names of a trace that is live or does not grow any more, and
     /// takes those that are there.
     fn drain_names(&mut self, ctx: &egui::Context) {
-        let rest = self.queries.rest_left(8);
+        let is_busy = self.queries.is_busy();
         let live = self.loading.as_ref().filter(|job| job.is_live()).map(|job| job.id);
         let is_wanted = |document: &&mut Document| document.is_settled() || live == Some(document.job);
         let Some(document) = self.document.as_mut().filter(is_wanted) else { return };
@@ -390,7 +390,7 @@ impl HighwaterApp {
         });
         names.go_on(&document.trace, settled);
         // The next publication shows them anyway.
-        if names.update(ctx, rest) && settled {
+        if names.update(ctx, is_busy) && settled {
             document.show_names();
         }
     }

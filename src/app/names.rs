@@ -162,8 +162,8 @@ impl Names {
     }
 
     /// Takes the news. Whether there are names that the tree shall be made with now;
-    /// `rest` is what [`super::jobs::Queries::rest_left`] says.
-    pub fn update(&mut self, ctx: &egui::Context, rest: Option<Duration>) -> bool {
+    /// `is_busy` says whether a query runs.
+    pub fn update(&mut self, ctx: &egui::Context, is_busy: bool) -> bool {
         if self.news.swap(false, Ordering::AcqRel) {
             self.modules = self.symbols.modules();
             self.is_done = self.symbols.is_done();
@@ -176,12 +176,12 @@ impl Names {
         let since = self.asked.map_or(Duration::MAX, |asked| now - asked);
         // The first names are waited for; what comes later may not keep the peaks and
         // the graph from being computed at all.
-        let wait = if rest.is_some() { PAUSE } else { self.patience };
+        let wait = if is_busy { self.patience } else { PAUSE };
         if since < wait {
             ctx.request_repaint_after(PAUSE.min(wait - since));
             return false;
         }
-        if rest.is_none() && self.asked.is_some() {
+        if is_busy && self.asked.is_some() {
             self.patience *= 2;
         }
         (self.version, self.known, self.asked) = (version, names, Some(now));

@@ -52,16 +52,24 @@ impl Drawn {
     /// Of all events, in blocks of about `size` if that is given.
     pub(super) fn new(trace: &Trace, order: &Order, size: Option<usize>, cancel: &Cancel) -> Result<Self, Cancelled> {
         let usual = || BLOCK_A_HEAP.saturating_mul(trace.heaps.len()).clamp(*BLOCK.start(), *BLOCK.end());
-        let size = size.unwrap_or_else(usual).max(1);
-        let (blocks, heaps) = pyramid::cut(trace, order, size, (&heap_of(trace), trace.heaps.len()), None, cancel)?;
-        Ok(Self { size, blocks, heaps, filters: Mutex::default() })
+        Self::cut(trace, order, size.unwrap_or_else(usual).max(1), None, cancel)
     }
 
     /// The same of a trace that [continues](Trace::continues) the one that this is about.
     pub(super) fn extended(&self, trace: &Trace, order: &Order, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let known = Some((&self.blocks, &self.heaps));
-        let (blocks, heaps) = pyramid::cut(trace, order, self.size, (&heap_of(trace), trace.heaps.len()), known, cancel)?;
-        Ok(Self { size: self.size, blocks, heaps, filters: Mutex::default() })
+        Self::cut(trace, order, self.size, Some((&self.blocks, &self.heaps)), cancel)
+    }
+
+    fn cut(
+        trace: &Trace,
+        order: &Order,
+        size: usize,
+        known: Option<(&Blocks, &Pyramid)>,
+        cancel: &Cancel,
+    ) -> Result<Self, Cancelled> {
+        let heap_of = Groups::new(trace.sites.iter().map(|site| Some(site.heap.0)), trace.heaps.len());
+        let (blocks, heaps) = pyramid::cut(trace, order, size, (&heap_of, trace.heaps.len()), known, cancel)?;
+        Ok(Self { size, blocks, heaps, filters: Mutex::default() })
     }
 
     /// The first tick of the block that begins next to `t`.
@@ -124,10 +132,6 @@ impl Drawn {
         let filters = lock(&self.filters).iter().map(|f| f.pyramid.heap_bytes() + f.of_site.heap_bytes()).sum::<usize>();
         self.blocks.bytes_with(&self.heaps) + filters
     }
-}
-
-fn heap_of(trace: &Trace) -> Groups {
-    Groups::new(trace.sites.iter().map(|site| Some(site.heap.0)), trace.heaps.len())
 }
 
 /// Whether every series is one whole heap.
