@@ -406,6 +406,23 @@ fn a_trace_that_forgets_is_exact_from_a_moment_on() {
 }
 
 #[test]
+fn stacks_that_get_ever_new_keys_do_not_fill_the_memory() {
+    let kept = |events| {
+        let generated = Generated::new(&Options { stacks: StackForm::Keys, live: 1_000, events, ..options(Scenario::Heap) });
+        generated.forgetting(5 << 20)
+    };
+    let (short, long) = (kept(200_000), kept(1_600_000));
+    for trace in [&short, &long] {
+        assert!(trace.forgotten.is_some() && trace.cut.is_none());
+        assert!(trace.load_bytes <= 8 << 20, "{}", trace.load_bytes);
+    }
+    // As many rows and no more sites, however many definitions there were before.
+    assert!(long.counts.stack_key_definition > 6 * short.counts.stack_key_definition);
+    assert!(long.sites.len() < short.sites.len() * 3 / 2, "{} and {}", short.sites.len(), long.sites.len());
+    assert!(long.rows.len() > short.rows.len() / 2, "{} and {}", short.rows.len(), long.rows.len());
+}
+
+#[test]
 fn a_trace_of_what_is_alive_is_cut_where_it_cannot_forget() {
     let generated = Generated::new(&Options { live: 60_000, ..options(Scenario::Heap) });
     for budget in [0, 1, 1000, generated.all().load_bytes / 20] {

@@ -20,6 +20,7 @@ mod history;
 mod icon;
 mod jobs;
 mod live;
+mod loading;
 mod names;
 mod offer;
 mod panels;
@@ -33,7 +34,6 @@ mod ui_dump;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use eframe::egui;
 
@@ -45,16 +45,13 @@ use commands::{Command, Commands};
 use dialogs::Purpose;
 use document::Document;
 use failure::Failure;
-use jobs::{Answer, LoadEvent, LoadJob, Part, Queries};
+use jobs::{Answer, LoadJob, Part, Queries};
 pub use names::Given;
 use names::{ModuleChange, Names, Search};
 use offer::Offer;
 use player::Pace;
 use recording::RecordJob;
 pub use settings::{Settings, SymbolSettings, Theme};
-
-/// How often the window is drawn while a trace loads, if nothing else asks for it.
-const PROGRESS: Duration = Duration::from_millis(300);
 
 /// How to open the window.
 #[derive(Clone, Debug, Default)]
@@ -301,78 +298,6 @@ impl HighwaterApp {
                     document.carry_out(command);
                 }
             }
-        }
-    }
-
-    fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
-        if inputs.is_empty() {
-            return;
-        }
-        self.errors.clear();
-        self.stop_loading();
-        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace));
-    }
-
-    /// Bytes that a trace may use.
-    fn budget(&self) -> u64 {
-        self.memory_limit.unwrap_or_else(|| self.settings.budget())
-    }
-
-    /// Stops the load; what is loaded stays open.
-    fn stop_loading(&mut self) {
-        self.offer = None;
-        let Some(job) = self.loading.take() else { return };
-        if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
-            document.stop_growing();
-        }
-    }
-
-    fn drain_loading(&mut self, ctx: &egui::Context) {
-        let Some(job) = &mut self.loading else { return };
-        let rest = self.queries.rest_left(if job.is_live() { 1 } else { 8 });
-        if rest.is_some_and(|left| left.is_zero()) {
-            job.want_trace();
-        }
-        // The progress moves; more frames would take time from the loading.
-        if self.offer.is_none() {
-            ctx.request_repaint_after(rest.filter(|left| !left.is_zero()).map_or(PROGRESS, |left| left.min(PROGRESS)));
-        }
-        let (mut finished, mut is_new) = (false, false);
-        for event in job.drain() {
-            match event {
-                LoadEvent::Trace(trace) => {
-                    finished |= trace.complete;
-                    match &mut self.document {
-                        Some(document) if document.job == job.id => document.update(trace),
-                        _ => {
-                            self.queries.cancel();
-                            is_new = true;
-                            let mut document = Document::new(job.id, job.inputs.clone(), trace);
-                            document.fold_allocators(!self.settings.show_allocators);
-                            document.follows_end = job.player().is_some() || job.is_followed();
-                            self.document = Some(document);
-                        }
-                    }
-                }
-                LoadEvent::TooLarge(too_large) => self.offer = Some(Offer::new(too_large)),
-                LoadEvent::Failed(failure) => {
-                    if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
-                        document.stop_growing();
-                    }
-                    self.errors.push(failure);
-                    finished = true;
-                }
-            }
-        }
-        if finished && let Some(job) = self.loading.take() {
-            let opened = self.document.as_ref().is_some_and(|d| d.job == job.id);
-            if opened {
-                self.settings.remember(&job.inputs);
-                self.save_settings();
-            }
-        }
-        if is_new {
-            self.set_title(ctx);
         }
     }
 

@@ -228,3 +228,25 @@ impl State<'_> {
         self.next = self.next.max(self.first);
     }
 }
+
+/// All buffers in the order in which they will probably be wanted, with the places of
+/// their files. Files are read side by side.
+pub(super) fn jobs_of(files: &[TraceFile]) -> Vec<(u64, Job<'_>)> {
+    let part = |(i, (_, job)): &(usize, (u64, Job<'_>))| *i as f64 / job.file.buffers.len() as f64;
+    let mut jobs = Vec::new();
+    for (place, file) in files.iter().enumerate() {
+        jobs.extend(in_order(place as u64, &Part::Whole(file)).into_iter().enumerate());
+    }
+    if files.len() > 1 {
+        jobs.sort_by(|a, b| part(a).total_cmp(&part(b)));
+    }
+    jobs.into_iter().map(|(_, job)| job).collect()
+}
+
+/// The buffers of one file in the order of their sequence, which only in circular files
+/// is not that of the file.
+pub(super) fn in_order<'f>(place: u64, file: &Part<'f>) -> Vec<(u64, Job<'f>)> {
+    let mut jobs: Vec<_> = (0..file.buffers.len()).map(|buffer| (place, Job { file: file.clone(), buffer })).collect();
+    jobs.sort_by_key(|(_, job)| job.buffer().order());
+    jobs
+}

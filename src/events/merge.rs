@@ -7,8 +7,7 @@
 //! therefore a buffer is sorted if need be, and what is not earlier than the next
 //! buffer is carried on into that.
 //!
-//! Equal times keep the order of their stream. Across streams a free comes before
-//! an allocation of the same address; otherwise files and processors come in order.
+//! Equal times keep the order of their stream; across streams see [`ties`].
 //!
 //! Files may still grow: what came of them is added between runs ([`Merge::add`]), and
 //! records later than a moment wait ([`Merge::hold_at`]). A stream that has run dry has
@@ -19,14 +18,15 @@
 //! ([`Ahead`]). Cost: one comparison with the runner-up for each entry, a look at
 //! the [`Heads`] only where the lead changes.
 
+mod ties;
+
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use rayon::Scope;
-use rustc_hash::FxHashMap;
 
-use super::ahead::{Ahead, Job, Part};
+use super::ahead::{Ahead, Job, Part, in_order, jobs_of};
 use super::heads::{First, Heads};
 use super::{Attached, Batch, Entry, Event, EventCounts, Frames, Record, Stacks};
 use crate::etl::TraceFile;
@@ -35,9 +35,6 @@ use crate::problem::{ProblemKind, Problems};
 /// So many records of a stream may wait for their time to come; more are taken when
 /// they stand, so that wild timestamps cannot pull a whole file into memory.
 const MAX_CARRIED: usize = 1 << 16;
-
-/// Ties larger than this are left in stream order.
-const MAX_TIE: usize = 1 << 16;
 
 /// The call stack that comes with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -308,27 +305,6 @@ impl<'f> Merge<'f> {
         ControlFlow::Continue(())
     }
 
-    /// Records of all streams at one time, frees of an address first.
-    fn run_tie<B>(&mut self, time: i64, sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
-        let mut ranges = std::mem::take(&mut self.tie);
-        ranges.extend(self.heads.at(time).map(|index| (index, self.streams[index].tie_range(time))));
-        if self.may_conflict(&ranges) {
-            for (index, at) in self.tie_order(&ranges) {
-                self.emit(index, at..at + 1, sink)?;
-            }
-        } else {
-            for (index, range) in &ranges {
-                self.emit(*index, range.clone(), sink)?;
-            }
-        }
-        for (index, range) in ranges.drain(..) {
-            self.streams[index].at = range.end;
-            self.requeue(index);
-        }
-        self.tie = ranges;
-        ControlFlow::Continue(())
-    }
-
     fn emit<B>(
         &mut self,
         index: usize,
@@ -393,82 +369,6 @@ impl<'f> Merge<'f> {
         }
         heads.set(index, stream.current.entries.get(stream.at).map(|entry| entry.record.time));
     }
-
-    /// Whether one stream of a tie may allocate what another frees. Ties are small
-    /// and common, and such blocks rare, so this is worth its own look.
-    fn may_conflict(&self, ranges: &[(usize, Range<usize>)]) -> bool {
-        const SMALL: usize = 8;
-        if ranges.iter().map(|(_, range)| range.len()).sum::<usize>() > SMALL {
-            return true;
-        }
-        let events = |(index, range): &(usize, Range<usize>)| {
-            let (index, range) = (*index, range.clone());
-            range.map(move |at| (index, &self.record(index, at).event))
-        };
-        ranges.iter().flat_map(events).any(|(index, event)| {
-            let Some(block) = allocated(event) else { return false };
-            ranges.iter().flat_map(events).any(|(other, event)| other != index && freed(event) == Some(block))
-        })
-    }
-
-    /// The order of records that have the same time in several streams.
-    fn tie_order(&self, ranges: &[(usize, Range<usize>)]) -> Vec<(usize, usize)> {
-        let total: usize = ranges.iter().map(|(_, r)| r.len()).sum();
-        let mut order = Vec::with_capacity(total);
-        let mut waiting = if total <= MAX_TIE { self.pending_frees(ranges) } else { FxHashMap::default() };
-        if waiting.is_empty() {
-            order.extend(ranges.iter().flat_map(|(index, range)| range.clone().map(|at| (*index, at))));
-            return order;
-        }
-        let mut heads: Vec<(usize, Range<usize>)> = ranges.to_vec();
-        while !heads.is_empty() {
-            // A circle of streams that wait for each other is cut at the first.
-            let next = heads.iter().position(|(index, range)| !self.must_wait(*index, range.start, &waiting)).unwrap_or(0);
-            let (index, range) = &mut heads[next];
-            let (index, at) = (*index, range.start);
-            range.start += 1;
-            if range.start == range.end {
-                heads.remove(next);
-            }
-            let event = &self.record(index, at).event;
-            if let Some(count) = freed(event).and_then(|block| waiting.get_mut(&(block, index))) {
-                *count -= 1;
-            }
-            order.push((index, at));
-        }
-        order
-    }
-
-    /// How many frees of each block each stream still has in a tie; empty if no
-    /// other stream allocates any of them.
-    fn pending_frees(&self, ranges: &[(usize, Range<usize>)]) -> FxHashMap<(Block, usize), usize> {
-        let records = || {
-            ranges.iter().flat_map(|(index, range)| {
-                self.streams[*index].current.entries[range.clone()].iter().map(|e| (*index, &e.record))
-            })
-        };
-        let mut frees: FxHashMap<(Block, usize), usize> = FxHashMap::default();
-        for (index, record) in records() {
-            if let Some(block) = freed(&record.event) {
-                *frees.entry((block, index)).or_default() += 1;
-            }
-        }
-        let matters = !frees.is_empty()
-            && records().any(|(index, record)| {
-                allocated(&record.event)
-                    .is_some_and(|block| ranges.iter().any(|(other, _)| *other != index && frees.contains_key(&(block, *other))))
-            });
-        if matters { frees } else { FxHashMap::default() }
-    }
-
-    fn record(&self, index: usize, at: usize) -> &Record {
-        &self.streams[index].current.entries[at].record
-    }
-
-    fn must_wait(&self, index: usize, at: usize, waiting: &FxHashMap<(Block, usize), usize>) -> bool {
-        let Some(block) = allocated(&self.record(index, at).event) else { return false };
-        (0..self.streams.len()).any(|other| other != index && waiting.get(&(block, other)).is_some_and(|&n| n > 0))
-    }
 }
 
 /// How far the stream of all has come.
@@ -506,27 +406,6 @@ impl Order {
     }
 }
 
-/// What makes two events speak of the same block: layer, heap and address.
-type Block = (crate::units::Layer, u64, u64);
-
-fn freed(event: &Event) -> Option<Block> {
-    match event {
-        Event::Free { layer, heap, address } => Some((*layer, *heap, *address)),
-        Event::Realloc { layer, heap, old, .. } => Some((*layer, *heap, *old)),
-        Event::VirtualFree(range) => Some((crate::units::Layer::Commit, range.owner.0.into(), range.base)),
-        _ => None,
-    }
-}
-
-fn allocated(event: &Event) -> Option<Block> {
-    match event {
-        Event::Alloc { layer, heap, address, .. } => Some((*layer, *heap, *address)),
-        Event::Realloc { layer, heap, new, .. } => Some((*layer, *heap, *new)),
-        Event::VirtualAlloc(range) => Some((crate::units::Layer::Commit, range.owner.0.into(), range.base)),
-        _ => None,
-    }
-}
-
 impl Stream {
     fn next_batch(&mut self, decoder: &Ahead<'_>, totals: &mut Totals, arrivals: &mut Arrivals) -> Option<Batch> {
         // Buffers without records are counted and passed over.
@@ -553,26 +432,4 @@ impl Stream {
     fn is_dry(&self) -> bool {
         self.jobs.is_empty() && self.ahead.is_none() && self.at == self.current.entries.len()
     }
-}
-
-/// All buffers in the order in which they will probably be wanted, with the places of
-/// their files. Files are read side by side.
-fn jobs_of(files: &[TraceFile]) -> Vec<(u64, Job<'_>)> {
-    let part = |(i, (_, job)): &(usize, (u64, Job<'_>))| *i as f64 / job.file.buffers.len() as f64;
-    let mut jobs = Vec::new();
-    for (place, file) in files.iter().enumerate() {
-        jobs.extend(in_order(place as u64, &Part::Whole(file)).into_iter().enumerate());
-    }
-    if files.len() > 1 {
-        jobs.sort_by(|a, b| part(a).total_cmp(&part(b)));
-    }
-    jobs.into_iter().map(|(_, job)| job).collect()
-}
-
-/// The buffers of one file in the order of their sequence, which only in circular files
-/// is not that of the file.
-fn in_order<'f>(place: u64, file: &Part<'f>) -> Vec<(u64, Job<'f>)> {
-    let mut jobs: Vec<_> = (0..file.buffers.len()).map(|buffer| (place, Job { file: file.clone(), buffer })).collect();
-    jobs.sort_by_key(|(_, job)| job.buffer().order());
-    jobs
 }

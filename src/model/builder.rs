@@ -6,12 +6,14 @@
 mod actors;
 mod forget;
 mod framed;
+mod heaps;
 mod held;
 mod keyed;
 mod limit;
 mod pages;
-mod same_sites;
+mod publish;
 mod stacks;
+mod tidy;
 mod unmatched;
 
 use std::collections::VecDeque;
@@ -30,11 +32,11 @@ use super::process::ProcessTable;
 use super::rows::{Row, RowWriter};
 use super::scope::CutReason;
 use super::stack::{Interner, StackRef};
-use super::trace::{Derived, Lineage};
-use super::{Clock, HeapId, Loss, ProcessId, Quality, RowId, Rows, Site, SiteId, Trace};
-use crate::events::{CallStack, Event, EventCounts, Frames, ProcessChange, Record, StackPart};
+use super::trace::Lineage;
+use super::{Clock, HeapId, Loss, ProcessId, RowId, SiteId};
+use crate::events::{CallStack, Event, EventCounts, Frames, ProcessChange, Record};
 use crate::problem::Problem;
-use crate::units::{Interval, Layer, Pid, Ticks, Tid};
+use crate::units::{Pid, Ticks, Tid};
 use actors::Actors;
 use framed::Framed;
 use held::Held;
@@ -93,6 +95,8 @@ pub struct Builder {
     rows: RowWriter,
     sites: Vec<(SiteKey, Ticks)>,
     site_index: FxHashMap<SiteKey, SiteId>,
+    /// How many sites there were when they were tidied up last.
+    tidy_sites: usize,
     thread_names: Arc<FxHashMap<(ProcessId, Tid), Arc<str>>>,
     volumes: Vec<(String, String)>,
     counters: CounterTable,
@@ -140,6 +144,7 @@ impl Builder {
             rows,
             sites: Vec::new(),
             site_index: FxHashMap::default(),
+            tidy_sites: 0,
             thread_names: Arc::default(),
             volumes: Vec::new(),
             counters: CounterTable::default(),
@@ -298,95 +303,11 @@ impl Builder {
         }
     }
 
-    // Heaps and trackers
-
-    fn alloc(&mut self, from: Origin, layer: Layer, handle: u64, (address, size): (u64, u64), stack: CallStack<'_>) {
-        let (heap, process) = self.actor(from, layer, handle);
-        let site = match stack {
-            CallStack::Nothing => self.site(heap, StackRef::NONE, process, from.time),
-            CallStack::Frames(_) | CallStack::Key { .. } => SiteId::UNKNOWN,
-        };
-        let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
-        let Some(row) = self.push(&row) else { return };
-        self.matcher.begin(from.time, heap, address, row);
-        match stack {
-            CallStack::Nothing => self.await_stack(from, row.0..row.0 + 1, false),
-            CallStack::Frames(frames) => self.await_site(from, row, heap, frames),
-            CallStack::Key { key, time } => self.await_key(from, row, heap, key, time),
-        }
-    }
-
-    fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) {
-        let (stack, has_stack) = match stack {
-            CallStack::Nothing => (StackRef::NONE, false),
-            CallStack::Frames(frames) => (self.stacks.frames(frames), true),
-            CallStack::Key { key, time } => (self.stacks.key(StackPart::User, key, time), true),
-        };
-        let Some(heap) = self.live_heap(from.pid, layer, handle) else {
-            self.unmatched_frees.add(from, layer, handle, address, stack);
-            return;
-        };
-        let place = self.matcher.free(from.time, heap, address, stack);
-        if let (Some(place), false) = (place, has_stack) {
-            self.unmatched_frees.await_stack(from, place);
-        }
-    }
-
-    fn live_heap(&self, pid: Pid, layer: Layer, handle: u64) -> Option<HeapId> {
-        match self.actors.get(pid, layer, handle) {
-            Some((heap, _)) => Some(heap),
-            None => self.heaps.find(self.processes.find(pid)?, layer, handle),
-        }
-    }
-
-    /// The heap in which a process acts, and the process.
-    fn actor(&mut self, from: Origin, layer: Layer, handle: u64) -> (HeapId, ProcessId) {
-        if let Some(known) = self.actors.get(from.pid, layer, handle) {
-            return known;
-        }
-        let process = self.processes.acting(from.pid, from.time);
-        let heap = self.heaps.find_or_add(process, layer, handle);
-        self.actors.put(from.pid, layer, handle, (heap, process));
-        (heap, process)
-    }
-
-    fn realloc(&mut self, from: Origin, layer: Layer, handle: u64, old: u64, (new, size): (u64, u64), stack: CallStack<'_>) {
-        if layer == Layer::Heap && old != new && self.is_summary(from, handle, new, size) {
-            if let Some(heap) = self.live_heap(from.pid, layer, handle) {
-                self.matcher.end(from.time, heap, old);
-            }
-            return;
-        }
-        self.free(from, layer, handle, old, CallStack::Nothing);
-        self.alloc(from, layer, handle, (new, size), stack);
-    }
-
-    /// A moving realloc is logged as an allocation, a free, and then this record:
-    /// its new block is alive already, just born by the same thread.
-    fn is_summary(&mut self, from: Origin, handle: u64, new: u64, size: u64) -> bool {
-        let Some(heap) = self.live_heap(from.pid, Layer::Heap, handle) else { return false };
-        let millisecond = self.clock.frequency as i64 / 1000;
-        let since = Ticks(from.time.0.saturating_sub(millisecond));
-        let Some(row) = self.matcher.alive(heap, new, since) else { return false };
-        let row = self.rows.get(row);
-        row.size == size && row.thread == from.tid && row.birth >= since
-    }
-
-    fn close_heap(&mut self, from: Origin, layer: Layer, handle: u64, name: Option<&str>) {
-        self.actors.forget();
-        let Some(process) = self.processes.find(from.pid) else { return };
-        if let Some(heap) = self.heaps.close(process, layer, handle, name) {
-            self.matcher.close(from.time, heap);
-        }
-    }
-
     /// Ends a row of committed pages.
     fn kill(&mut self, row: RowId, at: Ticks) {
         self.rows.kill(row, at);
         self.matcher.note_death(row);
     }
-
-    // Rows and sites
 
     fn site(&mut self, heap: HeapId, stack: StackRef, caller: ProcessId, first: Ticks) -> SiteId {
         let key = SiteKey { heap, stack, caller };
@@ -418,88 +339,6 @@ impl Builder {
             self.cut_now(CutReason::Rows);
         }
         id
-    }
-
-    fn published_rows(&mut self, complete: bool) -> Rows {
-        if complete {
-            self.join_sites();
-        }
-        let rows = &self.rows;
-        let death = |row| rows.death(row);
-        match complete {
-            false => rows.publish(self.now, self.matcher.so_far(self.now, death)),
-            true => rows.publish(Ticks::NEVER, self.matcher.finish(death)),
-        }
-    }
-
-    /// Name and id of the latest life of a process.
-    pub fn process_name(&self, pid: Pid) -> String {
-        let lives = self.processes.list.iter().rev().filter(|process| process.pid == pid);
-        let name = lives.map(|process| process.name.as_str()).find(|name| !name.is_empty());
-        name.map_or_else(|| format!("Unknown ({pid})"), |name| format!("{name} ({pid})"))
-    }
-
-    /// What of the counters was left out, in one sentence.
-    pub fn counters_left_out(&self) -> Option<String> {
-        self.counters.left_out()
-    }
-
-    /// Publishes everything up to now. Rows are shared with later publications;
-    /// sites, stacks and heaps are copied.
-    pub fn publish(&mut self, input: InputState) -> Trace {
-        if input.complete {
-            self.release_held(0);
-            self.settle_keyed(i64::MAX);
-        }
-        self.settle_framed();
-        self.name_keyed();
-        self.matcher.settle();
-        let load_bytes = self.bytes();
-        let rows = self.published_rows(input.complete);
-        let findings = self.matcher.findings();
-        let unmatched = self.unmatched(&findings.kept);
-        let sites = (0..self.sites.len())
-            .map(|i| {
-                let (key, first) = self.sites[i];
-                Site { heap: key.heap, stack: self.stacks.resolve(key.stack), caller: key.caller, first }
-            })
-            .collect();
-        let (first, last) = input.times.unwrap_or((self.trace_start, self.trace_start));
-        let span = Interval {
-            from: Ticks::from_raw(first.min(self.trace_start), self.trace_start),
-            to: Ticks::from_raw(last.max(self.trace_start), self.trace_start).next(),
-        };
-        let span = Interval { to: self.end_of_read(span.from, span.to), ..span };
-        Trace {
-            clock: self.clock,
-            span,
-            scope: self.limit.scope().clone(),
-            cut: self.cut(),
-            forgotten: self.forgotten(),
-            load_bytes,
-            processes: self.processes.list.clone(),
-            heaps: self.heaps.list.clone(),
-            sites,
-            stacks: self.stacks.stacks().clone(),
-            rows,
-            unmatched,
-            thread_names: Arc::clone(&self.thread_names),
-            volumes: self.volumes.clone(),
-            counters: self.counters.publish(&self.processes.list),
-            losses: Loss::all(input.losses, &self.reported),
-            quality: Quality {
-                events_lost: self.losses.0,
-                buffers_lost: self.losses.1,
-                unmatched_frees: self.unmatched_frees.count + findings.unmatched,
-                superseded_allocations: findings.superseded,
-                problems: input.problem_count,
-            },
-            counts: input.counts,
-            problems: input.problems,
-            complete: input.complete,
-            lineage: self.lineage,
-            derived: Derived::default(),
-        }
     }
 }
 

@@ -236,6 +236,14 @@ impl Matcher {
         }
     }
 
+    /// Tells `each` all stacks.
+    pub(super) fn each_stack(&mut self, each: &mut dyn FnMut(&mut StackRef)) {
+        self.settle();
+        for cell in &self.cells {
+            cell.lock().findings.kept.iter_mut().for_each(|free| each(&mut free.stack));
+        }
+    }
+
     /// What was found until now; complete after [`Matcher::settle`].
     pub(super) fn findings(&self) -> Findings {
         let mut all = Findings::default();

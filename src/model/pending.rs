@@ -61,6 +61,11 @@ impl Pending {
         }
     }
 
+    /// All stacks that are known so far.
+    pub(super) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
+        self.events.iter_mut().flat_map(|(_, _, waiting)| waiting.kernel.iter_mut().chain(&mut waiting.user))
+    }
+
     /// Gives a stack to the first event at `time` by `tid`, or by an unknown thread,
     /// for which `wants` holds: `give` puts it in. Returns the event as it is then.
     /// `None` if the stack belongs to some other event.

@@ -33,6 +33,7 @@ impl Builder {
         self.pending.renumber(|row| numbers.first_from(row));
         self.pieces.renumber(|row| numbers.of(row));
         self.keyed.renumber(|row| numbers.of(row));
+        self.tidy();
         self.limit.forgotten = Some(until);
         self.lineage.past += 1;
         true

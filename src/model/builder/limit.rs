@@ -119,6 +119,7 @@ impl Builder {
         self.limit.countdown -= 1;
         if self.limit.countdown == 0 {
             self.limit.countdown = EVERY;
+            self.tidy_now_and_then();
             self.look_at_budget();
         }
         if self.limit.reads_all && self.limit.cut.is_none() {

@@ -65,6 +65,11 @@ impl UnmatchedFrees {
         at_once.find(|(_, t, place)| *t == tid && wants(place)).map(|(.., place)| *place)
     }
 
+    /// All stacks.
+    pub(super) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
+        self.kept.iter_mut().map(|(_, stack)| stack).chain(self.stacks.values_mut())
+    }
+
     pub(super) fn give_stack(&mut self, place: u32, stack: StackRef) {
         if self.stacks.len() < MOST_STACKS {
             self.stacks.insert(place, stack);

@@ -175,9 +175,19 @@ impl RowWriter {
         }
     }
 
-    /// Gives all rows the sites that `number` says for theirs.
+    /// Which of so many sites any row has.
+    pub(in crate::model) fn sites_in_use(&self, sites: usize) -> Vec<bool> {
+        let mut is_used = vec![false; sites];
+        for site in self.sites.iter().flat_map(|sites| sites.iter()).chain(&self.open_sites) {
+            is_used.get_mut(site.0 as usize).into_iter().for_each(|used| *used = true);
+        }
+        is_used
+    }
+
+    /// Gives all rows the sites that `number` says for theirs; rows without one go on
+    /// having none.
     pub(in crate::model) fn renumber_sites(&mut self, number: &[SiteId]) {
-        let new = |site: SiteId| number[site.0 as usize];
+        let new = |site: SiteId| number.get(site.0 as usize).copied().unwrap_or(site);
         self.sites.par_iter_mut().for_each(|sites| {
             // A column that others hold too is only copied if it must be.
             if sites.iter().any(|&site| new(site) != site) {

@@ -1,0 +1,89 @@
+//! Loading in the window: what starts it, what comes of it, and what ends it.
+
+use std::time::Duration;
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use super::document::Document;
+use super::jobs::{LoadEvent, LoadJob};
+use super::offer::Offer;
+use super::player::Pace;
+use crate::load::Input;
+
+/// How often the window is drawn while a trace loads, if nothing else asks for it.
+const PROGRESS: Duration = Duration::from_millis(300);
+
+impl HighwaterApp {
+    pub(super) fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
+        if inputs.is_empty() {
+            return;
+        }
+        self.errors.clear();
+        self.stop_loading();
+        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace));
+    }
+
+    /// Bytes that a trace may use.
+    fn budget(&self) -> u64 {
+        self.memory_limit.unwrap_or_else(|| self.settings.budget())
+    }
+
+    /// Stops the load; what is loaded stays open.
+    pub(super) fn stop_loading(&mut self) {
+        self.offer = None;
+        let Some(job) = self.loading.take() else { return };
+        if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
+            document.stop_growing();
+        }
+    }
+
+    pub(super) fn drain_loading(&mut self, ctx: &egui::Context) {
+        let Some(job) = &mut self.loading else { return };
+        let rest = self.queries.rest_left(if job.is_live() { 1 } else { 8 });
+        if rest.is_some_and(|left| left.is_zero()) {
+            job.want_trace();
+        }
+        // The progress moves; more frames would take time from the loading.
+        if self.offer.is_none() {
+            ctx.request_repaint_after(rest.filter(|left| !left.is_zero()).map_or(PROGRESS, |left| left.min(PROGRESS)));
+        }
+        let (mut finished, mut is_new) = (false, false);
+        for event in job.drain() {
+            match event {
+                LoadEvent::Trace(trace) => {
+                    finished |= trace.complete;
+                    match &mut self.document {
+                        Some(document) if document.job == job.id => document.update(trace),
+                        _ => {
+                            self.queries.cancel();
+                            is_new = true;
+                            let mut document = Document::new(job.id, job.inputs.clone(), trace);
+                            document.fold_allocators(!self.settings.show_allocators);
+                            document.follows_end = job.player().is_some() || job.is_followed();
+                            self.document = Some(document);
+                        }
+                    }
+                }
+                LoadEvent::TooLarge(too_large) => self.offer = Some(Offer::new(too_large)),
+                LoadEvent::Failed(failure) => {
+                    if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
+                        document.stop_growing();
+                    }
+                    self.errors.push(failure);
+                    finished = true;
+                }
+            }
+        }
+        if finished && let Some(job) = self.loading.take() {
+            let opened = self.document.as_ref().is_some_and(|d| d.job == job.id);
+            if opened {
+                self.settings.remember(&job.inputs);
+                self.save_settings();
+            }
+        }
+        if is_new {
+            self.set_title(ctx);
+        }
+    }
+}

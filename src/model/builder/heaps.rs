@@ -1,0 +1,98 @@
+//! What happens in heaps and trackers: blocks begin and end.
+
+use super::super::rows::Row;
+use super::super::stack::StackRef;
+use super::super::{HeapId, ProcessId, SiteId};
+use super::{Builder, Origin};
+use crate::events::{CallStack, StackPart};
+use crate::units::{Layer, Pid, Ticks};
+
+impl Builder {
+    pub(super) fn alloc(&mut self, from: Origin, layer: Layer, handle: u64, (address, size): (u64, u64), stack: CallStack<'_>) {
+        let (heap, process) = self.actor(from, layer, handle);
+        let site = match stack {
+            CallStack::Nothing => self.site(heap, StackRef::NONE, process, from.time),
+            CallStack::Frames(_) | CallStack::Key { .. } => SiteId::UNKNOWN,
+        };
+        let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
+        let Some(row) = self.push(&row) else { return };
+        self.matcher.begin(from.time, heap, address, row);
+        match stack {
+            CallStack::Nothing => self.await_stack(from, row.0..row.0 + 1, false),
+            CallStack::Frames(frames) => self.await_site(from, row, heap, frames),
+            CallStack::Key { key, time } => self.await_key(from, row, heap, key, time),
+        }
+    }
+
+    pub(super) fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) {
+        let (stack, has_stack) = match stack {
+            CallStack::Nothing => (StackRef::NONE, false),
+            CallStack::Frames(frames) => (self.stacks.frames(frames), true),
+            CallStack::Key { key, time } => (self.stacks.key(StackPart::User, key, time), true),
+        };
+        let Some(heap) = self.live_heap(from.pid, layer, handle) else {
+            self.unmatched_frees.add(from, layer, handle, address, stack);
+            return;
+        };
+        let place = self.matcher.free(from.time, heap, address, stack);
+        if let (Some(place), false) = (place, has_stack) {
+            self.unmatched_frees.await_stack(from, place);
+        }
+    }
+
+    fn live_heap(&self, pid: Pid, layer: Layer, handle: u64) -> Option<HeapId> {
+        match self.actors.get(pid, layer, handle) {
+            Some((heap, _)) => Some(heap),
+            None => self.heaps.find(self.processes.find(pid)?, layer, handle),
+        }
+    }
+
+    /// The heap in which a process acts, and the process.
+    fn actor(&mut self, from: Origin, layer: Layer, handle: u64) -> (HeapId, ProcessId) {
+        if let Some(known) = self.actors.get(from.pid, layer, handle) {
+            return known;
+        }
+        let process = self.processes.acting(from.pid, from.time);
+        let heap = self.heaps.find_or_add(process, layer, handle);
+        self.actors.put(from.pid, layer, handle, (heap, process));
+        (heap, process)
+    }
+
+    pub(super) fn realloc(
+        &mut self,
+        from: Origin,
+        layer: Layer,
+        handle: u64,
+        old: u64,
+        (new, size): (u64, u64),
+        stack: CallStack<'_>,
+    ) {
+        if layer == Layer::Heap && old != new && self.is_summary(from, handle, new, size) {
+            if let Some(heap) = self.live_heap(from.pid, layer, handle) {
+                self.matcher.end(from.time, heap, old);
+            }
+            return;
+        }
+        self.free(from, layer, handle, old, CallStack::Nothing);
+        self.alloc(from, layer, handle, (new, size), stack);
+    }
+
+    /// A moving realloc is logged as an allocation, a free, and then this record:
+    /// its new block is alive already, just born by the same thread.
+    fn is_summary(&mut self, from: Origin, handle: u64, new: u64, size: u64) -> bool {
+        let Some(heap) = self.live_heap(from.pid, Layer::Heap, handle) else { return false };
+        let millisecond = self.clock.frequency as i64 / 1000;
+        let since = Ticks(from.time.0.saturating_sub(millisecond));
+        let Some(row) = self.matcher.alive(heap, new, since) else { return false };
+        let row = self.rows.get(row);
+        row.size == size && row.thread == from.tid && row.birth >= since
+    }
+
+    pub(super) fn close_heap(&mut self, from: Origin, layer: Layer, handle: u64, name: Option<&str>) {
+        self.actors.forget();
+        let Some(process) = self.processes.find(from.pid) else { return };
+        if let Some(heap) = self.heaps.close(process, layer, handle, name) {
+            self.matcher.close(from.time, heap);
+        }
+    }
+}
