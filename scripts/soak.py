@@ -1,13 +1,30 @@
-"""Runs the soak of scripts/soak.sh and prints a table of what it saw."""
+"""Runs the soak of scripts/soak.sh, prints a table of what it saw, and writes it down."""
 
 import argparse
+import datetime
 import os
 import re
 import subprocess
 import time
 from pathlib import Path
 
+from bench import machine
+
 WINDOW = (1920, 1080)
+PAGE = """# How it goes on for long
+
+Written by `scripts/soak.sh {args.minutes:g}`: a million heap events a second are made while the window follows their
+file, 20,000 stacks by keys that get new meanings all the time. {args.limit} MB may be used for the trace; beyond that
+what is over is forgotten.
+
+Machine: {machine}. Date: {date}. The maker of the events has one of the processors to itself, about.
+
+{table}
+
+*Frames* are the window's own work (logic, panels, tessellation) at {WINDOW[0]}×{WINDOW[1]}, without painting. *In memory* is
+the whole process: the trace, the index of what is shown, and the window. Of the frees some are of blocks that the
+scenario never allocated.
+"""
 # What is behind the reader by so many bytes is read.
 KEPT = 1 << 30
 
@@ -41,6 +58,7 @@ def main():
     parser.add_argument("--dir", required=True)
     parser.add_argument("--minutes", type=float, required=True)
     parser.add_argument("--limit", type=int, required=True)
+    parser.add_argument("--out")
     args = parser.parse_args()
     folder = Path(args.dir)
     trace, log, dump = folder / "live.etl", folder / "frames.tsv", folder / "ui.txt"
@@ -67,7 +85,9 @@ def main():
             time.sleep(0.05)
         look = ["--follow", str(trace), "--memory-limit", str(args.limit), "--size", f"{WINDOW[0]}x{WINDOW[1]}"]
         window = subprocess.Popen([args.program, *look], env=env, stderr=subprocess.DEVNULL)
-        watch(args, made, window, trace, log, dump)
+        lines = watch(args, made, window, trace, log, dump)
+        if args.out:
+            Path(args.out).write_text(PAGE.format(args=args, machine=machine(), date=datetime.date.today(), table="\n".join(lines), WINDOW=WINDOW))
     finally:
         for child in filter(None, [window, made, screen]):
             child.terminate()
@@ -77,15 +97,18 @@ def main():
 def watch(args, made, window, trace, log, dump):
     start, seen, freed = time.monotonic(), 0, 0
     frame_title = "frames, ms of processor time: median (p95)"
-    print(f"| minute | MB in the file | MB in memory (peak) | {frame_title} | seconds shown | the window says |", flush=True)
-    print("|-|-|-|-|-|-|", flush=True)
+    lines = [f"| minute | MB in the file | MB in memory (peak) | {frame_title} | seconds shown | the window says |", "|-|-|-|-|-|-|"]
+    print(*lines, sep="\n", flush=True)
     marks = [minute for minute in (0.5, 1, 2, 5, 10, 20, 30, 60) if minute < args.minutes] + [args.minutes]
     for mark in marks:
         while time.monotonic() - start < mark * 60 and made.poll() is None:
             time.sleep(1)
             freed = free(trace, freed)
-        seen = row(mark, window, trace, log, dump, seen)
+        line, seen = row(mark, window, trace, log, dump, seen)
+        lines.append(line)
+        print(line, flush=True)
     # Not to its end: the window would look into the file again, which has holes by now.
+    return lines
 
 
 def row(mark, window, trace, log, dump, seen):
@@ -96,8 +119,7 @@ def row(mark, window, trace, log, dump, seen):
     size = trace.stat().st_size >> 20
     cells = [mark, size, f"{memory['VmRSS']:.0f} ({memory['VmHWM']:.0f})", spread(all_frames[seen:])]
     cells += ["".join(shown), "; ".join(told)[:240]]
-    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
-    return len(all_frames)
+    return "| " + " | ".join(map(str, cells)) + " |", len(all_frames)
 
 
 def free(trace, freed):

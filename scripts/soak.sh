@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Follows a capture in the window while a million heap events a second are made for
-# it: memory, frames, and whether anything was lost. Not part of CI.
+# it: memory, frames, and whether anything was lost. Not part of CI. A run of ten minutes
+# or more is written into docs/soak.md.
 #
 #   scripts/soak.sh              10 minutes
 #   scripts/soak.sh 2            2 minutes
@@ -19,4 +20,7 @@ cargo build --locked --release
 program=${CARGO_TARGET_DIR:-target}/release/highwater
 dir=$(mktemp -d "${TMPDIR:-/var/tmp}/highwater-soak.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-python3 scripts/soak.py --program "$program" --dir "$dir" --minutes "${1:-10}" --limit "${MEMORY_LIMIT:-1024}"
+minutes=${1:-10}
+out=()
+[ "${minutes%.*}" -ge 10 ] && out=(--out docs/soak.md)
+python3 -B scripts/soak.py --program "$program" --dir "$dir" --minutes "$minutes" --limit "${MEMORY_LIMIT:-1024}" "${out[@]}"

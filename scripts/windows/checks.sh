@@ -34,7 +34,7 @@ run_tests() {
 # The files themselves: size, subsystems, imports, resources.
 check_program() {
     local exe=$program_dir/highwater.exe com=$program_dir/highwater.com file words
-    [ "$(stat -c %s "$exe")" -le $((20 << 20)) ] || fail "highwater.exe is larger than 20 MB"
+    [ "$(stat -c %s "$exe")" -le 20000000 ] || fail "highwater.exe is larger than 20 MB"
     subsystem_is "$exe" 'Windows GUI'
     subsystem_is "$com" 'Windows CUI'
     for file in "$exe" "$com"; do

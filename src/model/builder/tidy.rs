@@ -15,7 +15,7 @@ use crate::model::stack::StackRef;
 /// Fewer new sites than this are not worth the passes, and one is not worth more rows
 /// than that; in debug builds it is, so that every test goes through them.
 const WORTH_WHILE: usize = if cfg!(debug_assertions) { 4 } else { 1 << 14 };
-const ROWS_A_SITE: usize = if cfg!(debug_assertions) { 256 } else { 16 };
+const ROWS_A_SITE: usize = if cfg!(debug_assertions) { 256 } else { 8 };
 
 impl Builder {
     /// Tidies up where so many sites have come that it costs little for each of them.

@@ -1,0 +1,110 @@
+//! References to stacks become what they stand for as that is known, so that keys and
+//! pairs, of which there is no end in a long capture, can be forgotten.
+
+use rustc_hash::FxHashMap;
+
+use super::{Interner, KnownSites, NodeId, OpenKey, StackRef, Target};
+
+/// The keys and pairs that are not known yet, with new numbers by their old ones.
+#[derive(Debug, Default)]
+struct Unsettled {
+    key_numbers: FxHashMap<u32, u32>,
+    pair_numbers: FxHashMap<u32, u32>,
+    pairs: Vec<(StackRef, StackRef, Option<NodeId>)>,
+}
+
+impl Interner {
+    /// Puts what is known by now in the place of references, and forgets the keys and
+    /// pairs that none of them needs any more; `each` is to tell all references there are.
+    /// The latest sites of stacks are forgotten too. Cost: a look at each reference and
+    /// each stack, whatever was defined before.
+    pub(in crate::model) fn settle(&mut self, each: impl FnOnce(&mut dyn FnMut(&mut StackRef))) {
+        let mut left = Unsettled::default();
+        each(&mut |stack| *stack = self.settled(&mut left, *stack));
+        self.open_keys.retain(|_, open| match left.key_numbers.get(&open.index) {
+            Some(&index) => {
+                *open = OpenKey { index, sites: KnownSites::default() };
+                true
+            }
+            None => false,
+        });
+        self.whole.values_mut().for_each(|whole| whole.sites = KnownSites::default());
+        self.keys = vec![None; left.key_numbers.len()];
+        self.pair_index = left.pairs.iter().map(|&(kernel, user, _)| (kernel, user)).zip(0..).collect();
+        self.pairs = left.pairs;
+    }
+
+    fn settled(&mut self, left: &mut Unsettled, stack: StackRef) -> StackRef {
+        match stack.target() {
+            Target::Node(_) => stack,
+            Target::Key(index) => match self.keys[index] {
+                Some(node) => StackRef::node(node),
+                None => {
+                    let next = left.key_numbers.len() as u32;
+                    StackRef::tagged(1, *left.key_numbers.entry(index as u32).or_insert(next) as usize)
+                }
+            },
+            Target::Pair(index) => {
+                let (kernel, user, _) = self.pairs[index];
+                if self.is_known(kernel) && self.is_known(user) {
+                    return StackRef::node(self.resolve_pair(index));
+                }
+                if let Some(&number) = left.pair_numbers.get(&(index as u32)) {
+                    return StackRef::tagged(2, number as usize);
+                }
+                let (kernel, user) = (self.settled(left, kernel), self.settled(left, user));
+                let number = left.pairs.len();
+                left.pairs.push((kernel, user, None));
+                left.pair_numbers.insert(index as u32, number as u32);
+                StackRef::tagged(2, number)
+            }
+        }
+    }
+
+    /// Whether no definition to come changes what `stack` stands for.
+    fn is_known(&self, stack: StackRef) -> bool {
+        match stack.target() {
+            Target::Node(_) => true,
+            Target::Key(index) => self.keys[index].is_some(),
+            Target::Pair(_) => false, // pairs have no pairs in them
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{Frames, StackPart};
+
+    fn addresses(interner: &mut Interner, stack: StackRef) -> Vec<u64> {
+        let node = interner.resolve(stack);
+        interner.stacks().chain(node).map(|n| interner.stacks().address(n)).collect()
+    }
+
+    #[test]
+    fn references_that_are_settled_stand_for_the_same_and_nothing_else_is_kept() {
+        let mut interner = Interner::default();
+        let keys: Vec<StackRef> = (0..5).map(|key| interner.key(StackPart::User, key, 1)).collect();
+        let kernel = interner.frames(Frames::new(&[100]));
+        for key in [0, 1, 2] {
+            interner.define(StackPart::User, key, Frames::new(&[10 + key, 1]), 2 + key as i64);
+        }
+        let pairs = [interner.join(kernel, keys[1]), interner.join(kernel, keys[3]), interner.join(kernel, keys[2])];
+        // What 0 stands for and the last pair are nobody's any more.
+        let mut refs = [keys[1], keys[3], pairs[0], pairs[1], keys[3]];
+        interner.settle(|settle| refs.iter_mut().for_each(settle));
+        assert_eq!((interner.keys.len(), interner.pairs.len(), interner.open_keys.len()), (1, 1, 1));
+        assert_eq!(refs[1], refs[4]);
+        assert_eq!(interner.key(StackPart::User, 3, 9), refs[1], "a key that is still to be defined stays the same");
+        assert_eq!(interner.join(kernel, refs[1]), refs[3]);
+        let later = interner.key(StackPart::User, 4, 9);
+        assert_eq!(addresses(&mut interner, refs[3]), [100]);
+        interner.define(StackPart::User, 3, Frames::new(&[13, 1]), 10);
+        interner.define(StackPart::User, 4, Frames::new(&[14]), 11);
+        let expected: [&[u64]; 5] = [&[11, 1], &[13, 1], &[100, 11, 1], &[100, 13, 1], &[13, 1]];
+        for (stack, expected) in refs.into_iter().zip(expected) {
+            assert_eq!(addresses(&mut interner, stack), expected);
+        }
+        assert_eq!(addresses(&mut interner, later), [14]);
+    }
+}
