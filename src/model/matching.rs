@@ -148,7 +148,8 @@ impl Matcher {
         self.step(Step { address, time, heap, act: Act::Begin(row), stack: StackRef::NONE });
     }
 
-    /// Frees a block; returns the free's place in the order of deaths.
+    /// Frees a block; returns the free's place in the order of deaths, `None` if no more can
+    /// be numbered.
     pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64, stack: StackRef) -> Option<u32> {
         let place = self.place()?;
         self.step(Step { address, time, heap, act: Act::Free(place), stack });

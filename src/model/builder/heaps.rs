@@ -1,6 +1,7 @@
 //! What happens in heaps and trackers: blocks begin and end.
 
 use super::super::rows::Row;
+use super::super::scope::CutReason;
 use super::super::stack::StackRef;
 use super::super::{HeapId, ProcessId, SiteId};
 use super::{Builder, Origin};
@@ -34,8 +35,11 @@ impl Builder {
             self.unmatched_frees.add(from, layer, handle, address, stack);
             return;
         };
-        let place = self.matcher.free(from.time, heap, address, stack);
-        if let (Some(place), false) = (place, has_stack) {
+        let Some(place) = self.matcher.free(from.time, heap, address, stack) else {
+            self.cut_now(CutReason::Rows); // frees are numbered like rows
+            return;
+        };
+        if !has_stack {
             self.unmatched_frees.await_stack(from, place);
         }
     }
