@@ -93,7 +93,7 @@ show_window() {
     wait_for_window highwater || fail "No window"
     echo "A window after $((($(date +%s%N) - start) / 1000000)) ms (Wine, software OpenGL)"
     wait_for_window "$title" || fail "No window with the title $title"
-    wait_for 60 grep -q '126.00 MB' "$HIGHWATER_UI_DUMP" || fail "The window shows no numbers"
+    wait_for 60 grep -q '19.50 MB' "$HIGHWATER_UI_DUMP" || fail "The window shows no numbers"
     sleep 2
 }
 

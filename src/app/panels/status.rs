@@ -103,6 +103,8 @@ fn trust(document: &Document) -> String {
     if !document.trace.scope.is_all() {
         parts.push("Only a part chosen".to_owned());
     }
+    // Each of these is a problem in the list too.
+    let told = u64::from(document.trace.cut.is_some()) + u64::from(document.trace.forgotten.is_some());
     let mut part = |n: u64, one: &str, many: &str| {
         if n > 0 {
             parts.push(format!("{} {}", format::count(n), if n == 1 { one } else { many }));
@@ -112,7 +114,7 @@ fn trust(document: &Document) -> String {
     part(quality.buffers_lost, "buffer lost", "buffers lost");
     part(quality.unmatched_frees, "free of an unknown block", "frees of unknown blocks");
     part(quality.superseded_allocations, "block allocated twice", "blocks allocated twice");
-    part(quality.problems, "problem", "problems");
+    part(quality.problems.saturating_sub(told), "problem", "problems");
     if quality.events_lost + quality.buffers_lost == 0 {
         let places = document.trace.losses.len() as u64;
         part(places, "loss of events", "losses of events");
