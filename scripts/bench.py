@@ -93,7 +93,7 @@ def opening(results):
 def questions(results):
     yield "\n## A new interval\n"
     yield "Milliseconds for 100 random intervals, median (95th percentile): totals of all sites, the graph's lines in"
-    yield "1000 bins, the tree with some sixty open lines; all of it exact.\n"
+    yield "1000 bins, the tree with some sixty open lines; all of it exact. *Frame* is what lies under one in the\nmiddle of a stack, the first time and from then on.\n"
     yield "| heap events | filter | totals | graph | tree | together |"
     yield "|-|-|-|-|-|-|"
     for n, f in results.items():

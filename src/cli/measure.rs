@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::args::MeasureArgs;
 use super::{Failure, open, output};
 use crate::load::{Unwatched, load};
-use crate::model::{HeapId, NodeId, SiteId, Trace};
+use crate::model::{HeapId, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, Filter, Index, IndexOptions, Key, SeriesOf, TreeRequest, peaks, series, totals, tree};
 use crate::synth::Random;
 use crate::units::{Interval, Ticks};
@@ -155,7 +155,8 @@ fn filters(trace: &Trace, random: &mut Random) -> Vec<(&'static str, Filter)> {
     filters.push(("heap", Filter::under(&way[..])));
     let site = trace.site(SiteId(random.index(trace.sites.len()) as u32));
     let frames = trace.stacks.path(site.stack);
-    if let Some(&frame) = frames.get(1).or(frames.first()).filter(|&&node| node != NodeId::ROOT) {
+    // In the middle: the outermost frames are those of all stacks.
+    if let Some(&frame) = frames.get(frames.len() / 2) {
         let process = trace.process_of(site);
         filters.push(("frame", Filter::under(&[Key::Process(process), Key::Frame(frame)][..])));
     }
