@@ -364,7 +364,7 @@ impl Interner {
 mod tests {
     use super::*;
 
-    fn addresses(interner: &mut Interner, stack: StackRef) -> Vec<u64> {
+    pub(super) fn addresses(interner: &mut Interner, stack: StackRef) -> Vec<u64> {
         let node = interner.resolve(stack);
         interner.stacks().chain(node).map(|n| interner.stacks().address(n)).collect()
     }

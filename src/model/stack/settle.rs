@@ -73,13 +73,9 @@ impl Interner {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::addresses;
     use super::*;
     use crate::events::{Frames, StackPart};
-
-    fn addresses(interner: &mut Interner, stack: StackRef) -> Vec<u64> {
-        let node = interner.resolve(stack);
-        interner.stacks().chain(node).map(|n| interner.stacks().address(n)).collect()
-    }
 
     #[test]
     fn references_that_are_settled_stand_for_the_same_and_nothing_else_is_kept() {
