@@ -407,14 +407,16 @@ fn a_trace_that_forgets_is_exact_from_a_moment_on() {
 
 #[test]
 fn stacks_that_get_ever_new_keys_do_not_fill_the_memory() {
+    const BUDGET: u64 = 5 << 20;
     let kept = |events| {
         let generated = Generated::new(&Options { stacks: StackForm::Keys, live: 1_000, events, ..options(Scenario::Heap) });
-        generated.forgetting(5 << 20)
+        generated.forgetting(BUDGET)
     };
     let (short, long) = (kept(200_000), kept(1_600_000));
     for trace in [&short, &long] {
         assert!(trace.forgotten.is_some() && trace.cut.is_none());
-        assert!(trace.load_bytes <= 8 << 20, "{}", trace.load_bytes);
+        // It forgets at three eighths; what is alive is little.
+        assert!(trace.load_bytes <= BUDGET / 2, "{} of {BUDGET}", trace.load_bytes);
     }
     // As many rows and no more sites, however many definitions there were before.
     assert!(long.counts.stack_key_definition > 6 * short.counts.stack_key_definition);
