@@ -38,8 +38,6 @@ impl Builder {
             matcher.each_stack(settle);
         });
         self.join_sites();
-        self.site_index = self.sites.iter().map(|(key, _)| *key).zip((0..).map(SiteId)).collect();
-        self.tidy_sites = self.sites.len();
     }
 
     /// The same at the end, where all stacks are what they are known to be by now. No row
@@ -48,7 +46,6 @@ impl Builder {
         let Self { stacks, sites, .. } = self;
         sites.iter_mut().for_each(|(key, _)| key.stack = StackRef::node(stacks.resolve(key.stack)));
         self.join_sites();
-        self.site_index = FxHashMap::default();
     }
 
     fn join_sites(&mut self) {
@@ -73,5 +70,7 @@ impl Builder {
             self.rows.renumber_sites(&number);
             self.sites = joined;
         }
+        self.site_index = index;
+        self.tidy_sites = self.sites.len();
     }
 }
