@@ -59,10 +59,10 @@ impl Records {
     fn of(capture: &Capture) -> Self {
         let mut records = Self::default();
         let done = Merge::of_records(&capture.files).run::<()>(
-            |record, stack| {
+            |item, stack| {
                 let start = records.frames.len();
                 records.frames.extend(stack.frames().addresses());
-                records.list.push((record.clone(), start..records.frames.len()));
+                records.list.push((item.record().into_owned(), start..records.frames.len()));
                 ControlFlow::Continue(())
             },
             |_| ControlFlow::Continue(i64::MAX),

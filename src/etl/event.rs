@@ -133,8 +133,59 @@ pub struct RawEvent<'a> {
 impl<'a> RawEvent<'a> {
     /// One event alone, from [`Events::bytes_of`].
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let (kind, pointer, size) = frame(bytes, u32_at(bytes, 0)?).ok()?;
-        parse(bytes.get(..size)?, kind, pointer, 0)
+        let Frame { kind, pointer, size } = frame(bytes, u32_at(bytes, 0)?).ok()?;
+        let bytes = bytes.get(..size)?;
+        if is_kernel(kind) { kernel(bytes, kind, pointer, 0).map(Self::from) } else { other(bytes, kind, pointer, 0) }
+    }
+}
+
+/// An event as the kernel numbers it. Its own headers are the shortest, and nearly all
+/// events of heaps and their stacks have them.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelEvent<'a> {
+    /// Form of its header.
+    pub kind: HeaderKind,
+    /// Pointer size of its payload.
+    pub pointer: PointerSize,
+    /// Raw clock value.
+    pub time: i64,
+    /// Process of the header, [`Pid::NONE`] if it has none.
+    pub pid: Pid,
+    /// Thread of the header, [`Tid::NONE`] if it has none.
+    pub tid: Tid,
+    /// Group in the high byte, type in the low byte.
+    pub hook: u16,
+    /// Version of the payload.
+    pub version: u16,
+    /// What follows the header.
+    pub payload: &'a [u8],
+    /// Where the event starts, counted from the buffer's start.
+    pub offset: usize,
+}
+
+impl<'a> From<KernelEvent<'a>> for RawEvent<'a> {
+    fn from(event: KernelEvent<'a>) -> Self {
+        let KernelEvent { kind, pointer, time, pid, tid, hook, version, payload, offset } = event;
+        let (id, extended) = (EventId::Hook(hook), Extended::default());
+        Self { kind, pointer, time, pid, tid, id, version, extended, payload, offset }
+    }
+}
+
+/// An event by the header it has.
+#[derive(Clone, Copy, Debug)]
+pub enum Framed<'a> {
+    /// One of the kernel's.
+    Kernel(KernelEvent<'a>),
+    /// Any other.
+    Other(RawEvent<'a>),
+}
+
+impl<'a> From<Framed<'a>> for RawEvent<'a> {
+    fn from(framed: Framed<'a>) -> Self {
+        match framed {
+            Framed::Kernel(event) => event.into(),
+            Framed::Other(event) => event,
+        }
     }
 }
 
@@ -165,7 +216,7 @@ impl<'a> Events<'a> {
     /// All bytes of one of them, without the padding to the next.
     pub fn bytes_of(&self, event: &RawEvent<'_>) -> &'a [u8] {
         let rest = self.buffer.get(event.offset..).unwrap_or_default();
-        let size = u32_at(rest, 0).and_then(|marker| frame(rest, marker).ok()).map_or(0, |(_, _, size)| size);
+        let size = u32_at(rest, 0).and_then(|marker| frame(rest, marker).ok()).map_or(0, |frame| frame.size);
         rest.get(..size).unwrap_or_default()
     }
 
@@ -175,12 +226,11 @@ impl<'a> Events<'a> {
     }
 }
 
-impl<'a> Iterator for Events<'a> {
-    type Item = RawEvent<'a>;
-
-    // Inlined with what it calls: an event in registers is cheaper than one in memory.
+impl<'a> Events<'a> {
+    /// The next event. (Who decodes them all treats the kernel's apart from the start:
+    /// one form for all of them would have to be put together in memory.)
     #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
+    pub fn next_framed(&mut self) -> Option<Framed<'a>> {
         let rest = self.buffer.get(self.at..)?;
         let marker = u32_at(rest, 0)?;
         const FILLER: u32 = 0xFFFF_FFFF;
@@ -189,22 +239,34 @@ impl<'a> Iterator for Events<'a> {
             return None;
         }
         let offset = self.at;
-        let mut damaged = |reason| {
-            self.at = self.buffer.len();
-            self.damage = Some(EventDamage { offset, reason });
-            None
-        };
-        let (kind, pointer, size) = match frame(rest, marker) {
+        let Frame { kind, pointer, size } = match frame(rest, marker) {
             Ok(frame) => frame,
-            Err(reason) => return damaged(reason),
+            Err(reason) => return self.end_at_damage(reason),
         };
-        let Some(bytes) = rest.get(..size) else { return damaged("event runs past its buffer") };
-        let event = parse(bytes, kind, pointer, offset);
-        if event.is_none() {
-            return damaged("extended items run past their event");
+        let Some(bytes) = rest.get(..size) else { return self.end_at_damage("event runs past its buffer") };
+        if is_kernel(kind) {
+            let Some(event) = kernel(bytes, kind, pointer, offset) else { return self.end_at_damage(TOO_LONG) };
+            self.at += align8(size);
+            return Some(Framed::Kernel(event));
         }
+        let Some(event) = other(bytes, kind, pointer, offset) else { return self.end_at_damage(TOO_LONG) };
         self.at += align8(size);
-        event
+        Some(Framed::Other(event))
+    }
+
+    #[cold]
+    fn end_at_damage<T>(&mut self, reason: &'static str) -> Option<T> {
+        self.damage = Some(EventDamage { offset: self.at, reason });
+        self.at = self.buffer.len();
+        None
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = RawEvent<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_framed().map(RawEvent::from)
     }
 }
 
@@ -233,28 +295,57 @@ static HEADER_LEN: [usize; 8] = {
     lengths
 };
 
-/// Kind, pointer size and unpadded size of the event at the start of `rest`.
+const TOO_LONG: &str = "extended items run past their event";
+
+/// What the first bytes of an event say.
+struct Frame {
+    kind: HeaderKind,
+    pointer: PointerSize,
+    /// Bytes without padding, at least those of the fixed header.
+    size: usize,
+}
+
+/// The frame of the event at the start of `rest`.
 #[inline(always)]
-fn frame(rest: &[u8], marker: u32) -> Result<(HeaderKind, PointerSize, usize), &'static str> {
+fn frame(rest: &[u8], marker: u32) -> Result<Frame, &'static str> {
     let (kind, pointer) = match (marker >> 24) as u8 {
         0xC0 => KINDS[usize::from((marker >> 16) as u8)].ok_or("unknown event header type")?,
         0x90 => (HeaderKind::Message, PointerSize::Eight),
         _ => return Err("no event header where one is due"),
     };
-    let size_at = match kind {
-        HeaderKind::System | HeaderKind::Compact | HeaderKind::PerfInfo => 4,
-        _ => 0,
-    };
-    let size = u16_at(rest, size_at).ok_or("event header cut off")? as usize;
+    let size = if is_kernel(kind) { u16_at(rest, 4).ok_or("event header cut off")? } else { marker as u16 };
+    let size = usize::from(size);
     if size < HEADER_LEN[kind as usize] {
         return Err("event smaller than its header");
     }
-    Ok((kind, pointer, size))
+    Ok(Frame { kind, pointer, size })
 }
 
-/// Reads the fields of a header whose fixed part is known to be there.
 #[inline(always)]
-fn parse(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) -> Option<RawEvent<'_>> {
+fn is_kernel(kind: HeaderKind) -> bool {
+    matches!(kind, HeaderKind::System | HeaderKind::Compact | HeaderKind::PerfInfo)
+}
+
+/// Reads the fields of a kernel header, whose fixed part is known to be there.
+#[inline(always)]
+fn kernel(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) -> Option<KernelEvent<'_>> {
+    // Of a known length, so that its fields are read without looks at it.
+    let (head, rest) = bytes.split_first_chunk::<16>()?;
+    let (version, hook) = (u16_at(head, 0)?, u16_at(head, 6)?);
+    let (time, tid, pid, payload) = if kind == HeaderKind::PerfInfo {
+        (i64_at(head, 8)?, Tid::NONE, Pid::NONE, rest)
+    } else {
+        let (&time, rest) = rest.split_first_chunk()?;
+        let times = if kind == HeaderKind::System { 8 } else { 0 };
+        (i64::from_le_bytes(time), Tid(u32_at(head, 8)?), Pid(u32_at(head, 12)?), rest.get(times..)?)
+    };
+    let payload = if version >> 8 == 0 { payload } else { payload.get(counters_len(version)..)? };
+    Some(KernelEvent { kind, pointer, time, pid, tid, hook, version: version & 0xFF, payload, offset })
+}
+
+/// The same for the other headers.
+#[inline(never)]
+fn other(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) -> Option<RawEvent<'_>> {
     let tid = || u32_at(bytes, 8).map(Tid);
     let pid = || u32_at(bytes, 12).map(Pid);
     let mut event = RawEvent {
@@ -270,18 +361,6 @@ fn parse(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) ->
         offset,
     };
     match kind {
-        HeaderKind::System | HeaderKind::Compact | HeaderKind::PerfInfo => {
-            let version = u16_at(bytes, 0)?;
-            event.version = version & 0xFF;
-            event.id = EventId::Hook(u16_at(bytes, 6)?);
-            event.payload = event.payload.get(counters_len(version)..)?;
-            if kind == HeaderKind::PerfInfo {
-                event.time = i64_at(bytes, 8)?;
-            } else {
-                (event.tid, event.pid) = (tid()?, pid()?);
-                event.time = i64_at(bytes, 0x10)?;
-            }
-        }
         HeaderKind::Full | HeaderKind::Instance => {
             event.version = u16_at(bytes, 6)?;
             (event.tid, event.pid) = (tid()?, pid()?);
@@ -303,7 +382,7 @@ fn parse(bytes: &[u8], kind: HeaderKind, pointer: PointerSize, offset: usize) ->
                 (event.extended, event.payload) = Extended::split(event.payload)?;
             }
         }
-        HeaderKind::Message | HeaderKind::Error => {}
+        HeaderKind::System | HeaderKind::Compact | HeaderKind::PerfInfo | HeaderKind::Message | HeaderKind::Error => {}
     }
     Some(event)
 }

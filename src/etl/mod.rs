@@ -25,7 +25,7 @@ pub mod write;
 pub use buffer::{BUFFER_HEADER, BufferInfo, BufferKind, MAX_BUFFER, flag};
 pub use bytes::{address_at, align8, ansi_at, guid_at, i64_at, u8_at, u16_at, u32_at, u64_at, utf16_field, utf16z_at};
 pub use error::{OpenError, SNIFF, looks_like_etl};
-pub use event::{EventDamage, EventId, Events, Extended, ExtendedItem, HeaderKind, RawEvent, extended_type};
+pub use event::{EventDamage, EventId, Events, Extended, ExtendedItem, Framed, HeaderKind, KernelEvent, RawEvent, extended_type};
 pub use file::{Format, ReadBuffer, TraceFile};
 pub use growth::{Growth, Lost, is_same_session};
 pub use guid::Guid;

@@ -76,8 +76,10 @@ struct State<'f> {
     jobs: VecDeque<(Job<'f>, Slot)>,
     /// The first job that no worker has looked at.
     next: usize,
-    /// Tasks that wait or run, and batches that nobody took yet.
+    /// Batches that are being made, or that nobody took yet.
     ahead: usize,
+    /// Tasks that wait or run.
+    workers: usize,
     stopped: bool,
 }
 
@@ -93,7 +95,7 @@ enum Slot {
 impl<'f> Ahead<'f> {
     pub(super) fn new(stacks: Stacks) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State { first: 0, jobs: VecDeque::new(), next: 0, ahead: 0, stopped: true }),
+            state: Mutex::new(State { first: 0, jobs: VecDeque::new(), next: 0, ahead: 0, workers: 0, stopped: true }),
             stacks,
             changed: Condvar::new(),
             limit: AtomicUsize::new(0),
@@ -118,18 +120,21 @@ impl<'f> Ahead<'f> {
         state.stopped = state.jobs.len() < WORTH_WHILE;
     }
 
-    /// Sends out as many workers as there is room for what they decode.
+    /// Sends out workers if there is room for much of what they decode: all but one of the
+    /// threads, for one merges.
     pub(super) fn pump<'scope>(self: &Arc<Self>, scope: &Scope<'scope>)
     where
         'f: 'scope,
     {
         let mut state = self.lock();
         let left = state.first + state.jobs.len() - state.next;
-        let more = self.limit.load(Relaxed).saturating_sub(state.ahead).min(left);
-        if state.stopped || more == 0 {
+        let limit = self.limit.load(Relaxed);
+        let most = (rayon::current_num_threads() - 1).max(1).min(left);
+        let more = most.saturating_sub(state.workers);
+        if state.stopped || more == 0 || state.ahead * 2 > limit {
             return;
         }
-        state.ahead += more;
+        state.workers += more;
         drop(state);
         for _ in 0..more {
             let this = Arc::clone(self);
@@ -175,28 +180,34 @@ impl<'f> Ahead<'f> {
         }
     }
 
-    /// Decodes the next buffer that nobody has started.
+    /// Decodes buffers that nobody has started, as long as there is room for them.
     fn work(&self) {
+        while let Some((number, job)) = self.next() {
+            let done = match catch_unwind(AssertUnwindSafe(|| self.decode(&job))) {
+                Ok(batch) => Slot::Ready(Box::new(batch)),
+                Err(payload) => Slot::Failed(payload),
+            };
+            *self.lock().slot(number) = done;
+            self.changed.notify_all();
+            // Others want the thread, too.
+            rayon::yield_now();
+        }
+    }
+
+    /// The next of them; a worker that gets none is done.
+    fn next(&self) -> Option<(usize, Job<'f>)> {
         let mut state = self.lock();
-        let (number, job) = loop {
+        while !state.stopped && state.ahead < self.limit.load(Relaxed) && state.next < state.first + state.jobs.len() {
             let number = state.next;
-            if state.stopped || number >= state.first + state.jobs.len() {
-                state.ahead -= 1;
-                return;
-            }
             state.next += 1;
             if matches!(state.slot(number), Slot::Idle) {
                 *state.slot(number) = Slot::Running;
-                break (number, state.jobs[number - state.first].0.clone());
+                state.ahead += 1;
+                return Some((number, state.jobs[number - state.first].0.clone()));
             }
-        };
-        drop(state);
-        let done = match catch_unwind(AssertUnwindSafe(|| self.decode(&job))) {
-            Ok(batch) => Slot::Ready(Box::new(batch)),
-            Err(payload) => Slot::Failed(payload),
-        };
-        *self.lock().slot(number) = done;
-        self.changed.notify_all();
+        }
+        state.workers -= 1;
+        None
     }
 
     fn decode(&self, job: &Job<'_>) -> Batch {

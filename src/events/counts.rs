@@ -35,26 +35,89 @@ pub struct EventCounts {
     pub image_id_rsds: u64,
 }
 
-impl EventCounts {
-    /// Counts one event, of which the kernel hook is known already.
+/// Kernel hooks that are counted.
+const COUNTED: [u16; 21] = [
+    hook::HEAP_CREATE,
+    hook::HEAP_DESTROY,
+    hook::HEAP_ALLOC,
+    hook::HEAP_FREE,
+    hook::HEAP_REALLOC,
+    hook::VIRTUAL_ALLOC,
+    hook::VIRTUAL_FREE,
+    hook::STACK,
+    hook::STACK_KEY_REF_KERNEL,
+    hook::STACK_KEY_REF_USER,
+    hook::STACK_KEY_CREATE,
+    hook::STACK_KEY_DELETE,
+    hook::STACK_KEY_RUNDOWN,
+    hook::PROCESS_START,
+    hook::PROCESS_END,
+    hook::PROCESS_RUNDOWN_START,
+    hook::PROCESS_RUNDOWN_END,
+    hook::IMAGE_LOAD,
+    hook::IMAGE_UNLOAD,
+    hook::IMAGE_RUNDOWN_START,
+    hook::IMAGE_RUNDOWN_END,
+];
+
+/// One more than the largest of them.
+const HOOKS: usize = hook::STACK_KEY_REF_USER as usize + 1;
+
+/// Numbers of hooks among those that are counted, from 1; 0 for all others. Looked up,
+/// for a jump for each kind of event would be guessed wrong as often as kinds change.
+static NUMBERS: [u8; HOOKS] = {
+    let mut numbers = [0; HOOKS];
+    let mut i = 0;
+    while i < COUNTED.len() {
+        numbers[COUNTED[i] as usize] = i as u8 + 1;
+        i += 1;
+    }
+    numbers
+};
+
+/// Counts of one buffer's events: the kernel's by number, the others as they are.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    kernel: [u32; COUNTED.len() + 1],
+    others: EventCounts,
+}
+
+impl Tally {
+    /// Counts an event of the kernel.
     #[inline(always)]
+    pub(super) fn count_hook(&mut self, hook: u16) {
+        self.kernel[usize::from(NUMBERS.get(usize::from(hook)).copied().unwrap_or(0))] += 1;
+    }
+
+    /// Counts an event with any other header; `hook` if it is the kernel's all the same.
     pub(super) fn count(&mut self, event: &RawEvent<'_>, hook: Option<u16>) {
-        self.total += 1;
-        let counter = match hook {
-            Some(hook) => self.kernel_counter(hook),
-            None => self.counter(event.id),
-        };
-        if let Some(counter) = counter {
-            *counter += 1;
+        match hook {
+            Some(hook) => self.count_hook(hook),
+            None => {
+                self.others.total += 1;
+                self.others.counter(event.id).into_iter().for_each(|counter| *counter += 1);
+            }
         }
         for item in event.extended {
             use extended_type::{STACK_KEY32, STACK_KEY64, STACK_TRACE32, STACK_TRACE64};
             if matches!(item.kind, STACK_TRACE32 | STACK_TRACE64 | STACK_KEY32 | STACK_KEY64) {
-                self.inline_stack += 1;
+                self.others.inline_stack += 1;
             }
         }
     }
 
+    /// What was counted.
+    pub(super) fn counts(&self) -> EventCounts {
+        let mut counts = self.others;
+        counts.total += self.kernel.iter().copied().map(u64::from).sum::<u64>();
+        for (&hook, &count) in COUNTED.iter().zip(&self.kernel[1..]) {
+            counts.kernel_counter(hook).into_iter().for_each(|counter| *counter += u64::from(count));
+        }
+        counts
+    }
+}
+
+impl EventCounts {
     fn counter(&mut self, id: EventId) -> Option<&mut u64> {
         match id {
             EventId::Provider { provider: class::CUSTOM_HEAP, id } => match id {
@@ -181,5 +244,17 @@ impl EventCounts {
         self.heap_create + self.heap_destroy + self.heap_alloc + self.heap_free + self.heap_realloc > 0
             || self.virtual_alloc + self.virtual_free > 0
             || self.tracker_open + self.tracker_close + self.tracker_alloc + self.tracker_free + self.tracker_realloc > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_hook_that_has_a_counter_is_counted() {
+        for hook in 0..=u16::MAX {
+            assert_eq!(EventCounts::default().kernel_counter(hook).is_some(), COUNTED.contains(&hook), "{hook:#x}");
+        }
     }
 }

@@ -63,6 +63,18 @@ pub struct FrameRange {
     len: u32,
 }
 
+impl FrameRange {
+    /// In one word.
+    pub(super) fn bits(self) -> u64 {
+        u64::from(self.len) << 32 | u64::from(self.start)
+    }
+
+    /// The way back.
+    pub(super) fn from_bits(bits: u64) -> Self {
+        Self { start: bits as u32, len: (bits >> 32) as u32 }
+    }
+}
+
 /// The frames of many stacks: addresses and then two words of digest, one stack
 /// behind the other.
 #[derive(Clone, Debug, Default)]

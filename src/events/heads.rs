@@ -25,6 +25,19 @@ impl First {
         let (first, last) = if other.time < self.time { (other, self) } else { (self, other) };
         Self { second: first.second.min(last.time), ..first }
     }
+
+    /// The first of a group that begins with stream number `stream`.
+    #[inline(always)]
+    fn of(times: &[i64], stream: usize) -> Self {
+        let (mut first, mut second, mut at) = (i64::MAX, i64::MAX, 0);
+        for (i, &time) in times.iter().enumerate() {
+            let leads = time < first;
+            second = if leads { first } else { second.min(time) };
+            at = if leads { i } else { at };
+            first = first.min(time);
+        }
+        Self { time: first, stream: stream + at, second }
+    }
 }
 
 /// First times by stream.
@@ -45,9 +58,12 @@ impl Heads {
     }
 
     /// The first stream; the one that was named first if several are.
-    #[inline]
+    #[inline(always)]
     pub(super) fn first(&self) -> Option<First> {
-        let first = self.firsts.iter().fold(First::NONE, |first, &other| first.or(other));
+        let first = match self.firsts.as_slice() {
+            &[first] => first,
+            firsts => firsts.iter().fold(First::NONE, |first, &other| first.or(other)),
+        };
         if first.time < i64::MAX {
             return Some(first);
         }
@@ -62,14 +78,14 @@ impl Heads {
     }
 
     /// The next record of a stream is at `time`; `None` if it has ended.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set(&mut self, stream: usize, time: Option<i64>) {
         self.times[stream] = time.unwrap_or(i64::MAX);
         self.alive[stream] = time.is_some();
         let group = stream / GROUP;
-        let times = self.times[group * GROUP..].iter().take(GROUP);
-        let single = |(i, &time)| First { time, stream: group * GROUP + i, second: i64::MAX };
-        self.firsts[group] = times.enumerate().map(single).fold(First::NONE, First::or);
+        let start = group * GROUP;
+        let end = self.times.len().min(start + GROUP);
+        self.firsts[group] = First::of(&self.times[start..end], start);
     }
 }
 

@@ -120,7 +120,6 @@ const GROUPS: [(Guid, u16); 6] = [
 
 /// The kernel hook of an event, whatever header carries it; `None` for events of
 /// other providers.
-#[inline(always)]
 pub fn kernel_hook(id: EventId) -> Option<u16> {
     let hook = match id {
         EventId::Hook(hook) => hook,
@@ -130,9 +129,15 @@ pub fn kernel_hook(id: EventId) -> Option<u16> {
         }
         EventId::Provider { .. } | EventId::Opaque => return None,
     };
+    Some(one_of_each(hook))
+}
+
+/// The hook itself, of those with two names the usual one.
+#[inline(always)]
+pub(super) fn one_of_each(hook: u16) -> u16 {
     // The load of an image is logged in the process group but shown in the image class.
     const IMAGE_LOAD_OF_IMAGE_CLASS: u16 = 0x140A;
-    Some(if hook == IMAGE_LOAD_OF_IMAGE_CLASS { hook::IMAGE_LOAD } else { hook })
+    if hook == IMAGE_LOAD_OF_IMAGE_CLASS { hook::IMAGE_LOAD } else { hook }
 }
 
 /// The same event as a classic header names it; `None` for groups that hold no memory events.

@@ -19,8 +19,30 @@ impl Words<'_> {
     }
 }
 
-/// Heap events, group 10; `None` if the payload is too short.
+/// Heap, size and address of a [`hook::HEAP_ALLOC`]; `None` if the payload is too short.
 #[inline(always)]
+pub(super) fn heap_alloc(payload: &[u8], pointer: PointerSize) -> Option<[u64; 3]> {
+    words(payload, pointer)
+}
+
+/// Heap and address of a [`hook::HEAP_FREE`].
+#[inline(always)]
+pub(super) fn heap_free(payload: &[u8], pointer: PointerSize) -> Option<[u64; 2]> {
+    words(payload, pointer)
+}
+
+/// The first fields of the event's pointer width, with one look at the length.
+#[inline(always)]
+fn words<const N: usize>(payload: &[u8], pointer: PointerSize) -> Option<[u64; N]> {
+    let payload = payload.get(..N * pointer.bytes())?;
+    let mut words = [0; N];
+    for (i, word) in words.iter_mut().enumerate() {
+        *word = address_at(payload, i * pointer.bytes(), pointer)?;
+    }
+    Some(words)
+}
+
+/// Heap events, group 10; `None` if the payload is too short.
 pub(super) fn heap(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
     let words = Words(raw.payload, raw.pointer);
     let layer = Layer::Heap;
@@ -28,8 +50,14 @@ pub(super) fn heap(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
     Some(match hook {
         hook::HEAP_CREATE => Event::HeapOpen { layer, heap, name: None },
         hook::HEAP_DESTROY => Event::HeapClose { layer, heap, name: None },
-        hook::HEAP_ALLOC => Event::Alloc { layer, heap, size: words.get(1)?, address: words.get(2)? },
-        hook::HEAP_FREE => Event::Free { layer, heap, address: words.get(1)? },
+        hook::HEAP_ALLOC => {
+            let [heap, size, address] = heap_alloc(raw.payload, raw.pointer)?;
+            Event::Alloc { layer, heap, address, size }
+        }
+        hook::HEAP_FREE => {
+            let [heap, address] = heap_free(raw.payload, raw.pointer)?;
+            Event::Free { layer, heap, address }
+        }
         _ => Event::Realloc { layer, heap, new: words.get(1)?, old: words.get(2)?, size: words.get(3)? },
     })
 }

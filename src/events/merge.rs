@@ -28,13 +28,16 @@ use rayon::Scope;
 
 use super::ahead::{Ahead, Job, Part, in_order, jobs_of};
 use super::heads::{First, Heads};
-use super::{Attached, Batch, Entry, Event, EventCounts, Frames, Record, Stacks};
+use super::{Attached, Batch, Entry, Event, EventCounts, Frames, Item, Record, Stacks};
 use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
 
 /// So many records of a stream may wait for their time to come; more are taken when
 /// they stand, so that wild timestamps cannot pull a whole file into memory.
 const MAX_CARRIED: usize = 1 << 16;
+
+/// So many entries are fetched at a time from the processor that decoded them.
+const TOGETHER: usize = 8;
 
 /// The call stack that comes with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -220,7 +223,7 @@ impl<'f> Merge<'f> {
     /// held; it says up to which raw time records may go on.
     pub fn run<B>(
         &mut self,
-        mut sink: impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
+        mut sink: impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
         mut tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B> {
         let ahead = Arc::clone(&self.ahead);
@@ -237,7 +240,7 @@ impl<'f> Merge<'f> {
     fn run_in<'scope, B>(
         &mut self,
         scope: &Scope<'scope>,
-        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
+        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
         tick: &mut impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B>
     where
@@ -290,13 +293,16 @@ impl<'f> Merge<'f> {
         &mut self,
         index: usize,
         limit: i64,
-        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
+        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let stream = &mut self.streams[index];
         let batch = &stream.current;
         for entry in &batch.entries[stream.at..] {
-            if entry.record.time >= limit {
+            if entry.time >= limit {
                 break;
+            }
+            if stream.at.is_multiple_of(TOGETHER) {
+                batch.touch(stream.at + TOGETHER..stream.at + 2 * TOGETHER);
             }
             self.order.emit(batch, entry, sink)?;
             stream.at += 1;
@@ -309,7 +315,7 @@ impl<'f> Merge<'f> {
         &mut self,
         index: usize,
         range: Range<usize>,
-        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
+        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let batch = &self.streams[index].current;
         batch.entries[range].iter().try_for_each(|entry| self.order.emit(batch, entry, sink))
@@ -319,7 +325,7 @@ impl<'f> Merge<'f> {
     fn requeue(&mut self, index: usize) {
         let stream = &self.streams[index];
         match stream.current.entries.get(stream.at) {
-            Some(entry) => self.heads.set(index, Some(entry.record.time)),
+            Some(entry) => self.heads.set(index, Some(entry.time)),
             None => self.refill(index),
         }
     }
@@ -330,7 +336,7 @@ impl<'f> Merge<'f> {
         match stream.current.entries.get(stream.at) {
             None => self.refill(index),
             Some(_) if stream.ahead.is_none() => self.look_ahead(index),
-            Some(next) => self.heads.set(index, Some(next.record.time)),
+            Some(next) => self.heads.set(index, Some(next.time)),
         }
     }
 
@@ -358,7 +364,7 @@ impl<'f> Merge<'f> {
         loop {
             stream.ahead = stream.next_batch(decoder, totals, arrivals);
             let Some(next) = stream.ahead.as_ref().and_then(|ahead| ahead.entries.first()) else { break };
-            stream.carried = stream.current.split_at(stream.at, next.record.time, MAX_CARRIED);
+            stream.carried = stream.current.split_at(stream.at, next.time, MAX_CARRIED);
             if stream.at < stream.current.entries.len() {
                 break;
             }
@@ -367,7 +373,7 @@ impl<'f> Merge<'f> {
             (stream.current, stream.at) = (ahead, 0);
             stream.current.absorb_earlier(carried);
         }
-        heads.set(index, stream.current.entries.get(stream.at).map(|entry| entry.record.time));
+        heads.set(index, stream.current.entries.get(stream.at).map(|entry| entry.time));
     }
 }
 
@@ -386,23 +392,29 @@ impl Default for Order {
 }
 
 impl Order {
-    #[inline]
+    /// Never inlined, so that there is one copy of it, and `sink` in that.
+    #[inline(never)]
     fn emit<B>(
         &mut self,
         batch: &Batch,
-        Entry { record, stack }: &Entry,
-        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
+        entry: &Entry,
+        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        self.late += u64::from(record.time < self.last_time);
-        self.last_time = self.last_time.max(record.time);
-        let stack = match (*stack, &record.event) {
-            (Attached::Key { delay, key }, _) => CallStack::Key { key, time: record.time.wrapping_add(delay.into()) },
-            (Attached::Frames(frames), _) | (_, &(Event::Stack { frames, .. } | Event::StackDefinition { frames, .. })) => {
-                CallStack::Frames(batch.frames.get(frames))
-            }
-            _ => CallStack::Nothing,
+        self.late += u64::from(entry.time < self.last_time);
+        self.last_time = self.last_time.max(entry.time);
+        let item = batch.item(entry);
+        let stack = match (entry.stack(), item) {
+            (Attached::Key { delay, key }, _) => CallStack::Key { key, time: entry.time.wrapping_add(delay.into()) },
+            (Attached::Frames(frames), _) => CallStack::Frames(batch.frames.get(frames)),
+            (Attached::Nothing, Item::Block(_)) => CallStack::Nothing,
+            (Attached::Nothing, Item::Record(record)) => match record.event {
+                Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } => {
+                    CallStack::Frames(batch.frames.get(frames))
+                }
+                _ => CallStack::Nothing,
+            },
         };
-        sink(record, stack)
+        sink(item, stack)
     }
 }
 
@@ -413,7 +425,7 @@ impl Stream {
             let mut batch = decoder.take(job);
             totals.take(&mut batch);
             if let Some(passed) = arrivals.passed {
-                arrivals.late += batch.entries.partition_point(|entry| entry.record.time <= passed) as u64;
+                arrivals.late += batch.entries.partition_point(|entry| entry.time <= passed) as u64;
             }
             if !batch.entries.is_empty() {
                 return Some(batch);
@@ -424,7 +436,7 @@ impl Stream {
     }
 
     fn tie_range(&self, time: i64) -> Range<usize> {
-        let n = self.current.entries[self.at..].iter().take_while(|e| e.record.time <= time).count();
+        let n = self.current.entries[self.at..].iter().take_while(|e| e.time <= time).count();
         self.at..self.at + n
     }
 

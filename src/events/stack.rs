@@ -3,36 +3,56 @@
 
 use super::hooks::hook;
 use super::{Event, FrameList, FrameRange, Record, StackPart};
-use crate::etl::{ExtendedItem, RawEvent, address_at, extended_type, i64_at, u32_at, u64_at};
+use crate::etl::{ExtendedItem, KernelEvent, address_at, extended_type, i64_at, u32_at, u64_at};
 use crate::units::{Pid, PointerSize, Tid};
 
 /// Frames of one stack; Windows records at most 192 and nothing deeper is kept.
 const MAX_FRAMES: usize = 1024;
 
-/// A StackWalk event. Its process and thread are those of the stack.
-#[inline(always)]
-pub(super) fn walk(hook: u16, raw: &RawEvent<'_>, frames: &mut FrameList) -> Option<Record> {
-    let width = raw.pointer.bytes();
-    if matches!(hook, hook::STACK_KEY_CREATE | hook::STACK_KEY_DELETE | hook::STACK_KEY_RUNDOWN) {
-        let key = address_at(raw.payload, 0, raw.pointer)?;
-        let (part, frames) = push_frames(raw.payload.get(width..)?, raw.pointer, frames);
-        let event = Event::StackDefinition { part, key, frames };
-        return Some(Record { time: raw.time, pid: raw.pid, tid: raw.tid, event });
+/// A key that stands for the stack of an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyRef {
+    /// Raw clock value, ...
+    pub(super) time: i64,
+    /// ... and that of the event whose stack it is.
+    pub(super) owner: i64,
+    /// Process of the stack.
+    pub(super) pid: Pid,
+    /// Thread of the stack.
+    pub(super) tid: Tid,
+    pub(super) part: StackPart,
+    pub(super) key: u64,
+}
+
+impl KeyRef {
+    /// Reads the payload of [`hook::STACK_KEY_REF_KERNEL`] or [`hook::STACK_KEY_REF_USER`].
+    #[inline(always)]
+    pub(super) fn read(event: &KernelEvent<'_>) -> Option<Self> {
+        let (head, rest) = event.payload.split_first_chunk::<16>()?;
+        let (owner, pid, tid) = (i64_at(head, 0)?, Pid(u32_at(head, 8)?), Tid(u32_at(head, 12)?));
+        let part = if event.hook == hook::STACK_KEY_REF_KERNEL { StackPart::Kernel } else { StackPart::User };
+        Some(Self { time: event.time, owner, pid, tid, part, key: address_at(rest, 0, event.pointer)? })
     }
-    let owner = i64_at(raw.payload, 0)?;
-    let pid = Pid(u32_at(raw.payload, 8)?);
-    let tid = Tid(u32_at(raw.payload, 12)?);
-    let event = match hook {
-        hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER => {
-            let part = if hook == hook::STACK_KEY_REF_KERNEL { StackPart::Kernel } else { StackPart::User };
-            Event::StackRef { owner, part, key: address_at(raw.payload, 16, raw.pointer)? }
-        }
-        _ => {
-            let (part, frames) = push_frames(raw.payload.get(16..)?, raw.pointer, frames);
-            Event::Stack { owner, part, frames }
-        }
-    };
-    Some(Record { time: raw.time, pid, tid, event })
+
+    /// As a record of its own.
+    pub(super) fn record(self) -> Record {
+        let Self { time, owner, pid, tid, part, key } = self;
+        Record { time, pid, tid, event: Event::StackRef { owner, part, key } }
+    }
+}
+
+/// A StackWalk event with frames. Its process and thread are those of the stack.
+pub(super) fn walk(event: &KernelEvent<'_>, frames: &mut FrameList) -> Option<Record> {
+    let &KernelEvent { time, pid, tid, hook, pointer, payload, .. } = event;
+    if hook == hook::STACK {
+        let (head, rest) = payload.split_first_chunk::<16>()?;
+        let (owner, pid, tid) = (i64_at(head, 0)?, Pid(u32_at(head, 8)?), Tid(u32_at(head, 12)?));
+        let (part, frames) = push_frames(rest, pointer, frames);
+        return Some(Record { time, pid, tid, event: Event::Stack { owner, part, frames } });
+    }
+    let key = address_at(payload, 0, pointer)?;
+    let (part, frames) = push_frames(payload.get(pointer.bytes()..)?, pointer, frames);
+    Some(Record { time, pid, tid, event: Event::StackDefinition { part, key, frames } })
 }
 
 /// The stack in one of an event's extended items, as a record of its own behind it.

@@ -102,8 +102,8 @@ impl Replay {
         // Both closures of the merge need it, one after the other.
         let this = RefCell::new(self);
         let result = merge.run(
-            |record, stack| {
-                this.borrow_mut().builder.apply_with_stack(record, stack);
+            |item, stack| {
+                this.borrow_mut().builder.apply_item(item, stack);
                 ControlFlow::Continue(())
             },
             |Tick { totals, is_held }| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::events::{Attached, Batch, Event, Record, mem};
+use crate::events::{Attached, Batch, Event, Item, Record, mem};
 use crate::units::{Layer, Pid};
 
 /// One process's part of a layer in one buffer. Stacks and their nodes go by hashes.
@@ -46,21 +46,22 @@ impl Sample {
         let mut sample = Self { first_time, weight, tallies: BTreeMap::new(), defined: Defined::default() };
         // Some events have their process from their stack.
         let pid_of: FxHashMap<i64, Pid> = batch
-            .entries
-            .iter()
-            .filter_map(|entry| match entry.record.event {
-                Event::Stack { owner, .. } | Event::StackRef { owner, .. } => Some((owner, entry.record.pid)),
+            .items()
+            .filter_map(|(item, _)| match item {
+                Item::Record(&Record { pid, event: Event::Stack { owner, .. } | Event::StackRef { owner, .. }, .. }) => {
+                    Some((owner, pid))
+                }
                 _ => None,
             })
             .collect();
         let mut owners: FxHashMap<i64, Place> = FxHashMap::default();
-        for entry in &batch.entries {
-            let record = &entry.record;
-            let Some((pid, layer, heap)) = place(record) else { continue };
+        for (item, stack) in batch.items() {
+            let record = item.record();
+            let Some((pid, layer, heap)) = place(&record) else { continue };
             let pid = if pid.is_known() { pid } else { pid_of.get(&record.time).copied().unwrap_or(pid) };
             let tally = sample.tallies.entry((pid, layer)).or_default();
             tally.count(&record.event);
-            match entry.stack {
+            match stack {
                 Attached::Frames(frames) => tally.stack(heap, batch.frames.get(frames).addresses()),
                 Attached::Key { key, .. } => tally.key(heap, key),
                 Attached::Nothing => {
@@ -74,8 +75,9 @@ impl Sample {
 
     /// Stacks apart from their events, as far as these are in the same buffer.
     fn take_stacks(&mut self, batch: &Batch, owners: &FxHashMap<i64, Place>) {
-        for entry in &batch.entries {
-            match entry.record.event {
+        for (item, _) in batch.items() {
+            let Item::Record(record) = item else { continue };
+            match record.event {
                 Event::Stack { owner, frames, .. } => {
                     if let Some(&(pid, layer, heap)) = owners.get(&owner) {
                         self.tallies.entry((pid, layer)).or_default().stack(heap, batch.frames.get(frames).addresses());

@@ -34,7 +34,7 @@ use super::scope::CutReason;
 use super::stack::{Interner, StackRef};
 use super::trace::Lineage;
 use super::{Clock, HeapId, Loss, ProcessId, RowId, SiteId};
-use crate::events::{CallStack, Event, EventCounts, Frames, ProcessChange, Record};
+use crate::events::{BlockEvent, CallStack, Event, EventCounts, Frames, Item, ProcessChange, Record};
 use crate::problem::Problem;
 use crate::units::{Pid, Ticks, Tid};
 use actors::Actors;
@@ -42,6 +42,7 @@ use framed::Framed;
 use held::Held;
 use keyed::Keyed;
 use limit::Limit;
+use stacks::LatestTick;
 use unmatched::UnmatchedFrees;
 
 /// A site as interned while stacks may still be unknown.
@@ -110,8 +111,7 @@ pub struct Builder {
     framed: Framed,
     /// Stacks that came at the very tick of their owner, perhaps before it.
     early: Vec<(Record, Vec<u64>)>,
-    /// Raw time of the latest event that can have a stack, and the threads of all at that time.
-    tick: (i64, Vec<Tid>),
+    tick: LatestTick,
     unmatched_frees: UnmatchedFrees,
     limit: Limit,
     /// Time of the record that was applied last.
@@ -154,7 +154,7 @@ impl Builder {
             keyed: Keyed::default(),
             framed: Framed::default(),
             early: Vec::new(),
-            tick: (i64::MIN, Vec::new()),
+            tick: LatestTick::default(),
             unmatched_frees: UnmatchedFrees::default(),
             limit: Limit::default(),
             now: Ticks::BEFORE_TRACE,
@@ -184,8 +184,18 @@ impl Builder {
         self.apply_with_stack(record, CallStack::Frames(Frames::new(frames)).of(record));
     }
 
-    /// The same for a record that may come with its stack.
-    pub fn apply_with_stack(&mut self, record: &Record, stack: CallStack<'_>) {
+    /// The same for what may come with its stack.
+    #[inline(always)]
+    pub fn apply_item(&mut self, item: Item<'_>, stack: CallStack<'_>) {
+        match item {
+            Item::Block(block) if self.held.is_empty() && block.pid.is_known() => self.replay_block(&block, stack),
+            Item::Block(block) => self.apply_with_stack(&block.record(), stack),
+            Item::Record(record) => self.apply_with_stack(record, stack),
+        }
+    }
+
+    #[inline(never)]
+    fn apply_with_stack(&mut self, record: &Record, stack: CallStack<'_>) {
         if self.held.is_empty() && !is_homeless(record) {
             self.replay(record, stack);
             return;
@@ -221,32 +231,52 @@ impl Builder {
         }
     }
 
-    fn replay(&mut self, record: &Record, stack: CallStack<'_>) {
-        if may_have_stack(&record.event) {
-            self.note_tick(record);
-        }
-        // What comes later than its time allows happens when it comes.
-        self.now = self.now.max(Ticks::from_raw(record.time, self.trace_start));
-        let from = Origin { raw: record.time, time: self.now, pid: record.pid, tid: record.tid };
-        if !self.admits(from, record) {
+    /// Who acts now. What comes later than its time allows happens when it comes.
+    #[inline(always)]
+    fn origin(&mut self, raw: i64, pid: Pid, tid: Tid) -> Origin {
+        self.now = self.now.max(Ticks::from_raw(raw, self.trace_start));
+        Origin { raw, time: self.now, pid, tid }
+    }
+
+    /// Nearly all there is to replay: in registers from the entry to the row, therefore inlined.
+    #[inline(always)]
+    fn replay_block(&mut self, block: &BlockEvent, stack: CallStack<'_>) {
+        self.tick.note(block.time, block.tid);
+        let from = self.origin(block.time, block.pid, block.tid);
+        if !self.admits_all() && !self.admits(from, &block.record()) {
             return;
         }
-        let stack = match stack {
-            CallStack::Frames(_) | CallStack::Key { .. } if !self.limit.reads_stacks() && is_memory_event(&record.event) => {
-                CallStack::Nothing
-            }
-            stack => stack,
-        };
+        let stack = if self.limit.reads_stacks() { stack } else { CallStack::Nothing };
+        match block.size {
+            Some(size) => self.alloc(from, block.layer, block.heap, (block.address, size), stack),
+            None => self.free(from, block.layer, block.heap, block.address, stack),
+        }
+    }
+
+    fn replay(&mut self, record: &Record, stack: CallStack<'_>) {
+        if let Some(block) = BlockEvent::of(record) {
+            self.replay_block(&block, stack);
+            return;
+        }
+        if may_have_stack(&record.event) {
+            self.tick.note(record.time, record.tid);
+        }
+        let from = self.origin(record.time, record.pid, record.tid);
+        if !self.admits_all() && !self.admits(from, record) {
+            return;
+        }
         match &record.event {
+            Event::Alloc { .. } | Event::Free { .. } => {} // blocks
             Event::HeapOpen { layer, heap, name } => {
                 self.actors.forget();
                 let process = self.processes.acting(from.pid, from.time);
                 self.heaps.open(process, *layer, *heap, name.as_deref());
             }
             Event::HeapClose { layer, heap, name } => self.close_heap(from, *layer, *heap, name.as_deref()),
-            Event::Alloc { layer, heap, address, size } => self.alloc(from, *layer, *heap, (*address, *size), stack),
-            Event::Free { layer, heap, address } => self.free(from, *layer, *heap, *address, stack),
-            Event::Realloc { layer, heap, old, new, size } => self.realloc(from, *layer, *heap, *old, (*new, *size), stack),
+            Event::Realloc { layer, heap, old, new, size } => {
+                let stack = if self.limit.reads_stacks() { stack } else { CallStack::Nothing };
+                self.realloc(from, *layer, *heap, *old, (*new, *size), stack);
+            }
             Event::VirtualAlloc(range) => self.virtual_alloc(from, range),
             Event::VirtualFree(range) => self.virtual_free(from, range),
             Event::CommitRundown(range) => {
@@ -259,7 +289,7 @@ impl Builder {
             }
             Event::Stack { .. } | Event::StackRef { .. } => self.stack(from, record, stack.frames()),
             Event::StackDefinition { part, key, .. } => {
-                self.settle_keyed(from.raw);
+                self.settle_key(*key, from.raw);
                 self.stacks.define(*part, *key, stack.frames(), from.raw);
             }
             Event::Process(change, info) => {
@@ -332,6 +362,7 @@ impl Builder {
         site
     }
 
+    #[inline(always)]
     fn push(&mut self, row: &Row) -> Option<RowId> {
         let matcher = &mut self.matcher;
         let id = self.rows.push(row, |deaths| matcher.add_column(deaths));

@@ -71,11 +71,17 @@ impl PlacesView {
 
 impl Places {
     /// Makes room for place number `place`, all before it having room.
+    #[inline]
     pub(super) fn make_room(&self, place: u32) {
         if (place as usize).is_multiple_of(PART) {
-            let part = (0..PART).map(|_| AtomicU32::new(NOBODY)).collect();
-            self.parts.write().unwrap_or_else(PoisonError::into_inner).push(part);
+            self.add_part();
         }
+    }
+
+    #[inline(never)]
+    fn add_part(&self) {
+        let part = (0..PART).map(|_| AtomicU32::new(NOBODY)).collect();
+        self.parts.write().unwrap_or_else(PoisonError::into_inner).push(part);
     }
 
     /// Rows have new numbers, or none; parts in which nobody is left take no room any

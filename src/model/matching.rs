@@ -144,12 +144,14 @@ impl Matcher {
         self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner).push(column);
     }
 
+    #[inline(always)]
     pub(super) fn begin(&mut self, time: Ticks, heap: HeapId, address: u64, row: RowId) {
         self.step(Step { address, time, heap, act: Act::Begin(row), stack: StackRef::NONE });
     }
 
     /// Frees a block; returns the free's place in the order of deaths, `None` if no more can
     /// be numbered.
+    #[inline(always)]
     pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64, stack: StackRef) -> Option<u32> {
         let place = self.place()?;
         self.step(Step { address, time, heap, act: Act::Free(place), stack });
@@ -277,6 +279,7 @@ impl Matcher {
         self.shared.places.so_far(horizon, extra, death)
     }
 
+    #[inline(always)]
     fn place(&mut self) -> Option<u32> {
         let place = self.next_place;
         self.next_place = place.checked_add(1)?;
@@ -284,15 +287,18 @@ impl Matcher {
         Some(place)
     }
 
+    #[inline(always)]
     fn shard_of(&self, address: u64) -> usize {
         // Other bits than those that choose the slot.
         (self.spread.hash(address) >> 24) as usize % SHARDS
     }
 
+    #[inline(always)]
     fn step(&mut self, step: Step) {
         self.push(self.shard_of(step.address), step);
     }
 
+    #[inline(always)]
     fn push(&mut self, shard: usize, step: Step) {
         let steps = &mut self.steps[shard];
         steps.push(step);
@@ -303,6 +309,7 @@ impl Matcher {
     }
 
     /// Hands the steps of a shard on, and calls a worker for them.
+    #[inline(never)]
     fn send(&mut self, shard: usize, call: bool) {
         let cell = &self.cells[shard];
         if self.steps[shard].is_empty() {

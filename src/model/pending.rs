@@ -88,7 +88,7 @@ impl Pending {
 
 /// The first entry that is not earlier. Looks near the end first: stacks come soon
 /// after their owners.
-pub(super) fn first_from<T>(queue: &VecDeque<T>, is_earlier: impl Fn(&T) -> bool) -> usize {
+fn first_from<T>(queue: &VecDeque<T>, is_earlier: impl Fn(&T) -> bool) -> usize {
     let (mut low, mut high) = (queue.len(), queue.len());
     let mut step = 1;
     while let Some(entry) = low.checked_sub(1).and_then(|last| queue.get(last)) {

@@ -103,6 +103,7 @@ impl Columns {
         }
     }
 
+    #[inline(always)]
     fn push_birth(&mut self, birth: Ticks) {
         let offset = birth.0.wrapping_sub(self.base.0) as u64;
         if offset > u64::from(u32::MAX) && self.birth_high.is_empty() {

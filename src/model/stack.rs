@@ -8,7 +8,10 @@
 
 mod settle;
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{HeapId, SiteId};
 use crate::events::{Digest, Frames, StackPart};
@@ -105,9 +108,12 @@ impl StackRef {
     }
 }
 
-/// A key that was used and waits for its definition.
+/// A key that was used and waits for its definition. One cache line: whoever looks for
+/// it waits for one.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct OpenKey {
+    key: u64,
     /// Index in [`Interner::keys`].
     index: u32,
     sites: KnownSites,
@@ -167,6 +173,10 @@ pub(super) fn map_bytes(capacity: usize, entry: u64) -> u64 {
     capacity as u64 * 8 / 7 * (entry + 1)
 }
 
+fn hash_of(key: u64) -> u64 {
+    FxBuildHasher.hash_one(key)
+}
+
 /// A trie that grows.
 #[derive(Debug, Default)]
 struct Trie {
@@ -212,8 +222,8 @@ pub(super) struct Interner {
     whole: FxHashMap<Digest, Whole>,
     /// What each key reference stands for, once it is defined.
     keys: Vec<Option<NodeId>>,
-    /// Keys that are used and not yet defined.
-    open_keys: FxHashMap<(StackPart, u64), OpenKey>,
+    /// Keys that are used and not yet defined, by part.
+    open_keys: [HashTable<OpenKey>; 2],
     /// Definitions of the latest tick, for references at the same tick.
     fresh: Vec<Fresh>,
     fresh_time: i64,
@@ -232,10 +242,11 @@ impl Interner {
         const TO_DEFINE: u64 = 512;
         let Self { trie: Trie { stacks, children }, whole, keys, open_keys, pairs, pair_index, .. } = self;
         let lists = [(stacks.parent.capacity(), 4), (stacks.address.capacity(), 8), (keys.capacity(), 8), (pairs.capacity(), 16)];
-        let maps = [(children.capacity(), 24), (whole.capacity(), 64), (open_keys.capacity(), 64), (pair_index.capacity(), 16)];
+        let keys_there = open_keys.iter().map(HashTable::capacity).sum();
+        let maps = [(children.capacity(), 24), (whole.capacity(), 64), (keys_there, 64), (pair_index.capacity(), 16)];
         lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>()
             + maps.iter().map(|&(n, entry)| map_bytes(n, entry)).sum::<u64>()
-            + open_keys.len() as u64 * TO_DEFINE
+            + open_keys.iter().map(HashTable::len).sum::<usize>() as u64 * TO_DEFINE
     }
 
     /// Frames innermost first.
@@ -270,15 +281,18 @@ impl Interner {
 
     fn open_key(&mut self, part: StackPart, key: u64) -> &mut OpenKey {
         let Self { open_keys, keys, .. } = self;
-        open_keys.entry((part, key)).or_insert_with(|| {
-            keys.push(None);
-            OpenKey { index: (keys.len() - 1) as u32, sites: KnownSites::default() }
-        })
+        let entry = open_keys[part as usize].entry(hash_of(key), |open| open.key == key, |open| hash_of(open.key));
+        entry
+            .or_insert_with(|| {
+                keys.push(None);
+                OpenKey { key, index: (keys.len() - 1) as u32, sites: KnownSites::default() }
+            })
+            .into_mut()
     }
 
     /// Reads what is known of a user's key, so that it is in the cache when it is needed.
     pub(super) fn touch_key(&self, key: u64) -> u32 {
-        self.open_keys.get(&(StackPart::User, key)).map_or(0, |open| open.index ^ u32::from(open.sites.turn))
+        self.open_keys[StackPart::User as usize].find(hash_of(key), |open| open.key == key).map_or(0, |open| open.index)
     }
 
     /// The same as [`Interner::key`] for a user's stack, and its latest sites if it has to be defined yet.
@@ -292,8 +306,15 @@ impl Interner {
         }
     }
 
+    /// Whether a reference made at a raw time may mean a definition of the latest tick.
+    #[inline(always)]
+    pub(super) fn is_fresh(&self, time: i64) -> bool {
+        time == self.fresh_time
+    }
+
+    #[inline]
     fn key_if_fresh(&mut self, part: StackPart, key: u64, time: i64) -> Option<StackRef> {
-        if time != self.fresh_time {
+        if !self.is_fresh(time) {
             return None;
         }
         let at = self.fresh.iter().position(|fresh| fresh.part == part && fresh.key == key)?;
@@ -314,14 +335,15 @@ impl Interner {
             self.fresh.clear();
             self.fresh_time = time;
         }
-        let stack = match self.open_keys.remove(&(part, key)) {
-            Some(open) => {
+        let stack = match self.open_keys[part as usize].find_entry(hash_of(key), |open| open.key == key) {
+            Ok(open) => {
+                let (open, _) = open.remove();
                 let node = self.intern(frames);
                 self.keys[open.index as usize] = Some(node);
                 FreshStack::Node(node)
             }
-            None if self.fresh.len() >= 64 => return, // a full tick of them is not kept
-            None => FreshStack::Frames(frames.addresses().into()),
+            Err(_) if self.fresh.len() >= 64 => return, // a full tick of them is not kept
+            Err(_) => FreshStack::Frames(frames.addresses().into()),
         };
         self.fresh.push(Fresh { part, key, stack });
     }

@@ -189,7 +189,8 @@ fn machine(file: TraceFile) -> Machine {
     let mut images = Vec::new();
     let files = [file];
     let flow = Merge::of_records(&files).run::<()>(
-        |record, _| {
+        |item, _| {
+            let record = item.record();
             match &record.event {
                 Event::ImageId(id) => {
                     ids.insert((record.pid, id.base), (id.guid, id.age, id.pdb.clone()));

@@ -24,8 +24,8 @@ fn read(w: RecordWriter<Cursor<Vec<u8>>>) -> (Vec<Written>, EventCounts) {
     let mut merge = Merge::of_records(&files);
     let mut seen = Vec::new();
     let flow = merge.run::<()>(
-        |record, stack| {
-            seen.push((record.clone(), stack.frames().addresses().to_vec()));
+        |item, stack| {
+            seen.push((item.record().into_owned(), stack.frames().addresses().to_vec()));
             ControlFlow::Continue(())
         },
         |_| ControlFlow::Continue(i64::MAX),

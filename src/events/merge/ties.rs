@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use rustc_hash::FxHashMap;
 
 use super::{CallStack, Merge};
-use crate::events::{Event, Record};
+use crate::events::{Event, Item};
 use crate::units::Layer;
 
 /// Ties larger than this are left in stream order.
@@ -20,7 +20,7 @@ impl Merge<'_> {
     pub(super) fn run_tie<B>(
         &mut self,
         time: i64,
-        sink: &mut impl FnMut(&Record, CallStack<'_>) -> ControlFlow<B>,
+        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let mut ranges = std::mem::take(&mut self.tie);
         ranges.extend(self.heads.at(time).map(|index| (index, self.streams[index].tie_range(time))));
@@ -50,11 +50,11 @@ impl Merge<'_> {
         }
         let events = |(index, range): &(usize, Range<usize>)| {
             let (index, range) = (*index, range.clone());
-            range.map(move |at| (index, &self.record(index, at).event))
+            range.map(move |at| (index, self.item(index, at)))
         };
-        ranges.iter().flat_map(events).any(|(index, event)| {
-            let Some(block) = allocated(event) else { return false };
-            ranges.iter().flat_map(events).any(|(other, event)| other != index && freed(event) == Some(block))
+        ranges.iter().flat_map(events).any(|(index, item)| {
+            let Some(block) = allocated(item) else { return false };
+            ranges.iter().flat_map(events).any(|(other, item)| other != index && freed(item) == Some(block))
         })
     }
 
@@ -77,8 +77,7 @@ impl Merge<'_> {
             if range.start == range.end {
                 heads.remove(next);
             }
-            let event = &self.record(index, at).event;
-            if let Some(count) = freed(event).and_then(|block| waiting.get_mut(&(block, index))) {
+            if let Some(count) = freed(self.item(index, at)).and_then(|block| waiting.get_mut(&(block, index))) {
                 *count -= 1;
             }
             order.push((index, at));
@@ -89,31 +88,28 @@ impl Merge<'_> {
     /// How many frees of each block each stream still has in a tie; empty if no
     /// other stream allocates any of them.
     fn pending_frees(&self, ranges: &[(usize, Range<usize>)]) -> FxHashMap<(Block, usize), usize> {
-        let records = || {
-            ranges.iter().flat_map(|(index, range)| {
-                self.streams[*index].current.entries[range.clone()].iter().map(|e| (*index, &e.record))
-            })
-        };
+        let items = || ranges.iter().flat_map(|(index, range)| range.clone().map(|at| (*index, self.item(*index, at))));
         let mut frees: FxHashMap<(Block, usize), usize> = FxHashMap::default();
-        for (index, record) in records() {
-            if let Some(block) = freed(&record.event) {
+        for (index, item) in items() {
+            if let Some(block) = freed(item) {
                 *frees.entry((block, index)).or_default() += 1;
             }
         }
         let matters = !frees.is_empty()
-            && records().any(|(index, record)| {
-                allocated(&record.event)
+            && items().any(|(index, item)| {
+                allocated(item)
                     .is_some_and(|block| ranges.iter().any(|(other, _)| *other != index && frees.contains_key(&(block, *other))))
             });
         if matters { frees } else { FxHashMap::default() }
     }
 
-    fn record(&self, index: usize, at: usize) -> &Record {
-        &self.streams[index].current.entries[at].record
+    fn item(&self, index: usize, at: usize) -> Item<'_> {
+        let batch = &self.streams[index].current;
+        batch.item(&batch.entries[at])
     }
 
     fn must_wait(&self, index: usize, at: usize, waiting: &FxHashMap<(Block, usize), usize>) -> bool {
-        let Some(block) = allocated(&self.record(index, at).event) else { return false };
+        let Some(block) = allocated(self.item(index, at)) else { return false };
         (0..self.streams.len()).any(|other| other != index && waiting.get(&(block, other)).is_some_and(|&n| n > 0))
     }
 }
@@ -121,8 +117,12 @@ impl Merge<'_> {
 /// What makes two events speak of the same block: layer, heap and address.
 type Block = (Layer, u64, u64);
 
-fn freed(event: &Event) -> Option<Block> {
-    match event {
+fn freed(item: Item<'_>) -> Option<Block> {
+    let record = match item {
+        Item::Block(block) => return block.size.is_none().then_some((block.layer, block.heap, block.address)),
+        Item::Record(record) => record,
+    };
+    match &record.event {
         Event::Free { layer, heap, address } => Some((*layer, *heap, *address)),
         Event::Realloc { layer, heap, old, .. } => Some((*layer, *heap, *old)),
         Event::VirtualFree(range) => Some((Layer::Commit, range.owner.0.into(), range.base)),
@@ -130,8 +130,12 @@ fn freed(event: &Event) -> Option<Block> {
     }
 }
 
-fn allocated(event: &Event) -> Option<Block> {
-    match event {
+fn allocated(item: Item<'_>) -> Option<Block> {
+    let record = match item {
+        Item::Block(block) => return block.size.map(|_| (block.layer, block.heap, block.address)),
+        Item::Record(record) => record,
+    };
+    match &record.event {
         Event::Alloc { layer, heap, address, .. } => Some((*layer, *heap, *address)),
         Event::Realloc { layer, heap, new, .. } => Some((*layer, *heap, *new)),
         Event::VirtualAlloc(range) => Some((Layer::Commit, range.owner.0.into(), range.base)),

@@ -16,6 +16,7 @@ pub(super) struct Actors {
 }
 
 impl Actors {
+    #[inline(always)]
     pub(super) fn get(&self, pid: Pid, layer: Layer, handle: u64) -> Option<(HeapId, ProcessId)> {
         match self.entries.get(place(pid, handle)) {
             Some(Some((p, l, h, known))) if (*p, *l, *h) == (pid, layer, handle) => Some(*known),
@@ -36,6 +37,7 @@ impl Actors {
     }
 }
 
+#[inline(always)]
 fn place(pid: Pid, handle: u64) -> usize {
     let mixed = (handle ^ u64::from(pid.0) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 56) as usize % ENTRIES

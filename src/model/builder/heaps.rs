@@ -9,6 +9,7 @@ use crate::events::{CallStack, StackPart};
 use crate::units::{Layer, Pid, Ticks};
 
 impl Builder {
+    #[inline(always)]
     pub(super) fn alloc(&mut self, from: Origin, layer: Layer, handle: u64, (address, size): (u64, u64), stack: CallStack<'_>) {
         let (heap, process) = self.actor(from, layer, handle);
         let site = match stack {
@@ -25,6 +26,7 @@ impl Builder {
         }
     }
 
+    #[inline(always)]
     pub(super) fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) {
         let (stack, has_stack) = match stack {
             CallStack::Nothing => (StackRef::NONE, false),
@@ -44,6 +46,7 @@ impl Builder {
         }
     }
 
+    #[inline(always)]
     fn live_heap(&self, pid: Pid, layer: Layer, handle: u64) -> Option<HeapId> {
         match self.actors.get(pid, layer, handle) {
             Some((heap, _)) => Some(heap),
@@ -52,10 +55,16 @@ impl Builder {
     }
 
     /// The heap in which a process acts, and the process.
+    #[inline(always)]
     fn actor(&mut self, from: Origin, layer: Layer, handle: u64) -> (HeapId, ProcessId) {
         if let Some(known) = self.actors.get(from.pid, layer, handle) {
             return known;
         }
+        self.new_actor(from, layer, handle)
+    }
+
+    #[inline(never)]
+    fn new_actor(&mut self, from: Origin, layer: Layer, handle: u64) -> (HeapId, ProcessId) {
         let process = self.processes.acting(from.pid, from.time);
         let heap = self.heaps.find_or_add(process, layer, handle);
         self.actors.put(from.pid, layer, handle, (heap, process));

@@ -1,8 +1,8 @@
 //! Rows whose stack is given by a key.
 //!
 //! The key came with the event but was given a little after it, and in between a
-//! definition may end what the key stood for before. So the rows wait until a
-//! definition or enough of them come, and then are told their site all at once.
+//! definition may end what the key stood for before. So the rows wait until their key
+//! is defined or enough of them came, and then are told their site all at once.
 
 use super::super::stack::StackRef;
 use super::super::{HeapId, ProcessId, RowId, SiteId};
@@ -29,6 +29,39 @@ pub(super) struct Keyed {
     rows: Vec<KeyedRow>,
     /// How many are too many; more if many have to wait long.
     limit: usize,
+    keys: Keys,
+    /// Whether a definition of the latest tick may be what one of them means.
+    may_be_fresh: bool,
+}
+
+/// The keys of the rows that wait, and some more: a bit for each value of a hash.
+#[derive(Debug)]
+struct Keys([u64; Self::WORDS]);
+
+impl Keys {
+    const WORDS: usize = 64;
+
+    fn place(key: u64) -> (usize, u64) {
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        ((hash >> 58) as usize, 1 << (hash >> 52 & 63))
+    }
+
+    #[inline(always)]
+    fn add(&mut self, key: u64) {
+        let (word, bit) = Self::place(key);
+        self.0[word] |= bit;
+    }
+
+    fn may_have(&self, key: u64) -> bool {
+        let (word, bit) = Self::place(key);
+        self.0[word] & bit != 0
+    }
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self([0; Self::WORDS])
+    }
 }
 
 impl Keyed {
@@ -40,16 +73,28 @@ impl Keyed {
 
 impl Builder {
     /// A row waits for the meaning of its key.
+    #[inline(always)]
     pub(super) fn await_key(&mut self, from: Origin, row: RowId, heap: HeapId, key: u64, time: i64) {
         let caller = self.heaps.list[heap.0 as usize].process;
         self.keyed.rows.push(KeyedRow { row, heap, caller, birth: from.time, key, time });
+        self.keyed.keys.add(key);
+        self.keyed.may_be_fresh |= self.stacks.is_fresh(time);
         if self.keyed.rows.len() > self.keyed.limit {
             self.settle_keyed(from.raw);
             self.keyed.limit = TOGETHER.max(self.keyed.rows.len() * 2);
         }
     }
 
+    /// A key is about to be defined: rows that mean what it stood for until now are told
+    /// their site.
+    pub(super) fn settle_key(&mut self, key: u64, time: i64) {
+        if self.keyed.may_be_fresh || self.keyed.keys.may_have(key) {
+            self.settle_keyed(time);
+        }
+    }
+
     /// Tells the rows whose key was given until `time` their site.
+    #[inline(never)]
     pub(super) fn settle_keyed(&mut self, time: i64) {
         let mut rows = std::mem::take(&mut self.keyed.rows);
         // All look-ups are begun before the first is needed.
@@ -63,6 +108,9 @@ impl Builder {
             self.rows.set_site(keyed.row, site);
             false
         });
+        self.keyed.keys = Keys::default();
+        rows.iter().for_each(|keyed| self.keyed.keys.add(keyed.key));
+        self.keyed.may_be_fresh = false;
         self.keyed.rows = rows;
     }
 

@@ -114,17 +114,26 @@ impl Builder {
         self.limit.cut.get_or_insert(Cut { at: self.now, reason, stacks_missing: false });
     }
 
-    /// Whether a record is to be replayed.
-    pub(super) fn admits(&mut self, from: Origin, record: &Record) -> bool {
+    /// Whether everything is to be replayed for now; to be asked once for each record.
+    #[inline(always)]
+    pub(super) fn admits_all(&mut self) -> bool {
         self.limit.countdown -= 1;
         if self.limit.countdown == 0 {
-            self.limit.countdown = EVERY;
-            self.tidy_now_and_then();
-            self.look_at_budget();
+            self.look_around();
         }
-        if self.limit.reads_all && self.limit.cut.is_none() {
-            return true;
-        }
+        self.limit.reads_all && self.limit.cut.is_none()
+    }
+
+    #[inline(never)]
+    fn look_around(&mut self) {
+        self.limit.countdown = EVERY;
+        self.tidy_now_and_then();
+        self.look_at_budget();
+    }
+
+    /// Whether a record is to be replayed where not everything is.
+    #[inline(never)]
+    pub(super) fn admits(&mut self, from: Origin, record: &Record) -> bool {
         match &record.event {
             Event::Stack { .. } | Event::StackRef { .. } => self.limit.cut.is_none_or(|cut| !cut.stacks_missing),
             Event::StackDefinition { .. } => self.limit.scope.stacks && self.limit.cut.is_none_or(|cut| !cut.stacks_missing),

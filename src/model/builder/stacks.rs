@@ -7,27 +7,42 @@ use super::super::rows::Row;
 use super::super::stack::StackRef;
 use super::{Builder, Origin, SiteKey};
 use crate::events::{Event, Frames, Record, StackPart};
+use crate::units::Tid;
 
 /// Stacks of one tick that are kept for an owner that comes after them.
 const MAX_EARLY: usize = 256;
 
-impl Builder {
-    /// Remembers whose stacks of this tick cannot be early any more.
-    pub(super) fn note_tick(&mut self, record: &Record) {
-        if self.tick.0 != record.time {
-            self.tick.0 = record.time;
-            self.tick.1.clear();
-        }
-        if !self.tick.1.contains(&record.tid) {
-            self.tick.1.push(record.tid);
+/// Raw time of the latest event that can have a stack, and the threads of all at that time:
+/// their stacks of this tick cannot be early any more.
+#[derive(Debug, Default)]
+pub(super) struct LatestTick {
+    raw: i64,
+    first: Option<Tid>,
+    others: Vec<Tid>,
+}
+
+impl LatestTick {
+    #[inline(always)]
+    pub(super) fn note(&mut self, raw: i64, tid: Tid) {
+        if self.raw != raw || self.first.is_none() {
+            (self.raw, self.first) = (raw, Some(tid));
+            self.others.clear();
+        } else if !self.has(raw, tid) {
+            self.others.push(tid);
         }
     }
 
+    fn has(&self, raw: i64, tid: Tid) -> bool {
+        self.raw == raw && (self.first == Some(tid) || self.others.contains(&tid))
+    }
+}
+
+impl Builder {
     /// Whether the event of a stack that belongs to nothing may still come: stack
     /// and event stand at one tick, and the thread has written nothing at it. If it
     /// has, the stack is that of an event without rows, a free for example.
     fn is_early(&self, owner: i64, stack: Origin) -> bool {
-        owner == stack.raw && !(self.tick.0 == owner && self.tick.1.contains(&stack.tid))
+        owner == stack.raw && !self.tick.has(owner, stack.tid)
     }
 
     pub(super) fn await_stack(&mut self, from: Origin, rows: std::ops::Range<u32>, two_parts: bool) {

@@ -4,12 +4,9 @@
 //! All are counted; so many are kept as have room ([`MOST`] in heaps of which
 //! nothing is known, as many again for each shard of the matching).
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
 use super::super::matching::Unmatched;
-use super::super::pending::first_from;
 use super::super::stack::StackRef;
 use super::{Builder, Origin};
 use crate::model::trace::UnmatchedFree;
@@ -18,7 +15,7 @@ use crate::units::{Layer, Tid};
 /// Kept with their details.
 const MOST: usize = 1 << 14;
 
-/// Frees that a stack may still find.
+/// Frees that a stack may still find, at most; the older half of them goes at once.
 const RECENT: usize = 1 << 12;
 
 /// Stacks that came apart from their frees.
@@ -31,7 +28,7 @@ pub(super) struct UnmatchedFrees {
     pub(super) count: u64,
     kept: Vec<(UnmatchedFree, StackRef)>,
     /// The latest frees without a stack: raw time, thread and place.
-    recent: VecDeque<(i64, Tid, u32)>,
+    recent: Vec<(i64, Tid, u32)>,
     /// Their stacks by place.
     stacks: FxHashMap<u32, StackRef>,
 }
@@ -47,20 +44,21 @@ impl UnmatchedFrees {
     }
 
     /// The stack of a free may come apart from it.
+    #[inline(always)]
     pub(super) fn await_stack(&mut self, from: Origin, place: u32) {
-        if self.recent.back().is_some_and(|(raw, ..)| *raw > from.raw) {
+        if self.recent.last().is_some_and(|(raw, ..)| *raw > from.raw) {
             return; // out of order: could not be found again
         }
         if self.recent.len() >= RECENT {
-            self.recent.pop_front();
+            self.recent.drain(..RECENT / 2);
         }
-        self.recent.push_back((from.raw, from.tid, place));
+        self.recent.push((from.raw, from.tid, place));
     }
 
     /// The place of the free that a stack belongs to, if it is one's.
     pub(super) fn owner_of(&self, owner: i64, tid: Tid) -> Option<u32> {
-        let first = first_from(&self.recent, |(raw, ..)| *raw < owner);
-        let mut at_once = self.recent.range(first..).take_while(|(raw, ..)| *raw == owner);
+        let first = self.recent.partition_point(|(raw, ..)| *raw < owner);
+        let mut at_once = self.recent[first..].iter().take_while(|(raw, ..)| *raw == owner);
         let wants = |place: &u32| !self.stacks.contains_key(place);
         at_once.find(|(_, t, place)| *t == tid && wants(place)).map(|(.., place)| *place)
     }

@@ -108,13 +108,11 @@ impl RowWriter {
 
     /// Appends a row that is alive; `None` when no more rows can be numbered. A new
     /// chunk's column of deaths goes to `opened`.
+    #[inline(always)]
     pub(in crate::model) fn push(&mut self, row: &Row, opened: impl FnOnce(DeathColumn)) -> Option<RowId> {
         let id = u32::try_from(self.len()).ok().filter(|&id| id != u32::MAX)?;
         if self.open.size.len() == CHUNK {
-            self.wide_births += self.open.birth_high.len() as u64;
-            self.sealed.push(Arc::new(std::mem::replace(&mut self.open, Columns::new(row.birth))));
-            self.sites.push(Arc::new(std::mem::replace(&mut self.open_sites, Vec::with_capacity(CHUNK))));
-            opened(Arc::clone(&self.open.death));
+            opened(self.seal(row.birth));
         } else if id == 0 {
             self.open.base = row.birth;
         }
@@ -134,6 +132,15 @@ impl RowWriter {
         columns.address_high.push(high);
         columns.thread.push(thread);
         Some(RowId(id))
+    }
+
+    /// The open chunk is full: the next begins with a birth. Returns its column of deaths.
+    #[inline(never)]
+    fn seal(&mut self, base: Ticks) -> DeathColumn {
+        self.wide_births += self.open.birth_high.len() as u64;
+        self.sealed.push(Arc::new(std::mem::replace(&mut self.open, Columns::new(base))));
+        self.sites.push(Arc::new(std::mem::replace(&mut self.open_sites, Vec::with_capacity(CHUNK))));
+        Arc::clone(&self.open.death)
     }
 
     /// One row as it is now, its death apart.
@@ -250,6 +257,7 @@ impl RowWriter {
         (columns, at)
     }
 
+    #[inline(always)]
     fn narrow_size(&mut self, id: u32, size: u64) -> u32 {
         match u32::try_from(size) {
             Ok(size) if size != LARGE => size,
@@ -260,6 +268,7 @@ impl RowWriter {
         }
     }
 
+    #[inline(always)]
     fn narrow_address(&mut self, id: u32, address: u64) -> (u32, u16) {
         match u16::try_from(address >> 32) {
             Ok(high) if high != FAR => (address as u32, high),
@@ -270,12 +279,17 @@ impl RowWriter {
         }
     }
 
+    #[inline(always)]
     fn thread_index(&mut self, id: u32, thread: Tid) -> u16 {
         let place = (thread.0.wrapping_mul(0x9E37_79B1) >> (u32::BITS - LATEST_BITS)) as usize;
         match self.latest_threads[place] {
-            (latest, index) if latest == thread && index != MORE => return index,
-            _ => {}
+            (latest, index) if latest == thread && index != MORE => index,
+            _ => self.new_thread_index(id, thread, place),
         }
+    }
+
+    #[inline(never)]
+    fn new_thread_index(&mut self, id: u32, thread: Tid, place: usize) -> u16 {
         let index = match self.thread_index.get(&thread) {
             Some(&index) => index,
             None => {

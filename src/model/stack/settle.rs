@@ -21,13 +21,15 @@ impl Interner {
     pub(in crate::model) fn settle(&mut self, each: impl FnOnce(&mut dyn FnMut(&mut StackRef))) {
         let mut left = Unsettled::default();
         each(&mut |stack| *stack = self.settled(&mut left, *stack));
-        self.open_keys.retain(|_, open| match left.key_numbers.get(&open.index) {
-            Some(&index) => {
-                *open = OpenKey { index, sites: KnownSites::default() };
-                true
-            }
-            None => false,
-        });
+        for open_keys in &mut self.open_keys {
+            open_keys.retain(|open| match left.key_numbers.get(&open.index) {
+                Some(&index) => {
+                    *open = OpenKey { key: open.key, index, sites: KnownSites::default() };
+                    true
+                }
+                None => false,
+            });
+        }
         self.whole.values_mut().for_each(|whole| whole.sites = KnownSites::default());
         self.keys = vec![None; left.key_numbers.len()];
         self.pair_index = left.pairs.iter().map(|&(kernel, user, _)| (kernel, user)).zip(0..).collect();
@@ -89,7 +91,7 @@ mod tests {
         // What 0 stands for and the last pair are nobody's any more.
         let mut refs = [keys[1], keys[3], pairs[0], pairs[1], keys[3]];
         interner.settle(|settle| refs.iter_mut().for_each(settle));
-        assert_eq!((interner.keys.len(), interner.pairs.len(), interner.open_keys.len()), (1, 1, 1));
+        assert_eq!((interner.keys.len(), interner.pairs.len(), interner.open_keys[StackPart::User as usize].len()), (1, 1, 1));
         assert_eq!(refs[1], refs[4]);
         assert_eq!(interner.key(StackPart::User, 3, 9), refs[1], "a key that is still to be defined stays the same");
         assert_eq!(interner.join(kernel, refs[1]), refs[3]);

@@ -22,8 +22,8 @@ fn demo() -> Demo {
     let mut merge = Merge::of_records(&files);
     let mut records = Vec::new();
     let flow = merge.run::<()>(
-        |record, stack| {
-            records.push((record.clone(), stack.frames().addresses().to_vec()));
+        |item, stack| {
+            records.push((item.record().into_owned(), stack.frames().addresses().to_vec()));
             ControlFlow::Continue(())
         },
         |_| ControlFlow::Continue(i64::MAX),
