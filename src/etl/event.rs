@@ -1,10 +1,10 @@
-//! Event framing inside one buffer: every header kind, its size rule, and the
-//! chain of extended data items (System Informer's `ntwmi.h`, Geoff Chappell's
-//! notes; SYSTEM, FULL, PERFINFO and EVENT kinds checked on public traces).
+//! Event framing inside one buffer: every header kind and its size rule (System
+//! Informer's `ntwmi.h`, Geoff Chappell's notes; SYSTEM, FULL, PERFINFO and EVENT kinds
+//! checked on public traces).
 //!
 //! Cost: one pass, nothing allocated. A damaged header ends the buffer.
 
-use super::{BUFFER_HEADER, Guid, align8, guid_at, i64_at, u8_at, u16_at, u32_at};
+use super::{BUFFER_HEADER, Extended, Guid, align8, guid_at, i64_at, u8_at, u16_at, u32_at};
 use crate::units::{Pid, PointerSize, Tid};
 
 /// The forms of event headers.
@@ -398,61 +398,42 @@ fn counters_len(version: u16) -> usize {
     8 * (index + counters)
 }
 
-/// Numbers of extended data items.
-pub mod extended_type {
-    /// u64 match id, then 4-byte return addresses.
-    pub const STACK_TRACE32: u16 = 5;
-    /// u64 match id, then 8-byte return addresses.
-    pub const STACK_TRACE64: u16 = 6;
-    /// u64 match id, u32 stack key.
-    pub const STACK_KEY32: u16 = 17;
-    /// u64 match id, u64 stack key.
-    pub const STACK_KEY64: u16 = 18;
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The extended items of one event.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Extended<'a>(&'a [u8]);
-
-/// One extended item.
-#[derive(Clone, Copy, Debug)]
-pub struct ExtendedItem<'a> {
-    /// Number of [`extended_type`].
-    pub kind: u16,
-    /// Its data.
-    pub data: &'a [u8],
-}
-
-impl<'a> Extended<'a> {
-    /// Splits what follows an EVENT header into items and payload. `None` if the
-    /// chain runs past the event.
-    fn split(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        let mut at = 0;
-        loop {
-            let linkage = u16_at(bytes, at + 4)?;
-            let data = u16_at(bytes, at + 6)? as usize;
-            let end = at + 8 + data;
-            if end > bytes.len() {
-                return None;
-            }
-            at += align8(8 + data);
-            if linkage & 1 == 0 {
-                // The last item of an event without payload may lack its padding.
-                let at = at.min(bytes.len());
-                return Some((Self(&bytes[..at]), &bytes[at..]));
-            }
+    /// A buffer with one kernel event whose payload is one byte, behind so many performance counters.
+    fn buffer(kind: HeaderKind, pointer: PointerSize, version: u16, counters: usize) -> Vec<u8> {
+        let mut event = vec![0; kind.header_len() + counters * 8];
+        event.push(0x77);
+        let size = event.len() as u16;
+        event[0..2].copy_from_slice(&version.to_le_bytes());
+        event[2..4].copy_from_slice(&[kind.type_byte(pointer).unwrap(), 0xC0]);
+        event[4..6].copy_from_slice(&size.to_le_bytes());
+        event[6..8].copy_from_slice(&0x1021u16.to_le_bytes());
+        let time_at = if kind == HeaderKind::PerfInfo { 8 } else { 0x10 };
+        if kind != HeaderKind::PerfInfo {
+            event[8..16].copy_from_slice(&[1, 0, 0, 0, 2, 0, 0, 0]);
         }
+        event[time_at..time_at + 8].copy_from_slice(&9i64.to_le_bytes());
+        [vec![0; BUFFER_HEADER], event].concat()
     }
-}
 
-impl<'a> Iterator for Extended<'a> {
-    type Item = ExtendedItem<'a>;
-
-    fn next(&mut self) -> Option<ExtendedItem<'a>> {
-        let kind = u16_at(self.0, 2)?;
-        let size = u16_at(self.0, 6)? as usize;
-        let data = self.0.get(8..8 + size)?;
-        self.0 = self.0.get(align8(8 + size)..).unwrap_or_default();
-        Some(ExtendedItem { kind, data })
+    #[test]
+    fn kernel_headers_say_who_when_and_where_the_payload_is() {
+        for kind in [HeaderKind::System, HeaderKind::Compact, HeaderKind::PerfInfo] {
+            for (version, counters) in [(3, 0), (0x0203, 2), (0x8103, 2), (0x8003, 1)] {
+                let buffer = buffer(kind, PointerSize::Four, version, counters);
+                let Some(Framed::Kernel(event)) = Events::new(&buffer).next_framed() else { panic!("{kind:?}") };
+                let who = if kind == HeaderKind::PerfInfo { (Tid::NONE, Pid::NONE) } else { (Tid(1), Pid(2)) };
+                assert_eq!(((event.tid, event.pid), event.time), (who, 9), "{kind:?}");
+                assert_eq!((event.hook, event.version, event.payload), (0x1021, 3, &[0x77][..]), "{kind:?} {version:#x}");
+                let raw = Events::new(&buffer).next().unwrap();
+                assert_eq!((raw.kind, raw.pointer, raw.id), (kind, PointerSize::Four, EventId::Hook(0x1021)));
+            }
+            let more_than_there_are = buffer(kind, PointerSize::Eight, 0x0700, 2);
+            let mut events = Events::new(&more_than_there_are);
+            assert!(events.next().is_none() && events.damage().is_some());
+        }
     }
 }

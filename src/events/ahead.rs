@@ -120,8 +120,7 @@ impl<'f> Ahead<'f> {
         state.stopped = state.jobs.len() < WORTH_WHILE;
     }
 
-    /// Sends out workers if there is room for much of what they decode: all but one of the
-    /// threads, for one merges.
+    /// Sends out workers, one a thread, if there is room for much of what they decode.
     pub(super) fn pump<'scope>(self: &Arc<Self>, scope: &Scope<'scope>)
     where
         'f: 'scope,
@@ -129,8 +128,7 @@ impl<'f> Ahead<'f> {
         let mut state = self.lock();
         let left = state.first + state.jobs.len() - state.next;
         let limit = self.limit.load(Relaxed);
-        let most = (rayon::current_num_threads() - 1).max(1).min(left);
-        let more = most.saturating_sub(state.workers);
+        let more = rayon::current_num_threads().min(left).saturating_sub(state.workers);
         if state.stopped || more == 0 || state.ahead * 2 > limit {
             return;
         }

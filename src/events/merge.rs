@@ -37,7 +37,7 @@ use crate::problem::{ProblemKind, Problems};
 const MAX_CARRIED: usize = 1 << 16;
 
 /// So many entries are fetched at a time from the processor that decoded them.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 32;
 
 /// The call stack that comes with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -302,7 +302,7 @@ impl<'f> Merge<'f> {
                 break;
             }
             if stream.at.is_multiple_of(TOGETHER) {
-                batch.touch(stream.at + TOGETHER..stream.at + 2 * TOGETHER);
+                batch.touch(stream.at..stream.at + TOGETHER);
             }
             self.order.emit(batch, entry, sink)?;
             stream.at += 1;

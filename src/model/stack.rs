@@ -123,13 +123,13 @@ struct OpenKey {
 /// brought them into the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownSites {
-    sites: [(HeapId, SiteId); 5],
+    sites: [(HeapId, SiteId); 6],
     turn: u8,
 }
 
 impl Default for KnownSites {
     fn default() -> Self {
-        Self { sites: [(HeapId(u32::MAX), SiteId(u32::MAX)); 5], turn: 0 }
+        Self { sites: [(HeapId(u32::MAX), SiteId(u32::MAX)); 6], turn: 0 }
     }
 }
 
@@ -293,6 +293,15 @@ impl Interner {
     /// Reads what is known of a user's key, so that it is in the cache when it is needed.
     pub(super) fn touch_key(&self, key: u64) -> u32 {
         self.open_keys[StackPart::User as usize].find(hash_of(key), |open| open.key == key).map_or(0, |open| open.index)
+    }
+
+    /// The site in a heap of a user's key that has to be defined yet, if it is known.
+    #[inline(always)]
+    pub(super) fn site_of_key(&self, key: u64, heap: HeapId, time: i64) -> Option<SiteId> {
+        if self.is_fresh(time) {
+            return None;
+        }
+        self.open_keys[StackPart::User as usize].find(hash_of(key), |open| open.key == key)?.sites.of(heap)
     }
 
     /// The same as [`Interner::key`] for a user's stack, and its latest sites if it has to be defined yet.

@@ -104,7 +104,8 @@ impl Builder {
             if keyed.time > time {
                 return true;
             }
-            let site = self.keyed_site(keyed);
+            let known = self.stacks.site_of_key(keyed.key, keyed.heap, keyed.time);
+            let site = known.unwrap_or_else(|| self.keyed_site(keyed));
             self.rows.set_site(keyed.row, site);
             false
         });
@@ -114,6 +115,7 @@ impl Builder {
         self.keyed.rows = rows;
     }
 
+    #[inline(never)]
     fn keyed_site(&mut self, keyed: &KeyedRow) -> SiteId {
         let &KeyedRow { heap, caller, birth, key, time, .. } = keyed;
         let (stack, known) = self.stacks.key_and_sites(key, time);

@@ -1,0 +1,159 @@
+//! One buffer's events become the records of a [`Batch`].
+//!
+//! Blocks and the keys of their stacks are nearly all there is, with the kernel's own
+//! headers; these go one way, in registers from the buffer to the entry. All others go
+//! through the form that any event has.
+
+use super::counts::Tally;
+use super::entry::BlockEvent;
+use super::hooks::{class, hook, injected, kernel_hook, kernel_memory, one_of_each, tracker};
+use super::stack::KeyRef;
+use super::{Batch, Event, Record, Stacks, counters, losses, memory, stack, system};
+use crate::etl::{BufferInfo, BufferKind, EventId, Framed, KernelEvent, RawEvent, ReadBuffer, TraceFile};
+use crate::problem::ProblemKind;
+use crate::units::Layer;
+
+/// Reads, expands and decodes one buffer into the memory of a batch that is done with.
+pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratch: &mut ReadBuffer, mut batch: Batch) -> Batch {
+    batch.clear();
+    batch.stacks = stacks;
+    batch.bytes = info.size.into();
+    if info.kind == BufferKind::NoEvents {
+        return batch;
+    }
+    let problem = |batch: &mut Batch, kind, detail| batch.problems.add(kind, &file.name, info.offset, detail);
+    file.read_buffer(info, scratch, &mut batch.problems);
+    let mut short = 0u64;
+    let mut first_short = None;
+    let mut events = scratch.events();
+    let mut tally = Tally::default();
+    let (mut first, mut last) = (i64::MAX, i64::MIN);
+    while let Some(framed) = events.next_framed() {
+        let (done, time, offset) = match framed {
+            Framed::Kernel(mut event) => {
+                event.hook = one_of_each(event.hook);
+                tally.count_hook(event.hook);
+                (decode_kernel(&event, &mut batch), Some(event.time), event.offset)
+            }
+            Framed::Other(event) => {
+                let hook = kernel_hook(event.id);
+                tally.count(&event, hook);
+                let time = (event.id != EventId::Opaque).then_some(event.time);
+                (decode_other(&event, hook, &mut batch), time, event.offset)
+            }
+        };
+        if let Some(time) = time {
+            (first, last) = (first.min(time), last.max(time));
+        }
+        if done.is_none() {
+            first_short.get_or_insert(offset);
+            short += 1;
+        }
+    }
+    batch.counts = tally.counts();
+    batch.times = (first <= last).then_some((first, last));
+    if let Some(damage) = events.damage() {
+        let detail = format!("{} at +{:#x} of this buffer; its rest was skipped", damage.reason, damage.offset);
+        problem(&mut batch, ProblemKind::DamagedEvent, detail);
+    }
+    if let Some(first) = first_short {
+        let detail = format!("{short} events in this buffer, the first at +{first:#x}, are too short for their kind");
+        problem(&mut batch, ProblemKind::ShortPayload, detail);
+    }
+    batch.sort();
+    batch
+}
+
+/// Adds the records of one event, if it is of a kind that has any. `None` if its
+/// payload is too short.
+#[inline(never)]
+fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, batch: &mut Batch) -> Option<()> {
+    if let Some(hook) = hook {
+        let &RawEvent { kind, pointer, time, pid, tid, version, payload, offset, .. } = raw;
+        decode_kernel(&KernelEvent { kind, pointer, time, pid, tid, hook, version, payload, offset }, batch)?;
+        if matches!(hook, hook::HEAP_CREATE..=hook::HEAP_FREE | hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE) {
+            inline_stacks(raw, batch);
+        }
+        return Some(());
+    }
+    match raw.id {
+        EventId::Provider { provider: class::CUSTOM_HEAP, id: id @ tracker::ALLOC..=tracker::CLOSE } => {
+            batch.push_memory(memory_record(raw, memory::tracker_event(id, raw)?));
+            inline_stacks(raw, batch);
+        }
+        EventId::Class { class: class::IMAGE_ID, opcode: injected::RSDS } => batch.push(system::image_id(raw)?),
+        EventId::Class { class: class::SYSTEM_CONFIG_EX, opcode: injected::VOLUME_MAPPING } => {
+            batch.push(system::volume(raw)?);
+        }
+        EventId::Provider { provider: class::KERNEL_MEMORY, id: id @ kernel_memory::MEM_INFO..=kernel_memory::MEM_INFO_WS } => {
+            batch.push(counters::provider(id, raw)?);
+        }
+        EventId::Class { class: class::LOST_EVENT, opcode } => {
+            if let Some(record) = losses::record(opcode, raw) {
+                batch.push(record);
+            }
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+/// The same for an event of the kernel. Blocks and keys are nearly all there is.
+#[inline(always)]
+fn decode_kernel(event: &KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
+    let &KernelEvent { time, pid, tid, hook, pointer, payload, .. } = event;
+    let block = |heap, address, size| BlockEvent { time, pid, tid, layer: Layer::Heap, heap, address, size };
+    match hook {
+        hook::HEAP_ALLOC => {
+            let [heap, size, address] = memory::heap_alloc(payload, pointer)?;
+            batch.push_block(&block(heap, address, Some(size)));
+        }
+        hook::HEAP_FREE => {
+            let [heap, address] = memory::heap_free(payload, pointer)?;
+            batch.push_block(&block(heap, address, None));
+        }
+        hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER => batch.push_key(&KeyRef::read(event)?),
+        _ => decode_few(*event, batch)?,
+    }
+    Some(())
+}
+
+/// Events that are few; by value, so that the others need not be in memory.
+#[inline(never)]
+fn decode_few(event: KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
+    let hook = event.hook;
+    let raw = &RawEvent::from(event);
+    let record = match hook {
+        hook::STACK | hook::STACK_KEY_CREATE..=hook::STACK_KEY_RUNDOWN => {
+            let stack = stack::walk(&event, &mut batch.frames)?;
+            batch.push_stack(stack);
+            return Some(());
+        }
+        hook::HEAP_CREATE..=hook::HEAP_FREE => memory_record(raw, memory::heap(hook, raw)?),
+        hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START => memory_record(raw, memory::pages(hook, raw)?),
+        hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, raw)?,
+        hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END => system::image(hook, raw)?,
+        hook::THREAD_START | hook::THREAD_RUNDOWN_START | hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME => {
+            system::thread_name(hook, raw)?.into_iter().for_each(|record| batch.push(record));
+            return Some(());
+        }
+        _ => {
+            counters::kernel(hook, raw)?.into_iter().for_each(|record| batch.push(record));
+            return Some(());
+        }
+    };
+    batch.push(record);
+    Some(())
+}
+
+fn memory_record(raw: &RawEvent<'_>, event: Event) -> Record {
+    Record { time: raw.time, pid: raw.pid, tid: raw.tid, event }
+}
+
+fn inline_stacks(raw: &RawEvent<'_>, batch: &mut Batch) {
+    for item in raw.extended {
+        if let Some(record) = stack::inline((raw.time, raw.pid, raw.tid), item, &mut batch.frames) {
+            batch.push_stack(record);
+        }
+    }
+}
