@@ -17,9 +17,10 @@ check_tests() {
     printf 'Left out: %s\n' "${left_out[@]}"
     local log=$scratch/tests.log again
     run_tests "${targets[@]}" |& tee "$log" && return
-    # Wine itself loses a connection to its server now and then, and says so. Those that
-    # failed in such a run have one more try.
-    grep 'wine client error' "$log" || fail "Tests failed"
+    # Wine itself loses a connection to its server now and then, or cannot start a process
+    # for an internal error (1359), and says so. Those that failed in such a run have one
+    # more try.
+    grep -E 'wine client error|code: 1359, .*Internal error' "$log" || fail "Tests failed"
     mapfile -t again < <(grep -oP '^    `\K--[^`]+' "$log" | tr ' ' '\n')
     echo "Once more, since Wine failed: ${again[*]}"
     run_tests "${again[@]}"
