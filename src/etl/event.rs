@@ -224,9 +224,7 @@ impl<'a> Events<'a> {
     pub fn damage(&self) -> Option<EventDamage> {
         self.damage
     }
-}
 
-impl<'a> Events<'a> {
     /// The next event. (Who decodes them all treats the kernel's apart from the start:
     /// one form for all of them would have to be put together in memory.)
     #[inline(always)]

@@ -62,6 +62,14 @@ pub enum Item<'a> {
 }
 
 impl<'a> Item<'a> {
+    /// The block that begins or is freed, if that is what it is about.
+    pub(super) fn block(self) -> Option<BlockEvent> {
+        match self {
+            Self::Block(block) => Some(block),
+            Self::Record(record) => BlockEvent::of(record),
+        }
+    }
+
     /// The record.
     pub fn record(self) -> Cow<'a, Record> {
         match self {

@@ -10,15 +10,6 @@ use super::{Event, PageRange};
 use crate::etl::{RawEvent, address_at, u32_at, u64_at, utf16_field};
 use crate::units::{Layer, Pid, PointerSize};
 
-/// A payload's consecutive fields of the event's pointer width.
-struct Words<'a>(&'a [u8], PointerSize);
-
-impl Words<'_> {
-    fn get(&self, index: usize) -> Option<u64> {
-        address_at(self.0, index * self.1.bytes(), self.1)
-    }
-}
-
 /// Heap, size and address of a [`hook::HEAP_ALLOC`]; `None` if the payload is too short.
 #[inline(always)]
 pub(super) fn heap_alloc(payload: &[u8], pointer: PointerSize) -> Option<[u64; 3]> {
@@ -43,35 +34,38 @@ fn words<const N: usize>(payload: &[u8], pointer: PointerSize) -> Option<[u64; N
 }
 
 /// Heap events, group 10; `None` if the payload is too short.
-pub(super) fn heap(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
-    let words = Words(raw.payload, raw.pointer);
+pub(super) fn heap(hook: u16, &RawEvent { payload, pointer, .. }: &RawEvent<'_>) -> Option<Event> {
     let layer = Layer::Heap;
-    let heap = words.get(0)?;
     Some(match hook {
-        hook::HEAP_CREATE => Event::HeapOpen { layer, heap, name: None },
-        hook::HEAP_DESTROY => Event::HeapClose { layer, heap, name: None },
+        hook::HEAP_CREATE => {
+            let [heap] = words(payload, pointer)?;
+            Event::HeapOpen { layer, heap, name: None }
+        }
+        hook::HEAP_DESTROY => {
+            let [heap] = words(payload, pointer)?;
+            Event::HeapClose { layer, heap, name: None }
+        }
         hook::HEAP_ALLOC => {
-            let [heap, size, address] = heap_alloc(raw.payload, raw.pointer)?;
+            let [heap, size, address] = heap_alloc(payload, pointer)?;
             Event::Alloc { layer, heap, address, size }
         }
         hook::HEAP_FREE => {
-            let [heap, address] = heap_free(raw.payload, raw.pointer)?;
+            let [heap, address] = heap_free(payload, pointer)?;
             Event::Free { layer, heap, address }
         }
-        _ => Event::Realloc { layer, heap, new: words.get(1)?, old: words.get(2)?, size: words.get(3)? },
+        _ => {
+            let [heap, new, old, size] = words(payload, pointer)?;
+            Event::Realloc { layer, heap, old, new, size }
+        }
     })
 }
 
 /// VirtualAlloc, VirtualFree and the start rundown of committed ranges.
 pub(super) fn pages(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
-    let words = Words(raw.payload, raw.pointer);
+    let [base, size] = words(raw.payload, raw.pointer)?;
     let after = 2 * raw.pointer.bytes();
-    let mut range = PageRange {
-        base: words.get(0)?,
-        size: words.get(1)?,
-        owner: Pid(u32_at(raw.payload, after)?),
-        flags: u32_at(raw.payload, after + 4)?,
-    };
+    let (owner, flags) = (Pid(u32_at(raw.payload, after)?), u32_at(raw.payload, after + 4)?);
+    let mut range = PageRange { base, size, owner, flags };
     Some(match hook {
         hook::VIRTUAL_ALLOC => Event::VirtualAlloc(range),
         hook::VIRTUAL_FREE => Event::VirtualFree(range),
@@ -85,17 +79,29 @@ pub(super) fn pages(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
 }
 
 /// Events of Visual Studio's provider for custom heaps; the id is known to be one of its.
-pub(super) fn tracker_event(id: u16, raw: &RawEvent<'_>) -> Option<Event> {
-    let words = Words(raw.payload, PointerSize::Eight);
-    let layer = Layer::Tracker;
+pub(super) fn tracker_event(id: u16, &RawEvent { payload, .. }: &RawEvent<'_>) -> Option<Event> {
+    let (layer, pointer) = (Layer::Tracker, PointerSize::Eight);
     Some(match id {
-        tracker::ALLOC => Event::Alloc { layer, address: words.get(0)?, size: words.get(1)?, heap: words.get(2)? },
-        tracker::FREE => Event::Free { layer, address: words.get(0)?, heap: words.get(1)? },
-        tracker::REALLOC => {
-            Event::Realloc { layer, new: words.get(0)?, size: words.get(1)?, old: words.get(2)?, heap: words.get(3)? }
+        tracker::ALLOC => {
+            let [address, size, heap] = words(payload, pointer)?;
+            Event::Alloc { layer, heap, address, size }
         }
-        tracker::OPEN => Event::HeapOpen { layer, heap: words.get(0)?, name: tracker_name(raw.payload)? },
-        _ => Event::HeapClose { layer, heap: words.get(0)?, name: tracker_name(raw.payload)? },
+        tracker::FREE => {
+            let [address, heap] = words(payload, pointer)?;
+            Event::Free { layer, heap, address }
+        }
+        tracker::REALLOC => {
+            let [new, size, old, heap] = words(payload, pointer)?;
+            Event::Realloc { layer, heap, old, new, size }
+        }
+        tracker::OPEN => {
+            let [heap] = words(payload, pointer)?;
+            Event::HeapOpen { layer, heap, name: tracker_name(payload)? }
+        }
+        _ => {
+            let [heap] = words(payload, pointer)?;
+            Event::HeapClose { layer, heap, name: tracker_name(payload)? }
+        }
     })
 }
 

@@ -290,9 +290,14 @@ impl Interner {
             .into_mut()
     }
 
+    #[inline(always)]
+    fn users_key(&self, key: u64) -> Option<&OpenKey> {
+        self.open_keys[StackPart::User as usize].find(hash_of(key), |open| open.key == key)
+    }
+
     /// Reads what is known of a user's key, so that it is in the cache when it is needed.
     pub(super) fn touch_key(&self, key: u64) -> u32 {
-        self.open_keys[StackPart::User as usize].find(hash_of(key), |open| open.key == key).map_or(0, |open| open.index)
+        self.users_key(key).map_or(0, |open| open.index)
     }
 
     /// The site in a heap of a user's key that has to be defined yet, if it is known.
@@ -301,7 +306,7 @@ impl Interner {
         if self.is_fresh(time) {
             return None;
         }
-        self.open_keys[StackPart::User as usize].find(hash_of(key), |open| open.key == key)?.sites.of(heap)
+        self.users_key(key)?.sites.of(heap)
     }
 
     /// The same as [`Interner::key`] for a user's stack, and its latest sites if it has to be defined yet.

@@ -118,26 +118,22 @@ impl Merge<'_> {
 type Block = (Layer, u64, u64);
 
 fn freed(item: Item<'_>) -> Option<Block> {
-    let record = match item {
-        Item::Block(block) => return block.size.is_none().then_some((block.layer, block.heap, block.address)),
-        Item::Record(record) => record,
-    };
-    match &record.event {
-        Event::Free { layer, heap, address } => Some((*layer, *heap, *address)),
-        Event::Realloc { layer, heap, old, .. } => Some((*layer, *heap, *old)),
+    if let Some(block) = item.block() {
+        return block.size.is_none().then_some((block.layer, block.heap, block.address));
+    }
+    match item.record().event {
+        Event::Realloc { layer, heap, old, .. } => Some((layer, heap, old)),
         Event::VirtualFree(range) => Some((Layer::Commit, range.owner.0.into(), range.base)),
         _ => None,
     }
 }
 
 fn allocated(item: Item<'_>) -> Option<Block> {
-    let record = match item {
-        Item::Block(block) => return block.size.map(|_| (block.layer, block.heap, block.address)),
-        Item::Record(record) => record,
-    };
-    match &record.event {
-        Event::Alloc { layer, heap, address, .. } => Some((*layer, *heap, *address)),
-        Event::Realloc { layer, heap, new, .. } => Some((*layer, *heap, *new)),
+    if let Some(block) = item.block() {
+        return block.size.map(|_| (block.layer, block.heap, block.address));
+    }
+    match item.record().event {
+        Event::Realloc { layer, heap, new, .. } => Some((layer, heap, new)),
         Event::VirtualAlloc(range) => Some((Layer::Commit, range.owner.0.into(), range.base)),
         _ => None,
     }
