@@ -7,6 +7,7 @@
 //! them; a publication resolves what is known.
 
 mod settle;
+mod trie;
 
 use std::hash::BuildHasher;
 
@@ -15,6 +16,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{HeapId, SiteId};
 use crate::events::{Digest, Frames, StackPart};
+use trie::Trie;
 
 /// A node of the trie: a frame and all frames around it. [`NodeId::ROOT`] is "no stack".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -177,31 +179,6 @@ fn hash_of(key: u64) -> u64 {
     FxBuildHasher.hash_one(key)
 }
 
-/// A trie that grows.
-#[derive(Debug, Default)]
-struct Trie {
-    stacks: Stacks,
-    children: FxHashMap<(NodeId, u64), NodeId>,
-}
-
-impl Trie {
-    fn node(&mut self, frames: &[u64]) -> NodeId {
-        frames.iter().rev().fold(NodeId::ROOT, |parent, &address| self.child(parent, address))
-    }
-
-    fn child(&mut self, parent: NodeId, address: u64) -> NodeId {
-        let next = NodeId(self.stacks.parent.len() as u32);
-        if next.0 > INDEX_MASK {
-            return parent; // a thousand million frames: deeper ones are folded into their callers
-        }
-        *self.children.entry((parent, address)).or_insert_with(|| {
-            self.stacks.parent.push(parent);
-            self.stacks.address.push(address);
-            next
-        })
-    }
-}
-
 /// A whole stack that was met before.
 #[derive(Debug)]
 pub(super) struct Whole {
@@ -240,11 +217,12 @@ impl Interner {
     /// Bytes in memory, those among them that the definitions of open keys may take.
     pub(super) fn bytes(&self) -> u64 {
         const TO_DEFINE: u64 = 512;
-        let Self { trie: Trie { stacks, children }, whole, keys, open_keys, pairs, pair_index, .. } = self;
-        let lists = [(stacks.parent.capacity(), 4), (stacks.address.capacity(), 8), (keys.capacity(), 8), (pairs.capacity(), 16)];
+        let Self { trie, whole, keys, open_keys, pairs, pair_index, .. } = self;
+        let lists = [(keys.capacity(), 8), (pairs.capacity(), 16)];
         let keys_there = open_keys.iter().map(HashTable::capacity).sum();
-        let maps = [(children.capacity(), 24), (whole.capacity(), 64), (keys_there, 64), (pair_index.capacity(), 16)];
-        lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>()
+        let maps = [(whole.capacity(), 64), (keys_there, 64), (pair_index.capacity(), 16)];
+        trie.bytes()
+            + lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>()
             + maps.iter().map(|&(n, entry)| map_bytes(n, entry)).sum::<u64>()
             + open_keys.iter().map(HashTable::len).sum::<usize>() as u64 * TO_DEFINE
     }

@@ -1,0 +1,132 @@
+//! The trie while it grows: from a frame to those that it called.
+//!
+//! Most frames of a program call one other frame only, so the first child of a node
+//! stands in an array and only further ones are hashed, by number: whose they are
+//! is known from the nodes themselves.
+//!
+//! Memory: 16 bytes a node, 5 to 11 more for each further child, and the room that
+//! arrays keep for more. Cost: a chain that was never seen costs no hashing at all.
+
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+
+use super::{INDEX_MASK, NodeId, Stacks, map_bytes};
+
+/// A trie that grows.
+#[derive(Debug)]
+pub(super) struct Trie {
+    pub(super) stacks: Stacks,
+    /// By node the child that came first, [`NodeId::ROOT`] if there is none.
+    first: Vec<NodeId>,
+    /// All other children.
+    further: HashTable<NodeId>,
+}
+
+impl Default for Trie {
+    fn default() -> Self {
+        Self { stacks: Stacks::default(), first: vec![NodeId::ROOT], further: HashTable::new() }
+    }
+}
+
+impl Trie {
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> u64 {
+        let Self { stacks: Stacks { parent, address }, first, further } = self;
+        let lists = [(parent.capacity(), 4), (address.capacity(), 8), (first.capacity(), 4)];
+        lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>() + map_bytes(further.capacity(), 4)
+    }
+
+    /// The node of frames, innermost first.
+    pub(super) fn node(&mut self, frames: &[u64]) -> NodeId {
+        frames.iter().rev().fold(NodeId::ROOT, |parent, &address| self.child(parent, address))
+    }
+
+    /// The node of a frame inside `parent`'s.
+    pub(super) fn child(&mut self, parent: NodeId, address: u64) -> NodeId {
+        let first = self.first[parent.0 as usize];
+        if first != NodeId::ROOT && self.stacks.address(first) == address {
+            return first;
+        }
+        let next = NodeId(self.stacks.len() as u32);
+        if next.0 > INDEX_MASK {
+            return parent; // a thousand million frames: deeper ones are folded into their callers
+        }
+        if first == NodeId::ROOT {
+            self.first[parent.0 as usize] = next;
+        } else if let Some(known) = self.further(parent, address, next) {
+            return known;
+        }
+        self.stacks.parent.push(parent);
+        self.stacks.address.push(address);
+        self.first.push(NodeId::ROOT);
+        next
+    }
+
+    /// The child of `parent` at `address` among those that are not its first; `next`
+    /// is put in its place if there is none.
+    fn further(&mut self, parent: NodeId, address: u64, next: NodeId) -> Option<NodeId> {
+        let Self { stacks, further, .. } = self;
+        let is_it = |&child: &NodeId| stacks.address(child) == address && stacks.parent(child) == parent;
+        let hash_again = |&child: &NodeId| hash(stacks.parent(child), stacks.address(child));
+        match further.entry(hash(parent, address), is_it, hash_again) {
+            hashbrown::hash_table::Entry::Occupied(child) => Some(*child.get()),
+            hashbrown::hash_table::Entry::Vacant(place) => {
+                place.insert(next);
+                None
+            }
+        }
+    }
+}
+
+fn hash(parent: NodeId, address: u64) -> u64 {
+    FxBuildHasher.hash_one((parent.0, address))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Short stacks out of few addresses: nodes with no child, one, and many.
+        #[test]
+        fn a_node_is_a_path_and_a_path_is_a_node(stacks in prop::collection::vec(prop::collection::vec(0u64..6, 0..6), 0..80)) {
+            let mut trie = Trie::default();
+            let mut seen: HashMap<Vec<u64>, NodeId> = HashMap::new();
+            for frames in &stacks {
+                let node = trie.node(frames);
+                prop_assert_eq!(*seen.entry(frames.clone()).or_insert(node), node);
+                let found: Vec<u64> = trie.stacks.chain(node).map(|n| trie.stacks.address(n)).collect();
+                prop_assert_eq!(&found, frames);
+            }
+            let callers = |frames: &Vec<u64>| (0..frames.len()).map(|i| frames[i..].to_vec()).collect::<Vec<_>>();
+            let paths: std::collections::HashSet<Vec<u64>> = stacks.iter().flat_map(callers).collect();
+            prop_assert_eq!(trie.stacks.len(), paths.len() + 1);
+        }
+    }
+
+    #[test]
+    fn a_node_takes_at_most_60_bytes_whatever_the_shape() {
+        let shapes: [(&str, fn(u64, u64) -> u64); 3] = [
+            ("chains", |stack, depth| stack << 32 | depth),
+            ("two callees each", |stack, depth| stack >> depth.min(40)),
+            ("one wide node", |stack, depth| if depth == 0 { stack } else { depth }),
+        ];
+        for (name, address) in shapes {
+            let mut trie = Trie::default();
+            for stack in 0..20_000 {
+                let frames: Vec<u64> =
+                    (0..if name == "one wide node" { 2 } else { 64 }).map(|depth| address(stack, depth)).collect();
+                trie.node(&frames);
+            }
+            let nodes = trie.stacks.len() as u64;
+            assert!(nodes > 20_000, "{name}: {nodes} nodes");
+            assert!(trie.bytes() <= 60 * nodes, "{name}: {} bytes a node", trie.bytes() / nodes);
+        }
+    }
+}
