@@ -16,7 +16,7 @@ fn main() -> ExitCode {
 fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     use highwater::app::{Options, Renderer, Theme};
     let theme = look.theme.as_deref().map(|name| if name == "dark" { Theme::Dark } else { Theme::Light });
-    let renderer = look.renderer.as_deref().map(|name| if name == "wgpu" { Renderer::Wgpu } else { Renderer::Glow });
+    let renderer = look.renderer.as_deref().and_then(Renderer::named);
     let memory_limit = look.memory_limit();
     let symbols = highwater::app::Given { path: look.symbols, cache: None };
     let (speed, follow) = (look.speed, look.follow);

@@ -86,11 +86,35 @@ pub enum Renderer {
     /// OpenGL.
     Glow,
     /// What wgpu finds: Direct3D, Vulkan, Metal, or software.
+    #[cfg(any(windows, feature = "wgpu"))]
     Wgpu,
 }
 
-/// Opens the window and returns when it is closed. The renderer is OpenGL, or
-/// whatever wgpu finds where OpenGL cannot start (remote desktops, virtual machines).
+impl Renderer {
+    /// All that are built in, the first choice first.
+    const ALL: &[Self] = &[
+        Self::Glow,
+        #[cfg(any(windows, feature = "wgpu"))]
+        Self::Wgpu,
+    ];
+
+    /// What it is called on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Glow => "glow",
+            #[cfg(any(windows, feature = "wgpu"))]
+            Self::Wgpu => "wgpu",
+        }
+    }
+
+    /// The one of that name, if it is built in.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|renderer| renderer.name() == name)
+    }
+}
+
+/// Opens the window and returns when it is closed. The renderer is OpenGL, or whatever
+/// wgpu finds, if it is built in, where OpenGL cannot start (remote desktops, virtual machines).
 pub fn run(options: &Options) -> Result<(), String> {
     if !has_display() {
         return Err("there is no display to open a window on; highwater info and highwater report work without one".to_owned());
@@ -106,16 +130,25 @@ pub fn run(options: &Options) -> Result<(), String> {
         )
         .map_err(|reason| reason.to_string())
     };
-    let result = match options.renderer {
-        Some(renderer) => start(renderer),
-        None => start(Renderer::Glow).or_else(|glow| {
-            log::warn!("OpenGL could not start ({glow}); trying wgpu");
-            start(Renderer::Wgpu).map_err(|wgpu| format!("{glow}; {wgpu}"))
-        }),
-    };
-    result
+    let renderers = options.renderer.as_ref().map_or(Renderer::ALL, std::slice::from_ref);
+    start_first(renderers, start)
         .map_err(|reason| format!("no window could be opened: {reason}"))
         .inspect_err(|reason| dialogs::tell_without_window(reason))
+}
+
+/// Starts with the first renderer that can; the reasons of all that cannot.
+fn start_first(renderers: &[Renderer], start: impl Fn(Renderer) -> Result<(), String>) -> Result<(), String> {
+    let mut reasons = Vec::new();
+    for &renderer in renderers {
+        match start(renderer) {
+            Ok(()) => return Ok(()),
+            Err(reason) => {
+                log::warn!("{} could not start: {reason}", renderer.name());
+                reasons.push(reason);
+            }
+        }
+    }
+    Err(reasons.join("; "))
 }
 
 /// Whether a window can be opened at all, as far as that is known beforehand.
@@ -139,6 +172,7 @@ fn native_options(options: &Options, settings: &Settings, renderer: Renderer) ->
     }
     let renderer = match renderer {
         Renderer::Glow => eframe::Renderer::Glow,
+        #[cfg(any(windows, feature = "wgpu"))]
         Renderer::Wgpu => eframe::Renderer::Wgpu,
     };
     eframe::NativeOptions { viewport, renderer, ..eframe::NativeOptions::default() }

@@ -47,6 +47,9 @@ impl CommandLine {
     }
 }
 
+/// What the window can be drawn with in this build; OpenGL is the first choice.
+const RENDERERS: &[&str] = if cfg!(any(windows, feature = "wgpu")) { &["glow", "wgpu"] } else { &["glow"] };
+
 /// How the window looks in this run; for scripts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Look {
@@ -62,8 +65,8 @@ pub struct Look {
     #[arg(long, value_name = "WxH", hide = true, value_parser = size)]
     pub size: Option<[f32; 2]>,
 
-    /// Draw with OpenGL (glow) or with what wgpu finds [default: glow, and wgpu where glow cannot start]
-    #[arg(long, value_name = "glow|wgpu", value_parser = ["glow", "wgpu"])]
+    /// Draw with this and nothing else: OpenGL (glow) or what wgpu finds [default: the first that starts]
+    #[arg(long, value_parser = RENDERERS.to_vec())]
     pub renderer: Option<String>,
 
     /// Use at most about so much memory for a trace, in MB [default: the setting, or three quarters of the machine's]
