@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that must hold: formatting, lints, all tests (among them the real
-# window under Xvfb), and the written traces as another program reads them.
+# Everything that must hold: formatting, lints, dependencies, all tests (among them
+# the real window under Xvfb), and the written traces as another program reads them.
 # Installs what is missing on a fresh Debian machine.
 #
 #   scripts/test.sh          for this machine
@@ -18,6 +18,7 @@ cd "$root"
 
 step "Formatting" cargo fmt --all --check
 step "Lints" cargo clippy --locked --all-targets -- -D warnings
+step "Dependencies" scripts/deny.sh
 step "Without the window" cargo check --locked --quiet --no-default-features --lib --bins
 step "Tests" cargo test --locked
 step "Written traces, read by another program" scripts/check-writer.sh
