@@ -134,7 +134,7 @@ fn decode_few(event: KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
         hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, raw)?,
         hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END => system::image(hook, raw)?,
         hook::THREAD_START | hook::THREAD_RUNDOWN_START | hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME => {
-            system::thread_name(hook, raw)?.into_iter().for_each(|record| batch.push(record));
+            system::thread(hook, raw)?.into_iter().flatten().for_each(|record| batch.push(record));
             return Some(());
         }
         _ => {

@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
+use crate::units::PointerSize;
+
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0u8));
 
 /// Stands for the frames of a stack.
@@ -40,6 +42,17 @@ impl<'a> Frames<'a> {
     /// Addresses, innermost first.
     pub fn addresses(self) -> &'a [u64] {
         self.addresses
+    }
+
+    /// Those outside the kernel: a thread that is in it has its frames there innermost.
+    pub fn of_user_mode(self) -> Self {
+        // Of a 32-bit system all addresses are that short.
+        let is_wide = |&address: &u64| address > u32::MAX.into();
+        let pointer = if self.addresses.iter().any(is_wide) { PointerSize::Eight } else { PointerSize::Four };
+        match self.addresses.iter().position(|&address| address < pointer.kernel_start()) {
+            Some(0) => self,
+            first => Self::new(&self.addresses[first.unwrap_or(self.addresses.len())..]),
+        }
     }
 
     /// What stands for them.
@@ -122,6 +135,23 @@ impl FrameList {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stack_that_ends_in_user_mode_begins_behind_the_kernel() {
+        const KERNEL: u64 = 0xFFFF_8000_0000_0000;
+        let cases: [(&[u64], &[u64]); 7] = [
+            (&[], &[]),
+            (&[KERNEL + 1, KERNEL], &[]),
+            (&[0x7FF0_0000_0001, 0x10], &[0x7FF0_0000_0001, 0x10]),
+            (&[KERNEL + 1, 0x7FF0_0000_0001, 0x10], &[0x7FF0_0000_0001, 0x10]),
+            (&[KERNEL, 0x9000_0000, 0x10], &[0x9000_0000, 0x10]),
+            (&[0x9000_0000, 0x8000_0000, 0x7FFF_0000, 0x10], &[0x7FFF_0000, 0x10]),
+            (&[0x7FFF_0000, 0x10], &[0x7FFF_0000, 0x10]),
+        ];
+        for (frames, user) in cases {
+            assert_eq!(Frames::new(frames).of_user_mode(), Frames::new(user), "{frames:x?}");
+        }
+    }
 
     #[test]
     fn stacks_come_back_with_the_digest_of_their_frames() {

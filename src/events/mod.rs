@@ -159,6 +159,8 @@ pub enum Event {
     },
     /// A process started, ended, or ran at the start or end of the trace.
     Process(ProcessChange, Box<ProcessInfo>),
+    /// A thread started; its id may have been another's before.
+    ThreadStart,
     /// A thread's name.
     ThreadName(Box<str>),
     /// An image was mapped or unmapped, or was so at the start or end of the trace.

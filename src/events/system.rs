@@ -44,8 +44,8 @@ fn skip_sid(bytes: &[u8], at: usize, pointer: PointerSize) -> Option<usize> {
     Some(sid + 8 + 4 * sub_authorities)
 }
 
-/// The name of a thread, if the event gives one.
-pub(super) fn thread_name(hook: u16, raw: &RawEvent<'_>) -> Option<Option<Record>> {
+/// That a thread started, and its name, as far as the event says so.
+pub(super) fn thread(hook: u16, raw: &RawEvent<'_>) -> Option<[Option<Record>; 2]> {
     let bytes = raw.payload;
     let pid = Pid(u32_at(bytes, 0)?);
     let tid = Tid(u32_at(bytes, 4)?);
@@ -56,7 +56,9 @@ pub(super) fn thread_name(hook: u16, raw: &RawEvent<'_>) -> Option<Option<Record
         8 + 7 * raw.pointer.bytes() + 8
     };
     let name = utf16z_at(bytes, at).map(|(name, _)| name).filter(|name| !name.is_empty());
-    Some(name.map(|name| Record { time: raw.time, pid, tid, event: Event::ThreadName(name.into()) }))
+    let start = (hook == hook::THREAD_START).then_some(Event::ThreadStart);
+    let record = |event| Record { time: raw.time, pid, tid, event };
+    Some([start.map(record), name.map(|name| record(Event::ThreadName(name.into())))])
 }
 
 /// Load, unload and rundown of images.

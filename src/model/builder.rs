@@ -23,6 +23,7 @@ use rustc_hash::FxHashMap;
 
 use super::commit::PageTable;
 use super::counters::CounterTable;
+use super::fragments::KernelFragments;
 use super::heap::HeapTable;
 use super::losses::MAX_REPORTED;
 use super::matching::Matcher;
@@ -93,6 +94,7 @@ pub struct Builder {
     stacks: Interner,
     pending: Pending,
     pieces: Pieces,
+    fragments: KernelFragments,
     rows: RowWriter,
     sites: Vec<(SiteKey, Ticks)>,
     site_index: FxHashMap<SiteKey, SiteId>,
@@ -141,6 +143,7 @@ impl Builder {
             stacks: Interner::default(),
             pending: Pending::default(),
             pieces: Pieces::default(),
+            fragments: KernelFragments::default(),
             rows,
             sites: Vec::new(),
             site_index: FxHashMap::default(),
@@ -243,6 +246,7 @@ impl Builder {
     fn replay_block(&mut self, block: &BlockEvent, stack: CallStack<'_>) {
         self.tick.note(block.time, block.tid);
         let from = self.origin(block.time, block.pid, block.tid);
+        self.complete_fragments(from, stack);
         if !self.admits_all() && !self.admits(from, &block.record()) {
             return;
         }
@@ -262,6 +266,9 @@ impl Builder {
             self.tick.note(record.time, record.tid);
         }
         let from = self.origin(record.time, record.pid, record.tid);
+        if matches!(record.event, Event::Realloc { .. }) {
+            self.complete_fragments(from, stack);
+        }
         if !self.admits_all() && !self.admits(from, record) {
             return;
         }
@@ -294,6 +301,9 @@ impl Builder {
             }
             Event::Process(change, info) => {
                 self.actors.forget();
+                if *change != ProcessChange::Rundown {
+                    self.fragments.forget_process(from.pid);
+                }
                 let ended = match change {
                     ProcessChange::Start => self.processes.start(from.pid, info, from.time, self.clock.frequency as i64),
                     ProcessChange::Rundown => self.processes.rundown(from.pid, info, from.time),
@@ -306,6 +316,7 @@ impl Builder {
                     rows.into_iter().for_each(|row| self.kill(row, from.time));
                 }
             }
+            Event::ThreadStart => self.fragments.forget_thread(from.pid, from.tid),
             Event::ThreadName(name) => {
                 let process = self.processes.find_or_add(from.pid, from.time);
                 Arc::make_mut(&mut self.thread_names).insert((process, from.tid), name.as_ref().into());

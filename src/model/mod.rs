@@ -15,6 +15,7 @@ mod builder;
 mod commit;
 mod counters;
 mod deaths;
+mod fragments;
 mod heap;
 mod losses;
 mod mapped;

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::RowId;
 use super::stack::StackRef;
+use crate::events::StackPart;
 use crate::units::Tid;
 
 /// Events that wait.
@@ -23,6 +24,9 @@ const MOST_AT_ONCE: usize = 1 << 12;
 /// Entries of one generation of pieces.
 const GENERATION: usize = 1 << 17;
 
+/// Tells an event from all others that ever waited.
+pub(super) type EventNumber = u64;
+
 /// The rows of one event and the part of their stack that is known.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
@@ -32,14 +36,32 @@ pub(super) struct Waiting {
     pub(super) kernel: Option<StackRef>,
     /// User part, if it came already.
     pub(super) user: Option<StackRef>,
+    /// Whether the user part came under another event of the same return to user mode.
+    is_shared: bool,
     /// Whether the kernel wrote the event, so that the stack can have two parts.
     pub(super) two_parts: bool,
+}
+
+impl Waiting {
+    /// Of rows of which nothing is known yet.
+    pub(super) fn new(rows: Range<u32>, two_parts: bool) -> Self {
+        Self { rows, kernel: None, user: None, is_shared: false, two_parts }
+    }
+
+    fn wants(&self, part: StackPart) -> bool {
+        match part {
+            StackPart::Kernel => self.kernel.is_none() && self.two_parts,
+            StackPart::User => self.user.is_none() || self.is_shared,
+        }
+    }
 }
 
 /// Events in the order of their times.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     events: VecDeque<(i64, Tid, Waiting)>,
+    /// Number of the first of them: how many were given up.
+    first: EventNumber,
 }
 
 impl Pending {
@@ -50,6 +72,7 @@ impl Pending {
         }
         if self.events.len() >= MOST {
             self.events.pop_front();
+            self.first += 1;
         }
         self.events.push_back((time, tid, waiting));
     }
@@ -66,22 +89,37 @@ impl Pending {
         self.events.iter_mut().flat_map(|(_, _, waiting)| waiting.kernel.iter_mut().chain(&mut waiting.user))
     }
 
-    /// Gives a stack to the first event at `time` by `tid`, or by an unknown thread,
-    /// for which `wants` holds: `give` puts it in. Returns the event as it is then.
-    /// `None` if the stack belongs to some other event.
+    /// Gives a part of a stack to the first event at `time` by `tid`, or by an unknown thread,
+    /// that lacks it. Returns the event as it is then, and its number. `None` if the stack
+    /// belongs to some other event.
     pub(super) fn give(
         &mut self,
         time: i64,
         tid: Tid,
-        wants: impl Fn(&Waiting) -> bool,
-        give: impl FnOnce(&mut Waiting),
-    ) -> Option<Waiting> {
+        part: StackPart,
+        stack: impl FnOnce() -> StackRef,
+    ) -> Option<(EventNumber, Waiting)> {
         let first = first_from(&self.events, |(t, ..)| *t < time);
         let at_once = || self.events.range(first..).take(MOST_AT_ONCE).take_while(|(t, ..)| *t == time);
-        let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && wants(waiting));
-        let at = by(tid).or_else(|| by(Tid::NONE))?;
-        let (_, _, waiting) = self.events.get_mut(first + at)?;
-        give(waiting);
+        let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && waiting.wants(part));
+        let at = first + by(tid).or_else(|| by(Tid::NONE))?;
+        let (_, _, waiting) = self.events.get_mut(at)?;
+        match part {
+            StackPart::Kernel => waiting.kernel = Some(stack()),
+            StackPart::User => (waiting.user, waiting.is_shared) = (Some(stack()), false),
+        }
+        Some((self.first + at as EventNumber, waiting.clone()))
+    }
+
+    /// Gives an event the user part that came under another one. Its own, if that comes all
+    /// the same, takes the place of it. `None` if it has one, or is not there any more.
+    pub(super) fn share(&mut self, event: EventNumber, user: StackRef) -> Option<Waiting> {
+        let at = usize::try_from(event.checked_sub(self.first)?).ok()?;
+        let (_, _, waiting) = self.events.get_mut(at)?;
+        if waiting.user.is_some() {
+            return None;
+        }
+        (waiting.user, waiting.is_shared) = (Some(user), true);
         Some(waiting.clone())
     }
 }

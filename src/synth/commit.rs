@@ -1,8 +1,9 @@
 //! VirtualAlloc traffic: regions are reserved, committed in overlapping pieces,
 //! decommitted in part and released; processes end and others start, sometimes with
 //! an id that was used before, and with memory that their parent committed for
-//! them. Stacks come in two parts, the kernel's at once, the user's a little later
-//! and sometimes from another processor.
+//! them. Stacks come in two parts, the kernel's at once, the user's when the thread leaves
+//! the kernel, sometimes on another processor: one for all that the system call did, under
+//! the time of its first event, which may be one that is not in the trace.
 //!
 //! Memory: a few dozen regions a process.
 
@@ -28,6 +29,9 @@ struct Region {
     base: u64,
     size: u64,
 }
+
+/// An event of a system call: which pages, [`mem`] bits, and what is done to them.
+type PageCall = (Region, u32, fn(PageRange) -> Event);
 
 struct Traffic<'w, W> {
     w: &'w mut RecordWriter<W>,
@@ -124,9 +128,14 @@ impl<W: Write + Seek> Traffic<'_, W> {
         let size = (1 + self.random.skewed(64)) * GRANULE;
         let base = self.tops[process];
         self.tops[process] = base + size + GRANULE;
-        self.regions[process].push(Region { base, size });
+        let region = Region { base, size };
+        self.regions[process].push(region);
+        if commit && self.random.one_in(3) {
+            let alloc = |flags| (region, flags, Event::VirtualAlloc as _);
+            return self.system_call(process, &[alloc(mem::RESERVE), alloc(mem::COMMIT)]);
+        }
         let flags = mem::RESERVE | if commit { mem::COMMIT } else { 0 };
-        self.put(process, Region { base, size }, flags, Event::VirtualAlloc)
+        self.put(process, region, flags, Event::VirtualAlloc)
     }
 
     /// A random stretch of pages in a random region, aligned to nothing else.
@@ -163,28 +172,47 @@ impl<W: Write + Seek> Traffic<'_, W> {
         self.put(process, Region { base, size: GRANULE }, mem::RELEASE, Event::VirtualFree)
     }
 
-    fn put(&mut self, process: usize, region: Region, flags: u32, event: impl Fn(PageRange) -> Event) -> Result<u64, WriteError> {
+    fn put(&mut self, process: usize, region: Region, flags: u32, event: fn(PageRange) -> Event) -> Result<u64, WriteError> {
+        self.system_call(process, &[(region, flags, event)])
+    }
+
+    /// What a thread does while it is in the kernel.
+    fn system_call(&mut self, process: usize, events: &[PageCall]) -> Result<u64, WriteError> {
         let caller = self.caller(process);
-        let range = PageRange { base: region.base, size: region.size, owner: Pid(caller.pid), flags };
-        let time = self.clock.after(1 + self.random.below(4000) as i64);
-        let event = event(range);
-        let has_stack = matches!(event, Event::VirtualAlloc(_));
-        // Without a thread, time alone says whose stack it is.
-        self.w.style.header = self.headers.turn();
-        let result = self.w.put(caller.processor, &caller.record(time, event), &[]);
-        self.w.style.header = None;
-        result?;
-        if has_stack {
-            let index = self.random.below(4);
-            let at = self.clock.after(2);
-            self.stacks.put_kernel(self.w, at, caller, time, index)?;
+        // A sample of the processor, of which only the stack is written.
+        let sample = self.random.one_in(8).then(|| self.clock.after(1));
+        if let Some(time) = sample {
+            self.put_kernel(caller, time)?;
+        }
+        let mut first = sample;
+        for &(Region { base, size }, flags, event) in events {
+            let time = self.clock.after(1 + self.random.below(4000) as i64);
+            let event = event(PageRange { base, size, owner: Pid(caller.pid), flags });
+            let has_stack = matches!(event, Event::VirtualAlloc(_));
+            // Without a thread, time alone says whose stack it is.
+            self.w.style.header = self.headers.turn();
+            let result = self.w.put(caller.processor, &caller.record(time, event), &[]);
+            self.w.style.header = None;
+            result?;
+            if has_stack {
+                self.put_kernel(caller, time)?;
+                first.get_or_insert(time);
+            }
+        }
+        if let Some(first) = first {
             // The thread may leave the kernel on another processor.
             let processor = if self.random.one_in(8) { self.random.below(self.processors) as u16 } else { caller.processor };
             self.clock.after(self.random.below(200) as i64);
             let stack = (process, self.stacks.choose(process, &mut self.random));
-            self.stacks.put(self.w, self.clock, Caller { processor, ..caller }, time, stack)?;
+            self.stacks.put(self.w, self.clock, Caller { processor, ..caller }, first, stack)?;
         }
-        Ok(1)
+        Ok(events.len() as u64)
+    }
+
+    fn put_kernel(&mut self, caller: Caller, owner: i64) -> Result<(), WriteError> {
+        let index = self.random.below(4);
+        let time = self.clock.after(2);
+        self.stacks.put_kernel(self.w, time, caller, owner, index)
     }
 
     /// A process ends and another takes its place, every second time with the same id.

@@ -9,7 +9,7 @@ use crate::etl::compression::Algorithm;
 use crate::etl::{Source, TraceFile};
 use crate::events::EventCounts;
 use crate::load::{Capture, Unwatched, load};
-use crate::model::Trace;
+use crate::model::{Site, Trace};
 use crate::problem::Problems;
 use crate::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
 use crate::units::{Interval, Ticks};
@@ -116,6 +116,18 @@ fn walked_stacks_and_reused_keys_tell_the_same() {
             assert!(allocations(&walk).len() > 100);
             assert!(allocations(&walk) == allocations(&keys), "{scenario:?}");
         }
+    }
+}
+
+#[test]
+fn callers_of_system_calls_are_known_whatever_event_their_stack_names() {
+    for stacks in [StackForm::Walk, StackForm::Keys] {
+        let trace = trace(&small(Scenario::Commit, stacks));
+        let outermost = |site: &Site| trace.stacks.chain(site.stack).last().map(|node| trace.stacks.address(node));
+        let outermost: Vec<u64> = trace.sites.iter().filter_map(outermost).collect();
+        let of_kernel = outermost.iter().filter(|&&address| address >= PointerSize::Eight.kernel_start()).count();
+        assert!(outermost.len() > 100);
+        assert_eq!(of_kernel, 0, "of {}, {stacks:?}", outermost.len());
     }
 }
 

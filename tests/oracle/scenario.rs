@@ -3,7 +3,8 @@
 //! hand them over, and the steps as they truly happened.
 //!
 //! What cannot be known from records is not generated: two events of one thread
-//! at one tick of which an earlier one still waits for its stack.
+//! at one tick of which an earlier one still waits for its stack. Nor what no thread can
+//! do: to enter the kernel before the stack of what it did in user mode is written.
 
 use std::collections::HashMap;
 
@@ -95,6 +96,10 @@ pub enum Act {
         key: u64,
         named: bool,
     },
+    /// An event of another kind, a sample of the processor say: only its stack is seen.
+    Unseen,
+    /// The thread starts, so what another of its id did in the kernel is over.
+    Thread,
     /// A definition of a stack key, whether it is in use or not.
     Define {
         part: StackPart,
@@ -128,6 +133,17 @@ pub enum StackForm {
         stack: usize,
         late: usize,
     },
+}
+
+impl StackForm {
+    /// The same, nothing of it late.
+    fn at_once(self) -> Self {
+        match self {
+            Self::Plain { stack, .. } => Self::Plain { stack, late: 0 },
+            Self::Key { key, stack, .. } => Self::Key { key, stack, late: 0 },
+            other => other,
+        }
+    }
 }
 
 const STACKS: [&[u64]; 5] = [&[], &[0x10], &[0x20, 0x10], &[0x30, 0x20, 0x10], &[0x30, 0x10]];
@@ -174,13 +190,26 @@ impl Scenario {
 struct Parts {
     kernel: Option<usize>,
     user: Option<usize>,
+    /// User part of another event, with which the thread left the kernel.
+    shared: Option<usize>,
+}
+
+/// Who wrote an event and when; the number of its step, if it is one.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    time: i64,
+    pid: u32,
+    tid: Option<u32>,
+    step: Option<usize>,
+    /// Whether it is of user mode: a stack of the kernel is not to come.
+    is_users: bool,
 }
 
 /// A part of a stack that is still to be sent.
 #[derive(Clone, Debug)]
 struct Late {
     countdown: usize,
-    step: usize,
+    owner: Owner,
     part: Part,
 }
 
@@ -199,6 +228,8 @@ struct Writer {
     /// What the parts are; `None` for keys that are not defined yet.
     known: Vec<Option<Vec<u64>>>,
     late: Vec<Late>,
+    /// Steps with a kernel part that wait for the user part: process, thread, number.
+    in_kernel: Vec<(u32, Option<u32>, usize)>,
     /// Keys in use: what they will be defined as, and the parts that use them.
     open: HashMap<(StackPart, u64), (usize, Vec<usize>)>,
     /// The first definition of each key at the present tick.
@@ -262,6 +293,11 @@ impl Writer {
                 self.send(Pid::NONE, Tid::NONE, event, &[]);
             }
             &Act::Process { change, key, named } => self.process(pid, tid, change, key, named),
+            Act::Unseen => self.unseen(pid, tid, stack),
+            Act::Thread => {
+                self.send(Pid(pid), Tid(tid), Event::ThreadStart, &[]);
+                self.in_kernel.retain(|&(p, t, _)| (p, t) != (pid, Some(tid)));
+            }
             &Act::Define { part, key, stack } => self.define(part, key, stack),
         }
     }
@@ -286,19 +322,24 @@ impl Writer {
     }
 
     /// An event of a thread, with its stack.
-    fn event(&mut self, pid: u32, tid: u32, event: &Event, stack: StackForm) {
+    fn event(&mut self, pid: u32, tid: u32, event: &Event, mut stack: StackForm) {
+        let two_parts = matches!(event, Event::VirtualAlloc(_) | Event::VirtualFree(_));
+        if two_parts {
+            self.leave_user_mode(pid, tid);
+        } else if self.in_kernel.iter().any(|&(p, t, _)| (p, t) == (pid, Some(tid))) {
+            stack = stack.at_once();
+        }
         if self.hungry.contains(&Some(tid)) {
             self.wait(1);
         }
-        let two_parts = matches!(event, Event::VirtualAlloc(_) | Event::VirtualFree(_));
         let step = self.step(pid, Some(tid), event.clone());
         self.send(Pid(pid), Tid(tid), event.clone(), &[]);
-        let complete = self.stack(step, stack) && !two_parts;
+        let complete = self.stack(self.owner(step, !two_parts), stack) && !two_parts;
         if !complete && !matches!(event, Event::Free { .. } | Event::HeapOpen { .. } | Event::HeapClose { .. }) {
             self.hungry.push(Some(tid));
         } else if !complete {
             // A late stack of a free could be taken for that of the next allocation.
-            let waits = self.late.iter().any(|late| late.step == step);
+            let waits = self.late.iter().any(|late| late.owner.step == Some(step));
             self.hungry.extend(waits.then_some(Some(tid)));
         }
     }
@@ -310,12 +351,33 @@ impl Writer {
         let (pid, tid) = if told { (pid, Some(tid)) } else { (u32::MAX, None) };
         let step = self.step(pid, tid, event.clone());
         self.send(Pid::NONE, Tid::NONE, event, &[]);
-        self.stack(step, stack);
+        self.stack(self.owner(step, true), stack);
         self.wait(1);
     }
 
+    /// The stack of an event that is not seen; alone at its tick.
+    fn unseen(&mut self, pid: u32, tid: u32, stack: StackForm) {
+        self.leave_user_mode(pid, tid);
+        self.wait(1);
+        self.stack(Owner { time: self.now, pid, tid: Some(tid), step: None, is_users: false }, stack);
+        self.wait(1);
+    }
+
+    fn owner(&self, step: usize, is_users: bool) -> Owner {
+        let Step { time, pid, tid, .. } = self.out.steps[step];
+        Owner { time, pid, tid, step: Some(step), is_users }
+    }
+
+    /// What the thread did in user mode has its stacks before it enters the kernel.
+    fn leave_user_mode(&mut self, pid: u32, tid: u32) {
+        let is_its = |late: &Late| late.owner.is_users && (late.owner.pid, late.owner.tid) == (pid, Some(tid));
+        let (due, later) = std::mem::take(&mut self.late).into_iter().partition(is_its);
+        self.late = later;
+        self.send_late(due);
+    }
+
     /// Sends a stack, or notes what is to be sent later. Tells whether all is sent.
-    fn stack(&mut self, step: usize, stack: StackForm) -> bool {
+    fn stack(&mut self, owner: Owner, stack: StackForm) -> bool {
         let (parts, late) = match stack {
             StackForm::None => return false,
             StackForm::Plain { stack, late } => (vec![Part::Frames(StackPart::User, stack)], Some(late)),
@@ -330,9 +392,9 @@ impl Writer {
         let last = parts.len() - 1;
         for (i, part) in parts.into_iter().enumerate() {
             match late {
-                _ if i < last => self.send_part(step, part),
-                Some(0) => self.send_part(step, part),
-                Some(countdown) => self.late.push(Late { countdown, step, part }),
+                _ if i < last => self.send_part(owner, part),
+                Some(0) => self.send_part(owner, part),
+                Some(countdown) => self.late.push(Late { countdown, owner, part }),
                 None => {}
             }
         }
@@ -353,15 +415,14 @@ impl Writer {
 
     fn send_late(&mut self, due: Vec<Late>) {
         for late in due {
-            self.send_part(late.step, late.part);
+            self.send_part(late.owner, late.part);
         }
     }
 
-    /// Sends a part of the stack of a step. What it is may be known only later.
-    fn send_part(&mut self, step: usize, part: Part) {
-        let Step { time, pid, tid, .. } = self.out.steps[step];
-        let owner = time + TRACE_START;
-        let (pid, tid) = (Pid(pid), tid.map_or(Tid::NONE, Tid));
+    /// Sends a part of the stack of an event. What it is may be known only later.
+    fn send_part(&mut self, of: Owner, part: Part) {
+        let owner = of.time + TRACE_START;
+        let (pid, tid) = (Pid(of.pid), of.tid.map_or(Tid::NONE, Tid));
         let index = self.known.len();
         let kind = match part {
             Part::Frames(kind, stack) => {
@@ -380,11 +441,26 @@ impl Writer {
                 kind
             }
         };
-        let parts = &mut self.parts[step];
-        match kind {
-            StackPart::Kernel => parts.kernel = Some(index),
-            StackPart::User => parts.user = Some(index),
+        match (kind, of.step) {
+            (StackPart::Kernel, Some(step)) => {
+                self.parts[step].kernel = Some(index);
+                self.in_kernel.push((of.pid, of.tid, step));
+            }
+            (StackPart::User, Some(step)) => self.parts[step].user = Some(index),
+            (_, None) => {}
         }
+        let has_frames = self.known[index].as_ref().is_none_or(|frames| !frames.is_empty());
+        if kind == StackPart::User && (has_frames || matches!(part, Part::Key(..))) {
+            self.leave_kernel(of.pid, of.tid, index);
+        }
+    }
+
+    /// One user part is that of all that the thread did in the kernel, where no other comes.
+    fn leave_kernel(&mut self, pid: u32, tid: Option<u32>, user: usize) {
+        for &(_, _, step) in self.in_kernel.iter().filter(|&&(p, t, _)| (p, t) == (pid, tid)) {
+            self.parts[step].shared = Some(user);
+        }
+        self.in_kernel.retain(|&(p, t, _)| (p, t) != (pid, tid));
     }
 
     fn define(&mut self, part: StackPart, key: u64, stack: usize) {
@@ -404,13 +480,16 @@ impl Writer {
         let event = Event::Process(change, Box::new(info));
         self.step(pid, Some(tid), event.clone());
         self.send(Pid(pid), Tid(tid), event, &[]);
+        if change != ProcessChange::Rundown {
+            self.in_kernel.retain(|&(p, ..)| p != pid);
+        }
     }
 
     fn finish(mut self) -> Scenario {
         self.send_all_late();
         for (step, parts) in self.out.steps.iter_mut().zip(&self.parts) {
             let frames = |part: Option<usize>| part.and_then(|i| self.known[i].clone()).unwrap_or_default();
-            step.stack = [frames(parts.kernel), frames(parts.user)].concat();
+            step.stack = [frames(parts.kernel), frames(parts.user.or(parts.shared))].concat();
         }
         self.out
     }

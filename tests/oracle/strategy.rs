@@ -37,6 +37,8 @@ fn act() -> impl Strategy<Value = Act> {
         8 => blocks(),
         6 => pages(),
         2 => process(),
+        2 => Just(Act::Unseen),
+        1 => Just(Act::Thread),
         1 => (part(), key(), 0..5usize).prop_map(|(part, key, stack)| Act::Define { part, key, stack }),
     ]
 }

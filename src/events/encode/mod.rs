@@ -337,6 +337,10 @@ impl<W: Write + Seek> RecordWriter<W> {
                 };
                 self.kernel(kind, hook, system::IMAGE_VERSION, thread)
             }
+            Event::ThreadStart => {
+                system::thread(out, record.pid, record.tid, "");
+                self.kernel(System, hook::THREAD_START, system::THREAD_VERSION, thread)
+            }
             Event::ThreadName(name) => {
                 system::thread_name(out, record.pid, record.tid, name);
                 self.kernel(System, hook::THREAD_SET_NAME, 2, thread)

@@ -80,11 +80,12 @@ fn event(n: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
             age: c as u32,
             pdb: text.to_owned(),
         })),
+        12 => Event::ThreadStart,
         _ => Event::Volume(Box::new((text.to_owned(), "C:\\".to_owned()))),
     }
 }
 
-const KINDS: u8 = 26;
+const KINDS: u8 = 28;
 
 /// What the reader must make of a record that was written in this style.
 fn expected(record: &Record, frames: &[u64], style: Style) -> Written {
@@ -102,7 +103,8 @@ fn expected(record: &Record, frames: &[u64], style: Style) -> Written {
     let is_kernel = !is_tracker && !matches!(record.event, Event::ImageId(_) | Event::Volume(_));
     let threadless = is_kernel && style.header.map_or(natural, |kind| kind == HeaderKind::PerfInfo);
     // These carry their thread in the payload, those only their process.
-    let has_thread = matches!(record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::ThreadName(_));
+    let has_thread =
+        matches!(record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::ThreadStart | Event::ThreadName(_));
     let has_process = has_thread || matches!(record.event, Event::Process(..) | Event::Image(..));
     if threadless && !has_thread {
         record.tid = Tid::NONE;
@@ -230,7 +232,7 @@ fn inline_stacks_become_records_behind_their_event() {
 }
 
 #[test]
-fn extras_are_counted_and_make_no_records() {
+fn extras_are_counted_and_only_starts_and_names_of_threads_are_records() {
     let mut w = writer(session(1, false));
     let extras = [
         Extra::ImageFile(Pid(4), ImageInfo { base: 1, size: 2, time_stamp: 3, path: "\\a\\b.dll".to_owned() }),
@@ -246,8 +248,8 @@ fn extras_are_counted_and_make_no_records() {
     w.put_extra(0, 2, &named).unwrap();
     let (seen, counts) = read(w);
     assert_eq!(counts.total, 7);
-    let name = Record { time: 2, pid: Pid(4), tid: Tid(8), event: Event::ThreadName("worker".into()) };
-    assert_eq!(seen, [(name, vec![])]);
+    let records = [Event::ThreadStart, Event::ThreadName("worker".into())];
+    assert_eq!(seen, records.map(|event| (Record { time: 2, pid: Pid(4), tid: Tid(8), event }, vec![])));
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Stacks find the rows of their events: by raw time and thread, mostly a little
-//! later, the user part perhaps much later, sometimes at the same tick before.
+//! later, the user part perhaps much later, sometimes at the same tick before. A user
+//! part is also that of the thread's other events in the kernel
+//! ([`KernelFragments`](super::super::fragments::KernelFragments)).
 
 use super::super::RowId;
 use super::super::pending::Waiting;
 use super::super::rows::Row;
-use super::super::stack::StackRef;
+use super::super::stack::{Interner, StackRef};
 use super::{Builder, Origin, SiteKey};
-use crate::events::{Event, Frames, Record, StackPart};
+use crate::events::{CallStack, Event, Frames, Record, StackPart};
 use crate::units::Tid;
 
 /// Stacks of one tick that are kept for an owner that comes after them.
@@ -52,7 +54,7 @@ impl Builder {
         if !self.limit.reads_stacks() && from.tid.is_known() {
             return; // the stack would tell nothing but the thread
         }
-        self.pending.add(from.raw, from.tid, Waiting { rows, kernel: None, user: None, two_parts });
+        self.pending.add(from.raw, from.tid, Waiting::new(rows, two_parts));
         if self.early.is_empty() {
             return;
         }
@@ -68,34 +70,64 @@ impl Builder {
 
     /// A stack, or a part of one, for an event that was replayed before.
     pub(super) fn stack(&mut self, from: Origin, record: &Record, frames: Frames<'_>) {
-        let (Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) = record.event else { return };
-        let wants = |w: &Waiting| if part == StackPart::Kernel { w.kernel.is_none() && w.two_parts } else { w.user.is_none() };
+        let (owner, part, stack) = match record.event {
+            Event::Stack { owner, part, .. } => (owner, part, CallStack::Frames(frames)),
+            Event::StackRef { owner, part, key } => (owner, part, CallStack::Key { key, time: from.raw }),
+            _ => return,
+        };
         let (stacks, reads_stacks) = (&mut self.stacks, self.limit.reads_stacks());
-        let mut intern = || match record.event {
-            _ if !reads_stacks => StackRef::NONE,
-            Event::StackRef { key, .. } => stacks.key(part, key, from.raw),
-            _ => stacks.frames(frames),
+        let mut intern = || if reads_stacks { reference(stacks, part, stack) } else { StackRef::NONE };
+        if let Some((event, waiting)) = self.pending.give(owner, from.tid, part, &mut intern) {
+            if part == StackPart::Kernel && waiting.user.is_none() && reads_stacks {
+                self.fragments.add(from.pid, from.tid, event);
+            }
+            self.tell_rows(from, waiting);
+        } else if let Some(place) = self.unmatched_frees.owner_of(owner, from.tid).filter(|_| part == StackPart::User) {
+            self.unmatched_frees.give_stack(place, intern());
+        } else if self.is_early(owner, from) && self.early.len() < MAX_EARLY {
+            if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
+                self.early.clear();
+            }
+            self.early.push((record.clone(), frames.addresses().to_vec()));
+        }
+        if part == StackPart::User {
+            self.complete_fragments(from, stack);
+        }
+    }
+
+    /// The user's stack of a thread, whatever event it came with, is also that of all its
+    /// events of which only the kernel part is known.
+    #[inline(always)]
+    pub(super) fn complete_fragments(&mut self, from: Origin, user: CallStack<'_>) {
+        if !self.fragments.is_empty() {
+            self.complete_fragments_of_thread(from, user);
+        }
+    }
+
+    #[inline(never)]
+    fn complete_fragments_of_thread(&mut self, from: Origin, user: CallStack<'_>) {
+        let user = match user {
+            CallStack::Nothing => return,
+            CallStack::Frames(frames) => CallStack::Frames(frames.of_user_mode()),
+            CallStack::Key { .. } => user,
         };
-        let given = self.pending.give(owner, from.tid, wants, |waiting| {
-            let stack = intern();
-            match part {
-                StackPart::Kernel => waiting.kernel = Some(stack),
-                StackPart::User => waiting.user = Some(stack),
-            }
-        });
-        let Some(waiting) = given else {
-            if let Some(place) = self.unmatched_frees.owner_of(owner, from.tid).filter(|_| part == StackPart::User) {
-                self.unmatched_frees.give_stack(place, intern());
-                return;
-            }
-            if self.is_early(owner, from) && self.early.len() < MAX_EARLY {
-                if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
-                    self.early.clear();
-                }
-                self.early.push((record.clone(), frames.addresses().to_vec()));
-            }
+        if matches!(user, CallStack::Frames(frames) if frames.addresses().is_empty()) {
             return;
-        };
+        }
+        let events = self.fragments.take(from.pid, from.tid);
+        if events.is_empty() || self.cut().is_some_and(|cut| cut.stacks_missing) {
+            return;
+        }
+        let user = reference(&mut self.stacks, StackPart::User, user);
+        for event in events {
+            if let Some(waiting) = self.pending.share(event, user) {
+                self.tell_rows(from, waiting);
+            }
+        }
+    }
+
+    /// The rows of an event have the stack that is known of it by now.
+    fn tell_rows(&mut self, from: Origin, waiting: Waiting) {
         let whole = match (waiting.kernel, waiting.user) {
             (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
             (one, other) => one.or(other).unwrap_or(StackRef::NONE),
@@ -119,5 +151,14 @@ impl Builder {
         }
         let site = self.site(heap, stack, caller, birth);
         self.rows.set_site(row, site);
+    }
+}
+
+/// What stands for the part of a stack that came.
+fn reference(stacks: &mut Interner, part: StackPart, stack: CallStack<'_>) -> StackRef {
+    match stack {
+        CallStack::Nothing => StackRef::NONE,
+        CallStack::Frames(frames) => stacks.frames(frames),
+        CallStack::Key { key, time } => stacks.key(part, key, time),
     }
 }

@@ -1,0 +1,141 @@
+//! Events of which only the kernel part of the stack is known, by thread.
+//!
+//! Windows writes the user part of a stack when the thread returns to user mode, once for
+//! all kernel parts that were written since it had left that, and under the time of one of
+//! these events, mostly the first (so PerfView reads it; in public traces one user part
+//! completes up to 113 kernel parts). So the thread's next user part is that of them all.
+//!
+//! Bounded: two generations of fragments; when the younger is full the older one is given
+//! up. Cost: a hash operation for each kernel part, and for each user part while any thread
+//! has some.
+
+use rustc_hash::FxHashMap;
+
+use super::pending::EventNumber;
+use crate::units::{Pid, Tid};
+
+/// Fragments of one generation.
+const GENERATION: usize = 1 << 17;
+
+/// The idle process and the kernel's own, whose threads never return to user mode.
+const KERNEL_ONLY: [Pid; 2] = [Pid(0), Pid(4)];
+
+/// A thread of one life of a process id, counted from when it mattered.
+type ThreadLife = (Pid, u32, Tid);
+
+/// Kernel parts that wait for the user part.
+#[derive(Debug, Default)]
+pub(super) struct KernelFragments {
+    young: FxHashMap<ThreadLife, Vec<EventNumber>>,
+    old: FxHashMap<ThreadLife, Vec<EventNumber>>,
+    /// Fragments that the younger generation was given.
+    added: usize,
+    /// Starts and ends of processes while fragments waited.
+    lives: FxHashMap<Pid, u32>,
+}
+
+impl KernelFragments {
+    /// Whether nothing waits.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.young.is_empty() && self.old.is_empty()
+    }
+
+    /// The kernel part of an event's stack was written; the user part is to come.
+    pub(super) fn add(&mut self, pid: Pid, tid: Tid, event: EventNumber) {
+        if KERNEL_ONLY.contains(&pid) {
+            return;
+        }
+        if self.added >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+            self.added = 0;
+        }
+        self.added += 1;
+        let thread = self.thread(pid, tid);
+        self.young.entry(thread).or_default().push(event);
+    }
+
+    /// The thread returns to user mode: all its events that waited, in the order of their
+    /// kernel parts.
+    pub(super) fn take(&mut self, pid: Pid, tid: Tid) -> Vec<EventNumber> {
+        let thread = self.thread(pid, tid);
+        let mut events = self.old.remove(&thread).unwrap_or_default();
+        events.extend(self.young.remove(&thread).unwrap_or_default());
+        events
+    }
+
+    /// A process starts or ends: what threads of these ids did before is over.
+    pub(super) fn forget_process(&mut self, pid: Pid) {
+        if self.is_empty() {
+            self.lives.clear();
+        } else {
+            *self.lives.entry(pid).or_default() += 1;
+        }
+    }
+
+    /// A thread starts: what another of this id did before is over.
+    pub(super) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
+        self.take(pid, tid);
+    }
+
+    fn thread(&self, pid: Pid, tid: Tid) -> ThreadLife {
+        (pid, self.lives.get(&pid).copied().unwrap_or(0), tid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PID: Pid = Pid(7);
+
+    #[test]
+    fn a_thread_gets_back_what_it_collected_and_no_other_does() {
+        let mut fragments = KernelFragments::default();
+        for (tid, event) in [(1, 10), (2, 11), (1, 12)] {
+            fragments.add(PID, Tid(tid), event);
+        }
+        assert_eq!(fragments.take(Pid(8), Tid(1)), []);
+        assert_eq!(fragments.take(PID, Tid(1)), [10, 12]);
+        assert_eq!(fragments.take(PID, Tid(1)), []);
+        assert!(!fragments.is_empty());
+        assert_eq!(fragments.take(PID, Tid(2)), [11]);
+        assert!(fragments.is_empty());
+    }
+
+    #[test]
+    fn another_life_of_the_ids_gets_nothing() {
+        let mut fragments = KernelFragments::default();
+        fragments.add(PID, Tid(1), 10);
+        fragments.forget_process(PID);
+        assert_eq!(fragments.take(PID, Tid(1)), []);
+        fragments.add(PID, Tid(1), 11);
+        fragments.forget_process(Pid(8));
+        assert_eq!(fragments.take(PID, Tid(1)), [11]);
+        fragments.add(PID, Tid(1), 12);
+        fragments.forget_thread(PID, Tid(1));
+        assert_eq!(fragments.take(PID, Tid(1)), []);
+    }
+
+    #[test]
+    fn threads_that_never_return_wait_for_nothing() {
+        let mut fragments = KernelFragments::default();
+        fragments.add(Pid(4), Tid(1), 10);
+        fragments.add(Pid(0), Tid(0), 11);
+        assert!(fragments.is_empty());
+    }
+
+    #[test]
+    fn what_waits_too_long_is_given_up() {
+        let mut fragments = KernelFragments::default();
+        let many = 2 * GENERATION as u64;
+        for event in 0..=many {
+            let tid = if event % 2 == 0 { 2 } else { event as u32 + 4 };
+            fragments.add(PID, Tid(tid), event);
+        }
+        assert!(fragments.young.len() + fragments.old.len() <= 2 * GENERATION);
+        let taken = fragments.take(PID, Tid(2));
+        assert!(taken.first().is_some_and(|&first| first >= many / 2) && taken.last() == Some(&many), "{taken:?}");
+        assert!(taken.is_sorted());
+    }
+}
