@@ -4,18 +4,23 @@
 //!
 //! Storages and streams have short made-up names; those that Visual Studio shows are
 //! in property sets that are not read here.
+//!
+//! The library keeps the directory in memory and finds a stream by its path, name by name
+//! among siblings that need not be balanced. So what it is given is bounded: the tables of
+//! sectors before it sees them, then depth and number of what it walks. Cost: each stream
+//! is looked up once, and its first 64 KiB are read.
 
-use std::io::Read;
-use std::path::PathBuf;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
 
-use cfb::CompoundFile;
+use cfb::{CompoundFile, OpenOptions};
 
 use super::expand::{Expansion, reader};
 use super::hub::HubReader;
 use super::{
     Budget, Contents, MAX_ENTRIES, MAX_TRACES, Member, Others, Progress, Reader, head_of, looks_like_etl, member_name, printable,
 };
-use crate::etl::{Format, OpenError, Source};
+use crate::etl::{Format, OpenError, Source, u16_at, u32_at};
 use crate::problem::{ProblemKind, Problems};
 
 /// A trace in the compound file.
@@ -27,47 +32,106 @@ struct Found {
     packed: bool,
 }
 
+/// Storages in one another; recordings have two or three.
+const MAX_DEPTH: usize = 16;
+/// Streams that are looked at; recordings have some dozens.
+const MAX_STREAMS: usize = 4096;
+
 pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
-    let io_error = |e| OpenError::from_io(name.to_owned(), e);
-    let damaged = |e| OpenError::Archive(name.to_owned(), format!("this compound file is damaged ({e}); copy it again"));
-    let bytes = source.len().map_err(io_error)?;
-    let mut file = CompoundFile::open(reader(source).map_err(io_error)?).map_err(damaged)?;
-    let (found, others) = find(&mut file);
+    let bytes = source.len().map_err(|e| OpenError::from_io(name.to_owned(), e))?;
+    let refuse = |reason: String| OpenError::Archive(name.to_owned(), reason);
+    if !has_plausible_tables(source, bytes) {
+        return Err(refuse("this compound file is damaged (it has more tables than sectors); copy it again".to_owned()));
+    }
+    // The beginnings of many streams, then all of a few.
+    let (found, others) = find(&mut compound(source, name, 64 << 10)?).map_err(refuse)?;
     if found.is_empty() {
         return Err(others.refusal(name, "this compound file (.diagsession)"));
     }
     if found.len() > MAX_TRACES {
-        let reason = format!("this file holds more than {MAX_TRACES} traces; export those of one recording");
-        return Err(OpenError::Archive(name.to_owned(), reason));
+        return Err(refuse(format!("this file holds more than {MAX_TRACES} traces; export those of one recording")));
     }
     let mut problems = Problems::default();
-    let members = take(&mut file, name, found, Budget::of_archive(bytes), &mut problems, progress)?;
+    let file = &mut compound(source, name, 4 << 20)?;
+    let members = take(file, name, found, Budget::of_archive(bytes), &mut problems, progress)?;
     Ok(Contents { format: Format::Diagsession, members, problems })
 }
 
-/// All streams that are traces by their content.
-fn find(file: &mut CompoundFile<Reader<'_>>) -> (Vec<Found>, Others) {
-    let streams: Vec<(PathBuf, u64)> = file
-        .walk()
-        .take(MAX_ENTRIES)
-        .filter(|entry| entry.is_stream())
-        .map(|entry| (entry.path().to_owned(), entry.len()))
-        .collect();
+/// The compound file, which reads streams in pieces of so many bytes.
+fn compound<'s>(source: &'s Source, name: &str, piece: usize) -> Result<CompoundFile<Reader<'s>>, OpenError> {
+    // A sector: the library seeks to each, which throws away what was read beyond it.
+    let reader = reader(source, 4 << 10).map_err(|e| OpenError::from_io(name.to_owned(), e))?;
+    let damaged = |e| OpenError::Archive(name.to_owned(), format!("this compound file is damaged ({e}); copy it again"));
+    OpenOptions::new().max_buffer_size(piece).open_with(reader).map_err(damaged)
+}
+
+/// Whether the header and the chain behind it name no more sectors with tables of
+/// sectors (FAT) than there are sectors; the library would read each as often as it is
+/// named. (Layout: MS-CFB, sections 2.2 and 2.5.)
+fn has_plausible_tables(source: &Source, bytes: u64) -> bool {
+    const FREE: u32 = 0xFFFF_FFFF;
+    const LAST_SECTOR: u32 = 0xFFFF_FFFA;
+    let named = |ids: &[u8]| ids.chunks_exact(4).filter(|id| *id != FREE.to_le_bytes()).count() as u64;
+    let mut head = [0; 512];
+    if source.read_at(&mut head, 0).is_ok_and(|n| n < head.len()) {
+        return true; // the library says what is wrong with it
+    }
+    let sector = if u16_at(&head, 0x1E) == Some(12) { 4096 } else { 512 };
+    let sectors = bytes / sector + 1;
+    let mut tables = named(&head[0x4C..]);
+    let mut next = u32_at(&head, 0x44).unwrap_or(FREE);
+    let mut chunk = vec![0; sector as usize];
+    for _ in 0..sectors {
+        let is_read =
+            next <= LAST_SECTOR && source.read_at(&mut chunk, (u64::from(next) + 1) * sector).is_ok_and(|n| n == chunk.len());
+        if !is_read || tables > sectors {
+            break;
+        }
+        let (ids, link) = chunk.split_at(chunk.len() - 4);
+        tables += named(ids);
+        next = u32_at(link, 0).unwrap_or(FREE);
+    }
+    tables <= sectors
+}
+
+/// All streams that are traces by their content, or why there are too many.
+fn find(file: &mut CompoundFile<Reader<'_>>) -> Result<(Vec<Found>, Others), String> {
+    let mut streams: Vec<(PathBuf, u64)> = Vec::new();
+    for entry in file.walk().take(MAX_ENTRIES) {
+        if entry.path().components().count() > MAX_DEPTH + 1 {
+            return Err(format!(
+                "this compound file has storages nested over {MAX_DEPTH} deep, which no recording has; copy it again"
+            ));
+        }
+        if entry.is_stream() {
+            streams.push((entry.path().to_owned(), entry.len()));
+        }
+        if streams.len() > MAX_STREAMS {
+            return Err(format!("this compound file has more than {MAX_STREAMS} streams, which no recording has; copy it again"));
+        }
+    }
     let (mut found, mut others) = (Vec::new(), Others::default());
     for (path, size) in streams {
-        let head = file.open_stream(&path).and_then(|mut stream| head_of(&mut stream)).unwrap_or_default();
+        let (head, unpacked) = heads(file, &path);
         if looks_like_etl(&head) {
             found.push(Found { path, size, packed: false });
-            continue;
-        }
-        let unpacked = file.open_stream(&path).and_then(|stream| head_of(&mut HubReader::new(stream))).unwrap_or_default();
-        if looks_like_etl(&unpacked) {
+        } else if looks_like_etl(&unpacked) {
             found.push(Found { path, size, packed: true });
         } else {
             others.note(&path.display().to_string(), if unpacked.is_empty() { &head } else { &unpacked });
         }
     }
-    (found, others)
+    Ok((found, others))
+}
+
+/// The first bytes of a stream, and those of what the diagnostics hub packed in it.
+fn heads(file: &mut CompoundFile<Reader<'_>>, path: &Path) -> (Vec<u8>, Vec<u8>) {
+    let Ok(mut stream) = file.open_stream(path) else { return Default::default() };
+    let head = head_of(&mut stream).unwrap_or_default();
+    if looks_like_etl(&head) || stream.rewind().is_err() {
+        return (head, Vec::new());
+    }
+    (head, head_of(&mut HubReader::new(stream)).unwrap_or_default())
 }
 
 fn take(

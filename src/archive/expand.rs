@@ -58,9 +58,9 @@ pub(super) struct Cursor<'s> {
     at: u64,
 }
 
-/// A reader at the start of `source`.
-pub(super) fn reader(source: &Source) -> io::Result<Reader<'_>> {
-    Ok(BufReader::with_capacity(64 << 10, Cursor { source, len: source.len()?, at: 0 }))
+/// A reader at the start of `source`, which reads so many bytes ahead.
+pub(super) fn reader(source: &Source, ahead: usize) -> io::Result<Reader<'_>> {
+    Ok(BufReader::with_capacity(ahead, Cursor { source, len: source.len()?, at: 0 }))
 }
 
 impl Read for Cursor<'_> {

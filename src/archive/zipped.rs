@@ -28,7 +28,7 @@ struct Found {
 pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
     let io_error = |e| OpenError::from_io(name.to_owned(), e);
     let bytes = source.len().map_err(io_error)?;
-    let archive = ZipArchive::new(reader(source).map_err(io_error)?);
+    let archive = ZipArchive::new(reader(source, 64 << 10).map_err(io_error)?);
     let mut archive = archive.map_err(|e| match e {
         ZipError::Io(e) if e.kind() != std::io::ErrorKind::UnexpectedEof => io_error(e),
         e => {
