@@ -19,6 +19,7 @@
 //! the [`Heads`] only where the lead changes.
 
 mod ties;
+mod turns;
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};

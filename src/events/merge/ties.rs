@@ -2,18 +2,20 @@
 //! another allocates was freed first; otherwise files and processors come in order.
 //!
 //! Cost: ties are small and common, and such blocks rare, so that one look at most of
-//! them is enough. Circles of streams that wait for each other are cut.
+//! them is enough; see [`Turns`] for the others.
 
 use std::ops::{ControlFlow, Range};
 
-use rustc_hash::FxHashMap;
-
+use super::turns::{Block, Touched, Turns};
 use super::{CallStack, Merge};
 use crate::events::{Event, Item};
 use crate::units::Layer;
 
 /// Ties larger than this are left in stream order.
 const MAX_TIE: usize = 1 << 16;
+
+/// In ties up to this size all records are compared with each other.
+const SMALL: usize = 8;
 
 impl Merge<'_> {
     /// Records of all streams at one time, frees of an address first.
@@ -24,14 +26,16 @@ impl Merge<'_> {
     ) -> ControlFlow<B> {
         let mut ranges = std::mem::take(&mut self.tie);
         ranges.extend(self.heads.at(time).map(|index| (index, self.streams[index].tie_range(time))));
-        if self.may_conflict(&ranges) {
-            for (index, at) in self.tie_order(&ranges) {
-                self.emit(index, at..at + 1, sink)?;
+        match self.turns(&ranges) {
+            Some(turns) => {
+                let mut left = ranges.clone();
+                turns.run(|stream| {
+                    let (index, range) = &mut left[stream];
+                    range.start += 1;
+                    self.emit(*index, range.start - 1..range.start, sink)
+                })?;
             }
-        } else {
-            for (index, range) in &ranges {
-                self.emit(*index, range.clone(), sink)?;
-            }
+            None => ranges.iter().try_for_each(|(index, range)| self.emit(*index, range.clone(), sink))?,
         }
         for (index, range) in ranges.drain(..) {
             self.streams[index].at = range.end;
@@ -41,13 +45,19 @@ impl Merge<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Whether one stream of a tie may allocate what another frees. Ties are small
-    /// and common, and such blocks rare, so this is worth its own look.
-    fn may_conflict(&self, ranges: &[(usize, Range<usize>)]) -> bool {
-        const SMALL: usize = 8;
-        if ranges.iter().map(|(_, range)| range.len()).sum::<usize>() > SMALL {
-            return true;
+    /// Whose turn it is where one stream allocates what another frees.
+    fn turns(&self, ranges: &[(usize, Range<usize>)]) -> Option<Turns> {
+        let total: usize = ranges.iter().map(|(_, range)| range.len()).sum();
+        if total > MAX_TIE || (total <= SMALL && !self.has_contest(ranges)) {
+            return None;
         }
+        let lengths: Vec<usize> = ranges.iter().map(|(_, range)| range.len()).collect();
+        let items = ranges.iter().flat_map(|(index, range)| range.clone().map(|at| self.item(*index, at)));
+        Turns::new(&lengths, items.map(|item| Touched { freed: freed(item), allocated: allocated(item) }))
+    }
+
+    /// Whether one stream of a small tie allocates what another frees.
+    fn has_contest(&self, ranges: &[(usize, Range<usize>)]) -> bool {
         let events = |(index, range): &(usize, Range<usize>)| {
             let (index, range) = (*index, range.clone());
             range.map(move |at| (index, self.item(index, at)))
@@ -58,64 +68,11 @@ impl Merge<'_> {
         })
     }
 
-    /// The order of records that have the same time in several streams.
-    fn tie_order(&self, ranges: &[(usize, Range<usize>)]) -> Vec<(usize, usize)> {
-        let total: usize = ranges.iter().map(|(_, r)| r.len()).sum();
-        let mut order = Vec::with_capacity(total);
-        let mut waiting = if total <= MAX_TIE { self.pending_frees(ranges) } else { FxHashMap::default() };
-        if waiting.is_empty() {
-            order.extend(ranges.iter().flat_map(|(index, range)| range.clone().map(|at| (*index, at))));
-            return order;
-        }
-        let mut heads: Vec<(usize, Range<usize>)> = ranges.to_vec();
-        while !heads.is_empty() {
-            // A circle of streams that wait for each other is cut at the first.
-            let next = heads.iter().position(|(index, range)| !self.must_wait(*index, range.start, &waiting)).unwrap_or(0);
-            let (index, range) = &mut heads[next];
-            let (index, at) = (*index, range.start);
-            range.start += 1;
-            if range.start == range.end {
-                heads.remove(next);
-            }
-            if let Some(count) = freed(self.item(index, at)).and_then(|block| waiting.get_mut(&(block, index))) {
-                *count -= 1;
-            }
-            order.push((index, at));
-        }
-        order
-    }
-
-    /// How many frees of each block each stream still has in a tie; empty if no
-    /// other stream allocates any of them.
-    fn pending_frees(&self, ranges: &[(usize, Range<usize>)]) -> FxHashMap<(Block, usize), usize> {
-        let items = || ranges.iter().flat_map(|(index, range)| range.clone().map(|at| (*index, self.item(*index, at))));
-        let mut frees: FxHashMap<(Block, usize), usize> = FxHashMap::default();
-        for (index, item) in items() {
-            if let Some(block) = freed(item) {
-                *frees.entry((block, index)).or_default() += 1;
-            }
-        }
-        let matters = !frees.is_empty()
-            && items().any(|(index, item)| {
-                allocated(item)
-                    .is_some_and(|block| ranges.iter().any(|(other, _)| *other != index && frees.contains_key(&(block, *other))))
-            });
-        if matters { frees } else { FxHashMap::default() }
-    }
-
     fn item(&self, index: usize, at: usize) -> Item<'_> {
         let batch = &self.streams[index].current;
         batch.item(&batch.entries[at])
     }
-
-    fn must_wait(&self, index: usize, at: usize, waiting: &FxHashMap<(Block, usize), usize>) -> bool {
-        let Some(block) = allocated(self.item(index, at)) else { return false };
-        (0..self.streams.len()).any(|other| other != index && waiting.get(&(block, other)).is_some_and(|&n| n > 0))
-    }
 }
-
-/// What makes two events speak of the same block: layer, heap and address.
-type Block = (Layer, u64, u64);
 
 fn freed(item: Item<'_>) -> Option<Block> {
     if let Some(block) = item.block() {
