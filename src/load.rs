@@ -70,6 +70,9 @@ impl Input {
     }
 }
 
+/// Processors of all files together: eight files of the largest machine.
+const MAX_STREAMS: usize = 8 * 2048;
+
 /// The open files of one capture.
 #[derive(Debug)]
 pub struct Capture {
@@ -107,7 +110,8 @@ impl Capture {
     fn add(&mut self, contents: Contents, first_error: &mut Option<OpenError>) {
         self.problems.append(contents.problems);
         for Member { name, source } in contents.members {
-            match TraceFile::from_source(source, name.clone()).and_then(|file| self.check_clock(file)) {
+            let opened = TraceFile::from_source(source, name.clone());
+            match opened.and_then(|file| self.check_clock(file)).and_then(|file| self.check_streams(file)) {
                 Ok(mut file) => {
                     file.format = contents.format;
                     self.problems.append(std::mem::take(&mut file.problems));
@@ -131,6 +135,16 @@ impl Capture {
         let Some(first) = self.files.first() else { return Ok(file) };
         if let Some(conflict) = first.header.clock_conflict(&file.header) {
             return Err(OpenError::OtherCapture(file.name, format!("it {conflict} {}", first.name)));
+        }
+        Ok(file)
+    }
+
+    fn check_streams(&self, file: TraceFile) -> Result<TraceFile, OpenError> {
+        let streams: usize = self.files.iter().chain([&file]).map(|file| file.streams).sum();
+        if streams > MAX_STREAMS {
+            let name = &file.name;
+            let reason = format!("{name}: with it there would be the buffers of over {MAX_STREAMS} processors to put into order");
+            return Err(OpenError::Refused(format!("{reason}; open fewer files together")));
         }
         Ok(file)
     }
@@ -255,7 +269,7 @@ pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> R
         return Err(Stopped);
     }
     let about = About { capture, plan, losses };
-    let mut merge = Merge::new(&capture.files);
+    let mut merge = Merge::new(&capture.files).within(plan.for_decoding());
     let mut playback = Playback::new(capture.trace_start(), capture.clock().frequency);
     let mut replay = Replay::new(about.builder());
     replay.run(&mut merge, &about, watch, |watch, now| playback.advance(watch.speed(), now))?;

@@ -5,16 +5,19 @@
 mod oracle;
 
 use std::io::Cursor;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use highwater::etl::compression::Algorithm;
 use highwater::etl::write::Writer;
-use highwater::etl::{HeaderKind, SessionHeader, Source, TraceFile, mode};
+use highwater::etl::{BufferInfo, HeaderKind, SessionHeader, Source, TraceFile, mode};
 use highwater::events::encode::{RecordWriter, Style};
-use highwater::events::{Event, FrameRange, Record, StackPart};
+use highwater::events::{Event, FrameRange, Merge, Record, StackPart};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
+use highwater::synth::{Options, StackForm, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use oracle::scenario::{Scenario, Sent, TRACE_START};
 use oracle::{FREQUENCY, strategy};
@@ -160,6 +163,54 @@ proptest! {
         }
         let records: Vec<(usize, Sent)> = ticks.concat().into_iter().map(|sent| (0, sent)).collect();
         prop_assert_eq!(everything(&layout.load(&records)), everything(&in_order(scenario.stream.iter())));
+    }
+}
+
+/// All records in the order of the merge, and the trace that comes of them.
+fn merged(files: &[TraceFile], memory: u64) -> (Vec<Record>, Trace) {
+    let mut records = Vec::new();
+    let flow = Merge::of_records(files).within(memory).run::<()>(
+        |item, _| {
+            let mut record = item.record().into_owned();
+            // Where frames stand in their batch is nobody's business.
+            if let Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } = &mut record.event {
+                *frames = FrameRange::default();
+            }
+            records.push(record);
+            ControlFlow::Continue(())
+        },
+        |_| ControlFlow::Continue(i64::MAX),
+    );
+    assert!(flow.is_continue());
+    let mut builder = Builder::new(Clock { frequency: FREQUENCY as u64, start_time: 0 }, TRACE_START, (0, 0));
+    let mut merge = Merge::new(files).within(memory);
+    let flow = merge.run::<()>(
+        |item, stack| {
+            builder.apply_item(item, stack);
+            ControlFlow::Continue(())
+        },
+        |_| ControlFlow::Continue(i64::MAX),
+    );
+    assert!(flow.is_continue());
+    let totals = merge.totals();
+    let state = InputState { counts: totals.counts, complete: true, ..InputState::default() };
+    (records, builder.publish(state))
+}
+
+#[test]
+fn buffers_decoded_in_parts_give_the_same_order() {
+    for stacks in [StackForm::Walk, StackForm::Keys] {
+        for compressed in [None, Some(Algorithm::Xpress)] {
+            let options = Options { stacks, compressed, events: 12_000, processors: 3, live: 900, ..Options::default() };
+            let bytes = generate(&options, Cursor::new(Vec::new())).unwrap().into_inner();
+            let files = [TraceFile::from_source(Source::Memory(bytes.leak()), "a.etl".to_owned()).unwrap()];
+            let largest = files[0].buffers.iter().map(BufferInfo::expanded_size).max().unwrap();
+            assert!(largest > 60 << 10, "buffers of {largest} bytes need no parts");
+            let (expected, whole) = merged(&files, 1 << 30);
+            let (records, trace) = merged(&files, 0);
+            assert!(records == expected, "{stacks:?}, {compressed:?}: the order");
+            assert!(everything(&trace) == everything(&whole) && trace.counts == whole.counts, "{stacks:?}, {compressed:?}");
+        }
     }
 }
 

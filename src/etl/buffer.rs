@@ -7,8 +7,16 @@ use super::{i64_at, u8_at, u16_at, u32_at};
 /// Bytes of the buffer header; the first event stands right behind it.
 pub const BUFFER_HEADER: usize = 0x48;
 
-/// No buffer is believed to be larger. Windows allows 16 MiB; a larger claim is damage.
-pub const MAX_BUFFER: usize = 64 << 20;
+/// No buffer is believed to be larger: Windows allows no more since version 8, and 1 MiB
+/// before (documentation of `EVENT_TRACE_PROPERTIES`). A larger claim is damage.
+pub const MAX_BUFFER: usize = 16 << 20;
+
+/// So many times its own size a compressed buffer may hold. Those of real traces hold
+/// 5 to 30 times as much; plain XPRESS can be made to give 10,000 times.
+pub(super) const MAX_RATIO: usize = 200;
+
+/// So much it may hold whatever its size: one event of zeros shrinks to nothing.
+const ALWAYS_EXPANDED: usize = 1 << 20;
 
 /// Bits of `BufferFlag`.
 pub mod flag {
@@ -92,6 +100,27 @@ impl BufferInfo {
     /// Whether the data behind the header is compressed.
     pub fn is_compressed(&self) -> bool {
         self.flags & flag::COMPRESSED != 0
+    }
+
+    /// What it may expand to at most if it is compressed, with its header.
+    pub(super) fn most_expanded(&self) -> usize {
+        (self.size as usize).saturating_mul(MAX_RATIO).clamp(ALWAYS_EXPANDED, MAX_BUFFER)
+    }
+
+    /// The end that the header claims, whether it can be or not.
+    pub(super) fn claimed_end(&self) -> u64 {
+        self.claimed_ends[0].into()
+    }
+
+    /// Its size once it is expanded, with its header, as far as its claim can be.
+    pub fn expanded_size(&self) -> usize {
+        if !self.is_compressed() {
+            return self.size as usize;
+        }
+        match self.valid_end(self.most_expanded()) {
+            (end, true) => end,
+            (_, false) => BUFFER_HEADER,
+        }
     }
 
     /// End of the events, counted from the buffer's start, at most `capacity`;

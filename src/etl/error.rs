@@ -5,6 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use super::{BUFFER_HEADER, MAX_BUFFER, u8_at, u16_at, u32_at};
+use crate::format;
 
 /// Why nothing of a file can be read. Each message is one sentence for people and
 /// names the file.
@@ -75,6 +76,12 @@ impl OpenError {
     pub(super) fn not_a_trace(name: &str, head: &[u8]) -> Self {
         let other = |what| Self::NotATrace(name.to_owned(), what);
         let packed = |what, how| Self::Packed(name.to_owned(), what, how);
+        if let Some(size) = u32_at(head, 0).filter(|&size| size as usize > MAX_BUFFER && has_session_header(head)) {
+            let (size, most) = (format::bytes(size.into()), format::bytes(MAX_BUFFER as u64));
+            return Self::Refused(format!(
+                "{name}: its first buffer says that it has {size}, and those of Windows have at most {most}; copy the file again"
+            ));
+        }
         match head {
             [b'%', b'P', b'D', b'F', ..] => other("a PDF document"),
             [b'P', b'K', 3 | 5 | 7, ..] => packed("a zip archive", "in its folder, \"Extract All\""),
@@ -103,8 +110,11 @@ pub const SNIFF: usize = 0x50;
 /// Cheap test on the first bytes: a header buffer with a session header event.
 pub fn looks_like_etl(head: &[u8]) -> bool {
     let size_fits = u32_at(head, 0).is_some_and(|n| (BUFFER_HEADER..=MAX_BUFFER).contains(&(n as usize)));
-    size_fits
-        && u16_at(head, 0x36) == Some(4)
+    size_fits && has_session_header(head)
+}
+
+fn has_session_header(head: &[u8]) -> bool {
+    u16_at(head, 0x36) == Some(4)
         && matches!(u8_at(head, 0x4A), Some(1 | 2))
         && u8_at(head, 0x4B) == Some(0xC0)
         && u16_at(head, 0x4E) == Some(0)

@@ -198,24 +198,42 @@ pub struct EventDamage {
     pub reason: &'static str,
 }
 
-/// Iterator over the events of one (expanded) buffer, its header included. Ends at
-/// damage, too.
+/// Iterator over the events of one (expanded) buffer, its header included, or of a part
+/// of one. Ends at damage, too.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     buffer: &'a [u8],
     at: usize,
+    /// Where `buffer` begins in the buffer if it is a part of one.
+    base: usize,
     damage: Option<EventDamage>,
 }
 
 impl<'a> Events<'a> {
     /// Events in `buffer`, which begins with the buffer header and ends with the valid data.
     pub fn new(buffer: &'a [u8]) -> Self {
-        Self { buffer, at: BUFFER_HEADER, damage: None }
+        Self { buffer, at: BUFFER_HEADER, base: 0, damage: None }
+    }
+
+    /// Events in a part of a buffer, which begins with an event at `base`.
+    pub(super) fn of_part(part: &'a [u8], base: usize) -> Self {
+        Self { buffer: part, at: 0, base, damage: None }
+    }
+
+    /// Where the next one starts, counted from the buffer's start.
+    #[inline(always)]
+    pub fn offset(&self) -> usize {
+        self.base + self.at
+    }
+
+    /// Whether all bytes were read.
+    pub fn is_at_end(&self) -> bool {
+        self.at >= self.buffer.len()
     }
 
     /// All bytes of one of them, without the padding to the next.
     pub fn bytes_of(&self, event: &RawEvent<'_>) -> &'a [u8] {
-        let rest = self.buffer.get(event.offset..).unwrap_or_default();
+        let rest = event.offset.checked_sub(self.base).and_then(|at| self.buffer.get(at..)).unwrap_or_default();
         let size = u32_at(rest, 0).and_then(|marker| frame(rest, marker).ok()).map_or(0, |frame| frame.size);
         rest.get(..size).unwrap_or_default()
     }
@@ -236,7 +254,7 @@ impl<'a> Events<'a> {
             self.at = self.buffer.len();
             return None;
         }
-        let offset = self.at;
+        let offset = self.offset();
         let Frame { kind, pointer, size } = match frame(rest, marker) {
             Ok(frame) => frame,
             Err(reason) => return self.end_at_damage(reason),
@@ -254,7 +272,7 @@ impl<'a> Events<'a> {
 
     #[cold]
     fn end_at_damage<T>(&mut self, reason: &'static str) -> Option<T> {
-        self.damage = Some(EventDamage { offset: self.at, reason });
+        self.damage = Some(EventDamage { offset: self.offset(), reason });
         self.at = self.buffer.len();
         None
     }

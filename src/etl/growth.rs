@@ -69,6 +69,7 @@ impl Growth {
             bytes: 0,
             header,
             buffers: Vec::new(),
+            streams: 0,
             compression: None,
             problems: Problems::default(),
         };

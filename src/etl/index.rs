@@ -13,6 +13,8 @@
 //!   or at least begins to count its buffers anew; here the numbers go on. One whose
 //!   clock cannot be compared with the first is left out.
 //! * Circular files begin anywhere; sequence numbers give the order.
+//! * Compressed buffers say how much they hold. What all of them together cannot is left
+//!   out, so that a small file never becomes a large amount of work.
 //!
 //! A file that is still written is walked as far as it goes, and on from there later.
 //! A buffer that is not all there, zeros, and what only bytes to come can explain are
@@ -25,8 +27,9 @@
 
 use rustc_hash::FxHashSet;
 
+use super::buffer::MAX_RATIO;
 use super::file::session_header;
-use super::{BUFFER_HEADER, BufferInfo, BufferKind, SessionHeader, Source, mode};
+use super::{BUFFER_HEADER, BufferInfo, BufferKind, MAX_BUFFER, SessionHeader, Source, mode};
 use crate::problem::{ProblemKind, Problems};
 
 /// What a walk finds.
@@ -44,6 +47,7 @@ pub(super) fn walk(source: &Source, name: &str, bytes: u64, first: &SessionHeade
     walk.at.stride = walk.common_size();
     walk.run();
     walk.tell_left_out();
+    walk.tell_excess();
     walk.note_what_was_overwritten();
     walk.index
 }
@@ -74,6 +78,17 @@ pub(super) struct Walked {
     next: i64,
     /// Where a session began that is left out, why, and how many buffers it has so far.
     left_out: Option<(u64, &'static str, u64)>,
+    /// Bytes of all compressed buffers when they are expanded, ...
+    expanded: u64,
+    /// ... and what is left out because it would be too many.
+    excess: Option<Excess>,
+}
+
+/// Compressed buffers that are left out: where the first was, and how many there are.
+#[derive(Debug)]
+struct Excess {
+    offset: u64,
+    buffers: u64,
 }
 
 struct Walk<'a> {
@@ -262,9 +277,38 @@ impl<'a> Walk<'a> {
             *n += 1;
             return;
         }
+        if !self.affords(&info) {
+            self.at.excess.get_or_insert(Excess { offset: info.offset, buffers: 0 }).buffers += 1;
+            return;
+        }
         info.sequence = info.sequence.saturating_add(self.at.base);
         self.at.next = self.at.next.max(info.sequence.saturating_add(1));
         self.index.buffers.push(info);
+    }
+
+    /// Whether so much can come out of the file up to and with this buffer. (The claim of
+    /// one that is not believed costs nothing.)
+    fn affords(&mut self, info: &BufferInfo) -> bool {
+        if !info.is_compressed() {
+            return true;
+        }
+        let expanded = self.at.expanded.saturating_add(info.expanded_size() as u64);
+        let bytes = info.offset.saturating_add(info.size.into());
+        let is_possible = expanded <= bytes.saturating_mul(MAX_RATIO as u64).saturating_add(MAX_BUFFER as u64);
+        if is_possible {
+            self.at.expanded = expanded;
+        }
+        is_possible
+    }
+
+    fn tell_excess(&mut self) {
+        if let Some(Excess { offset, buffers }) = self.at.excess.take() {
+            let detail = format!(
+                "from here on {buffers} buffers claim to hold over {MAX_RATIO} times as much as the file takes, which no recording \
+                 does; they were left out"
+            );
+            self.problems.add(ProblemKind::DamagedCompression, self.name, offset, detail);
+        }
     }
 
     /// The session header event at the start of a header buffer.

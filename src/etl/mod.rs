@@ -20,6 +20,7 @@ mod growth;
 mod guid;
 mod header;
 mod index;
+mod read;
 mod source;
 pub mod write;
 
@@ -28,8 +29,9 @@ pub use bytes::{address_at, align8, ansi_at, guid_at, i64_at, u8_at, u16_at, u32
 pub use error::{OpenError, SNIFF, looks_like_etl};
 pub use event::{EventDamage, EventId, Events, Framed, HeaderKind, KernelEvent, RawEvent};
 pub use extended::{Extended, ExtendedItem, extended_type};
-pub use file::{Format, ReadBuffer, TraceFile};
+pub use file::{Format, TraceFile};
 pub use growth::{Growth, Lost, is_same_session};
 pub use guid::Guid;
 pub use header::{ClockKind, SessionHeader, mode};
+pub use read::ReadBuffer;
 pub use source::Source;

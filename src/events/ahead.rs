@@ -5,21 +5,23 @@
 //! it was started is decoded by the one who wants it, so nobody ever waits for work
 //! that is not already being done.
 //!
-//! Jobs can be added at any time, as a capture that is still recorded grows.
+//! Jobs can be added at any time, as a capture that is still recorded grows. Of a buffer
+//! for which there is no room the merge decodes one part after the other ([`Room`]).
 //!
-//! Memory: a bounded number of decoded buffers, given back by the merge and reused.
+//! Memory: a bounded number of decoded buffers, and of their bytes, given back by the
+//! merge and reused.
 
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rayon::Scope;
 
-use super::{Batch, Stacks, decode_buffer};
+use super::decode::decode_part;
+use super::room::Room;
+use super::{Batch, Stacks};
 use crate::etl::{BufferInfo, ReadBuffer, TraceFile};
 
 /// Fewer buffers than this are not worth a second thread.
@@ -62,11 +64,16 @@ pub(super) struct Ahead<'f> {
     stacks: Stacks,
     state: Mutex<State<'f>>,
     changed: Condvar,
-    /// So many batches are decoded ahead, and as many kept for their memory.
-    limit: AtomicUsize,
     /// Memory to use again.
     scratch: Mutex<Vec<ReadBuffer>>,
-    spare: Mutex<Vec<Batch>>,
+    spare: Mutex<Spare>,
+}
+
+/// Batches that are kept for their memory.
+#[derive(Debug, Default)]
+struct Spare {
+    batches: Vec<Batch>,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -76,8 +83,14 @@ struct State<'f> {
     jobs: VecDeque<(Job<'f>, Slot)>,
     /// The first job that no worker has looked at.
     next: usize,
-    /// Batches that are being made, or that nobody took yet.
+    /// Batches that are being made, or that nobody took yet, ...
     ahead: usize,
+    /// ... the bytes that they take or may take, ...
+    ahead_bytes: usize,
+    /// ... how many there may be, ...
+    limit: usize,
+    /// ... and how many bytes.
+    room: Room,
     /// Tasks that wait or run.
     workers: usize,
     stopped: bool,
@@ -86,19 +99,32 @@ struct State<'f> {
 #[derive(Debug)]
 enum Slot {
     Idle,
-    Running,
+    /// So many bytes were set aside for it.
+    Running(usize),
     Ready(Box<Batch>),
+    /// A part was taken; the rest begins there in the buffer.
+    Rest(usize),
     Taken,
     Failed(Box<dyn Any + Send>),
 }
 
 impl<'f> Ahead<'f> {
     pub(super) fn new(stacks: Stacks) -> Arc<Self> {
+        let state = State {
+            first: 0,
+            jobs: VecDeque::new(),
+            next: 0,
+            ahead: 0,
+            ahead_bytes: 0,
+            limit: 0,
+            room: Room::of(0, 0),
+            workers: 0,
+            stopped: true,
+        };
         Arc::new(Self {
-            state: Mutex::new(State { first: 0, jobs: VecDeque::new(), next: 0, ahead: 0, workers: 0, stopped: true }),
+            state: Mutex::new(state),
             stacks,
             changed: Condvar::new(),
-            limit: AtomicUsize::new(0),
             scratch: Mutex::default(),
             spare: Mutex::default(),
         })
@@ -114,9 +140,10 @@ impl<'f> Ahead<'f> {
     }
 
     /// Begins to decode for a merge of so many streams.
-    pub(super) fn start(&self, streams: usize) {
-        self.limit.store(2 * streams + 4 * rayon::current_num_threads(), Relaxed);
+    pub(super) fn start(&self, streams: usize, room: Room) {
         let mut state = self.lock();
+        state.limit = 2 * streams + 4 * rayon::current_num_threads();
+        state.room = room;
         state.stopped = state.jobs.len() < WORTH_WHILE;
     }
 
@@ -127,9 +154,9 @@ impl<'f> Ahead<'f> {
     {
         let mut state = self.lock();
         let left = state.first + state.jobs.len() - state.next;
-        let limit = self.limit.load(Relaxed);
         let more = rayon::current_num_threads().min(left).saturating_sub(state.workers);
-        if state.stopped || more == 0 || state.ahead * 2 > limit {
+        let is_full = state.ahead * 2 > state.limit || state.ahead_bytes * 2 > state.room.ahead;
+        if state.stopped || more == 0 || is_full {
             return;
         }
         state.workers += more;
@@ -147,45 +174,56 @@ impl<'f> Ahead<'f> {
 
     /// Memory of a batch that is done with.
     pub(super) fn give_back(&self, batch: Batch) {
+        let (limit, room) = {
+            let state = self.lock();
+            (state.limit, state.room)
+        };
+        let bytes = batch.memory();
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < self.limit.load(Relaxed) {
-            spare.push(batch);
+        if spare.batches.len() < limit && bytes <= room.batch && spare.bytes + bytes <= room.ahead {
+            spare.bytes += bytes;
+            spare.batches.push(batch);
         }
     }
 
-    /// The records of one job's buffer. A panic of its worker goes on here.
+    /// The records of one job's buffer, or of the next part of it if [`Batch::rest`] says
+    /// so. A panic of its worker goes on here.
     pub(super) fn take(&self, number: usize) -> Batch {
         let mut state = self.lock();
-        while matches!(state.slot(number), Slot::Running) {
+        while matches!(state.slot(number), Slot::Running(_)) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let slot = std::mem::replace(state.slot(number), Slot::Taken);
         let job = state.jobs[number - state.first].0.clone();
-        state.forget_taken();
-        match slot {
+        let room = state.room;
+        let from = match slot {
             Slot::Ready(batch) => {
                 state.ahead -= 1;
-                *batch
+                state.ahead_bytes -= batch.memory();
+                state.settle(number, batch.rest);
+                return *batch;
             }
             Slot::Failed(payload) => {
                 drop(state);
                 resume_unwind(payload)
             }
-            Slot::Idle | Slot::Running | Slot::Taken => {
-                drop(state);
-                self.decode(&job)
-            }
-        }
+            Slot::Rest(from) => from,
+            Slot::Idle | Slot::Running(_) | Slot::Taken => 0,
+        };
+        drop(state);
+        let batch = self.decode(&job, from, room);
+        self.lock().settle(number, batch.rest);
+        batch
     }
 
     /// Decodes buffers that nobody has started, as long as there is room for them.
     fn work(&self) {
-        while let Some((number, job)) = self.next() {
-            let done = match catch_unwind(AssertUnwindSafe(|| self.decode(&job))) {
+        while let Some((number, job, room)) = self.next() {
+            let done = match catch_unwind(AssertUnwindSafe(|| self.decode(&job, 0, room))) {
                 Ok(batch) => Slot::Ready(Box::new(batch)),
                 Err(payload) => Slot::Failed(payload),
             };
-            *self.lock().slot(number) = done;
+            self.lock().finish(number, done);
             self.changed.notify_all();
             // Others want the thread, too.
             rayon::yield_now();
@@ -193,26 +231,33 @@ impl<'f> Ahead<'f> {
     }
 
     /// The next of them; a worker that gets none is done.
-    fn next(&self) -> Option<(usize, Job<'f>)> {
+    fn next(&self) -> Option<(usize, Job<'f>, Room)> {
         let mut state = self.lock();
-        while !state.stopped && state.ahead < self.limit.load(Relaxed) && state.next < state.first + state.jobs.len() {
+        while !state.stopped && state.ahead < state.limit && state.next < state.first + state.jobs.len() {
             let number = state.next;
-            state.next += 1;
             if matches!(state.slot(number), Slot::Idle) {
-                *state.slot(number) = Slot::Running;
+                let job = state.jobs[number - state.first].0.clone();
+                let cost = state.room.while_decoding(job.buffer());
+                if state.ahead_bytes + cost > state.room.ahead {
+                    break;
+                }
+                *state.slot(number) = Slot::Running(cost);
+                state.next += 1;
                 state.ahead += 1;
-                return Some((number, state.jobs[number - state.first].0.clone()));
+                state.ahead_bytes += cost;
+                return Some((number, job, state.room));
             }
+            state.next += 1;
         }
         state.workers -= 1;
         None
     }
 
-    fn decode(&self, job: &Job<'_>) -> Batch {
-        let take = |spare: &mut Vec<Batch>| spare.pop().unwrap_or_default();
-        let batch = take(&mut self.spare.lock().unwrap_or_else(PoisonError::into_inner));
+    fn decode(&self, job: &Job<'_>, from: usize, room: Room) -> Batch {
+        let batch = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let batch = decode_buffer(&job.file, job.buffer(), self.stacks, &mut scratch, batch);
+        let batch = decode_part(&job.file, job.buffer(), self.stacks, (from, room.for_buffer(job.buffer())), &mut scratch, batch);
+        scratch.trim(room.batch.max(1 << 20));
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
         batch
     }
@@ -223,9 +268,33 @@ impl<'f> Ahead<'f> {
     }
 }
 
+impl Spare {
+    fn take(&mut self) -> Batch {
+        let batch = self.batches.pop().unwrap_or_default();
+        self.bytes -= batch.memory();
+        batch
+    }
+}
+
 impl State<'_> {
     fn slot(&mut self, number: usize) -> &mut Slot {
         &mut self.jobs[number - self.first].1
+    }
+
+    /// A worker is done with a job.
+    fn finish(&mut self, number: usize, done: Slot) {
+        if let Slot::Ready(batch) = &done {
+            self.ahead_bytes += batch.memory();
+        }
+        if let Slot::Running(cost) = std::mem::replace(self.slot(number), done) {
+            self.ahead_bytes -= cost;
+        }
+    }
+
+    /// A part of a job or the last of it was taken.
+    fn settle(&mut self, number: usize, rest: Option<usize>) {
+        *self.slot(number) = rest.map_or(Slot::Taken, Slot::Rest);
+        self.forget_taken();
     }
 
     /// Lets go of jobs that are done, and with the last of them of what came of a file.

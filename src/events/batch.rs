@@ -39,17 +39,30 @@ pub struct Batch {
     pub problems: Problems,
     /// Bytes of file these are.
     pub bytes: u64,
+    /// Where in its buffer the next part begins, if these are not all of its records.
+    pub(super) rest: Option<usize>,
     pub(super) stacks: Stacks,
 }
 
 impl Batch {
     /// Forgets everything but the memory.
     pub(super) fn clear(&mut self) {
-        let Self { entries, records, frames, counts, times, problems, bytes, stacks } = self;
+        let Self { entries, records, frames, counts, times, problems, bytes, rest, stacks } = self;
         entries.clear();
         records.clear();
         frames.clear();
-        (*counts, *times, *problems, *bytes, *stacks) = Default::default();
+        (*counts, *times, *problems, *bytes, *rest, *stacks) = Default::default();
+    }
+
+    /// Bytes that its records take; names in them are not counted, which have been as
+    /// many bytes of the buffer.
+    pub(super) fn filled(&self) -> usize {
+        size_of_val(&*self.entries) + size_of_val(&*self.records) + self.frames.filled()
+    }
+
+    /// Bytes that it holds for records.
+    pub(super) fn memory(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>() + self.records.capacity() * size_of::<Record>() + self.frames.memory()
     }
 
     /// What an entry of this batch stands for. Panics if it is one of another batch, as
@@ -75,37 +88,27 @@ impl Batch {
         self.entries.iter().map(|entry| (self.item(entry), entry.stack()))
     }
 
-    /// Puts in what stood before it in the stream; equal times keep that order.
-    pub(super) fn absorb_earlier(&mut self, mut earlier: Self) {
-        let Self { entries, records, frames, .. } = self;
-        let (entries, records, frames) = (std::mem::take(entries), std::mem::take(records), std::mem::take(frames));
-        let later = Self { entries, records, frames, ..Self::default() };
-        for entry in &later.entries {
-            earlier.put(*entry, &later);
+    /// Puts the entries from number `from` on behind those of `earlier`, by time; equal
+    /// times keep that order. Those before number `from` are gone.
+    pub(super) fn absorb_earlier(&mut self, mut earlier: Self, from: usize) {
+        for entry in self.entries.get(from..).unwrap_or_default() {
+            earlier.put(*entry, self);
         }
         earlier.sort();
         (self.entries, self.records, self.frames) = (earlier.entries, earlier.records, earlier.frames);
     }
 
-    /// Takes out the entries from `time` on, but none before number `from`; `None` if
-    /// there are none, or more than `most`.
-    pub(super) fn split_at(&mut self, from: usize, time: i64, most: usize) -> Option<Self> {
-        if self.entries.last().is_none_or(|last| last.time < time) {
-            return None;
-        }
-        let first = self.entries.partition_point(|entry| entry.time < time).max(from);
-        if self.entries.len() - first > most {
-            return None;
-        }
+    /// Takes out the entries from number `first` on.
+    pub(super) fn split_off(&mut self, first: usize) -> Self {
         let mut later = Self::default();
         for entry in self.entries.split_off(first) {
             later.put(entry, self);
         }
-        Some(later)
+        later
     }
 
     /// Appends an entry of another batch with all that belongs to it.
-    fn put(&mut self, mut entry: Entry, of: &Self) {
+    pub(super) fn put(&mut self, mut entry: Entry, of: &Self) {
         if let Content::Record(number) = entry.content() {
             let mut record = of.records[number].clone();
             if let Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } = &mut record.event {

@@ -14,21 +14,48 @@ use crate::problem::ProblemKind;
 use crate::units::Layer;
 
 /// Reads, expands and decodes one buffer into the memory of a batch that is done with.
-pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratch: &mut ReadBuffer, mut batch: Batch) -> Batch {
+pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratch: &mut ReadBuffer, batch: Batch) -> Batch {
+    decode_part(file, info, stacks, (0, usize::MAX), scratch, batch)
+}
+
+/// So many bytes of events are decoded until what they take is looked at again.
+const STEP: usize = 4 << 10;
+
+/// The same for a part of it: the events from the place `from` on, until they take half
+/// of `room` bytes of memory (vectors double). [`Batch::rest`] tells where to go on.
+pub(super) fn decode_part(
+    file: &TraceFile,
+    info: &BufferInfo,
+    stacks: Stacks,
+    (from, room): (usize, usize),
+    scratch: &mut ReadBuffer,
+    mut batch: Batch,
+) -> Batch {
     batch.clear();
     batch.stacks = stacks;
-    batch.bytes = info.size.into();
+    batch.bytes = if from == 0 { info.size.into() } else { 0 };
     if info.kind == BufferKind::NoEvents {
         return batch;
     }
     let problem = |batch: &mut Batch, kind, detail| batch.problems.add(kind, &file.name, info.offset, detail);
-    file.read_buffer(info, scratch, &mut batch.problems);
+    let most = room / 2;
+    file.read_part(info, from, most.max(STEP), scratch, &mut batch.problems);
     let mut short = 0u64;
     let mut first_short = None;
     let mut events = scratch.events();
+    let cut = scratch.cut().unwrap_or(usize::MAX);
+    let mut look_at = if room == usize::MAX { cut } else { cut.min(events.offset() + STEP) };
     let mut tally = Tally::default();
     let (mut first, mut last) = (i64::MAX, i64::MIN);
-    while let Some(framed) = events.next_framed() {
+    loop {
+        if events.offset() >= look_at && !events.is_at_end() {
+            if events.offset() >= cut || batch.filled() >= most {
+                batch.rest = Some(events.offset());
+                break;
+            }
+            look_at = cut.min(events.offset() + STEP);
+        }
+        let Some(framed) = events.next_framed() else { break };
         let (done, time, offset) = match framed {
             Framed::Kernel(mut event) => {
                 event.hook = one_of_each(event.hook);

@@ -126,6 +126,16 @@ impl FrameList {
         self.0.get(start as usize..)?.get(..len as usize + 2)
     }
 
+    /// Bytes that the stacks take.
+    pub(super) fn filled(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
+    /// Bytes that are held for stacks.
+    pub(super) fn memory(&self) -> usize {
+        self.0.capacity() * size_of::<u64>()
+    }
+
     /// Forgets all stacks.
     pub fn clear(&mut self) {
         self.0.clear();

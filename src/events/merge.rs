@@ -14,28 +14,28 @@
 //! not ended then. As long as nothing comes for a moment that has passed, the order is
 //! that of a merge of the whole files; what does is counted ([`Merge::late`]).
 //!
-//! Memory: two decoded buffers a stream, and what is decoded ahead on other threads
-//! ([`Ahead`]). Cost: one comparison with the runner-up for each entry, a look at
+//! Memory: two decoded buffers a stream or, where these would take too much, two parts of
+//! buffers; what waits; and what is decoded ahead on other threads ([`Ahead`]). All of it
+//! is dealt out by [`Room`]. Cost: one comparison with the runner-up for each entry, a look at
 //! the [`Heads`] only where the lead changes.
 
+mod carried;
 mod ties;
 mod turns;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
+use carried::Carried;
 use rayon::Scope;
 
 use super::ahead::{Ahead, Job, Part, in_order, jobs_of};
 use super::heads::{First, Heads};
+use super::room::{Room, USUAL};
 use super::{Attached, Batch, Entry, Event, EventCounts, Frames, Item, Record, Stacks};
 use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
-
-/// So many records of a stream may wait for their time to come; more are taken when
-/// they stand, so that wild timestamps cannot pull a whole file into memory.
-const MAX_CARRIED: usize = 1 << 16;
 
 /// So many entries are fetched at a time from the processor that decoded them.
 const TOGETHER: usize = 32;
@@ -90,6 +90,10 @@ pub struct Merge<'f> {
     first_file: String,
     /// Memory for ties.
     tie: Vec<(usize, Range<usize>)>,
+    /// Bytes that decoded records may take.
+    memory: u64,
+    /// So many of a stream may wait.
+    most_carried: usize,
     /// Whether buffers were read since the last tick.
     has_read: bool,
 }
@@ -155,7 +159,7 @@ struct Stream {
     at: usize,
     ahead: Option<Batch>,
     /// Records of buffers that were read, not earlier than `ahead`.
-    carried: Option<Batch>,
+    carried: Carried,
 }
 
 impl<'f> Merge<'f> {
@@ -181,10 +185,18 @@ impl<'f> Merge<'f> {
             arrivals: Arrivals::default(),
             first_file: files.first().map_or_else(String::new, |file| file.name.clone()),
             tie: Vec::new(),
+            memory: USUAL,
+            most_carried: 0,
             has_read: false,
         };
         merge.add_jobs(jobs_of(files));
         merge
+    }
+
+    /// Says how many bytes decoded records may take, or so. The order does not depend on it.
+    pub fn within(mut self, memory: u64) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// Adds what has come of the file at this place among all files since it was added
@@ -199,12 +211,14 @@ impl<'f> Merge<'f> {
     fn add_jobs(&mut self, jobs: Vec<(u64, Job<'f>)>) {
         let keys: Vec<Key> = jobs.iter().map(|(place, job)| (*place, job.buffer().processor)).collect();
         let first = self.ahead.add(jobs.into_iter().map(|(_, job)| job));
+        let known: BTreeSet<Key> = self.streams.iter().map(|stream| stream.key).collect();
+        let new: BTreeSet<Key> = keys.iter().copied().filter(|key| !known.contains(key)).collect();
+        self.streams.extend(new.into_iter().map(|key| Stream { key, ..Stream::default() }));
+        self.streams.sort_by_key(|stream| stream.key);
         for (i, key) in keys.into_iter().enumerate() {
-            let at = self.streams.binary_search_by_key(&key, |stream| stream.key).unwrap_or_else(|at| {
-                self.streams.insert(at, Stream { key, ..Stream::default() });
-                at
-            });
-            self.streams[at].jobs.push_back(first + i);
+            if let Ok(at) = self.streams.binary_search_by_key(&key, |stream| stream.key) {
+                self.streams[at].jobs.push_back(first + i);
+            }
         }
     }
 
@@ -230,7 +244,9 @@ impl<'f> Merge<'f> {
         let ahead = Arc::clone(&self.ahead);
         self.streams.retain(|stream| !stream.is_dry());
         self.heads = Heads::new(self.streams.len());
-        ahead.start(self.streams.len());
+        let room = Room::of(self.memory, self.streams.len());
+        self.most_carried = room.carried;
+        ahead.start(self.streams.len(), room);
         rayon::in_place_scope(|scope| {
             let result = self.run_in(scope, &mut sink, &mut tick);
             ahead.stop();
@@ -351,28 +367,24 @@ impl<'f> Merge<'f> {
         decoder.give_back(std::mem::take(&mut stream.current));
         let Some(batch) = stream.ahead.take().or_else(|| stream.next_batch(decoder, totals, arrivals)) else { return };
         stream.current = batch;
-        if let Some(carried) = stream.carried.take() {
-            stream.current.absorb_earlier(carried);
-        }
         self.look_ahead(index);
     }
 
     /// Loads what is behind the stream's records. Those that are not earlier wait: what
     /// comes at one tick may be spread over buffers.
     fn look_ahead(&mut self, index: usize) {
-        let Self { ahead: decoder, streams, heads, totals, arrivals, .. } = self;
+        let Self { ahead: decoder, streams, heads, totals, arrivals, most_carried, .. } = self;
         let stream = &mut streams[index];
         loop {
             stream.ahead = stream.next_batch(decoder, totals, arrivals);
-            let Some(next) = stream.ahead.as_ref().and_then(|ahead| ahead.entries.first()) else { break };
-            stream.carried = stream.current.split_at(stream.at, next.time, MAX_CARRIED);
+            stream.hold_back(*most_carried);
             if stream.at < stream.current.entries.len() {
                 break;
             }
             // None of it is earlier than the next buffer.
-            let (Some(carried), Some(ahead)) = (stream.carried.take(), stream.ahead.take()) else { break };
-            (stream.current, stream.at) = (ahead, 0);
-            stream.current.absorb_earlier(carried);
+            let Some(ahead) = stream.ahead.take() else { break };
+            decoder.give_back(std::mem::replace(&mut stream.current, ahead));
+            stream.at = 0;
         }
         heads.set(index, stream.current.entries.get(stream.at).map(|entry| entry.time));
     }
@@ -422,8 +434,11 @@ impl Order {
 impl Stream {
     fn next_batch(&mut self, decoder: &Ahead<'_>, totals: &mut Totals, arrivals: &mut Arrivals) -> Option<Batch> {
         // Buffers without records are counted and passed over.
-        while let Some(job) = self.jobs.pop_front() {
+        while let Some(&job) = self.jobs.front() {
             let mut batch = decoder.take(job);
+            if batch.rest.is_none() {
+                self.jobs.pop_front();
+            }
             totals.take(&mut batch);
             if let Some(passed) = arrivals.passed {
                 arrivals.late += batch.entries.partition_point(|entry| entry.time <= passed) as u64;
@@ -434,6 +449,29 @@ impl Stream {
             decoder.give_back(batch);
         }
         None
+    }
+
+    /// Leaves in `current` what is earlier than the next buffer, and puts in what has
+    /// waited and is. If more than `most` would wait, all of it goes on.
+    fn hold_back(&mut self, most: usize) {
+        let Self { current, at, ahead, carried, .. } = self;
+        let limit = ahead.as_ref().and_then(|ahead| ahead.entries.first()).map(|first| first.time);
+        let mut earlier = carried.take_earlier(limit);
+        let is_earlier = |time: i64| limit.is_none_or(|limit| time < limit);
+        let first = current.entries.partition_point(|entry| is_earlier(entry.time)).max(*at);
+        let waits = current.entries.len() - first;
+        if carried.len() + waits > most {
+            if let Some(mut rest) = carried.take_earlier(None) {
+                earlier.take().into_iter().for_each(|earlier| rest.absorb_earlier(earlier, 0));
+                earlier = Some(rest);
+            }
+        } else if waits > 0 {
+            carried.push(current.split_off(first));
+        }
+        if let Some(earlier) = earlier {
+            current.absorb_earlier(earlier, *at);
+            *at = 0;
+        }
     }
 
     fn tie_range(&self, time: i64) -> Range<usize> {

@@ -24,6 +24,7 @@ mod hooks;
 mod losses;
 mod memory;
 mod merge;
+mod room;
 mod stack;
 mod survey;
 mod system;

@@ -6,11 +6,16 @@
 
 use rayon::prelude::*;
 
-use super::{Batch, Stacks, Totals, decode_buffer};
+use super::decode::decode_part;
+use super::{Batch, Stacks, Totals};
 use crate::etl::{ReadBuffer, TraceFile};
 
 /// Buffers that one worker takes at a time: large enough to reuse its memory.
 const RUN: usize = 64;
+
+/// What the records of a buffer may take at once; of more than real buffers have, one
+/// part is decoded after the other.
+const ROOM: usize = 16 << 20;
 
 /// The totals of one file. Problems come in file order, whatever the workers did.
 pub fn survey(file: &TraceFile) -> Totals {
@@ -20,8 +25,12 @@ pub fn survey(file: &TraceFile) -> Totals {
         .map_init(<(ReadBuffer, Batch)>::default, |(scratch, batch), buffers| {
             let mut totals = Totals::default();
             for buffer in buffers {
-                *batch = decode_buffer(file, buffer, Stacks::Apart, scratch, std::mem::take(batch));
-                totals.take(batch);
+                let mut from = Some(0);
+                while let Some(start) = from {
+                    *batch = decode_part(file, buffer, Stacks::Apart, (start, ROOM), scratch, std::mem::take(batch));
+                    totals.take(batch);
+                    from = batch.rest;
+                }
             }
             totals
         })

@@ -1,9 +1,10 @@
 //! How much of a capture is loaded: the memory that may be used, and what is left
 //! out where all of it needs more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Capture;
+use crate::etl::TraceFile;
 use crate::events::process_names;
 use crate::format;
 use crate::model::{Clock, Cut, CutReason, Processes, Scope, WhenFull};
@@ -15,8 +16,9 @@ use crate::units::{Layer, Pid, Ticks};
 pub struct Plan {
     /// Which part.
     pub scope: Scope,
-    /// Bytes that rows, stacks and tables may take; what is beside them (decoded
-    /// buffers, copies for the window, indices of queries) is not counted.
+    /// Bytes that rows, stacks and tables may take, and decoded buffers as far as they are
+    /// unusually large ([`Plan::for_rows`]); what is beside them (copies for the window,
+    /// indices of queries) is not counted.
     pub budget: u64,
     /// What to do when it is used up.
     pub when_full: WhenFull,
@@ -26,6 +28,25 @@ impl Default for Plan {
     /// Everything, whatever it takes.
     fn default() -> Self {
         Self { scope: Scope::default(), budget: u64::MAX, when_full: WhenFull::Cut }
+    }
+}
+
+/// Decoded buffers may take so much of any budget, ...
+const ALWAYS_DECODED: u64 = 32 << 20;
+/// ... and no more of the largest.
+const MOST_DECODED: u64 = 1 << 30;
+
+impl Plan {
+    /// What decoded buffers may take.
+    pub(super) fn for_decoding(&self) -> u64 {
+        (self.budget / 4).clamp(ALWAYS_DECODED, MOST_DECODED)
+    }
+
+    /// What is left for rows: decoded buffers are taken off where they are more than usual.
+    pub(super) fn for_rows(&self, capture: &Capture) -> u64 {
+        // Two buffers of each stream, which take up to twice their size.
+        let decoded = capture.largest_buffers().saturating_mul(4).min(self.for_decoding());
+        self.budget.saturating_sub(decoded.saturating_sub(ALWAYS_DECODED))
     }
 }
 
@@ -42,6 +63,19 @@ pub fn default_budget() -> u64 {
 const MOST_PER_BYTE: u64 = 20;
 
 impl Capture {
+    /// Bytes of the largest buffer of each stream, in all.
+    fn largest_buffers(&self) -> u64 {
+        let of_file = |file: &TraceFile| {
+            let mut largest: BTreeMap<u16, usize> = BTreeMap::new();
+            for buffer in &file.buffers {
+                let largest = largest.entry(buffer.processor).or_default();
+                *largest = buffer.expanded_size().max(*largest);
+            }
+            largest.into_values().map(|size| size as u64).sum::<u64>()
+        };
+        self.files.iter().map(of_file).sum()
+    }
+
     /// Whether a capture is so small that its need has not to be estimated.
     pub fn surely_fits(&self, budget: u64) -> bool {
         self.bytes().saturating_mul(MOST_PER_BYTE) <= budget

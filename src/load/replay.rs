@@ -27,7 +27,7 @@ impl About<'_> {
     pub(super) fn builder(&self) -> Builder {
         let Self { capture, plan, .. } = self;
         Builder::new(capture.clock(), capture.trace_start(), capture.losses())
-            .limited(plan.scope.clone(), plan.budget)
+            .limited(plan.scope.clone(), plan.for_rows(capture))
             .when_full(plan.when_full)
     }
 

@@ -319,7 +319,7 @@ fn check(session: &SessionHeader) -> Result<(), WriteError> {
         return fail("a pointer has 4 or 8 bytes");
     }
     if !session.buffer_size.is_multiple_of(8) || session.buffer_size as usize > MAX_BUFFER {
-        return fail("the size of a buffer is a multiple of 8 and at most 64 MiB");
+        return fail("the size of a buffer is a multiple of 8 and at most 16 MiB");
     }
     let room = (session.buffer_size as usize).saturating_sub(BUFFER_HEADER).min(usize::from(u16::MAX));
     if session::event_len(session) > room {

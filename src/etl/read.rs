@@ -1,0 +1,180 @@
+//! One buffer at a time, expanded, into memory that the caller reuses; or a part of one,
+//! where all of it would take too much.
+//!
+//! A part of a buffer that is not compressed is read alone; of one that is all is expanded
+//! each time, because XPRESS cannot begin in the middle.
+
+use std::ops::Range;
+
+use super::compression::{Algorithm, Misfit, expand};
+use super::{BUFFER_HEADER, BufferInfo, Events, MAX_BUFFER, TraceFile};
+use crate::format;
+use crate::problem::{ProblemKind, Problems};
+
+/// No event is larger: its size has 16 bits.
+const MAX_EVENT: usize = 1 << 16;
+
+/// The events of one buffer or of a part of it, expanded, in reused memory.
+#[derive(Debug, Default)]
+pub struct ReadBuffer {
+    raw: Vec<u8>,
+    expanded: Vec<u8>,
+    in_expanded: bool,
+    /// Where they are in these bytes, ...
+    events: Range<usize>,
+    /// ... and in the buffer, if they are not all of it from the start.
+    from: Option<usize>,
+    /// Whether more of the buffer stands behind them.
+    is_cut: bool,
+}
+
+impl ReadBuffer {
+    /// The events, in the order of the buffer.
+    pub fn events(&self) -> Events<'_> {
+        let bytes = if self.in_expanded { &self.expanded } else { &self.raw };
+        let end = self.events.end.min(bytes.len());
+        match self.from {
+            None => Events::new(&bytes[..end]),
+            Some(from) => Events::of_part(bytes.get(self.events.start..end).unwrap_or_default(), from),
+        }
+    }
+
+    /// From which place in the buffer on events may be cut off, because more of it stands
+    /// behind what was read.
+    pub fn cut(&self) -> Option<usize> {
+        let end = self.from.unwrap_or(0) + self.events.len();
+        self.is_cut.then(|| end.saturating_sub(MAX_EVENT))
+    }
+
+    /// Lets go of memory that only an unusually large buffer needs.
+    pub fn trim(&mut self, most: usize) {
+        for bytes in [&mut self.raw, &mut self.expanded] {
+            if bytes.capacity() > most {
+                *bytes = Vec::new();
+            }
+        }
+    }
+}
+
+impl TraceFile {
+    /// Reads and expands one buffer into `into`. What can be saved of a damaged one
+    /// is there afterwards; the rest is in `problems`.
+    pub fn read_buffer(&self, info: &BufferInfo, into: &mut ReadBuffer, problems: &mut Problems) {
+        self.read(info, (0, usize::MAX), into, problems);
+    }
+
+    /// The same for a part of it: at least `most` bytes of events from the place `from` on,
+    /// at which an event begins, or 0. See [`ReadBuffer::cut`] for where it ends.
+    pub fn read_part(&self, info: &BufferInfo, from: usize, most: usize, into: &mut ReadBuffer, problems: &mut Problems) {
+        self.read(info, (from, most), into, problems);
+    }
+
+    /// The same; returns how the buffer was compressed if that is certain.
+    pub(super) fn read(
+        &self,
+        info: &BufferInfo,
+        (from, most): (usize, usize),
+        into: &mut ReadBuffer,
+        problems: &mut Problems,
+    ) -> Option<Algorithm> {
+        let mut problem = |kind, detail: String| {
+            problems.add_stretch(kind, &self.name, info.offset..info.offset + u64::from(info.size), detail);
+        };
+        let size = info.size as usize;
+        let (end, plausible) = info.valid_end(size);
+        let enough = from.saturating_add(most).saturating_add(MAX_EVENT);
+        into.in_expanded = info.is_compressed();
+        into.from = (from > 0).then_some(from);
+        into.is_cut = !into.in_expanded && enough < end;
+        into.expanded.clear();
+        into.events = 0..0;
+        let wanted = match into.from {
+            _ if into.in_expanded => 0..size,
+            _ if into.is_cut => from..enough,
+            Some(from) => from..end.max(from),
+            None => 0..size,
+        };
+        // A damaged size must not take more memory than the file has bytes.
+        let start = info.offset + wanted.start as u64;
+        let there = usize::try_from(self.bytes.saturating_sub(start)).unwrap_or(usize::MAX);
+        into.raw.resize(wanted.len().min(there), 0);
+        let n = match self.source.read_at(&mut into.raw, start) {
+            Ok(n) => n,
+            Err(e) => {
+                problem(ProblemKind::ReadFailed, format!("the system could not read this buffer: {e}"));
+                return None;
+            }
+        };
+        into.raw.truncate(n);
+        if n < wanted.len() {
+            into.is_cut = false;
+            if from == 0 || !into.in_expanded {
+                let detail = format!("the file ends {} bytes before the end of this buffer", size - wanted.start - n);
+                problem(ProblemKind::TruncatedBuffer, detail);
+            }
+        }
+        if from == 0 && n <= BUFFER_HEADER {
+            return None;
+        }
+        if info.is_compressed() {
+            // What is wrong is told with the first part.
+            let algorithm = self.expand(info, into, |kind, detail| {
+                if from == 0 {
+                    problem(kind, detail)
+                }
+            });
+            into.events = from..into.expanded.len();
+            return algorithm;
+        }
+        if !plausible && from == 0 {
+            problem(ProblemKind::DamagedEvent, "the buffer header does not say where its data ends".to_owned());
+        }
+        into.events = 0..(end - wanted.start.min(end)).min(n);
+        None
+    }
+
+    fn expand(
+        &self,
+        info: &BufferInfo,
+        into: &mut ReadBuffer,
+        mut problem: impl FnMut(ProblemKind, String),
+    ) -> Option<Algorithm> {
+        let capacity = self.capacity().min(info.most_expanded());
+        let (end, plausible) = info.valid_end(capacity);
+        if !plausible {
+            let claim = info.claimed_end();
+            let detail = if claim > capacity as u64 {
+                let (bytes, claim) = (format::bytes(info.size.into()), format::bytes(claim));
+                format!("this buffer of {bytes} claims to hold {claim}, which none does that was recorded; it was left out")
+            } else {
+                "the buffer header does not say how much data it holds".to_owned()
+            };
+            problem(ProblemKind::DamagedCompression, detail);
+            return None;
+        }
+        let (input, size) = (&into.raw[BUFFER_HEADER.min(into.raw.len())..], end - BUFFER_HEADER);
+        into.expanded.extend_from_slice(&into.raw[..BUFFER_HEADER.min(into.raw.len())]);
+        let expected = self.compression.unwrap_or_default();
+        if into.raw.len() < info.size as usize {
+            // Already reported as truncated; what is there is as good as it can be.
+            let _ = expected.decompress(input, &mut into.expanded, size);
+            return None;
+        }
+        let fault = match expand(input, &mut into.expanded, size, expected) {
+            Ok(algorithm) => return Some(algorithm),
+            Err(Misfit::LeftOver(n)) => format!("{n} bytes are left over after expanding"),
+            Err(Misfit::Broken(e)) => format!("only {} of {size} bytes could be expanded", e.good_bytes()),
+        };
+        problem(ProblemKind::DamagedCompression, fault);
+        None
+    }
+
+    /// What a compressed buffer may expand to, at most. A header's claim below what
+    /// memory affords anyway is no reason to lose a buffer.
+    fn capacity(&self) -> usize {
+        match self.header.buffer_size as usize {
+            size @ BUFFER_HEADER..=MAX_BUFFER => size.max(1 << 20),
+            _ => MAX_BUFFER,
+        }
+    }
+}
