@@ -1,0 +1,113 @@
+//! What small files may cost that were made to cost much: seconds and memory, for each of
+//! them. A new one is one line in [`INPUTS`].
+//!
+//! Memory is the most that was allocated at once, which is the same in every run but for
+//! what threads do side by side. Seconds are some ten times what they take without
+//! optimisation, for machines are busy; what they were before was far beyond.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+#![allow(clippy::print_stdout, reason = "the numbers of a run are worth reading")]
+
+mod common;
+#[path = "damage/memory.rs"]
+#[allow(dead_code, reason = "one worker measures here")]
+mod memory;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::hostile;
+use highwater::events::survey;
+use highwater::load::{Capture, Input, Plan, Unwatched, load_planned};
+use memory::Counted;
+
+#[global_allocator]
+static ALLOCATOR: Counted = Counted;
+
+/// A file, what is asked of it, and what that may cost.
+struct Bound {
+    name: &'static str,
+    bytes: fn() -> Vec<u8>,
+    /// Returns what was said of the file, which must contain `says`.
+    asked: fn(&Path) -> String,
+    says: &'static str,
+    seconds: f64,
+    megabytes: usize,
+}
+
+const fn bound(
+    name: &'static str,
+    bytes: fn() -> Vec<u8>,
+    (asked, says): (fn(&Path) -> String, &'static str),
+    seconds: f64,
+    megabytes: usize,
+) -> Bound {
+    Bound { name, bytes, asked, says, seconds, megabytes }
+}
+
+#[rustfmt::skip]
+const INPUTS: [Bound; 11] = [
+    bound("24 streams of 64 MiB", || hostile::wide_streams(24, 1, 64 << 20, usize::MAX), (load, "claims to hold 64.00 MB"), 2.0, 40),
+    bound("24 streams of 16 MiB from nothing", || hostile::wide_streams(24, 2, 16 << 20, usize::MAX), (load, "claims to hold 16.00 MB"), 2.0, 40),
+    bound("2,000 buffers of 1 MiB from nothing", || hostile::wide_streams(200, 10, 1 << 20, usize::MAX), (load, "over 200 times as much"), 10.0, 150),
+    bound("24 streams of 1 MiB that are believed", || hostile::wide_streams(24, 2, 1 << 20, 32), (load, "898705 events"), 20.0, 150),
+    bound("ties that wait for one another", || hostile::handovers(330, 1, 660), (load, ""), 2.0, 20),
+    bound("ties on 128 streams", || hostile::handovers(128, 4, 10_000), (load, ""), 5.0, 30),
+    bound("carried batches", || hostile::carried(65_000, 18_000), (load, ""), 10.0, 100),
+    bound("deep stacks", || hostile::deep_stacks(2_000), (load, ""), 10.0, 200),
+    bound("nested storages", || hostile::nested_storages(5_700), (load, "nested"), 2.0, 40),
+    bound("streams that are hard to find", || hostile::many_streams(4_000, 1_500), (load, "holds no ETW trace"), 10.0, 40),
+    bound("repeated tables of sectors", || hostile::repeated_tables(2_800), (load, "more tables than sectors"), 2.0, 20),
+];
+
+/// Memory that a trace may use here: less than most machines have, so that it is dealt out.
+const BUDGET: u64 = 256 << 20;
+
+/// Opens and loads it, as the command line does.
+fn load(path: &Path) -> String {
+    match Capture::open(&[Input::File(path.to_owned())]) {
+        Err(refusal) => refusal.to_string(),
+        Ok(capture) => {
+            let surveyed: u64 = capture.files.iter().map(|file| survey(file).counts.total).sum();
+            let plan = Plan { budget: BUDGET, ..Plan::default() };
+            let trace = load_planned(&capture, &plan, &mut Unwatched).unwrap();
+            assert_eq!(trace.counts.total, surveyed, "the survey and the load count alike");
+            let problems = trace.problems.iter().map(|problem| problem.detail.as_str());
+            format!("{surveyed} events\n{}", problems.collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+impl Bound {
+    /// What it took, and what was wrong with that.
+    fn check(&self, folder: &Path) -> Option<String> {
+        let Self { name, says, seconds, megabytes, .. } = self;
+        let path = folder.join("hostile.etl");
+        let bytes = (self.bytes)();
+        std::fs::write(&path, &bytes).unwrap();
+        let size = bytes.len();
+        drop(bytes);
+        let before = memory::begin(0);
+        let start = Instant::now();
+        let said = (self.asked)(&path);
+        let took = start.elapsed();
+        let used = memory::peak(0).saturating_sub(before);
+        let tenths = |bytes: usize| bytes as f64 / f64::from(1 << 20);
+        println!("{name}: {:.3} MB, {:.2} s, {:.1} MB of memory", tenths(size), took.as_secs_f64(), tenths(used));
+        if !said.contains(says) {
+            return Some(format!("{name}: it does not say {says:?}, but {:?}", said.chars().take(300).collect::<String>()));
+        }
+        let is_within = took < Duration::from_secs_f64(*seconds) && used < megabytes << 20;
+        (!is_within).then(|| {
+            format!("{name}: {:.1} s and {:.0} MB; at most {seconds} s and {megabytes} MB", took.as_secs_f64(), tenths(used))
+        })
+    }
+}
+
+#[test]
+fn no_small_file_takes_much_time_or_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let only = std::env::var("HIGHWATER_BOUND").unwrap_or_default();
+    let inputs = INPUTS.iter().filter(|input| input.name.contains(&only));
+    let faults: Vec<String> = inputs.filter_map(|input| input.check(folder.path())).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
