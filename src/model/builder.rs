@@ -16,7 +16,7 @@ mod stacks;
 mod tidy;
 mod unmatched;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -104,6 +104,8 @@ pub struct Builder {
     volumes: Vec<(String, String)>,
     counters: CounterTable,
     /// Losses that events tell of.
+    /// The same to look them up; keyed, since files choose them.
+    known_volumes: HashSet<(String, String)>,
     reported: Vec<Loss>,
     held: VecDeque<Held>,
     actors: Actors,
@@ -153,6 +155,7 @@ impl Builder {
             counters: CounterTable::default(),
             reported: Vec::new(),
             held: VecDeque::new(),
+            known_volumes: HashSet::new(),
             actors: Actors::default(),
             keyed: Keyed::default(),
             framed: Framed::default(),
@@ -330,7 +333,7 @@ impl Builder {
                 self.modules.identify(process, &mut self.processes.get_mut(process).modules, id);
             }
             Event::Volume(paths) => {
-                if !self.volumes.contains(paths) {
+                if self.known_volumes.insert(paths.as_ref().clone()) {
                     self.volumes.push(paths.as_ref().clone());
                 }
             }

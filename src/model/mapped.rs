@@ -1,13 +1,19 @@
-//! Which module is mapped where: the modules of a process by address, put into
-//! order when the process is first asked about.
+//! Which module is mapped where and when: for each process a tree over the ranges between
+//! the edges of its modules, made when the process is first asked about.
 //!
-//! Cost: a sort of the modules once, then a binary search and a look at each
-//! module that overlaps the address.
+//! A module stands in the few nodes that make up its range, and each node knows for all
+//! times which of its modules that are mapped then is the first. So however many modules
+//! overlap, an answer is the first of those of the nodes from a leaf to the root.
+//!
+//! Cost, with n modules: n (log n)^2 steps once, where they overlap up to 2 log n entries of
+//! 16 bytes a module; then (log n)^2 steps for each answer, log n where nothing overlaps.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
 use super::{Module, Process, ProcessId};
-use crate::units::Ticks;
+use crate::units::{Interval, Ticks};
 
 /// The modules of all processes.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +23,18 @@ pub(super) struct ModuleMap {
     kernel: OnceLock<ByAddress>,
 }
 
+/// The module at an address, and for how long it is that one.
+#[derive(Clone, Copy, Debug)]
+pub struct MappedModule<'a> {
+    /// The module, if any is there.
+    pub module: Option<&'a Module>,
+    /// At all these moments the answer is the same; it may be so before and after them.
+    pub during: Interval,
+}
+
+/// All moments there are.
+const ALWAYS: Interval = Interval { from: Ticks::BEFORE_TRACE, to: Ticks::NEVER };
+
 impl ModuleMap {
     /// See [`super::Trace::module_at`].
     pub(super) fn find<'a>(
@@ -25,15 +43,14 @@ impl ModuleMap {
         process: ProcessId,
         address: u64,
         at: Ticks,
-    ) -> Option<&'a Module> {
-        let own = self.own(processes, process).find(processes, address, at);
-        own.or_else(|| self.kernel(processes).find(processes, address, at))
-    }
-
-    /// See [`super::Trace::modules_over`].
-    pub(super) fn over<'a>(&self, processes: &'a [Arc<Process>], process: ProcessId, address: u64) -> Vec<&'a Module> {
-        let own = self.own(processes, process).over(processes, address);
-        if own.is_empty() { self.kernel(processes).over(processes, address) } else { own }
+    ) -> MappedModule<'a> {
+        let mut found = self.own(processes, process).find(address, at);
+        if found.0.is_none() {
+            found = self.kernel(processes).find(address, at);
+        }
+        let (place, during) = found;
+        let module = |(process, module): (u32, u32)| &processes[process as usize].modules[module as usize];
+        MappedModule { module: place.map(module), during }
     }
 
     fn own(&self, processes: &[Arc<Process>], process: ProcessId) -> &ByAddress {
@@ -48,65 +65,176 @@ impl ModuleMap {
     }
 }
 
-/// Modules by their first byte.
-#[derive(Clone, Debug)]
-struct ByAddress(Vec<Entry>);
+/// Nobody, among ranks of modules.
+const NOBODY: u32 = u32::MAX;
 
+/// Modules by where they lie.
+#[derive(Clone, Debug, Default)]
+struct ByAddress {
+    /// Process and number of each module; who stands first here is the first.
+    modules: Vec<(u32, u32)>,
+    /// First bytes of the leaves' ranges, each up to the next.
+    edges: Vec<u64>,
+    /// A binary tree: node `i` has the children `2 i` and `2 i + 1`, the leaves are the last.
+    nodes: Vec<Node>,
+    /// Of all nodes.
+    steps: Vec<Step>,
+}
+
+/// Modules that lie over all of a node's range, and not over all of its parent's.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    base: u64,
-    /// The largest last byte of this module and all before it.
-    reach: u64,
-    process: u32,
-    module: u32,
+struct Node {
+    /// The first of them.
+    first: u32,
+    /// Whether there are others.
+    has_more: bool,
+    steps: (u32, u32),
+}
+
+/// From a moment on, until the next step, this is the first module of a node that is mapped.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    from: Ticks,
+    mapped: u32,
+}
+
+/// The modules of a node while it is made.
+#[derive(Clone)]
+struct Ranks {
+    ranks: Vec<u32>,
+    /// From here on one of them is mapped for ever: who comes later and stands behind it
+    /// is never the first.
+    taken: Ticks,
+}
+
+impl Default for Ranks {
+    fn default() -> Self {
+        Self { ranks: Vec::new(), taken: Ticks::NEVER }
+    }
+}
+
+impl Ranks {
+    fn add(&mut self, rank: u32, module: &Module) {
+        if self.ranks.is_empty() || module.load < self.taken {
+            self.ranks.push(rank);
+            if module.unload == Ticks::NEVER {
+                self.taken = self.taken.min(module.load);
+            }
+        }
+    }
 }
 
 impl ByAddress {
     fn of<'a>(processes: impl Iterator<Item = (usize, &'a Arc<Process>)>) -> Self {
-        let mut list: Vec<Entry> = Vec::new();
-        for (process, modules) in processes.map(|(i, p)| (i as u32, &p.modules)) {
-            for (i, module) in modules.iter().enumerate().filter(|(_, m)| m.size > 0) {
-                let last = module.base.saturating_add(module.size - 1);
-                list.push(Entry { base: module.base, reach: last, process, module: i as u32 });
+        let mut all: Vec<&Module> = Vec::new();
+        let mut map = Self::default();
+        for (process, p) in processes {
+            for (i, module) in p.modules.iter().enumerate().filter(|(_, module)| module.size > 0) {
+                all.push(module);
+                map.modules.push((process as u32, i as u32));
             }
         }
-        list.sort_by_key(|entry| entry.base);
-        let mut reach = 0;
-        for entry in &mut list {
-            reach = entry.reach.max(reach);
-            entry.reach = reach;
+        map.edges = all.iter().flat_map(|module| [Some(module.base), end(module)]).flatten().collect();
+        map.edges.sort_unstable();
+        map.edges.dedup();
+        let mut nodes = vec![Ranks::default(); 2 * map.edges.len()];
+        for (rank, module) in all.iter().enumerate() {
+            map.each_node(module, |node| nodes[node].add(rank as u32, module));
         }
-        Self(list)
+        for Ranks { ranks, .. } in nodes {
+            let node = map.node(&all, &ranks);
+            map.nodes.push(node);
+        }
+        map
     }
 
-    /// All modules that are over `address` at some time.
-    fn entries_over<'a>(&self, processes: &'a [Arc<Process>], address: u64) -> impl Iterator<Item = (&Entry, &'a Module)> {
-        let behind = self.0.partition_point(|entry| entry.base <= address);
-        let near = self.0[..behind].iter().rev().take_while(move |entry| entry.reach >= address);
-        let module = |entry: &Entry| &processes[entry.process as usize].modules[entry.module as usize];
-        near.map(move |entry| (entry, module(entry))).filter(move |(_, module)| module.covers(address))
+    /// The nodes that make up the range of a module.
+    fn each_node(&self, module: &Module, mut each: impl FnMut(usize)) {
+        let leaves = self.edges.len();
+        let leaf = |edge: u64| leaves + self.edges.partition_point(|&other| other < edge);
+        let (mut from, mut to) = (leaf(module.base), end(module).map_or(2 * leaves, leaf));
+        while from < to {
+            if from % 2 == 1 {
+                each(from);
+                from += 1;
+            }
+            if to % 2 == 1 {
+                to -= 1;
+                each(to);
+            }
+            (from, to) = (from / 2, to / 2);
+        }
     }
 
-    fn over<'a>(&self, processes: &'a [Arc<Process>], address: u64) -> Vec<&'a Module> {
-        self.entries_over(processes, address).map(|(_, module)| module).collect()
-    }
-
-    /// The first module over `address` that is mapped at `at`, else the first over `address`.
-    fn find<'a>(&self, processes: &'a [Arc<Process>], address: u64, at: Ticks) -> Option<&'a Module> {
-        let mut best: Option<((bool, u32, u32), &Module)> = None;
-        for (entry, module) in self.entries_over(processes, address) {
-            let is_away = !(module.load <= at && at < module.unload);
-            let rank = (is_away, entry.process, entry.module);
-            if best.is_none_or(|(other, _)| rank < other) {
-                best = Some((rank, module));
+    fn node(&mut self, all: &[&Module], ranks: &[u32]) -> Node {
+        let begin = self.steps.len() as u32;
+        let first = ranks.first().copied().unwrap_or(NOBODY);
+        let mut by_load: Vec<u32> = ranks.to_vec();
+        by_load.sort_by_key(|&rank| all[rank as usize].load);
+        let mut moments: Vec<Ticks> =
+            ranks.iter().map(|&rank| all[rank as usize]).flat_map(|module| [module.load, module.unload]).collect();
+        moments.sort_unstable();
+        moments.dedup();
+        // The mapped ones, the first of them in front; behind it some that are gone already.
+        let mut mapped: BinaryHeap<Reverse<u32>> = BinaryHeap::new();
+        let mut to_load = by_load.into_iter().peekable();
+        let mut latest = NOBODY;
+        for now in moments {
+            while let Some(rank) = to_load.next_if(|&rank| all[rank as usize].load <= now) {
+                mapped.push(Reverse(rank));
+            }
+            while mapped.peek().is_some_and(|&Reverse(rank)| all[rank as usize].unload <= now) {
+                mapped.pop();
+            }
+            let first = mapped.peek().map_or(NOBODY, |&Reverse(rank)| rank);
+            if first != latest {
+                self.steps.push(Step { from: now, mapped: first });
+                latest = first;
             }
         }
-        best.map(|(_, module)| module)
+        Node { first, has_more: ranks.len() > 1, steps: (begin, self.steps.len() as u32) }
     }
+
+    /// The first module over `address` that is mapped at `at`, else the first over `address`;
+    /// and when that is so.
+    fn find(&self, address: u64, at: Ticks) -> (Option<(u32, u32)>, Interval) {
+        let Some(edge) = self.edges.partition_point(|&edge| edge <= address).checked_sub(1) else { return (None, ALWAYS) };
+        let mut node = self.edges.len() + edge;
+        let (mut first, mut mapped, mut is_only, mut during) = (NOBODY, NOBODY, true, ALWAYS);
+        while node > 0 {
+            let Node { first: first_here, has_more, steps: (begin, end) } = self.nodes[node];
+            node /= 2;
+            if first_here == NOBODY {
+                continue;
+            }
+            is_only &= first == NOBODY && !has_more;
+            first = first.min(first_here);
+            let steps = &self.steps[begin as usize..end as usize];
+            let next = steps.partition_point(|step| step.from <= at);
+            if let Some(step) = next.checked_sub(1).map(|latest| steps[latest]) {
+                mapped = mapped.min(step.mapped);
+                during.from = during.from.max(step.from);
+            }
+            if let Some(step) = steps.get(next) {
+                during.to = during.to.min(step.from);
+            }
+        }
+        let found = if mapped == NOBODY { first } else { mapped };
+        // A single one is found whether it is mapped or not.
+        let during = if is_only { ALWAYS } else { during };
+        ((found != NOBODY).then(|| self.modules[found as usize]), during)
+    }
+}
+
+/// The first byte behind a module, if there is one.
+fn end(module: &Module) -> Option<u64> {
+    module.base.checked_add(module.size)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::process::ProcessTable;
     use super::*;
     use crate::units::Pid;
@@ -137,6 +265,19 @@ mod tests {
         pick(own.clone()).map(|i| own[i]).or_else(|| pick(kernel.clone()).map(|i| kernel[i]))
     }
 
+    fn check(list: &[Arc<Process>], map: &ModuleMap, process: usize, address: u64, moments: &[i64]) {
+        for &at in moments {
+            let found = map.find(list, ProcessId(process as u32), address, Ticks(at));
+            let expected = naive(list, process, address, Ticks(at));
+            assert_eq!(found.module.map(std::ptr::from_ref), expected.map(std::ptr::from_ref), "{process} {address} {at}");
+            assert!(found.during.contains(Ticks(at)));
+            for &other in moments.iter().filter(|&&other| found.during.contains(Ticks(other))) {
+                let other = naive(list, process, address, Ticks(other));
+                assert_eq!(other.map(std::ptr::from_ref), expected.map(std::ptr::from_ref), "while {:?}", found.during);
+            }
+        }
+    }
+
     #[test]
     fn overlapping_and_moving_modules_are_found_as_by_a_scan() {
         let own = vec![
@@ -151,14 +292,31 @@ mod tests {
         let map = ModuleMap::default();
         for process in 0..3 {
             for address in [0, 99, 100, 149, 150, 200, 205, 209, 210, 249, 250, 1099, 1100, 2204, 2205, 3000, u64::MAX] {
-                for at in [-1, 0, 5, 6, 10, 20, 49, 50, 60, 90] {
-                    let found = map.find(&list, ProcessId(process as u32), address, Ticks(at));
-                    let expected = naive(&list, process, address, Ticks(at));
-                    assert_eq!(found.map(std::ptr::from_ref), expected.map(std::ptr::from_ref), "{process} {address} {at}");
-                    let over = map.over(&list, ProcessId(process as u32), address);
-                    assert!(found.is_none_or(|found| over.iter().any(|module| std::ptr::eq(*module, found))));
-                    assert_eq!(found.is_none(), over.is_empty());
-                }
+                check(&list, &map, process, address, &[-1, 0, 5, 6, 10, 20, 49, 50, 60, 90]);
+            }
+        }
+    }
+
+    /// Few places and moments, so that modules overlap in every way; some to the end of all.
+    fn modules() -> impl Strategy<Value = Vec<Module>> {
+        let base = prop_oneof![12 => 0..12u64, 1 => u64::MAX - 3..=u64::MAX];
+        let size = prop_oneof![12 => 0..9u64, 1 => Just(u64::MAX)];
+        let load = prop_oneof![3 => 0..12i64, 1 => Just(i64::MIN)];
+        let unload = prop_oneof![3 => 0..12i64, 2 => Just(i64::MAX)];
+        prop::collection::vec(
+            (base, size, load, unload).prop_map(|(base, size, load, unload)| module(base, size, load, unload)),
+            0..12,
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn any_modules_are_found_as_by_a_scan(own in modules(), first in modules(), second in modules()) {
+            let list = processes(&[(7, own), (4, first), (0, second)]);
+            let map = ModuleMap::default();
+            let moments: Vec<i64> = [i64::MIN, i64::MIN + 1].into_iter().chain(-1..13).chain([i64::MAX - 1]).collect();
+            for address in (0..22).chain(u64::MAX - 4..=u64::MAX) {
+                (0..3).for_each(|process| check(&list, &map, process, address, &moments));
             }
         }
     }

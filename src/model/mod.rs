@@ -36,6 +36,7 @@ pub use counters::{Counter, CounterId, CounterKind, CounterOwner};
 pub use deaths::DeathOrder;
 pub use heap::{Heap, HeapId};
 pub use losses::{Loss, LostWhat};
+pub use mapped::MappedModule;
 pub use module::{Module, PdbId};
 pub use outline::Outline;
 pub use process::{Process, ProcessId};

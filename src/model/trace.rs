@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::mapped::ModuleMap;
+use super::mapped::{MappedModule, ModuleMap};
 use super::{Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, Rows, Scope, Stacks};
 use crate::events::EventCounts;
 use crate::problem::Problem;
@@ -183,12 +183,12 @@ impl Trace {
     /// process's own, else the kernel's, which are mapped everywhere. If nothing is
     /// mapped there then, a module that was there at another time.
     pub fn module_at(&self, process: ProcessId, address: u64, at: Ticks) -> Option<&Module> {
-        self.derived.modules.find(&self.processes, process, address, at)
+        self.mapped_at(process, address, at).module
     }
 
-    /// The modules that [`Trace::module_at`] can find at `address` in `process` at some time.
-    pub fn modules_over(&self, process: ProcessId, address: u64) -> Vec<&Module> {
-        self.derived.modules.over(&self.processes, process, address)
+    /// The same, and for how long that is so.
+    pub fn mapped_at(&self, process: ProcessId, address: u64, at: Ticks) -> MappedModule<'_> {
+        self.derived.modules.find(&self.processes, process, address, at)
     }
 
     /// The process that made a free of an unknown block, if it is known: the life of its

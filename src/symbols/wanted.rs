@@ -4,12 +4,14 @@
 //! call is, and its line, even if the function ends with it. The innermost frame of a
 //! kernel stack is where the processor was, and is looked up as it is.
 //!
-//! Cost: a visit of each stack node for each process that has it.
+//! Cost: a visit of each stack node for each process that has it; where several modules
+//! were mapped at one place, one for each of them, or each site at most.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ModuleKey, PdbKey, Wanted};
 use crate::model::{Module, NodeId, ProcessId, SiteId, Trace};
+use crate::units::{Interval, Ticks};
 
 /// First address of the kernel's half.
 const KERNEL: u64 = 1 << 63;
@@ -40,24 +42,75 @@ impl ModuleAddresses {
 /// The addresses of all frames of the sites for which `is_asked`, by module; with `frees`
 /// those of frees of unknown blocks, too.
 pub fn addresses(trace: &Trace, is_asked: impl Fn(SiteId) -> bool, frees: bool) -> Vec<ModuleAddresses> {
-    let mut all = Collector::default();
-    let mut visited: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
     let sites = trace.sites.iter().enumerate().filter(|(i, _)| is_asked(SiteId(*i as u32)));
-    let sites = sites.map(|(_, site)| (site.caller, site.stack));
+    let sites = sites.map(|(_, site)| (site.first, site.caller, site.stack));
     let frees = trace.unmatched.iter().filter(|_| frees);
-    let frees = frees.filter_map(|free| Some((trace.process_of_free(free)?, free.stack)));
-    for (process, stack) in sites.chain(frees) {
-        let seen = visited.entry(process.0).or_insert_with(|| vec![0; trace.stacks.len().div_ceil(64)]);
+    let frees = frees.filter_map(|free| Some((free.time, trace.process_of_free(free)?, free.stack)));
+    let mut stacks: Vec<(Ticks, ProcessId, NodeId)> = sites.chain(frees).collect();
+    // In order of time no frame is looked up twice for the same stay of a module.
+    stacks.sort_by_key(|(at, ..)| *at);
+    let mut all = Collector::default();
+    let mut visited: FxHashMap<ProcessId, Visited> = FxHashMap::default();
+    let mut path = Vec::new();
+    for (at, process, stack) in stacks {
+        let visited = visited.entry(process).or_insert_with(|| Visited::new(trace.stacks.len()));
+        let mut during = ALWAYS;
         for node in trace.stacks.chain(stack) {
-            let (word, bit) = (node.0 as usize / 64, 1 << (node.0 % 64));
-            if seen[word] & bit != 0 {
-                break; // and so are the frames around it
+            if let Some(known) = visited.when(node, at) {
+                during = known; // of the frames around it too
+                break;
             }
-            seen[word] |= bit;
-            all.frame(trace, process, node);
+            path.push(node);
+        }
+        for node in path.drain(..).rev() {
+            let mapped = trace.mapped_at(process, trace.stacks.address(node), at);
+            during = Interval { from: during.from.max(mapped.during.from), to: during.to.min(mapped.during.to) };
+            if let Some(module) = mapped.module {
+                all.frame(module, trace.stacks.address(node));
+            }
+            visited.note(node, during);
         }
     }
     all.finish()
+}
+
+/// All moments.
+const ALWAYS: Interval = Interval { from: Ticks::BEFORE_TRACE, to: Ticks::NEVER };
+
+/// Frames of one process that were looked up, and those around them.
+struct Visited {
+    /// Where it was for all times, nearly everywhere: a bit for each node.
+    always: Vec<u64>,
+    /// Where it was for these moments.
+    during: FxHashMap<NodeId, Interval>,
+}
+
+impl Visited {
+    fn new(nodes: usize) -> Self {
+        Self { always: vec![0; nodes.div_ceil(64)], during: FxHashMap::default() }
+    }
+
+    fn bit(node: NodeId) -> (usize, u64) {
+        (node.0 as usize / 64, 1 << (node.0 % 64))
+    }
+
+    /// The moments around `at` for which a frame and those around it were looked up.
+    fn when(&self, node: NodeId, at: Ticks) -> Option<Interval> {
+        let (word, bit) = Self::bit(node);
+        if self.always[word] & bit != 0 {
+            return Some(ALWAYS);
+        }
+        self.during.get(&node).copied().filter(|during| during.contains(at))
+    }
+
+    fn note(&mut self, node: NodeId, during: Interval) {
+        if during == ALWAYS {
+            let (word, bit) = Self::bit(node);
+            self.always[word] |= bit;
+        } else {
+            self.during.insert(node, during);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -69,15 +122,12 @@ struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    fn frame(&mut self, trace: &'a Trace, process: ProcessId, node: NodeId) {
-        let address = trace.stacks.address(node);
-        for module in trace.modules_over(process, address) {
-            let rvas = self.of(module);
-            let innermost = (address >= KERNEL).then_some(true);
-            for is_innermost in innermost.into_iter().chain([false]) {
-                let rva = lookup_address(address, is_innermost).checked_sub(module.base);
-                rvas.extend(rva.and_then(|rva| u32::try_from(rva).ok()));
-            }
+    fn frame(&mut self, module: &'a Module, address: u64) {
+        let rvas = self.of(module);
+        let innermost = (address >= KERNEL).then_some(true);
+        for is_innermost in innermost.into_iter().chain([false]) {
+            let rva = lookup_address(address, is_innermost).checked_sub(module.base);
+            rvas.extend(rva.and_then(|rva| u32::try_from(rva).ok()));
         }
     }
 
@@ -115,4 +165,82 @@ pub fn others(trace: &Trace, asked: &[ModuleAddresses]) -> Vec<ModuleAddresses> 
         }
     }
     others.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::events::{Event, FrameRange, ImageChange, ImageInfo, Record, StackPart};
+    use crate::model::{Builder, Clock, InputState};
+    use crate::units::{Layer, Pid, Tid};
+
+    #[derive(Clone, Debug)]
+    enum Act {
+        Image(ImageChange, u64, u64),
+        Alloc(Vec<u64>),
+        Free(Vec<u64>),
+    }
+
+    /// Images of few sizes at few places, and stacks through them with common frames.
+    fn act() -> impl Strategy<Value = Act> {
+        let change = prop::sample::select(vec![ImageChange::Load, ImageChange::Load, ImageChange::Unload]);
+        let stack = || prop::collection::vec(prop::sample::select(vec![0x10u64, 0x18, 0x25, 0x31, 0x90]), 0..4);
+        prop_oneof![
+            2 => (change, 0..4u64, 1..4u64).prop_map(|(change, base, size)| Act::Image(change, base, size)),
+            2 => stack().prop_map(Act::Alloc),
+            1 => stack().prop_map(Act::Free),
+        ]
+    }
+
+    fn trace(acts: &[Act]) -> Trace {
+        let mut builder = Builder::new(Clock { frequency: 10_000_000, start_time: 0 }, 0, (0, 0));
+        let mut tell =
+            |time: i64, event, frames: &[u64]| builder.apply(&Record { time, pid: Pid(7), tid: Tid(1), event }, frames);
+        let (layer, heap) = (Layer::Heap, 0x50);
+        tell(0, Event::HeapOpen { layer, heap, name: None }, &[]);
+        for (time, act) in (1..).zip(acts) {
+            let (event, frames) = match act {
+                &Act::Image(change, base, size) => {
+                    let (base, size) = (base * 0x10, size * 0x10);
+                    let info = ImageInfo { base, size, time_stamp: 0, path: format!("{base}-{size}.dll") };
+                    tell(time, Event::Image(change, Box::new(info)), &[]);
+                    continue;
+                }
+                Act::Alloc(frames) => (Event::Alloc { layer, heap, address: 0x1000 + time as u64, size: 8 }, frames),
+                Act::Free(frames) => (Event::Free { layer, heap, address: 0x900 }, frames),
+            };
+            tell(time, event, &[]);
+            tell(time, Event::Stack { owner: time, part: StackPart::User, frames: FrameRange::default() }, frames);
+        }
+        builder.publish(InputState { complete: true, ..InputState::default() })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_asked_is_what_is_looked_up(acts in prop::collection::vec(act(), 0..40)) {
+            let trace = trace(&acts);
+            let sites = trace.sites.iter().map(|site| (site.first, site.caller, site.stack));
+            let frees = trace.unmatched.iter().map(|free| (free.time, trace.process_of_free(free).unwrap(), free.stack));
+            let mut expected = BTreeSet::new();
+            for (at, process, stack) in sites.chain(frees) {
+                for address in trace.stacks.chain(stack).map(|node| trace.stacks.address(node)) {
+                    if let Some(module) = trace.module_at(process, address, at)
+                        && address > module.base
+                    {
+                        expected.insert((module.path.to_string(), (address - module.base) as u32 - 1));
+                    }
+                }
+            }
+            let mut asked = BTreeSet::new();
+            for module in addresses(&trace, |_| true, true) {
+                prop_assert!(module.rvas.is_sorted_by(|a, b| a < b));
+                asked.extend(module.rvas.iter().map(|rva| (module.wanted.image.clone(), *rva)));
+            }
+            prop_assert_eq!(asked, expected);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 pub mod bodies;
 pub mod hostile;
+pub mod hostile_replay;
 pub mod lanes;
 pub mod named;
 pub mod packed;

@@ -3,6 +3,8 @@
 //! part is also that of the thread's other events in the kernel
 //! ([`KernelFragments`](super::super::fragments::KernelFragments)).
 
+use std::collections::HashSet;
+
 use super::super::RowId;
 use super::super::pending::Waiting;
 use super::super::rows::Row;
@@ -14,6 +16,9 @@ use crate::units::Tid;
 /// Stacks of one tick that are kept for an owner that comes after them.
 const MAX_EARLY: usize = 256;
 
+/// Threads of one tick that are compared one by one; more are hashed.
+const FEW_THREADS: usize = 32;
+
 /// Raw time of the latest event that can have a stack, and the threads of all at that time:
 /// their stacks of this tick cannot be early any more.
 #[derive(Debug, Default)]
@@ -21,6 +26,8 @@ pub(super) struct LatestTick {
     raw: i64,
     first: Option<Tid>,
     others: Vec<Tid>,
+    /// Those for which there is no room among the others. Keyed, since files choose them.
+    more: HashSet<Tid>,
 }
 
 impl LatestTick {
@@ -29,13 +36,29 @@ impl LatestTick {
         if self.raw != raw || self.first.is_none() {
             (self.raw, self.first) = (raw, Some(tid));
             self.others.clear();
-        } else if !self.has(raw, tid) {
+        } else if self.first != Some(tid) {
+            self.note_other(tid);
+        }
+    }
+
+    #[inline(never)]
+    fn note_other(&mut self, tid: Tid) {
+        if self.others.is_empty() && !self.more.is_empty() {
+            self.more = HashSet::new(); // of an earlier tick; emptying it takes as long as it was large
+        }
+        if self.others.contains(&tid) {
+            return;
+        }
+        if self.others.len() < FEW_THREADS {
             self.others.push(tid);
+        } else {
+            self.more.insert(tid);
         }
     }
 
     fn has(&self, raw: i64, tid: Tid) -> bool {
-        self.raw == raw && (self.first == Some(tid) || self.others.contains(&tid))
+        let is_full = self.others.len() == FEW_THREADS;
+        self.raw == raw && (self.first == Some(tid) || self.others.contains(&tid) || (is_full && self.more.contains(&tid)))
     }
 }
 
