@@ -130,13 +130,15 @@ pub(super) fn describe_forgotten(at: Ticks, budget: u64, clock: Clock) -> String
 /// Why a trace ends before its files, and what to do.
 pub(super) fn describe_cut(cut: Cut, budget: u64, clock: Clock) -> String {
     let at = clock.seconds(cut.at);
-    let full = match cut.reason {
-        CutReason::Memory => format!("the {} that may be used were full", format::rough_bytes(budget)),
-        CutReason::Rows => "no more allocations can be counted".to_owned(),
+    let (full, more) = match cut.reason {
+        CutReason::Memory => {
+            (format!("the {} that may be used were full", format::rough_bytes(budget)), ", or allow more memory")
+        }
+        CutReason::Numbers => ("2^32 allocations or frees were counted, the most there can be,".to_owned(), ""),
     };
     let stacks = if cut.stacks_missing { "; some stacks before it are missing too" } else { "" };
     format!(
         "{full} at {at:.6} s, and the trace ends there: numbers before it are exact, what came later was left out{stacks}; \
-         load fewer processes or layers, or allow more memory"
+         load fewer processes or layers{more}"
     )
 }

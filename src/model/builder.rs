@@ -381,7 +381,7 @@ impl Builder {
         let matcher = &mut self.matcher;
         let id = self.rows.push(row, |deaths| matcher.add_column(deaths));
         if id.is_none() {
-            self.cut_now(CutReason::Rows);
+            self.cut_now(CutReason::Numbers);
         }
         id
     }

@@ -149,18 +149,17 @@ impl Matcher {
         self.step(Step { address, time, heap, act: Act::Begin(row), stack: StackRef::NONE });
     }
 
-    /// Frees a block; returns the free's place in the order of deaths, `None` if no more can
-    /// be numbered.
+    /// Frees a block; returns the free's place in the order of deaths.
     #[inline(always)]
-    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64, stack: StackRef) -> Option<u32> {
-        let place = self.place()?;
+    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64, stack: StackRef) -> u32 {
+        let place = self.place();
         self.step(Step { address, time, heap, act: Act::Free(place), stack });
-        Some(place)
+        place
     }
 
     /// Ends a block if it is alive; it is no unmatched free if not.
     pub(super) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) {
-        let Some(place) = self.place() else { return };
+        let place = self.place();
         self.step(Step { address, time, heap, act: Act::End(place), stack: StackRef::NONE });
     }
 
@@ -173,10 +172,9 @@ impl Matcher {
 
     /// Notes the death of a row that the caller ended.
     pub(super) fn note_death(&mut self, row: RowId) {
-        if let Some(place) = self.place() {
-            self.places.refresh(&self.shared.places);
-            self.places.set(place, row);
-        }
+        let place = self.place();
+        self.places.refresh(&self.shared.places);
+        self.places.set(place, row);
     }
 
     /// The row that is alive at an address now, if it began at `since` or later;
@@ -215,6 +213,11 @@ impl Matcher {
     /// Blocks that are alive, after [`Matcher::settle`].
     pub(super) fn alive_count(&self) -> u64 {
         self.cells.iter().map(|cell| cell.lock().heaps.iter().map(|blocks| blocks.len() as u64).sum::<u64>()).sum()
+    }
+
+    /// Places in the order of deaths that were given out.
+    pub(super) fn numbered(&self) -> u64 {
+        self.next_place.into()
     }
 
     /// Bytes of the order of deaths.
@@ -279,12 +282,14 @@ impl Matcher {
         self.shared.places.so_far(horizon, extra, death)
     }
 
+    /// The next place; whoever replays ends the trace before there is none.
     #[inline(always)]
-    fn place(&mut self) -> Option<u32> {
+    fn place(&mut self) -> u32 {
         let place = self.next_place;
-        self.next_place = place.checked_add(1)?;
+        debug_assert!(place < u32::MAX, "no places are left");
+        self.next_place = place.saturating_add(1);
         self.shared.places.make_room(place);
-        Some(place)
+        place
     }
 
     #[inline(always)]

@@ -84,6 +84,6 @@ pub struct Cut {
 pub enum CutReason {
     /// The memory that may be used.
     Memory,
-    /// Numbers for rows: 2^32 - 1.
-    Rows,
+    /// Numbers for rows, or for frees and other ends of rows: 2^32 - 1 of each.
+    Numbers,
 }

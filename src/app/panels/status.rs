@@ -8,6 +8,7 @@ use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::{Document, Tab};
 use crate::format;
+use crate::model::CutReason;
 use crate::query::layer_label;
 use crate::units::Layer;
 
@@ -95,7 +96,11 @@ fn trust(document: &Document) -> String {
         parts.push("Only partly loaded".to_owned());
     }
     if let Some(cut) = document.trace.cut {
-        parts.push(format!("Memory used up: loaded up to {:.3} s", document.trace.clock.seconds(cut.at)));
+        let what = match cut.reason {
+            CutReason::Memory => "Memory used up",
+            CutReason::Numbers => "Too many allocations or frees to count",
+        };
+        parts.push(format!("{what}: loaded up to {:.3} s", document.trace.clock.seconds(cut.at)));
     }
     if let Some(before) = document.trace.forgotten {
         parts.push(format!("Closed allocations before {:.1} s were dropped", document.trace.clock.seconds(before)));

@@ -1,7 +1,6 @@
 //! What happens in heaps and trackers: blocks begin and end.
 
 use super::super::rows::Row;
-use super::super::scope::CutReason;
 use super::super::stack::StackRef;
 use super::super::{HeapId, ProcessId, SiteId};
 use super::{Builder, Origin};
@@ -37,10 +36,7 @@ impl Builder {
             self.unmatched_frees.add(from, layer, handle, address, stack);
             return;
         };
-        let Some(place) = self.matcher.free(from.time, heap, address, stack) else {
-            self.cut_now(CutReason::Rows); // frees are numbered like rows
-            return;
-        };
+        let place = self.matcher.free(from.time, heap, address, stack);
         if !has_stack {
             self.unmatched_frees.await_stack(from, place);
         }

@@ -41,6 +41,8 @@ pub(super) struct Limit {
     scope: Scope,
     reads_all: bool,
     budget: u64,
+    /// Rows, and places in the order of deaths, that can be numbered.
+    numbers: u64,
     /// Bytes that make it forget what is over.
     forget_at: u64,
     /// Rows that ended before it are gone.
@@ -67,6 +69,7 @@ impl Default for Limit {
             scope: Scope::default(),
             reads_all: true,
             budget: u64::MAX,
+            numbers: u32::MAX.into(),
             forget_at: u64::MAX,
             forgotten: None,
             countdown: EVERY,
@@ -159,7 +162,8 @@ impl Builder {
     }
 
     fn look_at_budget(&mut self) {
-        if self.used(self.limit.alive) <= self.limit.budget.min(self.limit.forget_at) {
+        let is_small = self.used(self.limit.alive) <= self.limit.budget.min(self.limit.forget_at);
+        if is_small && self.has_numbers(self.limit.alive) {
             return;
         }
         let more = (self.limit.budget / 8).max(MORE_STACKS);
@@ -181,7 +185,20 @@ impl Builder {
         }
         if self.used(self.limit.alive) > self.limit.budget {
             self.cut_now(CutReason::Memory);
+        } else if !self.has_numbers(self.limit.alive) {
+            self.cut_now(CutReason::Numbers);
         }
+    }
+
+    /// Whether rows and deaths can be numbered until the next look, if all rows since a look
+    /// are still alive.
+    fn has_numbers(&self, Alive { ranges, rows, .. }: Alive) -> bool {
+        // One event can end all ranges of pages, or begin one in each gap between them; it makes
+        // one gap more at most. Any other event begins and ends one row.
+        let ranges = ranges + (self.rows.len() - rows) as u64;
+        let needed = 2 * ranges + 8 * u64::from(EVERY);
+        let numbered = self.matcher.numbered().max(self.rows.len() as u64);
+        numbered.saturating_add(needed) <= self.limit.numbers
     }
 
     /// Bytes in use now, after [`Matcher::settle`](super::Matcher::settle). Where the
@@ -233,3 +250,6 @@ fn place(pid: Pid, event: &Event) -> Option<(Pid, Layer)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
