@@ -70,6 +70,7 @@ proptest! {
         }
         prop_assert_eq!(trace.quality.unmatched_frees, expected.unmatched_frees, "unmatched frees");
         prop_assert_eq!(trace.quality.superseded_allocations, expected.superseded, "superseded allocations");
+        prop_assert_eq!(trace.quality.inferred_frees, expected.inferred_frees, "inferred frees");
         prop_assert_eq!(trace.rows.len(), expected.rows.len());
     }
 }

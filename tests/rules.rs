@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use highwater::events::{
-    Event, FrameRange, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem,
+    CommittedRegion, Event, FrameRange, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem,
 };
 use highwater::model::{Builder, Clock, InputState, Trace};
-use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report, unmatched_groups};
+use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, heap_label, report, unmatched_groups};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 
 const SECOND: i64 = 10_000_000;
@@ -53,6 +53,12 @@ impl Story {
 
     fn commit(&mut self, time: i64, owner: u32, base: u64, pages: u64) {
         self.tell(time, Event::VirtualAlloc(range(owner, base, pages, mem::COMMIT)));
+    }
+
+    /// A region from before the trace, of which the first pages are committed.
+    fn rundown(&mut self, time: i64, owner: u32, base: u64, pages: u64, committed: u64) {
+        let region = CommittedRegion { base, size: pages * PAGE, committed: committed * PAGE, owner: Pid(owner) };
+        self.tell(time, Event::CommitRundown(region));
     }
 
     fn decommit(&mut self, time: i64, base: u64, pages: u64) {
@@ -171,6 +177,31 @@ fn layers_have_heaps_of_their_own() {
 }
 
 #[test]
+fn the_default_heap_is_the_first_of_a_process_whose_start_was_seen() {
+    let mut story = Story::new();
+    let open = |story: &mut Story, time, pid, heap| {
+        story.pid = pid;
+        story.tell(time, Event::HeapOpen { layer: Layer::Heap, heap, name: None });
+    };
+    story.process(1, 7, ProcessChange::Rundown, 0xA, "Before.exe");
+    story.process(2, 8, ProcessChange::Start, 0xB, "Inside.exe");
+    story.commit(3, 8, PAGE, 1);
+    for pid in [7, 8, 9] {
+        open(&mut story, 4, pid, 0x50);
+        open(&mut story, 5, pid, 0x60);
+        story.alloc(6, Layer::Tracker, 0x100);
+    }
+    // Another life of the id, whose start is seen, has a default heap of its own.
+    story.process(7, 9, ProcessChange::Start, 0xC, "Again.exe");
+    open(&mut story, 8, 9, 0x60);
+    let trace = story.end();
+    let default: Vec<_> = trace.heaps.iter().filter(|heap| heap.is_default).map(|h| (h.process.0, h.layer, h.handle)).collect();
+    assert_eq!(default, [(1, Layer::Heap, 0x50), (3, Layer::Heap, 0x60)]);
+    let labels: Vec<_> = trace.heaps.iter().map(heap_label).filter(|label| label.ends_with("(default)")).collect();
+    assert_eq!(labels, ["Windows NT heap 0x50 (default)", "Windows NT heap 0x60 (default)"]);
+}
+
+#[test]
 fn pages_committed_for_a_child_just_before_its_start_belong_to_the_child() {
     for (before, start) in [(SECOND, Some(2.0)), (SECOND + 1, None)] {
         let mut story = Story::new();
@@ -189,7 +220,7 @@ fn what_a_process_did_itself_is_not_its_childs() {
     type Act = fn(&mut Story);
     let acts: [Act; 4] = [
         |story| story.commit(1, 7, PAGE, 1),
-        |story| story.tell(1, Event::CommitRundown(range(7, PAGE, 1, mem::COMMIT))),
+        |story| story.rundown(1, 7, PAGE, 1, 1),
         |story| {
             story.commit(1, 8, PAGE, 1);
             story.commit(1, 7, PAGE, 1);
@@ -239,6 +270,91 @@ fn the_end_of_a_process_frees_its_pages_and_not_its_blocks() {
     let alive: Vec<_> = groups(&trace, &[By::Process]).into_iter().map(|g| (g.layer, g.outstanding_to)).collect();
     assert_eq!(alive, [("heap", 8), ("tracker", 8), ("commit", 0)]);
     assert_eq!(trace.quality.unmatched_frees, 2, "another life never frees the blocks of this one");
+}
+
+#[test]
+fn a_rundown_of_committed_pages_tells_that_their_region_is_reserved() {
+    let mut story = Story::new();
+    story.rundown(1, 7, 16 * PAGE, 16, 2);
+    story.decommit(2, 20 * PAGE, 4); // committed by nobody, yet reserved
+    story.decommit(3, 17 * PAGE, 1);
+    story.decommit(4, 32 * PAGE, 1); // just behind it
+    let trace = story.end();
+    assert_eq!(trace.quality.unmatched_frees, 1, "only the free behind the region");
+    assert_eq!(groups(&trace, &[])[0].outstanding_to, PAGE);
+}
+
+#[test]
+fn reserving_committed_pages_ends_their_rows_for_their_release_was_lost() {
+    for flags in [mem::RESERVE, mem::RESERVE | mem::COMMIT] {
+        let mut story = Story::new();
+        story.commit(1, 7, 0, 4);
+        story.commit(1, 7, 8 * PAGE, 2);
+        story.commit(1, 7, 32 * PAGE, 1);
+        story.commit(1, 8, 0, 4); // another process's
+        story.tell(2, Event::VirtualAlloc(range(7, 3 * PAGE, 16, flags)));
+        let trace = story.end();
+        let committed = if flags & mem::COMMIT == 0 { 0 } else { 16 };
+        let lines: Vec<_> = processes(&trace).into_iter().map(|(name, _, rows, outstanding)| (name, rows, outstanding)).collect();
+        let rows = 3 + u64::from(committed > 0);
+        assert_eq!(lines, [("Unknown (7)".to_owned(), rows, (1 + committed) * PAGE), ("Unknown (8)".to_owned(), 1, 4 * PAGE)]);
+        assert_eq!(groups(&trace, &[])[0].freed_count, 2, "whole rows");
+        assert_eq!(trace.quality.superseded_allocations, 2);
+        assert_eq!(trace.quality.unmatched_frees, 0);
+    }
+}
+
+#[test]
+fn a_realloc_that_failed_changes_nothing() {
+    let mut story = Story::new();
+    story.alloc(1, Layer::Heap, 0x100);
+    story.tell(2, Event::Realloc { layer: Layer::Heap, heap: 0x50, old: 0x100, new: 0, size: 1 << 40 });
+    story.stack(2, 2, &[0x10]);
+    story.tell(3, Event::Realloc { layer: Layer::Heap, heap: 0x50, old: 0x900, new: 0, size: 8 });
+    let trace = story.end();
+    assert_eq!(heaps(&trace), [heap("0x50", 1, 8)]);
+    assert_eq!(groups(&trace, &[By::Stack])[0].stack.as_deref(), Some(&[][..]), "its stack is nobody's");
+    assert_eq!((trace.quality.unmatched_frees, trace.quality.superseded_allocations), (0, 0));
+}
+
+#[test]
+fn a_free_that_tells_no_process_finds_the_only_block_at_its_address() {
+    let mut story = Story::new();
+    let free = |story: &mut Story, time, address| {
+        let event = Event::Free { layer: Layer::Heap, heap: 0x50, address };
+        story.tell_as(time, Pid::NONE, Tid::NONE, event, &[]);
+    };
+    story.process(1, 9, ProcessChange::Start, 0xA, "Gone.exe");
+    for (pid, addresses) in [(7, [0x100, 0x200, 0x300]), (8, [0x400, 0x200, 0x500]), (9, [0x600, 0x300, 0x500])] {
+        story.pid = pid;
+        addresses.into_iter().for_each(|address| story.alloc(2, Layer::Heap, address));
+        story.alloc(2, Layer::Tracker, 0x700);
+    }
+    free(&mut story, 3, 0x100); // of process 7
+    free(&mut story, 4, 0x100); // of nobody any more
+    free(&mut story, 5, 0x200); // of 7 or 8
+    story.pid = 8;
+    story.free(6, Layer::Heap, 0x200);
+    free(&mut story, 7, 0x200); // now of 7
+    free(&mut story, 8, 0x300); // of 7 or 9
+    story.process(9, 9, ProcessChange::End, 0xA, "Gone.exe");
+    free(&mut story, 10, 0x300); // of 7, since 9 does nothing any more
+    free(&mut story, 11, 0x600);
+    story.tell(12, Event::HeapClose { layer: Layer::Heap, heap: 0x50, name: None });
+    story.pid = 7;
+    story.alloc(13, Layer::Heap, 0x400);
+    free(&mut story, 14, 0x400); // of 7, whose block is the only one
+    free(&mut story, 15, 0x700); // a tracker's is no heap's
+    // The second told by its stack alone: no guess is needed.
+    story.alloc(16, Layer::Heap, 0x100);
+    free(&mut story, 17, 0x100);
+    story.stack(18, 17, &[0x10]);
+    let trace = story.end();
+    assert_eq!((trace.quality.inferred_frees, trace.quality.unmatched_frees), (4, 5));
+    let heaps: Vec<_> = groups(&trace, &[By::Process]).into_iter().filter(|group| group.layer == "heap").collect();
+    let mut left: Vec<_> = heaps.into_iter().map(|group| (group.pid.unwrap(), group.count, group.outstanding_to)).collect();
+    left.sort_unstable();
+    assert_eq!(left, [(7, 5, 0), (8, 3, 0), (9, 3, 24)]);
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn bounds(trace: &Trace, interval: Interval) -> String {
 }
 
 fn describe_quality(trace: &Trace, interval: Interval) -> String {
-    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems } = trace.quality;
+    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, inferred_frees, problems } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {
         (0, 0) if !trace.losses.is_empty() => format!("Events were lost {}.", text::plural(trace.losses.len() as u64, "time")),
@@ -215,6 +215,9 @@ fn describe_quality(trace: &Trace, interval: Interval) -> String {
     }
     if superseded_allocations > 0 {
         text += &format!(" {} whose free was not seen.", text::plural(superseded_allocations, "block"));
+    }
+    if inferred_frees > 0 {
+        text += &format!(" {} without a process matched by address alone.", text::plural(inferred_frees, "free"));
     }
     if problems > 0 {
         text += &format!(" {} with the input: see highwater info.", text::plural(problems, "problem"));

@@ -6,7 +6,7 @@
 //! too, so their layout does not depend on the header.
 
 use super::hooks::{hook, tracker};
-use super::{Event, PageRange};
+use super::{CommittedRegion, Event, PageRange};
 use crate::etl::{RawEvent, address_at, u32_at, u64_at, utf16_field};
 use crate::units::{Layer, Pid, PointerSize};
 
@@ -60,20 +60,18 @@ pub(super) fn heap(hook: u16, &RawEvent { payload, pointer, .. }: &RawEvent<'_>)
     })
 }
 
-/// VirtualAlloc, VirtualFree and the start rundown of committed ranges.
+/// VirtualAlloc, VirtualFree and the start rundown of regions with committed pages.
 pub(super) fn pages(hook: u16, raw: &RawEvent<'_>) -> Option<Event> {
     let [base, size] = words(raw.payload, raw.pointer)?;
     let after = 2 * raw.pointer.bytes();
     let (owner, flags) = (Pid(u32_at(raw.payload, after)?), u32_at(raw.payload, after + 4)?);
-    let mut range = PageRange { base, size, owner, flags };
+    let range = PageRange { base, size, owner, flags };
     Some(match hook {
         hook::VIRTUAL_ALLOC => Event::VirtualAlloc(range),
         hook::VIRTUAL_FREE => Event::VirtualFree(range),
         _ => {
-            // The committed part of a region; where it lies in it is not recorded.
             let committed = address_at(raw.payload, after + 8, raw.pointer)?;
-            range.size = committed.min(range.size);
-            Event::CommitRundown(range)
+            Event::CommitRundown(CommittedRegion { base, size, committed: committed.min(size), owner })
         }
     })
 }

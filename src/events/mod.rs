@@ -129,8 +129,8 @@ pub enum Event {
     VirtualAlloc(PageRange),
     /// Pages were decommitted or released.
     VirtualFree(PageRange),
-    /// Pages that were committed before the trace; `size` bytes from the start of a region.
-    CommitRundown(PageRange),
+    /// A region with committed pages that was there before the trace.
+    CommitRundown(CommittedRegion),
     /// A call stack, innermost frame first, or the kernel or user part of one.
     Stack {
         /// Raw time of the event it belongs to.
@@ -187,6 +187,19 @@ pub struct PageRange {
     pub owner: Pid,
     /// Bits of [`mem`].
     pub flags: u32,
+}
+
+/// A reserved range and how much of it is committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommittedRegion {
+    /// First byte.
+    pub base: u64,
+    /// Bytes that are reserved.
+    pub size: u64,
+    /// Bytes of them that are committed. Where they lie is not recorded: from `base` on, it is taken.
+    pub committed: u64,
+    /// Whose memory it is.
+    pub owner: Pid,
 }
 
 /// Bits of VirtualAlloc and VirtualFree.

@@ -2,7 +2,7 @@
 //! the documented offsets, so that reader and writer cannot agree on a mistake.
 
 use super::hooks::{hook, tracker};
-use super::{Event, PageRange, memory};
+use super::{CommittedRegion, Event, PageRange, memory};
 use crate::etl::{EventId, Extended, HeaderKind, RawEvent};
 use crate::units::{Layer, Pid, PointerSize, Tid};
 
@@ -51,8 +51,9 @@ fn page_payloads_name_their_owner_behind_two_words() {
         assert_eq!(memory::pages(hook::VIRTUAL_ALLOC, &raw(pointer, &plain)), Some(Event::VirtualAlloc(range)));
         assert_eq!(memory::pages(hook::VIRTUAL_FREE, &raw(pointer, &plain)), Some(Event::VirtualFree(range)));
         let rundown = [bytes(&fields), bytes(&[(0x4000, p)])].concat();
-        let committed = Event::CommitRundown(PageRange { size: 0x4000, ..range });
-        assert_eq!(memory::pages(hook::VIRTUAL_RUNDOWN_START, &raw(pointer, &rundown)), Some(committed));
+        let region = CommittedRegion { base: range.base, size: 0x1_0000, committed: 0x4000, owner: range.owner };
+        let read = memory::pages(hook::VIRTUAL_RUNDOWN_START, &raw(pointer, &rundown));
+        assert_eq!(read, Some(Event::CommitRundown(region)));
     }
 }
 

@@ -148,9 +148,8 @@ fn place(record: &Record) -> Option<Place> {
         | Event::Alloc { layer, heap, .. }
         | Event::Free { layer, heap, .. }
         | Event::Realloc { layer, heap, .. } => Some((record.pid, *layer, *heap)),
-        Event::VirtualAlloc(range) | Event::VirtualFree(range) | Event::CommitRundown(range) => {
-            Some((range.owner, Layer::Commit, 0))
-        }
+        Event::VirtualAlloc(range) | Event::VirtualFree(range) => Some((range.owner, Layer::Commit, 0)),
+        Event::CommitRundown(region) => Some((region.owner, Layer::Commit, 0)),
         _ => None,
     }
 }

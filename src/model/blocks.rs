@@ -128,6 +128,11 @@ impl Blocks {
         }
     }
 
+    /// Where there are live blocks, in any order.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
+        self.buckets.iter().flat_map(Bucket::blocks).map(|(address, _)| address)
+    }
+
     /// Takes all live blocks.
     pub(super) fn take_all(&mut self) -> Vec<RowId> {
         let buckets = std::mem::take(self).buckets;

@@ -10,6 +10,7 @@ mod heaps;
 mod held;
 mod keyed;
 mod limit;
+mod owners;
 mod pages;
 mod publish;
 mod stacks;
@@ -34,7 +35,7 @@ use super::rows::{Row, RowWriter};
 use super::scope::CutReason;
 use super::stack::{Interner, StackRef};
 use super::trace::Lineage;
-use super::{Clock, HeapId, Loss, ProcessId, RowId, SiteId};
+use super::{Clock, Heap, HeapId, Loss, ProcessId, RowId, SiteId};
 use crate::events::{BlockEvent, CallStack, Event, EventCounts, Frames, Item, ProcessChange, Record};
 use crate::problem::Problem;
 use crate::units::{Pid, Ticks, Tid};
@@ -43,6 +44,7 @@ use framed::Framed;
 use held::Held;
 use keyed::Keyed;
 use limit::Limit;
+use owners::Owners;
 use stacks::LatestTick;
 use unmatched::UnmatchedFrees;
 
@@ -102,10 +104,10 @@ pub struct Builder {
     tidy_sites: usize,
     thread_names: Arc<FxHashMap<(ProcessId, Tid), Arc<str>>>,
     volumes: Vec<(String, String)>,
-    counters: CounterTable,
-    /// Losses that events tell of.
     /// The same to look them up; keyed, since files choose them.
     known_volumes: HashSet<(String, String)>,
+    counters: CounterTable,
+    /// Losses that events tell of.
     reported: Vec<Loss>,
     held: VecDeque<Held>,
     actors: Actors,
@@ -117,6 +119,7 @@ pub struct Builder {
     early: Vec<(Record, Vec<u64>)>,
     tick: LatestTick,
     unmatched_frees: UnmatchedFrees,
+    owners: Owners,
     limit: Limit,
     /// Time of the record that was applied last.
     now: Ticks,
@@ -152,16 +155,17 @@ impl Builder {
             tidy_sites: 0,
             thread_names: Arc::default(),
             volumes: Vec::new(),
+            known_volumes: HashSet::new(),
             counters: CounterTable::default(),
             reported: Vec::new(),
             held: VecDeque::new(),
-            known_volumes: HashSet::new(),
             actors: Actors::default(),
             keyed: Keyed::default(),
             framed: Framed::default(),
             early: Vec::new(),
             tick: LatestTick::default(),
             unmatched_frees: UnmatchedFrees::default(),
+            owners: Owners::default(),
             limit: Limit::default(),
             now: Ticks::BEFORE_TRACE,
             lineage: Lineage::new(),
@@ -207,14 +211,17 @@ impl Builder {
             return;
         }
         self.claim_held(record);
-        self.held.push_back(Held::new(record, stack));
+        let after = self.held.back().map_or(i64::MIN, |held| held.order);
+        self.held.push_back(Held::new(record, stack, after));
         self.release_held(MAX_HELD);
     }
 
     /// A stack tells the process of the first held event at its owner's time.
     fn claim_held(&mut self, stack: &Record) {
         let (Event::Stack { owner, .. } | Event::StackRef { owner, .. }) = stack.event else { return };
-        let claimed = self.held.iter_mut().map(|held| &mut held.record).find(|r| r.time == owner && is_homeless(r));
+        let first = self.held.partition_point(|held| held.order < owner);
+        let at_once = self.held.range_mut(first..).take_while(|held| held.order == owner).map(|held| &mut held.record);
+        let claimed = at_once.into_iter().find(|r| r.time == owner && is_homeless(r));
         if let Some(record) = claimed {
             record.pid = stack.pid;
             record.tid = stack.tid;
@@ -231,8 +238,10 @@ impl Builder {
             if waits {
                 return;
             }
-            if let Some(held) = self.held.pop_front() {
-                self.replay(&held.record, held.stack());
+            let Some(held) = self.held.pop_front() else { return };
+            match held.unclaimed_free() {
+                Some(free) => self.free_unclaimed(&free),
+                None => self.replay(&held.record, held.stack()),
             }
         }
     }
@@ -280,7 +289,7 @@ impl Builder {
             Event::HeapOpen { layer, heap, name } => {
                 self.actors.forget();
                 let process = self.processes.acting(from.pid, from.time);
-                self.heaps.open(process, *layer, *heap, name.as_deref());
+                self.heaps.open(&self.processes, process, *layer, *heap, name.as_deref());
             }
             Event::HeapClose { layer, heap, name } => self.close_heap(from, *layer, *heap, name.as_deref()),
             Event::Realloc { layer, heap, old, new, size } => {
@@ -289,14 +298,7 @@ impl Builder {
             }
             Event::VirtualAlloc(range) => self.virtual_alloc(from, range),
             Event::VirtualFree(range) => self.virtual_free(from, range),
-            Event::CommitRundown(range) => {
-                // It ran before the trace, so a start to come is that of another life.
-                let process = self.processes.acting(range.owner, from.time);
-                let end = range.base.saturating_add(range.size);
-                let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
-                self.commit(nobody, process, process, range.base, end);
-                self.lineage.past += 1;
-            }
+            Event::CommitRundown(region) => self.commit_rundown(from, region),
             Event::Stack { .. } | Event::StackRef { .. } => self.stack(from, record, stack.frames()),
             Event::StackDefinition { part, key, .. } => {
                 self.settle_key(*key, from.raw);
@@ -315,6 +317,7 @@ impl Builder {
                 if let Some(process) = ended
                     && self.cut().is_none()
                 {
+                    self.owners.exits(&self.heaps.list, process);
                     let rows = self.pages.take_all(process);
                     rows.into_iter().for_each(|row| self.kill(row, from.time));
                 }

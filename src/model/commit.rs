@@ -34,7 +34,9 @@ impl Pages {
     }
 
     pub(super) fn reserve(&mut self, from: u64, to: u64) {
-        self.reserved.cover(from, to);
+        if from < to {
+            self.reserved.cover(from, to);
+        }
     }
 
     /// Takes committed ranges out of `[from, to)`; the caller splits the rows and
@@ -70,6 +72,8 @@ impl Pages {
 #[derive(Debug, Default)]
 pub(super) struct PageTable {
     processes: FxHashMap<ProcessId, Pages>,
+    /// Rows that ended because their range was reserved again.
+    pub(super) superseded: u64,
 }
 
 impl PageTable {
@@ -86,6 +90,14 @@ impl PageTable {
 
     pub(super) fn of(&mut self, process: ProcessId) -> &mut Pages {
         self.processes.entry(process).or_default()
+    }
+
+    /// Takes away all rows that have pages in `[from, to)`, whole, since it is reserved anew.
+    pub(super) fn supersede(&mut self, process: ProcessId, from: u64, to: u64) -> Vec<RowId> {
+        let Some(pages) = self.processes.get_mut(&process) else { return Vec::new() };
+        let rows: Vec<RowId> = pages.decommit(from, to).into_iter().map(|cut| cut.row).collect();
+        self.superseded += rows.len() as u64;
+        rows
     }
 
     /// The process is gone, its memory with it: the rows that were alive.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ProcessId;
+use super::process::ProcessTable;
 use crate::units::Layer;
 
 /// Index of a heap.
@@ -24,8 +25,9 @@ pub struct Heap {
     pub handle: u64,
     /// Name of a tracker, if an event gave one.
     pub name: Option<Arc<str>>,
-    /// Whether it is the first NT heap of its process, the one that malloc usually uses.
-    pub is_first: bool,
+    /// Whether it is the NT heap that its process created first, the one that malloc usually
+    /// uses. Of a process whose start was not seen nobody knows.
+    pub is_default: bool,
     closed: bool,
 }
 
@@ -53,31 +55,35 @@ impl HeapTable {
         self.index.get(&(process, layer, handle)).copied()
     }
 
-    pub(super) fn find_or_add(&mut self, process: ProcessId, layer: Layer, handle: u64) -> HeapId {
-        self.find(process, layer, handle).unwrap_or_else(|| self.add(process, layer, handle, None))
+    pub(super) fn find_or_add(&mut self, processes: &ProcessTable, process: ProcessId, layer: Layer, handle: u64) -> HeapId {
+        self.find(process, layer, handle).unwrap_or_else(|| self.add(processes, process, layer, handle, None))
     }
 
-    fn add(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> HeapId {
+    fn add(&mut self, processes: &ProcessTable, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> HeapId {
         let id = HeapId(self.list.len() as u32);
         let is_first = layer == Layer::Heap && self.with_nt_heap.insert(process);
-        self.list.push(Heap { process, layer, handle, name: name.map(Into::into), is_first, closed: false });
+        let is_default = is_first && processes.list[process.0 as usize].start.is_some();
+        self.list.push(Heap { process, layer, handle, name: name.map(Into::into), is_default, closed: false });
         self.index.insert((process, layer, handle), id);
         id
     }
 
     /// A heap was created or a tracker opened.
-    pub(super) fn open(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> HeapId {
-        let Some(id) = self.find(process, layer, handle) else { return self.add(process, layer, handle, name) };
+    pub(super) fn open(&mut self, processes: &ProcessTable, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) {
+        let Some(id) = self.find(process, layer, handle) else {
+            self.add(processes, process, layer, handle, name);
+            return;
+        };
         let heap = &mut self.list[id.0 as usize];
         let unnamed_until_now = heap.name.is_none() && !heap.closed;
         if layer == Layer::Tracker && heap.name.as_deref() != name && !unnamed_until_now {
-            return self.add(process, layer, handle, name);
+            self.add(processes, process, layer, handle, name);
+            return;
         }
         if unnamed_until_now {
             heap.name = name.map(Into::into);
         }
         heap.closed = false;
-        id
     }
 
     /// What is told of a heap later than its events are read: the name of one that has none.

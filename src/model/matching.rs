@@ -215,6 +215,15 @@ impl Matcher {
         self.cells.iter().map(|cell| cell.lock().heaps.iter().map(|blocks| blocks.len() as u64).sum::<u64>()).sum()
     }
 
+    /// Calls `each` with all blocks that are alive, after [`Matcher::settle`].
+    pub(super) fn each_alive(&self, mut each: impl FnMut(HeapId, u64)) {
+        for cell in &self.cells {
+            for (heap, blocks) in cell.lock().heaps.iter().enumerate() {
+                blocks.addresses().for_each(|address| each(HeapId(heap as u32), address));
+            }
+        }
+    }
+
     /// Places in the order of deaths that were given out.
     pub(super) fn numbered(&self) -> u64 {
         self.next_place.into()

@@ -71,8 +71,12 @@ pub struct Quality {
     pub buffers_lost: u64,
     /// Frees of blocks that were not alive.
     pub unmatched_frees: u64,
-    /// Allocations at the address of a block that was still alive.
+    /// Allocations at the address of a block that was still alive, and ranges reserved where
+    /// pages were still committed.
     pub superseded_allocations: u64,
+    /// Frees that told neither process nor stack, and whose block was the only one at their
+    /// heap and address.
+    pub inferred_frees: u64,
     /// Problems with the input.
     pub problems: u64,
 }

@@ -87,7 +87,7 @@ pub fn heap_label(heap: &Heap) -> String {
     match (heap.layer, &heap.name) {
         (Layer::Commit, _) => layer_label(Layer::Commit).to_owned(),
         (Layer::Heap, _) => {
-            let default = if heap.is_first { " (default)" } else { "" };
+            let default = if heap.is_default { " (default)" } else { "" };
             format!("Windows NT heap {:#x}{default}", heap.handle)
         }
         (Layer::Tracker, Some(name)) => name.to_string(),

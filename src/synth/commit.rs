@@ -16,7 +16,7 @@ use super::timeline::write_all;
 use super::{Clock, Headers, Options, close};
 use crate::etl::write::WriteError;
 use crate::events::encode::RecordWriter;
-use crate::events::{Event, PageRange, mem};
+use crate::events::{CommittedRegion, Event, PageRange, mem};
 use crate::units::{Pid, Tid};
 
 const PAGE: u64 = 0x1000;
@@ -90,9 +90,9 @@ impl<W: Write + Seek> Traffic<'_, W> {
             }
             for n in 0..4 {
                 let (base, size) = (0x7000_0000 + n * 0x100_0000, (n + 1) * GRANULE);
-                let range = PageRange { base, size, owner: Pid(process.pid), flags: mem::COMMIT | mem::RESERVE };
+                let region = CommittedRegion { base, size, committed: size, owner: Pid(process.pid) };
                 let caller = Caller { processor: 0, pid: process.pid, tid: process.threads[0].0 };
-                self.w.put(0, &caller.record(time, Event::CommitRundown(range)), &[])?;
+                self.w.put(0, &caller.record(time, Event::CommitRundown(region)), &[])?;
                 self.regions[0].push(Region { base, size });
             }
         }

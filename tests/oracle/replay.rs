@@ -1,10 +1,13 @@
 //! Events in order become rows, each rule of the contract written down as it reads.
 
-use highwater::events::{Event, PageRange, ProcessChange, mem};
+use highwater::events::{CommittedRegion, Event, PageRange, ProcessChange, mem};
 use highwater::units::Layer;
 
 /// Ticks a second of all generated captures.
 pub const FREQUENCY: i64 = 10_000_000;
+
+/// The process of events that neither say it themselves nor have a stack that does.
+pub const UNKNOWN: u32 = u32::MAX;
 
 /// One event with what is true of it, however its records tell it.
 #[derive(Clone, Debug)]
@@ -73,6 +76,7 @@ pub struct Replay {
     reserved: Vec<(usize, u64, u64)>,
     pub unmatched_frees: u64,
     pub superseded: u64,
+    pub inferred_frees: u64,
 }
 
 impl Replay {
@@ -92,13 +96,20 @@ impl Replay {
             }
             Event::HeapClose { layer, heap, name } => self.close(step, *layer, *heap, name.as_deref()),
             Event::Alloc { layer, heap, address, size } => self.alloc(step, *layer, *heap, *address, *size),
+            Event::Free { layer: Layer::Heap, heap, address } if step.pid == UNKNOWN => {
+                self.free_of_anybody(step, *heap, *address)
+            }
             Event::Free { layer, heap, address } => self.free(step, *layer, *heap, *address),
             Event::Realloc { layer, heap, old, new, size } => self.realloc(step, *layer, *heap, *old, *new, *size),
             Event::VirtualAlloc(range) => self.virtual_alloc(step, range),
             Event::VirtualFree(range) => self.virtual_free(step, range),
-            Event::CommitRundown(range) => {
-                let life = self.acting(range.owner.0, step.time);
-                self.commit(life, range, i64::MIN, None, &[]);
+            Event::CommitRundown(region) => {
+                let life = self.acting(region.owner.0, step.time);
+                let CommittedRegion { base, size, committed, owner } = *region;
+                self.commit(life, &PageRange { base, size: committed, owner, flags: mem::COMMIT }, i64::MIN, None, &[]);
+                if size > 0 {
+                    self.reserve(life, base, base + size);
+                }
             }
             Event::Process(change, info) => match change {
                 ProcessChange::Start => self.start(step, info.key, &info.name),
@@ -282,7 +293,25 @@ impl Replay {
         }
     }
 
+    /// A free that tells nobody's process: that of the one running process with a block there.
+    fn free_of_anybody(&mut self, step: &Step, handle: u64, address: u64) {
+        let is_there = |row: &Row| {
+            row.death.is_none() && !self.lives[row.life].ended && row.place == Place::Heap(handle) && row.address == address
+        };
+        let there: Vec<usize> = (0..self.rows.len()).filter(|&i| is_there(&self.rows[i])).collect();
+        match there[..] {
+            [row] => {
+                self.rows[row].death = Some(step.time);
+                self.inferred_frees += 1;
+            }
+            _ => self.unmatched_frees += 1,
+        }
+    }
+
     fn realloc(&mut self, step: &Step, layer: Layer, handle: u64, old: u64, new: u64, size: u64) {
+        if layer == Layer::Heap && new == 0 {
+            return; // it failed
+        }
         let is_summary = layer == Layer::Heap
             && old != new
             && self.block(step.pid, layer, handle, new).is_some_and(|row| {
@@ -305,9 +334,23 @@ impl Replay {
         }
         self.acting(step.pid, step.time);
         let life = self.current_or_new(range.owner.0, step.time);
+        if range.flags & mem::RESERVE != 0 {
+            self.supersede_pages(life, range, step.time);
+        }
         self.reserve(life, range.base, range.base + range.size);
         if range.flags & mem::COMMIT != 0 {
             self.commit(life, range, step.time, step.tid, &step.stack);
+        }
+    }
+
+    /// Rows with pages where something is reserved now: their release was lost.
+    fn supersede_pages(&mut self, life: usize, range: &PageRange, at: i64) {
+        let overlaps = |row: &Row| row.address < range.base + range.size && range.base < row.address + row.size;
+        for row in self.rows.iter_mut().filter(|row| row.life == life && row.place == Place::Commit && row.death.is_none()) {
+            if overlaps(row) {
+                row.death = Some(at);
+                self.superseded += 1;
+            }
         }
     }
 

@@ -8,10 +8,11 @@
 
 use std::collections::HashMap;
 
-use highwater::events::{Event, FrameRange, PageRange, ProcessChange, ProcessInfo, Record, StackPart, mem};
+use highwater::events::{CommittedRegion, Event, FrameRange, PageRange, ProcessChange, ProcessInfo, Record, StackPart};
 use highwater::units::{Layer, Pid, Tid};
 
 use super::Step;
+use super::replay::UNKNOWN;
 
 /// Raw time of the trace start.
 pub const TRACE_START: i64 = 5_000;
@@ -90,6 +91,8 @@ pub enum Act {
         owner: u32,
         base: u64,
         pages: u64,
+        /// How many of them are committed.
+        committed: u64,
     },
     Process {
         change: ProcessChange,
@@ -287,8 +290,9 @@ impl Writer {
             &Act::FreePages { owner, base, pages: n, flags } => {
                 self.event(pid, tid, &Event::VirtualFree(pages(owner, base, n, flags)), stack);
             }
-            &Act::PagesRundown { owner, base, pages: n } => {
-                let event = Event::CommitRundown(pages(owner, base, n, mem::COMMIT));
+            &Act::PagesRundown { owner, base, pages, committed } => {
+                let (size, committed) = (pages * 0x1000, committed.min(pages) * 0x1000);
+                let event = Event::CommitRundown(CommittedRegion { base, size, committed, owner: Pid(owner) });
                 self.step(pid, None, event.clone());
                 self.send(Pid::NONE, Tid::NONE, event, &[]);
             }
@@ -348,7 +352,7 @@ impl Writer {
     fn homeless(&mut self, pid: u32, tid: u32, event: Event, stack: StackForm) {
         self.wait(1);
         let told = !matches!(stack, StackForm::None);
-        let (pid, tid) = if told { (pid, Some(tid)) } else { (u32::MAX, None) };
+        let (pid, tid) = if told { (pid, Some(tid)) } else { (UNKNOWN, None) };
         let step = self.step(pid, tid, event.clone());
         self.send(Pid::NONE, Tid::NONE, event, &[]);
         self.stack(self.owner(step, true), stack);

@@ -69,13 +69,13 @@ fn blocks() -> impl Strategy<Value = Act> {
         1 => (layer(), heap(), name()).prop_map(|(layer, heap, name)| Act::Close { layer, heap, name }),
         6 => (layer(), heap(), address(), size()).prop_map(|(layer, heap, address, size)| Act::Alloc { layer, heap, address, size }),
         4 => (layer(), heap(), address()).prop_map(|(layer, heap, address)| Act::Free { layer, heap, address }),
-        2 => (layer(), heap(), address(), address(), size())
+        2 => (layer(), heap(), address(), prop_oneof![5 => address(), 1 => Just(0u64)], size())
             .prop_map(|(layer, heap, old, new, size)| Act::Realloc { layer, heap, old, new, size }),
         2 => (heap(), address(), address(), select(vec![8u64, 100]), select(vec![0i64, 34, 9_999, 10_000, 10_001]), 1..3u32, select(vec![8u64, 100]))
             .prop_map(|(heap, old, new, size, later, summary_tid, summary_size)| {
                 Act::Move { heap, old, new, size, later, summary_tid, summary_size }
             }),
-        1 => (heap(), address(), prop::option::of(size())).prop_map(|(heap, address, size)| Act::Homeless { heap, address, size }),
+        2 => (heap(), address(), prop::option::of(size())).prop_map(|(heap, address, size)| Act::Homeless { heap, address, size }),
     ]
 }
 
@@ -86,7 +86,7 @@ fn pages() -> impl Strategy<Value = Act> {
             .prop_map(|((owner, base, pages), flags)| Act::Pages { owner, base, pages, flags }),
         3 => (range(), select(vec![mem::DECOMMIT, mem::DECOMMIT, mem::RELEASE, 0]))
             .prop_map(|((owner, base, pages), flags)| Act::FreePages { owner, base, pages, flags }),
-        1 => range().prop_map(|(owner, base, pages)| Act::PagesRundown { owner, base, pages }),
+        1 => (range(), 0..5u64).prop_map(|((owner, base, pages), committed)| Act::PagesRundown { owner, base, pages, committed }),
     ]
 }
 

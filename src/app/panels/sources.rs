@@ -49,7 +49,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
 /// A heap's name under the name of its layer.
 fn short_label(heap: &Heap) -> String {
     match heap.layer {
-        Layer::Heap => format!("{:#x}{}", heap.handle, if heap.is_first { " (default)" } else { "" }),
+        Layer::Heap => format!("{:#x}{}", heap.handle, if heap.is_default { " (default)" } else { "" }),
         _ => heap_label(heap),
     }
 }

@@ -119,6 +119,7 @@ fn trust(document: &Document) -> String {
     part(quality.buffers_lost, "buffer lost", "buffers lost");
     part(quality.unmatched_frees, "free of an unknown block", "frees of unknown blocks");
     part(quality.superseded_allocations, "block allocated twice", "blocks allocated twice");
+    part(quality.inferred_frees, "free matched by its address alone", "frees matched by their address alone");
     part(quality.problems.saturating_sub(told), "problem", "problems");
     if quality.events_lost + quality.buffers_lost == 0 {
         let places = document.trace.losses.len() as u64;

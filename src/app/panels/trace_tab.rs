@@ -45,6 +45,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                         ("Buffers lost", quality.buffers_lost),
                         ("Frees of unknown blocks", quality.unmatched_frees),
                         ("Blocks allocated twice", quality.superseded_allocations),
+                        ("Frees matched by address alone", quality.inferred_frees),
                         ("Problems", quality.problems),
                     ],
                 );

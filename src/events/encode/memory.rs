@@ -1,7 +1,7 @@
 //! Heap, VirtualAlloc and tracker payloads; layouts as in the reader's `memory`.
 
 use super::Payload;
-use crate::events::PageRange;
+use crate::events::{CommittedRegion, PageRange, mem};
 
 /// Which part of ntdll served a heap request: the main path.
 const SOURCE_MAIN_PATH: u32 = 3;
@@ -43,10 +43,11 @@ pub fn pages(out: &mut Payload, range: &PageRange) {
     out.word(range.base).word(range.size).u32(range.owner.0).u32(range.flags);
 }
 
-/// The start rundown of a region of which `range.size` bytes are committed.
-pub fn pages_rundown(out: &mut Payload, range: &PageRange) {
-    pages(out, range);
-    out.word(range.size);
+/// The start rundown of a region with committed pages.
+pub fn pages_rundown(out: &mut Payload, region: &CommittedRegion) {
+    let CommittedRegion { base, size, committed, owner } = *region;
+    pages(out, &PageRange { base, size, owner, flags: mem::COMMIT | mem::RESERVE });
+    out.word(committed);
 }
 
 /// UTF-16 units in a tracker's name field.

@@ -211,8 +211,8 @@ impl<W: Write + Seek> RecordWriter<W> {
                 memory::pages(out, range);
                 self.kernel(System, hook::VIRTUAL_FREE, 2, thread)
             }
-            Event::CommitRundown(range) => {
-                memory::pages_rundown(out, range);
+            Event::CommitRundown(region) => {
+                memory::pages_rundown(out, region);
                 self.kernel(PerfInfo, hook::VIRTUAL_RUNDOWN_START, 2, thread)
             }
             Event::Stack { owner, .. } => {

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
 use crate::events::{
-    EventCounts, FrameRange, ImageId, Lost, MemoryLists, Merge, PageRange, ProcessInfo, ProcessMemory, RangeChange,
+    CommittedRegion, EventCounts, FrameRange, ImageId, Lost, MemoryLists, Merge, PageRange, ProcessInfo, ProcessMemory,
+    RangeChange,
 };
 
 type Written = (Record, Vec<u64>);
@@ -62,7 +63,7 @@ fn event(n: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
         4 => Event::Realloc { layer, heap: a, old: b, new: c, size: d },
         5 if n & 1 == 0 => Event::VirtualAlloc(range),
         5 => Event::VirtualFree(range),
-        6 if n & 1 == 0 => Event::CommitRundown(range),
+        6 if n & 1 == 0 => Event::CommitRundown(CommittedRegion { base: a, size: b, committed: c.min(b), owner: Pid(d as u32) }),
         6 => Event::Stack { owner: a as i64, part: StackPart::User, frames },
         7 if n & 1 == 0 => Event::StackRef { owner: a as i64, part: StackPart::Kernel, key: b },
         7 => Event::StackRef { owner: a as i64, part: StackPart::User, key: b },

@@ -18,6 +18,7 @@ impl Builder {
         let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
         let Some(row) = self.push(&row) else { return };
         self.matcher.begin(from.time, heap, address, row);
+        self.owners.begins(&self.heaps.list, heap, address);
         match stack {
             CallStack::Nothing => self.await_stack(from, row.0..row.0 + 1, false),
             CallStack::Frames(frames) => self.await_site(from, row, heap, frames),
@@ -37,6 +38,7 @@ impl Builder {
             return;
         };
         let place = self.matcher.free(from.time, heap, address, stack);
+        self.owners.ends(&self.heaps.list, heap, address);
         if !has_stack {
             self.unmatched_frees.await_stack(from, place);
         }
@@ -62,7 +64,7 @@ impl Builder {
     #[inline(never)]
     fn new_actor(&mut self, from: Origin, layer: Layer, handle: u64) -> (HeapId, ProcessId) {
         let process = self.processes.acting(from.pid, from.time);
-        let heap = self.heaps.find_or_add(process, layer, handle);
+        let heap = self.heaps.find_or_add(&self.processes, process, layer, handle);
         self.actors.put(from.pid, layer, handle, (heap, process));
         (heap, process)
     }
@@ -76,9 +78,13 @@ impl Builder {
         (new, size): (u64, u64),
         stack: CallStack<'_>,
     ) {
+        if layer == Layer::Heap && new == 0 {
+            return; // it failed
+        }
         if layer == Layer::Heap && old != new && self.is_summary(from, handle, new, size) {
             if let Some(heap) = self.live_heap(from.pid, layer, handle) {
                 self.matcher.end(from.time, heap, old);
+                self.owners.ends(&self.heaps.list, heap, old);
             }
             return;
         }
@@ -102,6 +108,7 @@ impl Builder {
         let Some(process) = self.processes.find(from.pid) else { return };
         if let Some(heap) = self.heaps.close(process, layer, handle, name) {
             self.matcher.close(from.time, heap);
+            self.owners.closes(&self.heaps.list, heap);
         }
     }
 }

@@ -228,6 +228,7 @@ impl Builder {
             + self.heaps.list.len() as u64 * HEAP
             + self.processes.list.len() as u64 * PROCESS
             + self.counters.bytes()
+            + self.owners.bytes()
     }
 
     /// The end of what was read, where it is not the end of the files.
@@ -244,9 +245,8 @@ fn place(pid: Pid, event: &Event) -> Option<(Pid, Layer)> {
         | Event::Realloc { layer, .. }
         | Event::HeapOpen { layer, .. }
         | Event::HeapClose { layer, .. } => Some((pid, *layer)),
-        Event::VirtualAlloc(range) | Event::VirtualFree(range) | Event::CommitRundown(range) => {
-            Some((range.owner, Layer::Commit))
-        }
+        Event::VirtualAlloc(range) | Event::VirtualFree(range) => Some((range.owner, Layer::Commit)),
+        Event::CommitRundown(region) => Some((region.owner, Layer::Commit)),
         _ => None,
     }
 }

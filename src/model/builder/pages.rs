@@ -5,8 +5,8 @@ use super::super::commit::Cut;
 use super::super::rows::Row;
 use super::super::stack::StackRef;
 use super::{Builder, Origin};
-use crate::events::{PageRange, mem};
-use crate::units::{Layer, Ticks};
+use crate::events::{CommittedRegion, PageRange, mem};
+use crate::units::{Layer, Ticks, Tid};
 
 impl Builder {
     pub(super) fn virtual_alloc(&mut self, from: Origin, range: &PageRange) {
@@ -17,11 +17,28 @@ impl Builder {
         // An event that does not say who wrote it may be a parent's.
         let owner = self.processes.find_or_add(range.owner, from.time);
         let caller = if from.pid.is_known() { self.processes.acting(from.pid, from.time) } else { owner };
+        if range.flags & mem::RESERVE != 0 {
+            // Only what is free can be reserved: the release of what lies there was lost.
+            for row in self.pages.supersede(owner, range.base, end) {
+                self.kill(row, from.time);
+            }
+        }
         if range.flags & mem::COMMIT != 0 {
             self.commit(from, owner, caller, range.base, end);
         } else {
             self.pages.of(owner).reserve(range.base, end);
         }
+    }
+
+    /// Pages from before the trace, and the region that they lie in.
+    pub(super) fn commit_rundown(&mut self, from: Origin, region: &CommittedRegion) {
+        let &CommittedRegion { base, size, committed, owner } = region;
+        // It ran before the trace, so a start to come is that of another life.
+        let process = self.processes.acting(owner, from.time);
+        let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
+        self.commit(nobody, process, process, base, base.saturating_add(committed));
+        self.pages.of(process).reserve(base, base.saturating_add(size));
+        self.lineage.past += 1;
     }
 
     /// One row for each contiguous piece that was not committed yet.
@@ -30,7 +47,7 @@ impl Builder {
             return;
         }
         let pieces = self.pages.of(owner).uncommitted(base, end);
-        let heap = self.heaps.find_or_add(owner, Layer::Commit, 0);
+        let heap = self.heaps.find_or_add(&self.processes, owner, Layer::Commit, 0);
         let site = self.site(heap, StackRef::NONE, caller, from.time);
         let first = self.rows.len() as u32;
         for piece in pieces {

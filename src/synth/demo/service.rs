@@ -2,7 +2,7 @@
 
 use super::script::{Script, Thread};
 use super::*;
-use crate::events::{Event, PageRange, hook, mem};
+use crate::events::{CommittedRegion, Event, PageRange, hook, mem};
 use crate::synth::cast::{self, Process};
 use crate::synth::images;
 use crate::units::{Layer, Pid, Tid};
@@ -229,7 +229,8 @@ fn pages(script: &mut Script) {
     let range = |base, size, flags| PageRange { base, size, owner: Pid(SERVICE_PID), flags };
     let before = [(HEAP, 2 * MB), (0x01AF_0000_0000, MB), (0x01AF_1000_0000, 3 * MB), (0x01AF_2000_0000, MB / 2)];
     for (base, size) in before {
-        script.event(COLLECTOR, ms(60), Event::CommitRundown(range(base, size, mem::COMMIT | mem::RESERVE)));
+        let region = CommittedRegion { base, size, committed: size, owner: Pid(SERVICE_PID) };
+        script.event(COLLECTOR, ms(60), Event::CommitRundown(region));
     }
     let grow = |script: &mut Script, at, base, size, flags| {
         let owner = script.event(COLLECTOR, at, Event::VirtualAlloc(range(base, size, flags)));

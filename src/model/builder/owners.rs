@@ -1,0 +1,168 @@
+//! Frees that tell no process and have no stack: each ends the block of a process that
+//! runs at its heap and address, if exactly one process has one there.
+//!
+//! (Kernel-style headers without process and thread, in sessions that record stacks of
+//! allocations only.) Which blocks lie where is known from the first such free on; a
+//! capture without any pays one comparison for each block that begins or ends.
+//!
+//! Cost: at the first a visit of each live block; then a few hash operations for each block
+//! that begins or ends. Hashes are keyed, since files choose the addresses.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::stack::StackRef;
+use super::super::{HeapId, ProcessId};
+use super::{Builder, Heap};
+use crate::events::BlockEvent;
+use crate::units::{Layer, Pid};
+
+/// Bytes of a live block in the tables here, about.
+const BLOCK: u64 = 80;
+
+/// Who has live blocks where, from the first free on that asks for it.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    live: Option<Box<LiveBlocks>>,
+    /// Frees whose process was found.
+    pub(super) inferred: u64,
+}
+
+/// Live blocks in the NT heaps of running processes.
+#[derive(Debug, Default)]
+struct LiveBlocks {
+    /// By heap.
+    addresses: HashMap<HeapId, HashSet<u64>>,
+    /// Heaps that ever had one, by process.
+    heaps: HashMap<ProcessId, Vec<HeapId>>,
+    /// By handle and address.
+    holders: HashMap<(u64, u64), Holders>,
+    len: u64,
+}
+
+/// The heaps that have a live block at one address; of one process each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Holders {
+    count: u32,
+    /// All their ids by exclusive or: where there is one, it is this.
+    mixed: u32,
+}
+
+impl Owners {
+    #[inline(always)]
+    pub(super) fn begins(&mut self, heaps: &[Heap], id: HeapId, address: u64) {
+        if let Some(live) = &mut self.live {
+            live.add(&heaps[id.0 as usize], id, address);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn ends(&mut self, heaps: &[Heap], id: HeapId, address: u64) {
+        if let Some(live) = &mut self.live {
+            live.remove(&heaps[id.0 as usize], id, address);
+        }
+    }
+
+    /// All blocks of a heap end.
+    pub(super) fn closes(&mut self, heaps: &[Heap], id: HeapId) {
+        if let Some(live) = &mut self.live {
+            live.remove_all(&heaps[id.0 as usize], id);
+        }
+    }
+
+    /// A process is over: its blocks stay alive, but it frees nothing any more.
+    pub(super) fn exits(&mut self, heaps: &[Heap], process: ProcessId) {
+        let Some(live) = &mut self.live else { return };
+        for id in live.heaps.remove(&process).unwrap_or_default() {
+            live.remove_all(&heaps[id.0 as usize], id);
+        }
+    }
+
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> u64 {
+        self.live.as_ref().map_or(0, |live| live.len * BLOCK)
+    }
+}
+
+impl LiveBlocks {
+    fn add(&mut self, heap: &Heap, id: HeapId, address: u64) {
+        if heap.layer != Layer::Heap {
+            return;
+        }
+        let addresses = self.addresses.entry(id).or_insert_with(|| {
+            self.heaps.entry(heap.process).or_default().push(id);
+            HashSet::new()
+        });
+        if addresses.insert(address) {
+            let holders = self.holders.entry((heap.handle, address)).or_default();
+            holders.count += 1;
+            holders.mixed ^= id.0;
+            self.len += 1;
+        }
+    }
+
+    fn remove(&mut self, heap: &Heap, id: HeapId, address: u64) {
+        if self.addresses.get_mut(&id).is_some_and(|addresses| addresses.remove(&address)) {
+            self.forget_holder(heap, id, address);
+        }
+    }
+
+    fn remove_all(&mut self, heap: &Heap, id: HeapId) {
+        let Some(addresses) = self.addresses.get_mut(&id) else { return };
+        for address in std::mem::take(addresses) {
+            self.forget_holder(heap, id, address);
+        }
+    }
+
+    fn forget_holder(&mut self, heap: &Heap, id: HeapId, address: u64) {
+        self.len -= 1;
+        let place = (heap.handle, address);
+        if let Some(holders) = self.holders.get_mut(&place) {
+            holders.count -= 1;
+            holders.mixed ^= id.0;
+            if holders.count == 0 {
+                self.holders.remove(&place);
+            }
+        }
+    }
+
+    /// The heap that has the only live block there.
+    fn only(&self, handle: u64, address: u64) -> Option<HeapId> {
+        let holders = self.holders.get(&(handle, address))?;
+        (holders.count == 1).then_some(HeapId(holders.mixed))
+    }
+}
+
+impl Builder {
+    /// A free of which neither its header nor a stack told the process.
+    pub(super) fn free_unclaimed(&mut self, free: &BlockEvent) {
+        self.tick.note(free.time, free.tid);
+        let from = self.origin(free.time, free.pid, free.tid);
+        self.admits_all();
+        if self.cut().is_some() || !self.limit.scope().layers.contains(&Layer::Heap) {
+            return;
+        }
+        if let Some(heap) = self.live_blocks().only(free.heap, free.address) {
+            self.owners.inferred += 1;
+            self.owners.ends(&self.heaps.list, heap, free.address);
+            self.matcher.free(from.time, heap, free.address, StackRef::NONE);
+        } else if self.limit.scope().has(Pid::NONE, Layer::Heap) {
+            // Where only some processes are read, it may be that of another.
+            self.unmatched_frees.add(from, free.layer, free.heap, free.address, StackRef::NONE);
+        }
+    }
+
+    fn live_blocks(&mut self) -> &LiveBlocks {
+        let Self { owners, matcher, heaps, processes, .. } = self;
+        owners.live.get_or_insert_with(|| {
+            let mut live = LiveBlocks::default();
+            matcher.settle();
+            matcher.each_alive(|id, address| {
+                let heap = &heaps.list[id.0 as usize];
+                if processes.list[heap.process.0 as usize].end.is_none() {
+                    live.add(heap, id, address);
+                }
+            });
+            Box::new(live)
+        })
+    }
+}
