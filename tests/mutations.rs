@@ -39,8 +39,13 @@ const BYTES_PER_BYTE: usize = 64;
 /// for what a damaged size of a compressed one expands to.
 const BYTES_BESIDES: usize = 8 << 20;
 
-/// A case that takes longer hangs. (A few milliseconds are usual.)
-const LIMIT: Duration = Duration::from_secs(40);
+/// Time of a case: at most so much, and so much for each MB of its files; a few
+/// milliseconds are usual.
+const SECONDS: f64 = 5.0;
+const SECONDS_A_MB: f64 = 20.0;
+
+/// A case that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn from_env(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
@@ -151,7 +156,9 @@ impl Run {
         let (paths, size) = self.files(worker, case);
         let allowed = BYTES_PER_BYTE * size + BYTES_BESIDES;
         let shared = self.alone.read().unwrap();
+        let start = Instant::now();
         let (mut result, mut used) = measure(worker, &paths, case);
+        let took = start.elapsed().as_secs_f64();
         drop(shared);
         if used > allowed {
             // Perhaps the neighbour did it.
@@ -160,6 +167,9 @@ impl Run {
         }
         if result.is_ok() && used > allowed {
             result = Err(format!("took {} MB for a trace of {} KB", used >> 20, size >> 10));
+        }
+        if result.is_ok() && took > SECONDS + SECONDS_A_MB * size as f64 / f64::from(1 << 20) {
+            result = Err(format!("took {took:.0} s for a trace of {} KB", size >> 10));
         }
         let mut results = self.results.lock().unwrap();
         match result {

@@ -134,6 +134,20 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_whose_first_buffer_is_larger_than_any_is_told_apart_from_other_files() {
+        let mut head = vec![0; SNIFF];
+        head[0x36] = 4;
+        head[0x4A] = 2;
+        head[0x4B] = 0xC0;
+        head[0..4].copy_from_slice(&(MAX_BUFFER as u32).to_le_bytes());
+        assert!(looks_like_etl(&head), "the largest that Windows has");
+        head[0..4].copy_from_slice(&(64u32 << 20).to_le_bytes());
+        assert!(!looks_like_etl(&head));
+        let sentence = OpenError::not_a_trace("a.etl", &head).to_string();
+        assert!(sentence.contains("says that it has 64.00 MB") && sentence.contains("at most 16.00 MB"), "{sentence}");
+    }
+
+    #[test]
     #[cfg(windows)]
     fn windows_numbers_become_sentences() {
         let says = |number| sentence(io::Error::from_raw_os_error(number));

@@ -249,6 +249,7 @@ pub fn repeated_tables(sectors: u32) -> Vec<u8> {
     let mut bytes = compound(vec![root(FREE)], 0);
     let first = (bytes.len() / SECTOR - 1) as u32;
     bytes[0x44..0x48].copy_from_slice(&first.to_le_bytes());
+    bytes[0x4C..SECTOR].copy_from_slice(&1u32.to_le_bytes().repeat(109));
     for i in 1..=sectors {
         bytes.extend(1u32.to_le_bytes().repeat(SECTOR / 4 - 1));
         let next = if i < sectors { first + i } else { END_OF_CHAIN };

@@ -19,6 +19,9 @@ pub(super) fn put_long_length(out: &mut Vec<u8>, rest: usize, length: u32) {
     }
 }
 
+/// Matches up to this length are copied byte by byte where they overlap themselves.
+const SHORT: usize = 32;
+
 /// Appends `length` bytes from `distance` back. Nothing before `base` is read and
 /// nothing behind `end` written; `start` is where this stream's output begins.
 pub(super) fn copy_match(out: &mut Vec<u8>, [start, base, end]: [usize; 3], distance: usize, length: usize) -> Result<(), Error> {
@@ -32,9 +35,17 @@ pub(super) fn copy_match(out: &mut Vec<u8>, [start, base, end]: [usize; 3], dist
     let from = out.len() - distance;
     if distance >= length {
         out.extend_from_within(from..from + length);
-    } else {
+    } else if length <= SHORT {
         for i in 0..length {
             out.push(out[from + i]);
+        }
+    } else {
+        // What repeats itself can be copied as far as it goes, and that is twice as far each time.
+        let mut left = length;
+        while left > 0 {
+            let n = left.min(out.len() - from);
+            out.extend_from_within(from..from + n);
+            left -= n;
         }
     }
     Ok(())
