@@ -2,6 +2,8 @@
 //! their buffers lie in the file, the numbers are those of the events in time order.
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
+#[path = "common/hostile.rs"]
+mod hostile;
 mod oracle;
 
 use std::io::Cursor;
@@ -149,6 +151,28 @@ proptest! {
         prop_assert_eq!(trace.quality.unmatched_frees + trace.quality.superseded_allocations, 0);
     }
 
+    /// Buffers of one stream in any order: what is not earlier than the next one waits.
+    #[test]
+    fn records_wait_for_buffers_that_begin_earlier(
+        times in prop::collection::vec(prop::collection::vec(2_000..2_012i64, 1..5), 1..12),
+    ) {
+        let mut addresses = (0x1000u64..).step_by(0x10);
+        let buffers: Vec<Vec<(i64, u64)>> =
+            times.iter().map(|times| times.iter().map(|&time| (time, addresses.next().unwrap())).collect()).collect();
+        let mut bytes = hostile::session(1, 64 << 10);
+        for (i, buffer) in buffers.iter().enumerate() {
+            let events: Vec<_> = buffer.iter().map(|&(time, address)| hostile::block(0, time, address, true)).collect();
+            bytes.extend(hostile::plain(0, 1 + i as i64, &events));
+        }
+        let files = [TraceFile::from_source(Source::Memory(bytes.leak()), "a.etl".to_owned()).unwrap()];
+        let (records, _) = merged(&files, 0);
+        let order: Vec<(i64, u64)> = records.iter().filter_map(|record| match record.event {
+            Event::Alloc { address, .. } => Some((record.time, address)),
+            _ => None,
+        }).collect();
+        prop_assert_eq!(order, waiting(&buffers));
+    }
+
     /// A session without streams per processor: neighbouring ticks come in any order.
     #[test]
     fn records_a_little_out_of_order_are_put_in_order(
@@ -164,6 +188,19 @@ proptest! {
         let records: Vec<(usize, Sent)> = ticks.concat().into_iter().map(|sent| (0, sent)).collect();
         prop_assert_eq!(everything(&layout.load(&records)), everything(&in_order(scenario.stream.iter())));
     }
+}
+
+/// The rule for one stream, applied to all that waits with each buffer.
+fn waiting(buffers: &[Vec<(i64, u64)>]) -> Vec<(i64, u64)> {
+    let (mut waiting, mut order) = (Vec::new(), Vec::new());
+    for (i, buffer) in buffers.iter().enumerate() {
+        waiting.extend_from_slice(buffer);
+        waiting.sort_by_key(|record| record.0);
+        let next = buffers.get(i + 1).and_then(|next| next.iter().map(|record| record.0).min());
+        let goes_on = waiting.partition_point(|record| next.is_none_or(|next| record.0 < next));
+        order.extend(waiting.drain(..goes_on));
+    }
+    order
 }
 
 /// All records in the order of the merge, and the trace that comes of them.

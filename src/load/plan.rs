@@ -142,3 +142,28 @@ pub(super) fn describe_cut(cut: Cut, budget: u64, clock: Clock) -> String {
          load fewer processes or layers{more}"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etl::BufferInfo;
+    use crate::load::Input;
+
+    #[test]
+    fn decoded_buffers_take_from_the_budget_what_is_more_than_usual() {
+        let mut capture = Capture::open(&[Input::Demo]).unwrap();
+        let plan = |budget| Plan { budget, ..Plan::default() };
+        for budget in [0, 1 << 20, 256 << 20, u64::MAX] {
+            assert_eq!(plan(budget).for_rows(&capture), budget, "small buffers of few processors");
+            assert!((ALWAYS_DECODED..=MOST_DECODED).contains(&plan(budget).for_decoding()));
+        }
+        let mut buffer = capture.files[0].buffers[0].clone();
+        buffer.flags = 0;
+        buffer.size = 16 << 20;
+        let of_processor = |processor| BufferInfo { processor, ..buffer.clone() };
+        capture.files[0].buffers = (0..24).map(of_processor).collect();
+        let plan = plan(256 << 20);
+        assert_eq!(plan.for_decoding(), 64 << 20);
+        assert_eq!(plan.for_rows(&capture), (256 - 32) << 20);
+    }
+}
