@@ -27,8 +27,8 @@ fn stacks_of_frees_are_not_those_of_allocations_however_many_threads_write_at_a_
     for threads in [1, 31, 32, 33, 34, 500] {
         let trace = loaded(threads_of_one_tick(threads));
         assert_eq!((trace.rows.len(), trace.quality.unmatched_frees), (threads, threads as u64));
-        let rows = trace.rows.chunks().flat_map(|chunk| chunk.rows());
-        assert!(rows.into_iter().all(|(_, row)| trace.site(row.site).stack == NodeId::ROOT));
+        let mut rows = trace.rows.chunks().flat_map(|chunk| chunk.rows());
+        assert!(rows.all(|(_, row)| trace.site(row.site).stack == NodeId::ROOT));
         assert!(trace.unmatched.iter().all(|free| free.stack != NodeId::ROOT));
     }
 }

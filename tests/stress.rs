@@ -14,12 +14,12 @@ use std::sync::Arc;
 use common::session::{HEAP, PID, Session, buffers, load_bytes, on_disk, reordered};
 use highwater::etl::write::Loss;
 use highwater::etl::{EventId, Events, HeaderKind};
-use highwater::events::{Event, ProcessChange, hook};
+use highwater::events::{Event, PageRange, ProcessChange, hook, mem};
 use highwater::load::Input;
 use highwater::model::{Quality, Trace};
 use highwater::problem::ProblemKind;
 use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report};
-use highwater::units::{Interval, Layer, PointerSize, Ticks};
+use highwater::units::{Interval, Layer, Pid, PointerSize, Ticks};
 
 fn groups_in(trace: &Trace, interval: Interval) -> Vec<Group> {
     let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter: ReportFilter::default(), top: None };
@@ -287,11 +287,18 @@ fn allocations_over_live_blocks_end_them_and_count() {
         session.alloc((i % 2) as u16, 10 + i, 0x1000, 1 + i as u64);
     }
     session.commit(0, 200, 0x10_0000, 0x3000);
-    session.commit(1, 201, 0x10_0000, 0x4000); // one page is new
+    let again = PageRange { base: 0x10_0000, size: 0x4000, owner: Pid(PID), flags: mem::COMMIT };
+    session.put(1, 201, Event::VirtualAlloc(again)); // one page is new
     let trace = session.load();
     assert_eq!(trace.quality, quality(0, 99), "committing again is no superseded allocation");
     let all: Vec<_> = groups(&trace).into_iter().map(|g| (g.layer, numbers(&g))).collect();
     assert_eq!(all, [("commit", [2, 0, 0x4000, 0x4000]), ("heap", [100, 99, 100, 100])]);
+    let mut session = Session::new(2, false);
+    session.commit(0, 200, 0x10_0000, 0x3000);
+    session.commit(1, 201, 0x10_0000, 0x4000); // what can be reserved was released before
+    let trace = session.load();
+    assert_eq!(trace.quality, quality(0, 1));
+    assert_eq!(numbers(&only(&trace)), [2, 1, 0x4000, 0x4000]);
 }
 
 /// Blocks of 8 bytes, first all allocated and then all freed, on one processor.

@@ -199,7 +199,7 @@ fn bounds(trace: &Trace, interval: Interval) -> String {
 }
 
 fn describe_quality(trace: &Trace, interval: Interval) -> String {
-    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, inferred_frees, problems } = trace.quality;
+    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems, inferred_frees } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {
         (0, 0) if !trace.losses.is_empty() => format!("Events were lost {}.", text::plural(trace.losses.len() as u64, "time")),

@@ -220,8 +220,8 @@ impl Builder {
     fn claim_held(&mut self, stack: &Record) {
         let (Event::Stack { owner, .. } | Event::StackRef { owner, .. }) = stack.event else { return };
         let first = self.held.partition_point(|held| held.order < owner);
-        let at_once = self.held.range_mut(first..).take_while(|held| held.order == owner).map(|held| &mut held.record);
-        let claimed = at_once.into_iter().find(|r| r.time == owner && is_homeless(r));
+        let mut at_once = self.held.range_mut(first..).take_while(|held| held.order == owner).map(|held| &mut held.record);
+        let claimed = at_once.find(|r| r.time == owner && is_homeless(r));
         if let Some(record) = claimed {
             record.pid = stack.pid;
             record.tid = stack.tid;

@@ -74,11 +74,11 @@ pub struct Quality {
     /// Allocations at the address of a block that was still alive, and ranges reserved where
     /// pages were still committed.
     pub superseded_allocations: u64,
+    /// Problems with the input.
+    pub problems: u64,
     /// Frees that told neither process nor stack, and whose block was the only one at their
     /// heap and address.
     pub inferred_frees: u64,
-    /// Problems with the input.
-    pub problems: u64,
 }
 
 /// A free of a block that was not alive.

@@ -1,6 +1,7 @@
 //! Traces that are made to be slow to replay or to ask: each drives one look-up that must
 //! not cost more where there is more to look through. The writer is the real one.
 
+use highwater::etl::SessionHeader;
 use highwater::events::{Event, FrameRange, ImageChange, ImageInfo, Record, StackPart};
 use highwater::units::{Layer, Pid, Tid};
 
@@ -15,15 +16,20 @@ pub const OVERLAPPED: u64 = 0x7FF7_0000_0000;
 /// Frames of the longest stacks.
 pub const DEPTH: usize = 192;
 
+/// So that what costs is the replay, not a tick that goes on from buffer to buffer.
+fn large_buffers() -> SessionHeader {
+    SessionHeader { buffer_size: 1 << 20, ..session(false) }
+}
+
 fn record(time: i64, tid: u32, event: Event) -> (Record, Vec<u64>) {
     (Record { time: 1_000 + time, pid: PID, tid: Tid(tid), event }, Vec::new())
 }
 
 /// Volumes of which no two are the same, each told twice. About 64 bytes each time.
 pub fn volumes(count: usize) -> Vec<u8> {
-    let volume = |n: usize| record(n as i64, 2, Event::Volume(Box::new((format!(r"\Device\Volume{n}"), r"X:\".to_owned()))));
-    let records: Vec<_> = (0..count).chain(0..count).map(volume).collect();
-    trace(session(false), &records)
+    let volume = |n: usize| Event::Volume(Box::new((format!(r"\Device\Volume{n}"), r"X:\".to_owned())));
+    let records: Vec<_> = (0..2 * count).map(|n| record(n as i64, 2, volume(n % count))).collect();
+    trace(large_buffers(), &records)
 }
 
 /// At one tick so many threads free a block each, their stacks come, and each allocates one
@@ -40,7 +46,7 @@ pub fn threads_of_one_tick(count: usize) -> Vec<u8> {
         (stack, vec![0x5000 + n as u64 % 7])
     }));
     records.extend((0..count).map(|n| record(at, tid(n), Event::Alloc { layer, heap, address: address(n), size: 8 })));
-    trace(session(false), &records)
+    trace(large_buffers(), &records)
 }
 
 /// So many modules over the same addresses, and stacks with so many frames in them, no two
@@ -72,5 +78,5 @@ pub fn overlapping_modules(count: usize, frames: usize, stay: bool) -> Vec<u8> {
         (done..due).for_each(|n| allocate(&mut records, at + 2 + (n - done) as i64, n));
         done = due;
     }
-    trace(session(false), &records)
+    trace(large_buffers(), &records)
 }

@@ -108,9 +108,7 @@ impl LiveBlocks {
 
     fn remove_all(&mut self, heap: &Heap, id: HeapId) {
         let Some(addresses) = self.addresses.get_mut(&id) else { return };
-        for address in std::mem::take(addresses) {
-            self.forget_holder(heap, id, address);
-        }
+        std::mem::take(addresses).into_iter().for_each(|address| self.forget_holder(heap, id, address));
     }
 
     fn forget_holder(&mut self, heap: &Heap, id: HeapId, address: u64) {
