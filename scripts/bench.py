@@ -103,7 +103,7 @@ def questions(results):
         for kind, list_ in [*groups.items(), ("**all**", everything), *scans]:
             columns = [spread([took[i] for took in list_]) for i in range(3)]
             yield f"| {mega(n)} | {kind} | {' | '.join(columns)} | {spread([sum(took) for took in list_])} |"
-        yield f"| {mega(n)} | peaks of the table's lines, which follow later | | | | {spread(f['peaks_ms'])} |"
+        yield f"| {mega(n)} | peaks of the open table's lines, which follow later | | | | {spread(f['peaks_ms'])} |"
 
 
 def frames(args, n):

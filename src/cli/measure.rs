@@ -47,7 +47,9 @@ struct Figures {
     questions: BTreeMap<&'static str, Vec<[f64; 3]>>,
     /// The same questions by scans of the rows.
     scans: Vec<[f64; 3]>,
+    /// Of the open table's lines, and how many there were.
     peaks_ms: Vec<f64>,
+    peak_lines: Vec<usize>,
 }
 
 /// Loads the files, asks, and prints the figures.
@@ -94,10 +96,11 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
         if n % 33 == 0 {
             figures.scans.push(question(&scan, interval, filter, &cancel)?);
             let sums = totals(&index, interval, &cancel)?;
-            let table = tree(trace, &sums, &TreeRequest { filter: filter.clone(), ..TreeRequest::default() }, &cancel)?;
+            let table = tree(trace, &sums, &opened(&index, interval, filter, &cancel)?, &cancel)?;
             let start = Instant::now();
             peaks(&index, interval, &table, &cancel)?;
             figures.peaks_ms.push(milliseconds(start));
+            figures.peak_lines.push(table.len());
         }
     }
     Ok(())

@@ -20,6 +20,7 @@ mod filter;
 mod highlight;
 mod index;
 mod naming;
+mod nest;
 mod numbers;
 mod peaks;
 mod recorded;

@@ -1,78 +1,91 @@
 //! The largest outstanding sizes of lines of a table or groups of a report: the one
 //! number that needs the changes in order. Cost: a pass over the events of the
-//! interval; for growing traces a sort of them.
+//! interval, each of which climbs as often as the lines above its own branch
+//! ([`Nest`]); for growing traces a sort of them.
 
 use super::changes::{Change, changes};
+use super::nest::{NOBODY, Nest};
 use super::{Cancel, Cancelled, Index, LifetimeClass};
-use crate::model::{Row, SiteId};
+use crate::model::Row;
 use crate::units::Interval;
 
 /// Rows of traces whose peaks debug builds look for a second time.
 const SMALL: usize = 4096;
 
+/// By lifetime class the line of a site's rows, or [`NOBODY`].
+pub(super) type ByClassLines = [u32; 4];
+
 /// The largest values inside `interval` of lines that begin at `now`. A row counts
-/// for the line that `lines_of` its site names for its class, and for all that
-/// `parent` names above; changes at one tick count together.
+/// for the line that `lines_of` names for its site and class, and for all that
+/// `parent` names above, which have smaller numbers; changes at one tick count together.
 pub(super) fn line_peaks(
     index: &Index,
     interval: Interval,
-    now: Vec<i128>,
-    lines_of: impl Fn(SiteId) -> [Option<u32>; 4] + Sync,
-    parent: impl Fn(u32) -> Option<u32> + Sync,
+    now: &[u64],
+    mut lines_of: Vec<ByClassLines>,
+    parent: impl Fn(u32) -> Option<u32>,
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
-    let swept = index.line_peaks(interval, &now, &lines_of, &parent, cancel)?;
-    let of = |row: &Row, class: LifetimeClass| lines_of(row.site)[class as usize];
-    finish(index, interval, swept, now, of, parent, cancel)
+    let own = lines_of.iter().flatten().copied().filter(|&line| line != NOBODY);
+    let nest = Nest::new(now.len(), own, parent);
+    lines_of.iter_mut().flatten().filter(|line| **line != NOBODY).for_each(|line| *line = nest.of(*line));
+    let swept = index.node_rises(interval, &lines_of, &nest, cancel)?;
+    let of = |row: &Row, class: LifetimeClass| lines_of[row.site.0 as usize][class as usize];
+    finish(index, interval, swept, now, of, &nest, cancel)
 }
 
 /// The same for groups of rows that are no groups of sites.
 pub(super) fn row_peaks(
     index: &Index,
     interval: Interval,
-    now: Vec<i128>,
+    now: &[u64],
     group_of: impl Fn(&Row) -> Option<u32> + Sync,
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
-    let swept = index.row_peaks(interval, &now, &group_of, cancel)?;
-    finish(index, interval, swept, now, |row, _| group_of(row), |_| None, cancel)
+    let nest = Nest::side_by_side(now.len());
+    let of = |row: &Row| group_of(row).unwrap_or(NOBODY);
+    let swept = index.group_rises(interval, &of, &nest, cancel)?;
+    finish(index, interval, swept, now, |row, _| of(row), &nest, cancel)
 }
 
-/// What the index says, or a sort of the changes where it says nothing.
+/// How far the index says that nodes rise, or a sort of the changes where it says nothing.
 fn finish(
     index: &Index,
     interval: Interval,
     swept: Option<Vec<i128>>,
-    now: Vec<i128>,
-    of: impl Fn(&Row, LifetimeClass) -> Option<u32> + Sync,
-    parent: impl Fn(u32) -> Option<u32>,
+    now: &[u64],
+    of: impl Fn(&Row, LifetimeClass) -> u32 + Sync,
+    nest: &Nest,
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
-    let scan = |cancel| changes(index.trace(), interval, cancel, &of).map(|changes| climb(&changes, now, &parent));
-    let peaks = match swept {
-        Some(peaks) => {
+    let known = |row: &Row, class| Some(of(row, class)).filter(|&node| node != NOBODY);
+    let scan = |cancel| changes(index.trace(), interval, cancel, known).map(|changes| climb(&changes, nest));
+    let rises = match swept {
+        Some(rises) => {
             debug_assert!(
-                index.trace().rows.len() > SMALL || scan(&Cancel::default()).as_ref() == Ok(&peaks),
+                index.trace().rows.len() > SMALL || scan(&Cancel::default()).as_ref() == Ok(&rises),
                 "peaks contradict the sorted changes of {interval:?}"
             );
-            peaks
+            rises
         }
         None => scan(cancel)?,
     };
-    Ok(peaks.into_iter().map(|p| u64::try_from(p).unwrap_or(u64::MAX)).collect())
+    let rise = |line: u32| rises.get(nest.of(line) as usize).copied().unwrap_or(0);
+    Ok((0..).zip(now).map(|(line, &now)| u64::try_from(i128::from(now) + rise(line)).unwrap_or(u64::MAX)).collect())
 }
 
-fn climb(changes: &[Change], mut now: Vec<i128>, parent: impl Fn(u32) -> Option<u32>) -> Vec<i128> {
-    let mut peak = now.clone();
-    let up = |of: u32| std::iter::successors(Some(of), |&of| parent(of));
+/// By how much each node rises above its beginning at most.
+fn climb(changes: &[Change], nest: &Nest) -> Vec<i128> {
+    let mut now = vec![0; nest.len()];
+    let mut rise = now.clone();
     for tick in changes.chunk_by(|a, b| a.at == b.at) {
         for change in tick {
-            up(change.of).for_each(|of| now[of as usize] += change.delta());
+            nest.up(change.of).for_each(|node| now[node as usize] += change.delta());
         }
-        for of in tick.iter().flat_map(|change| up(change.of)) {
-            let of = of as usize;
-            peak[of] = peak[of].max(now[of]);
+        for node in tick.iter().flat_map(|change| nest.up(change.of)) {
+            let node = node as usize;
+            rise[node] = rise[node].max(now[node]);
         }
     }
-    peak
+    rise
 }

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::naming::{UNKNOWN_TYPE, allocated_type, stack_labels};
+use super::nest::NOBODY;
 use super::peaks::{line_peaks, row_peaks};
 use super::{Bucket, ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, series, totals};
 use crate::model::{HeapId, NodeId, ProcessId, Row, Site, SiteId, Trace};
@@ -139,8 +140,8 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
             peaks(index, totals, &of, cancel)?
         }
         None => {
-            let now = kept.iter().map(|(_, group)| group.outstanding_from.into()).collect();
-            row_peaks(index, interval, now, |row| place_of(groups.of(row)), cancel)?
+            let now: Vec<u64> = kept.iter().map(|(_, group)| group.outstanding_from).collect();
+            row_peaks(index, interval, &now, |row| place_of(groups.of(row)), cancel)?
         }
     };
     let groups = kept.into_iter().zip(peaks).map(|((_, group), peak)| Group { peak, ..group }).collect();
@@ -153,13 +154,9 @@ fn peaks(index: &Index, totals: &Totals, of: &SeriesOf, cancel: &Cancel) -> Resu
     if index.knows(of) {
         return Ok(series(index, totals, of, 1, cancel)?.into_iter().map(|line| line.peak).collect());
     }
-    let mut now = vec![0i128; of.count];
-    for (site, buckets) in totals.sites() {
-        if let Some(group) = of.site[site.0 as usize] {
-            now[group as usize] += i128::from(buckets.numbers().outstanding_from);
-        }
-    }
-    line_peaks(index, totals.interval, now, |site| [of.site[site.0 as usize]; 4], |_| None, cancel)
+    let now = totals.by_series(of, |numbers| numbers.outstanding_from);
+    let lines_of = of.site.iter().map(|group| [group.unwrap_or(NOBODY); 4]).collect();
+    line_peaks(index, totals.interval, &now, lines_of, |_| None, cancel)
 }
 
 /// The first `top` groups in which rows take part, with their numbers but the peak.

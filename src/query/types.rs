@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::naming::{UNKNOWN_TYPE, allocated_type};
+use super::nest::NOBODY;
 use super::peaks::line_peaks;
 use super::tree::sort_lines;
 use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf, Sort, Totals};
@@ -144,12 +145,13 @@ impl Types {
         mask: &Mask,
         cancel: &Cancel,
     ) -> Result<Vec<u64>, Cancelled> {
-        let now = groups.iter().map(|group| group.numbers.outstanding_from.into()).collect();
+        let now: Vec<u64> = groups.iter().map(|group| group.numbers.outstanding_from).collect();
         let places = self.places(groups);
-        let lines_of = |site| {
-            let place = places[self.of_site(site) as usize];
-            LifetimeClass::ALL.map(|class| place.filter(|_| mask.has(site, class)))
+        let lines_of = |(site, of): (SiteId, &u32)| {
+            let place = places[*of as usize];
+            LifetimeClass::ALL.map(|class| place.filter(|_| mask.has(site, class)).unwrap_or(NOBODY))
         };
-        line_peaks(index, totals.interval, now, lines_of, |_| None, cancel)
+        let lines_of = (0..).map(SiteId).zip(&self.of_site).map(lines_of).collect();
+        line_peaks(index, totals.interval, &now, lines_of, |_| None, cancel)
     }
 }

@@ -10,7 +10,7 @@ use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
 
 /// For rows that nobody wants.
-pub(in crate::query) const NOBODY: u32 = u32::MAX;
+pub(super) use crate::query::nest::NOBODY;
 
 /// What an item is, and which list its place is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

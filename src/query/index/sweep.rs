@@ -8,66 +8,62 @@ use super::feed::{Feed, Item, NOBODY};
 use super::order::{Order, Place};
 use super::{Index, Ordered};
 use crate::model::{Row, RowId, SiteId, Trace};
+use crate::query::nest::Nest;
+use crate::query::peaks::ByClassLines;
 use crate::query::{Cancel, Cancelled, LifetimeClass};
 use crate::units::{Interval, Ticks};
 
-/// The lines of a site's rows by lifetime class.
-pub(in crate::query) type ByClassLines = [Option<u32>; 4];
-
-/// What a stretch does to a line: by how much it changes, and the most it rises
+/// What a stretch does to a node: by how much it changes, and the most it rises
 /// above its beginning.
 struct Rise {
-    line: u32,
+    node: u32,
     sum: i64,
     high: i64,
 }
 
 impl Index {
-    /// The largest values of lines that begin at `now` and follow the events inside
-    /// `interval`. A row counts for its line and all that `parent` names above it;
-    /// changes at one tick count together. `None` while the trace grows, or where sums could overflow.
-    pub(in crate::query) fn line_peaks(
+    /// By how much nodes rise inside `interval` at most. A row counts for its node, which
+    /// `nodes_of` names by site, and for all above it; changes at one tick count together.
+    /// `None` while the trace grows, or where sums could overflow.
+    pub(in crate::query) fn node_rises(
         &self,
         interval: Interval,
-        now: &[i128],
-        lines_of: &(impl Fn(SiteId) -> ByClassLines + Sync),
-        parent: &(impl Fn(u32) -> Option<u32> + Sync),
+        nodes_of: &[ByClassLines],
+        nest: &Nest,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
         let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.ordered else { return Ok(None) };
         let (from, to) = self.edges(order, interval);
-        let wanted = self.wanted(by_site, from, to, lines_of);
+        let wanted = self.wanted(by_site, from, to, nodes_of);
         cancel.check()?;
-        let pick = picker(&self.trace, order, interval, from, lines_of);
-        self.sweep(order, (from, to), now, &pick, wanted.as_ref(), parent, cancel).map(Some)
+        let pick = picker(&self.trace, order, interval, from, nodes_of);
+        self.sweep(order, (from, to), &pick, wanted.as_ref(), nest, cancel).map(Some)
     }
 
     /// The same for any groups of rows.
-    pub(in crate::query) fn row_peaks(
+    pub(in crate::query) fn group_rises(
         &self,
         interval: Interval,
-        now: &[i128],
-        group_of: &(impl Fn(&Row) -> Option<u32> + Sync),
+        group_of: &(impl Fn(&Row) -> u32 + Sync),
+        nest: &Nest,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
         let Some(Ordered { order, .. }) = &self.ordered else { return Ok(None) };
-        let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row)).unwrap_or(NOBODY);
-        self.sweep(order, self.edges(order, interval), now, &pick, None, &|_| None, cancel).map(Some)
+        let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row));
+        self.sweep(order, self.edges(order, interval), &pick, None, nest, cancel).map(Some)
     }
 
     fn edges(&self, order: &Order, interval: Interval) -> (Place, Place) {
         (order.place(&self.trace.rows, interval.from), order.place(&self.trace.rows, interval.to))
     }
 
-    #[allow(clippy::too_many_arguments, reason = "they are what the two ways above have in common")]
     fn sweep(
         &self,
         order: &Order,
         (from, to): (Place, Place),
-        now: &[i128],
         pick: &(impl Fn(RowId, SiteId, bool) -> u32 + Sync),
         wanted: Option<&Bits>,
-        parent: &(impl Fn(u32) -> Option<u32> + Sync),
+        nest: &Nest,
         cancel: &Cancel,
     ) -> Result<Vec<i128>, Cancelled> {
         let rows = &self.trace.rows;
@@ -78,78 +74,71 @@ impl Index {
         let stretches: Result<Vec<Vec<Rise>>, Cancelled> = places
             .par_windows(2)
             .map(|part| {
-                let mut climb = Climb::new(now.len(), parent);
+                let mut climb = Climb::new(nest);
                 Feed::new(rows, order, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item))?;
                 Ok(climb.finish())
             })
             .collect();
-        let (mut now, mut peaks) = (now.to_vec(), now.to_vec());
-        for Rise { line, sum, high } in stretches?.into_iter().flatten() {
-            let (now, peak) = (&mut now[line as usize], &mut peaks[line as usize]);
-            *peak = (*peak).max(*now + i128::from(high));
+        let (mut now, mut rises) = (vec![0; nest.len()], vec![0; nest.len()]);
+        for Rise { node, sum, high } in stretches?.into_iter().flatten() {
+            let (now, rise): (&mut i128, &mut i128) = (&mut now[node as usize], &mut rises[node as usize]);
+            *rise = (*rise).max(*now + i128::from(high));
             *now += i128::from(sum);
         }
-        Ok(peaks)
+        Ok(rises)
     }
 
-    /// The rows that have a line, if it pays to know them before looking at deaths.
-    fn wanted(
-        &self,
-        by_site: &[super::Bucket],
-        from: Place,
-        to: Place,
-        lines_of: &(impl Fn(SiteId) -> ByClassLines + Sync),
-    ) -> Option<Bits> {
+    /// The rows that have a node, if it pays to know them before looking at deaths.
+    fn wanted(&self, by_site: &[super::Bucket], from: Place, to: Place, nodes_of: &[ByClassLines]) -> Option<Bits> {
         let rows = &self.trace.rows;
         if from.distance(to) < rows.len() as u64 / 2 {
             return None;
         }
-        let wants: Vec<bool> = (0..by_site.len()).map(|i| lines_of(SiteId(i as u32)) != [None; 4]).collect();
+        let wants: Vec<bool> = nodes_of.iter().map(|nodes| *nodes != [NOBODY; 4]).collect();
         let count: u64 = by_site.iter().zip(&wants).filter(|(_, wants)| **wants).map(|(sum, _)| sum.count).sum();
         (count < rows.len() as u64 / 2).then(|| Bits::filled(rows, |chunk, at| wants[chunk.sites()[at].0 as usize]))
     }
 }
 
-/// The line of a birth or death inside the interval. Whether the row's other end is
+/// The node of a birth or death inside the interval. Whether the row's other end is
 /// inside is only looked up where it makes a difference.
 fn picker<'a>(
     trace: &'a Trace,
     order: &'a Order,
     interval: Interval,
     from: Place,
-    lines_of: &'a (impl Fn(SiteId) -> ByClassLines + Sync),
+    nodes_of: &'a [ByClassLines],
 ) -> impl Fn(RowId, SiteId, bool) -> u32 + Sync + 'a {
     use LifetimeClass::{Aifi, Aifo, Aofi};
     move |row, site, is_birth| {
-        let lines = lines_of(site);
-        let both_inside = lines[Aifi as usize];
-        let other = lines[if is_birth { Aifo } else { Aofi } as usize];
+        let nodes = nodes_of[site.0 as usize];
+        let both_inside = nodes[Aifi as usize];
+        let other = nodes[if is_birth { Aifo } else { Aofi } as usize];
         let is_inside = || match is_birth {
             true => trace.rows.death(row) < interval.to,
             false if order.late.has(row) => trace.rows.birth(row) >= interval.from,
             false => row.0 >= from.birth,
         };
-        let line = if both_inside == other || is_inside() { both_inside } else { other };
-        line.unwrap_or(NOBODY)
+        if both_inside == other || is_inside() { both_inside } else { other }
     }
 }
 
-/// Lines while time goes on.
-struct Climb<'a, U> {
-    parent: &'a U,
+/// Nodes while time goes on.
+struct Climb<'a> {
+    nest: &'a Nest,
     now: Vec<i64>,
     high: Vec<i64>,
     has: Vec<bool>,
     touched: Vec<u32>,
-    /// The present tick, and the lines that changed at it.
+    /// The present tick, and the nodes that changed at it.
     at: Ticks,
     tick: Vec<u32>,
 }
 
-impl<'a, U: Fn(u32) -> Option<u32>> Climb<'a, U> {
-    fn new(lines: usize, parent: &'a U) -> Self {
-        let (now, high, has) = (vec![0; lines], vec![0; lines], vec![false; lines]);
-        Self { parent, now, high, has, touched: Vec::new(), at: Ticks::BEFORE_TRACE, tick: Vec::new() }
+impl<'a> Climb<'a> {
+    fn new(nest: &'a Nest) -> Self {
+        let (now, high, has) = (vec![0; nest.len()], vec![0; nest.len()], vec![false; nest.len()]);
+        Self { nest, now, high, has, touched: Vec::new(), at: Ticks::BEFORE_TRACE, tick: Vec::new() }
     }
 
     #[inline]
@@ -164,37 +153,30 @@ impl<'a, U: Fn(u32) -> Option<u32>> Climb<'a, U> {
     fn finish(mut self) -> Vec<Rise> {
         self.end_tick();
         let Self { now, high, touched, .. } = self;
-        touched.into_iter().map(|line| Rise { line, sum: now[line as usize], high: high[line as usize] }).collect()
+        touched.into_iter().map(|node| Rise { node, sum: now[node as usize], high: high[node as usize] }).collect()
     }
 
     #[inline]
-    fn change(&mut self, line: u32, delta: i64) {
-        if self.tick.last() != Some(&line) {
-            self.tick.push(line);
+    fn change(&mut self, node: u32, delta: i64) {
+        if self.tick.last() != Some(&node) {
+            self.tick.push(node);
         }
-        let mut next = Some(line);
-        while let Some(line) = next {
-            let i = line as usize;
+        for node in self.nest.up(node) {
+            let i = node as usize;
             if !self.has[i] {
                 self.has[i] = true;
-                self.touched.push(line);
+                self.touched.push(node);
             }
             self.now[i] += delta;
-            next = (self.parent)(line);
         }
     }
 
     /// Only now it is known how high the tick went.
     #[inline]
     fn end_tick(&mut self) {
-        for i in 0..self.tick.len() {
-            let mut next = Some(self.tick[i]);
-            while let Some(line) = next {
-                let i = line as usize;
-                self.high[i] = self.high[i].max(self.now[i]);
-                next = (self.parent)(line);
-            }
+        for node in self.tick.drain(..).flat_map(|node| self.nest.up(node)) {
+            let i = node as usize;
+            self.high[i] = self.high[i].max(self.now[i]);
         }
-        self.tick.clear();
     }
 }

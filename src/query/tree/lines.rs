@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
 use crate::query::naming::FrameName;
+use crate::query::nest::NOBODY;
 use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, Recorded, heap_label, layer_label};
 use crate::symbols::Names;
 use crate::units::Interval;
 
 /// No line.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = NOBODY;
 
 /// One line, spelled out.
 #[derive(Clone, Debug)]

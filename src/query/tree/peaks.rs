@@ -6,24 +6,23 @@ use std::sync::Arc;
 
 use super::lines::{Line, Listing, NONE, Section, Tree};
 use crate::model::{SiteId, Trace};
-use crate::query::peaks::line_peaks;
+use crate::query::peaks::{ByClassLines, line_peaks};
 use crate::query::{Cancel, Cancelled, Index, LifetimeClass};
 use crate::units::Interval;
 
 /// Peaks of the nodes of `tree`, which must be of the same trace and interval;
 /// [`Tree::peak`] tells which is whose. Cost: a pass over the events of the
-/// interval, and the depth of the tree for each.
+/// interval, and for each as many steps as the tree branches above its line.
 pub fn peaks(index: &Index, interval: Interval, tree: &Tree, cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
-    let now = tree.lines.iter().map(|line| line.numbers.outstanding_from.into()).collect();
+    let now: Vec<u64> = tree.lines.iter().map(|line| line.numbers.outstanding_from).collect();
     let deepest = deepest(index.trace(), tree);
-    let lines_of = |site: SiteId| deepest[site.0 as usize].map(|line| Some(line).filter(|&line| line != NONE));
     let parent = |line: u32| Some(tree.lines[line as usize].parent).filter(|&line| line != NONE);
-    line_peaks(index, interval, now, lines_of, parent, cancel)
+    line_peaks(index, interval, &now, deepest, parent, cancel)
 }
 
 /// For each site and class the line of the deepest shown node that holds it.
-fn deepest(trace: &Trace, tree: &Tree) -> Vec<[u32; 4]> {
-    let mut lines: Vec<[u32; 4]> = Vec::with_capacity(trace.sites.len());
+fn deepest(trace: &Trace, tree: &Tree) -> Vec<ByClassLines> {
+    let mut lines: Vec<ByClassLines> = Vec::with_capacity(trace.sites.len());
     lines.extend((0..).map(SiteId).zip(&trace.sites).map(|(id, site)| {
         let mut lines = tree.deepest[site.heap.0 as usize];
         for class in LifetimeClass::ALL.into_iter().filter(|&class| !tree.wanted.has(id, class)) {

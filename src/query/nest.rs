@@ -1,0 +1,139 @@
+//! Lines of a table that stand one in the other, as far as they hold different rows.
+//!
+//! A line that holds nothing but what one line below it holds changes whenever that one
+//! does, and by as much: both are one *node*. So what follows changes up the lines climbs
+//! once for each place where the tree branches, however long the chains between are (the
+//! callers of an only child, functions inlined in each other, the one type of a heap).
+//!
+//! Cost: two passes over the lines.
+
+/// No node, or no line.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// The nodes of some lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Nest {
+    /// By line; [`NOBODY`] for lines that hold nothing.
+    of_line: Vec<u32>,
+    /// By node: the next one above, or [`NOBODY`].
+    above: Vec<u32>,
+}
+
+/// What a line holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Nothing,
+    /// What the line below holds that has this node.
+    Same(u32),
+    /// Rows of its own, or what several lines below it hold.
+    Several,
+}
+
+impl Nest {
+    /// `own` are the lines that hold rows which no line below them holds. A line's number is
+    /// larger than that of its `parent`.
+    pub(super) fn new(lines: usize, own: impl Iterator<Item = u32>, parent: impl Fn(u32) -> Option<u32>) -> Self {
+        let mut holds = vec![Holds::Nothing; lines];
+        own.for_each(|line| holds[line as usize] = Holds::Several);
+        let (mut of_line, mut nodes) = (vec![NOBODY; lines], 0);
+        for line in (0..lines).rev() {
+            let node = match holds[line] {
+                Holds::Nothing => continue,
+                Holds::Same(node) => node,
+                Holds::Several => {
+                    nodes += 1;
+                    nodes - 1
+                }
+            };
+            of_line[line] = node;
+            if let Some(parent) = parent(line as u32) {
+                let holds = &mut holds[parent as usize];
+                *holds = if *holds == Holds::Nothing { Holds::Same(node) } else { Holds::Several };
+            }
+        }
+        let mut above = vec![NOBODY; nodes as usize];
+        for line in 0..lines as u32 {
+            let Some(parent) = parent(line) else { continue };
+            let (node, node_above) = (of_line[line as usize], of_line[parent as usize]);
+            if node != NOBODY && node != node_above {
+                above[node as usize] = node_above;
+            }
+        }
+        Self { of_line, above }
+    }
+
+    /// Lines that do not stand in each other.
+    pub(super) fn side_by_side(lines: usize) -> Self {
+        Self { of_line: (0..lines as u32).collect(), above: vec![NOBODY; lines] }
+    }
+
+    /// Number of nodes.
+    pub(super) fn len(&self) -> usize {
+        self.above.len()
+    }
+
+    /// The node of a line, or [`NOBODY`].
+    pub(super) fn of(&self, line: u32) -> u32 {
+        self.of_line[line as usize]
+    }
+
+    /// A node and those above it.
+    #[inline]
+    pub(super) fn up(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let known = |node: u32| Some(node).filter(|&node| node != NOBODY);
+        std::iter::successors(known(node), move |&node| known(self.above[node as usize]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn nest(parents: &[Option<u32>], own: &[u32]) -> Nest {
+        Nest::new(parents.len(), own.iter().copied(), |line| parents[line as usize])
+    }
+
+    #[test]
+    fn a_chain_is_one_node_however_long() {
+        let chain = |length: u32| (0..length).map(|line| line.checked_sub(1)).collect::<Vec<_>>();
+        for length in [2, 190, 5000] {
+            let nest = nest(&chain(length), &[length - 1]);
+            assert_eq!((nest.len(), nest.up(nest.of(0)).count()), (1, 1));
+            assert!((0..length).all(|line| nest.of(line) == nest.of(0)));
+        }
+        // A frame in the middle that allocates itself: those above it hold both.
+        let parted = nest(&chain(190), &[189, 100]);
+        assert_eq!(parted.len(), 2);
+        assert_eq!((parted.of(0), parted.of(101)), (parted.of(100), parted.of(189)));
+        assert_eq!(parted.up(parted.of(189)).collect::<Vec<_>>(), [parted.of(189), parted.of(0)]);
+    }
+
+    #[test]
+    fn a_line_that_holds_nothing_is_in_no_ones_way() {
+        let nest = nest(&[None, Some(0), Some(1), Some(1), Some(0)], &[3]);
+        assert_eq!([0, 1, 2, 3, 4].map(|line| nest.of(line)), [0, 0, NOBODY, 0, NOBODY]);
+    }
+
+    proptest! {
+        /// The lines of the nodes on the way up are all lines on the way up.
+        #[test]
+        fn changes_reach_the_same_lines_as_line_by_line(
+            parents in prop::collection::vec((any::<bool>(), any::<u32>()), 1..40),
+            own in prop::collection::btree_set(0..40u32, 0..20),
+        ) {
+            let parents: Vec<Option<u32>> =
+                (0u32..).zip(parents).map(|(line, (has, parent))| Some(parent % line.max(1)).filter(|_| has && line > 0)).collect();
+            let own: Vec<u32> = own.into_iter().filter(|&line| (line as usize) < parents.len()).collect();
+            let nest = nest(&parents, &own);
+            for &line in &own {
+                let reached: Vec<u32> = nest.up(nest.of(line)).collect();
+                let by_node: Vec<bool> = (0..parents.len() as u32).map(|line| reached.contains(&nest.of(line))).collect();
+                let mut by_line = vec![false; parents.len()];
+                std::iter::successors(Some(line), |&line| parents[line as usize]).for_each(|line| by_line[line as usize] = true);
+                prop_assert_eq!(by_node, by_line);
+            }
+        }
+    }
+}
