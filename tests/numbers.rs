@@ -10,7 +10,7 @@ use std::sync::Arc;
 use highwater::query::{
     By, ByClass, Cancel, Filter, Group, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, report, series, spans, totals,
 };
-use highwater::units::Layer;
+use highwater::units::{Interval, Layer, Ticks};
 use oracle::answer::{Edges, outstanding, peak};
 use oracle::question::{FAR, OPS, builder, edges, input, interval, options, place, replay, ways};
 use oracle::scenario::Scenario;
@@ -157,8 +157,8 @@ proptest! {
     }
 
     #[test]
-    fn graphs_of_a_growing_trace_say_what_scans_say(
-        ops in strategy::ops(OPS), every in 1..40usize, a in place(), b in place(), options in options(),
+    fn graphs_and_totals_of_a_growing_trace_say_what_scans_say(
+        ops in strategy::ops(OPS), every in 1..40usize, a in place(), b in place(), options in options(), passes: bool,
     ) {
         let scenario = Scenario::of(&ops);
         let (mut builder, mut earlier) = (builder(), None::<Index>);
@@ -166,19 +166,33 @@ proptest! {
         let never = Cancel::default();
         for sent in scenario.stream.chunks(every) {
             sent.iter().for_each(|sent| builder.apply(&sent.record, &sent.frames));
+            if passes {
+                // As if something were followed that has nothing else up to then.
+                let reached = builder.reached();
+                builder.pass(reached);
+            }
             let trace = Arc::new(builder.publish(input(&scenario, false)));
             let grown = Index::grown(Arc::clone(&trace), earlier.as_ref(), &options, &never).unwrap();
+            let scan = Index::scan(Arc::clone(&trace));
             prop_assert!(grown.is_drawn());
+            // All so far, what is asked for again and again, and what moves with time.
+            let reached = trace.rows.horizon();
+            let moving = Interval { from: Ticks(reached.0.saturating_sub(10_000)), to: reached };
+            for interval in [trace.span, interval(edges), moving, Interval { to: reached.next(), ..moving }, trace.span] {
+                let [ours, theirs] = [&grown, &scan].map(|index| totals(index, interval, &never).unwrap());
+                prop_assert!(ours.sites().eq(theirs.sites()), "{:?} of {:?}", interval, reached);
+            }
             let by_heap = SeriesOf::new(&trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
             let by_site = SeriesOf::new(&trace, trace.sites.len(), |site| Some(site.0));
-            for of in [by_heap, by_site.stacked()] {
+            let one_heap = SeriesOf::new(&trace, 1, |site| (trace.site(site).heap.0 == 0).then_some(0));
+            for of in [by_heap, by_site.stacked(), one_heap] {
                 // One bin for each tick that counts: all ways choose the same.
                 let draw = |index: &Index| {
                     let totals = totals(index, interval(edges), &never).unwrap();
                     let lines = series(index, &totals, &of, 1, &never).unwrap();
                     lines.into_iter().map(|line| (line.peak, line.last, line.points.first().copied())).collect::<Vec<_>>()
                 };
-                prop_assert_eq!(draw(&grown), draw(&Index::scan(Arc::clone(&trace))));
+                prop_assert_eq!(draw(&grown), draw(&scan));
             }
             earlier = Some(grown);
         }

@@ -1,16 +1,25 @@
-//! What questions cost where a capture makes them dear: deep stacks.
+//! What questions cost where a capture makes them dear: deep stacks, very many heaps,
+//! publications of a trace that has grown for long.
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 #[path = "common/hostile_queries.rs"]
-#[allow(dead_code, reason = "each test uses its own part")]
 mod hostile_queries;
+#[path = "damage/memory.rs"]
+mod memory;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use highwater::model::{Builder, Clock, InputState, Trace};
-use highwater::query::{Cancel, Index, TreeRequest, peaks, totals, tree};
-use hostile_queries::{START, Told, chain};
+use highwater::model::{Builder, Clock, HeapId, InputState, Trace};
+use highwater::query::{Cancel, Index, IndexOptions, SeriesOf, TreeRequest, peaks, series, totals, tree};
+use highwater::units::{Interval, Ticks};
+use hostile_queries::{START, Told, chain, endless, many_heaps};
+
+#[global_allocator]
+static ALLOCATOR: memory::Counted = memory::Counted;
+
+/// One test at a time: they count what the whole process allocates, or take time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 fn builder() -> Builder {
     Builder::new(Clock { frequency: 10_000_000, start_time: 0 }, START, (0, 0))
@@ -45,6 +54,7 @@ fn time_of_peaks(index: &Index, lines: usize) -> Duration {
 
 #[test]
 fn peaks_of_a_chain_of_190_frames_cost_about_what_those_of_two_frames_cost() {
+    let _alone = ALONE.lock().unwrap();
     let index = |depth| Index::for_one_question(replay(chain(depth, 60_000)), &Cancel::default()).unwrap();
     let [flat, deep] = [2, 190].map(index);
     // By turns, the best of some: the machine's noise meets both.
@@ -52,4 +62,97 @@ fn peaks_of_a_chain_of_190_frames_cost_about_what_those_of_two_frames_cost() {
     let best = times.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1))).unwrap();
     let ratio = best.1.as_secs_f64() / best.0.as_secs_f64();
     assert!(ratio <= 3.0, "{:?} and {:?}: {ratio:.1} times as long", best.0, best.1);
+}
+
+/// Bytes of an index but for the sums at checkpoints and of sites.
+fn blocks_bytes(index: &Index) -> usize {
+    index.heap_bytes().1.saturating_sub(16 * index.trace().sites.len())
+}
+
+#[test]
+fn blocks_of_ten_thousand_active_heaps_take_4_bytes_a_row() {
+    let _alone = ALONE.lock().unwrap();
+    const HEAPS: u64 = 10_000;
+    let trace = replay(many_heaps(HEAPS, 400_000));
+    let never = Cancel::default();
+    let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &never).unwrap();
+    let bytes = blocks_bytes(&index) as f64 / trace.rows.len() as f64;
+    assert_eq!((trace.heaps.len(), trace.rows.len()), (HEAPS as usize, 400_000));
+    assert!(bytes <= 4.0, "{bytes:.1} bytes a row");
+    // A few heaps are drawn as quickly as ever, and just as scans draw them.
+    let scan = Index::scan(Arc::clone(&trace));
+    let of = SeriesOf::new(&trace, 3, |site| Some(trace.site(site).heap.0).filter(|heap| *heap < 3));
+    let all = SeriesOf::new(&trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
+    let (from, to) = (trace.span.from.0, trace.span.to.0);
+    for (from, to) in [(from, to), (to / 3, to / 2), (to / 2, to / 2 + 1000)] {
+        let interval = Interval { from: Ticks(from), to: Ticks(to) };
+        let sums = totals(&scan, interval, &never).unwrap();
+        for of in [&of, &all] {
+            let [drawn, known] = [&index, &scan].map(|index| {
+                let lines = series(index, &sums, of, 1, &never).unwrap();
+                lines.into_iter().map(|line| (line.peak, line.peak_at, line.last)).collect::<Vec<_>>()
+            });
+            assert_eq!(drawn, known);
+        }
+    }
+    let bytes = blocks_bytes(&index) as f64 / trace.rows.len() as f64;
+    assert!(bytes <= 5.0, "{bytes:.1} bytes a row with a choice of three heaps");
+    assert_eq!(trace.heap(HeapId(0)).handle % 0x100, 0);
+}
+
+/// What a publication costs, on the average.
+#[derive(Clone, Copy, Default, Debug)]
+struct Cost {
+    published: f64,
+    questions: f64,
+    looks: f64,
+}
+
+#[test]
+fn a_publication_costs_what_came() {
+    let _alone = ALONE.lock().unwrap();
+    /// Events between two publications: a whole number of them fills some chunks of rows.
+    const CAME: usize = 10_000;
+    const TOGETHER: usize = 32;
+    let never = Cancel::default();
+    let (mut builder, mut earlier, mut costs) = (builder(), None::<Index>, Vec::new());
+    let mut records = endless();
+    for turn in 0..8 {
+        let mut cost = Cost::default();
+        for _ in 0..TOGETHER {
+            let mut last = START;
+            for (record, frames) in records.by_ref().take(CAME) {
+                builder.apply(&record, &frames);
+                last = record.time;
+            }
+            let before = memory::begin(0);
+            let trace = Arc::new(builder.publish(input(last, false)));
+            cost.published += (memory::peak(0) - before) as f64;
+            let before = memory::begin(0);
+            let grown = Index::grown(Arc::clone(&trace), earlier.as_ref(), &IndexOptions::default(), &never).unwrap();
+            // What the window shows: all that was, and what is looked at for a while.
+            let fixed = Interval { from: Ticks(1000), to: Ticks(50_000) };
+            let latest = Interval { from: Ticks(trace.span.to.0 - 10_000), to: trace.span.to };
+            let answers = [trace.span, fixed, latest].map(|interval| totals(&grown, interval, &never).unwrap());
+            cost.questions += (memory::peak(0) - before) as f64;
+            cost.looks += grown.looks() as f64;
+            if turn % 4 == 0 {
+                let scan = Index::scan(Arc::clone(&trace));
+                for answer in answers {
+                    let expected = totals(&scan, answer.interval, &never).unwrap();
+                    assert!(answer.sites().eq(expected.sites()));
+                }
+            }
+            earlier = Some(grown);
+        }
+        let each = |sum: f64| sum / TOGETHER as f64;
+        costs.push(Cost { published: each(cost.published), questions: each(cost.questions), looks: each(cost.looks) });
+    }
+    let rows = earlier.unwrap().trace().rows.len();
+    assert!(rows > 1_000_000, "{rows} rows");
+    // The first ones begin with nothing; those at the end have four times as much behind them.
+    let (early, late) = (costs[1], costs[7]);
+    assert!(late.published <= 1.2 * early.published, "bytes of a publication: {costs:#?}");
+    assert!(late.questions <= 1.2 * early.questions, "bytes of its questions: {costs:#?}");
+    assert!(late.looks <= 1.2 * early.looks, "rows and events of its questions: {costs:#?}");
 }

@@ -15,7 +15,7 @@ use super::distinct::Distinct;
 use super::sample::{Sample, Tally};
 use crate::etl::{BufferInfo, BufferKind, ReadBuffer, TraceFile};
 use crate::events::{Batch, Stacks, decode_buffer, process_names};
-use crate::model::Scope;
+use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Scope};
 use crate::units::{Layer, Pid};
 
 /// Buffers that are looked at.
@@ -27,7 +27,7 @@ const ENDS: usize = 32;
 
 // Bytes in memory on the average; tables that double are three quarters full. What is
 // reckoned while loading is in `model::builder::limit`.
-const ROW: f64 = 28.0;
+const ROW: f64 = 28.0 + (SUMS_A_ROW + BLOCKS_A_ROW) as f64;
 const DEATH: f64 = 4.0;
 const BLOCK: f64 = 18.0;
 const RANGE: f64 = 96.0;

@@ -44,6 +44,7 @@ use framed::Framed;
 use held::Held;
 use keyed::Keyed;
 use limit::Limit;
+pub use limit::{BLOCKS_A_ROW, SUMS_A_ROW};
 use owners::Owners;
 use stacks::LatestTick;
 use unmatched::UnmatchedFrees;

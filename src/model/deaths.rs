@@ -1,48 +1,25 @@
 //! The order of deaths: 4 bytes for each row that died.
 //!
 //! While a trace is loaded, every free that may end a row has a place in order of
-//! time, to which the row is written by whoever finds it ([`Places`]). Rows that
-//! end without a free of their own (a heap is destroyed, an address is allocated
-//! again) are put in between when the order is asked for.
+//! time, to which the row is written by whoever finds it ([`Places`]). A publication
+//! takes what is over by then into a list that all later ones share ([`DeathLog`]), and
+//! puts those rows in between that ended without a free of their own (a heap is
+//! destroyed, an address is allocated again).
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rayon::prelude::*;
 
-use super::RowId;
+use super::{RowId, RowList};
 use crate::units::Ticks;
-
-/// Row ids by death; those of one tick in any order.
-#[derive(Clone, Debug, Default)]
-pub struct DeathOrder {
-    rows: Vec<RowId>,
-}
-
-impl DeathOrder {
-    /// Number of rows that died.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether none died.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// Bytes in memory.
-    pub fn heap_bytes(&self) -> usize {
-        self.rows.capacity() * 4
-    }
-
-    /// All rows that died, in order.
-    pub fn rows(&self) -> &[RowId] {
-        &self.rows
-    }
-}
 
 /// Places of one part of the order.
 const PART: usize = 1 << 16;
+
+/// So many parts are put into order at a time, and let go.
+const TOGETHER: usize = 64;
 
 /// Nothing ended here.
 const NOBODY: u32 = u32::MAX;
@@ -84,104 +61,170 @@ impl Places {
         self.parts.write().unwrap_or_else(PoisonError::into_inner).push(part);
     }
 
-    /// Rows have new numbers, or none; parts in which nobody is left take no room any
-    /// more, the latest apart. Returns how many do.
-    pub(super) fn renumber(&self, number: impl Fn(RowId) -> Option<RowId>) -> usize {
-        let mut parts = self.parts.write().unwrap_or_else(PoisonError::into_inner);
-        let latest = parts.len().saturating_sub(1);
-        for (i, part) in parts.iter_mut().enumerate() {
-            let mut is_empty = true;
-            for place in part.iter() {
-                let row = place.load(Ordering::Relaxed);
-                if row != NOBODY {
-                    let row = number(RowId(row)).map_or(NOBODY, |row| row.0);
-                    is_empty &= row == NOBODY;
-                    place.store(row, Ordering::Relaxed);
-                }
+    /// Some parts.
+    fn parts(&self, range: Range<usize>) -> Vec<Arc<[AtomicU32]>> {
+        self.parts.read().unwrap_or_else(PoisonError::into_inner)[range].to_vec()
+    }
+
+    /// Nobody needs some parts any more.
+    fn forget(&self, range: Range<usize>) {
+        self.parts.write().unwrap_or_else(PoisonError::into_inner)[range].fill_with(Arc::default);
+    }
+
+    /// Behind the last of some places at which all is `over`. Where nothing ended, nothing will.
+    fn over_before(&self, places: Range<u32>, is_over: impl Fn(RowId) -> bool) -> u32 {
+        let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
+        let mut end = places.end;
+        for place in places.rev() {
+            match found(&parts[place as usize / PART][place as usize % PART]).map(&is_over) {
+                Some(true) => break,
+                Some(false) => end = place,
+                None => {}
             }
-            if is_empty && i < latest {
-                *part = Arc::default();
-            }
         }
-        parts.iter().filter(|part| !part.is_empty()).count()
+        end
     }
 
-    /// Bytes of a part.
-    pub(super) const PART_BYTES: u64 = PART as u64 * 4;
-
-    /// The order, with `extra` rows put in by their deaths. Nobody may hold a view
-    /// any more, or memory is kept twice.
-    pub(super) fn finish(&self, extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
-        let parts = std::mem::take(&mut *self.parts.write().unwrap_or_else(PoisonError::into_inner));
-        DeathOrder::of(parts, extra, death)
-    }
-
-    /// The order of the deaths before a moment, when everything up to it has been done.
-    /// A later one begins with the same rows, but for the order within a tick.
-    pub(super) fn so_far(&self, horizon: Ticks, extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
-        let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut order = DeathOrder::of(parts, extra, &death);
-        order.rows.truncate(order.rows.partition_point(|&row| death(row) < horizon));
-        order
+    /// Rows have new numbers, or none.
+    fn renumber(&self, number: impl Fn(RowId) -> Option<RowId>) {
+        let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
+        for place in parts.iter().flat_map(|part| part.iter()) {
+            let new = found(place).and_then(&number);
+            place.store(new.map_or(NOBODY, |row| row.0), Ordering::Relaxed);
+        }
     }
 }
 
-impl DeathOrder {
-    fn of(parts: Vec<Arc<[AtomicU32]>>, mut extra: Vec<(Ticks, RowId)>, death: impl Fn(RowId) -> Ticks + Sync) -> Self {
-        extra.sort_unstable();
-        if let [part] = parts.as_slice() {
-            // Little work: not worth to wait for workers that may be busy.
-            let mut rows = vec![RowId(NOBODY); found(part).count() + extra.len()];
-            put_in(part, &extra, &mut rows, death);
-            return Self { rows };
+/// A row that ended without a place of its own, and when.
+pub(super) type Extra = (Ticks, RowId);
+
+/// The deaths that are in order for good, because all before a moment has been done:
+/// publications share them.
+#[derive(Debug, Default)]
+pub(super) struct DeathLog {
+    sealed: RowList,
+    /// Behind those, not enough for a block.
+    open: Vec<RowId>,
+    /// The first place that may not have been looked at.
+    next: u32,
+    /// Of rows that ended after that moment.
+    extra: Vec<Extra>,
+}
+
+impl DeathLog {
+    /// All deaths that it has.
+    pub(super) fn list(&self) -> RowList {
+        let mut list = self.sealed.clone();
+        list.push(self.open.as_slice());
+        list
+    }
+
+    /// Takes over the deaths before `horizon`, when everything up to it has been done:
+    /// those at places before `end`, and `extra` ones. Parts of places that are done with
+    /// are let go. Cost: what came since.
+    pub(super) fn take(
+        &mut self,
+        places: &Places,
+        end: u32,
+        extra: Vec<Extra>,
+        horizon: Ticks,
+        death: impl Fn(RowId) -> Ticks + Sync,
+    ) {
+        self.extra.extend(extra);
+        self.extra.sort_unstable();
+        let later = self.extra.split_off(self.extra.partition_point(|(at, _)| *at < horizon));
+        let extra = std::mem::replace(&mut self.extra, later);
+        let end = places.over_before(self.next..end, |row| death(row) < horizon);
+        let mut extra = extra.as_slice();
+        while self.next < end {
+            let first = self.next as usize / PART;
+            let to = u32::try_from((first + TOGETHER) * PART).unwrap_or(u32::MAX).min(end);
+            // No lock is held while workers are at it.
+            let parts = places.parts(first..(to as usize).div_ceil(PART));
+            let (lists, later) = in_order(&slices(&parts, first, self.next..to), extra, &death);
+            lists.into_iter().for_each(|rows| self.push(rows));
+            places.forget(first..to as usize / PART);
+            (self.next, extra) = (to, later);
         }
-        let counted: Vec<(usize, usize)> = parts
-            .par_iter()
-            .map(|part| {
-                // Before its last death belongs all that died earlier.
-                let last = found(part).next_back().map(&death);
-                (found(part).count(), last.map_or(0, |at| extra.partition_point(|(time, _)| *time < at)))
-            })
-            .collect();
-        let all = counted.iter().map(|(found, _)| found).sum::<usize>() + extra.len();
-        let mut rows: Vec<RowId> = (0..all).into_par_iter().map(|_| RowId(NOBODY)).collect();
-        let (mut rest, mut put) = (rows.as_mut_slice(), 0);
-        let mut tasks = Vec::with_capacity(parts.len());
-        for (part, (found, before)) in parts.into_iter().zip(counted) {
-            let extra = &extra[put..before.max(put)];
-            put += extra.len();
-            let (out, later) = rest.split_at_mut(found + extra.len());
-            rest = later;
-            tasks.push((part, extra, out));
+        self.push(extra.iter().map(|(_, row)| *row).collect());
+    }
+
+    fn push(&mut self, rows: Vec<RowId>) {
+        if self.open.is_empty() {
+            self.open = rows;
+        } else {
+            self.open.extend(rows);
         }
-        rest.iter_mut().zip(&extra[put..]).for_each(|(out, (_, row))| *out = *row);
-        tasks.into_par_iter().for_each(|(part, extra, out)| put_in(&part, extra, out, &death));
-        Self { rows }
+        if self.open.len() >= PART {
+            self.sealed.push(std::mem::take(&mut self.open));
+        }
+    }
+
+    /// Rows have new numbers, or none. Returns how many places it has done with, and of how
+    /// many of these the row is left.
+    pub(super) fn renumber(&mut self, places: &Places, number: impl Fn(RowId) -> Option<RowId>) -> (u32, usize) {
+        self.sealed = self.sealed.renumbered(&number);
+        self.open = self.open.iter().copied().filter_map(&number).collect();
+        self.extra.retain_mut(|(_, row)| number(*row).map(|new| *row = new).is_some());
+        places.renumber(&number);
+        (self.next, self.sealed.len() + self.open.len())
     }
 }
 
-/// The rows of a part.
-fn found(part: &[AtomicU32]) -> impl DoubleEndedIterator<Item = RowId> {
-    part.iter().map(|place| place.load(Ordering::Relaxed)).filter(|&row| row != NOBODY).map(RowId)
-}
-
-/// Fills `out` with the rows of a part and those of `extra` in the order of their deaths.
-fn put_in(part: &[AtomicU32], extra: &[(Ticks, RowId)], out: &mut [RowId], death: impl Fn(RowId) -> Ticks) {
-    let mut out = out.iter_mut();
-    let mut put = |row| {
-        if let Some(place) = out.next() {
-            *place = row;
-        }
+/// What of each part is among some places; `first` is the number of the first part.
+fn slices(parts: &[Arc<[AtomicU32]>], first: usize, places: Range<u32>) -> Vec<&[AtomicU32]> {
+    let slice = |(part, list): (usize, _)| {
+        let (start, list): (usize, &[AtomicU32]) = (part * PART, list);
+        &list[(places.start as usize).saturating_sub(start)..(places.end as usize - start).min(list.len())]
     };
+    (first..).zip(parts.iter().map(|part| &**part)).map(slice).collect()
+}
+
+/// The rows of some places one after the other, and those of `extra` put in by their
+/// deaths, but for the last of them, which come later.
+fn in_order<'e>(
+    slices: &[&[AtomicU32]],
+    extra: &'e [Extra],
+    death: impl Fn(RowId) -> Ticks + Sync,
+) -> (Vec<Vec<RowId>>, &'e [Extra]) {
+    // Before the last death of a slice belongs all that died earlier.
+    let before = |slice: &[AtomicU32], extra: &[Extra]| {
+        let last = slice.iter().rev().find_map(found).map(&death);
+        last.map_or(0, |at| extra.partition_point(|(time, _)| *time < at))
+    };
+    let (mut rest, mut tasks) = (extra, Vec::with_capacity(slices.len()));
+    for slice in slices {
+        let (put, later) = rest.split_at(before(slice, rest));
+        tasks.push((*slice, put));
+        rest = later;
+    }
+    let merged = |&(slice, extra): &(&[AtomicU32], &[Extra])| merged(slice, extra, &death);
+    let rows = match tasks.as_slice() {
+        // Little work: not worth to wait for workers that may be busy.
+        [task] => vec![merged(task)],
+        tasks => tasks.par_iter().map(merged).collect(),
+    };
+    (rows, rest)
+}
+
+/// Who ended at a place.
+fn found(place: &AtomicU32) -> Option<RowId> {
+    Some(place.load(Ordering::Relaxed)).filter(|&row| row != NOBODY).map(RowId)
+}
+
+/// The rows of some places and those of `extra` in the order of their deaths.
+fn merged(places: &[AtomicU32], extra: &[Extra], death: impl Fn(RowId) -> Ticks) -> Vec<RowId> {
+    let mut rows = Vec::with_capacity(places.len() + extra.len());
     let mut extra = extra.iter().peekable();
-    for row in found(part) {
+    for row in places.iter().filter_map(found) {
         if extra.peek().is_some() {
             let at = death(row);
             while let Some((_, row)) = extra.next_if(|(time, _)| *time < at) {
-                put(*row);
+                rows.push(*row);
             }
         }
-        put(row);
+        rows.push(row);
     }
-    extra.for_each(|(_, row)| put(*row));
+    rows.extend(extra.map(|(_, row)| *row));
+    rows
 }

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 
 use super::blocks::{Blocks, Spread};
-use super::deaths::{DeathOrder, Places, PlacesView};
+use super::deaths::{DeathLog, Extra, Places, PlacesView};
 use super::rows::{CHUNK, DeathColumn};
 use super::stack::StackRef;
-use super::{HeapId, RowId};
+use super::{HeapId, RowId, RowList};
 use crate::units::Ticks;
 
 const SHARD_BITS: u32 = 2;
@@ -89,8 +89,8 @@ struct Shard {
     heaps: Vec<Blocks>,
     deaths: Vec<DeathColumn>,
     places: PlacesView,
-    /// Rows that ended without a place of their own.
-    extra: Vec<(Ticks, RowId)>,
+    /// Since they were asked for.
+    extra: Vec<Extra>,
     findings: Findings,
 }
 
@@ -121,6 +121,8 @@ pub(super) struct Matcher {
     forgotten: u64,
     /// For deaths that need no matching.
     places: PlacesView,
+    /// What is over.
+    log: DeathLog,
 }
 
 impl Matcher {
@@ -136,6 +138,7 @@ impl Matcher {
             next_place: 0,
             forgotten: 0,
             places: PlacesView::default(),
+            log: DeathLog::default(),
         }
     }
 
@@ -235,17 +238,15 @@ impl Matcher {
     }
 
     /// Rows have new numbers, or none, and new columns of deaths; after
-    /// [`Matcher::settle`].
+    /// [`Matcher::deaths_before`] now, so that what is left does not depend on publications.
     pub(super) fn renumber(&mut self, columns: Vec<DeathColumn>, number: impl Fn(RowId) -> Option<RowId>) {
         *self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner) = columns;
-        let kept = self.shared.places.renumber(&number) as u64 * Places::PART_BYTES;
-        let all = u64::from(self.next_place).next_multiple_of(Places::PART_BYTES / 4) * 4;
-        self.forgotten = all.saturating_sub(kept);
+        let (done, left) = self.log.renumber(&self.shared.places, &number);
+        self.forgotten = (u64::from(done) * 4).saturating_sub(left as u64 * 4);
         self.places = PlacesView::default();
         for cell in &self.cells {
             let mut shard = cell.lock();
             shard.heaps.iter_mut().for_each(|blocks| blocks.renumber(&number));
-            shard.extra.retain_mut(|(_, row)| number(*row).map(|new| *row = new).is_some());
             (shard.deaths, shard.places) = Default::default();
             shard.refresh(&self.shared);
         }
@@ -271,24 +272,24 @@ impl Matcher {
         all
     }
 
-    /// The order of deaths, after [`Matcher::settle`]. Forgets what is alive.
-    pub(super) fn finish(&mut self, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
+    /// The order of all deaths, after [`Matcher::settle`]. Forgets what is alive.
+    pub(super) fn finish(&mut self, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
+        self.cells.iter().for_each(|cell| cell.lock().heaps = Vec::new());
+        self.deaths_before(Ticks::NEVER, death)
+    }
+
+    /// The order of the deaths before a moment, when everything up to it has been said and
+    /// done ([`Matcher::settle`]). A later one begins with the same rows.
+    pub(super) fn deaths_before(&mut self, horizon: Ticks, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
         let mut extra = Vec::new();
+        self.places = PlacesView::default();
         for cell in &self.cells {
             let mut shard = cell.lock();
             extra.append(&mut shard.extra);
-            shard.heaps = Vec::new();
             shard.places = PlacesView::default();
         }
-        self.places = PlacesView::default();
-        self.shared.places.finish(extra, death)
-    }
-
-    /// The order of deaths before a moment, after [`Matcher::settle`].
-    pub(super) fn so_far(&self, horizon: Ticks, death: impl Fn(RowId) -> Ticks + Sync) -> DeathOrder {
-        let mut extra = Vec::new();
-        self.cells.iter().for_each(|cell| extra.extend(&cell.lock().extra));
-        self.shared.places.so_far(horizon, extra, death)
+        self.log.take(&self.shared.places, self.next_place, extra, horizon, death);
+        self.log.list()
     }
 
     /// The next place; whoever replays ends the trace before there is none.

@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::SiteId;
-use super::deaths::DeathOrder;
+use super::{RowList, SiteId};
 use crate::units::{Ticks, Tid};
 
 pub(super) use writer::RowWriter;
@@ -71,8 +70,11 @@ struct Columns {
     size: Vec<u32>,
     address: Vec<u32>,
     address_high: Vec<u16>,
-    /// Indices in [`Aside::threads`].
+    /// Indices in [`Rows::threads`].
     thread: Vec<u16>,
+    /// A bit for each row that is out of order, up to the last.
+    late: Vec<u64>,
+    aside: Aside,
 }
 
 impl Columns {
@@ -86,6 +88,8 @@ impl Columns {
             address: Vec::with_capacity(CHUNK),
             address_high: Vec::with_capacity(CHUNK),
             thread: Vec::with_capacity(CHUNK),
+            late: Vec::new(),
+            aside: Aside::default(),
         }
     }
 
@@ -100,6 +104,8 @@ impl Columns {
             address: Vec::new(),
             address_high: Vec::new(),
             thread: Vec::new(),
+            late: Vec::new(),
+            aside: Aside::default(),
         }
     }
 
@@ -122,32 +128,50 @@ impl Columns {
     }
 }
 
-/// What has no room in the columns.
+/// What has no room in the columns, by place.
 #[derive(Clone, Debug, Default)]
 struct Aside {
-    sizes: BTreeMap<u32, u64>,
-    addresses: BTreeMap<u32, u64>,
-    /// Threads by index, and those of rows whose thread has none.
-    threads: Vec<Tid>,
-    more_threads: BTreeMap<u32, Tid>,
+    sizes: BTreeMap<u16, u64>,
+    addresses: BTreeMap<u16, u64>,
+    /// Threads that have no index.
+    threads: BTreeMap<u16, Tid>,
 }
 
 impl Aside {
-    fn size(&self, id: u32) -> u64 {
-        self.sizes.get(&id).copied().unwrap_or(LARGE.into())
+    fn len(&self) -> usize {
+        self.sizes.len() + self.addresses.len() + self.threads.len()
+    }
+}
+
+impl Columns {
+    fn len(&self) -> usize {
+        self.size.len()
     }
 
-    fn address(&self, id: RowId, columns: &Columns, at: usize) -> u64 {
-        let high = columns.address_high[at];
-        let near = u64::from(high) << 32 | u64::from(columns.address[at]);
-        if high == FAR { self.addresses.get(&id.0).copied().unwrap_or(near) } else { near }
-    }
-
-    fn thread(&self, id: RowId, columns: &Columns, at: usize) -> Tid {
-        match columns.thread[at] {
-            MORE => self.more_threads.get(&id.0).copied().unwrap_or(Tid::NONE),
-            index => self.threads[index as usize],
+    #[inline]
+    fn size(&self, at: usize) -> u64 {
+        match self.size[at] {
+            LARGE => self.aside.sizes.get(&(at as u16)).copied().unwrap_or(LARGE.into()),
+            size => size.into(),
         }
+    }
+
+    fn address(&self, at: usize) -> u64 {
+        let high = self.address_high[at];
+        let near = u64::from(high) << 32 | u64::from(self.address[at]);
+        if high == FAR { self.aside.addresses.get(&(at as u16)).copied().unwrap_or(near) } else { near }
+    }
+
+    fn thread(&self, at: usize, threads: &[Tid]) -> Tid {
+        match self.thread[at] {
+            MORE => self.aside.threads.get(&(at as u16)).copied().unwrap_or(Tid::NONE),
+            index => threads[index as usize],
+        }
+    }
+
+    #[inline]
+    fn is_late(&self, at: usize) -> bool {
+        self.late.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 }
 
@@ -157,13 +181,14 @@ pub struct Rows {
     chunks: Vec<Arc<Columns>>,
     /// The chunks' sites, which may change when the rest does not.
     sites: Vec<SiteColumn>,
-    aside: Arc<Aside>,
+    /// Threads by index.
+    threads: Arc<Vec<Tid>>,
     len: u32,
     /// Deaths from here on are those of later publications.
     horizon: Ticks,
     /// Rows born before one that stands before them, by birth.
-    out_of_order: Arc<[RowId]>,
-    by_death: Arc<DeathOrder>,
+    out_of_order: RowList,
+    by_death: RowList,
 }
 
 impl Default for Rows {
@@ -171,11 +196,11 @@ impl Default for Rows {
         Self {
             chunks: Vec::new(),
             sites: Vec::new(),
-            aside: Arc::default(),
+            threads: Arc::default(),
             len: 0,
             horizon: Ticks::NEVER,
-            out_of_order: Arc::default(),
-            by_death: Arc::default(),
+            out_of_order: RowList::default(),
+            by_death: RowList::default(),
         }
     }
 }
@@ -193,10 +218,17 @@ impl Rows {
 
     /// Bytes that the rows take in memory.
     pub fn heap_bytes(&self) -> usize {
-        let columns = |c: &Arc<Columns>| c.birth.capacity() * 20 + c.birth_high.capacity() * 4 + CHUNK * 8;
-        let wide = self.aside.sizes.len() + self.aside.addresses.len() + self.aside.more_threads.len();
-        let aside = wide * 24 + self.out_of_order.len() * 4;
-        self.chunks.iter().map(columns).sum::<usize>() + aside + self.by_death.heap_bytes()
+        let columns = |c: &Arc<Columns>| {
+            let others = c.birth_high.capacity() * 4 + c.late.capacity() * 8 + c.aside.len() * 24;
+            c.birth.capacity() * 20 + CHUNK * 8 + others
+        };
+        self.chunks.iter().map(columns).sum::<usize>() + self.out_of_order.heap_bytes() + self.by_death.heap_bytes()
+    }
+
+    /// Everything before this moment is known; deaths from here on are those of later
+    /// publications, and so may be births.
+    pub fn horizon(&self) -> Ticks {
+        self.horizon
     }
 
     /// One row. Panics if there is no such row, as indexing does.
@@ -230,7 +262,7 @@ impl Rows {
     #[inline]
     pub fn size(&self, id: RowId) -> u64 {
         let (chunk, at) = split(id);
-        self.widen(self.chunks[chunk].size[at], id.0)
+        self.chunks[chunk].size(at)
     }
 
     /// Chunks in order, for scans on several workers; all but the last have [`CHUNK`] rows.
@@ -247,23 +279,25 @@ impl Rows {
     /// Rows that stand behind a row which was born later than they (parts of split
     /// commit ranges, rundowns), ordered by birth. All other rows stand in the order of
     /// birth.
-    pub fn out_of_order(&self) -> &[RowId] {
+    pub fn out_of_order(&self) -> &RowList {
         &self.out_of_order
     }
 
-    /// The rows in the order of their deaths.
-    pub fn by_death(&self) -> &DeathOrder {
+    /// Whether a row is one of them.
+    #[inline]
+    pub fn is_out_of_order(&self, id: RowId) -> bool {
+        let (chunk, at) = split(id);
+        self.chunks[chunk].is_late(at)
+    }
+
+    /// The rows that died in the order of their deaths; those of one tick in any order.
+    pub fn by_death(&self) -> &RowList {
         &self.by_death
     }
 
     #[inline]
     fn visible(&self, death: i64) -> Ticks {
         if death >= self.horizon.0 { Ticks::NEVER } else { Ticks(death) }
-    }
-
-    #[inline]
-    fn widen(&self, size: u32, id: u32) -> u64 {
-        if size == LARGE { self.aside.size(id) } else { size.into() }
     }
 }
 
@@ -284,7 +318,7 @@ impl<'a> Chunk<'a> {
 
     /// Number of rows; never 0.
     pub fn len(&self) -> usize {
-        self.columns.size.len()
+        self.columns.len()
     }
 
     /// Whether there are none.
@@ -313,7 +347,47 @@ impl<'a> Chunk<'a> {
     /// Size by place.
     #[inline]
     pub fn size(&self, at: usize) -> u64 {
-        self.rows.widen(self.columns.size[at], self.first.0 + at as u32)
+        self.columns.size(at)
+    }
+
+    /// Whether a row is [out of order](Rows::out_of_order), by place.
+    #[inline]
+    pub fn is_out_of_order(&self, at: usize) -> bool {
+        self.columns.is_late(at)
+    }
+
+    /// Whether any is.
+    pub fn has_out_of_order(&self) -> bool {
+        !self.columns.late.is_empty()
+    }
+
+    /// How many of the first `count` are.
+    pub fn out_of_order_before(&self, count: usize) -> u64 {
+        let late = &self.columns.late;
+        let whole: u64 = late.iter().take(count / 64).map(|word| u64::from(word.count_ones())).sum();
+        let rest = late.get(count / 64).map_or(0, |word| (word & ((1 << (count % 64)) - 1)).count_ones());
+        whole + u64::from(rest)
+    }
+
+    /// The last of the first `count` that is not.
+    pub fn last_in_order(&self, count: usize) -> Option<usize> {
+        let mut end = count;
+        while end > 0 {
+            let last = end - 1;
+            let word = self.columns.late.get(last / 64).copied().unwrap_or(0);
+            // Shifted so that the row `last` is the highest bit.
+            let in_order = !word << (63 - last % 64);
+            if in_order != 0 {
+                return last.checked_sub(in_order.leading_zeros() as usize);
+            }
+            end = last - last % 64;
+        }
+        None
+    }
+
+    /// Whether both are views of the same rows, in which nothing but deaths can be different.
+    pub fn is_shared_with(&self, other: &Chunk<'_>) -> bool {
+        std::ptr::eq(self.columns, other.columns) && std::ptr::eq(self.sites, other.sites)
     }
 
     /// All sites of the chunk.
@@ -323,12 +397,12 @@ impl<'a> Chunk<'a> {
 
     /// Address by place.
     pub fn address(&self, at: usize) -> u64 {
-        self.rows.aside.address(self.id(at), self.columns, at)
+        self.columns.address(at)
     }
 
     /// Allocating thread by place.
     pub fn thread(&self, at: usize) -> Tid {
-        self.rows.aside.thread(self.id(at), self.columns, at)
+        self.columns.thread(at, &self.rows.threads)
     }
 
     /// Whole row by place.

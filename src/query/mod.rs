@@ -7,9 +7,9 @@
 //!
 //! What depends on rows takes an [`Index`]: a trace and what is prepared for it.
 //! With everything prepared a new interval costs the sites, and the events between
-//! its edges and the nearest checkpoints; a graph its bins. While a trace grows
-//! there is nothing prepared: one parallel scan of the rows for each new interval
-//! (some 5 ns a row and worker), and a sort of the changes inside it where order
+//! its edges and the nearest checkpoints; a graph its bins. While a trace grows an
+//! interval that was asked of the publication before costs what came since; a new one
+//! costs a parallel scan of the rows, and a sort of the changes inside it where order
 //! matters. Opening a node of the tree costs a pass over the sites, not the rows.
 
 mod cancel;
@@ -25,6 +25,7 @@ mod numbers;
 mod peaks;
 mod recorded;
 mod report;
+mod scan;
 mod series;
 mod summary;
 mod totals;

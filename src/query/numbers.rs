@@ -19,6 +19,12 @@ impl Bucket {
         self.add(Self { count: 1, size });
     }
 
+    /// Takes one row away that was added.
+    pub(super) fn take_row(&mut self, size: u64) {
+        self.count -= 1;
+        self.size -= size;
+    }
+
     /// Adds another bucket.
     pub fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);

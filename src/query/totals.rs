@@ -1,11 +1,14 @@
 //! The sums of an interval, by site and lifetime class: every total of every
-//! grouping follows from them. Prepared traces answer from checkpoints, others by
-//! one scan of the rows.
+//! grouping follows from them. Prepared traces answer from checkpoints, growing ones
+//! from what was asked of the publication before, others by one scan of the rows.
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::scan::scan;
 use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf};
-use crate::model::{SiteId, Trace};
+use crate::model::SiteId;
 use crate::units::Interval;
 
 /// What each site allocated, freed and kept in an interval.
@@ -13,7 +16,7 @@ use crate::units::Interval;
 pub struct Totals {
     /// The interval.
     pub interval: Interval,
-    by_site: Vec<ByClass>,
+    by_site: Arc<Vec<ByClass>>,
 }
 
 impl Totals {
@@ -61,7 +64,9 @@ impl Totals {
 
 /// The totals of an interval.
 pub fn totals(index: &Index, interval: Interval, cancel: &Cancel) -> Result<Totals, Cancelled> {
-    let Some(by_site) = index.totals(interval, cancel)? else { return scan(index.trace(), interval, cancel) };
+    let Some(by_site) = index.totals(interval, cancel)? else {
+        return Ok(Totals { interval, by_site: Arc::new(scan(index.trace(), interval, cancel)?) });
+    };
     let totals = Totals { interval, by_site };
     debug_assert!(totals.agree_with(index), "sums from checkpoints contradict the order of events in {interval:?}");
     Ok(totals)
@@ -84,36 +89,9 @@ impl Totals {
         let counts = (count(Aifi, Aifo), count(Aifi, Aofi), count(Aofi, Aofo));
         let numbers = sum.numbers();
         let change = i128::from(numbers.outstanding_to) - i128::from(numbers.outstanding_from);
-        let scanned = || scan(index.trace(), self.interval, &Cancel::default()).is_ok_and(|scan| scan.by_site == self.by_site);
+        let scanned = || scan(index.trace(), self.interval, &Cancel::default()).is_ok_and(|scan| scan == *self.by_site);
         index.counts(self.interval).is_none_or(|expected| expected == counts)
             && i128::from(numbers.impacting) == change
             && (index.trace().rows.len() > SMALL || scanned())
     }
-}
-
-/// Classifies all rows. Parallel; each worker keeps sums of its own.
-fn scan(trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Totals, Cancelled> {
-    let chunks: Vec<_> = trace.rows.chunks().collect();
-    let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
-    let parts: Result<Vec<Vec<ByClass>>, Cancelled> = chunks
-        .par_chunks(per_worker)
-        .map(|chunks| {
-            let mut sums = vec![ByClass::default(); trace.sites.len()];
-            for chunk in chunks {
-                cancel.check()?;
-                for (at, site) in chunk.sites().iter().enumerate() {
-                    if let Some(class) = LifetimeClass::of(chunk.birth(at), chunk.death(at), interval) {
-                        sums[site.0 as usize].get_mut(class).add_row(chunk.size(at));
-                    }
-                }
-            }
-            Ok(sums)
-        })
-        .collect();
-    let mut parts = parts?.into_iter();
-    let mut by_site = parts.next().unwrap_or_else(|| vec![ByClass::default(); trace.sites.len()]);
-    for part in parts {
-        by_site.iter_mut().zip(&part).for_each(|(a, b)| a.add(b));
-    }
-    Ok(Totals { interval, by_site })
 }

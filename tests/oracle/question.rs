@@ -23,14 +23,15 @@ pub fn replay(scenario: &Scenario) -> Trace {
     builder.publish(input(scenario, true))
 }
 
-/// How much is prepared: so few checkpoints and events a block that all of them matter.
+/// How much is prepared: so few checkpoints and events a block that all of them matter,
+/// with room for some levels of blocks, for all, or none.
 pub fn options() -> impl Strategy<Value = IndexOptions> {
     // Fine checkpoints alone, and enough for pairs of coarse ones.
     let checkpoints = prop_oneof![0..7usize, 7..40usize];
-    (prop::option::weighted(0.9, checkpoints), 1..7usize).prop_map(|(checkpoints, block)| IndexOptions {
-        checkpoints,
-        block: Some(block),
-        ..IndexOptions::default()
+    let blocks = (1..7usize, prop_oneof![1..20usize, Just(1 << 16)], select(vec![0usize, 40, 400, 1 << 20]));
+    (prop::option::weighted(0.9, checkpoints), blocks).prop_map(|(checkpoints, (block, stretch, block_bytes_a_row))| {
+        let (block, stretch) = (Some(block), Some(stretch));
+        IndexOptions { checkpoints, block, stretch, block_bytes_a_row, ..IndexOptions::default() }
     })
 }
 

@@ -87,30 +87,33 @@ const KEPT_TOTALS: usize = 4;
 const PATIENCE: Duration = Duration::from_millis(4);
 
 impl Kept {
-    /// What there is to answer questions about `trace`.
-    fn index(&mut self, trace: &Arc<Trace>, growing: bool) -> Arc<Index> {
+    /// What there is to answer questions about `trace`; of a growing one, all that is kept up
+    /// from publication to publication.
+    fn index(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         let known = self.index.take().filter(|index| Arc::ptr_eq(index.shared_trace(), trace));
-        let index = known.unwrap_or_else(|| {
-            let grown = self.grown.take().filter(|grown| trace.continues(grown.trace()));
-            *self = Self { grown, ..Self::default() };
-            Arc::new(Index::scan(Arc::clone(trace)))
-        });
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let grown = self.grown.take().filter(|grown| trace.continues(grown.trace()));
+                *self = Self { grown, ..Self::default() };
+                if growing {
+                    let grown = Index::grown(Arc::clone(trace), self.grown.as_deref(), &IndexOptions::default(), cancel)?;
+                    Arc::clone(self.grown.insert(Arc::new(grown)))
+                } else {
+                    Arc::new(Index::scan(Arc::clone(trace)))
+                }
+            }
+        };
         if !growing && !std::mem::replace(&mut self.was_prepared, true) {
             self.preparing = Some(Preparing::start(Arc::clone(trace)));
         }
         let ready = self.preparing.as_ref().and_then(|preparing| preparing.done.try_recv().ok());
-        self.keep(ready.map_or(index, Arc::new))
+        Ok(self.keep(ready.map_or(index, Arc::new)))
     }
 
     /// The same with all that is being prepared: to wait for it is faster than to sort
     /// all changes of a large trace.
-    fn prepared(&mut self, index: Arc<Index>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        if growing && !index.is_drawn() {
-            let trace = Arc::clone(index.shared_trace());
-            let grown = Arc::new(Index::grown(trace, self.grown.as_deref(), &IndexOptions::default(), cancel)?);
-            self.grown = Some(Arc::clone(&grown));
-            return Ok(self.keep(grown));
-        }
+    fn prepared(&mut self, index: Arc<Index>, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
         while let Some(preparing) = &self.preparing {
             match preparing.done.recv_timeout(PATIENCE) {
                 Ok(ready) => return Ok(self.keep(Arc::new(ready))),
@@ -168,7 +171,7 @@ pub(super) fn answer(
 ) -> Result<(), Cancelled> {
     panics::reach("query");
     let trace = query.trace.as_ref();
-    let index = kept.index(&query.trace, query.growing);
+    let index = kept.index(&query.trace, query.growing, cancel)?;
     let tell = |part| {
         let _ = send.send(Answer { document: query.document, part });
         ctx.request_repaint();
@@ -187,7 +190,7 @@ pub(super) fn answer(
     let listed = types.as_deref().filter(|_| query.types.is_listed).map(|types| Listed::of(types, query, &sums));
     listed.iter().for_each(|listed| tell(listed.part(query, None)));
 
-    let index = kept.prepared(index, query.growing, cancel)?;
+    let index = kept.prepared(index, cancel)?;
     if !kept.overview_done {
         let all = kept.totals(&index, trace.span, cancel)?;
         let of = SeriesOf::new(trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));

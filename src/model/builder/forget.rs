@@ -8,10 +8,12 @@
 //! at least; so a few steps for each row that comes.
 
 use super::Builder;
+use super::limit::{BLOCKS_A_ROW, SUMS_A_ROW};
 use crate::units::Ticks;
 
-/// Bytes of a row that ended, its place in the order of deaths included.
-const ROW: u64 = 32;
+/// Bytes of a row that ended, its place in the order of deaths and what is prepared for it
+/// included.
+const ROW: u64 = 32 + (SUMS_A_ROW + BLOCKS_A_ROW) as u64;
 
 impl Builder {
     /// Drops the rows that ended first until half of the budget is free, or all that
@@ -26,6 +28,7 @@ impl Builder {
         let nth = (wanted as usize).clamp(1, deaths.len()) - 1;
         let until = deaths.select_nth_unstable(nth).1.next().min(self.now);
         drop(deaths);
+        self.matcher.deaths_before(self.now, |row| self.rows.death(row));
         let mut columns = Vec::new();
         let numbers = self.rows.forget(until, &mut columns);
         self.matcher.renumber(columns, |row| numbers.of(row));

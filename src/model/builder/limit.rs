@@ -23,6 +23,12 @@ use crate::units::{Layer, Pid, Ticks};
 /// So many records lie between two looks at what is used.
 const EVERY: u32 = 64;
 
+/// Bytes that what is prepared for questions may take for each row as soon as the trace is
+/// there: sums at checkpoints, and what heaps do in blocks of events (`query::Index`).
+pub const SUMS_A_ROW: usize = 3;
+/// The second of them.
+pub const BLOCKS_A_ROW: usize = 4;
+
 /// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
 const BLOCK: u64 = 19;
 /// Bytes of a heap with its tables, about.
@@ -215,11 +221,12 @@ impl Builder {
         }
     }
 
-    /// Bytes in use, at most: as if all rows since a look were still alive.
+    /// Bytes in use, at most, and those that questions will need: as if all rows since a look were still alive.
     fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
         let begun = self.rows.len() - rows;
         let sites = self.sites.capacity() as u64 * 24 + super::super::stack::map_bytes(self.site_index.capacity(), 16);
         self.rows.bytes()
+            + self.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
             + self.matcher.places_bytes()
             + blocks * BLOCK
             + (ranges + begun as u64) * RANGE

@@ -1,6 +1,7 @@
 //! What has been replayed, as a trace for others to look at.
 //!
-//! Cost: rows are shared with later publications; sites, stacks and heaps are copied.
+//! Cost: rows and the order of deaths are shared with other publications, but for what
+//! came since and a chunk that is not full; sites, stacks and heaps are copied.
 
 use std::sync::Arc;
 
@@ -14,12 +15,13 @@ impl Builder {
         if complete {
             self.tidy_at_end();
         }
-        let rows = &self.rows;
+        let Self { rows, matcher, .. } = self;
         let death = |row| rows.death(row);
-        match complete {
-            false => rows.publish(self.now, self.matcher.so_far(self.now, death)),
-            true => rows.publish(Ticks::NEVER, self.matcher.finish(death)),
-        }
+        let (horizon, by_death) = match complete {
+            false => (self.now, matcher.deaths_before(self.now, death)),
+            true => (Ticks::NEVER, matcher.finish(death)),
+        };
+        rows.publish(horizon, by_death)
     }
 
     /// Name and id of the latest life of a process.

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::{Aside, CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
+use super::{CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
 use crate::model::renumbering::Renumbering;
-use crate::model::{DeathOrder, SiteId};
+use crate::model::{RowList, SiteId};
 use crate::units::{Ticks, Tid};
 
 /// Appends rows and changes rows.
@@ -20,12 +20,16 @@ pub(in crate::model) struct RowWriter {
     /// The chunk that is being filled.
     open: Columns,
     open_sites: Vec<SiteId>,
-    aside: Arc<Aside>,
+    threads: Arc<Vec<Tid>>,
+    /// Values of all chunks that are kept aside.
+    aside: u64,
     /// Rows born before this are out of order.
     passed: Ticks,
     /// Rows of sealed chunks with births of 64 bits.
     wide_births: u64,
-    out_of_order: Vec<RowId>,
+    /// By birth, and those that came since the last publication.
+    out_of_order: RowList,
+    late: Vec<RowId>,
     thread_index: FxHashMap<Tid, u16>,
     /// The latest threads, in front of the index.
     latest_threads: [(Tid, u16); LATEST],
@@ -44,10 +48,12 @@ impl RowWriter {
             sites: Vec::new(),
             open_sites: Vec::with_capacity(CHUNK),
             open,
-            aside: Arc::default(),
+            threads: Arc::default(),
+            aside: 0,
             passed: Ticks::BEFORE_TRACE,
             wide_births: 0,
-            out_of_order: Vec::new(),
+            out_of_order: RowList::default(),
+            late: Vec::new(),
             thread_index: FxHashMap::default(),
             latest_threads: [(Tid::NONE, MORE); LATEST],
         };
@@ -95,10 +101,9 @@ impl RowWriter {
     pub(in crate::model) fn bytes(&self) -> u64 {
         /// Bytes of an entry of a tree, about.
         const ENTRY: u64 = 32;
-        let aside = &self.aside;
-        let entries = (aside.sizes.len() + aside.addresses.len() + aside.more_threads.len()) as u64;
-        let others = aside.threads.len() as u64 * 32 + self.out_of_order.len() as u64 * 4;
-        self.len() as u64 * 28 + self.wide_births * 4 + entries * ENTRY + others
+        let late = self.out_of_order.len() + self.late.len();
+        let others = self.threads.len() as u64 * 32 + late as u64 * 4;
+        self.len() as u64 * 28 + self.wide_births * 4 + self.aside * ENTRY + others
     }
 
     /// Rows that come from now on with an earlier birth are out of order.
@@ -117,7 +122,7 @@ impl RowWriter {
             self.open.base = row.birth;
         }
         if row.birth < self.passed {
-            self.out_of_order.push(RowId(id));
+            self.push_late(id);
         } else {
             self.passed = row.birth;
         }
@@ -134,6 +139,14 @@ impl RowWriter {
         Some(RowId(id))
     }
 
+    #[inline(never)]
+    fn push_late(&mut self, id: u32) {
+        self.late.push(RowId(id));
+        let (_, at) = split(RowId(id));
+        self.open.late.resize(at / 64 + 1, 0);
+        self.open.late[at / 64] |= 1 << (at % 64);
+    }
+
     /// The open chunk is full: the next begins with a birth. Returns its column of deaths.
     #[inline(never)]
     fn seal(&mut self, base: Ticks) -> DeathColumn {
@@ -146,14 +159,13 @@ impl RowWriter {
     /// One row as it is now, its death apart.
     pub(in crate::model) fn get(&self, id: RowId) -> Row {
         let (columns, at) = self.columns(id);
-        let size = columns.size[at];
         Row {
-            address: self.aside.address(id, columns, at),
-            size: if size == LARGE { self.aside.size(id.0) } else { size.into() },
+            address: columns.address(at),
+            size: columns.size(at),
             birth: columns.birth(at),
             death: Ticks::NEVER,
             site: self.site(id),
-            thread: self.aside.thread(id, columns, at),
+            thread: columns.thread(at, &self.threads),
         }
     }
 
@@ -222,25 +234,29 @@ impl RowWriter {
 
     /// The rows as they are now, for a publication that sees deaths before `horizon`, and
     /// the order in which those came.
-    pub(in crate::model) fn publish(&self, horizon: Ticks, by_death: DeathOrder) -> Rows {
+    pub(in crate::model) fn publish(&mut self, horizon: Ticks, by_death: RowList) -> Rows {
+        let mut late = std::mem::take(&mut self.late);
+        late.sort_by_key(|&id| self.birth(id));
+        self.out_of_order = self.out_of_order.merged(&late, |id| self.birth(id));
         let (mut chunks, mut sites) = (self.sealed.clone(), self.sites.clone());
-        if !self.open.size.is_empty() {
+        if self.open.len() > 0 {
             chunks.push(Arc::new(self.open.clone()));
             sites.push(Arc::new(self.open_sites.clone()));
         }
-        let mut rows = Rows {
+        Rows {
             chunks,
             sites,
-            aside: Arc::clone(&self.aside),
+            threads: Arc::clone(&self.threads),
             len: self.len() as u32,
             horizon,
-            out_of_order: Arc::default(),
-            by_death: Arc::new(by_death),
-        };
-        let mut out_of_order = self.out_of_order.clone();
-        out_of_order.sort_by_key(|&id| rows.birth(id));
-        rows.out_of_order = out_of_order.into();
-        rows
+            out_of_order: self.out_of_order.clone(),
+            by_death,
+        }
+    }
+
+    fn birth(&self, id: RowId) -> Ticks {
+        let (columns, at) = self.columns(id);
+        columns.birth(at)
     }
 
     fn columns(&self, id: RowId) -> (&Columns, usize) {
@@ -262,7 +278,9 @@ impl RowWriter {
         match u32::try_from(size) {
             Ok(size) if size != LARGE => size,
             _ => {
-                Arc::make_mut(&mut self.aside).sizes.insert(id, size);
+                let (columns, at) = self.columns_mut(RowId(id));
+                let is_new = columns.aside.sizes.insert(at as u16, size).is_none();
+                self.aside += u64::from(is_new);
                 LARGE
             }
         }
@@ -273,7 +291,9 @@ impl RowWriter {
         match u16::try_from(address >> 32) {
             Ok(high) if high != FAR => (address as u32, high),
             _ => {
-                Arc::make_mut(&mut self.aside).addresses.insert(id, address);
+                let (columns, at) = self.columns_mut(RowId(id));
+                let is_new = columns.aside.addresses.insert(at as u16, address).is_none();
+                self.aside += u64::from(is_new);
                 (address as u32, FAR)
             }
         }
@@ -292,14 +312,15 @@ impl RowWriter {
     fn new_thread_index(&mut self, id: u32, thread: Tid, place: usize) -> u16 {
         let index = match self.thread_index.get(&thread) {
             Some(&index) => index,
+            None if self.threads.len() >= usize::from(MORE) => {
+                let (columns, at) = self.columns_mut(RowId(id));
+                let is_new = columns.aside.threads.insert(at as u16, thread).is_none();
+                self.aside += u64::from(is_new);
+                return MORE;
+            }
             None => {
-                let aside = Arc::make_mut(&mut self.aside);
-                if aside.threads.len() >= usize::from(MORE) {
-                    aside.more_threads.insert(id, thread);
-                    return MORE;
-                }
-                let index = aside.threads.len() as u16;
-                aside.threads.push(thread);
+                let index = self.threads.len() as u16;
+                Arc::make_mut(&mut self.threads).push(thread);
                 self.thread_index.insert(thread, index);
                 index
             }
@@ -333,7 +354,7 @@ mod tests {
         expected.extend(births.map(|birth| put(Row { birth: Ticks(birth), ..row(1) })));
         let threads = [0, 1, 70_000, u32::MAX];
         expected.extend(threads.map(|thread| put(Row { birth: Ticks(i64::MAX - 2), thread: Tid(thread), ..row(1) })));
-        let published = rows.publish(Ticks::NEVER, DeathOrder::default());
+        let published = rows.publish(Ticks::NEVER, RowList::default());
         assert!(expected.into_iter().all(|(id, row)| published.get(id) == row));
         assert_eq!(published.out_of_order().len(), 3);
         rows.set_range(RowId(4), 0x2000, 7);
@@ -345,7 +366,7 @@ mod tests {
     fn threads_beyond_the_index_are_kept_aside() {
         let (mut rows, _) = RowWriter::new();
         let ids: Vec<_> = (0..66_000).map(|n| rows.push(&Row { thread: Tid(n), ..row(1) }, |_| {}).unwrap()).collect();
-        let published = rows.publish(Ticks::NEVER, DeathOrder::default());
+        let published = rows.publish(Ticks::NEVER, RowList::default());
         assert!(ids.into_iter().all(|id| published.get(id).thread == Tid(id.0)));
     }
 
@@ -353,7 +374,7 @@ mod tests {
     fn a_published_copy_does_not_change() {
         let (mut rows, _) = RowWriter::new();
         let id = rows.push(&row(8), |_| {}).unwrap();
-        let published = rows.publish(Ticks(6), DeathOrder::default());
+        let published = rows.publish(Ticks(6), RowList::default());
         rows.kill(id, Ticks(6));
         rows.set_site(id, SiteId(1));
         rows.push(&row(9), |_| {}).unwrap();

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::checkpoints::Checkpoints;
-use super::order::{Order, by_chunk};
+use super::order::by_chunk;
 use super::table::{Kind, Layers};
 use super::words::{Full, Word};
 use crate::model::{CHUNK, SiteId, Trace};
@@ -49,13 +49,7 @@ struct Slot(Kind, u32);
 
 impl<'a> Draft<'a> {
     /// Puts all rows into their layers.
-    pub(super) fn new(
-        trace: &Trace,
-        order: &Order,
-        checkpoints: &'a Checkpoints,
-        kinds: &[Kind],
-        cancel: &Cancel,
-    ) -> Result<Self, Cancelled> {
+    pub(super) fn new(trace: &Trace, checkpoints: &'a Checkpoints, kinds: &[Kind], cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut counts = [0; 4];
         let slot = |&kind: &Kind| {
             counts[kind as usize] += 1;
@@ -87,12 +81,12 @@ impl<'a> Draft<'a> {
                 let chunk = trace.rows.chunk(range.start as usize / CHUNK);
                 let first = chunk.first().0;
                 for at in (range.start - first) as usize..(range.end - first) as usize {
-                    if !order.late.has(chunk.id(at)) {
+                    if !chunk.is_out_of_order(at) {
                         put(chunk.sites()[at], chunk.size(at), chunk.death(at));
                     }
                 }
             }
-            for &id in &trace.rows.out_of_order()[from.late as usize..to.late as usize] {
+            for id in trace.rows.out_of_order().range(from.late..to.late) {
                 put(trace.rows.site(id), trace.rows.size(id), trace.rows.death(id));
             }
             Ok(())

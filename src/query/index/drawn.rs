@@ -2,18 +2,20 @@
 //! the same for the series that were asked last.
 //!
 //! Cost: a pass over the rows and one over the deaths, parallel; of a trace that grew
-//! only over what came; for series that are no whole heaps another such pass when they
-//! are asked for the first time.
+//! only over the last stretch and what came; for series that are no whole heaps, or some of
+//! so many that not every block knows them, another such pass when they are asked for the
+//! first time.
 
 use std::sync::{Arc, Mutex};
 
 use super::bits::Bits;
+use super::cut::{Cut, Stretch, cut, regroup};
 use super::feed::NOBODY;
 use super::groups::Groups;
 use super::lines::{Line, Source};
-use super::lock;
 use super::order::Order;
-use super::pyramid::{self, Blocks, Pyramid};
+use super::pyramid::{ENTRY, MOST_GROUPS, Pyramid};
+use super::{IndexOptions, lock};
 use crate::model::{HeapId, SiteId, Trace};
 use crate::query::series::{Bins, SeriesOf};
 use crate::query::{Cancel, Cancelled};
@@ -25,56 +27,80 @@ const BLOCK: std::ops::RangeInclusive<usize> = 256..=4096;
 /// With as many events for each heap, the entries of blocks take at most some 1 byte a row.
 const BLOCK_A_HEAP: usize = 96;
 
-/// So many filters keep their pyramids.
+/// Stretches as small as this are quick to make anew with each publication. With as many
+/// events for each heap, that of a whole stretch takes less than is granted.
+const STRETCH: std::ops::RangeInclusive<usize> = 1 << 16..=1 << 21;
+const STRETCH_A_HEAP: usize = 128;
+
+/// A birth and a death.
+const EVENTS_A_ROW: usize = 2;
+
+/// So many filters keep their pyramids, if there is room.
 const KEPT_FILTERS: usize = 4;
 
 /// The blocks of a trace and what happens in them.
 #[derive(Debug)]
 pub(super) struct Drawn {
-    /// Events of a block.
-    size: usize,
-    blocks: Blocks,
-    heaps: Pyramid,
+    how: Cut,
+    stretches: Vec<Arc<Stretch>>,
     /// The last filters of series, the newest first.
     filters: Mutex<Vec<Arc<Filtered>>>,
 }
 
-/// The pyramid of one choice of series.
+/// What tells the series of sites.
+#[derive(PartialEq, Eq, Debug)]
+enum Choice {
+    /// The series of each heap, up to the last that has one. It stays while a trace grows.
+    Heaps(Vec<u32>),
+    Sites(Groups),
+}
+
+/// The pyramids of one choice of series.
 #[derive(Debug)]
 struct Filtered {
-    of_site: Groups,
+    choice: Choice,
     /// The number of series if they are stacked: the upper ones have what the lower ones have.
     stacked: Option<usize>,
-    pyramid: Pyramid,
+    /// By stretch.
+    pyramids: Vec<(Arc<Stretch>, Arc<Pyramid>)>,
 }
 
 impl Drawn {
-    /// Of all events, in blocks of about `size` if that is given.
-    pub(super) fn new(trace: &Trace, order: &Order, size: Option<usize>, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let usual = || BLOCK_A_HEAP.saturating_mul(trace.heaps.len()).clamp(*BLOCK.start(), *BLOCK.end());
-        Self::cut(trace, order, size.unwrap_or_else(usual).max(1), None, cancel)
-    }
-
-    /// The same of a trace that [continues](Trace::continues) the one that this is about.
-    pub(super) fn extended(&self, trace: &Trace, order: &Order, cancel: &Cancel) -> Result<Self, Cancelled> {
-        Self::cut(trace, order, self.size, Some((&self.blocks, &self.heaps)), cancel)
-    }
-
-    fn cut(
+    /// Of all events. Of what is known of a trace that this one
+    /// [continues](Trace::continues) all is used that is still so.
+    pub(super) fn new(
         trace: &Trace,
         order: &Order,
-        size: usize,
-        known: Option<(&Blocks, &Pyramid)>,
+        options: &IndexOptions,
+        known: Option<&Self>,
         cancel: &Cancel,
     ) -> Result<Self, Cancelled> {
-        let heap_of = Groups::new(trace.sites.iter().map(|site| Some(site.heap.0)), trace.heaps.len());
-        let (blocks, heaps) = pyramid::cut(trace, order, size, (&heap_of, trace.heaps.len()), known, cancel)?;
-        Ok(Self { size, blocks, heaps, filters: Mutex::default() })
+        let usual = |a_heap: usize, range: std::ops::RangeInclusive<usize>| {
+            a_heap.saturating_mul(trace.heaps.len()).clamp(*range.start(), *range.end())
+        };
+        let how = Cut {
+            block: options.block.unwrap_or_else(|| usual(BLOCK_A_HEAP, BLOCK)).max(1),
+            stretch: options.stretch.unwrap_or_else(|| usual(STRETCH_A_HEAP, STRETCH)).max(1),
+            granted: options.block_bytes_a_row / EVENTS_A_ROW,
+        };
+        let stretches = cut(trace, order, how, known.map_or(&[], |known| &known.stretches), cancel)?;
+        let mut filters = known.map_or_else(Vec::new, |known| lock(&known.filters).clone());
+        filters.retain(|filter| matches!(filter.choice, Choice::Heaps(_)));
+        Ok(Self { how, stretches, filters: Mutex::new(filters) })
     }
 
     /// The first tick of the block that begins next to `t`.
     pub(super) fn nearest_start(&self, t: Ticks) -> Option<Ticks> {
-        self.blocks.nearest_start(t)
+        let stretch = self.stretches.partition_point(|stretch| stretch.blocks.last() < t);
+        let before = stretch.checked_sub(1).map(|before| &self.stretches[before].blocks);
+        let of = self.stretches.get(stretch).map(|stretch| &stretch.blocks);
+        let before = before.map(|blocks| blocks.ticks(blocks.len() - 1).0);
+        let inside = of.into_iter().flat_map(|blocks| {
+            let behind = blocks.first_from(t);
+            (behind.saturating_sub(1)..=behind).filter(|&block| block < blocks.len()).map(|block| blocks.ticks(block).0)
+        });
+        let next = self.stretches.get(stretch + 1).map(|stretch| stretch.blocks.first());
+        before.into_iter().chain(inside).chain(next).min_by_key(|first| first.0.abs_diff(t.0))
     }
 
     /// The steps of each series inside an interval by bin; `None` if there are too many.
@@ -85,52 +111,107 @@ impl Drawn {
         (interval, of, bins): (Interval, &SeriesOf, &Bins),
         cancel: &Cancel,
     ) -> Result<Option<Vec<Line>>, Cancelled> {
-        if of.count > pyramid::MOST_GROUPS {
+        if of.count > MOST_GROUPS {
             return Ok(None);
         }
-        let blocks = &self.blocks;
         let of_site = Groups::new(of.site.iter().copied(), of.count);
-        let source = |pyramid, of_site, of_group| Source { trace, order, blocks, pyramid, of_site, of_group, of };
-        if let Some(of_heap) = heaps_of_series(trace, &of_site, of) {
-            return source(&self.heaps, &of_site, &of_heap).lines(interval, bins, cancel).map(Some);
+        let of_heap = heaps_of_series(trace, &of_site, of);
+        let lines = |pyramids: &mut dyn Iterator<Item = (&Stretch, &Pyramid)>, of_group: &[u32]| {
+            let stretches = pyramids.map(|(stretch, pyramid)| (&stretch.blocks, pyramid)).collect();
+            Source { trace, order, stretches, of_site: &of_site, of_group, of }.lines(interval, bins, cancel).map(Some)
+        };
+        if let Some(of_heap) = &of_heap
+            && (self.knows_all_blocks() || !self.has_room_for(of))
+        {
+            return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), of_heap);
         }
-        let filtered = self.filtered(trace, order, of_site, of, cancel)?;
+        let filtered = self.filtered(trace, &of_site, of_heap, of, cancel)?;
         let same: Vec<u32> = (0..of.count as u32).collect();
-        source(&filtered.pyramid, &filtered.of_site, &same).lines(interval, bins, cancel).map(Some)
+        lines(&mut filtered.pyramids.iter().map(|(stretch, pyramid)| (&**stretch, &**pyramid)), &same)
     }
 
-    /// The pyramid of a choice of series, made when it is asked for the first time.
+    /// Whether what heaps do is known of all blocks.
+    fn knows_all_blocks(&self) -> bool {
+        self.stretches.iter().all(|stretch| stretch.heaps.is_whole())
+    }
+
+    /// Whether every block has room for an entry of each series.
+    fn has_room_for(&self, of: &SeriesOf) -> bool {
+        of.count.saturating_mul(ENTRY) <= self.how.block.saturating_mul(self.how.granted)
+    }
+
+    /// The pyramids of a choice of series, made when it is asked for the first time.
     fn filtered(
         &self,
         trace: &Trace,
-        order: &Order,
-        of_site: Groups,
+        of_site: &Groups,
+        of_heap: Option<Vec<u32>>,
         of: &SeriesOf,
         cancel: &Cancel,
     ) -> Result<Arc<Filtered>, Cancelled> {
         let stacked = of.is_stacked.then_some(of.count);
-        let known = |kept: &[Arc<Filtered>]| kept.iter().position(|f| f.of_site == of_site && f.stacked == stacked);
-        {
-            let mut kept = lock(&self.filters);
-            if let Some(at) = known(&kept) {
-                kept[..=at].rotate_right(1);
-                return Ok(Arc::clone(&kept[0]));
+        let choice = match of_heap {
+            Some(mut of_heap) => {
+                of_heap.truncate(of_heap.iter().rposition(|series| *series != NOBODY).map_or(0, |last| last + 1));
+                Choice::Heaps(of_heap)
             }
+            None => Choice::Sites(of_site.clone()),
+        };
+        let known = {
+            let mut kept = lock(&self.filters);
+            let at = kept.iter().position(|f| f.choice == choice && f.stacked == stacked);
+            at.map(|at| {
+                kept[..=at].rotate_right(1);
+                Arc::clone(&kept[0])
+            })
+        };
+        let mut pyramids = known.as_ref().map_or_else(Vec::new, |known| {
+            let is_same = |(known, own): &(&(Arc<Stretch>, _), &Arc<Stretch>)| Arc::ptr_eq(&known.0, own);
+            known.pyramids.iter().zip(&self.stretches).take_while(is_same).map(|(known, _)| known.clone()).collect()
+        });
+        let rest = &self.stretches[pyramids.len()..];
+        if let Some(known) = known.filter(|_| rest.is_empty()) {
+            return Ok(known);
         }
-        let wanted = Bits::filled(&trace.rows, |chunk, at| of_site.of(chunk.sites()[at]) != NOBODY);
+        let wanted = match pyramids.is_empty() {
+            true => Some(Bits::filled(&trace.rows, |chunk, at| of_site.of(chunk.sites()[at]) != NOBODY)),
+            false => None,
+        };
         cancel.check()?;
-        let pyramid = pyramid::regroup(trace, order, &self.blocks, &of_site, of, Some(&wanted), cancel)?;
-        let new = Arc::new(Filtered { of_site, stacked, pyramid });
+        let new = regroup(trace, rest, of_site, of, self.how.granted, wanted.as_ref(), cancel)?;
+        pyramids.extend(rest.iter().cloned().zip(new));
+        let new = Arc::new(Filtered { choice, stacked, pyramids });
         let mut kept = lock(&self.filters);
+        kept.retain(|kept| kept.choice != new.choice || kept.stacked != new.stacked);
         kept.insert(0, Arc::clone(&new));
         kept.truncate(KEPT_FILTERS);
+        let granted = trace.rows.len().saturating_mul(EVENTS_A_ROW * self.how.granted);
+        let mut taken = self.blocks_bytes();
+        let mut has_room = |filter: &Arc<Filtered>| {
+            taken += filter.heap_bytes();
+            Arc::ptr_eq(filter, &new) || taken <= granted
+        };
+        kept.retain(&mut has_room);
         Ok(new)
+    }
+
+    fn blocks_bytes(&self) -> usize {
+        self.stretches.iter().map(|stretch| stretch.blocks.heap_bytes() + stretch.heaps.heap_bytes()).sum()
     }
 
     /// Bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
-        let filters = lock(&self.filters).iter().map(|f| f.pyramid.heap_bytes() + f.of_site.heap_bytes()).sum::<usize>();
-        self.blocks.bytes_with(&self.heaps) + filters
+        self.blocks_bytes() + lock(&self.filters).iter().map(|filter| filter.heap_bytes()).sum::<usize>()
+    }
+}
+
+impl Filtered {
+    fn heap_bytes(&self) -> usize {
+        let choice = match &self.choice {
+            Choice::Heaps(of_heap) => of_heap.capacity() * 4,
+            Choice::Sites(of_site) => of_site.heap_bytes(),
+        };
+        choice + self.pyramids.iter().map(|(_, pyramid)| pyramid.heap_bytes()).sum::<usize>()
     }
 }
 

@@ -1,16 +1,19 @@
-//! From checkpoints to the edges of an interval: what the births and deaths in
-//! between change of the sums. Each change is exact by itself, whatever the order.
+//! From moments whose sums are known to the edges of an interval: what the births and
+//! deaths in between change of the sums. Each change is exact by itself, whatever the order.
 //!
 //! Cost: of most events a look at the birth or the place; only what changes a sum
 //! costs more, for it stands anywhere in memory.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
 
 use super::checkpoints::Moment;
-use super::order::{Order, Place, by_chunk, deaths, in_row_order};
-use super::table::{Base, Table};
+use super::order::{Place, by_chunk, in_row_order};
 use super::words::{Full, Word};
 use crate::model::{CHUNK, RowId, SiteId, Trace};
+use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
 
 /// What the sums of each site change by, in words that hold those of all sites.
@@ -79,15 +82,14 @@ impl Changes {
     }
 }
 
-/// How an interval follows from checkpoints: those, and the events between.
+/// How sums at known moments become those of an interval: by the events between.
 pub(super) struct Walk {
-    pub(super) base: Base,
-    pub(super) pieces: Vec<Piece>,
+    pieces: Vec<Piece>,
 }
 
 /// A part of the way that one worker goes at a time.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+struct Piece {
     events: Events,
     column: usize,
     takes: bool,
@@ -106,19 +108,42 @@ enum Events {
 /// Deaths that are put into the order of rows together.
 const DEATHS_A_PIECE: u32 = 1 << 18;
 
+/// Fewer events than this are not worth a second worker, nor fewer than the sites
+/// whose changes it would keep.
+const WORTH_A_WORKER: usize = 1 << 13;
+
 impl Walk {
-    pub(super) fn new(table: &Table, from: Moment, to: Moment) -> Self {
-        let base = table.nearest(from.1, to.1);
-        let at = |k: usize| table.checkpoints.at(k);
-        let [a, b] = base.edges.map(at);
-        let mut walk = Self { base, pieces: Vec::new() };
+    /// From sums of what is born before and alive at `edges`, and of what lives through
+    /// `pair`, to those of `from` and `to`.
+    pub(super) fn new([a, b]: [Moment; 2], pair: (Moment, Moment), from: Moment, to: Moment) -> Self {
+        let mut walk = Self { pieces: Vec::new() };
         walk.births(a.1, from.1, None, (BORN, true));
         walk.births(b.1, to.1, None, (BORN, false));
         walk.lasting((a, a), (from, from), ALIVE[0]);
         walk.lasting((b, b), (to, to), ALIVE[1]);
-        let (i, j) = walk.base.pair;
-        walk.lasting((at(i), at(j)), (from, to), THROUGH);
+        walk.lasting(pair, (from, to), THROUGH);
         walk
+    }
+
+    /// Goes all the way, and tells what changes; several workers have each a part of it.
+    pub(super) fn run(
+        &self,
+        trace: &Trace,
+        no_changes: impl Fn() -> Changes + Sync,
+        cancel: &Cancel,
+    ) -> Result<Vec<Changes>, Cancelled> {
+        let worth = WORTH_A_WORKER.max(trace.sites.len()) as u64;
+        let workers = rayon::current_num_threads().min((self.events() / worth) as usize + 1);
+        let next = AtomicUsize::new(0);
+        let work = |_| {
+            let mut changes = no_changes();
+            while let Some(piece) = self.pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+                cancel.check()?; // what is half done is dropped
+                piece.add_to(trace, &mut changes);
+            }
+            Ok(changes)
+        };
+        (0..workers).into_par_iter().map(work).collect()
     }
 
     /// About how many events there are.
@@ -161,21 +186,21 @@ impl Walk {
 
 impl Piece {
     /// Adds its events to the changes of their sites.
-    pub(super) fn add_to(&self, trace: &Trace, order: &Order, changes: &mut Changes) {
+    fn add_to(&self, trace: &Trace, changes: &mut Changes) {
         match changes {
-            Changes::Wide(columns) => self.add_to_column(trace, order, &mut columns.0[self.column]),
-            Changes::Full(columns) => self.add_to_column(trace, order, &mut columns.0[self.column]),
+            Changes::Wide(columns) => self.add_to_column(trace, &mut columns.0[self.column]),
+            Changes::Full(columns) => self.add_to_column(trace, &mut columns.0[self.column]),
         }
     }
 
-    fn add_to_column<W: Word>(&self, trace: &Trace, order: &Order, column: &mut [W]) {
+    fn add_to_column<W: Word>(&self, trace: &Trace, column: &mut [W]) {
         if self.takes {
-            self.each(trace, order, |site, size| {
+            self.each(trace, |site, size| {
                 let word = &mut column[site.0 as usize];
                 *word = word.minus(W::row(size));
             });
         } else {
-            self.each(trace, order, |site, size| {
+            self.each(trace, |site, size| {
                 let word = &mut column[site.0 as usize];
                 *word = word.plus(W::row(size));
             });
@@ -183,29 +208,28 @@ impl Piece {
     }
 
     /// Tells `put` all rows.
-    fn each(&self, trace: &Trace, order: &Order, mut put: impl FnMut(SiteId, u64)) {
+    fn each(&self, trace: &Trace, mut put: impl FnMut(SiteId, u64)) {
         let rows = &trace.rows;
         match &self.events {
             Events::Births(range, until) => {
                 let chunk = rows.chunk(range.start as usize / CHUNK);
                 let (first, sites) = (chunk.first().0, chunk.sites());
                 let lasts = |at: usize| until.is_none_or(|until| chunk.death(at) >= until);
-                let is_late = |at: usize| !order.late.is_empty() && order.late.has(chunk.id(at));
+                let is_late = |at: usize| chunk.is_out_of_order(at);
                 let places = (range.start - first) as usize..(range.end - first) as usize;
                 places.filter(|&at| lasts(at) && !is_late(at)).for_each(|at| put(sites[at], chunk.size(at)));
             }
             Events::Late(range, until) => {
-                let ids = rows.out_of_order()[range.start as usize..range.end as usize].iter();
-                let lasting = ids.filter(|&&id| until.is_none_or(|until| rows.death(id) >= until));
-                lasting.for_each(|&id| put(rows.site(id), rows.size(id)));
+                let ids = rows.out_of_order().range(range.clone());
+                let lasting = ids.filter(|&id| until.is_none_or(|until| rows.death(id) >= until));
+                lasting.for_each(|id| put(rows.site(id), rows.size(id)));
             }
             Events::Deaths(range, (tick, before)) => {
-                let is_before = |id: RowId| match order.late.has(id) {
+                let is_before = |id: RowId| match rows.is_out_of_order(id) {
                     true => rows.birth(id) < *tick,
                     false => id.0 < before.birth,
                 };
-                let ids = deaths(rows)[range.start as usize..range.end as usize].iter().copied();
-                let ids: Vec<RowId> = ids.filter(|&id| is_before(id)).collect();
+                let ids: Vec<RowId> = rows.by_death().range(range.clone()).filter(|&id| is_before(id)).collect();
                 let near = in_row_order(ids.iter().copied());
                 near.into_iter().for_each(|(id, _)| put(rows.site(id), rows.size(id)));
             }

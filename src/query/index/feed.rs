@@ -4,7 +4,7 @@
 //! once: they stand wherever they were born.
 
 use super::bits::Bits;
-use super::order::{Order, Place, deaths, in_row_order};
+use super::order::{Place, in_row_order};
 use crate::model::{CHUNK, RowId, Rows, SiteId};
 use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
@@ -74,7 +74,6 @@ impl Batch {
 /// row, its site, and whether it is about its birth.
 pub(super) struct Feed<'a, P> {
     rows: &'a Rows,
-    order: &'a Order,
     pick: &'a P,
     /// Rows that `pick` can want, if that is known beforehand: spares looking at the others.
     wanted: Option<&'a Bits>,
@@ -91,20 +90,9 @@ impl Item {
 }
 
 impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
-    pub(super) fn new(rows: &'a Rows, order: &'a Order, pick: &'a P, wanted: Option<&'a Bits>) -> Self {
+    pub(super) fn new(rows: &'a Rows, pick: &'a P, wanted: Option<&'a Bits>) -> Self {
         let (next, end) = Default::default();
-        Self {
-            rows,
-            order,
-            pick,
-            wanted,
-            next,
-            end,
-            births: Batch::new(),
-            late: Batch::new(),
-            deaths: Batch::new(),
-            dead: Vec::new(),
-        }
+        Self { rows, pick, wanted, next, end, births: Batch::new(), late: Batch::new(), deaths: Batch::new(), dead: Vec::new() }
     }
 
     /// Tells `each` all items between two places in the order of time; those of one
@@ -169,11 +157,11 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
         let chunk = self.rows.chunk(self.next.birth as usize / CHUNK);
         let first = chunk.first().0;
         let to = self.end.birth.min(first + chunk.len() as u32).min(self.next.birth.saturating_add(BATCH as u32));
-        let all_in_order = self.order.late.is_empty();
+        let all_in_order = !chunk.has_out_of_order();
         for at in (self.next.birth - first) as usize..(to - first) as usize {
             let id = chunk.id(at);
             let is_wanted = self.wanted.is_none_or(|wanted| wanted.has(id));
-            if !is_wanted || !all_in_order && self.order.late.has(id) {
+            if !is_wanted || !all_in_order && chunk.is_out_of_order(at) {
                 continue;
             }
             let of = (self.pick)(id, chunk.sites()[at], true);
@@ -188,8 +176,7 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
     fn fill_deaths(&mut self) {
         self.deaths.clear();
         let to = self.end.death.min(self.next.death.saturating_add(DEATHS));
-        let ids = &deaths(self.rows)[self.next.death as usize..to as usize];
-        let dead = ids.iter().copied().zip(self.next.death..);
+        let dead = self.rows.by_death().range(self.next.death..to).zip(self.next.death..);
         self.dead.clear();
         match self.wanted {
             Some(wanted) => self.dead.extend(dead.filter(|&(id, _)| wanted.has(id))),
@@ -211,8 +198,7 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
     fn fill_late(&mut self) {
         self.late.clear();
         let to = self.end.late.min(self.next.late.saturating_add(BATCH as u32));
-        for place in self.next.late..to {
-            let id = self.rows.out_of_order()[place as usize];
+        for (id, place) in self.rows.out_of_order().range(self.next.late..to).zip(self.next.late..) {
             let of = (self.pick)(id, self.rows.site(id), true);
             if of != NOBODY {
                 let (at, delta) = (self.rows.birth(id), self.rows.size(id) as i64);

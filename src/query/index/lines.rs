@@ -1,13 +1,15 @@
-//! What each series does in each bin of the graph, out of the largest pieces of a
-//! pyramid that fit into the bins; blocks across an edge of a bin are walked
-//! through, which are few ([`super::Index::bins`]). Parallel over stretches of bins.
+//! What each series does in each bin of the graph, out of the largest pieces of the
+//! pyramids that fit into the bins. Blocks across an edge of a bin are walked through,
+//! which are few ([`super::Index::bins`]), and those of which nothing is known because
+//! too many groups are active. Parallel over parts of the bins.
 
 use rayon::prelude::*;
 
+use super::blocks::EventBlocks;
 use super::feed::{Feed, NOBODY};
 use super::groups::Groups;
 use super::order::Order;
-use super::pyramid::{Blocks, Pyramid};
+use super::pyramid::Pyramid;
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::series::{Bins, SeriesOf};
 use crate::query::summary::{Sketch, Summary};
@@ -21,9 +23,9 @@ pub(in crate::query) type Line = Vec<Summary<i64>>;
 pub(super) struct Source<'a> {
     pub(super) trace: &'a Trace,
     pub(super) order: &'a Order,
-    pub(super) blocks: &'a Blocks,
-    pub(super) pyramid: &'a Pyramid,
-    /// The series of each site (`groups` of `of`), and of each group of the pyramid.
+    /// One stretch behind the other.
+    pub(super) stretches: Vec<(&'a EventBlocks, &'a Pyramid)>,
+    /// The series of each site (`groups` of `of`), and of each group of the pyramids.
     pub(super) of_site: &'a Groups,
     pub(super) of_group: &'a [u32],
     pub(super) of: &'a SeriesOf,
@@ -36,9 +38,9 @@ impl Source<'_> {
         if interval.is_empty() {
             return Ok(lines);
         }
-        let stretches = bins.count().min(4 * rayon::current_num_threads());
-        let edge = |k: usize| bins.count() * k / stretches;
-        let parts: Result<Vec<Vec<Line>>, Cancelled> = (0..stretches)
+        let count = bins.count().min(4 * rayon::current_num_threads());
+        let edge = |k: usize| bins.count() * k / count;
+        let parts: Result<Vec<Vec<Line>>, Cancelled> = (0..count)
             .into_par_iter()
             .map(|k| {
                 let (from, to) = (bins.start(edge(k)), bins.start(edge(k + 1)));
@@ -53,7 +55,7 @@ impl Source<'_> {
     }
 }
 
-/// The series of one stretch while time goes on.
+/// The series of one part of the bins while time goes on.
 struct Pens<'a> {
     source: &'a Source<'a>,
     bins: &'a Bins,
@@ -80,17 +82,35 @@ impl<'a> Pens<'a> {
     }
 
     fn draw(mut self, part: Interval, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
-        let Source { trace, order, blocks, pyramid, of_site, of_group, of } = *self.source;
+        let Source { trace, of_site, .. } = *self.source;
         let pick = |_: RowId, site: SiteId, _: bool| of_site.of(site);
-        let mut feed = Feed::new(&trace.rows, order, &pick, None);
-        let end = blocks.ticks.partition_point(|&(first, _)| first < part.to);
+        let mut feed = Feed::new(&trace.rows, &pick, None);
+        let stretches = &self.source.stretches;
+        let first = stretches.partition_point(|(blocks, _)| blocks.last() < part.from);
+        for (blocks, pyramid) in stretches[first..].iter().take_while(|(blocks, _)| blocks.first() < part.to) {
+            self.draw_stretch(blocks, pyramid, part, &mut feed, cancel)?;
+        }
+        self.end_bin();
+        Ok(self.lines)
+    }
+
+    fn draw_stretch(
+        &mut self,
+        blocks: &EventBlocks,
+        pyramid: &Pyramid,
+        part: Interval,
+        feed: &mut Feed<'_, impl Fn(RowId, SiteId, bool) -> u32>,
+        cancel: &Cancel,
+    ) -> Result<(), Cancelled> {
+        let Source { trace, order, of_group, of, .. } = *self.source;
+        let end = blocks.first_from(part.to);
         let mut block = blocks.first_reaching(part.from);
         while block < end {
-            let (first, last) = blocks.ticks[block];
+            let (first, last) = blocks.ticks(block);
             if first >= part.from {
                 self.advance(first);
                 let limit = self.bin_end.min(part.to);
-                if let Some(level) = pyramid.largest(block, end, |last| blocks.ticks[last].1 < limit) {
+                if let Some(level) = pyramid.largest(block, end, |last| blocks.ticks(last).1 < limit) {
                     block = pyramid.node(blocks, level, block, |group, summary| {
                         let series = of_group[group as usize];
                         if series != NOBODY {
@@ -100,10 +120,10 @@ impl<'a> Pens<'a> {
                     continue;
                 }
             }
-            // Across an edge: event by event, as far as they are in this part.
+            // Across an edge, or not summed up: event by event, as far as they are in this part.
             let edge = |at: Ticks| order.place(&trace.rows, at);
-            let from = if first < part.from { edge(part.from) } else { blocks.places[block] };
-            let to = if last >= part.to { edge(part.to) } else { blocks.places[block + 1] };
+            let from = if first < part.from { edge(part.from) } else { blocks.place(&trace.rows, block) };
+            let to = if last >= part.to { edge(part.to) } else { blocks.place(&trace.rows, block + 1) };
             feed.run((from, to), cancel, |item| {
                 self.advance(item.at);
                 for series in of.reach(item.of) {
@@ -113,8 +133,7 @@ impl<'a> Pens<'a> {
             self.join();
             block += 1;
         }
-        self.end_bin();
-        Ok(self.lines)
+        Ok(())
     }
 
     /// Ends the bin if `at` lies behind it.

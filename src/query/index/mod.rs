@@ -5,13 +5,16 @@
 //! - [`drawn`]: what each heap does in each block of events, for graphs and peaks,
 //!   and the same for the filters that were asked last.
 //!
-//! Both lean on [`order`], the order of births and deaths. Of a trace that grows only
-//! the blocks are prepared, each publication's from those of the one before. Where
-//! sizes are so large that sums could overflow nothing is, and queries scan the rows:
+//! Both lean on [`order`], the order of births and deaths. Of a trace that grows there
+//! are the blocks, and instead of the table the sums that were asked for ([`carried`]),
+//! each publication's from those of the one before. Where sizes are so large that sums could overflow nothing is, and queries scan the rows:
 //! [`Index`] is all of that.
 
 mod bits;
+mod blocks;
+mod carried;
 mod checkpoints;
+mod cut;
 mod draft;
 mod drawn;
 mod edges;
@@ -24,17 +27,17 @@ mod sweep;
 mod table;
 mod words;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::series::{Bins, SeriesOf};
 use super::{Bucket, ByClass, Cancel, Cancelled};
-use crate::model::Trace;
+use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Trace};
 use crate::units::Interval;
+use carried::Carried;
 use drawn::Drawn;
-use edges::{Changes, Walk};
+use edges::Changes;
 pub(super) use lines::Line;
 use order::Order;
 use table::Table;
@@ -48,11 +51,16 @@ pub struct IndexOptions {
     pub checkpoints: Option<usize>,
     /// Events of a block; by default as many as keep an entry for each heap cheap.
     pub block: Option<usize>,
+    /// Events of a stretch of blocks, which is the same in all publications; for tests.
+    pub stretch: Option<usize>,
+    /// Bytes for what heaps do in blocks, for each row of the trace, and for what the series
+    /// that were asked before the last do; those of the last have as much for themselves.
+    pub block_bytes_a_row: usize,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { bytes_a_row: 3, checkpoints: None, block: None }
+        Self { bytes_a_row: SUMS_A_ROW, checkpoints: None, block: None, stretch: None, block_bytes_a_row: BLOCKS_A_ROW }
     }
 }
 
@@ -66,6 +74,8 @@ pub struct Index {
     ordered: Option<Ordered>,
     drawn: Option<Drawn>,
     summed: Option<Summed>,
+    /// Of a growing trace.
+    carried: Option<Carried>,
 }
 
 /// What a trace whose sums cannot overflow has without much work.
@@ -99,7 +109,7 @@ struct Summed {
 impl Index {
     /// Nothing prepared: questions are answered by scans of the rows.
     pub fn scan(trace: Arc<Trace>) -> Self {
-        Self { trace, ordered: None, drawn: None, summed: None }
+        Self { trace, ordered: None, drawn: None, summed: None, carried: None }
     }
 
     /// What one question about a trace is worth: no sums, but the order of events.
@@ -116,25 +126,27 @@ impl Index {
         if let Some(Ordered { order, by_site: Some(by_site), .. }) = &index.ordered {
             let budget = index.trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
             let table = Table::build(&index.trace, order, by_site, budget, options.checkpoints, cancel)?;
-            index.drawn = Some(Drawn::new(&index.trace, order, options.block, cancel)?);
+            index.drawn = Some(Drawn::new(&index.trace, order, options, None, cancel)?);
             index.summed = Some(Summed { table, scratch: Mutex::default() });
         }
         Ok(index)
     }
 
-    /// Prepares what graphs of a growing trace need, from what there is of `earlier`, a
-    /// publication before it. Cost: a pass over the events since.
+    /// Prepares what questions about a growing trace need, from what there is of `earlier`,
+    /// a publication before it, which loses its sums. Cost: a pass over the events since, and
+    /// those of the last stretch.
     pub fn grown(trace: Arc<Trace>, earlier: Option<&Self>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let earlier = earlier.filter(|earlier| trace.continues(&earlier.trace));
-        let known = earlier.and_then(|Self { ordered, drawn, trace, .. }| Some((ordered.as_ref()?, drawn.as_ref()?, trace)));
-        let (first, size) = known.map_or((0, 0), |(ordered, _, trace)| (trace.rows.len(), ordered.size));
-        let ordered = Ordered::new(&trace, size + table::size_from(&trace.rows, first), None);
-        let drawn = match (&ordered, known) {
-            (Some(Ordered { order, .. }), Some((_, drawn, _))) => Some(drawn.extended(&trace, order, cancel)?),
-            (Some(Ordered { order, .. }), None) => Some(Drawn::new(&trace, order, options.block, cancel)?),
-            (None, _) => None,
+        let known = earlier.and_then(|earlier| Some((earlier, earlier.ordered.as_ref()?)));
+        let (first, size) = known.map_or((0, 0), |(earlier, ordered)| (earlier.trace.rows.len(), ordered.size));
+        let Some(ordered) = Ordered::new(&trace, size + table::size_from(&trace.rows, first), None) else {
+            return Ok(Self::scan(trace));
         };
-        Ok(Self { ordered, drawn, ..Self::scan(trace) })
+        let drawn = known.and_then(|(earlier, _)| earlier.drawn.as_ref());
+        let drawn = Drawn::new(&trace, &ordered.order, options, drawn, cancel)?;
+        let carried = known.and_then(|(earlier, _)| Some(earlier.carried.as_ref()?.on(&earlier.trace.rows, &trace)));
+        let carried = Some(carried.unwrap_or_default());
+        Ok(Self { ordered: Some(ordered), drawn: Some(drawn), carried, ..Self::scan(trace) })
     }
 
     /// The trace.
@@ -157,11 +169,17 @@ impl Index {
         self.drawn.is_some()
     }
 
+    /// How many rows and events were looked at for the totals of a growing trace.
+    pub fn looks(&self) -> u64 {
+        self.carried.as_ref().map_or(0, Carried::looks)
+    }
+
     /// Bytes of the sums at checkpoints, and of everything else.
     pub fn heap_bytes(&self) -> (usize, usize) {
         let ordered = self.ordered.as_ref().map_or(0, Ordered::heap_bytes);
         let drawn = self.drawn.as_ref().map_or(0, Drawn::heap_bytes);
-        let Some(Summed { table, scratch }) = &self.summed else { return (0, ordered + drawn) };
+        let carried = self.carried.as_ref().map_or(0, Carried::heap_bytes);
+        let Some(Summed { table, scratch }) = &self.summed else { return (0, ordered + drawn + carried) };
         let scratch = lock(scratch).iter().map(Changes::heap_bytes).sum::<usize>();
         (table.heap_bytes(), ordered + drawn + scratch)
     }
@@ -172,39 +190,28 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Fewer events than this are not worth a second worker, nor fewer than the sites
-/// whose changes it would keep.
-const WORTH_A_WORKER: usize = 1 << 13;
-
 /// Totals.
 impl Index {
-    /// The classes of all sites, from the nearest checkpoints; `None` without them.
-    pub(super) fn totals(&self, interval: Interval, cancel: &Cancel) -> Result<Option<Vec<ByClass>>, Cancelled> {
-        let (Some(Ordered { order, .. }), Some(Summed { table, scratch })) = (&self.ordered, &self.summed) else {
-            return Ok(None);
-        };
+    /// The classes of all sites, from the nearest checkpoints, or of a growing trace from
+    /// what was asked before; `None` if nothing is prepared.
+    pub(super) fn totals(&self, interval: Interval, cancel: &Cancel) -> Result<Option<Arc<Vec<ByClass>>>, Cancelled> {
+        let Some(Ordered { order, .. }) = &self.ordered else { return Ok(None) };
+        if let Some(carried) = &self.carried {
+            return carried.totals(&self.trace, order, interval, cancel).map(Some);
+        }
+        let Some(Summed { table, scratch }) = &self.summed else { return Ok(None) };
         let moment = |t| (t, order.place(&self.trace.rows, t));
-        let walk = Walk::new(table, moment(interval.from), moment(interval.to));
-        let worth = WORTH_A_WORKER.max(self.trace.sites.len()) as u64;
-        let workers = rayon::current_num_threads().min((walk.events() / worth) as usize + 1);
-        let next = AtomicUsize::new(0);
-        let parts: Result<Vec<Changes>, Cancelled> = (0..workers)
-            .into_par_iter()
-            .map(|_| {
-                let kept = lock(scratch).pop();
-                let mut changes = kept.unwrap_or_else(|| table.no_changes());
-                while let Some(piece) = walk.pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    cancel.check()?; // what is half done is dropped
-                    piece.add_to(&self.trace, order, &mut changes);
-                }
-                Ok(changes)
-            })
-            .collect();
-        let mut parts = parts?;
-        let by_site = table.classes(&walk.base, &parts);
+        let (from, to) = (moment(interval.from), moment(interval.to));
+        let base = table.nearest(from.1, to.1);
+        let no_changes = || {
+            let kept = lock(scratch).pop();
+            kept.unwrap_or_else(|| table.no_changes())
+        };
+        let mut parts = table.walk(&base, from, to).run(&self.trace, no_changes, cancel)?;
+        let by_site = table.classes(&base, &parts);
         parts.par_iter_mut().for_each(Changes::clear);
         lock(scratch).append(&mut parts);
-        Ok(Some(by_site))
+        Ok(Some(Arc::new(by_site)))
     }
 
     /// Numbers of births and deaths inside an interval, and of rows alive at its
@@ -213,8 +220,8 @@ impl Index {
         let order = &self.ordered.as_ref()?.order;
         let place = |t| order.place(&self.trace.rows, t);
         let (from, to) = (place(interval.from), place(interval.to));
-        let born = order.born(to) - order.born(from);
-        Some((born, u64::from(to.death - from.death), order.born(from) - u64::from(from.death)))
+        let born = |place| Order::born(&self.trace.rows, place);
+        Some((born(to) - born(from), u64::from(to.death - from.death), born(from) - u64::from(from.death)))
     }
 }
 

@@ -1,10 +1,9 @@
 //! The births and deaths of a trace in the order of time: where a tick
 //! lies in it, and how to cut it into parts of about equal work.
 //!
-//! Nothing is stored but one bit for each row if some stand out of order, and one
-//! tick for each chunk. Finding a tick costs some seventy looks at rows.
+//! Nothing is stored but one tick for each chunk. Finding a tick costs some seventy
+//! looks at rows.
 
-use super::bits::Bits;
 use crate::model::{CHUNK, RowId, Rows};
 use crate::units::Ticks;
 
@@ -46,25 +45,21 @@ impl Place {
 /// The order of a trace's events.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// Rows that stand behind one born later.
-    pub(super) late: Bits,
     /// For each chunk, and the end, the last birth before it; rows out of order apart.
     floors: Vec<Ticks>,
 }
 
 impl Order {
     pub(super) fn new(rows: &Rows) -> Self {
-        let late = Bits::of(rows.len(), rows.out_of_order());
         let mut floors = vec![Ticks::BEFORE_TRACE];
         let mut floor = Ticks::BEFORE_TRACE;
         for chunk in rows.chunks() {
-            let first = chunk.first().0;
-            if let Some(last) = late.last_missing(first, first + chunk.len() as u32) {
-                floor = rows.birth(RowId(last));
+            if let Some(last) = chunk.last_in_order(chunk.len()) {
+                floor = chunk.birth(last);
             }
             floors.push(floor);
         }
-        Self { late, floors }
+        Self { floors }
     }
 
     /// What happened before `t`.
@@ -72,13 +67,13 @@ impl Order {
         Place {
             birth: self.births_before(rows, t),
             late: late_before(rows, t),
-            death: deaths(rows).partition_point(|&id| rows.death(id) < t) as u32,
+            death: rows.by_death().partition_point(|id| rows.death(id) < t),
         }
     }
 
     /// Behind everything.
     pub(super) fn end(rows: &Rows) -> Place {
-        Place { birth: rows.len() as u32, late: rows.out_of_order().len() as u32, death: deaths(rows).len() as u32 }
+        Place { birth: rows.len() as u32, late: rows.out_of_order().len() as u32, death: rows.by_death().len() as u32 }
     }
 
     fn births_before(&self, rows: &Rows, t: Ticks) -> u32 {
@@ -92,8 +87,8 @@ impl Order {
         let (mut low, mut high) = (0, chunk.len() as u32);
         while low < high {
             let middle = low + (high - low) / 2;
-            let known = self.late.last_missing(first, first + middle + 1);
-            if known.map_or(self.floors[index], |id| rows.birth(RowId(id))) < t {
+            let known = chunk.last_in_order(middle as usize + 1);
+            if known.map_or(self.floors[index], |at| chunk.birth(at)) < t {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -103,21 +98,23 @@ impl Order {
     }
 
     /// How many rows were born before a place, exactly.
-    pub(super) fn born(&self, place: Place) -> u64 {
-        u64::from(place.birth) - self.late.count_before(place.birth) + u64::from(place.late)
+    pub(super) fn born(rows: &Rows, place: Place) -> u64 {
+        let chunks = rows.chunks().take((place.birth as usize).div_ceil(CHUNK));
+        let late: u64 = chunks.map(|chunk| chunk.out_of_order_before((place.birth - chunk.first().0) as usize)).sum();
+        u64::from(place.birth) - late + u64::from(place.late)
     }
 
     /// Ticks and places between two places, in order and all different, that cut the
     /// events there into about `parts` parts.
     pub(super) fn cuts(&self, rows: &Rows, from: Place, to: Place, parts: usize) -> Vec<(Ticks, Place)> {
-        let deaths = deaths(rows);
+        let deaths = rows.by_death();
         let samples = |from: u32, to: u32| {
             let length = u64::from(to - from);
             let places = (1..parts).map(move |k| length * k as u64 / parts as u64).filter(move |&i| i < length);
             places.map(move |i| from + i as u32)
         };
         let births = samples(from.birth, to.birth).map(|i| rows.birth(RowId(i)));
-        let dead = samples(from.death, to.death).map(|i| rows.death(deaths[i as usize]));
+        let dead = samples(from.death, to.death).map(|i| rows.death(deaths.get(i)));
         let mut ticks: Vec<Ticks> = births.chain(dead).collect();
         ticks.sort_unstable();
         ticks.dedup();
@@ -129,18 +126,13 @@ impl Order {
 
     /// Bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.late.heap_bytes() + self.floors.capacity() * 8
+        self.floors.capacity() * 8
     }
 }
 
 /// Rows out of order that were born before `t`.
 pub(super) fn late_before(rows: &Rows, t: Ticks) -> u32 {
-    rows.out_of_order().partition_point(|&id| rows.birth(id) < t) as u32
-}
-
-/// The rows in the order of their deaths.
-pub(super) fn deaths(rows: &Rows) -> &[RowId] {
-    rows.by_death().rows()
+    rows.out_of_order().partition_point(|id| rows.birth(id) < t)
 }
 
 /// Fewer rows than this are not worth being ordered.

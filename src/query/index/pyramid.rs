@@ -1,58 +1,16 @@
-//! What each group of sites does in each block of events, and in each sixteen
-//! blocks, and so on: the graph of any view is put together from the largest
-//! pieces that fit into its bins.
+//! What each group of sites does in each block of a stretch of events, and in each
+//! sixteen blocks, and so on up to all of them: the graph of any view is put together from
+//! the largest pieces that fit into its bins.
 //!
-//! A block holds some thousand events and never ends inside a tick; a tick with
-//! more events than that is a block of its own. Groups without a step in a block
-//! take no room there. An entry takes 48 bytes, and upper levels some 8 % of that.
+//! Groups without a step in a block take no room there. An entry takes 48 bytes, one of an
+//! upper level 72. Where so many groups are active that the entries of all levels would
+//! take more than is granted, the lower levels are left out, and their blocks have to be
+//! walked through ([`super::lines`]).
 
-use rayon::prelude::*;
-
-use super::bits::Bits;
-use super::feed::{Feed, Item, Kind};
-use super::groups::Groups;
-use super::order::{Order, Place, late_before};
-use crate::model::{RowId, Rows, SiteId, Trace};
+use super::blocks::EventBlocks;
+use super::feed::{Item, NOBODY};
 use crate::query::summary::{Sketch, Summary};
-use crate::query::{Cancel, Cancelled, SeriesOf};
 use crate::units::Ticks;
-
-/// The stretches of events that all pyramids of a trace have in common.
-#[derive(Debug, Default)]
-pub(super) struct Blocks {
-    /// First and last tick of each.
-    pub(super) ticks: Vec<(Ticks, Ticks)>,
-    /// Where each begins, and where the last ends.
-    pub(super) places: Vec<Place>,
-}
-
-impl Blocks {
-    /// The first block that ends at `t` or later.
-    pub(super) fn first_reaching(&self, t: Ticks) -> usize {
-        self.ticks.partition_point(|&(_, last)| last < t)
-    }
-
-    /// The first tick of the block that begins next to `t`.
-    pub(super) fn nearest_start(&self, t: Ticks) -> Option<Ticks> {
-        let behind = self.ticks.partition_point(|&(first, _)| first < t);
-        let starts =
-            self.ticks.get(behind.saturating_sub(1)..=behind).unwrap_or(self.ticks.last().map_or(&[], std::slice::from_ref));
-        starts.iter().map(|&(first, _)| first).min_by_key(|first| first.0.abs_diff(t.0))
-    }
-
-    /// All blocks but the last as they are in a later publication, which may have split
-    /// rows; and where that one begins.
-    fn all_but_last(&self, rows: &Rows) -> (Self, Place) {
-        let Some(count) = self.ticks.len().checked_sub(1).filter(|&count| count > 0) else { return Default::default() };
-        let place = |i: usize| Place { late: late_before(rows, self.ticks[i].0), ..self.places[i] };
-        let kept = Self { ticks: self.ticks[..count].to_vec(), places: (0..count).map(place).collect() };
-        (kept, place(count))
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.ticks.capacity() * 16 + self.places.capacity() * 12
-    }
-}
 
 /// A summary in a block: times count from its first tick.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +27,12 @@ struct Packed {
 }
 
 const GROUP_BITS: u32 = 30;
+
+/// The most groups that entries can number.
+pub(super) const MOST_GROUPS: usize = 1 << GROUP_BITS;
+
+/// Bytes of an entry of a block.
+pub(super) const ENTRY: usize = size_of::<Packed>();
 
 impl Packed {
     fn new(group: u32, base: Ticks, s: &Summary<i64>) -> Self {
@@ -116,357 +80,258 @@ impl<E> Default for Level<E> {
 }
 
 impl<E> Level<E> {
-    fn nodes(&self) -> usize {
-        self.starts.len() - 1
-    }
-
     fn of(&self, node: usize) -> &[E] {
         &self.entries[self.starts[node] as usize..self.starts[node + 1] as usize]
-    }
-
-    fn first(&self, nodes: usize) -> Self
-    where
-        E: Clone,
-    {
-        let entries = self.entries[..self.starts[nodes] as usize].to_vec();
-        Self { entries, starts: self.starts[..=nodes].to_vec() }
     }
 
     fn end_node(&mut self) {
         self.starts.push(self.entries.len() as u32);
     }
 
-    fn append(&mut self, mut part: Self) {
-        let shift = self.entries.len() as u32;
-        self.entries.append(&mut part.entries);
-        self.starts.extend(part.starts[1..].iter().map(|start| start + shift));
+    /// Bytes of what is in it.
+    fn bytes(&self) -> usize {
+        self.entries.len() * size_of::<E>() + self.starts.len() * 4
     }
 
-    fn heap_bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<E>() + self.starts.capacity() * 4
+    fn shrink(&mut self) {
+        self.entries.shrink_to_fit();
+        self.starts.shrink_to_fit();
     }
 }
 
 /// Blocks, or nodes, under one node above.
 const FAN: usize = 16;
 
-/// What some groups of sites do in each block.
+/// What some groups of sites do in each block of a stretch.
 #[derive(Debug, Default)]
 pub(super) struct Pyramid {
     blocks: Level<Packed>,
     upper: Vec<Level<(u32, Summary<i64>)>>,
+    /// Levels from the blocks up that are left out.
+    missing: usize,
+    /// Number of blocks.
+    count: usize,
 }
 
 impl Pyramid {
-    fn from_parts(parts: Vec<Level<Packed>>, blocks: &Blocks, groups: usize) -> Self {
-        let mut all = Level::default();
-        all.entries.reserve_exact(parts.iter().map(|part| part.entries.len()).sum());
-        all.starts.reserve_exact(blocks.ticks.len());
-        parts.into_iter().for_each(|part| all.append(part));
-        let mut pyramid = Self { blocks: all, upper: Vec::new() };
-        let mut joint = Joint { sums: vec![Summary::default(); groups], touched: Vec::new() };
-        let mut level = Level::default();
-        for (block, node) in (0..pyramid.blocks.nodes()).zip(1..) {
-            let base = blocks.ticks[block].0;
-            pyramid.blocks.of(block).iter().for_each(|entry| joint.add(entry.unpack(base)));
-            if node % FAN == 0 {
-                joint.end(&mut level);
-            }
-        }
-        joint.forget();
-        while level.nodes() > 0 {
-            let mut next = Level::default();
-            for node in 0..level.nodes() {
-                level.of(node).iter().for_each(|&entry| joint.add(entry));
-                if (node + 1) % FAN == 0 {
-                    joint.end(&mut next);
-                }
-            }
-            joint.forget();
-            pyramid.upper.push(std::mem::replace(&mut level, next));
-        }
-        pyramid
-    }
-
     /// Number of blocks under a node of a level; level 0 are the blocks.
     fn width(level: usize) -> usize {
         FAN.saturating_pow(level as u32)
     }
 
+    /// Whether even single blocks are known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.missing == 0
+    }
+
     /// The highest level of which a whole node begins at `block` and ends at `end` at
     /// the latest, and fits into what `fits` says of its last block.
     pub(super) fn largest(&self, block: usize, end: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
-        let exists = |level: usize| level == 0 || block / Self::width(level) < self.upper[level - 1].nodes();
-        (0..=self.upper.len())
-            .take_while(|&level| {
-                let width = Self::width(level);
-                block.is_multiple_of(width) && block + width <= end && exists(level) && fits(block + width - 1)
-            })
-            .last()
+        let is_one = |&level: &usize| {
+            let behind = self.behind(level, block);
+            block.is_multiple_of(Self::width(level)) && behind <= end && fits(behind - 1)
+        };
+        (self.missing..=self.upper.len()).take_while(is_one).last()
+    }
+
+    /// Behind the node of `level` at `block`.
+    fn behind(&self, level: usize, block: usize) -> usize {
+        block.saturating_add(Self::width(level)).min(self.count)
     }
 
     /// The entries of the node of `level` at `block`, and the block behind it.
-    pub(super) fn node(&self, blocks: &Blocks, level: usize, block: usize, mut take: impl FnMut(u32, &Summary<i64>)) -> usize {
-        let width = Self::width(level);
+    pub(super) fn node(
+        &self,
+        blocks: &EventBlocks,
+        level: usize,
+        block: usize,
+        mut take: impl FnMut(u32, &Summary<i64>),
+    ) -> usize {
         match level.checked_sub(1) {
             None => {
-                let base = blocks.ticks[block].0;
+                let base = blocks.ticks(block).0;
                 for (group, summary) in self.blocks.of(block).iter().map(|entry| entry.unpack(base)) {
                     take(group, &summary);
                 }
             }
-            Some(upper) => self.upper[upper].of(block / width).iter().for_each(|(group, summary)| take(*group, summary)),
+            Some(upper) => {
+                let entries = self.upper[upper].of(block / Self::width(level));
+                entries.iter().for_each(|(group, summary)| take(*group, summary));
+            }
         }
-        block + width
+        self.behind(level, block)
     }
 
     /// Bytes in memory.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.blocks.heap_bytes() + self.upper.iter().map(Level::heap_bytes).sum::<usize>()
+        self.blocks.bytes() + self.upper.iter().map(Level::bytes).sum::<usize>()
     }
 }
 
-/// Puts entries together into those of the node above.
-struct Joint {
-    sums: Vec<Summary<i64>>,
-    touched: Vec<u32>,
+/// Values of those among many groups that have one.
+struct Active<V> {
+    /// By group the place of its value, or [`NOBODY`].
+    place: Vec<u32>,
+    values: Vec<(u32, V)>,
 }
 
-impl Joint {
-    fn add(&mut self, (group, summary): (u32, Summary<i64>)) {
-        let sum = &mut self.sums[group as usize];
-        if sum.steps == 0 {
-            self.touched.push(group);
-        }
-        sum.append(&summary);
-    }
-
-    /// Drops the beginning of a node that has no end.
-    fn forget(&mut self) {
-        self.touched.drain(..).for_each(|group| self.sums[group as usize] = Summary::default());
-    }
-
-    fn end(&mut self, level: &mut Level<(u32, Summary<i64>)>) {
-        for group in self.touched.drain(..) {
-            level.entries.push((group, std::mem::take(&mut self.sums[group as usize])));
-        }
-        level.end_node();
-    }
-}
-
-/// Sums up the items of one block after the other.
-struct Drafts {
-    sketches: Vec<Sketch<i64>>,
-    has: Vec<bool>,
-    touched: Vec<u32>,
-    level: Level<Packed>,
-}
-
-impl Drafts {
+impl<V: Default> Active<V> {
     fn new(groups: usize) -> Self {
-        Self { sketches: vec![Sketch::default(); groups], has: vec![false; groups], touched: Vec::new(), level: Level::default() }
+        Self { place: vec![NOBODY; groups], values: Vec::new() }
     }
 
     #[inline]
-    fn add(&mut self, group: u32, item: &Item) {
-        let of = group as usize;
-        if !self.has[of] {
-            self.has[of] = true;
-            self.touched.push(group);
+    fn of(&mut self, group: u32) -> &mut V {
+        let Self { place, values } = self;
+        let place = &mut place[group as usize];
+        if *place == NOBODY {
+            *place = values.len() as u32;
+            values.push((group, V::default()));
         }
-        self.sketches[of].change(item.at, item.delta);
+        &mut values[*place as usize].1
     }
 
-    fn end_block(&mut self, base: Ticks) {
-        for group in self.touched.drain(..) {
-            self.has[group as usize] = false;
-            let summary = self.sketches[group as usize].take();
-            if summary.steps > 0 {
-                self.level.entries.push(Packed::new(group, base, &summary));
-            }
-        }
-        self.level.end_node();
+    /// Hands over all values, of which none is left.
+    fn drain(&mut self) -> impl Iterator<Item = (u32, V)> {
+        let Self { place, values } = self;
+        values.drain(..).inspect(|(group, _)| place[*group as usize] = NOBODY)
+    }
+}
+
+/// Makes the pyramid of a stretch while its events come by.
+pub(super) struct Writer {
+    /// Bytes that all levels may take together.
+    granted: usize,
+    groups: usize,
+    sketches: Active<Sketch<i64>>,
+    blocks: Option<Level<Packed>>,
+    upper: Vec<Upper>,
+    count: usize,
+}
+
+/// A level above the blocks.
+struct Upper {
+    /// Of the present node.
+    sums: Active<Summary<i64>>,
+    /// Nodes below that are in it, and nodes of this level that are complete.
+    below: usize,
+    nodes: usize,
+    level: Option<Level<(u32, Summary<i64>)>>,
+}
+
+impl Writer {
+    pub(super) fn new(groups: usize, granted: usize) -> Self {
+        let blocks = Some(Level::default());
+        Self { granted, groups, sketches: Active::new(groups), blocks, upper: Vec::new(), count: 0 }
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, group: u32, item: &Item) {
+        self.sketches.of(group).change(item.at, item.delta);
+    }
+
+    /// Ends a block that began at `base`.
+    pub(super) fn end_block(&mut self, base: Ticks) {
+        let mut sketches = std::mem::replace(&mut self.sketches, Active { place: Vec::new(), values: Vec::new() });
+        sketches.drain().for_each(|(group, mut sketch)| self.put(group, base, &sketch.take()));
+        self.sketches = sketches;
+        self.end_node();
     }
 
     /// Ends a block before the tick at `at`, some of which is there already.
-    fn end_block_before(&mut self, at: Ticks, base: Ticks) {
-        let Self { sketches, has, touched, level } = self;
-        touched.retain(|&group| {
-            let (summary, has_more) = sketches[group as usize].split(at);
-            if summary.steps > 0 {
-                level.entries.push(Packed::new(group, base, &summary));
+    pub(super) fn end_block_before(&mut self, at: Ticks, base: Ticks) {
+        let sketches: Vec<_> = self.sketches.drain().collect();
+        for (group, mut sketch) in sketches {
+            let (summary, has_more) = sketch.split(at);
+            self.put(group, base, &summary);
+            if has_more {
+                *self.sketches.of(group) = sketch;
             }
-            has[group as usize] = has_more;
-            has_more
-        });
-        level.end_node();
-    }
-}
-
-/// Parts that workers do one at a time, and about how many events one is worth.
-const PARTS: u64 = 64;
-const PART_LEAST: u64 = 1 << 14;
-
-/// The most groups that entries can number.
-pub(super) const MOST_GROUPS: usize = 1 << GROUP_BITS;
-
-/// Cuts all events into blocks of about `size`, and sums them up by groups of sites.
-/// `known` are those of an earlier publication of the trace, whose groups have the same
-/// numbers: all but its last block, whose tick may not have been over, are taken over.
-pub(super) fn cut(
-    trace: &Trace,
-    order: &Order,
-    size: usize,
-    (group_of, groups): (&Groups, usize),
-    known: Option<(&Blocks, &Pyramid)>,
-    cancel: &Cancel,
-) -> Result<(Blocks, Pyramid), Cancelled> {
-    let rows = &trace.rows;
-    let (mut blocks, mut levels, start) = known.map_or_else(Default::default, |(blocks, pyramid)| {
-        let (kept, start) = blocks.all_but_last(rows);
-        let level = pyramid.blocks.first(kept.ticks.len());
-        (kept, vec![level], start)
-    });
-    let end = Order::end(rows);
-    let count = (end.distance(start) / PART_LEAST).clamp(1, PARTS);
-    let mut places = vec![start];
-    places.extend(order.cuts(rows, start, end, count as usize).into_iter().map(|(_, place)| place));
-    places.push(end);
-    let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);
-    let parts: Result<Vec<(Blocks, Level<Packed>)>, Cancelled> = places
-        .par_windows(2)
-        .map(|part| {
-            let mut cutter = Cutter::new(size, groups, part[0]);
-            Feed::new(rows, order, &pick, None).run((part[0], part[1]), cancel, |item| cutter.add(item))?;
-            Ok(cutter.finish())
-        })
-        .collect();
-    for (part, level) in parts? {
-        blocks.ticks.extend(part.ticks);
-        blocks.places.extend(part.places);
-        levels.push(level);
-    }
-    blocks.places.push(end);
-    let pyramid = Pyramid::from_parts(levels, &blocks, groups);
-    Ok((blocks, pyramid))
-}
-
-/// Cuts one part into blocks.
-struct Cutter {
-    size: usize,
-    /// Only the beginnings of the blocks are among the places.
-    blocks: Blocks,
-    drafts: Drafts,
-    /// Events of the present block, and those of them at its last tick.
-    events: usize,
-    at_tick: usize,
-    /// Where that tick begins, and where the next item is.
-    tick: Place,
-    next: Place,
-}
-
-impl Cutter {
-    fn new(size: usize, groups: usize, from: Place) -> Self {
-        let (blocks, drafts) = (Blocks::default(), Drafts::new(groups));
-        Self { size, blocks, drafts, events: 0, at_tick: 0, tick: from, next: from }
-    }
-
-    #[inline]
-    fn add(&mut self, item: &Item) {
-        match self.blocks.ticks.last_mut() {
-            Some((_, last)) if *last == item.at => {
-                if self.at_tick == self.size && self.events > self.size {
-                    self.end_before_tick(item.at);
-                }
-            }
-            Some((first, last)) => {
-                // Times count from the first tick in 32 bits.
-                let is_far = item.at.0.wrapping_sub(first.0) as u64 > u32::MAX.into();
-                (self.tick, self.at_tick) = (self.next, 0);
-                if self.events >= self.size || is_far {
-                    let first = *first;
-                    self.drafts.end_block(first);
-                    self.begin(item.at);
-                } else {
-                    *last = item.at;
-                }
-            }
-            None => self.begin(item.at),
         }
-        self.events += 1;
-        self.at_tick += 1;
-        self.drafts.add(item.of, item);
-        match item.kind {
-            Kind::Birth => self.next.birth = item.place + 1,
-            Kind::Late => self.next.late = item.place + 1,
-            Kind::Death => self.next.death = item.place + 1,
+        self.end_node();
+    }
+
+    fn put(&mut self, group: u32, base: Ticks, summary: &Summary<i64>) {
+        if summary.steps > 0 {
+            self.blocks.iter_mut().for_each(|level| level.entries.push(Packed::new(group, base, summary)));
+            self.upper(0).sums.of(group).append(summary);
         }
     }
 
-    fn begin(&mut self, at: Ticks) {
-        self.blocks.ticks.push((at, at));
-        self.blocks.places.push(self.tick);
-        self.events = 0;
-    }
-
-    /// The tick is a block of its own: an edge before or behind it must not need to
-    /// look at all its events.
-    #[cold]
-    fn end_before_tick(&mut self, at: Ticks) {
-        let Some((first, last)) = self.blocks.ticks.last_mut() else { return };
-        self.drafts.end_block_before(at, *first);
-        // The last tick before is not known any more; this one was not reached.
-        *last = Ticks(at.0 - 1);
-        self.begin(at);
-        self.events = self.at_tick;
-    }
-
-    fn finish(mut self) -> (Blocks, Level<Packed>) {
-        if let Some(&(first, _)) = self.blocks.ticks.last() {
-            self.drafts.end_block(first);
+    fn end_node(&mut self) {
+        self.count += 1;
+        end(&mut self.blocks, self.granted);
+        self.upper(0).below += 1;
+        let mut level = 0;
+        while self.upper[level].below == FAN {
+            self.end_upper(level);
+            level += 1;
         }
-        (self.blocks, self.drafts.level)
+    }
+
+    /// A level; all below it are there.
+    fn upper(&mut self, level: usize) -> &mut Upper {
+        if self.upper.len() == level {
+            let sums = Active::new(self.groups);
+            self.upper.push(Upper { sums, below: 0, nodes: 0, level: Some(Level::default()) });
+        }
+        &mut self.upper[level]
+    }
+
+    /// Ends the present node of a level.
+    fn end_upper(&mut self, level: usize) {
+        self.upper(level + 1);
+        let (lower, upper) = self.upper.split_at_mut(level + 1);
+        let (own, above) = (&mut lower[level], &mut upper[0]);
+        for (group, summary) in own.sums.drain() {
+            above.sums.of(group).append(&summary);
+            own.level.iter_mut().for_each(|level| level.entries.push((group, summary)));
+        }
+        (own.below, own.nodes) = (0, own.nodes + 1);
+        above.below += 1;
+        end(&mut own.level, self.granted);
+    }
+
+    /// The pyramid, in which the last node of a level may be smaller than the others.
+    pub(super) fn finish(mut self) -> Pyramid {
+        let mut levels = 0;
+        if self.count > 1 {
+            loop {
+                if self.upper[levels].below > 0 {
+                    self.end_upper(levels);
+                }
+                levels += 1;
+                if self.upper[levels - 1].nodes == 1 {
+                    break;
+                }
+            }
+        }
+        self.upper.truncate(levels);
+        let upper: Vec<Option<Level<_>>> = self.upper.into_iter().map(|upper| upper.level).collect();
+        let bytes = |level: usize| match level.checked_sub(1) {
+            None => self.blocks.as_ref().map(Level::bytes),
+            Some(above) => upper[above].as_ref().map(Level::bytes),
+        };
+        // From the top down as far as there is room.
+        let (mut room, mut missing) = (self.granted, levels + 1);
+        while let Some(left) = missing.checked_sub(1).and_then(bytes).and_then(|bytes| room.checked_sub(bytes)) {
+            (room, missing) = (left, missing - 1);
+        }
+        let blocks = self.blocks.filter(|_| missing == 0).unwrap_or_default();
+        let kept = |(level, of): (usize, Option<Level<_>>)| of.filter(|_| level >= missing).unwrap_or_default();
+        let mut pyramid = Pyramid { blocks, upper: (1..).zip(upper).map(kept).collect(), missing, count: self.count };
+        pyramid.blocks.shrink();
+        pyramid.upper.iter_mut().for_each(Level::shrink);
+        pyramid
     }
 }
 
-/// The same blocks for the series of `of`, which `group_of` has as groups. `wanted` are
-/// rows, if not all, outside of which nothing belongs to any group.
-pub(super) fn regroup(
-    trace: &Trace,
-    order: &Order,
-    blocks: &Blocks,
-    group_of: &Groups,
-    of: &SeriesOf,
-    wanted: Option<&Bits>,
-    cancel: &Cancel,
-) -> Result<Pyramid, Cancelled> {
-    let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);
-    let count = blocks.ticks.len();
-    let each = count.div_ceil(PARTS as usize).max(1);
-    let parts: Result<Vec<Level<Packed>>, Cancelled> = (0..count.div_ceil(each))
-        .into_par_iter()
-        .map(|part| {
-            let (from, to) = (part * each, count.min((part + 1) * each));
-            let places = (blocks.places[from], blocks.places[to]);
-            let mut drafts = Drafts::new(of.count);
-            let mut block = from;
-            Feed::new(&trace.rows, order, &pick, wanted).run(places, cancel, |item| {
-                while item.at > blocks.ticks[block].1 {
-                    drafts.end_block(blocks.ticks[block].0);
-                    block += 1;
-                }
-                of.reach(item.of).for_each(|series| drafts.add(series, item));
-            })?;
-            blocks.ticks[block..to].iter().for_each(|&(first, _)| drafts.end_block(first));
-            Ok(drafts.level)
-        })
-        .collect();
-    Ok(Pyramid::from_parts(parts?, blocks, of.count))
-}
-
-impl Blocks {
-    /// Bytes of the blocks and a pyramid over them.
-    pub(super) fn bytes_with(&self, pyramid: &Pyramid) -> usize {
-        self.heap_bytes() + pyramid.heap_bytes()
+/// Ends the present node of a level, which is given up if it alone is too much.
+fn end<E>(level: &mut Option<Level<E>>, granted: usize) {
+    if let Some(entries) = level {
+        entries.end_node();
+        if entries.bytes() > granted {
+            *level = None;
+        }
     }
 }

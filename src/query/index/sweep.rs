@@ -36,7 +36,7 @@ impl Index {
         let (from, to) = self.edges(order, interval);
         let wanted = self.wanted(by_site, from, to, nodes_of);
         cancel.check()?;
-        let pick = picker(&self.trace, order, interval, from, nodes_of);
+        let pick = picker(&self.trace, interval, from, nodes_of);
         self.sweep(order, (from, to), &pick, wanted.as_ref(), nest, cancel).map(Some)
     }
 
@@ -75,7 +75,7 @@ impl Index {
             .par_windows(2)
             .map(|part| {
                 let mut climb = Climb::new(nest);
-                Feed::new(rows, order, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item))?;
+                Feed::new(rows, pick, wanted).run((part[0], part[1]), cancel, |item| climb.add(item))?;
                 Ok(climb.finish())
             })
             .collect();
@@ -104,7 +104,6 @@ impl Index {
 /// inside is only looked up where it makes a difference.
 fn picker<'a>(
     trace: &'a Trace,
-    order: &'a Order,
     interval: Interval,
     from: Place,
     nodes_of: &'a [ByClassLines],
@@ -116,7 +115,7 @@ fn picker<'a>(
         let other = nodes[if is_birth { Aifo } else { Aofi } as usize];
         let is_inside = || match is_birth {
             true => trace.rows.death(row) < interval.to,
-            false if order.late.has(row) => trace.rows.birth(row) >= interval.from,
+            false if trace.rows.is_out_of_order(row) => trace.rows.birth(row) >= interval.from,
             false => row.0 >= from.birth,
         };
         if both_inside == other || is_inside() { both_inside } else { other }

@@ -16,9 +16,9 @@
 
 use rayon::prelude::*;
 
-use super::checkpoints::Checkpoints;
+use super::checkpoints::{Checkpoints, Moment};
 use super::draft::Draft;
-use super::edges::{Changes, Columns};
+use super::edges::{Changes, Columns, Walk};
 use super::order::{Order, Place};
 use super::words::{Full, Word};
 use crate::model::{CHUNK, Rows, Trace};
@@ -27,7 +27,7 @@ use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 /// The sums at all checkpoints.
 #[derive(Debug)]
 pub(super) struct Table {
-    pub(super) checkpoints: Checkpoints,
+    checkpoints: Checkpoints,
     /// The kind of each site's words.
     kinds: Vec<Kind>,
     /// How many words of each kind lie before each [`GRAIN`] sites.
@@ -87,9 +87,16 @@ impl Table {
         let layer_bytes = counts[0] * size_of::<u32>() + counts[1] * size_of::<u64>() + counts[2] * size_of::<Full>();
         let count = forced.unwrap_or_else(|| Checkpoints::affordable(budget / layer_bytes.max(1)));
         let checkpoints = Checkpoints::new(trace, order, count);
-        let draft = Draft::new(trace, order, &checkpoints, &kinds, cancel)?;
+        let draft = Draft::new(trace, &checkpoints, &kinds, cancel)?;
         let (narrow, wide, full) = draft.add_up();
         Ok(Self { checkpoints, kinds, starts, narrow, wide, full })
+    }
+
+    /// The way from there to an interval.
+    pub(super) fn walk(&self, base: &Base, from: Moment, to: Moment) -> Walk {
+        let (i, j) = base.pair;
+        let at = |k: usize| self.checkpoints.at(k);
+        Walk::new(base.edges.map(at), (at(i), at(j)), from, to)
     }
 
     /// The checkpoints next to the edges of an interval.
@@ -140,12 +147,7 @@ impl Table {
             for columns in changes {
                 columns.add_to(site, &mut sums);
             }
-            let [born, all, alive_from, alive_to, through] = sums;
-            let stayed = alive_to.minus(through);
-            *out.get_mut(LifetimeClass::Aifi) = all.minus(born).minus(stayed).bucket();
-            *out.get_mut(LifetimeClass::Aifo) = stayed.bucket();
-            *out.get_mut(LifetimeClass::Aofi) = alive_from.minus(through).bucket();
-            *out.get_mut(LifetimeClass::Aofo) = through.bucket();
+            *out = classes(sums);
         }
     }
 
@@ -154,6 +156,18 @@ impl Table {
         let others = self.kinds.capacity() + self.starts.capacity() * size_of::<[usize; 3]>();
         others + self.narrow.heap_bytes() + self.wide.heap_bytes() + self.full.heap_bytes()
     }
+}
+
+/// The classes that follow from what was born before both edges, was alive at them, and
+/// lives through the interval.
+pub(super) fn classes<W: Word>([born, all, alive_from, alive_to, through]: [W; 5]) -> ByClass {
+    let stayed = alive_to.minus(through);
+    let mut classes = ByClass::default();
+    *classes.get_mut(LifetimeClass::Aifi) = all.minus(born).minus(stayed).bucket();
+    *classes.get_mut(LifetimeClass::Aifo) = stayed.bucket();
+    *classes.get_mut(LifetimeClass::Aofi) = alive_from.minus(through).bucket();
+    *classes.get_mut(LifetimeClass::Aofo) = through.bucket();
+    classes
 }
 
 impl<N: Word> Layers<N> {

@@ -63,7 +63,7 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
 fn late_chunks(rows: &Rows, count: usize, interval: Interval) -> Vec<bool> {
     // Rows that are not out of order stand in the order of birth: the first is the earliest.
     let mut late: Vec<bool> = (0..count).map(|i| rows.chunk(i).birth(0) >= interval.to).collect();
-    for &id in rows.out_of_order() {
+    for id in rows.out_of_order().iter() {
         late[id.0 as usize / crate::model::CHUNK] = false;
     }
     late

@@ -1,0 +1,70 @@
+//! The events of a trace in blocks, and the blocks in *stretches*: a stretch is made once,
+//! and later publications of a growing trace share it.
+//!
+//! A block holds some thousand events and never ends inside a tick; a tick with more
+//! events than that is a block of its own. 24 bytes a block.
+
+use super::order::{Place, late_before};
+use crate::model::Rows;
+use crate::units::Ticks;
+
+/// The blocks of a stretch; there is at least one.
+#[derive(Debug)]
+pub(super) struct EventBlocks {
+    /// First and last tick of each.
+    ticks: Vec<(Ticks, Ticks)>,
+    /// Births and deaths before each, and before the end.
+    before: Vec<[u32; 2]>,
+    /// The first tick behind the stretch.
+    end: Ticks,
+}
+
+impl EventBlocks {
+    /// The blocks that begin at `starts`, up to `end`.
+    pub(super) fn new(ticks: Vec<(Ticks, Ticks)>, starts: &[Place], (end, end_place): (Ticks, Place)) -> Self {
+        let before = starts.iter().chain([&end_place]).map(|place| [place.birth, place.death]).collect();
+        Self { ticks, before, end }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ticks.len()
+    }
+
+    /// First and last tick of a block.
+    #[inline]
+    pub(super) fn ticks(&self, block: usize) -> (Ticks, Ticks) {
+        self.ticks[block]
+    }
+
+    /// The first tick of all.
+    pub(super) fn first(&self) -> Ticks {
+        self.ticks[0].0
+    }
+
+    /// The last tick of all.
+    pub(super) fn last(&self) -> Ticks {
+        self.ticks[self.ticks.len() - 1].1
+    }
+
+    /// The first block that ends at `t` or later.
+    pub(super) fn first_reaching(&self, t: Ticks) -> usize {
+        self.ticks.partition_point(|&(_, last)| last < t)
+    }
+
+    /// The first block that begins at `t` or later.
+    pub(super) fn first_from(&self, t: Ticks) -> usize {
+        self.ticks.partition_point(|&(first, _)| first < t)
+    }
+
+    /// Where a block begins, or behind the last the end, in any publication: rows may have
+    /// been split since, and then there are more of them out of order.
+    pub(super) fn place(&self, rows: &Rows, block: usize) -> Place {
+        let tick = self.ticks.get(block).map_or(self.end, |&(first, _)| first);
+        let [birth, death] = self.before[block];
+        Place { birth, late: late_before(rows, tick), death }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.ticks.capacity() * 16 + self.before.capacity() * 8
+    }
+}

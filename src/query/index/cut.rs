@@ -1,0 +1,190 @@
+//! Cuts events into stretches and blocks, and sums up what groups of sites do in them.
+//!
+//! Cost: a pass over the births and one over the deaths, parallel over the stretches.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::bits::Bits;
+use super::blocks::EventBlocks;
+use super::feed::{Feed, Item, Kind};
+use super::groups::Groups;
+use super::order::{Order, Place};
+use super::pyramid::{Pyramid, Writer};
+use crate::model::{RowId, SiteId, Trace};
+use crate::query::series::SeriesOf;
+use crate::query::{Cancel, Cancelled};
+use crate::units::Ticks;
+
+/// Some events in blocks, and what each heap does in them.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    pub(super) blocks: EventBlocks,
+    pub(super) heaps: Pyramid,
+}
+
+/// How events are cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// Events of a block.
+    pub(super) block: usize,
+    /// Events of a stretch, about.
+    pub(super) stretch: usize,
+    /// Bytes that the entries of groups may take for each event.
+    pub(super) granted: usize,
+}
+
+/// Cuts all events, and sums them up by heaps. `known` are the stretches of an earlier
+/// publication of the trace: all but the last, whose last tick may not have been over, are
+/// taken over.
+pub(super) fn cut(
+    trace: &Trace,
+    order: &Order,
+    how: Cut,
+    known: &[Arc<Stretch>],
+    cancel: &Cancel,
+) -> Result<Vec<Arc<Stretch>>, Cancelled> {
+    let rows = &trace.rows;
+    let (last, known) = known.split_last().map_or((None, known), |(last, known)| (Some(last), known));
+    let start = last.map_or_else(Place::default, |last| last.blocks.place(rows, 0));
+    let end = Order::end(rows);
+    let parts = end.distance(start).div_ceil(how.stretch as u64).max(1);
+    let cuts = order.cuts(rows, start, end, usize::try_from(parts).unwrap_or(usize::MAX));
+    let mut edges = vec![(Ticks::BEFORE_TRACE, start)];
+    edges.extend(cuts);
+    edges.push((Ticks::NEVER, end));
+    let heap_of = Groups::new(trace.sites.iter().map(|site| Some(site.heap.0)), trace.heaps.len());
+    let pick = |_: RowId, site: SiteId, _: bool| heap_of.of(site);
+    let new: Result<Vec<Option<Stretch>>, Cancelled> = edges
+        .par_windows(2)
+        .map(|edges| {
+            let (from, to) = (edges[0].1, edges[1]);
+            let mut cutter = Cutter::new(how, from, to.1, trace.heaps.len());
+            Feed::new(rows, &pick, None).run((from, to.1), cancel, |item| cutter.add(item))?;
+            Ok(cutter.finish(to))
+        })
+        .collect();
+    let new = new?.into_iter().flatten().map(Arc::new);
+    Ok(known.iter().cloned().chain(new).collect())
+}
+
+/// Cuts one stretch into blocks.
+struct Cutter {
+    /// Events of a block.
+    size: usize,
+    ticks: Vec<(Ticks, Ticks)>,
+    starts: Vec<Place>,
+    writer: Writer,
+    /// Events of the present block, and those of them at its last tick.
+    events: usize,
+    at_tick: usize,
+    /// Where that tick begins, and where the next item is.
+    tick: Place,
+    next: Place,
+}
+
+impl Cutter {
+    fn new(how: Cut, from: Place, to: Place, groups: usize) -> Self {
+        let granted = usize::try_from(to.distance(from)).unwrap_or(usize::MAX).saturating_mul(how.granted);
+        Self {
+            size: how.block,
+            ticks: Vec::new(),
+            starts: Vec::new(),
+            writer: Writer::new(groups, granted),
+            events: 0,
+            at_tick: 0,
+            tick: from,
+            next: from,
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, item: &Item) {
+        match self.ticks.last_mut() {
+            Some((_, last)) if *last == item.at => {
+                if self.at_tick == self.size && self.events > self.size {
+                    self.end_before_tick(item.at);
+                }
+            }
+            Some((first, last)) => {
+                // Times count from the first tick in 32 bits.
+                let is_far = item.at.0.wrapping_sub(first.0) as u64 > u32::MAX.into();
+                (self.tick, self.at_tick) = (self.next, 0);
+                if self.events >= self.size || is_far {
+                    let first = *first;
+                    self.writer.end_block(first);
+                    self.begin(item.at);
+                } else {
+                    *last = item.at;
+                }
+            }
+            None => self.begin(item.at),
+        }
+        self.events += 1;
+        self.at_tick += 1;
+        self.writer.add(item.of, item);
+        match item.kind {
+            Kind::Birth => self.next.birth = item.place + 1,
+            Kind::Late => self.next.late = item.place + 1,
+            Kind::Death => self.next.death = item.place + 1,
+        }
+    }
+
+    fn begin(&mut self, at: Ticks) {
+        self.ticks.push((at, at));
+        self.starts.push(self.tick);
+        self.events = 0;
+    }
+
+    /// The tick is a block of its own: an edge before or behind it must not need to
+    /// look at all its events.
+    #[cold]
+    fn end_before_tick(&mut self, at: Ticks) {
+        let Some((first, last)) = self.ticks.last_mut() else { return };
+        self.writer.end_block_before(at, *first);
+        // The last tick before is not known any more; this one was not reached.
+        *last = Ticks(at.0 - 1);
+        self.begin(at);
+        self.events = self.at_tick;
+    }
+
+    /// `None` if there were no events.
+    fn finish(mut self, end: (Ticks, Place)) -> Option<Stretch> {
+        let &(first, _) = self.ticks.last()?;
+        self.writer.end_block(first);
+        self.ticks.shrink_to_fit();
+        Some(Stretch { blocks: EventBlocks::new(self.ticks, &self.starts, end), heaps: self.writer.finish() })
+    }
+}
+
+/// The same stretches for the series of `of`, which `group_of` has as groups. `wanted` are
+/// rows, if not all, outside of which nothing belongs to any group.
+pub(super) fn regroup(
+    trace: &Trace,
+    stretches: &[Arc<Stretch>],
+    group_of: &Groups,
+    of: &SeriesOf,
+    granted: usize,
+    wanted: Option<&Bits>,
+    cancel: &Cancel,
+) -> Result<Vec<Arc<Pyramid>>, Cancelled> {
+    let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);
+    let pyramid = |stretch: &Arc<Stretch>| {
+        let blocks = &stretch.blocks;
+        let (from, to) = (blocks.place(&trace.rows, 0), blocks.place(&trace.rows, blocks.len()));
+        let granted = usize::try_from(to.distance(from)).unwrap_or(usize::MAX).saturating_mul(granted);
+        let mut writer = Writer::new(of.count, granted);
+        let mut block = 0;
+        Feed::new(&trace.rows, &pick, wanted).run((from, to), cancel, |item| {
+            while item.at > blocks.ticks(block).1 {
+                writer.end_block(blocks.ticks(block).0);
+                block += 1;
+            }
+            of.reach(item.of).for_each(|series| writer.add(series, item));
+        })?;
+        (block..blocks.len()).for_each(|block| writer.end_block(blocks.ticks(block).0));
+        Ok(Arc::new(writer.finish()))
+    };
+    stretches.par_iter().map(pyramid).collect()
+}
