@@ -44,4 +44,4 @@ pub use row_list::RowList;
 pub use rows::{CHUNK, Chunk, Row, RowId, Rows};
 pub use scope::{Cut, CutReason, Processes, Scope, WhenFull};
 pub use stack::{NodeId, Stacks};
-pub use trace::{Clock, Quality, Site, SiteId, Trace, UnmatchedFree};
+pub use trace::{BuilderId, Clock, Quality, Site, SiteId, Trace, UnmatchedFree};

@@ -216,16 +216,31 @@ impl Trace {
         self.lineage == earlier.lineage && self.rows.len() >= earlier.rows.len() && !self.complete
     }
 
+    /// Which builder made it. Its publications number processes, heaps, counters and
+    /// stacks alike.
+    pub fn builder(&self) -> BuilderId {
+        self.lineage.builder
+    }
+
+    /// Whether the rows of an earlier publication have the same numbers here, as all else.
+    pub fn keeps_rows(&self, earlier: &Self) -> bool {
+        self.builder() == earlier.builder() && self.forgotten == earlier.forgotten
+    }
+
     /// Stacks and sites in order; made when it is first asked for.
     pub fn outline(&self) -> &Outline {
         self.derived.outline.get_or_init(|| Outline::of(&self.stacks, &self.sites, self.heaps.len()))
     }
 }
 
+/// Tells builders apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BuilderId(u64);
+
 /// Which builder made a trace, and how often something came into its past or went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lineage {
-    builder: u64,
+    builder: BuilderId,
     pub(super) past: u64,
 }
 
@@ -233,7 +248,7 @@ impl Lineage {
     /// Of a new builder.
     pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self { builder: NEXT.fetch_add(1, Ordering::Relaxed), past: 0 }
+        Self { builder: BuilderId(NEXT.fetch_add(1, Ordering::Relaxed)), past: 0 }
     }
 }
 

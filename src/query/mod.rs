@@ -19,6 +19,7 @@ mod counters;
 mod filter;
 mod highlight;
 mod index;
+mod key_map;
 mod naming;
 mod nest;
 mod numbers;
@@ -39,6 +40,7 @@ pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, co
 pub use filter::{Filter, Key, Mask, Path};
 pub use highlight::spans;
 pub use index::{Index, IndexOptions};
+pub use key_map::KeyMap;
 pub use naming::{FrameName, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, stack_labels, thread_label};
 pub use numbers::{Bucket, ByClass, Numbers};
 pub use recorded::Recorded;

@@ -1,0 +1,138 @@
+//! Keys of one trace in another one of the same capture: what the user chose in a
+//! publication shall mean the same in the next.
+//!
+//! Publications of one load number all things alike, but rows only until some are
+//! forgotten. A load anew, as at the end of a followed capture of which something came too
+//! late, can number everything differently. There a process is known by its id and start, a
+//! heap by its process, layer, handle and name, a frame by the addresses around it. Single
+//! rows are not looked for: what was chosen is then what is around them.
+//!
+//! Cost: of publications of one load nothing; else a pass over processes, heaps and counters,
+//! and over the stacks if there is a frame in any of the paths.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::{Key, Path};
+use crate::model::{CounterId, HeapId, NodeId, ProcessId, Trace};
+
+/// See the module.
+#[derive(Debug)]
+pub struct KeyMap {
+    /// Of another load: what everything is called there. Things that are not there are missing.
+    other: Option<Numbers>,
+}
+
+#[derive(Debug)]
+struct Numbers {
+    processes: FxHashMap<ProcessId, ProcessId>,
+    heaps: FxHashMap<HeapId, HeapId>,
+    counters: FxHashMap<CounterId, CounterId>,
+    nodes: FxHashMap<NodeId, NodeId>,
+}
+
+impl KeyMap {
+    /// From `old` to `new`, for these paths; `None` if all keys stay what they are.
+    pub fn new<'a>(old: &Trace, new: &Trace, paths: impl IntoIterator<Item = &'a Path>) -> Option<Self> {
+        if new.keeps_rows(old) {
+            return None;
+        }
+        let other = (new.builder() != old.builder()).then(|| Numbers::new(old, new, paths));
+        Some(Self { other })
+    }
+
+    /// The node, or the one around a single allocation; `None` if it is not there.
+    pub fn path(&self, path: &Path) -> Option<Path> {
+        let key = |key: &Key| match &self.other {
+            Some(numbers) => numbers.key(*key),
+            None => Some(*key),
+        };
+        path.iter().filter(|key| !matches!(key, Key::Row(_))).map(key).collect()
+    }
+
+    /// A heap, if it is there.
+    pub fn heap(&self, heap: HeapId) -> Option<HeapId> {
+        self.other.as_ref().map_or(Some(heap), |numbers| numbers.heaps.get(&heap).copied())
+    }
+
+    /// A counter, if it is there.
+    pub fn counter(&self, counter: CounterId) -> Option<CounterId> {
+        self.other.as_ref().map_or(Some(counter), |numbers| numbers.counters.get(&counter).copied())
+    }
+}
+
+impl Numbers {
+    fn new<'a>(old: &Trace, new: &Trace, paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        let lives = |trace: &Trace| trace.processes.iter().map(|life| (life.pid, life.start)).collect::<Vec<_>>();
+        let processes = found_again(lives(old), lives(new), ProcessId);
+        let counters = |trace: &Trace, map: &dyn Fn(ProcessId) -> Option<ProcessId>| {
+            let id = |counter: &crate::model::Counter| ((counter.kind, counter.owner), counter.process.and_then(map));
+            trace.counters.iter().map(id).collect::<Vec<_>>()
+        };
+        let heaps = |trace: &Trace, map: &dyn Fn(ProcessId) -> Option<ProcessId>| {
+            let id = |heap: &crate::model::Heap| ((map(heap.process), heap.layer, heap.handle), heap.name.clone());
+            trace.heaps.iter().map(id).collect::<Vec<_>>()
+        };
+        let (to_new, same) = (|id| processes.get(&id).copied(), |id| Some(id));
+        let heaps = found_again(heaps(old, &to_new), heaps(new, &same), HeapId);
+        let counters = found_again(counters(old, &to_new), counters(new, &same), CounterId);
+        let nodes = paths.into_iter().flat_map(|path| path.iter()).filter_map(|key| Some(key.frame()?.0));
+        let nodes = frames_found_again(old, new, nodes);
+        Self { processes, heaps, counters, nodes }
+    }
+
+    fn key(&self, key: Key) -> Option<Key> {
+        Some(match key {
+            Key::Process(process) => Key::Process(*self.processes.get(&process)?),
+            Key::Heap(heap) => Key::Heap(*self.heaps.get(&heap)?),
+            Key::Frame(node) => Key::Frame(*self.nodes.get(&node)?),
+            Key::Inlined(node, level) => Key::Inlined(*self.nodes.get(&node)?, level),
+            Key::Layer(_) | Key::Impacting(_) | Key::Class(_) | Key::Row(_) => key,
+        })
+    }
+}
+
+/// Where each of the old things stands among the new ones. A thing has an identity, of which
+/// there can be several, and a detail that tells these apart; where there is one only, the
+/// detail may have become known since.
+fn found_again<K: Hash + Eq, D: PartialEq, I: Hash + Eq>(
+    old: Vec<(K, D)>,
+    new: Vec<(K, D)>,
+    id: impl Fn(u32) -> I,
+) -> FxHashMap<I, I> {
+    let mut places: FxHashMap<K, Vec<(u32, D)>> = FxHashMap::default();
+    for (place, (key, detail)) in (0..).zip(new) {
+        places.entry(key).or_default().push((place, detail));
+    }
+    let place = |(key, detail): (K, D)| {
+        let candidates = places.get(&key)?;
+        let same = candidates.iter().find(|(_, other)| *other == detail);
+        same.or(candidates.first().filter(|_| candidates.len() == 1)).map(|&(place, _)| place)
+    };
+    (0..).zip(old).filter_map(|(i, thing)| Some((id(i), id(place(thing)?)))).collect()
+}
+
+/// The same for nodes of the stacks and all around them: one pass over the new stacks, in
+/// which callers come before what they call.
+fn frames_found_again(old: &Trace, new: &Trace, nodes: impl Iterator<Item = NodeId>) -> FxHashMap<NodeId, NodeId> {
+    let mut wanted: FxHashMap<(NodeId, u64), NodeId> = FxHashMap::default();
+    for node in nodes.flat_map(|node| old.stacks.chain(node)) {
+        wanted.insert((old.stacks.parent(node), old.stacks.address(node)), node);
+    }
+    let mut found: FxHashMap<NodeId, NodeId> = [(NodeId::ROOT, NodeId::ROOT)].into_iter().collect();
+    if wanted.is_empty() {
+        return found;
+    }
+    let mut old_of = vec![None; new.stacks.len()];
+    old_of[NodeId::ROOT.0 as usize] = Some(NodeId::ROOT);
+    for node in (1..new.stacks.len() as u32).map(NodeId) {
+        let around = old_of[new.stacks.parent(node).0 as usize];
+        let known = around.and_then(|around| wanted.get(&(around, new.stacks.address(node))));
+        if let Some(&known) = known {
+            old_of[node.0 as usize] = Some(known);
+            found.insert(known, node);
+        }
+    }
+    found
+}
