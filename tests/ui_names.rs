@@ -207,6 +207,24 @@ fn types_are_listed_and_a_click_filters_everything_to_one() {
 }
 
 #[test]
+fn the_graph_has_lines_of_types_on_the_tab_of_types_only() {
+    let Some(mut case) = Case::named() else { return };
+    let by_heap = "CrashWithException.exe: Windows NT heap 0x1d0000";
+    case.click("Types");
+    case.split_graph("Graph by heap", "Graph by type");
+    case.point_at_graph();
+    assert!(case.has("SDBStr (Windows NT heaps)"));
+    for other in ["Allocations", "Symbols", "Trace"] {
+        case.click(other);
+        case.point_at_graph();
+        assert!(!case.has("SDBStr (Windows NT heaps)") && case.has_containing(by_heap), "{other}");
+        case.click("Types");
+        case.point_at_graph();
+        assert!(case.has("SDBStr (Windows NT heaps)") && !case.has_containing(by_heap), "back from {other}");
+    }
+}
+
+#[test]
 fn types_are_found_by_a_part_of_their_name() {
     let Some(mut case) = Case::named() else { return };
     case.search("nothing of that name");

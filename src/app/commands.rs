@@ -6,7 +6,7 @@ use std::sync::Arc;
 use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
 
 use super::attach::Form;
-use super::document::Document;
+use super::document::{Document, Tab};
 use super::names::ModuleChange;
 use super::offer::OfferChange;
 use super::player::PlayerChange;
@@ -99,6 +99,8 @@ pub enum DocCommand {
     SelectLine(Option<Path>),
     /// Move the selected line by so many lines.
     MoveLine(i64),
+    /// Select the first line that the search finds.
+    GoToFound,
     /// Open or close a node.
     Toggle(Path, bool),
     /// Close all nodes.
@@ -112,7 +114,7 @@ pub enum DocCommand {
     SortTypesBy(Column),
     /// What the lines of the graph are.
     SplitGraph(super::document::Split),
-    ShowTab(super::document::Tab),
+    ShowTab(Tab),
 }
 
 /// Commands of one frame.
@@ -156,7 +158,7 @@ pub const BINDINGS: &[Binding] = &[
     Binding { keys: "wheel, Shift+wheel on the graph", does: "Zoom at the pointer, move sideways" },
     Binding { keys: "Ctrl+click on the graph", does: "Set a pin; two pins show the difference" },
     Binding { keys: "Up, Down, Left, Right", does: "Move in the table, close and open nodes" },
-    Binding { keys: "Enter", does: "Filter to the selected line" },
+    Binding { keys: "Enter", does: "Filter to the selected line; in the search, go to what it finds first" },
     Binding { keys: "Esc", does: "Clear the selection, then pins, search and filter" },
     Binding { keys: "Ctrl+F", does: "Search in the table" },
     Binding { keys: "Ctrl+C", does: "Copy the selected line" },
@@ -171,8 +173,10 @@ pub fn search_key(ctx: &egui::Context) {
     }
 }
 
-/// Turns keys into commands, unless a text field wants them.
-pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, commands: &mut Commands) {
+/// Turns keys into commands, unless a text field wants them. `is_typing` says whether one
+/// had the focus before this frame was drawn: at Enter it gives the focus up, and the key
+/// is its own all the same.
+pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, is_typing: bool, commands: &mut Commands) {
     let pressed = |modifiers, key| ctx.input_mut(|i| i.consume_shortcut(&KeyboardShortcut::new(modifiers, key)));
     if pressed(Modifiers::COMMAND, K::O) {
         commands.push(Command::OpenDialog);
@@ -195,18 +199,11 @@ pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, commands: &mu
     if pressed(Modifiers::COMMAND, K::Period) {
         commands.doc(DocCommand::ZoomToSelection);
     }
-    if ctx.egui_wants_keyboard_input() {
+    if is_typing || ctx.egui_wants_keyboard_input() {
         return;
     }
-    for (key, command) in [
-        (K::Z, DocCommand::ZoomToSelection),
-        (K::Backspace, DocCommand::Back),
-        (K::Home, DocCommand::ZoomOut),
-        (K::ArrowUp, DocCommand::MoveLine(-1)),
-        (K::ArrowDown, DocCommand::MoveLine(1)),
-        (K::PageUp, DocCommand::MoveLine(-20)),
-        (K::PageDown, DocCommand::MoveLine(20)),
-    ] {
+    for (key, command) in [(K::Z, DocCommand::ZoomToSelection), (K::Backspace, DocCommand::Back), (K::Home, DocCommand::ZoomOut)]
+    {
         if pressed(Modifiers::NONE, key) {
             commands.doc(command);
         }
@@ -217,13 +214,20 @@ pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, commands: &mu
     if pressed(Modifiers::NONE, K::Escape) {
         commands.doc(document.escape());
     }
-    line_keys(ctx, document, commands);
+    if document.tab == Tab::Table {
+        line_keys(ctx, document, commands);
+    }
 }
 
-/// Keys that act on the selected line.
+/// Keys that act on the table, and in it on the selected line.
 fn line_keys(ctx: &egui::Context, document: &Document, commands: &mut Commands) {
-    let Some(line) = document.selected_row() else { return };
     let pressed = |key| ctx.input_mut(|i| i.consume_key(Modifiers::NONE, key));
+    for (key, by) in [(K::ArrowUp, -1), (K::ArrowDown, 1), (K::PageUp, -20), (K::PageDown, 20)] {
+        if pressed(key) {
+            commands.doc(DocCommand::MoveLine(by));
+        }
+    }
+    let Some(line) = document.selected_row() else { return };
     let path = Arc::clone(&line.path);
     if pressed(K::ArrowRight) && line.has_children {
         commands.doc(DocCommand::Toggle(Arc::clone(&path), true));

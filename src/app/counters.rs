@@ -1,7 +1,7 @@
-//! Which counters are drawn, and their lines: the user's choice, or the commit
-//! charge where nothing else is drawn.
+//! Which counters are drawn, and their lines: the commit charge where nothing else is
+//! drawn, but for what the user switched on or off by hand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use egui_plot::PlotPoint;
 
@@ -12,8 +12,7 @@ use crate::units::Interval;
 /// State of the counters of a document.
 #[derive(Default)]
 pub struct Counters {
-    /// The user's choice, once there is one.
-    chosen: Option<BTreeSet<CounterId>>,
+    by_hand: BTreeMap<CounterId, bool>,
     /// What is drawn.
     shown: Vec<CounterId>,
     /// All of them, by owner.
@@ -33,27 +32,34 @@ pub struct CounterLine {
 }
 
 impl Counters {
-    /// The trace has grown, or other lines are drawn.
-    pub fn update(&mut self, trace: &Trace, other_lines: bool) {
+    /// The trace has grown, or other lines are drawn; whether others are drawn now.
+    pub fn update(&mut self, trace: &Trace, other_lines: bool) -> bool {
         let listed: usize = self.groups.iter().map(|group| group.counters.len()).sum();
         if listed != trace.counters.len() || trace.complete {
             self.groups = counter_groups(trace);
         }
-        self.shown = match &self.chosen {
-            Some(chosen) => chosen.iter().copied().collect(),
-            None if other_lines => Vec::new(),
-            None => default_counter(trace).into_iter().collect(),
-        };
+        let mut shown: BTreeSet<CounterId> = default_counter(trace).filter(|_| !other_lines).into_iter().collect();
+        for (&id, &is_on) in &self.by_hand {
+            if is_on {
+                shown.insert(id)
+            } else {
+                shown.remove(&id)
+            };
+        }
+        let before = std::mem::replace(&mut self.shown, shown.into_iter().collect());
+        before != self.shown
     }
 
-    /// Shows a counter's line or not; from now on only the user's choices count.
+    /// Shows a counter's line or not, whatever else is drawn.
     pub fn show(&mut self, id: CounterId, shown: bool) {
-        let chosen = self.chosen.get_or_insert_with(|| self.shown.iter().copied().collect());
-        if shown {
-            chosen.insert(id);
-        } else {
-            chosen.remove(&id);
-        }
+        self.by_hand.insert(id, shown);
+    }
+
+    /// The counters have other numbers from now on, or are gone.
+    pub fn renumber(&mut self, number: impl Fn(CounterId) -> Option<CounterId>) {
+        let by_hand = std::mem::take(&mut self.by_hand);
+        self.by_hand = by_hand.into_iter().filter_map(|(id, shown)| Some((number(id)?, shown))).collect();
+        (self.groups, self.answer) = (Vec::new(), None);
     }
 
     pub fn shown(&self) -> &[CounterId] {

@@ -1,10 +1,13 @@
 //! The open trace as the user sees it: view, selection, filter, open nodes, pins,
 //! and the latest answers to all that. Pure state: no drawing, no computing.
 
+mod growing;
+
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::answers::{Answers, Table};
 use super::commands::DocCommand;
 use super::counters::Counters;
 use super::digest::Digest;
@@ -14,10 +17,11 @@ use super::heap_lines::HeapLines;
 use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query, drop_aside};
 use super::names::Names;
+use super::selected_line::SelectedLine;
 use super::types::Types;
 use crate::load::Input;
 use crate::model::{HeapId, Trace};
-use crate::query::{ByClass, Filter, Path, Series, Sort, Tree, TreeRequest, TreeRow, UnmatchedGroup};
+use crate::query::{Filter, Path, Sort, TreeRequest, TreeRow, UnmatchedGroup};
 use crate::units::{Interval, Ticks};
 
 /// What the lower part shows.
@@ -52,11 +56,7 @@ pub struct Document {
     pub tab: Tab,
     pub search: String,
     pub sort: Sort,
-    pub selected: Option<Path>,
-    /// Where the selected line stands in the table.
-    selected_at: Option<usize>,
-    /// Set when the selected line shall be scrolled into sight.
-    pub reveal: bool,
+    pub selected: SelectedLine,
     /// Points across the graph, set by its width.
     pub bins: usize,
     pub answers: Answers,
@@ -72,41 +72,6 @@ pub struct Document {
     lines: HeapLines,
     needs_query: bool,
     user_acted: bool,
-}
-
-/// The latest answers. They can be older than the state; each knows its interval.
-#[derive(Default)]
-pub struct Answers {
-    pub overview: Vec<Series>,
-    unmatched: Option<(Vec<UnmatchedGroup>, usize)>,
-    pub graph: Option<Graph>,
-    pub table: Option<Table>,
-    /// Whether the worker broke over the latest query; the window says why.
-    pub failed: bool,
-    pub peaks: Vec<u64>,
-    pub spans: Vec<Interval>,
-    pub pins: Option<(Interval, Vec<ByClass>)>,
-}
-
-/// The lines of the table. A growing trace can be ahead of them.
-pub struct Table {
-    pub interval: Interval,
-    pub trace: Arc<Trace>,
-    pub tree: Arc<Tree>,
-}
-
-impl Table {
-    /// One line, spelled out.
-    pub fn row(&self, index: usize) -> Option<TreeRow> {
-        self.tree.row(&self.trace, index)
-    }
-}
-
-impl Answers {
-    /// Sums by heap of what the table is about.
-    pub fn by_heap(&self) -> &[ByClass] {
-        self.table.as_ref().map_or(&[], |table| table.tree.by_heap())
-    }
 }
 
 impl Document {
@@ -129,9 +94,7 @@ impl Document {
             tab: Tab::Table,
             search: String::new(),
             sort: Sort::default(),
-            selected: None,
-            selected_at: None,
-            reveal: false,
+            selected: SelectedLine::default(),
             bins: 600,
             answers: Answers::default(),
             digest,
@@ -155,32 +118,6 @@ impl Document {
         self.inputs.iter().map(short).collect::<Vec<_>>().join(" + ")
     }
 
-    /// The trace has grown. A view of all of it goes on showing all of it.
-    pub fn update(&mut self, trace: Arc<Trace>) {
-        let (view, old) = (self.view(), self.trace.span);
-        if view == old {
-            self.history.grow(trace.span);
-        } else if self.follows_end && view.to == old.to {
-            let by = trace.span.to.0 - old.to.0;
-            self.history.grow(Interval { from: Ticks(view.from.0 + by), to: trace.span.to });
-        }
-        self.growing = !trace.complete;
-        drop_aside(std::mem::replace(&mut self.trace, trace));
-        self.choose_lines();
-        self.needs_query = true;
-    }
-
-    /// Nothing more will come: the trace stays as far as it was loaded.
-    pub fn stop_growing(&mut self) {
-        self.growing = false;
-        self.ask();
-    }
-
-    /// Whether it stays as it is.
-    pub fn is_settled(&self) -> bool {
-        !self.growing
-    }
-
     /// Leaves the frames of the allocator out, or shows them.
     pub fn fold_allocators(&mut self, fold: bool) {
         self.fold = fold;
@@ -190,11 +127,6 @@ impl Document {
     /// There are new names of frames and types.
     pub fn show_names(&mut self) {
         self.ask();
-    }
-
-    /// Whether loading was stopped before the end.
-    pub fn is_partial(&self) -> bool {
-        !self.growing && !self.trace.complete
     }
 
     /// What the table shows: the selection, or the view.
@@ -243,35 +175,38 @@ impl Document {
                 only: None,
                 toggled: Arc::clone(&self.toggled),
             },
-            split: self.split,
+            split: self.graph_split(),
             types: self.types.query(self.tab == Tab::Types),
-            highlight: self.selected.clone().map(Filter::under),
+            highlight: self.selected.path().cloned().map(Filter::under),
             pins,
         })
     }
 
     pub fn take_answer(&mut self, answer: Answer) {
-        if answer.document != self.job {
+        // What was asked of another load speaks of other heaps.
+        if answer.document != self.job || answer.builder != self.trace.builder() {
             return;
         }
         let answers = &mut self.answers;
         match answer.part {
             Part::Overview(lines) => {
-                let first = answers.overview.len() != lines.len();
                 drop_aside(std::mem::replace(&mut answers.overview, lines));
                 self.choose_lines(); // only now it is known which heaps are the largest
-                self.needs_query |= first;
             }
             Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
             Part::Graph(split, lines) => answers.graph = Some(Graph::new(self.trace.clock, split, lines)),
-            Part::Types(table) => self.types.table = Some(table),
+            Part::Types(table) => self.types.table = Some(table).filter(|_| self.tab == Tab::Types),
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
-            Part::Table { interval, trace, tree } => {
-                self.digest.table(&trace, tree.by_heap());
-                drop_aside(answers.table.replace(Table { interval, trace, tree }));
+            Part::Sources(changes) => answers.changes = changes,
+            Part::Table(table) => {
+                self.digest.table(&table.trace, table.tree.by_heap());
+                drop_aside(answers.table.replace(table));
                 answers.peaks.clear();
                 answers.failed = false;
-                self.find_selected();
+                let search = self.search.clone();
+                if self.select(|line, table| line.look(&search, table)) {
+                    self.ask();
+                }
             }
             Part::Peaks { tree, peaks } => {
                 if answers.table.as_ref().is_some_and(|shown| Arc::ptr_eq(&shown.tree, &tree)) {
@@ -317,13 +252,13 @@ impl Document {
             DocCommand::Forward => self.history.forward(),
             DocCommand::Pin(at) => self.pin(at),
             DocCommand::ClearPins => self.pins.clear(),
-            DocCommand::Filter(filter) => self.set_filter(filter),
+            DocCommand::Filter(filter) => self.set_filter(self.present(filter)),
             DocCommand::ClearFilter => {
                 self.types.chosen = None;
                 self.set_filter(Filter::all());
             }
             DocCommand::ShowHeap(heap, shown) => {
-                self.lines.show(&self.trace, heap, shown);
+                self.lines.show(HeapId(heap as u32), shown);
                 self.choose_lines();
             }
             DocCommand::ShowCounter(id, shown) => {
@@ -334,11 +269,9 @@ impl Document {
                 self.counters.list_all = all;
                 self.choose_lines();
             }
-            DocCommand::SelectLine(path) => {
-                self.selected = path;
-                self.find_selected();
-            }
-            DocCommand::MoveLine(by) => self.move_line(by),
+            DocCommand::SelectLine(path) => _ = self.select(|line, table| line.select(path, table)),
+            DocCommand::MoveLine(by) => _ = self.select(|line, table| line.step(by, table)),
+            DocCommand::GoToFound => self.go_to_found(),
             DocCommand::Toggle(path, open) => {
                 Arc::make_mut(&mut self.toggled).insert(path, open);
             }
@@ -347,17 +280,20 @@ impl Document {
             DocCommand::ChooseType(chosen) => self.types.chosen = chosen,
             DocCommand::SortTypesBy(column) => self.types.sort_by(column),
             DocCommand::SplitGraph(split) => self.split = split,
-            DocCommand::Search(text) => *self.search_of_tab() = text,
-            DocCommand::ShowTab(tab) => self.tab = tab,
+            DocCommand::Search(text) => {
+                *self.search_of_tab() = text;
+                self.selected.stop_seeking();
+            }
+            DocCommand::ShowTab(tab) => self.show_tab(tab),
         }
         self.ask();
     }
 
     fn set_filter(&mut self, filter: Filter) {
         // The open nodes stay; a line that is filtered away is no longer selected.
-        let kept = self.selected.as_ref().is_some_and(|s| filter.is_all() || filter.any.iter().any(|p| s.starts_with(p)));
-        if !kept {
-            (self.selected, self.selected_at) = (None, None);
+        let kept = |s: &Path| filter.is_all() || filter.any.iter().any(|p| s.starts_with(p));
+        if !self.selected.path().is_some_and(kept) {
+            self.select(|line, table| line.select(None, table));
         }
         self.filter = filter;
         self.choose_lines();
@@ -391,7 +327,7 @@ impl Document {
             DocCommand::Select(None)
         } else if !self.pins.is_empty() {
             DocCommand::ClearPins
-        } else if self.selected.is_some() {
+        } else if self.selected.path().is_some() {
             DocCommand::SelectLine(None)
         } else if !self.searched().is_empty() {
             DocCommand::Search(String::new())
@@ -411,17 +347,30 @@ impl Document {
         if self.tab == Tab::Types { &mut self.types.search } else { &mut self.search }
     }
 
+    fn show_tab(&mut self, tab: Tab) {
+        self.tab = tab;
+        if tab != Tab::Types {
+            self.types.table = None; // nobody keeps it up any more
+        }
+    }
+
     // Lines of the graph
+
+    /// What the graph has lines for: where types are not the subject, the heaps.
+    pub fn graph_split(&self) -> Split {
+        if self.tab == Tab::Types { self.split } else { Split::Heaps }
+    }
 
     /// Whether a heap has a line on the graph.
     pub fn is_shown(&self, heap: usize) -> bool {
         self.lines.has(heap)
     }
 
-    /// Decides anew which heaps have a line.
+    /// Decides anew which heaps and counters have a line. If others have one than were
+    /// asked for, they are asked for.
     fn choose_lines(&mut self) {
-        self.lines.choose(&self.trace, &self.filter, &self.answers.overview);
-        self.counters.update(&self.trace, !self.lines.heaps().is_empty());
+        self.needs_query |= self.lines.choose(&self.trace, &self.filter, &self.answers.overview);
+        self.needs_query |= self.counters.update(&self.trace, !self.lines.heaps().is_empty());
         self.digest.sources(&self.trace, &self.answers.overview, &self.counters);
     }
 
@@ -432,40 +381,39 @@ impl Document {
 
     // The table
 
-    /// Number of lines.
-    pub fn line_count(&self) -> usize {
-        self.answers.table.as_ref().map_or(0, |table| table.tree.len())
+    /// Changes the selected line; whether another node is selected now.
+    fn select(&mut self, change: impl FnOnce(&mut SelectedLine, Option<&Table>)) -> bool {
+        let before = self.selected.path().cloned();
+        change(&mut self.selected, self.answers.table.as_ref());
+        let path = self.selected.path().cloned();
+        if path == before {
+            return false;
+        }
+        let present = path.clone().and_then(|path| self.present_path(path));
+        if present != path {
+            self.selected.rename(present, self.answers.table.as_ref());
+        }
+        self.answers.spans.clear(); // the lives of the one before
+        true
     }
 
-    /// Finds the selected line once, not in every frame.
-    fn find_selected(&mut self) {
-        let find = |selected: &Path| self.answers.table.as_ref()?.tree.find(selected);
-        self.selected_at = self.selected.as_ref().and_then(find);
+    /// Selects what the search in the table finds first.
+    fn go_to_found(&mut self) {
+        if self.tab == Tab::Table && !self.search.trim().is_empty() {
+            let search = self.search.clone();
+            self.select(|line, table| line.seek(&search, table));
+        }
     }
 
-    pub fn selected_index(&self) -> Option<usize> {
-        self.selected_at
-    }
-
+    /// The selected line, if it is in the table.
     pub fn selected_row(&self) -> Option<TreeRow> {
-        self.answers.table.as_ref()?.row(self.selected_index()?)
-    }
-
-    fn move_line(&mut self, by: i64) {
-        let last = self.line_count().saturating_sub(1) as i64;
-        let to = match self.selected_index() {
-            Some(index) => (index as i64 + by).clamp(0, last),
-            None => 0,
-        };
-        self.selected = self.answers.table.as_ref().and_then(|table| table.tree.path(to as usize));
-        self.selected_at = self.selected.as_ref().map(|_| to as usize);
-        self.reveal = true;
+        self.answers.table.as_ref()?.row(self.selected.index()?)
     }
 
     /// The line above the selected one in the tree, or that itself at the top.
     pub fn parent_of_selected(&self) -> Option<Path> {
         let tree = &self.answers.table.as_ref()?.tree;
-        let index = self.selected_index()?;
+        let index = self.selected.index()?;
         tree.path(tree.parent(index).unwrap_or(index))
     }
 

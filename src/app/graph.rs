@@ -65,17 +65,18 @@ impl Graph {
         matches!(self.split, Split::Stack(_))
     }
 
-    /// What is outstanding of each at `t`, and of a stack in all.
+    /// What is outstanding of each at `t`, and of a stack in all; nothing where the lines
+    /// of another view do not reach.
     pub fn values_at(&self, t: Ticks) -> (Vec<(&LineOf, u64)>, Option<u64>) {
         let mut below = 0;
-        let of_line = |line: &'_ GraphLine| line.line.value_at(t);
-        let values = self.lines.iter().map(|line| {
-            let value = of_line(line);
+        let of_line = |line: &GraphLine| line.line.is_known_at(t).then(|| line.line.value_at(t));
+        let values = self.lines.iter().filter_map(|line| {
+            let value = of_line(line)?;
             let base = std::mem::replace(&mut below, if self.is_stacked() { value } else { 0 });
-            (&line.of, value.saturating_sub(base))
+            Some((&line.of, value.saturating_sub(base)))
         });
         let values = values.collect();
-        (values, self.lines.last().filter(|_| self.is_stacked()).map(of_line))
+        (values, self.lines.last().filter(|_| self.is_stacked()).and_then(of_line))
     }
 
     /// Where the highest line ends.

@@ -1,5 +1,8 @@
-//! Which heaps have a line on the graph: the user's choice where there is one, else
-//! the largest of what the filter lets through.
+//! Which heaps have a line on the graph: the largest of what the filter lets through,
+//! but for what the user switched on or off by hand.
+//!
+//! The user's switches are kept apart from what follows from the sizes, so that these
+//! can be ranked anew whenever more of the trace is known.
 
 use std::cmp::Reverse;
 
@@ -16,8 +19,7 @@ const MAX_LINES: usize = 32;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct HeapLines {
-    /// Choices of the user; without one, the largest heaps are shown.
-    shown: FxHashMap<usize, bool>,
+    by_hand: FxHashMap<HeapId, bool>,
     /// Which heaps have a line, by heap.
     visible: Vec<bool>,
     heaps: Vec<HeapId>,
@@ -34,28 +36,38 @@ impl HeapLines {
         &self.heaps
     }
 
-    /// Decides anew. A filter on heaps that are all switched off shows them all the same.
-    pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &[Series]) {
+    /// Decides anew; whether that changed anything. A filter on heaps that are all
+    /// switched off shows them all the same. What the overview knows to be empty
+    /// throughout is no source.
+    pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &[Series]) -> bool {
         let peak = |heap: usize| overview.get(heap).map_or(0, |line| line.peak);
-        let mut admitted: Vec<usize> = (0..trace.heaps.len()).filter(|&heap| admits(trace, filter, heap)).collect();
-        admitted.sort_by_key(|&heap| Reverse(peak(heap)));
-        let chosen = |heap: &&usize| self.shown.get(*heap).copied().unwrap_or(false);
-        let mut lines: Vec<usize> = admitted.iter().filter(chosen).copied().take(MAX_LINES).collect();
-        if lines.is_empty() {
-            lines = admitted.into_iter().take(FIRST_LINES).collect();
+        let is_source = |heap: usize| heap >= overview.len() || peak(heap) > 0;
+        let mut ranked: Vec<usize> =
+            (0..trace.heaps.len()).filter(|&heap| is_source(heap) && admits(trace, filter, heap)).collect();
+        ranked.sort_by_key(|&heap| Reverse(peak(heap)));
+        let is_wanted =
+            |&(rank, heap): &(usize, &usize)| self.by_hand.get(&HeapId(*heap as u32)).copied().unwrap_or(rank < FIRST_LINES);
+        let mut lines: Vec<usize> = ranked.iter().enumerate().filter(is_wanted).map(|(_, &heap)| heap).take(MAX_LINES).collect();
+        if lines.is_empty() && !filter.is_all() {
+            lines = ranked.into_iter().take(FIRST_LINES).collect();
         }
         self.visible = vec![false; trace.heaps.len()];
         lines.iter().for_each(|&heap| self.visible[heap] = true);
         lines.sort_unstable();
-        self.heaps = lines.into_iter().map(|heap| HeapId(heap as u32)).collect();
+        let heaps: Vec<HeapId> = lines.into_iter().map(|heap| HeapId(heap as u32)).collect();
+        let before = std::mem::replace(&mut self.heaps, heaps);
+        before != self.heaps
     }
 
-    /// Shows a heap's line or not; from now on only the user's choices count.
-    pub fn show(&mut self, trace: &Trace, heap: usize, shown: bool) {
-        if self.shown.is_empty() {
-            self.shown = (0..trace.heaps.len()).map(|heap| (heap, self.has(heap))).collect();
-        }
-        self.shown.insert(heap, shown);
+    /// Shows a heap's line or not, whatever its size.
+    pub fn show(&mut self, heap: HeapId, shown: bool) {
+        self.by_hand.insert(heap, shown);
+    }
+
+    /// The heaps have other numbers from now on, or are gone.
+    pub fn renumber(&mut self, number: impl Fn(HeapId) -> Option<HeapId>) {
+        let by_hand = std::mem::take(&mut self.by_hand);
+        self.by_hand = by_hand.into_iter().filter_map(|(heap, shown)| Some((number(heap)?, shown))).collect();
     }
 }
 

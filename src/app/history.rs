@@ -25,8 +25,15 @@ impl History {
         self.view
     }
 
-    /// Changes the view without leaving a trace: what it showed has grown.
-    pub fn grow(&mut self, view: Interval) {
+    /// All there is has grown: views of all of it go on showing all of it, also those on
+    /// the way back.
+    pub fn grow(&mut self, all: Interval, to: Interval) {
+        let views = self.back.iter_mut().chain(&mut self.forward).chain([&mut self.view]);
+        views.filter(|view| **view == all).for_each(|view| *view = to);
+    }
+
+    /// Changes the view without leaving a trace: it follows what grows.
+    pub fn follow(&mut self, view: Interval) {
         self.view = view;
     }
 
@@ -97,6 +104,22 @@ mod tests {
         assert!(!history.can_go_forward(), "a new way forgets the old ways forward");
         history.back();
         assert_eq!(history.view(), views[1]);
+    }
+
+    #[test]
+    fn views_of_all_there_is_grow_with_it_wherever_they_are() {
+        let (all, later) = (interval(0, 100), interval(0, 200));
+        let mut history = History::new(all);
+        history.go(interval(10, 50));
+        history.go(all);
+        history.back();
+        history.grow(all, later);
+        assert_eq!(history.view(), interval(10, 50));
+        history.forward();
+        assert_eq!(history.view(), later);
+        history.back();
+        history.back();
+        assert_eq!(history.view(), later);
     }
 
     #[test]

@@ -19,9 +19,10 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
+use super::answers::Table;
 use super::graph::{LineOf, Split};
 use super::types::{TypeTable, TypesQuery};
-use crate::model::{CounterId, HeapId, Trace};
+use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
 use crate::query::{ByClass, Cancel, Filter, Series, Tree, TreeRequest, UnmatchedGroup};
 use crate::units::Interval;
@@ -70,8 +71,10 @@ pub enum Part {
     Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
-    /// The table, and the trace that it was made of.
-    Table { interval: Interval, trace: Arc<Trace>, tree: Arc<Tree> },
+    /// The table.
+    Table(Table),
+    /// Impacting Size of each heap in the query's interval, whatever the filter.
+    Sources(Vec<i64>),
     /// The table of types.
     Types(TypeTable),
     /// Largest sizes of the table's lines.
@@ -88,7 +91,15 @@ pub enum Part {
 #[derive(Debug)]
 pub struct Answer {
     pub document: JobId,
+    /// Whose numbers of heaps, processes and stacks it speaks of.
+    pub builder: BuilderId,
     pub part: Part,
+}
+
+impl Query {
+    fn answer(&self, part: Part) -> Answer {
+        Answer { document: self.document, builder: self.trace.builder(), part }
+    }
 }
 
 /// The query thread, seen from the window.
@@ -122,7 +133,7 @@ impl Queries {
                     let start = Instant::now();
                     if let Err(caught) = panics::catch(|| answer(&query, &cancel, &mut kept, &send, &ctx)) {
                         kept = Kept::default();
-                        let _ = send.send(Answer { document: query.document, part: Part::Failed(caught) });
+                        let _ = send.send(query.answer(Part::Failed(caught)));
                     }
                     *lock(&theirs.last) = Some((Instant::now(), start.elapsed()));
                 }

@@ -6,6 +6,7 @@
 //! Panels only read the state and push [`Command`]s; commands are carried out in
 //! one place, [`HighwaterApp::carry_out`].
 
+mod answers;
 mod attach;
 mod commands;
 mod counters;
@@ -26,6 +27,7 @@ mod offer;
 mod panels;
 mod player;
 mod recording;
+mod selected_line;
 mod settings;
 mod start;
 mod theme;
@@ -378,9 +380,6 @@ impl HighwaterApp {
 
     /// Takes what the workers and the user have sent, and asks what is to be asked next.
     fn drain(&mut self, ctx: &egui::Context) {
-        self.drain_loading(ctx);
-        self.drain_names(ctx);
-        self.drain_recording(ctx);
         match self.file_dialog.take_chosen() {
             Some((Purpose::Traces, paths)) => {
                 self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
@@ -400,12 +399,16 @@ impl HighwaterApp {
         if !dropped.is_empty() {
             self.commands.push(Command::Open(dropped.into_iter().map(Input::File).collect()));
         }
+        // First what the user did: it is about what was on the screen.
         for command in self.commands.take() {
             self.carry_out(ctx, command);
         }
+        self.drain_loading(ctx);
+        self.drain_names(ctx);
+        self.drain_recording(ctx);
         if let Some(document) = &mut self.document {
             for answer in self.queries.drain() {
-                if let Answer { document: of, part: Part::Failed(caught) } = &answer
+                if let Answer { document: of, part: Part::Failed(caught), .. } = &answer
                     && *of == document.job
                 {
                     // The next query may well break in the same way.
@@ -447,10 +450,11 @@ impl eframe::App for HighwaterApp {
         if self.offer.is_none() && self.document.is_some() {
             commands::search_key(ui.ctx());
         }
+        let is_typing = ui.ctx().egui_wants_keyboard_input();
         panels::show(self, ui);
         // After the panels: a key that follows a drag within one frame acts on what was dragged.
         if self.offer.is_none() {
-            commands::shortcuts(ui.ctx(), self.document.as_ref(), &mut self.commands);
+            commands::shortcuts(ui.ctx(), self.document.as_ref(), is_typing, &mut self.commands);
         }
         let busy = self.is_busy();
         frame_times::note_stage(ui.ctx(), self.stage(self.is_computing()));

@@ -1,6 +1,7 @@
 //! The allocated types: which one is chosen, how they are sorted, and their numbers.
 
 use crate::query::{Column, Sort, TypeGroup, TypeKey};
+use crate::units::Interval;
 
 /// What is asked about types.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +19,7 @@ pub struct TypesQuery {
 /// The table of types.
 #[derive(Debug)]
 pub struct TypeTable {
+    pub interval: Interval,
     pub groups: Vec<TypeGroup>,
     /// Largest sizes of the groups, once they are known.
     pub peaks: Option<Vec<u64>>,

@@ -58,6 +58,11 @@ pub struct Series {
 }
 
 impl Series {
+    /// Whether `t` lies between the first point and the last.
+    pub fn is_known_at(&self, t: Ticks) -> bool {
+        self.points.first().zip(self.points.last()).is_some_and(|(first, last)| first.0 <= t && t <= last.0)
+    }
+
     /// Outstanding size at `t`, as far as the points tell.
     pub fn value_at(&self, t: Ticks) -> u64 {
         let after = self.points.partition_point(|(at, _)| *at < t);

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{HighwaterApp, Options, Settings};
 
 pub type Window = Harness<'static, HighwaterApp>;
@@ -30,7 +30,11 @@ pub fn wait_for(window: &mut Window, label: &str) {
     while window.query_all_by_label_contains(label).next().is_none() {
         window.step();
         std::thread::sleep(Duration::from_millis(2));
-        assert!(start.elapsed() < Duration::from_secs(60), "no {label}");
+        if start.elapsed() > Duration::from_secs(60) {
+            let nodes = window.root().children_recursive();
+            let texts: Vec<String> = nodes.filter_map(|n| n.accesskit_node().label().or_else(|| n.value())).collect();
+            panic!("no {label}; there are {texts:?}");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use eframe::egui;
 
 use super::lines::Lines;
 use super::{Answer, Part, Query};
+use crate::app::answers::Table;
 use crate::app::graph::Split;
 use crate::app::types::TypeTable;
 use crate::model::{CounterId, HeapId, Trace};
@@ -37,6 +38,8 @@ pub(super) struct Kept {
     /// Counts how often types were made.
     types_turn: u64,
     counters: Option<(Interval, Vec<CounterId>, usize)>,
+    /// The interval of the sources' changes.
+    sources: Option<Interval>,
 }
 
 /// What the lines of a graph follow from.
@@ -173,7 +176,7 @@ pub(super) fn answer(
     let trace = query.trace.as_ref();
     let index = kept.index(&query.trace, query.growing, cancel)?;
     let tell = |part| {
-        let _ = send.send(Answer { document: query.document, part });
+        let _ = send.send(query.answer(part));
         ctx.request_repaint();
     };
 
@@ -184,9 +187,14 @@ pub(super) fn answer(
     let only = chosen.map(|(chosen, types)| Arc::new(types.mask(trace, chosen)));
     let request = TreeRequest { only: only.clone(), ..query.tree.clone() };
     let tree = Arc::new(tree(trace, &sums, &request, cancel)?);
-    let table =
-        |tree: &Arc<Tree>| Part::Table { interval: query.interval, trace: Arc::clone(&query.trace), tree: Arc::clone(tree) };
-    tell(table(&tree));
+    tell(table(query, &tree, cancel)?);
+    if kept.sources != Some(query.interval) {
+        let is_all = query.tree.filter.is_all() && only.is_none();
+        let all = (!is_all).then(|| by_heap(trace, &sums, &Mask::all(trace), cancel)).transpose()?;
+        let changes = all.as_deref().unwrap_or(tree.by_heap()).iter().map(|sums| sums.numbers().impacting);
+        tell(Part::Sources(changes.collect()));
+        kept.sources = Some(query.interval);
+    }
     let listed = types.as_deref().filter(|_| query.types.is_listed).map(|types| Listed::of(types, query, &sums));
     listed.iter().for_each(|listed| tell(listed.part(query, None)));
 
@@ -244,10 +252,16 @@ pub(super) fn answer(
     if query.tree.sort.column == Column::Peak {
         let (sorted, moved) = sort_by_peak(&tree, &peaks, query.tree.sort.descending);
         (tree, peaks) = (Arc::new(sorted), moved);
-        tell(table(&tree));
+        tell(table(query, &tree, cancel)?);
     }
     tell(Part::Peaks { peaks, tree });
     Ok(())
+}
+
+fn table(query: &Query, tree: &Arc<Tree>, cancel: &Cancel) -> Result<Part, Cancelled> {
+    let (interval, trace, tree, search) = (query.interval, Arc::clone(&query.trace), Arc::clone(tree), query.tree.search.clone());
+    let found = tree.first_found(&trace, &search, cancel)?;
+    Ok(Part::Table(Table { interval, trace, tree, search, found }))
 }
 
 /// The table of types. It goes on showing the others if one is chosen.
@@ -277,6 +291,6 @@ impl<'a> Listed<'a> {
             }
             peaks => (self.groups.clone(), peaks),
         };
-        Part::Types(TypeTable { groups, peaks })
+        Part::Types(TypeTable { interval: query.interval, groups, peaks })
     }
 }

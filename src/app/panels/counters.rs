@@ -82,10 +82,7 @@ pub fn paint(document: &Document, scales: Scales, transform: &PlotTransform, ui:
 
 /// What the counters read at a moment: colour's number, name, and bytes.
 pub fn readout(document: &Document, at: Ticks) -> Vec<(CounterId, String, Option<u64>)> {
-    let value = |line: &crate::query::Series| {
-        let known = line.points.first().zip(line.points.last()).is_some_and(|(a, b)| a.0 <= at && at <= b.0);
-        known.then(|| line.value_at(at))
-    };
+    let value = |line: &crate::query::Series| line.is_known_at(at).then(|| line.value_at(at));
     document.counters.lines().iter().map(|line| (line.id, name(document, line.id), value(&line.line))).collect()
 }
 

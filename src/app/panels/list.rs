@@ -32,6 +32,10 @@ pub trait List {
     fn sorted_by(&self) -> Option<(usize, bool)> {
         None
     }
+    /// Why a column's numbers are bounds, if they are.
+    fn bound(&self, _column: usize) -> Option<String> {
+        None
+    }
     /// A header was clicked.
     fn header_clicked(&mut self, _column: usize) {}
 }
@@ -62,6 +66,16 @@ pub fn set_first_widths(ui: &Ui, table: &Table, columns: impl IntoIterator<Item 
         let col_widths = columns.into_iter().enumerate().map(|(i, (column, width))| (column.id_for(i), width)).collect();
         TableState { col_widths, parent_width: None }.store(ui.ctx(), id);
     }
+}
+
+/// The button in a column's header: its title, with a star if its numbers are bounds, and
+/// when it is pointed at what they mean and why they are bounds.
+pub fn header_button(ui: &mut Ui, title: &str, hint: &str, bound: Option<String>) -> egui::Response {
+    let (title, hint) = match bound {
+        Some(bound) => (format!("{title} *"), format!("{hint}\n\n{bound}")),
+        None => (title.to_owned(), hint.to_owned()),
+    };
+    ui.add(egui::Button::new(egui::RichText::new(title).strong()).frame(false)).on_hover_text(hint)
 }
 
 /// Paints what a table's line stands on.
@@ -123,8 +137,7 @@ impl TableDelegate for Delegate<'_> {
             if let Some((_, descending)) = sorted {
                 super::table::sort_mark(ui, descending);
             }
-            let text = egui::RichText::new(column.title).strong();
-            if ui.add(egui::Button::new(text).frame(false)).on_hover_text(column.hint).clicked() {
+            if header_button(ui, column.title, column.hint, self.list.bound(index)).clicked() {
                 self.list.header_clicked(index);
             }
         });

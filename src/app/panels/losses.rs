@@ -9,7 +9,8 @@ use eframe::egui::{Color32, Painter, Pos2, Rect, Shape, Stroke, Ui};
 use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;
-use crate::model::{Loss, LostWhat};
+use crate::model::{Loss, LostWhat, Trace};
+use crate::query::Column;
 use crate::units::{Interval, Ticks};
 
 /// A loss at one moment is this wide, in points.
@@ -111,6 +112,43 @@ pub fn describe(document: &Document, loss: &Loss) -> String {
 /// From when on totals are bounds, in seconds, if anything was lost.
 pub fn exact_until(document: &Document) -> Option<f64> {
     document.trace.exact_until().map(|t| document.trace.clock.seconds(t))
+}
+
+/// Why a column's numbers of an interval are bounds, if they are: something was lost
+/// before they are taken, or blocks that they would count were dropped.
+pub fn bound(trace: &Trace, interval: Interval, column: Column) -> Option<String> {
+    use Column::{Address, AllocTime, Count, FreeTime, Impacting, Name, OutstandingFrom, OutstandingTo, Peak, Size, Thread};
+    let (from, to) = match column {
+        OutstandingFrom => (interval.from, interval.from),
+        OutstandingTo => (interval.to, interval.to),
+        Count | Size | Impacting | Peak => (interval.from, interval.to),
+        FreeTime => (Ticks::NEVER, interval.to), // what was dropped is not listed
+        Name | AllocTime | Address | Thread => return None,
+    };
+    let seconds = |t: Ticks| format!("{:.3} s", trace.clock.seconds(t));
+    let lost = trace.exact_until().filter(|&until| until < to).map(|until| {
+        let what = match column {
+            Count => "Some allocations may be missing, and some may have been freed before",
+            Size => {
+                "A lower bound for what was allocated, as allocations may be missing; some blocks may have been freed before"
+            }
+            FreeTime => "The free may be one of the lost events",
+            _ => {
+                "Too high by what was freed in lost events (an upper bound if only frees are missing), too low by what was allocated in them (a lower bound if only allocations are)"
+            }
+        };
+        format!("* Events were lost after {}. {what}", seconds(until))
+    });
+    let dropped = trace.forgotten.filter(|&until| from < until).map(|until| {
+        let what = match column {
+            Impacting if until <= to => "Too high by those of them that were alive at the interval's left edge",
+            Impacting => "Without what they changed",
+            _ => "A lower bound",
+        };
+        format!("* Blocks that were freed before {} were dropped, as memory was used up. {what}", seconds(until))
+    });
+    let reasons: Vec<String> = lost.into_iter().chain(dropped).collect();
+    (!reasons.is_empty()).then(|| reasons.join("\n"))
 }
 
 /// The list for the trace tab.

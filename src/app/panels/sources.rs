@@ -1,6 +1,7 @@
 //! The tree of sources: process → layer → heap or tracker, each heap with its
-//! small line, outstanding size now, peak and Impacting Size of the interval.
-//! Clicking a name filters everything to it; the coloured box shows or hides its line.
+//! small line, outstanding size now, peak and Impacting Size of the interval: those of
+//! the whole heap, whatever the filter. Clicking a name filters everything to it; the
+//! coloured box shows or hides its line.
 
 use std::sync::Arc;
 
@@ -59,6 +60,23 @@ struct Line<'a> {
     rect: Rect,
 }
 
+/// A clickable name; the whole line is its target.
+struct Name<'a> {
+    text: &'a str,
+    indent: f32,
+    font: FontId,
+    /// Points that stay free at the right.
+    free: f32,
+    /// The numbers that stand beside it, for those who do not see them.
+    numbers: Option<String>,
+}
+
+impl<'a> Name<'a> {
+    fn new(text: &'a str, indent: f32, size: f32) -> Self {
+        Self { text, indent, font: FontId::proportional(size), free: 0.0, numbers: None }
+    }
+}
+
 impl Line<'_> {
     fn show(&self, ui: &mut Ui, item: Source, commands: &mut Commands) {
         let document = self.document;
@@ -66,11 +84,11 @@ impl Line<'_> {
             Source::Process(id) => {
                 let process = document.trace.process(id);
                 let name = format!("{} ({})", process.label(), process.pid);
-                self.name(ui, &name, 0.0, &[Key::Process(id)], FontId::proportional(14.0), commands);
+                self.name(ui, Name::new(&name, 0.0, 14.0), &[Key::Process(id)], commands);
             }
             Source::Layer(process, layer) => {
                 let keys = [Key::Process(process), Key::Layer(layer)];
-                self.name(ui, layer_label(layer), 12.0, &keys, FontId::proportional(12.5), commands);
+                self.name(ui, Name::new(layer_label(layer), 12.0, 12.5), &keys, commands);
             }
             Source::Heap(id) => self.heap(ui, id, commands),
             Source::Counters => self.heading(ui, "Counters", 0.0, FontId::proportional(14.0)),
@@ -100,18 +118,13 @@ impl Line<'_> {
         }
     }
 
-    /// A clickable name; the whole line is its target.
-    fn name(&self, ui: &mut Ui, name: &str, indent: f32, keys: &[Key], font: FontId, commands: &mut Commands) {
-        self.name_within(ui, name, indent, 0.0, keys, font, commands);
-    }
-
-    /// The same with some points left free at the right.
-    #[allow(clippy::too_many_arguments, reason = "all of it is drawing")]
-    fn name_within(&self, ui: &mut Ui, name: &str, indent: f32, free: f32, keys: &[Key], font: FontId, commands: &mut Commands) {
+    fn name(&self, ui: &mut Ui, name: Name<'_>, keys: &[Key], commands: &mut Commands) {
         let path: Path = keys.into();
         let response = ui.interact(self.rect, ui.scope_id().with(("source", &path)), Sense::click());
         response.widget_info(|| {
-            egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Source {}", self.full_name(name, keys)))
+            let label = format!("Source {}", self.full_name(name.text, keys));
+            let info = egui::WidgetInfo::labeled(egui::Role::Button, true, label);
+            egui::WidgetInfo { current_text_value: name.numbers.clone(), ..info }
         });
         let selected = self.document.filter.any.contains(&path);
         let visuals = ui.visuals();
@@ -123,10 +136,10 @@ impl Line<'_> {
             };
             ui.painter().rect_filled(self.rect, 3.0, fill);
         }
-        let at = self.rect.left_top() + egui::vec2(indent + 4.0, 3.0);
+        let at = self.rect.left_top() + egui::vec2(name.indent + 4.0, 3.0);
         let mut clip = self.rect.shrink2(egui::vec2(2.0, 0.0));
-        clip.set_right(clip.right() - free);
-        ui.painter().with_clip_rect(clip).text(at, Align2::LEFT_TOP, name, font, visuals.text_color());
+        clip.set_right(clip.right() - name.free);
+        ui.painter().with_clip_rect(clip).text(at, Align2::LEFT_TOP, name.text, name.font, visuals.text_color());
         if response.clicked() {
             let filter = if selected { Filter::all() } else { Filter::under(Arc::clone(&path)) };
             commands.doc(DocCommand::Filter(filter));
@@ -155,33 +168,34 @@ impl Line<'_> {
         if heap.layer != Layer::Commit {
             keys.push(Key::Heap(id));
         }
-        let name = short_label(heap);
         let (now, peak) = document.answers.overview.get(index).map_or((0, 0), |line| (line.last, line.peak));
-        let now = format::bytes(now);
+        let (now, peak) = (format::bytes(now), format!("peak {}", format::bytes(peak)));
+        let impacting = document.answers.change(id);
+        let change = impacting.map_or_else(|| "\u{2013}".to_owned(), format::signed_bytes);
         let font = FontId::proportional(13.0);
         let room = ui.painter().layout_no_wrap(now.clone(), font.clone(), ui.visuals().text_color()).size().x + 8.0;
-        self.name_within(ui, &name, indent + 18.0, room, &keys, font.clone(), commands);
+        let text = short_label(heap);
+        let numbers = Some(format!("{now}, {peak}, impacting size {change}"));
+        let name = Name { free: room, numbers, ..Name::new(&text, indent + 18.0, 13.0) };
+        self.name(ui, name, &keys, commands);
         self.swatch(ui, index, indent, commands);
         let (top, bottom) = (self.rect.top() + 3.0, self.rect.bottom() - 4.0);
         let right = self.rect.right() - 4.0;
         let left = self.rect.left() + indent + 22.0;
         self.sparkline(ui, Rect::from_x_y_ranges(left..=left + 56.0, bottom - 13.0..=bottom), index);
         let visuals = ui.visuals();
-        let impacting = document.answers.by_heap().get(index).map_or(0, |sums| sums.numbers().impacting);
         let color = match impacting {
-            1.. => theme::growth(visuals),
-            0 => visuals.weak_text_color(),
-            _ => theme::shrinkage(visuals),
+            Some(1..) => theme::growth(visuals),
+            None | Some(0) => visuals.weak_text_color(),
+            Some(_) => theme::shrinkage(visuals),
         };
         let painter = ui.painter().with_clip_rect(self.rect);
         let small = FontId::proportional(11.5);
         painter.text(Pos2::new(right, top), Align2::RIGHT_TOP, now, font, visuals.text_color());
-        let change = format::signed_bytes(impacting);
         let change = painter.text(Pos2::new(right, bottom), Align2::RIGHT_BOTTOM, change, small.clone(), color);
         // In a narrow panel the peak gives way.
         let mut rest = self.rect;
         rest.set_right(change.left() - 6.0);
-        let peak = format!("peak {}", format::bytes(peak));
         let at = Pos2::new(left + 64.0, bottom);
         ui.painter().with_clip_rect(rest).text(at, Align2::LEFT_BOTTOM, peak, small, visuals.weak_text_color());
     }

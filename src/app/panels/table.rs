@@ -8,10 +8,11 @@ use std::sync::Arc;
 use eframe::egui::{self, Align, Layout, Sense, Ui};
 use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, PrefetchInfo, Table, TableDelegate};
 
-use super::{frames, list};
+use super::{frames, list, losses};
 use crate::app::HighwaterApp;
+use crate::app::answers::Table as Shown;
 use crate::app::commands::{Command, Commands, DocCommand};
-use crate::app::document::{Document, Table as Shown};
+use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;
 use crate::query::{Column, Filter, Key, TreeRow, thread_label};
@@ -69,7 +70,7 @@ fn width(column: Column) -> f32 {
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &mut app.document else { return };
-    let reveal = std::mem::take(&mut document.reveal);
+    let reveal = document.selected.take_reveal();
     let document = &*document;
     let Some(shown) = &document.answers.table else {
         let text = if document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
@@ -88,7 +89,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         .num_sticky_cols(1)
         .headers([HeaderRow::new(HEADER_HEIGHT)]);
     list::set_first_widths(ui, &table, columns.iter().map(|&column| (table_column(column), width(column))));
-    if let (true, Some(index)) = (reveal, document.selected_index()) {
+    if let (true, Some(index)) = (reveal, document.selected.index()) {
         table = table.scroll_to_row(index as u64, None);
     }
     let area = ui.available_rect_before_wrap();
@@ -101,11 +102,9 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     if let Some(column) = hide {
         app.commands.push(Command::ShowColumn(column, false));
     }
-    let tree = Arc::clone(&shown.tree);
-    if let Some(document) = &mut app.document
-        && let Some(names) = &mut document.names
-    {
-        names.look_at(&document.trace, &tree, visible);
+    let (trace, tree) = (Arc::clone(&shown.trace), Arc::clone(&shown.tree));
+    if let Some(names) = app.document.as_mut().and_then(|document| document.names.as_mut()) {
+        names.look_at(&trace, &tree, visible);
     }
 }
 
@@ -121,12 +120,12 @@ fn table_column(column: Column) -> TableColumn {
 
 /// Why the table is empty.
 fn nothing(document: &Document) -> &'static str {
-    if !document.trace.complete {
-        "Loading\u{2026}"
-    } else if document.trace.rows.is_empty() && !document.trace.counts.has_memory_events() {
-        crate::load::NO_MEMORY_EVENTS
-    } else if !document.search.is_empty() {
+    if !document.search.trim().is_empty() {
         "Nothing in this interval has that in its name."
+    } else if !document.is_settled() {
+        "Loading\u{2026}"
+    } else if document.trace.complete && document.trace.rows.is_empty() && !document.trace.counts.has_memory_events() {
+        crate::load::NO_MEMORY_EVENTS
     } else {
         "Nothing was alive in this interval."
     }
@@ -168,12 +167,8 @@ impl TableDelegate for Delegate<'_> {
             if sort.column == column {
                 sort_mark(ui, sort.descending);
             }
-            let bound = bound(self.document, self.table.interval, column);
-            let name = if bound.is_some() { format!("{} *", title(column)) } else { title(column).to_owned() };
-            let text = egui::RichText::new(name).strong();
-            let hint =
-                bound.map_or_else(|| explanation(column).to_owned(), |bound| format!("{}\n\n{bound}", explanation(column)));
-            let button = ui.add(egui::Button::new(text).frame(false)).on_hover_text(hint);
+            let bound = losses::bound(&self.table.trace, self.table.interval, column);
+            let button = list::header_button(ui, title(column), explanation(column), bound);
             if button.clicked() {
                 self.commands.doc(DocCommand::SortBy(column));
             }
@@ -192,7 +187,7 @@ impl TableDelegate for Delegate<'_> {
         // A row is drawn in two parts, the sticky column and the rest.
         let id = ui.scope_id().with(("row", row_nr, rect.left() as i64));
         let response = ui.interact(rect, id, Sense::click());
-        let is_selected = self.document.selected_index() == Some(row_nr as usize);
+        let is_selected = self.document.selected.index() == Some(row_nr as usize);
         let is_hovered = self.pointer.is_some_and(|at| rect.y_range().contains(at.y));
         list::fill_row(ui, row_nr, is_selected, is_hovered);
         if response.clicked() {
@@ -300,28 +295,6 @@ impl Delegate<'_> {
     }
 }
 
-/// What a column's numbers are after a loss, if there was one before they are taken.
-fn bound(document: &Document, interval: Interval, column: Column) -> Option<String> {
-    let taken = match column {
-        Column::OutstandingFrom => interval.from,
-        Column::Count | Column::Size | Column::Impacting | Column::OutstandingTo | Column::Peak | Column::FreeTime => interval.to,
-        Column::Name | Column::AllocTime | Column::Address | Column::Thread => return None,
-    };
-    let exact_until = document.trace.exact_until().filter(|&until| until < taken)?;
-    let at = document.trace.clock.seconds(exact_until);
-    let what = match column {
-        Column::Count => "Some allocations may be missing, and some may have been freed before",
-        Column::Size => {
-            "A lower bound for what was allocated, as allocations may be missing; some blocks may have been freed before"
-        }
-        Column::FreeTime => "The free may be one of the lost events",
-        _ => {
-            "Too high by what was freed in lost events (an upper bound if only frees are missing), too low by what was allocated in them (a lower bound if only allocations are)"
-        }
-    };
-    Some(format!("* Events were lost after {at:.3} s. {what}"))
-}
-
 /// Colour of a change.
 pub fn number_color(change: i64, visuals: &egui::Visuals) -> egui::Color32 {
     match change {
@@ -390,7 +363,7 @@ fn line_as_text(document: &Document, table: &Shown, row: &TreeRow, index: usize)
 
 /// The selected line.
 pub fn selected_as_text(document: &Document) -> Option<String> {
-    let (table, index) = (document.answers.table.as_ref()?, document.selected_index()?);
+    let (table, index) = (document.answers.table.as_ref()?, document.selected.index()?);
     Some(line_as_text(document, table, &table.row(index)?, index))
 }
 

@@ -141,8 +141,9 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         tool(ui, document.selection.is_some(), "Zoom", "Zoom to the selected interval (Z)", DocCommand::ZoomToSelection);
         tool(ui, document.view() != document.trace.span, "Whole trace", "Show all of it (Home)", DocCommand::ZoomOut);
         ui.separator();
-        let selected = document.selected.clone();
-        let filter = selected.clone().map(Filter::under).unwrap_or_default();
+        // What is not in the table cannot be meant.
+        let selected = document.selected.path().filter(|_| document.selected.index().is_some());
+        let filter = selected.cloned().map(Filter::under).unwrap_or_default();
         let changes = selected.is_some() && filter != document.filter;
         tool(ui, changes, "Filter to Selection", "Show only what is under the selected line (Enter)", DocCommand::Filter(filter));
         let chosen = &document.types.chosen;
@@ -225,8 +226,12 @@ pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let field = egui::TextEdit::singleline(&mut text).id(search_id()).hint_text("Search (Ctrl+F)");
         let field = ui.add(field.desired_width(width));
         field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search"));
+        let is_entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
         if text != document.searched() {
             app.commands.doc(DocCommand::Search(text));
+        }
+        if is_entered {
+            app.commands.doc(DocCommand::GoToFound);
         }
     });
 }

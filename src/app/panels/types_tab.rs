@@ -4,6 +4,7 @@
 use eframe::egui::{self, Ui};
 
 use super::list::{self, List, ListColumn};
+use super::losses;
 use super::table::number_color;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands, DocCommand};
@@ -171,6 +172,10 @@ impl List for Types<'_> {
     fn sorted_by(&self) -> Option<(usize, bool)> {
         let sort = self.document.types.sort;
         SORTS.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
+    }
+
+    fn bound(&self, column: usize) -> Option<String> {
+        losses::bound(&self.document.trace, self.table.interval, SORTS[column])
     }
 
     fn header_clicked(&mut self, column: usize) {

@@ -234,7 +234,7 @@ impl Tree {
         (line < self.lines.len()).then_some(At::Node(line as u32))
     }
 
-    fn index_of(&self, line: u32) -> usize {
+    pub(super) fn index_of(&self, line: u32) -> usize {
         let before = self.listings.partition_point(|listing| listing.after <= line);
         let listed = before.checked_sub(1).map_or(0, |i| self.listings[i].before + self.listings[i].rows.len());
         line as usize + listed

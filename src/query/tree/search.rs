@@ -9,11 +9,11 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::Question;
-use super::lines::label;
+use super::lines::{Tree, label};
 use super::upper::FRAME_LEVEL;
 use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
 use crate::query::naming::FrameName;
-use crate::query::{Cancelled, Key, LifetimeClass, Mask, Recorded};
+use crate::query::{Cancel, Cancelled, Key, LifetimeClass, Mask, Recorded};
 use crate::symbols::Names;
 
 /// Where the search found something.
@@ -32,7 +32,7 @@ impl Found {
     /// a smaller mask, of what was found; `None` if nothing is searched for.
     pub(super) fn search(question: &Question<'_>) -> Result<Option<(Self, Mask)>, Cancelled> {
         let trace = question.trace;
-        let text = Text(question.request.search.trim().to_lowercase());
+        let text = Text::of(&question.request.search);
         if text.0.is_empty() {
             return Ok(None);
         }
@@ -100,10 +100,33 @@ impl Found {
     }
 }
 
+impl Tree {
+    /// The first line with a search's text in its own name; single allocations are not
+    /// searched. `trace` is the one that the tree was made of. Cost: a name for each line
+    /// up to there.
+    pub fn first_found(&self, trace: &Trace, search: &str, cancel: &Cancel) -> Result<Option<usize>, Cancelled> {
+        let text = Text::of(search);
+        if text.0.is_empty() {
+            return Ok(None);
+        }
+        for (index, line) in (0..).zip(&self.lines) {
+            cancel.check()?;
+            if text.is_in(&label(trace, &self.names, line.key, trace.sites.get(line.site.0 as usize))) {
+                return Ok(Some(self.index_of(index)));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// What is looked for, in lower case.
 struct Text(String);
 
 impl Text {
+    fn of(search: &str) -> Self {
+        Self(search.trim().to_lowercase())
+    }
+
     fn is_in(&self, name: &str) -> bool {
         name.to_lowercase().contains(&self.0)
     }

@@ -1,0 +1,73 @@
+//! A document whose trace grows: what the user chose goes on meaning the same.
+
+use std::sync::Arc;
+
+use super::Document;
+use crate::app::jobs::drop_aside;
+use crate::model::Trace;
+use crate::query::{Filter, KeyMap, Path};
+use crate::units::{Interval, Ticks};
+
+impl Document {
+    /// The trace has grown. A view of all of it goes on showing all of it.
+    pub fn update(&mut self, trace: Arc<Trace>) {
+        let (view, old) = (self.view(), self.trace.span);
+        self.history.grow(old, trace.span);
+        if view != old && self.follows_end && view.to == old.to {
+            let by = trace.span.to.0 - old.to.0;
+            self.history.follow(Interval { from: Ticks(view.from.0 + by), to: trace.span.to });
+        }
+        self.growing = !trace.complete;
+        self.renumber(&trace);
+        drop_aside(std::mem::replace(&mut self.trace, trace));
+        self.choose_lines();
+        self.needs_query = true;
+    }
+
+    /// Nothing more will come: the trace stays as far as it was loaded.
+    pub fn stop_growing(&mut self) {
+        self.growing = false;
+        self.ask();
+    }
+
+    /// Whether it stays as it is.
+    pub fn is_settled(&self) -> bool {
+        !self.growing
+    }
+
+    /// Whether loading was stopped before the end.
+    pub fn is_partial(&self) -> bool {
+        !self.growing && !self.trace.complete
+    }
+
+    /// What the user chose is called otherwise in the trace that comes, if rows were
+    /// forgotten or all was loaded anew.
+    fn renumber(&mut self, trace: &Trace) {
+        let chosen = self.filter.any.iter().chain(self.toggled.keys()).chain(self.selected.path());
+        let Some(map) = KeyMap::new(&self.trace, trace, chosen) else { return };
+        self.filter.any = self.filter.any.iter().filter_map(|path| map.path(path)).collect();
+        self.toggled = Arc::new(self.toggled.iter().filter_map(|(path, open)| Some((map.path(path)?, *open))).collect());
+        let selected = self.selected.path().and_then(|path| map.path(path));
+        if trace.builder() != self.trace.builder() {
+            self.lines.renumber(|heap| map.heap(heap));
+            self.counters.renumber(|counter| map.counter(counter));
+            drop_aside(std::mem::take(&mut self.answers));
+        }
+        self.selected.rename(selected, self.answers.table.as_ref());
+    }
+
+    /// The same node in the present trace: the table can be older, and rows may have been
+    /// forgotten since.
+    pub(super) fn present_path(&self, path: Path) -> Option<Path> {
+        let table = self.answers.table.as_ref();
+        match table.and_then(|table| KeyMap::new(&table.trace, &self.trace, [&path])) {
+            Some(map) => map.path(&path),
+            None => Some(path),
+        }
+    }
+
+    /// The same of a filter.
+    pub(super) fn present(&self, filter: Filter) -> Filter {
+        Filter { any: filter.any.into_iter().filter_map(|path| self.present_path(path)).collect() }
+    }
+}
