@@ -33,7 +33,13 @@ fn capture(pdb: &Path, addresses: u64, folder: &Path) -> Arc<Trace> {
     let mut tell = |time: i64, event: Event, frames: Vec<u64>| {
         records.push((Record { time: 1_000 + time, pid: Pid(4660), tid: Tid(2), event }, frames));
     };
-    let image = ImageInfo { base: BASE, size: code.next_multiple_of(4096), time_stamp: 7, path: r"\Device\X\bench.exe".into() };
+    let image = ImageInfo {
+        base: BASE,
+        size: code.next_multiple_of(4096),
+        checksum: 0,
+        time_stamp: 7,
+        path: r"\Device\X\bench.exe".into(),
+    };
     tell(1, Event::Image(ImageChange::Load, Box::new(image)), vec![]);
     tell(1, Event::ImageId(Box::new(ImageId { base: BASE, guid: key.guid, age: key.age, pdb: name })), vec![]);
     // Code begins at 0x1000 and is some half of the image; data and unwinding follow.

@@ -17,6 +17,7 @@ pub mod format;
 pub mod load;
 pub mod model;
 pub mod panics;
+pub mod paths;
 pub mod pe;
 pub mod platform;
 pub mod problem;

@@ -1,22 +1,43 @@
-//! Images on disk: where a path of the kernel's leads, and which build a file is. For
-//! traces that do not say it, and for recordings, which shall.
+//! Images on disk: which build a file is. For traces that do not name its PDB, and for
+//! recordings, which shall.
 //!
 //! Format: PE/COFF (Microsoft, "PE Format"): headers, section table, debug directory
 //! with a CodeView entry "RSDS": GUID, age, path of the PDB.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::etl::{Guid, guid_at, u16_at, u32_at};
+use crate::paths;
+
+/// What tells builds of an image apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Build {
+    /// Link time stamp, 0 if unknown.
+    pub time_stamp: u32,
+    /// Bytes mapped; a trace may have them rounded up to pages.
+    pub size: u64,
+    /// Checksum in the header, 0 if unknown.
+    pub checksum: u32,
+}
+
+/// What two builds have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Likeness {
+    /// The time stamp, the checksum, or both, and the size.
+    Same,
+    /// The size; the trace knows no more.
+    SameSize,
+    /// They are different ones.
+    Other,
+}
 
 /// What an image says of itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Image {
-    /// Link time stamp.
-    pub time_stamp: u32,
-    /// Bytes mapped.
-    pub size: u32,
+    /// Which build it is.
+    pub build: Build,
     /// Its PDB, if it names one.
     pub pdb: Option<CodeView>,
 }
@@ -32,14 +53,31 @@ pub struct CodeView {
     pub path: String,
 }
 
+impl Build {
+    /// Whether a file is the one of which a trace says this. What the trace knows must be
+    /// so in the file; a file without a stamp or checksum is another one than a file with it.
+    pub fn compare(&self, file: &Self) -> Likeness {
+        const PAGE: u64 = 0x1000;
+        let pages = |build: &Self| build.size.div_ceil(PAGE);
+        let known = [(self.time_stamp, file.time_stamp), (self.checksum, file.checksum)];
+        let mut known = known.into_iter().filter(|(wanted, _)| *wanted != 0);
+        let is_known = self.time_stamp != 0 || self.checksum != 0;
+        match pages(self) == pages(file) && known.all(|(wanted, found)| wanted == found) {
+            true if is_known => Likeness::Same,
+            true => Likeness::SameSize,
+            false => Likeness::Other,
+        }
+    }
+}
+
 /// Longest path of a PDB, sections and debug entries that are looked at.
 const MAX_PATH: usize = 4096;
 const MAX_SECTIONS: usize = 96;
 const MAX_ENTRIES: usize = 64;
 
-/// Reads the headers of an image; `None` if it is none.
+/// Reads the headers of an image; `None` if it is none, or no file at all.
 pub fn read(path: &Path) -> Option<Image> {
-    let mut file = File::open(path).ok()?;
+    let mut file = paths::open_regular(path).ok()?;
     let dos = bytes(&mut file, 0, 64)?;
     let at = u64::from(u32_at(&dos, 60)?);
     let head = bytes(&mut file, at, 24)?;
@@ -49,7 +87,7 @@ pub fn read(path: &Path) -> Option<Image> {
     let sections = usize::from(u16_at(&head, 6)?).min(MAX_SECTIONS);
     let optional_size = u16_at(&head, 20)?;
     let optional = bytes(&mut file, at + 24, optional_size.into())?;
-    let size = u32_at(&optional, 56)?;
+    let (size, checksum) = (u32_at(&optional, 56)?, u32_at(&optional, 64)?);
     let directories = match u16_at(&optional, 0)? {
         0x10B => 96,
         0x20B => 112,
@@ -62,7 +100,7 @@ pub fn read(path: &Path) -> Option<Image> {
         let entries = bytes(&mut file, offset_of(&table, rva)?, (length as usize).min(MAX_ENTRIES * 28))?;
         entries.chunks_exact(28).find_map(|entry| code_view(&mut file, entry))
     });
-    Some(Image { time_stamp: u32_at(&head, 8)?, size, pdb })
+    Some(Image { build: Build { time_stamp: u32_at(&head, 8)?, size: size.into(), checksum }, pdb })
 }
 
 fn code_view(file: &mut File, entry: &[u8]) -> Option<CodeView> {
@@ -95,54 +133,36 @@ fn bytes(file: &mut File, at: u64, length: usize) -> Option<Vec<u8>> {
     Some(buffer)
 }
 
-/// Where a path leads on this machine that the kernel gave an image. `volumes` are NT
-/// paths of volumes and their drives.
-pub fn on_disk(path: &str, volumes: &[(String, String)]) -> Option<PathBuf> {
-    let strip = |prefix: &str| {
-        let head = path.get(..prefix.len()).filter(|head| head.eq_ignore_ascii_case(prefix))?;
-        path.get(head.len()..)
-    };
-    for (nt, drive) in volumes {
-        if let Some(rest) = strip(nt).filter(|rest| nt.ends_with('\\') || rest.starts_with('\\')) {
-            return local_path(&format!("{}\\{}", drive.trim_end_matches('\\'), rest.trim_start_matches('\\')));
-        }
-    }
-    if let Some(rest) = strip(r"\SystemRoot\") {
-        return local_path(&format!(r"{}\{rest}", std::env::var("SystemRoot").ok()?));
-    }
-    local_path(strip(r"\??\").unwrap_or(path))
-}
-
-/// A path that names the same file wherever we are; another system's does not.
-pub fn absolute_path(path: &str) -> Option<PathBuf> {
-    Some(PathBuf::from(path)).filter(|path| path.is_absolute())
-}
-
-/// The same for a path that a trace names: traces come from others, and whoever opens
-/// a share tells its server who asks.
-pub fn local_path(path: &str) -> Option<PathBuf> {
-    let is_slash = |byte: Option<&u8>| matches!(byte, Some(b'\\' | b'/'));
-    let is_share = is_slash(path.as_bytes().first()) && is_slash(path.as_bytes().get(1));
-    absolute_path(path).filter(|_| !is_share)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn images_are_found_where_their_volume_is_mounted() {
-        let root = if cfg!(windows) { r"C:" } else { "/mnt" };
-        let volumes = vec![(r"\Device\HarddiskVolume3".to_owned(), root.to_owned())];
-        let found = on_disk(r"\device\harddiskvolume3\Test\a.exe", &volumes);
-        assert_eq!(found, local_path(&format!(r"{root}\Test\a.exe")));
-        assert_eq!(on_disk(r"\Device\HarddiskVolume33\a.exe", &volumes), local_path(r"\Device\HarddiskVolume33\a.exe"));
-        for share in [r"\\server\share\a.exe", "//server/share/a.exe", r"\\?\UNC\server\a.exe"] {
-            assert_eq!(on_disk(share, &volumes), None);
+    fn builds_are_told_apart_by_what_is_known_of_them() {
+        let file = Build { time_stamp: 7, size: 0x4FF0, checksum: 9 };
+        let compare = |time_stamp, size, checksum| Build { time_stamp, size, checksum }.compare(&file);
+        assert_eq!(compare(7, 0x5000, 9), Likeness::Same);
+        assert_eq!(compare(7, 0x4FF0, 0), Likeness::Same);
+        assert_eq!(compare(0, 0x5000, 9), Likeness::Same);
+        assert_eq!(compare(0, 0x5000, 0), Likeness::SameSize);
+        for (time_stamp, size, checksum) in [(8, 0x5000, 9), (7, 0x5000, 8), (0, 0x5000, 8), (0, 0x6000, 0), (7, 0x4000, 9)] {
+            assert_eq!(compare(time_stamp, size, checksum), Likeness::Other);
         }
-        if !cfg!(windows) {
-            assert_eq!(on_disk("/opt/a.exe", &volumes), Some("/opt/a.exe".into()));
-            assert_eq!(on_disk(r"C:\a.exe", &volumes), None);
-        }
+        let without = Build { checksum: 0, ..file };
+        assert_eq!(file.compare(&without), Likeness::Other, "its linker wrote none");
+        assert_eq!(Build { size: u64::MAX, ..file }.compare(&file), Likeness::Other);
+    }
+
+    /// Whoever opens a pipe waits until somebody writes.
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_place_of_an_image_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("a.dll");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(read(&pipe)));
+        assert_eq!(receive.recv_timeout(std::time::Duration::from_secs(20)), Ok(None));
+        assert_eq!(read(folder.path()), None);
     }
 }

@@ -76,7 +76,7 @@ impl Story {
     }
 
     fn image(&mut self, time: i64, pid: u32, change: ImageChange, base: u64, path: &str) {
-        let info = ImageInfo { base, size: 0x1000, time_stamp: 0, path: path.to_owned() };
+        let info = ImageInfo { base, size: 0x1000, checksum: 0, time_stamp: 0, path: path.to_owned() };
         self.tell_as(time, Pid(pid), Tid(1), Event::Image(change, Box::new(info)), &[]);
     }
 

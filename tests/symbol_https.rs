@@ -1,5 +1,6 @@
 //! Symbol servers over HTTPS: one with a certificate that nobody vouches for is told
-//! nothing, and one that the system trusts is asked. The server is a real one on
+//! nothing, and one that the system trusts is asked; it may point to shares, but not lead to
+//! where anybody could answer. The server is a real one on
 //! loopback; its certificate is made for each run.
 #![cfg(feature = "symsrv")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
@@ -56,15 +57,17 @@ fn certificate() -> (Vec<u8>, Vec<u8>) {
     (der(SEQUENCE, &[&body, &algorithm, &bits(signature.as_ref())]), key.as_ref().to_vec())
 }
 
-/// A server with that certificate. It has no file; it notes what it is asked for.
+/// A server with that certificate. It gives one answer; it notes what it is asked for.
 struct Server {
     url: String,
     certificate: Vec<u8>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
+const NOT_FOUND: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
 impl Server {
-    fn start() -> Self {
+    fn start(answer: String) -> Self {
         let (certificate, key) = certificate();
         let chain = vec![CertificateDer::from(certificate.clone())];
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key));
@@ -89,7 +92,7 @@ impl Server {
                     line.clear();
                     let _ = stream.read_line(&mut line);
                 }
-                let _ = stream.get_mut().write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                let _ = stream.get_mut().write_all(answer.as_bytes());
             }
         });
         Self { url, certificate, asked }
@@ -123,19 +126,17 @@ fn ask(server: &Server, trusted: Option<&str>) -> String {
 
 #[test]
 fn a_server_with_a_certificate_of_its_own_is_told_nothing() {
-    let server = Server::start();
+    let server = Server::start(NOT_FOUND.to_owned());
     let said = ask(&server, None);
     assert!(said.contains("no names for Game.exe") && said.contains(&server.url), "{said}");
     assert!(said.contains("its certificate is not trusted"), "{said}");
     assert_eq!(*server.asked.lock().unwrap(), Vec::<String>::new());
 }
 
-/// Elsewhere the trusted certificates cannot be named by the environment.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_server_that_the_system_trusts_is_asked() {
+/// The same for one that the system trusts.
+#[cfg(target_os = "linux")] // elsewhere the trusted certificates cannot be named by the environment
+fn ask_trusted(server: &Server) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let server = Server::start();
     let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
     for (at, three) in server.certificate.chunks(3).enumerate() {
         let bits = (0..3).fold(0u32, |bits, i| bits << 8 | u32::from(three.get(i).copied().unwrap_or(0)));
@@ -147,8 +148,37 @@ fn a_server_that_the_system_trusts_is_asked() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("trusted.pem");
     std::fs::write(&file, pem).unwrap();
-    let said = ask(&server, file.to_str());
+    ask(server, file.to_str())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_that_the_system_trusts_is_asked() {
+    let server = Server::start(NOT_FOUND.to_owned());
+    let said = ask_trusted(&server);
     let first = format!("/Game.pdb/{}3/Game.pdb", "09".repeat(16));
     assert_eq!(server.asked.lock().unwrap().first(), Some(&first), "{said}");
     assert!(said.contains("Game.pdb is in none of the 2 places"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_encrypted_connection_does_not_lead_to_one_that_is_not() {
+    let plain = common::server::Server::start();
+    let head = "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nConnection: close\r\n";
+    let server = Server::start(format!("{head}Location: {}/Game.pdb\r\n\r\n", plain.url));
+    let said = ask_trusted(&server);
+    assert_eq!((server.asked.lock().unwrap().len(), plain.asked()), (1, vec![]), "{said}");
+    assert!(said.contains("would not be encrypted"), "{said}");
+}
+
+/// What it points to is only told by the name here: elsewhere than on Windows such a path is
+/// a file of this machine.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_that_vouches_for_itself_may_point_to_a_share() {
+    let text = "PATH://somebody/share/Game.pdb";
+    let server = Server::start(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}", text.len()));
+    let said = ask_trusted(&server);
+    assert!(!said.contains("whoever opens that share"), "{said}");
 }

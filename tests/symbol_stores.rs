@@ -6,117 +6,13 @@
 
 mod common;
 
-use std::io::{Cursor, Write};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use common::corpus;
 use common::server::{Reply, Server};
-use highwater::symbols::{Located, Locator, PdbKey, Sources, Stop, SymbolPath, Wanted, identify};
-use tempfile::TempDir;
-
-/// A PDB of the corpus and a folder to work in.
-struct Case {
-    folder: TempDir,
-    pdb: PathBuf,
-    bytes: Vec<u8>,
-    key: PdbKey,
-}
-
-const NAME: &str = "WriteArgument.pdb";
-
-impl Case {
-    fn new() -> Option<Self> {
-        let pdb = corpus()?.join(NAME);
-        let key = identify(&pdb, &Stop::default()).unwrap();
-        Some(Self { folder: tempfile::tempdir().unwrap(), bytes: std::fs::read(&pdb).unwrap(), pdb, key })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Where the file stands in a store, below its root.
-    fn place(&self) -> String {
-        format!("{NAME}/{}/{NAME}", self.key.folder())
-    }
-
-    fn in_folder(&self, file: &str) -> String {
-        format!("{NAME}/{}/{file}", self.key.folder())
-    }
-
-    fn write(&self, path: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.path(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    fn wanted(&self) -> Wanted {
-        Wanted {
-            image: r"\Device\X\WriteArgument.exe".to_owned(),
-            pdb: Some((self.key, format!(r"D:\b\{NAME}"))),
-            ..Wanted::default()
-        }
-    }
-
-    fn locator(&self, path: &str) -> Locator {
-        let store = self.path("own");
-        Locator::new(Sources {
-            path: SymbolPath::parse(path, Some(&store)),
-            network: true,
-            store: Some(store),
-            patience: Duration::from_millis(700),
-            ..Sources::default()
-        })
-    }
-
-    fn find(&self, locator: &Locator) -> Result<Located, String> {
-        locator.find(&self.wanted(), None, &Stop::default(), &|_| {})
-    }
-
-    /// Finds the file, which must be the right one and whole.
-    fn finds(&self, locator: &Locator) -> Located {
-        let found = self.find(locator).unwrap();
-        assert_eq!(std::fs::read(found.file.path().unwrap()).unwrap(), self.bytes);
-        assert_eq!(found.key, self.key);
-        found
-    }
-
-    /// The reason why it is not found; nothing must be left in the stores.
-    fn misses(&self, locator: &Locator) -> String {
-        let why = self.find(locator).unwrap_err();
-        for store in ["own", "near"] {
-            assert_eq!(files(&self.path(store)), Vec::<String>::new(), "{why}");
-        }
-        why
-    }
-
-    fn cabinet(&self) -> Vec<u8> {
-        let mut builder = cab::CabinetBuilder::new();
-        builder.add_folder(cab::CompressionType::MsZip).add_file(NAME);
-        let mut writer = builder.build(Cursor::new(Vec::new())).unwrap();
-        while let Some(mut file) = writer.next_file().unwrap() {
-            file.write_all(&self.bytes).unwrap();
-        }
-        writer.finish().unwrap().into_inner()
-    }
-}
-
-/// All files below a folder.
-fn files(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut all: Vec<String> = entries
-        .flat_map(|entry| match entry.path().is_dir() {
-            true => files(&entry.path()),
-            false => vec![entry.file_name().to_string_lossy().into_owned()],
-        })
-        .collect();
-    all.sort();
-    all
-}
+use common::sought::{Case, NAME, files};
+use highwater::pe::Build;
+use highwater::symbols::{Locator, Sources, Stop, SymbolPath, Trouble, Wanted};
 
 #[test]
 fn folders_and_stores_of_every_form_are_searched() {
@@ -297,7 +193,7 @@ fn what_stays_cut_is_a_reason_and_goes_on_the_next_time() {
             replies.lock().unwrap().insert(path.clone(), Reply::Page("503 Service Unavailable", "busy".to_owned()));
         }
     };
-    let why = first.find(&case.wanted(), None, &stop, &after_some).unwrap_err();
+    let why = first.find(&case.wanted(), None, &stop, &after_some).unwrap_err().to_string();
     assert!(why.contains("503"), "{why}");
     assert!(!case.path("own").join(case.place()).exists(), "no broken file in the store");
     server.asked();
@@ -318,7 +214,7 @@ fn pages_silence_and_errors_are_reasons() {
         (Reply::File(b"Microsoft MSFZ Container, and so on and so on".to_vec()), "MSFZ"),
         (Reply::Page("403 Forbidden", String::new()), "403"),
         (Reply::Page("500 Internal Server Error", String::new()), "500"),
-        (Reply::Silent, "broke off"),
+        (Reply::Silent, "silent for too long"),
     ];
     for (reply, reason) in bad {
         let Some(case) = Case::new() else { return };
@@ -373,16 +269,19 @@ fn without_an_identity_in_the_trace_the_image_on_disk_tells_it() {
     case.write(&format!("f/{NAME}"), &case.bytes);
     case.write("f/WriteArgument.exe", &image);
     let locator = case.locator(&case.path("f").display().to_string());
-    let wanted = Wanted { pdb: None, time_stamp: 1_589_281_187, size: 28672, ..case.wanted() };
+    let build = Build { time_stamp: 1_589_281_187, size: 28672, checksum: 0 };
+    let wanted = Wanted { pdb: None, build, ..case.wanted() };
     let find = |wanted: &Wanted| locator.find(wanted, None, &Stop::default(), &|_| {});
     assert_eq!(find(&wanted).unwrap().key, case.key);
-    assert_eq!(find(&Wanted { time_stamp: 0, ..wanted.clone() }).unwrap().key, case.key, "rundowns have no time stamp");
-    let why = find(&Wanted { time_stamp: 7, ..wanted.clone() }).unwrap_err();
-    assert!(why.contains("of another build"), "{why}");
-    let why = find(&Wanted { image: "other.exe".to_owned(), ..wanted }).unwrap_err();
-    assert!(why.contains("not on this machine"), "{why}");
+    let without_stamp = Wanted { build: Build { time_stamp: 0, ..build }, ..wanted.clone() };
+    assert_eq!(find(&without_stamp).unwrap().key, case.key, "rundowns have no time stamp");
+    let of_another = Wanted { build: Build { time_stamp: 7, ..build }, ..wanted.clone() };
+    assert_eq!(find(&of_another).unwrap_err(), Trouble::OtherImage.into());
+    let elsewhere = Wanted { image: "other.exe".to_owned(), ..wanted };
+    assert_eq!(find(&elsewhere).unwrap_err(), Trouble::NoImage.into());
     let image = case.pdb.with_file_name("crash.exe").display().to_string();
-    let wanted = Wanted { image, time_stamp: 1_543_930_057, size: 36864, ..Wanted::default() };
+    let build = Build { time_stamp: 1_543_930_057, size: 36864, checksum: 0 };
+    let wanted = Wanted { image, build, ..Wanted::default() };
     let found = case.locator("").find(&wanted, None, &Stop::default(), &|_| {}).unwrap();
     assert_eq!(found.file.path().unwrap(), case.pdb.with_file_name("crash.pdb"), "and the PDB beside it is found");
 }

@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
-use crate::events::encode::{Extra, RecordWriter};
-use crate::events::{Event, ImageChange, ImageId, ImageInfo, Record, image};
-use crate::pe;
+use crate::events::encode::RecordWriter;
+use crate::events::{Event, ImageChange, ImageFile, ImageId, ImageInfo, Record, image};
+use crate::paths;
+use crate::pe::{self, Build, Likeness};
 use crate::units::{Pid, Tid};
 
 /// The machine that records.
@@ -36,7 +37,7 @@ impl DiskImages {
 
 impl Images for DiskImages {
     fn identity(&mut self, nt_path: &str) -> Option<pe::Image> {
-        pe::read(&pe::on_disk(nt_path, &self.volumes)?)
+        pe::read(&paths::on_disk(nt_path, &self.volumes)?)
     }
 
     fn volumes(&mut self) -> Vec<(String, String)> {
@@ -89,9 +90,10 @@ impl<'a> Identities<'a> {
         // A load begins another life of the image, even where the end of the first was not seen.
         let is_new = change == ImageChange::Load || self.named.get(&key) != Some(&info.path);
         if is_new && let Some(image) = self.identity(change, &info) {
-            let file = ImageInfo { time_stamp: image.time_stamp, ..(*info).clone() };
+            let name = info.path.rsplit('\\').next().unwrap_or_default().to_owned();
+            let file = ImageFile { base: info.base, size: image.build.size, time_stamp: image.build.time_stamp, name };
             let id = image.pdb.map(|pdb| ImageId { base: info.base, guid: pdb.guid, age: pdb.age, pdb: pdb.path });
-            w.put_extra(processor, time, &Extra::ImageFile(pid, file))?;
+            w.put(processor, &Record { time, pid, tid: Tid::NONE, event: Event::ImageFile(Box::new(file)) }, &[])?;
             written += 1;
             if let Some(id) = id {
                 w.put(processor, &Record { time, pid, tid, event: Event::ImageId(Box::new(id)) }, &[])?;
@@ -107,15 +109,14 @@ impl<'a> Identities<'a> {
 
     /// What the file says, if it is still the one that was mapped.
     fn identity(&mut self, change: ImageChange, info: &ImageInfo) -> Option<pe::Image> {
-        const PAGE: u64 = 0x1000;
         if !self.known.contains_key(&info.path) {
             self.known.insert(info.path.clone(), self.images.identity(&info.path));
         }
         let image = self.known.get(&info.path)?.as_ref()?;
         // Rundowns have no time stamp, or, of some of the kernel's modules, a wrong one.
-        let same_build = change == ImageChange::Rundown || [0, image.time_stamp].contains(&info.time_stamp);
-        let same_size = u64::from(image.size).next_multiple_of(PAGE) == info.size.checked_next_multiple_of(PAGE)?;
-        (same_build && same_size).then(|| image.clone())
+        let time_stamp = if change == ImageChange::Rundown { 0 } else { info.time_stamp };
+        let mapped = Build { time_stamp, size: info.size, checksum: info.checksum };
+        (mapped.compare(&image.build) != Likeness::Other).then(|| image.clone())
     }
 }
 
@@ -144,7 +145,7 @@ mod tests {
     impl Images for Machine {
         fn identity(&mut self, nt_path: &str) -> Option<pe::Image> {
             let pdb = pe::CodeView { guid: PDB, age: 3, path: "a.pdb".to_owned() };
-            let image = pe::Image { time_stamp: 7, size: 0x5000, pdb: Some(pdb) };
+            let image = pe::Image { build: Build { time_stamp: 7, size: 0x5000, checksum: 3 }, pdb: Some(pdb) };
             match nt_path {
                 "a.dll" => Some(image),
                 "b.dll" => Some(pe::Image { pdb: None, ..image }),
@@ -177,8 +178,13 @@ mod tests {
     }
 
     /// How many events are written before one that tells this of an image of process 10.
-    fn written(identities: &mut Identities<'_>, change: ImageChange, path: &str, size: u64, time_stamp: u32) -> u64 {
-        let info = ImageInfo { base: 0x1_0000, size, time_stamp, path: path.to_owned() };
+    fn written(
+        identities: &mut Identities<'_>,
+        change: ImageChange,
+        path: &str,
+        (size, time_stamp, checksum): (u64, u32, u32),
+    ) -> u64 {
+        let info = ImageInfo { base: 0x1_0000, size, checksum, time_stamp, path: path.to_owned() };
         let mut w = writer();
         let event = Event::Image(change, Box::new(info));
         w.put(0, &Record { time: 5, pid: Pid(10), tid: Tid(11), event }, &[]).unwrap();
@@ -197,7 +203,7 @@ mod tests {
         let mut identities = Identities::new(&mut machine);
         let steps = [(Load, 2), (Rundown, 0), (Unload, 0), (Rundown, 2), (Rundown, 0), (Load, 2), (Unload, 0), (Unload, 2)];
         for (n, (change, expected)) in steps.into_iter().enumerate() {
-            assert_eq!(written(&mut identities, change, "a.dll", 0x5000, 7), expected, "step {n}");
+            assert_eq!(written(&mut identities, change, "a.dll", (0x5000, 7, 0)), expected, "step {n}");
         }
         assert_eq!(identities.counts(), (1, 1));
     }
@@ -206,13 +212,15 @@ mod tests {
     fn a_file_of_another_build_is_not_taken_for_the_image() {
         let mut machine = Machine;
         let mut identities = Identities::new(&mut machine);
-        let mut of = |change, path, size, time_stamp| written(&mut identities, change, path, size, time_stamp);
-        assert_eq!(of(Load, "a.dll", 0x6000, 7), 0, "another size");
-        assert_eq!(of(Load, "a.dll", 0x5000, 8), 0, "another time stamp");
-        assert_eq!(of(Load, "a.dll", 0x5000, 0), 2, "none");
-        assert_eq!(of(Rundown, "b.dll", 0x4FFF, 8), 1, "of rundowns it may be wrong; no PDB");
-        assert_eq!(of(Load, "c.dll", 0x5000, 7), 0, "no such file");
-        assert_eq!(of(Load, "a.dll", u64::MAX, 7), 0);
+        let mut of = |change, path, build| written(&mut identities, change, path, build);
+        assert_eq!(of(Load, "a.dll", (0x6000, 7, 0)), 0, "another size");
+        assert_eq!(of(Load, "a.dll", (0x5000, 8, 0)), 0, "another time stamp");
+        assert_eq!(of(Load, "a.dll", (0x5000, 0, 0)), 2, "none");
+        assert_eq!(of(Rundown, "b.dll", (0x4FFF, 8, 0)), 1, "of rundowns it may be wrong; no PDB");
+        assert_eq!(of(Load, "a.dll", (0x5000, 0, 4)), 0, "another checksum");
+        assert_eq!(of(Load, "a.dll", (0x5000, 0, 3)), 2, "the same");
+        assert_eq!(of(Load, "c.dll", (0x5000, 7, 0)), 0, "no such file");
+        assert_eq!(of(Load, "a.dll", (u64::MAX, 7, 0)), 0);
     }
 
     #[test]

@@ -108,6 +108,7 @@ fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, batch: &mut Batch) -> Opt
             batch.push_memory(memory_record(raw, memory::tracker_event(id, raw)?));
             inline_stacks(raw, batch);
         }
+        EventId::Class { class: class::IMAGE_ID, opcode: injected::IMAGE_FILE } => batch.push(system::image_file(raw)?),
         EventId::Class { class: class::IMAGE_ID, opcode: injected::RSDS } => batch.push(system::image_id(raw)?),
         EventId::Class { class: class::SYSTEM_CONFIG_EX, opcode: injected::VOLUME_MAPPING } => {
             batch.push(system::volume(raw)?);

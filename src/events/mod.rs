@@ -166,6 +166,8 @@ pub enum Event {
     ThreadName(Box<str>),
     /// An image was mapped or unmapped, or was so at the start or end of the trace.
     Image(ImageChange, Box<ImageInfo>),
+    /// Identity of an image's file.
+    ImageFile(Box<ImageFile>),
     /// Identity of an image's program database.
     ImageId(Box<ImageId>),
     /// A volume's NT path and its drive letter.
@@ -265,10 +267,26 @@ pub struct ImageInfo {
     pub base: u64,
     /// Bytes mapped.
     pub size: u64,
-    /// Link time stamp; 0 in rundowns.
+    /// Checksum in its header; 0 if the linker wrote none.
+    pub checksum: u32,
+    /// Link time stamp; 0 in most rundowns.
     pub time_stamp: u32,
     /// Path as the kernel names it.
     pub path: String,
+}
+
+/// Identity of the file of the image at `base`, which merging added; its process is the
+/// record's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageFile {
+    /// Base of the image.
+    pub base: u64,
+    /// Bytes mapped, as the file has it: not rounded up to pages.
+    pub size: u64,
+    /// Link time stamp.
+    pub time_stamp: u32,
+    /// File name that it was linked as.
+    pub name: String,
 }
 
 /// Identity of the program database of the image at `base`; its process is the record's.

@@ -2,7 +2,7 @@
 //! event classes; versions 2 to 5 checked on public traces).
 
 use super::hooks::hook;
-use super::{Event, ImageChange, ImageId, ImageInfo, ProcessChange, ProcessInfo, Record};
+use super::{Event, ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo, Record};
 use crate::etl::{RawEvent, address_at, ansi_at, guid_at, u8_at, u32_at, utf16z_at};
 use crate::units::{Pid, PointerSize, Tid};
 
@@ -70,10 +70,12 @@ pub(super) fn image(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
         1 => (Pid(u32_at(bytes, 2 * p)?), 2 * p + 4),
         _ => (Pid(u32_at(bytes, 2 * p)?), 3 * p + 32),
     };
+    let since_version_2 = |at: usize| if raw.version >= 2 { u32_at(bytes, at) } else { Some(0) };
     let info = ImageInfo {
         base: address_at(bytes, 0, raw.pointer)?,
         size: address_at(bytes, p, raw.pointer)?,
-        time_stamp: if raw.version >= 2 { u32_at(bytes, 2 * p + 8)? } else { 0 },
+        checksum: since_version_2(2 * p + 4)?,
+        time_stamp: since_version_2(2 * p + 8)?,
         path: utf16z_at(bytes, path_at)?.0,
     };
     let change = match hook {
@@ -82,6 +84,19 @@ pub(super) fn image(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
         _ => ImageChange::Rundown,
     };
     Some(record(raw, pid, Event::Image(change, Box::new(info))))
+}
+
+/// Identity of an image's file.
+pub(super) fn image_file(raw: &RawEvent<'_>) -> Option<Record> {
+    let bytes = raw.payload;
+    let p = raw.pointer.bytes();
+    let file = ImageFile {
+        base: address_at(bytes, 0, raw.pointer)?,
+        size: address_at(bytes, p, raw.pointer)?,
+        time_stamp: u32_at(bytes, 2 * p + 4)?,
+        name: utf16z_at(bytes, 2 * p + 8).map(|(name, _)| name).unwrap_or_default(),
+    };
+    Some(record(raw, Pid(u32_at(bytes, 2 * p)?), Event::ImageFile(Box::new(file))))
 }
 
 /// Identity of an image's PDB.

@@ -332,6 +332,10 @@ impl Builder {
                 let process = self.processes.find_or_add(from.pid, from.time);
                 self.modules.change(process, &mut self.processes.get_mut(process).modules, *change, info, from.time);
             }
+            Event::ImageFile(file) => {
+                let process = self.processes.find_or_add(from.pid, from.time);
+                self.modules.identify_file(process, &mut self.processes.get_mut(process).modules, file);
+            }
             Event::ImageId(id) => {
                 let process = self.processes.find_or_add(from.pid, from.time);
                 self.modules.identify(process, &mut self.processes.get_mut(process).modules, id);

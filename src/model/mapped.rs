@@ -237,10 +237,11 @@ mod tests {
 
     use super::super::process::ProcessTable;
     use super::*;
+    use crate::pe::Build;
     use crate::units::Pid;
 
     fn module(base: u64, size: u64, load: i64, unload: i64) -> Module {
-        Module { base, size, load: Ticks(load), unload: Ticks(unload), path: "m".into(), time_stamp: 0, pdb: None }
+        Module { base, size, load: Ticks(load), unload: Ticks(unload), path: "m".into(), build: Build::default(), pdb: None }
     }
 
     fn processes(modules: &[(u32, Vec<Module>)]) -> Vec<Arc<Process>> {

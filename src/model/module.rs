@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::ProcessId;
 use crate::etl::Guid;
-use crate::events::{ImageChange, ImageId, ImageInfo};
+use crate::events::{ImageChange, ImageFile, ImageId, ImageInfo};
+use crate::pe::Build;
 use crate::units::Ticks;
 
 /// One mapping of an image.
@@ -22,8 +23,8 @@ pub struct Module {
     pub unload: Ticks,
     /// Path as the kernel names it.
     pub path: Arc<str>,
-    /// Link time stamp, 0 if unknown.
-    pub time_stamp: u32,
+    /// What tells its build from others.
+    pub build: Build,
     /// Identity of its program database, if the trace has it.
     pub pdb: Option<Arc<PdbId>>,
 }
@@ -56,6 +57,8 @@ pub struct PdbId {
 pub(super) struct ModuleTable {
     mapped: FxHashMap<(ProcessId, u64), usize>,
     early_ids: FxHashMap<(ProcessId, u64), Arc<PdbId>>,
+    /// Stamp and size of the file.
+    early_files: FxHashMap<(ProcessId, u64), (u32, u64)>,
 }
 
 impl ModuleTable {
@@ -76,8 +79,18 @@ impl ModuleTable {
             (_, None) => self.map(key, modules, info, Ticks::BEFORE_TRACE),
         };
         let module = &mut modules[index];
-        if module.time_stamp == 0 {
-            module.time_stamp = info.time_stamp;
+        let build = &mut module.build;
+        if build.time_stamp == 0 {
+            build.time_stamp = info.time_stamp;
+        }
+        if build.checksum == 0 {
+            build.checksum = info.checksum;
+        }
+        // Only rundowns may have a wrong stamp.
+        if let Some((time_stamp, size)) = self.early_files.remove(&key)
+            && (change == ImageChange::Rundown || [0, time_stamp].contains(&build.time_stamp))
+        {
+            (build.time_stamp, build.size) = (time_stamp, size);
         }
         if let Some(id) = self.early_ids.remove(&key) {
             module.pdb.get_or_insert(id);
@@ -96,7 +109,7 @@ impl ModuleTable {
             load,
             unload: Ticks::NEVER,
             path: info.path.as_str().into(),
-            time_stamp: info.time_stamp,
+            build: Build { time_stamp: info.time_stamp, size: info.size, checksum: info.checksum },
             pdb: None,
         };
         modules.push(module);
@@ -104,6 +117,19 @@ impl ModuleTable {
             modules[before].unload = load.max(modules[before].load);
         }
         modules.len() - 1
+    }
+
+    /// Which file an image is; it comes just before the event of the image, or any time after.
+    pub(super) fn identify_file(&mut self, process: ProcessId, modules: &mut [Module], file: &ImageFile) {
+        let key = (process, file.base);
+        match self.mapped.get(&key).and_then(|&i| modules.get_mut(i)) {
+            Some(Module { build, .. }) if [0, file.time_stamp].contains(&build.time_stamp) => {
+                (build.time_stamp, build.size) = (file.time_stamp, file.size);
+            }
+            _ => {
+                self.early_files.insert(key, (file.time_stamp, file.size));
+            }
+        }
     }
 
     /// An identity; it comes just before the event of its image, or any time after.

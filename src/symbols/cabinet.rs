@@ -4,34 +4,35 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use super::PdbError;
-use super::guard::{self, Stop};
+use super::guard::{self, Stop, Work};
 use super::source::MAX_BYTES;
-
-const LIMIT: Duration = Duration::from_secs(300);
+use crate::paths::open_regular;
 
 /// First bytes of a cabinet.
 #[cfg(feature = "symsrv")]
 pub(super) const MAGIC: &[u8] = b"MSCF";
 
-/// Expands the first file of a cabinet to `to`, which must not be there.
-pub(super) fn expand(from: &Path, to: &Path, stop: &Stop) -> Result<(), PdbError> {
-    let (from, to) = (from.to_owned(), to.to_owned());
-    guard::run(LIMIT, stop, move |stop| copy_first(File::open(&from)?, || Ok(File::create_new(&to)?), stop).map(drop))
+/// Expands the first file of a cabinet to `to`, which must not be there. `progress` is told
+/// the bytes that came of it.
+pub(super) fn expand(from: &Path, to: &Path, stop: &Stop, progress: &dyn Fn(u64)) -> Result<(), PdbError> {
+    let (cabinet, to) = (open_regular(from)?, to.to_owned());
+    let limit = guard::limit_of(cabinet.metadata()?.len());
+    guard::run_watched(limit, stop, progress, move |work| copy_first(cabinet, || Ok(File::create_new(&to)?), work).map(drop))
 }
 
 /// The first file of a cabinet in memory.
 pub(super) fn expand_bytes(cabinet: &'static [u8], stop: &Stop) -> Result<Vec<u8>, PdbError> {
-    guard::run(LIMIT, stop, move |stop| copy_first(Cursor::new(cabinet), || Ok(Vec::new()), stop))
+    let limit = guard::limit_of(cabinet.len() as u64);
+    guard::run(limit, stop, move |work| copy_first(Cursor::new(cabinet), || Ok(Vec::new()), work))
 }
 
 /// Writes the first file of a cabinet to what `open` gives, once it is known to be there.
 fn copy_first<W: Write>(
     cabinet: impl Read + Seek,
     open: impl FnOnce() -> Result<W, PdbError>,
-    stop: &Stop,
+    work: &Work,
 ) -> Result<W, PdbError> {
     let damaged = |error: io::Error| PdbError::Damaged(format!("it cannot be expanded: {error}"));
     let mut cabinet = cab::Cabinet::new(cabinet).map_err(damaged)?;
@@ -45,11 +46,12 @@ fn copy_first<W: Write>(
     let mut out = open()?;
     let mut buffer = vec![0; 1 << 16];
     loop {
-        stop.check()?;
+        work.check()?;
         let length = reader.read(&mut buffer).map_err(damaged)?;
         if length == 0 {
             return Ok(out);
         }
         out.write_all(&buffer[..length])?;
+        work.count(length as u64);
     }
 }

@@ -2,13 +2,17 @@
 //! not at all, and the program's own store keeps to a size.
 //!
 //! What is not whole yet has `.part` at its end. A download that broke off goes on
-//! from there, if the server says that the file is still the same.
+//! from there when the same URL is asked, if the server says that the file is still the same.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
+
+use super::PdbError;
+use super::guard::{self, Stop};
+use crate::paths::open_regular;
 
 /// End of the names of unfinished files.
 const PART: &str = ".part";
@@ -38,26 +42,64 @@ pub(super) fn draft(target: &Path) -> PathBuf {
     beside(target, &format!(".{}-{number}{PART}", std::process::id()))
 }
 
-/// The unfinished download of `target`.
+/// The unfinished download of `url`, which is to become `target`.
 #[cfg(feature = "symsrv")]
-pub(super) fn part(target: &Path) -> PathBuf {
-    beside(target, PART)
+pub(super) fn part(target: &Path, url: &str) -> PathBuf {
+    beside(target, &format!(".{:016x}{PART}", xxhash_rust::xxh3::xxh3_64(url.as_bytes())))
+}
+
+/// Removes unfinished downloads of a file that has come from elsewhere, but for those that
+/// somebody is writing.
+#[cfg(feature = "symsrv")]
+pub(super) fn clear_parts(target: &Path) {
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else { return };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let end =
+            path.file_name().and_then(|file| file.to_str()).zip(name.to_str()).and_then(|(file, name)| file.strip_prefix(name));
+        let is_part = end.and_then(|end| end.strip_prefix('.')?.strip_suffix(PART)).is_some_and(|url| url.len() == 16);
+        if is_part && File::options().write(true).open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(&path);
+            let _ = fs::remove_file(tag(&path));
+        }
+    }
+}
+
+/// Where it is noted of which URL, and of which version of what is there, a part is.
+#[cfg(feature = "symsrv")]
+pub(super) fn tag(part: &Path) -> PathBuf {
+    beside(part, ".tag")
 }
 
 /// `target` with something behind its name.
-pub(super) fn beside(target: &Path, end: &str) -> PathBuf {
+fn beside(target: &Path, end: &str) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(end);
     target.with_file_name(name)
 }
 
-/// Copies a file into a store.
-pub(super) fn copy(from: &Path, target: &Path) -> io::Result<()> {
+/// Copies a file into a store, from a share perhaps: `progress` is told the bytes.
+pub(super) fn copy(from: &Path, target: &Path, stop: &Stop, progress: &dyn Fn(u64)) -> Result<(), PdbError> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
     }
     let draft = draft(target);
-    let done = fs::copy(from, &draft).and_then(|_| fs::rename(&draft, target));
+    let mut source = open_regular(from)?;
+    let mut copy = File::create_new(&draft)?;
+    let limit = guard::limit_of(source.metadata()?.len());
+    let copied = guard::run_watched(limit, stop, progress, move |work| {
+        let mut buffer = vec![0; 1 << 18];
+        loop {
+            work.check()?;
+            let length = source.read(&mut buffer)?;
+            if length == 0 {
+                return Ok(());
+            }
+            copy.write_all(&buffer[..length])?;
+            work.count(length as u64);
+        }
+    });
+    let done = copied.and_then(|()| Ok(fs::rename(&draft, target)?));
     if done.is_err() {
         let _ = fs::remove_file(&draft);
     }
@@ -133,11 +175,12 @@ mod tests {
     fn a_copy_is_whole_or_not_there() {
         let root = tempfile::tempdir().unwrap();
         let target = place(root.path(), "a.pdb", "KEY1");
-        assert!(copy(&root.path().join("none"), &target).is_err());
+        let stop = Stop::default();
+        assert!(copy(&root.path().join("none"), &target, &stop, &|_| {}).is_err());
         let folder = target.parent().unwrap();
         assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
         fs::write(root.path().join("some"), b"text").unwrap();
-        copy(&root.path().join("some"), &target).unwrap();
+        copy(&root.path().join("some"), &target, &stop, &|_| {}).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"text");
         assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     }

@@ -3,9 +3,11 @@
 //! The work gets a thread of its own with a deep stack. A panic comes back as a value.
 //! At the time limit, or when nobody wants the answer any more, its [`Stop`] is set,
 //! which its reads and loops look at; if it does not even then end, it is left behind.
+//! The limit grows with the size of the file, which may lie on a slow share; the work
+//! tells meanwhile how far it is.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -49,6 +51,41 @@ impl Stop {
     }
 }
 
+/// What work looks at while it goes on, and where it tells how far it is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Work {
+    stop: Stop,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Work {
+    /// Whether to end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_set()
+    }
+
+    /// The same, as an error.
+    pub(super) fn check(&self) -> Result<(), PdbError> {
+        self.stop.check()
+    }
+
+    /// Counts bytes that were read or written.
+    pub(super) fn count(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Longer than any sound file of no size takes.
+const LEAST: Duration = Duration::from_secs(120);
+
+/// Bytes a second that a share behind a slow line gives.
+const SLOWEST: u64 = 1 << 20;
+
+/// How long work on so many bytes may take.
+pub(super) fn limit_of(bytes: u64) -> Duration {
+    LEAST + Duration::from_secs(bytes / SLOWEST)
+}
+
 /// Address space only: what is not used costs no memory.
 const STACK: usize = 32 << 20;
 
@@ -62,12 +99,31 @@ const TICK: Duration = Duration::from_millis(20);
 pub(super) fn run<T: Send + 'static>(
     limit: Duration,
     outer: &Stop,
-    work: impl FnOnce(&Stop) -> Result<T, PdbError> + Send + 'static,
+    work: impl FnOnce(&Work) -> Result<T, PdbError> + Send + 'static,
+) -> Result<T, PdbError> {
+    run_watched(limit, outer, &|_| {}, work)
+}
+
+/// The same; `progress` is called with the bytes that the work has counted, as they grow.
+pub(super) fn run_watched<T: Send + 'static>(
+    limit: Duration,
+    outer: &Stop,
+    progress: &dyn Fn(u64),
+    work: impl FnOnce(&Work) -> Result<T, PdbError> + Send + 'static,
 ) -> Result<T, PdbError> {
     outer.check()?;
     let stop = outer.within(limit);
     let (sender, receiver) = channel();
-    let theirs = stop.clone();
+    let theirs = Work { stop: stop.clone(), bytes: Arc::default() };
+    let counted = Arc::clone(&theirs.bytes);
+    let mut told = 0;
+    let mut tell = || {
+        let bytes = counted.load(Ordering::Relaxed);
+        if bytes > told {
+            told = bytes;
+            progress(bytes);
+        }
+    };
     let body = move || {
         let result = panics::catch(|| work(&theirs));
         let _ = sender.send(result); // nobody listens if it took too long
@@ -75,7 +131,9 @@ pub(super) fn run<T: Send + 'static>(
     std::thread::Builder::new().name("symbols".to_owned()).stack_size(STACK).spawn(body)?;
     let mut stopped_at: Option<Instant> = None;
     let result = loop {
-        match receiver.recv_timeout(TICK) {
+        let news = receiver.recv_timeout(TICK);
+        tell();
+        match news {
             Ok(result) => break Some(result),
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) if stop.is_set() => {
@@ -123,12 +181,38 @@ mod tests {
     }
 
     #[test]
+    fn work_tells_how_far_it_is() {
+        let (seen, last) = (AtomicU64::new(0), AtomicU64::new(0));
+        let progress = |bytes| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            assert!(last.swap(bytes, Ordering::Relaxed) < bytes);
+        };
+        let result = run_watched(LONG, &Stop::default(), &progress, |work| {
+            for _ in 0..5 {
+                work.count(100);
+                std::thread::sleep(2 * TICK);
+            }
+            Ok(())
+        });
+        assert_eq!((result, last.into_inner()), (Ok(()), 500));
+        assert!(seen.into_inner() > 1, "while it went on");
+    }
+
+    #[test]
+    fn large_files_on_slow_shares_have_the_time_they_need() {
+        assert_eq!(limit_of(0), LEAST);
+        let three_gigabytes = limit_of(3 << 30);
+        assert!((3000..4000).contains(&three_gigabytes.as_secs()), "{three_gigabytes:?}: at a megabyte a second");
+        assert!(limit_of(u64::MAX) > three_gigabytes);
+    }
+
+    #[test]
     fn what_nobody_wants_is_stopped() {
         let outer = Stop::default();
         let inner = outer.clone();
         let result = run(LONG, &outer, move |stop| {
             inner.set();
-            while !stop.is_set() {
+            while !stop.is_stopped() {
                 std::thread::yield_now();
             }
             stop.check()

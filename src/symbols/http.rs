@@ -1,24 +1,26 @@
 //! What is asked of a symbol server: one file, from its beginning or from where a
 //! download broke off. System proxy, TLS and redirects are the HTTP library's.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
-use ureq::Agent;
-use ureq::http::StatusCode;
 use ureq::http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
+use ureq::http::{HeaderMap, HeaderName, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
+use ureq::{Agent, Error};
+
+use super::path::is_encrypted;
+use super::trouble::PlaceTrouble;
 
 /// Customary for clients of symbol servers, some of which look at it.
 const USER_AGENT: &str = concat!("Microsoft-Symbol-Server/10.0.0.0 (highwater ", env!("CARGO_PKG_VERSION"), ")");
 
-/// How the reason begins if this system does not vouch for the server.
-pub(super) const UNTRUSTED: &str = "its certificate is not trusted";
-
-/// A connection.
+/// Connections.
 #[derive(Clone, Debug)]
 pub(super) struct Http {
-    agent: Agent,
+    any: Agent,
+    /// Those that are encrypted, wherever they are sent on to.
+    encrypted: Agent,
 }
 
 /// What a server answered.
@@ -31,7 +33,7 @@ pub(super) enum Answer {
 
 /// A file that is coming.
 pub(super) struct Body {
-    pub(super) reader: Box<dyn Read>,
+    reader: Box<dyn Read>,
     /// Where in the file it begins.
     pub(super) start: u64,
     /// Bytes that come, if the server says.
@@ -41,45 +43,74 @@ pub(super) struct Body {
     pub(super) content_type: String,
 }
 
+/// How reading a file ended too early.
+pub(super) enum Interruption {
+    /// The server says no more; whoever asks again waits as long.
+    Silent,
+    /// The connection broke.
+    Broken(String),
+}
+
+impl Body {
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Interruption> {
+        self.reader.read(buffer).map_err(|error| match Error::from(error) {
+            Error::Timeout(_) => Interruption::Silent,
+            Error::Io(error) if error.kind() == ErrorKind::TimedOut => Interruption::Silent,
+            error => Interruption::Broken(error.to_string()),
+        })
+    }
+}
+
 impl Http {
     /// One that gives a silent server up after `patience`.
     pub(super) fn new(patience: Duration) -> Self {
-        // Whom the system trusts, so that servers inside a company work.
-        let provider = if cfg!(windows) { TlsProvider::NativeTls } else { TlsProvider::Rustls };
-        let tls = TlsConfig::builder().provider(provider).root_certs(RootCerts::PlatformVerifier).build();
-        let config = Agent::config_builder()
-            .tls_config(tls)
-            .http_status_as_error(false)
-            .user_agent(USER_AGENT)
-            .accept_encoding("identity")
-            .timeout_connect(Some(patience))
-            .timeout_recv_response(Some(patience))
-            .timeout_per_read(Some(patience))
-            .build();
-        Self { agent: config.new_agent() }
+        let agent = |https_only| {
+            // Whom the system trusts, so that servers inside a company work.
+            let provider = if cfg!(windows) { TlsProvider::NativeTls } else { TlsProvider::Rustls };
+            let tls = TlsConfig::builder().provider(provider).root_certs(RootCerts::PlatformVerifier).build();
+            let config = Agent::config_builder()
+                .tls_config(tls)
+                .https_only(https_only)
+                .http_status_as_error(false)
+                .user_agent(USER_AGENT)
+                .accept_encoding("identity")
+                .timeout_resolve(Some(patience))
+                .timeout_connect(Some(patience))
+                .timeout_recv_response(Some(patience))
+                .timeout_per_read(Some(patience))
+                .build();
+            config.new_agent()
+        };
+        Self { any: agent(false), encrypted: agent(true) }
     }
 
     /// Asks for a file, or for what is behind its first bytes if it is still that of the tag.
-    pub(super) fn get(&self, url: &str, resume: Option<(u64, &str)>) -> Result<Answer, String> {
-        let mut request = self.agent.get(url);
+    pub(super) fn get(&self, url: &str, resume: Option<(u64, &str)>) -> Result<Answer, PlaceTrouble> {
+        let agent = if is_encrypted(url) { &self.encrypted } else { &self.any };
+        let mut request = agent.get(url);
         if let Some((from, tag)) = resume {
             request = request.header(RANGE, format!("bytes={from}-")).header(IF_RANGE, tag);
         }
-        let response = request.call().map_err(|error| describe(&error))?;
-        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let response = request.call().map_err(trouble)?;
+        let headers = response.headers();
         let start = match response.status() {
             StatusCode::OK => 0,
-            StatusCode::PARTIAL_CONTENT => range_start(&header(CONTENT_RANGE)).ok_or("it answered with an impossible range")?,
+            StatusCode::PARTIAL_CONTENT => range_start(&text(headers, CONTENT_RANGE)).ok_or(PlaceTrouble::OtherPart)?,
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(Answer::Missing),
-            status => return Err(format!("it answered {status}")),
+            StatusCode::FORBIDDEN => return Err(PlaceTrouble::Forbidden),
+            status => return Err(PlaceTrouble::Status(status.to_string())),
         };
         // Weak tags and no tags cannot be resumed by.
-        let tag = Some(header(ETAG)).filter(|tag| tag.starts_with('"')).unwrap_or_else(|| header(LAST_MODIFIED));
-        let length = header(CONTENT_LENGTH).parse().ok();
-        let content_type = header(CONTENT_TYPE);
+        let tag = Some(text(headers, ETAG)).filter(|tag| tag.starts_with('"')).unwrap_or_else(|| text(headers, LAST_MODIFIED));
+        let length = text(headers, CONTENT_LENGTH).parse().ok();
+        let content_type = text(headers, CONTENT_TYPE);
         let reader = Box::new(response.into_body().into_reader());
         Ok(Answer::Body(Body { reader, start, length, tag, content_type }))
     }
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> String {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
 }
 
 /// The first byte of `bytes 100-199/200`.
@@ -87,13 +118,19 @@ fn range_start(range: &str) -> Option<u64> {
     range.strip_prefix("bytes")?.trim_start().split('-').next()?.parse().ok()
 }
 
-fn describe(error: &ureq::Error) -> String {
+fn trouble(error: Error) -> PlaceTrouble {
+    use ErrorKind::{ConnectionRefused, HostUnreachable, NetworkDown, NetworkUnreachable, TimedOut};
     match error {
-        ureq::Error::HostNotFound => "it was not found; is there a network?".to_owned(),
-        ureq::Error::ConnectionFailed => "it does not answer".to_owned(),
-        ureq::Error::Timeout(_) => "it was silent for too long".to_owned(),
+        Error::HostNotFound => PlaceTrouble::NoSuchHost,
+        Error::Timeout(_) => PlaceTrouble::Silent,
+        Error::ConnectionFailed => PlaceTrouble::Refused("no connection".to_owned()),
+        Error::Io(error) if error.kind() == TimedOut => PlaceTrouble::Silent,
+        Error::Io(error) if matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkDown | NetworkUnreachable) => {
+            PlaceTrouble::Refused(error.to_string())
+        }
+        Error::RequireHttpsOnly(url) => PlaceTrouble::Downgrade(url),
         // The libraries have no common kind for this; what each system says tells what is wrong with it.
-        other if other.to_string().to_lowercase().contains("certificate") => format!("{UNTRUSTED} ({other})"),
-        other => format!("it could not be asked: {other}"),
+        other if other.to_string().to_lowercase().contains("certificate") => PlaceTrouble::Untrusted(other.to_string()),
+        other => PlaceTrouble::Protocol(other.to_string()),
     }
 }

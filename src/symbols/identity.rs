@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::etl::Guid;
 use crate::model::{Module, PdbId};
+use crate::pe::Build;
 
 /// Identity of a PDB. The age is that of its DBI stream, which the linker also writes
 /// into the image; other tools count the age of the info stream up.
@@ -45,10 +46,8 @@ pub enum ModuleKey {
     Image {
         /// As the kernel names it.
         path: Arc<str>,
-        /// Link time stamp, 0 if unknown.
-        time_stamp: u32,
-        /// Bytes mapped.
-        size: u64,
+        /// What tells its build from others.
+        build: Build,
     },
 }
 
@@ -57,7 +56,7 @@ impl ModuleKey {
     pub fn of(module: &Module) -> Self {
         match &module.pdb {
             Some(id) => Self::Pdb(PdbKey::from(id.as_ref())),
-            None => Self::Image { path: Arc::clone(&module.path), time_stamp: module.time_stamp, size: module.size },
+            None => Self::Image { path: Arc::clone(&module.path), build: module.build },
         }
     }
 }

@@ -2,22 +2,24 @@
 //! the symbol path. Every file is opened and compared with the wanted identity before
 //! it counts as found; what was found and is of no use is told.
 
+mod image;
 #[cfg(feature = "symsrv")]
 mod remote;
 mod search;
+#[cfg(feature = "symsrv")]
+mod servers;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::guard::Stop;
-#[cfg(feature = "symsrv")]
-use super::http::Http;
-use super::path::Place;
 use super::source::PdbFile;
-use super::{Embedded, PdbError, PdbKey, Sources, cabinet, depot};
-use crate::pe::{self, local_path};
+use super::trouble::{NotFound, Trouble};
+use super::{Embedded, PdbError, PdbKey, Sources, cabinet};
+use crate::paths::{local_path, on_disk};
+use crate::pe::Build;
+use image::Named;
 use search::{Search, verify};
 
 /// A module whose PDB is wanted.
@@ -25,10 +27,8 @@ use search::{Search, verify};
 pub struct Wanted {
     /// Path of the image, as the kernel names it.
     pub image: String,
-    /// Link time stamp of the image, 0 if unknown.
-    pub time_stamp: u32,
-    /// Bytes mapped.
-    pub size: u64,
+    /// What tells its build from others.
+    pub build: Build,
     /// Identity and path of the PDB, if the trace has them.
     pub pdb: Option<(PdbKey, String)>,
 }
@@ -42,14 +42,17 @@ pub struct Located {
     pub key: PdbKey,
     /// Where it came from: a folder, a store, a server or the program.
     pub source: String,
+    /// Whether it is surely that of the module. Else the image on this machine names it,
+    /// which has the path and the size of the one that was mapped, and the trace says no more.
+    pub is_certain: bool,
 }
 
-/// What happens while a PDB is sought.
+/// How much of a PDB has come from a server, from a share, or out of a compressed file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Download {
     /// Bytes that came.
     pub done: u64,
-    /// Of how many, if the server says.
+    /// Of how many, if that is known.
     pub total: Option<u64>,
 }
 
@@ -58,28 +61,23 @@ pub struct Download {
 pub struct Locator {
     sources: Sources,
     #[cfg(feature = "symsrv")]
-    http: Http,
-    /// URLs of which nothing came, and why.
-    missing: Mutex<FxHashMap<String, Option<String>>>,
+    servers: servers::Servers,
 }
+
 impl Locator {
     /// One that looks at these sources.
     pub fn new(sources: Sources) -> Self {
         Self {
             #[cfg(feature = "symsrv")]
-            http: Http::new(sources.patience),
+            servers: servers::Servers::new(sources.patience),
             sources,
-            missing: Mutex::default(),
         }
     }
 
     /// Asks servers again what they did not have.
     pub fn forget(&self) {
-        self.lock_missing().clear();
-    }
-
-    fn lock_missing(&self) -> std::sync::MutexGuard<'_, FxHashMap<String, Option<String>>> {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+        #[cfg(feature = "symsrv")]
+        self.servers.forget();
     }
 
     /// Finds a PDB, or says why there is none. `chosen` is a file that the user names.
@@ -89,25 +87,25 @@ impl Locator {
         chosen: Option<&Path>,
         stop: &Stop,
         progress: &dyn Fn(Download),
-    ) -> Result<Located, String> {
-        let image = pe::on_disk(&wanted.image, &self.sources.volumes);
-        let (key, pdb) = match &wanted.pdb {
-            Some((key, path)) => (*key, path.clone()),
-            None => self.identity(wanted, image.as_deref())?,
+    ) -> Result<Located, NotFound> {
+        let image = on_disk(&wanted.image, &self.sources.volumes);
+        let Named { key, pdb, is_certain } = match &wanted.pdb {
+            Some((key, path)) => Named { key: *key, pdb: path.clone(), is_certain: true },
+            None => self.named_by_image(wanted, image.as_deref())?,
         };
-        let name = file_name(&pdb).ok_or_else(|| format!("its PDB has an impossible name: {pdb:?}"))?.to_owned();
-        let mut search =
-            Search { locator: self, stop, progress, name, key, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 };
+        let name = file_name(&pdb).ok_or_else(|| Trouble::OddName(pdb.clone()))?.to_owned();
+        let located = |file, source| Located { file, key, source, is_certain };
         if let Some(file) = chosen {
-            return match verify(file, key, stop) {
-                Ok(()) => Ok(Located { file: file.into(), key, source: "chosen".to_owned() }),
-                Err(error @ PdbError::OtherBuild { .. }) => Err(error.to_string()),
-                Err(error) => Err(format!("{}: {error}", file.display())),
-            };
+            let trouble = |error| Trouble::File { file: file.display().to_string(), error };
+            verify(file, key, stop).map_err(trouble)?;
+            return Ok(located(file.into(), "chosen".to_owned()));
         }
         if let Some(embedded) = self.sources.embedded.iter().find(|embedded| embedded.key == key) {
-            return unpack(embedded, stop).map_err(|error| format!("{}, which is part of this program: {error}", search.name));
+            let trouble = |error| Trouble::File { file: format!("{name}, which is part of this program"), error };
+            return Ok(located(unpack(embedded, stop).map_err(trouble)?, "part of highwater".to_owned()));
         }
+        let mut search =
+            Search { locator: self, stop, progress, name, key, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 };
         let beside = image.as_deref().and_then(Path::parent).map(|folder| folder.join(&search.name));
         let sources = &self.sources;
         let near = [
@@ -116,53 +114,27 @@ impl Locator {
         ];
         for (file, is_wanted, source) in near {
             if let Some(file) = file.filter(|file| is_wanted && search.is_it(file)) {
-                return Ok(Located { file: file.as_path().into(), key, source: source.to_owned() });
+                return Ok(located(file.as_path().into(), source.to_owned()));
             }
         }
         for chain in &self.sources.path.chains {
-            if let Some(found) = search.chain(chain) {
-                return Ok(found);
+            let found = search.chain(chain);
+            if stop.is_set() {
+                return Err(Trouble::Stopped.into());
             }
-            stop.check().map_err(|stopped| stopped.to_string())?;
-        }
-        Err(search.reason())
-    }
-
-    /// The identity that the image on disk names, if it is the image of the trace.
-    fn identity(&self, wanted: &Wanted, image: Option<&Path>) -> Result<(PdbKey, String), String> {
-        let name = file_name(&wanted.image).ok_or("the module has no name")?;
-        let key = format!("{:08X}{:x}", wanted.time_stamp, wanted.size);
-        let mut files: Vec<PathBuf> = image.map(Path::to_owned).into_iter().collect();
-        for place in self.sources.path.chains.iter().flatten() {
-            if let Place::Folder(root) | Place::Store(root) = place {
-                files.push(root.join(name));
-                files.push(depot::place(root, name, &key));
+            if let Some((file, place)) = found {
+                return Ok(located(file.as_path().into(), place.to_string()));
             }
         }
-        let mut other = false;
-        for file in files {
-            let Some(image) = pe::read(&file) else { continue };
-            let is_it = wanted.time_stamp == 0 || image.time_stamp == wanted.time_stamp;
-            if !is_it || u64::from(image.size) != wanted.size {
-                other = true;
-                continue;
-            }
-            let pdb = image.pdb.ok_or("the image names no PDB")?;
-            return Ok((PdbKey { guid: pdb.guid, age: pdb.age }, pdb.path));
-        }
-        Err(match other {
-            true => "the trace does not name its PDB, and the image on this machine is of another build",
-            false => "the trace does not name its PDB, and the image is not on this machine",
-        }
-        .to_owned())
+        Err(search.not_found())
     }
 }
 
 /// A PDB of the program's own.
-fn unpack(embedded: &Embedded, stop: &Stop) -> Result<Located, PdbError> {
+fn unpack(embedded: &Embedded, stop: &Stop) -> Result<PdbFile, PdbError> {
     let file = PdbFile::Bytes(cabinet::expand_bytes(embedded.cabinet, stop)?.into());
     verify(file.clone(), embedded.key, stop)?;
-    Ok(Located { file, key: embedded.key, source: "part of highwater".to_owned() })
+    Ok(file)
 }
 
 /// The last part of a path of any system, if it can be the name of a file in a store.

@@ -35,6 +35,7 @@ mod scopes;
 mod server;
 mod source;
 mod sources;
+mod trouble;
 mod types;
 mod wanted;
 
@@ -48,12 +49,13 @@ pub use handle::{Options, Symbols};
 pub use identity::{ModuleKey, PdbKey};
 pub use known::Names;
 pub use locate::{Download, Located, Locator, Wanted};
-pub use module_report::{ModuleReport, ModuleState};
+pub use module_report::{ModuleNote, ModuleReport, ModuleState};
 pub use names::{Frame, ModuleNames};
 pub use path::{Place, SymbolPath};
-pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve};
+pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve, resolve_watched};
 pub use source::PdbFile;
 pub use sources::{Embedded, Sources};
+pub use trouble::{NotFound, PlaceTrouble, Trouble};
 pub use wanted::lookup_address;
 
 /// Where the program keeps what it can make or get again; another folder can be named

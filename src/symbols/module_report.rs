@@ -14,16 +14,27 @@ pub enum ModuleState {
     Waiting,
     /// Its PDB is being sought.
     Searching,
-    /// Its PDB is coming from a server.
+    /// Its PDB is coming, from a server or a share.
     Downloading(Download),
-    /// Its PDB is being read.
-    Reading,
+    /// Its PDB is being read: bytes so far.
+    Reading(u64),
     /// Its names are there.
     Ready,
     /// There are no names, and why.
     Failed(String),
     /// The user does not want its names.
     Excluded,
+}
+
+/// What is to be said of a module although it has names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ModuleNote {
+    /// The PDB has less than others.
+    #[error("linked with /DEBUG:FASTLINK: only public names and lines; link with /DEBUG:FULL for inlined frames and types")]
+    FastLink,
+    /// It may be another build: see [`super::Located::is_certain`].
+    #[error("by path and size only: the trace does not tell whether the image on this machine is the same build")]
+    PathAndSizeOnly,
 }
 
 /// One module as a list shows it.
@@ -52,5 +63,5 @@ pub struct ModuleReport {
     /// How long finding and reading it took.
     pub time: Duration,
     /// What is to be said although there are names.
-    pub note: &'static str,
+    pub notes: Vec<ModuleNote>,
 }

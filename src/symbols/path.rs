@@ -7,6 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::paths::share_host;
+
 /// Where to look.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
@@ -96,10 +98,38 @@ impl SymbolPath {
         servers
     }
 
+    /// Whether a host stands in it, as a server or as that of a share: the user has named it.
+    pub(super) fn names_host(&self, wanted: &str) -> bool {
+        self.chains.iter().flatten().any(|place| {
+            let found = match place {
+                Place::Server(url) => Some(host(url)),
+                Place::Folder(path) | Place::Store(path) => path.to_str().and_then(share_host),
+            };
+            found.is_some_and(|found| found.eq_ignore_ascii_case(wanted))
+        })
+    }
+
     /// The same without servers.
     pub fn without_servers(&self) -> Self {
         let local = |chain: &Vec<Place>| chain.iter().filter(|place| !matches!(place, Place::Server(_))).cloned().collect();
         Self { chains: self.chains.iter().map(local).collect() }
+    }
+}
+
+/// Whether a server is asked by an encrypted connection, so that it is itself who answers.
+#[cfg(feature = "symsrv")]
+pub(super) fn is_encrypted(url: &str) -> bool {
+    url.get(..8).is_some_and(|head| head.eq_ignore_ascii_case("https://"))
+}
+
+/// The host of a URL, without user and port.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let name = authority.rsplit('@').next().unwrap_or_default();
+    match name.split_once(']') {
+        Some((address, _)) => address.trim_start_matches('['),
+        None => name.split(':').next().unwrap_or_default(),
     }
 }
 
@@ -163,6 +193,17 @@ mod tests {
             assert_eq!(spell(text), expected, "{text}");
         }
         assert_eq!(SymbolPath::parse("srv**", None).chains, [vec![]], "no default store: nothing to ask");
+    }
+
+    #[test]
+    fn hosts_on_the_path_are_known() {
+        let path = SymbolPath::parse(r"srv*\\Files\symbols*http://me@symbols:8080/store;https://[fe80::1]:443;/f", None);
+        for host in ["files", "SYMBOLS", "fe80::1"] {
+            assert!(path.names_host(host), "{host}");
+        }
+        for host in ["f", "me", "store", "8080", ""] {
+            assert!(!path.names_host(host), "{host}");
+        }
     }
 
     #[test]

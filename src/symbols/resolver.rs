@@ -9,7 +9,6 @@
 //! address. Memory: the streams that were read, and what is found in them.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use pdb::{
     AddressMap, DebugInformation, FallibleIterator, IdInformation, MachineType, Module, ModuleInfo, PDB,
@@ -19,7 +18,7 @@ use pdb_addr2line::{Context, ModuleProvider, TypeFormatter, TypeFormatterFlags};
 use rustc_hash::FxHashSet;
 
 use super::demangle::{demangle, undecorate_x86};
-use super::guard::{self, Stop};
+use super::guard::{self, Stop, Work};
 use super::names::{Frame, ModuleNames, NamesBuilder};
 use super::scopes;
 use super::source::{BoundedFile, PdbFile};
@@ -27,9 +26,6 @@ use super::types::TypeNames;
 use super::{PdbError, PdbKey};
 use crate::etl::Guid;
 use crate::panics;
-
-/// Longer than any sound PDB takes.
-const LIMIT: Duration = Duration::from_secs(120);
 
 /// Addresses at which the reader may fail before the PDB is given up.
 const MAX_FAILURES: usize = 20;
@@ -82,19 +78,19 @@ type Pdb = PDB<'static, BoundedFile>;
 /// Which build a file is. Reads little of it.
 pub fn identify(file: impl Into<PdbFile>, stop: &Stop) -> Result<PdbKey, PdbError> {
     let file = file.into();
-    guard::run(LIMIT, stop, move |stop| open(&file, stop).map(|(_, key, _)| key))
+    guard::run(guard::limit_of(file.len()), stop, move |work| open(&file, work).map(|(_, key, _)| key))
 }
 
 /// What a PDB says of itself; reads all of it.
 pub fn facts(file: impl Into<PdbFile>, stop: &Stop) -> Result<PdbFacts, PdbError> {
     let file = file.into();
-    guard::run(LIMIT, stop, move |stop| {
-        let (mut pdb, key, fastlink) = open(&file, stop)?;
+    guard::run(guard::limit_of(file.len()), stop, move |work| {
+        let (mut pdb, key, fastlink) = open(&file, work)?;
         let debug_info = pdb.debug_information()?;
         let mut sites = 0;
         let mut modules = debug_info.modules()?;
         while let Some(module) = modules.next()? {
-            stop.check()?;
+            work.check()?;
             // Of a damaged compiland what can be read.
             let Ok(Some(info)) = module_info(&mut pdb, &module) else { continue };
             let Ok(mut symbols) = info.symbols() else { continue };
@@ -114,13 +110,25 @@ pub fn resolve(
     stop: &Stop,
     publish: impl FnMut(ModuleNames) + Send + 'static,
 ) -> Result<Resolved, PdbError> {
+    resolve_watched(file, request, stop, &|_| {}, publish)
+}
+
+/// The same; `progress` is told how many bytes were read.
+pub fn resolve_watched(
+    file: impl Into<PdbFile>,
+    request: Request,
+    stop: &Stop,
+    progress: &dyn Fn(u64),
+    publish: impl FnMut(ModuleNames) + Send + 'static,
+) -> Result<Resolved, PdbError> {
     let file = file.into();
-    guard::run(LIMIT, stop, move |stop| resolve_here(&file, &request, stop, publish))
+    let limit = guard::limit_of(file.len());
+    guard::run_watched(limit, stop, progress, move |work| resolve_here(&file, &request, work, publish))
 }
 
 /// Opens a file and tells which build it is and whether it is a FASTLINK one.
-fn open(file: &PdbFile, stop: &Stop) -> Result<(Pdb, PdbKey, bool), PdbError> {
-    let mut pdb = PDB::open(BoundedFile::open(file, stop)?)?;
+fn open(file: &PdbFile, work: &Work) -> Result<(Pdb, PdbKey, bool), PdbError> {
+    let mut pdb = PDB::open(BoundedFile::open(file, work)?)?;
     let info = pdb.pdb_information()?;
     let (guid, info_age) = (Guid::from_bytes(info.guid.to_bytes_le()), info.age);
     let features = info.names_offset.saturating_add(info.names_size);
@@ -246,15 +254,15 @@ impl ModuleProvider<'static> for Streams {
 fn resolve_here(
     file: &PdbFile,
     request: &Request,
-    stop: &Stop,
+    work: &Work,
     mut publish: impl FnMut(ModuleNames),
 ) -> Result<Resolved, PdbError> {
-    let (pdb, found, fastlink) = open(file, stop)?;
+    let (pdb, found, fastlink) = open(file, work)?;
     if let Some(wanted) = request.key.filter(|&wanted| wanted != found) {
         return Err(PdbError::OtherBuild { wanted, found });
     }
     let streams = Streams::read(pdb)?;
-    stop.check()?;
+    work.check()?;
     let mut lookup = Lookup {
         streams: &streams,
         context: streams.context()?,
@@ -264,10 +272,10 @@ fn resolve_here(
         builder: request.known.as_deref().map_or_else(NamesBuilder::default, NamesBuilder::with),
     };
     if !request.first.is_empty() {
-        lookup.add(&request.first, stop)?;
+        lookup.add(&request.first, work)?;
         publish(lookup.finish()?);
     }
-    lookup.add(&request.all, stop)?;
+    lookup.add(&request.all, work)?;
     Ok(Resolved { names: lookup.finish()?, fastlink })
 }
 
@@ -282,10 +290,10 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    fn add(&mut self, rvas: &[u32], stop: &Stop) -> Result<(), PdbError> {
+    fn add(&mut self, rvas: &[u32], work: &Work) -> Result<(), PdbError> {
         for (i, &rva) in rvas.iter().enumerate() {
             if i.is_multiple_of(256) {
-                stop.check()?;
+                work.check()?;
             }
             if self.done.insert(rva) {
                 self.look_up(rva)?;

@@ -1,20 +1,27 @@
 //! Downloads from symbol servers into a store: resumed if they broke off, whole or
 //! not there. What a server sends is judged by its first bytes, not by what the server
 //! calls it: login pages come as anything.
+//!
+//! Cost: a download is given up after a few connections that bring nothing new, and after
+//! some more for each stretch of the file that was reached.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::cabinet;
 use super::depot;
 use super::guard::Stop;
-use super::http::{Answer, Body, Http};
+use super::http::{Answer, Body, Http, Interruption};
 use super::source::{MAX_BYTES, check_kind};
+use super::trouble::PlaceTrouble;
 
-/// Connections that break off before a download is given up, unless each brings something.
-const MAX_TRIES: u32 = 3;
+/// Connections one after the other that bring nothing new before a download is given up.
+const MAX_IN_VAIN: u32 = 3;
+
+/// Bytes for which one more connection is allowed: sound ones bring at least as much.
+const BYTES_A_CONNECTION: u64 = 1 << 16;
 
 /// What became of a download.
 pub(super) enum Fetched {
@@ -28,98 +35,141 @@ pub(super) enum Fetched {
 pub(super) type Progress<'a> = dyn Fn(u64, Option<u64>) + 'a;
 
 /// Fetches `url`, to become `target`.
-pub(super) fn fetch(http: &Http, url: &str, target: &Path, stop: &Stop, progress: &Progress<'_>) -> Result<Fetched, String> {
-    let (path, mut file) = open_part(target).map_err(|error| format!("no room for what it sends: {error}"))?;
-    let result = download(http, url, &path, &mut file, stop, progress);
-    let is_worth_keeping = matches!(&result, Err(Trouble::BrokeOff(_) | Trouble::Stopped)) && !read_tag(&path).is_empty();
+pub(super) fn fetch(
+    http: &Http,
+    url: &str,
+    target: &Path,
+    stop: &Stop,
+    progress: &Progress<'_>,
+) -> Result<Fetched, PlaceTrouble> {
+    let (path, file) = open_part(target, url).map_err(no_room)?;
+    let mut transfer = Transfer { http, url, path, file, stop, progress };
+    let result = transfer.run();
+    let Transfer { path, file, .. } = transfer;
     drop(file);
     match result {
         Ok(true) => {
-            let _ = fs::remove_file(tag_file(&path));
+            let _ = fs::remove_file(depot::tag(&path));
             return Ok(Fetched::File(path));
         }
-        _ if is_worth_keeping => {}
+        // The next time it goes on.
+        Err(trouble) if !trouble.spoils_what_came() && !read_tag(&path, url).is_empty() => return Err(trouble),
         _ => discard(&path),
     }
-    match result {
-        Ok(_) => Ok(Fetched::Missing),
-        Err(Trouble::BrokeOff(why) | Trouble::Refused(why)) => Err(why),
-        Err(Trouble::Stopped) => Err("stopped".to_owned()),
+    result.map(|_| Fetched::Missing)
+}
+
+/// A file that is coming, over one connection or several.
+struct Transfer<'a> {
+    http: &'a Http,
+    url: &'a str,
+    path: PathBuf,
+    file: File,
+    stop: &'a Stop,
+    progress: &'a Progress<'a>,
+}
+
+/// How a connection ended.
+enum Ending {
+    /// The file is whole.
+    Whole,
+    /// It broke off.
+    Broken(String),
+}
+
+/// Counts connections that broke off. Only what was never reached before is progress:
+/// a server may begin anew each time and break off at the same byte.
+#[derive(Default)]
+struct Attempts {
+    furthest: u64,
+    in_vain: u32,
+    all: u64,
+}
+
+impl Attempts {
+    /// Whether to ask again after a connection that ended with so many bytes of the file there.
+    fn may_go_on(&mut self, bytes: u64) -> bool {
+        self.all += 1;
+        self.in_vain = if bytes > self.furthest { 0 } else { self.in_vain + 1 };
+        self.furthest = self.furthest.max(bytes);
+        self.in_vain < MAX_IN_VAIN && self.all < u64::from(MAX_IN_VAIN) + self.furthest / BYTES_A_CONNECTION
     }
 }
 
-enum Trouble {
-    /// What came may be the beginning of the file.
-    BrokeOff(String),
-    /// What came is of no use.
-    Refused(String),
-    Stopped,
-}
-
-fn download(http: &Http, url: &str, path: &Path, file: &mut File, stop: &Stop, progress: &Progress<'_>) -> Result<bool, Trouble> {
-    let mut tries = 0;
-    loop {
-        if stop.is_set() {
-            return Err(Trouble::Stopped);
-        }
-        let have = file.metadata().map_or(0, |meta| meta.len());
-        let tag = read_tag(path);
-        let resume = Some((have, tag.as_str())).filter(|_| have > 0 && !tag.is_empty());
-        let answer = http.get(url, resume).map_err(Trouble::BrokeOff)?;
-        let Answer::Body(body) = answer else { return Ok(false) };
-        let before = if body.start == have { have } else { 0 };
-        if body.start != 0 && body.start != have {
-            return Err(Trouble::Refused("it sent another part than was asked for".to_owned()));
-        }
-        let Some(why) = receive(body, path, file, stop, progress)? else { return Ok(true) };
-        let came = file.metadata().map_or(0, |meta| meta.len());
-        tries = if came > before { 0 } else { tries + 1 };
-        // Without a tag it begins from the start each time.
-        if tries >= MAX_TRIES || read_tag(path).is_empty() {
-            return Err(Trouble::BrokeOff(format!("{why} after {came} bytes")));
-        }
-        std::thread::sleep(Duration::from_millis(50 << tries));
-    }
-}
-
-/// Writes what comes; says why that ended early, if it did.
-fn receive(body: Body, path: &Path, file: &mut File, stop: &Stop, progress: &Progress<'_>) -> Result<Option<String>, Trouble> {
-    let Body { mut reader, start, length, tag, content_type } = body;
-    let refused = |error: std::io::Error| Trouble::Refused(format!("what it sends cannot be stored: {error}"));
-    file.set_len(start).and_then(|()| file.seek(SeekFrom::Start(start)).map(drop)).map_err(refused)?;
-    fs::write(tag_file(path), &tag).map_err(refused)?;
-    let total = length.and_then(|length| length.checked_add(start));
-    let mut have = start;
-    let mut head = Vec::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        if stop.is_set() {
-            return Err(Trouble::Stopped);
-        }
-        let bytes = match reader.read(&mut buffer) {
-            Ok(0) if total.is_some_and(|total| have < total) => return Ok(Some("it broke off".to_owned())),
-            Ok(0) => break,
-            Ok(length) => &buffer[..length],
-            Err(error) => return Ok(Some(format!("it broke off ({error})"))),
-        };
-        if start == 0 && head.len() < 32 {
-            head.extend_from_slice(&bytes[..bytes.len().min(32)]);
-            if head.len() >= 32 && !is_expected(&head) {
-                return Err(Trouble::Refused(describe_other(&head, &content_type)));
+impl Transfer<'_> {
+    /// Whether the server has the file, which is there then.
+    fn run(&mut self) -> Result<bool, PlaceTrouble> {
+        let mut attempts = Attempts::default();
+        loop {
+            if self.stop.is_set() {
+                return Err(PlaceTrouble::Stopped);
             }
+            let have = self.bytes();
+            let tag = read_tag(&self.path, self.url);
+            let resume = Some((have, tag.as_str())).filter(|_| have > 0 && !tag.is_empty());
+            let Answer::Body(body) = self.http.get(self.url, resume)? else { return Ok(false) };
+            if body.start != 0 && body.start != have {
+                return Err(PlaceTrouble::OtherPart);
+            }
+            let Ending::Broken(why) = self.receive(body)? else { return Ok(true) };
+            let bytes = self.bytes();
+            // Without a tag it begins from the start each time.
+            if !attempts.may_go_on(bytes) || read_tag(&self.path, self.url).is_empty() {
+                return Err(PlaceTrouble::BrokeOff { why, bytes });
+            }
+            std::thread::sleep(Duration::from_millis(50 << attempts.in_vain));
         }
-        have += bytes.len() as u64;
-        if have > MAX_BYTES {
-            return Err(Trouble::Refused(format!("it sends more than {} MB", MAX_BYTES >> 20)));
+    }
+
+    /// Bytes of the file that are there.
+    fn bytes(&self) -> u64 {
+        self.file.metadata().map_or(0, |meta| meta.len())
+    }
+
+    /// Writes what comes.
+    fn receive(&mut self, mut body: Body) -> Result<Ending, PlaceTrouble> {
+        let start = body.start;
+        self.file.set_len(start).and_then(|()| self.file.seek(SeekFrom::Start(start)).map(drop)).map_err(no_room)?;
+        fs::write(depot::tag(&self.path), format!("{}\n{}", self.url, body.tag)).map_err(no_room)?;
+        let total = body.length.and_then(|length| length.checked_add(start));
+        let mut have = start;
+        let mut head = Vec::new();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            if self.stop.is_set() {
+                return Err(PlaceTrouble::Stopped);
+            }
+            let bytes = match body.read(&mut buffer) {
+                Ok(0) if total.is_some_and(|total| have < total) => return Ok(Ending::Broken("it broke off".to_owned())),
+                Ok(0) => break,
+                Ok(length) => &buffer[..length],
+                Err(Interruption::Broken(why)) => return Ok(Ending::Broken(format!("it broke off ({why})"))),
+                Err(Interruption::Silent) => return Err(PlaceTrouble::Silent),
+            };
+            if start == 0 && head.len() < 32 {
+                head.extend_from_slice(&bytes[..bytes.len().min(32)]);
+                if head.len() >= 32 && !is_expected(&head) {
+                    return Err(other_content(&head, &body.content_type));
+                }
+            }
+            have += bytes.len() as u64;
+            if have > MAX_BYTES {
+                return Err(PlaceTrouble::TooMuch(MAX_BYTES >> 20));
+            }
+            self.file.write_all(bytes).map_err(no_room)?;
+            (self.progress)(have, total);
         }
-        file.write_all(bytes).map_err(refused)?;
-        progress(have, total);
+        // Short files are judged when they are whole.
+        if start == 0 && head.len() < 32 && !is_expected(&head) {
+            return Err(other_content(&head, &body.content_type));
+        }
+        Ok(Ending::Whole)
     }
-    // Short files are judged when they are whole.
-    if start == 0 && head.len() < 32 && !is_expected(&head) {
-        return Err(Trouble::Refused(describe_other(&head, &content_type)));
-    }
-    Ok(None)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn no_room(error: std::io::Error) -> PlaceTrouble {
+    PlaceTrouble::NoRoom(error.to_string())
 }
 
 /// Whether a file begins like a PDB of any kind, a cabinet, an image or a pointer.
@@ -130,18 +180,14 @@ fn is_expected(head: &[u8]) -> bool {
     is_pdb || head.starts_with(cabinet::MAGIC) || head.starts_with(b"MZ") || is_text(b"PATH:") || is_text(b"MSG:")
 }
 
-fn describe_other(head: &[u8], content_type: &str) -> String {
+fn other_content(head: &[u8], content_type: &str) -> PlaceTrouble {
     let text = String::from_utf8_lossy(head).trim_start().to_ascii_lowercase();
-    if text.starts_with('<') || content_type.starts_with("text/html") {
-        "it sent a web page instead of the file; perhaps it wants a login".to_owned()
-    } else {
-        "it sent something else than a PDB".to_owned()
-    }
+    if text.starts_with('<') || content_type.starts_with("text/html") { PlaceTrouble::WebPage } else { PlaceTrouble::NoPdb }
 }
 
-/// The unfinished file of `target`, and the right to write it. If another process has
-/// it, a new one.
-fn open_part(target: &Path) -> std::io::Result<(PathBuf, File)> {
+/// The unfinished file of `url`, which is to become `target`, and the right to write it.
+/// If another process has it, a new one.
+fn open_part(target: &Path, url: &str) -> std::io::Result<(PathBuf, File)> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -149,22 +195,40 @@ fn open_part(target: &Path) -> std::io::Result<(PathBuf, File)> {
         let file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
         Ok((path, file))
     };
-    let (path, file) = open(depot::part(target))?;
+    let (path, file) = open(depot::part(target, url))?;
     if file.try_lock().is_ok() { Ok((path, file)) } else { open(depot::draft(target)) }
 }
 
-fn tag_file(part: &Path) -> PathBuf {
-    depot::beside(part, ".tag")
-}
-
-fn read_tag(part: &Path) -> String {
-    fs::read_to_string(tag_file(part)).unwrap_or_default()
+/// The version; empty if nothing is known of it, or if the part is of another URL.
+fn read_tag(part: &Path, url: &str) -> String {
+    let text = fs::read_to_string(depot::tag(part)).unwrap_or_default();
+    text.strip_prefix(url).and_then(|rest| rest.strip_prefix('\n')).unwrap_or_default().to_owned()
 }
 
 /// Removes an unfinished file and what was noted of it.
 pub(super) fn discard(part: &Path) {
     let _ = fs::remove_file(part);
-    let _ = fs::remove_file(tag_file(part));
+    let _ = fs::remove_file(depot::tag(part));
     let folders = part.ancestors().skip(1).take(2);
     folders.for_each(|folder| drop(fs::remove_dir(folder))); // those that are empty
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often is asked if each connection ends so far.
+    fn asked(mut ends: impl FnMut(u64) -> u64) -> u64 {
+        let mut attempts = Attempts::default();
+        (1..).find(|&n| !attempts.may_go_on(ends(n))).unwrap()
+    }
+
+    #[test]
+    fn only_what_was_never_reached_is_progress() {
+        assert_eq!(asked(|_| 0), 3);
+        assert_eq!(asked(|_| 1 << 30), 4, "the same byte each time");
+        assert_eq!(asked(|n| (1 << 30) - n), 4, "less each time");
+        assert_eq!(asked(|n| n), 3, "a byte each time");
+        assert_eq!(asked(|n| (n.min(500)) << 20), 503, "a megabyte each time, up to a place");
+    }
 }

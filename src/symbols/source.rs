@@ -3,20 +3,26 @@
 //! So what a damaged header claims cannot fill the memory.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pdb::{SourceSlice, SourceView};
 
-use super::{PdbError, Stop};
+use super::PdbError;
+use super::guard::Work;
+use crate::paths::open_regular;
 
 /// Larger PDBs are refused: reading one takes up to three times its size.
 pub(super) const MAX_BYTES: u64 = 4 << 30;
 
 /// How often the whole file may be read. Each stream is read once, some twice.
 const READINGS: u64 = 3;
+
+/// Bytes that are read at a time: a share may need a second for them, and then it is looked
+/// whether they are still wanted.
+const PIECE: usize = 1 << 20;
 
 /// A PDB that can be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,18 +81,17 @@ pub(super) struct BoundedFile {
     file: Box<dyn ReadSeek>,
     len: u64,
     left: u64,
-    stop: Stop,
+    work: Work,
 }
 
 impl BoundedFile {
-    pub(super) fn open(file: &PdbFile, stop: &Stop) -> Result<Self, PdbError> {
+    pub(super) fn open(file: &PdbFile, work: &Work) -> Result<Self, PdbError> {
         let (mut file, len): (Box<dyn ReadSeek>, u64) = match file {
             PdbFile::Path(path) => {
-                // Asked before it is opened: Windows opens no folder, and a pipe would wait.
-                if !path.metadata()?.is_file() {
-                    return Err(PdbError::NoPdb);
-                }
-                let file = File::open(path)?;
+                let file = open_regular(path).map_err(|error| match error.kind() {
+                    io::ErrorKind::InvalidInput => PdbError::NoPdb, // a folder, a pipe, a device
+                    _ => error.into(),
+                })?;
                 let len = file.metadata()?.len();
                 (Box::new(file), len)
             }
@@ -101,7 +106,7 @@ impl BoundedFile {
         if len < claimed(&magic) {
             return Err(PdbError::Damaged("it ends too early".to_owned()));
         }
-        Ok(Self { file, len, left: len.saturating_mul(READINGS), stop: stop.clone() })
+        Ok(Self { file, len, left: len.saturating_mul(READINGS), work: work.clone() })
     }
 }
 
@@ -139,9 +144,6 @@ impl fmt::Debug for BoundedFile {
 impl<'s> pdb::Source<'s> for BoundedFile {
     fn view(&mut self, slices: &[SourceSlice]) -> Result<Box<dyn SourceView<'s> + Send + Sync>, io::Error> {
         let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        if self.stop.is_set() {
-            return Err(io::Error::new(io::ErrorKind::Interrupted, "stopped"));
-        }
         let total: u64 = slices.iter().map(|slice| slice.size as u64).fold(0, u64::saturating_add);
         // The header is asked for as a whole page, however small the file is.
         if total > self.len.max(4096) {
@@ -152,8 +154,16 @@ impl<'s> pdb::Source<'s> for BoundedFile {
         let mut at = 0;
         for slice in slices {
             self.file.seek(SeekFrom::Start(slice.offset))?;
-            self.file.read_exact(&mut bytes[at..at + slice.size])?;
-            at += slice.size;
+            let end = at + slice.size;
+            while at < end {
+                if self.work.is_stopped() {
+                    return Err(io::Error::other("stopped"));
+                }
+                let piece = end.min(at + PIECE);
+                self.file.read_exact(&mut bytes[at..piece])?;
+                self.work.count((piece - at) as u64);
+                at = piece;
+            }
         }
         Ok(Box::new(View(bytes)))
     }
@@ -170,5 +180,51 @@ impl fmt::Debug for View {
 impl SourceView<'_> for View {
     fn as_slice(&self) -> &[u8] {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use pdb::Source;
+
+    use super::*;
+    use crate::symbols::guard::{self, Stop};
+
+    /// A share with a large file of zeros; reading some of it has the user change his mind.
+    struct Share {
+        read: Arc<AtomicU64>,
+        until: u64,
+        stop: Stop,
+    }
+
+    impl Read for Share {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            buffer.fill(0);
+            let read = self.read.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+            if read > self.until {
+                self.stop.set();
+            }
+            Ok(buffer.len())
+        }
+    }
+
+    impl Seek for Share {
+        fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+            Ok(0)
+        }
+    }
+
+    #[test]
+    fn a_stream_of_a_large_file_is_read_in_pieces_until_nobody_wants_it() {
+        let (read, stop, len) = (Arc::new(AtomicU64::new(0)), Stop::default(), 1 << 30);
+        let share = Share { read: Arc::clone(&read), until: 8 << 20, stop: stop.clone() };
+        let result = guard::run(guard::limit_of(len), &stop, move |work| {
+            let mut file = BoundedFile { file: Box::new(share), len, left: len, work: work.clone() };
+            Ok(file.view(&[SourceSlice { offset: 0, size: len as usize }]).is_ok())
+        });
+        assert!(matches!(result, Ok(false) | Err(PdbError::Stopped)), "{result:?}");
+        assert!((8 << 20..16 << 20).contains(&read.load(Ordering::Relaxed)), "{} of {len} bytes", read.load(Ordering::Relaxed));
     }
 }

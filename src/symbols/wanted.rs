@@ -148,7 +148,7 @@ impl<'a> Collector<'a> {
             rvas.sort_unstable();
             rvas.dedup();
             let pdb = module.pdb.as_ref().map(|id| (PdbKey::from(id.as_ref()), id.path.clone()));
-            let wanted = Wanted { image: module.path.to_string(), time_stamp: module.time_stamp, size: module.size, pdb };
+            let wanted = Wanted { image: module.path.to_string(), build: module.build, pdb };
             ModuleAddresses { key: ModuleKey::of(module), wanted, rvas }
         };
         self.modules.into_iter().map(describe).collect()

@@ -6,7 +6,7 @@ use super::images::{self, Image, Pdb};
 use super::timeline::{Entry, What, record};
 use crate::etl::{Guid, SessionHeader, mode};
 use crate::events::encode::{Extra, Style, system};
-use crate::events::{Event, ImageChange, ImageId, ImageInfo, ProcessChange, ProcessInfo, hook};
+use crate::events::{Event, ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo, hook};
 use crate::units::{Pid, PointerSize, Tid};
 
 /// Clock value at the start of every generated trace: some nine hours after the machine's start.
@@ -41,16 +41,17 @@ impl Module {
     fn info(&self, change: ImageChange) -> ImageInfo {
         // Rundowns do not know the stamp.
         let time_stamp = if change == ImageChange::Rundown { 0 } else { self.time_stamp };
-        ImageInfo { base: self.base, size: self.size, time_stamp, path: self.path.clone() }
+        ImageInfo { base: self.base, size: self.size, checksum: 0, time_stamp, path: self.path.clone() }
     }
 
     /// An image event; what is mapped brings its identities along, just before it.
     fn entries(&self, pid: u32, tid: Tid, change: ImageChange, time: i64, processor: u16, style: Style) -> Vec<Entry> {
         let mut all = Vec::with_capacity(3);
         if change != ImageChange::Unload {
-            let file = ImageInfo { time_stamp: self.time_stamp, ..self.info(change) };
+            let name = self.path.rsplit('\\').next().unwrap_or_default().to_owned();
+            let file = ImageFile { base: self.base, size: self.size, time_stamp: self.time_stamp, name };
             let id = ImageId { base: self.base, guid: self.guid, age: PDB_AGE, pdb: self.pdb.clone() };
-            all.push(Entry::new(time, processor, What::Extra(Extra::ImageFile(Pid(pid), file))));
+            all.push(Entry::record(processor, record(time, pid, Tid::NONE.0, Event::ImageFile(Box::new(file)))));
             all.push(Entry::record(processor, record(time, pid, tid.0, Event::ImageId(Box::new(id)))));
         }
         let event = Event::Image(change, Box::new(self.info(change)));

@@ -10,6 +10,7 @@ pub mod packed;
 pub mod recorded;
 pub mod server;
 pub mod session;
+pub mod sought;
 pub mod told;
 pub mod trace;
 

@@ -20,7 +20,7 @@ pub fn story(corpus: &Path) -> Vec<(Record, Vec<u64>)> {
     };
     let pid = 4660;
     let image = |file: &str, base: u64| {
-        Box::new(ImageInfo { base, size: 0x4_2000, time_stamp: 7, path: format!(r"\Device\Volume1\{file}") })
+        Box::new(ImageInfo { base, size: 0x4_2000, checksum: 0, time_stamp: 7, path: format!(r"\Device\Volume1\{file}") })
     };
     let (load, unload) = (ImageChange::Load, ImageChange::Unload);
     for (time, owner, file, pdb, base) in [
@@ -79,7 +79,11 @@ pub fn allocators(corpus: &Path) -> Vec<(Record, Vec<u64>)> {
     let modules = [("CrashWithException", ".exe", USER), ("crash", ".dll", CRASH), ("lost", ".dll", LOST)];
     for (file, kind, base) in modules {
         let path = format!(r"\Device\Volume1\{file}{kind}");
-        tell(10, Event::Image(ImageChange::Load, Box::new(ImageInfo { base, size: 0x4_2000, time_stamp: 7, path })), &[]);
+        tell(
+            10,
+            Event::Image(ImageChange::Load, Box::new(ImageInfo { base, size: 0x4_2000, checksum: 0, time_stamp: 7, path })),
+            &[],
+        );
         tell(10, id(corpus, &format!("{file}.pdb"), base), &[]);
     }
     let heap = 0x1D_0000;

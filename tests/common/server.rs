@@ -14,10 +14,14 @@ pub enum Reply {
     Cut(Vec<u8>, usize),
     /// The same, and says nothing by which a download could be resumed.
     CutWithoutTag(Vec<u8>, usize),
+    /// Sends so many bytes of the file from its beginning, whatever is asked for, then cuts it.
+    CutWithoutRanges(Vec<u8>, usize),
     /// In small pieces with pauses.
     Slow(Vec<u8>),
     /// Sends the head and then nothing.
     Silent,
+    /// Sends nothing at all.
+    Mute,
     Redirect(String),
     Page(&'static str, String),
 }
@@ -46,6 +50,7 @@ impl Server {
         Self { url, replies, asked }
     }
 
+    /// `*` stands for whatever has no reply of its own.
     pub fn put(&self, path: &str, reply: Reply) {
         self.replies.lock().unwrap().insert(path.to_owned(), reply);
     }
@@ -70,7 +75,10 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
     }
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
     log.lock().unwrap().push(if from == 0 { path.clone() } else { format!("{path} from {from}") });
-    let reply = replies.lock().unwrap().get(&path).cloned();
+    let reply = {
+        let replies = replies.lock().unwrap();
+        replies.get(&path).or_else(|| replies.get("*")).cloned()
+    };
     let page = |status: &str, kind: &str, body: &[u8]| {
         let mut all = format!(
             "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nETag: \"v1\"\r\nConnection: close\r\n\r\n",
@@ -102,6 +110,10 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
             stream.write_all(all.as_bytes())?;
             stream.write_all(&bytes[..length])
         }
+        Some(Reply::CutWithoutRanges(bytes, length)) => {
+            let all = whole(&bytes, 0);
+            stream.write_all(&all[..all.len() - bytes.len() + length])
+        }
         Some(Reply::Slow(bytes)) => {
             for piece in whole(&bytes, from).chunks(bytes.len() / 8 + 1) {
                 stream.write_all(piece)?;
@@ -112,6 +124,10 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
         }
         Some(Reply::Silent) => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")?;
+            std::thread::sleep(Duration::from_secs(30));
+            Ok(())
+        }
+        Some(Reply::Mute) => {
             std::thread::sleep(Duration::from_secs(30));
             Ok(())
         }

@@ -53,7 +53,13 @@ pub fn story() -> Vec<(Record, Vec<u64>)> {
         records.push((Record { time: 1_000 + time, pid: PID, tid: Tid(tid), event }, frames.to_vec()));
     };
     let info = ProcessInfo { key: 0xA000, parent: 1, name: "Game.exe".into(), command_line: "Game.exe -fast".into() };
-    let image = ImageInfo { base: 0x7FF7_0000_0000, size: 0x10_0000, time_stamp: 7, path: r"\Device\Volume1\Game.exe".into() };
+    let image = ImageInfo {
+        base: 0x7FF7_0000_0000,
+        size: 0x10_0000,
+        checksum: 0,
+        time_stamp: 7,
+        path: r"\Device\Volume1\Game.exe".into(),
+    };
     tell(10, 2, Event::Process(ProcessChange::Start, Box::new(info.clone())), &[]);
     tell(11, 2, Event::Image(ImageChange::Load, Box::new(image)), &[]);
     let physics = || Some("Physics".into());

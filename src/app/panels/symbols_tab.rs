@@ -63,7 +63,8 @@ fn state(module: &ModuleReport) -> String {
             Some(total) => format!("{} of {}", format::rough_bytes(*done), format::rough_bytes(*total)),
             None => format!("{} came", format::rough_bytes(*done)),
         },
-        ModuleState::Reading => "reading".to_owned(),
+        ModuleState::Reading(0) => "reading".to_owned(),
+        ModuleState::Reading(bytes) => format!("{} read", format::rough_bytes(*bytes)),
         ModuleState::Ready => "ready".to_owned(),
         ModuleState::Failed(_) => "no names".to_owned(),
         ModuleState::Excluded => "excluded".to_owned(),
@@ -111,7 +112,7 @@ impl List for Modules<'_> {
             2 => format!("{} of {}", format::count(module.named as u64), format::count(module.addresses as u64)),
             3 => match &module.state {
                 ModuleState::Failed(why) => why.clone(),
-                _ => module.note.to_owned(),
+                _ => module.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
             },
             4 => module.source.clone(),
             5 if module.bytes > 0 => format::bytes(module.bytes),

@@ -25,7 +25,7 @@ pub use stack::InlineStack;
 use system::ProcessDetails;
 
 use super::hooks::{class, class_id, hook, injected, lost, tracker};
-use super::{CounterEvent, Event, ImageChange, ImageInfo, Lost, LostWhat, ProcessChange, Record, StackPart};
+use super::{CounterEvent, Event, ImageChange, Lost, LostWhat, ProcessChange, Record, StackPart};
 use crate::etl::write::{Descriptor, NewEvent, WriteError, Writer};
 use crate::etl::{EventId, ExtendedItem, HeaderKind, extended_type};
 use crate::units::{Layer, Pid, PointerSize, Tid};
@@ -63,8 +63,6 @@ impl Default for Style {
 /// Events that real traces have and of which the reader makes no records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Extra {
-    /// Identity of an image's file.
-    ImageFile(Pid, ImageInfo),
     /// A thread started, or was there at the start or end of the trace.
     Thread {
         /// `THREAD_START` or one of the rundowns.
@@ -345,6 +343,10 @@ impl<W: Write + Seek> RecordWriter<W> {
                 system::thread_name(out, record.pid, record.tid, name);
                 self.kernel(System, hook::THREAD_SET_NAME, 2, thread)
             }
+            Event::ImageFile(file) => {
+                system::image_file(out, record.pid, file);
+                Ok(classic(class::IMAGE_ID, injected::IMAGE_FILE, thread))
+            }
             Event::ImageId(id) => {
                 system::image_id(out, record.pid, id);
                 Ok(classic(class::IMAGE_ID, injected::RSDS, thread))
@@ -361,10 +363,6 @@ impl<W: Write + Seek> RecordWriter<W> {
         let out = self.payload.restart(self.style.pointer);
         let nobody = (Pid::NONE, Tid::NONE);
         match extra {
-            Extra::ImageFile(pid, info) => {
-                system::image_file(out, *pid, info);
-                Ok(classic(class::IMAGE_ID, injected::IMAGE_FILE, (*pid, Tid::NONE)))
-            }
             Extra::Thread { hook, pid, tid, name } => {
                 system::thread(out, *pid, *tid, name);
                 let kind = if *hook == hook::THREAD_START { HeaderKind::System } else { HeaderKind::PerfInfo };

@@ -2,7 +2,7 @@
 //! reader's `system`, versions as Windows 10 and 11 write them.
 
 use super::Payload;
-use crate::events::{ImageId, ImageInfo, Lost, ProcessInfo};
+use crate::events::{ImageFile, ImageId, ImageInfo, Lost, ProcessInfo};
 use crate::units::{Pid, Tid};
 
 /// Version of [`process`].
@@ -60,7 +60,7 @@ pub fn thread_name(out: &mut Payload, pid: Pid, tid: Tid, name: &str) {
 
 /// Load, unload and rundown of images.
 pub fn image(out: &mut Payload, pid: Pid, info: &ImageInfo) {
-    out.word(info.base).word(info.size).u32(pid.0).u32(0).u32(info.time_stamp).u32(0).word(info.base);
+    out.word(info.base).word(info.size).u32(pid.0).u32(info.checksum).u32(info.time_stamp).u32(0).word(info.base);
     out.zeros(16).utf16z(&info.path);
 }
 
@@ -70,9 +70,8 @@ pub fn image_id(out: &mut Payload, pid: Pid, id: &ImageId) {
 }
 
 /// Identity of an image's file.
-pub fn image_file(out: &mut Payload, pid: Pid, info: &ImageInfo) {
-    let name = info.path.rsplit('\\').next().unwrap_or_default();
-    out.word(info.base).word(info.size).u32(pid.0).u32(info.time_stamp).utf16z(name);
+pub fn image_file(out: &mut Payload, pid: Pid, file: &ImageFile) {
+    out.word(file.base).word(file.size).u32(pid.0).u32(file.time_stamp).utf16z(&file.name);
 }
 
 /// Two strings: a volume's NT path and drive, or the directories of the system.

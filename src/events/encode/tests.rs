@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
 use crate::events::{
-    CommittedRegion, EventCounts, FrameRange, ImageId, Lost, MemoryLists, Merge, PageRange, ProcessInfo, ProcessMemory,
-    RangeChange,
+    CommittedRegion, EventCounts, FrameRange, ImageFile, ImageId, ImageInfo, Lost, MemoryLists, Merge, PageRange, ProcessInfo,
+    ProcessMemory, RangeChange,
 };
 
 type Written = (Record, Vec<u64>);
@@ -52,7 +52,7 @@ fn event(n: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
     let name = (layer == Layer::Tracker && !text.is_empty()).then(|| text.into());
     let range = PageRange { base: a, size: b, owner: Pid(c as u32), flags: d as u32 };
     let frames = FrameRange::default();
-    let image = || Box::new(ImageInfo { base: a, size: b, time_stamp: c as u32, path: text.to_owned() });
+    let image = || Box::new(ImageInfo { base: a, size: b, checksum: d as u32, time_stamp: c as u32, path: text.to_owned() });
     let process =
         || Box::new(ProcessInfo { key: a, parent: b as u32, name: text.to_owned(), command_line: format!("\"{text}\" -x") });
     match n / 2 {
@@ -82,6 +82,9 @@ fn event(n: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
             pdb: text.to_owned(),
         })),
         12 => Event::ThreadStart,
+        13 if n & 1 == 0 => {
+            Event::ImageFile(Box::new(ImageFile { base: a, size: b, time_stamp: c as u32, name: text.to_owned() }))
+        }
         _ => Event::Volume(Box::new((text.to_owned(), "C:\\".to_owned()))),
     }
 }
@@ -101,7 +104,7 @@ fn expected(record: &Record, frames: &[u64], style: Style) -> Written {
             | Event::Free { layer: Layer::Tracker, .. }
             | Event::Realloc { layer: Layer::Tracker, .. }
     );
-    let is_kernel = !is_tracker && !matches!(record.event, Event::ImageId(_) | Event::Volume(_));
+    let is_kernel = !is_tracker && !matches!(record.event, Event::ImageId(_) | Event::ImageFile(_) | Event::Volume(_));
     let threadless = is_kernel && style.header.map_or(natural, |kind| kind == HeaderKind::PerfInfo);
     // These carry their thread in the payload, those only their process.
     let has_thread =
@@ -236,7 +239,6 @@ fn inline_stacks_become_records_behind_their_event() {
 fn extras_are_counted_and_only_starts_and_names_of_threads_are_records() {
     let mut w = writer(session(1, false));
     let extras = [
-        Extra::ImageFile(Pid(4), ImageInfo { base: 1, size: 2, time_stamp: 3, path: "\\a\\b.dll".to_owned() }),
         Extra::Thread { hook: hook::THREAD_RUNDOWN_START, pid: Pid(4), tid: Tid(8), name: String::new() },
         Extra::BuildInfo { installed: 1, lab: "l".to_owned(), product: "p".to_owned() },
         Extra::SystemPaths("s".to_owned(), "w".to_owned()),
@@ -248,7 +250,7 @@ fn extras_are_counted_and_only_starts_and_names_of_threads_are_records() {
     let named = Extra::Thread { hook: hook::THREAD_START, pid: Pid(4), tid: Tid(8), name: "worker".to_owned() };
     w.put_extra(0, 2, &named).unwrap();
     let (seen, counts) = read(w);
-    assert_eq!(counts.total, 7);
+    assert_eq!(counts.total, 6);
     let records = [Event::ThreadStart, Event::ThreadName("worker".into())];
     assert_eq!(seen, records.map(|event| (Record { time: 2, pid: Pid(4), tid: Tid(8), event }, vec![])));
 }

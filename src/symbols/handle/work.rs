@@ -16,16 +16,13 @@ use crate::symbols::names::ModuleNames;
 use crate::symbols::resolver::{self, Request, Resolved};
 use crate::symbols::saved::Saved;
 use crate::symbols::wanted::{self, ModuleAddresses};
-use crate::symbols::{ModuleKey, ModuleReport, ModuleState, PdbError, PdbKey};
+use crate::symbols::{ModuleKey, ModuleNote, ModuleReport, ModuleState, PdbError, PdbKey};
 
 /// Bytes of PDBs, times three, that may be read at the same time; one larger one alone.
 const ROOM: u64 = 1 << 30;
 
 /// Memory that a PDB takes while it is read, in its own size.
 const MEMORY_OF_PDB: u64 = 3;
-
-const FASTLINK_NOTE: &str =
-    "linked with /DEBUG:FASTLINK: only public names and lines; link with /DEBUG:FULL for inlined frames and types";
 
 /// What a worker does for a module.
 struct Job {
@@ -98,13 +95,13 @@ impl Shared {
             file: String::new(),
             bytes: 0,
             time: Duration::ZERO,
-            note: "",
+            notes: Vec::new(),
         };
         let saved = asked.wanted.pdb.as_ref().filter(|_| !asked.rvas.is_empty()).and_then(|(key, pdb)| self.load(pdb, *key));
         let known = saved.map(|saved| {
             report.source = format!("{} (resolved before)", saved.source);
             (report.file, report.bytes) = (saved.file, saved.file_bytes);
-            report.note = if saved.fastlink { FASTLINK_NOTE } else { "" };
+            report.notes.extend(saved.fastlink.then_some(ModuleNote::FastLink));
             if asked.rvas.iter().all(|&rva| saved.names.contains(rva)) {
                 report.state = ModuleState::Ready;
             }
@@ -170,7 +167,8 @@ impl Shared {
 
     fn run(self: &Arc<Self>, job: &Job) -> Result<(), String> {
         let progress = |download| self.report(job, |report| report.state = ModuleState::Downloading(download));
-        let found = self.locator().find(&job.asked.wanted, job.chosen.as_deref(), &job.stop, &progress)?;
+        let found = self.locator().find(&job.asked.wanted, job.chosen.as_deref(), &job.stop, &progress);
+        let found = found.map_err(|not_found| not_found.to_string())?;
         let bytes = found.file.len();
         self.report(job, |report| {
             report.pdb = Some(found.key);
@@ -179,7 +177,7 @@ impl Shared {
             report.bytes = bytes;
         });
         let room = self.set_room_aside(job, bytes.saturating_mul(MEMORY_OF_PDB))?;
-        self.report(job, |report| report.state = ModuleState::Reading);
+        self.report(job, |report| report.state = ModuleState::Reading(0));
         let resolved = self.resolve(job, &found);
         drop(room);
         let Resolved { names, fastlink } = resolved?;
@@ -188,7 +186,9 @@ impl Shared {
         if job.stop.is_set() {
             return Ok(());
         }
-        table.entries[job.index].report.note = if fastlink { FASTLINK_NOTE } else { "" };
+        let notes = [(fastlink, ModuleNote::FastLink), (!found.is_certain, ModuleNote::PathAndSizeOnly)];
+        let notes = notes.into_iter().filter_map(|(is_so, note)| is_so.then_some(note));
+        table.entries[job.index].report.notes = notes.collect();
         table.publish(job.index, Some(Arc::clone(&names)));
         drop(table);
         self.tell();
@@ -209,7 +209,8 @@ impl Shared {
             shared.tell();
         };
         let describe = |error: PdbError| format!("{}: {error}", found.file);
-        resolver::resolve(found.file.clone(), request, &job.stop, publish).map_err(describe)
+        let progress = |bytes| self.report(job, |report| report.state = ModuleState::Reading(bytes));
+        resolver::resolve_watched(found.file.clone(), request, &job.stop, &progress, publish).map_err(describe)
     }
 
     fn save(&self, job: &Job, found: &Located, file_bytes: u64, names: &ModuleNames, fastlink: bool) {

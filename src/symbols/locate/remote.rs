@@ -5,34 +5,29 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Download;
-use super::search::{Pointer, Search, compressed, first_two, verify};
-use crate::pe::absolute_path;
-use crate::symbols::http::{Answer, UNTRUSTED};
+use super::search::{Search, beginning, compressed, first_two, verify};
+use super::servers::Absent;
+use crate::paths::absolute_path;
+use crate::symbols::path::is_encrypted;
 use crate::symbols::server::{Fetched, discard, fetch};
+use crate::symbols::trouble::{PlaceTrouble, Trouble};
 use crate::symbols::{PdbError, cabinet, depot};
 
 impl Search<'_> {
     /// Asks a server. What it sends goes to the nearest store.
     pub(super) fn server(&mut self, url: &str, before: &[&Path]) -> Option<PathBuf> {
         if !self.locator.sources.network {
-            self.troubles.push(format!("{url} was not asked: the network is off"));
+            self.troubles.push(Trouble::NetworkOff(url.to_owned()));
             return None;
         }
         let Some(root) = self.writable(before) else {
-            self.troubles.push(format!("{url} was not asked: there is no store for what it sends"));
+            self.troubles.push(Trouble::NoStore(url.to_owned()));
             return None;
         };
         let target = depot::place(&root, &self.name, &self.key.folder());
-        let one_tier = format!("{url}/{}/{}", escape(&self.name), self.key.folder());
-        let found = match self.server_folder(url, &one_tier, &target) {
-            Ok(false) if self.is_two_tier(url) => {
-                let two_tier = format!("{url}/{}/{}/{}", escape(&first_two(&self.name)), escape(&self.name), self.key.folder());
-                self.server_folder(url, &two_tier, &target)
-            }
-            other => other,
-        };
-        match found {
+        match self.ask(url, &target) {
             Ok(true) => {
+                depot::clear_parts(&target);
                 if self.locator.sources.store.as_ref() == Some(&root) {
                     depot::trim(&root, self.locator.sources.store_limit, &target);
                 }
@@ -40,93 +35,89 @@ impl Search<'_> {
             }
             Ok(false) => None,
             Err(why) => {
-                self.troubles.push(format!("{url}: {why}"));
+                self.note(url, why);
                 None
             }
         }
     }
 
-    /// Whether the server has its files in folders by their first two letters.
-    fn is_two_tier(&self, url: &str) -> bool {
-        let marker = format!("{url}/index2.txt");
-        let known = self.locator.lock_missing().get(&marker).cloned();
-        known.is_none() && {
-            let is_there = matches!(self.locator.http.get(&marker, None), Ok(Answer::Body(_)));
-            if !is_there {
-                self.locator.lock_missing().insert(marker, None);
-            }
-            is_there
+    /// Asks a server in the ways in which servers have their files. Whether it is there.
+    fn ask(&mut self, server: &str, target: &Path) -> Result<bool, PlaceTrouble> {
+        let (name, key) = (escape(&self.name), self.key.folder());
+        if self.server_folder(server, &format!("{server}/{name}/{key}"), target)? {
+            return Ok(true);
         }
+        let is_two_tier = self.locator.servers.is_two_tier(server)?;
+        let folder = format!("{server}/{}/{name}/{key}", escape(&first_two(&self.name)));
+        Ok(is_two_tier && self.server_folder(server, &folder, target)?)
     }
 
     /// Asks for the file, for the compressed one, and for a pointer. Whether it is there.
-    fn server_folder(&mut self, server: &str, folder: &str, target: &Path) -> Result<bool, String> {
-        for name in [self.name.clone(), compressed(&self.name), "file.ptr".to_owned()] {
+    fn server_folder(&mut self, server: &str, folder: &str, target: &Path) -> Result<bool, PlaceTrouble> {
+        const POINTER: &str = "file.ptr";
+        for name in [self.name.clone(), compressed(&self.name), POINTER.to_owned()] {
             let url = format!("{folder}/{}", escape(&name));
             let Some(file) = self.fetch(server, &url, target)? else { continue };
-            let mut head = Vec::new();
-            let _ = fs::File::open(&file).and_then(|file| file.take(4096).read_to_end(&mut head)); // empty: no PDB
-            let done = if name == "file.ptr" {
-                self.follow(&String::from_utf8_lossy(&head), target)
-            } else if head.starts_with(cabinet::MAGIC) {
-                self.expand(&file, target)
+            let done = if name == POINTER {
+                self.follow(&beginning(&file).unwrap_or_default(), is_encrypted(server), target)
+            } else if is_cabinet(&file) {
+                self.expand(&file, target).map_err(PlaceTrouble::from)
             } else {
-                self.adopt(&file, target)
+                self.adopt(&file, target).map_err(PlaceTrouble::from)
             };
             discard(&file);
-            return match done {
-                Ok(()) => Ok(true),
-                Err(why) => {
-                    self.locator.lock_missing().insert(url, Some(why.clone()));
-                    Err(why)
-                }
-            };
+            if let Err(why) = &done {
+                self.locator.servers.note(server, &url, why);
+            }
+            return done.map(|()| true);
         }
         Ok(false)
     }
 
-    /// Downloads a file; `None` if the server has it not.
-    fn fetch(&mut self, server: &str, url: &str, target: &Path) -> Result<Option<PathBuf>, String> {
-        for known in [server, url] {
-            match self.locator.lock_missing().get(known) {
-                Some(Some(why)) => return Err(why.clone()),
-                Some(None) => return Ok(None),
-                None => {}
+    /// Downloads a file; `None` if it is not at this URL, but may be at another one.
+    fn fetch(&mut self, server: &str, url: &str, target: &Path) -> Result<Option<PathBuf>, PlaceTrouble> {
+        let servers = &self.locator.servers;
+        let fetched = match servers.known(server, url) {
+            Some(Absent::Missing) => return Ok(None),
+            Some(Absent::Trouble(why)) => Err(why),
+            None => {
+                let progress = |done, total| (self.progress)(Download { done, total });
+                let fetched = fetch(&servers.http, url, target, self.stop, &progress);
+                match &fetched {
+                    Ok(Fetched::File(_)) => {}
+                    Ok(Fetched::Missing) => servers.note_missing(url),
+                    Err(why) => servers.note(server, url, why),
+                }
+                fetched
             }
-        }
-        let progress = |done, total| (self.progress)(Download { done, total });
-        match fetch(&self.locator.http, url, target, self.stop, &progress) {
+        };
+        match fetched {
             Ok(Fetched::File(file)) => Ok(Some(file)),
-            Ok(Fetched::Missing) => {
-                self.locator.lock_missing().insert(url.to_owned(), None);
+            Ok(Fetched::Missing) => Ok(None),
+            // Stores that list nothing to strangers answer so for all that they have not.
+            Err(PlaceTrouble::Forbidden) => {
+                self.note(server, PlaceTrouble::Forbidden);
                 Ok(None)
             }
-            Err(why) => {
-                // One that cannot be reached is not asked for each module again.
-                let is_down = ["it was not found", "it does not answer", UNTRUSTED].iter().any(|start| why.starts_with(start));
-                if !self.stop.is_set() {
-                    let key = if is_down { server } else { url };
-                    self.locator.lock_missing().insert(key.to_owned(), Some(why.clone()));
-                }
-                Err(why)
-            }
+            Err(why) => Err(why),
         }
     }
 
     /// Follows a pointer that a server sent.
-    fn follow(&mut self, text: &str, target: &Path) -> Result<(), String> {
-        match Pointer::read(text) {
-            Pointer::Path(path) => {
-                let file = absolute_path(path).ok_or_else(|| format!("it points to {path}, which is not on this machine"))?;
-                match verify(&file, self.key, self.stop) {
-                    Ok(()) => depot::copy(&file, target).map_err(|error| error.to_string()),
-                    Err(error @ PdbError::OtherBuild { .. }) => Err(error.to_string()),
-                    Err(error) => Err(format!("it points to {path}, but {error}")),
-                }
-            }
-            Pointer::Message(text) => Err(format!("it says: {text}")),
+    fn follow(&mut self, text: &str, is_encrypted: bool, target: &Path) -> Result<(), PlaceTrouble> {
+        let path = self.pointed(text, is_encrypted)?;
+        let file = absolute_path(path).ok_or_else(|| PlaceTrouble::PointsElsewhere(path.to_owned()))?;
+        match verify(&file, self.key, self.stop) {
+            Ok(()) => Ok(self.copy(&file, target)?),
+            Err(error @ (PdbError::OtherBuild { .. } | PdbError::Stopped)) => Err(error.into()),
+            Err(error) => Err(PlaceTrouble::PointsToFile { path: path.to_owned(), error }),
         }
     }
+}
+
+fn is_cabinet(file: &Path) -> bool {
+    let mut head = [0; cabinet::MAGIC.len()];
+    fs::File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *cabinet::MAGIC
 }
 
 /// A name as part of a URL.

@@ -2,28 +2,30 @@
 //! pointers, and (in [`super::remote`]) servers. What is there and of no use is told.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 
-use super::{Download, Located, Locator};
+use super::{Download, Locator};
+use crate::paths::{is_regular, open_regular, share_host};
 use crate::symbols::guard::Stop;
 use crate::symbols::path::Place;
 use crate::symbols::source::PdbFile;
+use crate::symbols::trouble::{NotFound, PlaceTrouble, Trouble};
 use crate::symbols::{PdbError, PdbKey, cabinet, depot, resolver};
 
 /// One search.
 pub(super) struct Search<'a> {
     pub(super) locator: &'a Locator,
     pub(super) stop: &'a Stop,
-    #[cfg_attr(not(feature = "symsrv"), expect(dead_code, reason = "only downloads take long"))]
     pub(super) progress: &'a dyn Fn(Download),
     pub(super) name: String,
     pub(super) key: PdbKey,
     /// Files that were looked at.
     pub(super) seen: FxHashSet<PathBuf>,
     /// What was found and is of no use, or kept us from looking.
-    pub(super) troubles: Vec<String>,
+    pub(super) troubles: Vec<Trouble>,
     /// Places that were asked.
     pub(super) asked: usize,
 }
@@ -31,20 +33,28 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// Whether a file is what is wanted. What is there and is not is noted.
     pub(super) fn is_it(&mut self, file: &Path) -> bool {
-        if !self.seen.insert(file.to_owned()) || !file.is_file() {
+        if !self.seen.insert(file.to_owned()) || !is_regular(file) {
             return false;
         }
         match verify(file, self.key, self.stop) {
             Ok(()) => return true,
-            Err(error @ PdbError::OtherBuild { .. }) => self.troubles.push(format!("{error} ({})", file.display())),
             Err(PdbError::Stopped) => {}
-            Err(error) => self.troubles.push(format!("{}: {error}", file.display())),
+            Err(error) => self.troubles.push(Trouble::File { file: file.display().to_string(), error }),
         }
         false
     }
 
-    /// Asks the places of a chain, and copies what is found to the stores before.
-    pub(super) fn chain(&mut self, chain: &[Place]) -> Option<Located> {
+    /// Notes once what is wrong with a place.
+    pub(super) fn note(&mut self, place: impl ToString, why: PlaceTrouble) {
+        let trouble = Trouble::Place { place: place.to_string(), why };
+        if !self.troubles.contains(&trouble) {
+            self.troubles.push(trouble);
+        }
+    }
+
+    /// Asks the places of a chain, and copies what is found to the stores before. Tells
+    /// which place had it.
+    pub(super) fn chain<'p>(&mut self, chain: &'p [Place]) -> Option<(PathBuf, &'p Place)> {
         for (i, place) in chain.iter().enumerate() {
             let before: Vec<&Path> = chain[..i].iter().filter_map(store_of).collect();
             self.asked += 1;
@@ -59,15 +69,21 @@ impl Search<'_> {
                     if target == file {
                         continue;
                     }
-                    match depot::copy(&file, &target) {
+                    match self.copy(&file, &target) {
                         Ok(()) => file = target,
                         Err(error) => log::warn!("{} cannot be copied to {}: {error}", self.name, root.display()),
                     }
                 }
-                return Some(Located { file: file.as_path().into(), key: self.key, source: place.to_string() });
+                return Some((file, place));
             }
         }
         None
+    }
+
+    /// Copies a file into a store; from a share that takes long.
+    pub(super) fn copy(&self, file: &Path, target: &Path) -> Result<(), PdbError> {
+        let total = file.metadata().ok().map(|meta| meta.len());
+        depot::copy(file, target, self.stop, &|done| (self.progress)(Download { done, total }))
     }
 
     fn folder(&mut self, root: &Path, before: &[&Path]) -> Option<PathBuf> {
@@ -114,32 +130,43 @@ impl Search<'_> {
             return Some(file);
         }
         let packed = folder.join(compressed(name));
-        if packed.is_file() {
+        if is_regular(&packed) {
             let target = self.writable(before).or_else(|| depot::is_writable(root).then(|| root.to_owned()))?;
             let target = depot::place(&target, &self.name, &self.key.folder());
             match self.expand(&packed, &target) {
                 Ok(()) => return Some(target),
-                Err(why) => self.troubles.push(format!("{}: {why}", packed.display())),
+                Err(error) => self.note(packed.display(), error.into()),
             }
         }
-        let pointer = fs::read_to_string(folder.join("file.ptr")).ok().filter(|text| text.len() < 4096);
-        match pointer.as_deref().map(Pointer::read) {
-            Some(Pointer::Path(path)) => {
-                let file = folder.join(path);
-                if self.is_it(&file) {
-                    return Some(file);
+        if let Some(text) = beginning(&folder.join("file.ptr")) {
+            match self.pointed(&text, false).map(|path| folder.join(path)) {
+                Ok(file) if self.is_it(&file) => return Some(file),
+                Ok(file) if !is_regular(&file) => {
+                    self.note(root.display(), PlaceTrouble::PointsToNothing(file.display().to_string()));
                 }
-                if !file.is_file() {
-                    self.troubles.push(format!("{} points to {}, which is not there", root.display(), file.display()));
-                }
+                Ok(_) => {} // is_it said why
+                Err(why) => self.note(root.display(), why),
             }
-            Some(Pointer::Message(text)) => self.troubles.push(format!("{} says: {text}", root.display())),
-            None => {}
         }
-        if folder.join("msfz0").join(name).is_file() {
-            self.troubles.push(format!("{} has it in the compressed form MSFZ only, which is not supported", root.display()));
+        if is_regular(&folder.join("msfz0").join(name)) {
+            self.note(root.display(), PlaceTrouble::Msfz);
         }
         None
+    }
+
+    /// Where a `file.ptr` leads, if it may be followed: whoever opens a share tells its host
+    /// who asks. So that host must be one that the user named, or whoever sent the pointer must
+    /// be vouched for.
+    pub(super) fn pointed<'t>(&self, text: &'t str, is_vouched_for: bool) -> Result<&'t str, PlaceTrouble> {
+        match Pointer::read(text) {
+            Pointer::Message(text) => Err(PlaceTrouble::Message(text.to_owned())),
+            Pointer::Path(path) => match share_host(path) {
+                Some(host) if !is_vouched_for && !self.locator.sources.path.names_host(host) => {
+                    Err(PlaceTrouble::PointsToShare { path: path.to_owned(), host: host.to_owned() })
+                }
+                _ => Ok(path),
+            },
+        }
     }
 
     /// The nearest store that can be written to, else the program's own.
@@ -149,22 +176,22 @@ impl Search<'_> {
     }
 
     /// Expands a cabinet to where what is in it belongs.
-    pub(super) fn expand(&mut self, packed: &Path, target: &Path) -> Result<(), String> {
+    pub(super) fn expand(&mut self, packed: &Path, target: &Path) -> Result<(), PdbError> {
         if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+            fs::create_dir_all(folder)?;
         }
         let draft = depot::draft(target);
-        if let Err(error) = cabinet::expand(packed, &draft, self.stop) {
+        let progress = |done| (self.progress)(Download { done, total: None });
+        if let Err(error) = cabinet::expand(packed, &draft, self.stop, &progress) {
             let _ = fs::remove_file(&draft);
-            return Err(error.to_string());
+            return Err(error);
         }
         self.adopt(&draft, target)
     }
 
     /// Gives a new file its name if it is what is wanted, else removes it.
-    pub(super) fn adopt(&mut self, draft: &Path, target: &Path) -> Result<(), String> {
-        let verified = verify(draft, self.key, self.stop).map_err(|error| error.to_string());
-        let result = verified.and_then(|()| fs::rename(draft, target).map_err(|error| error.to_string()));
+    pub(super) fn adopt(&mut self, draft: &Path, target: &Path) -> Result<(), PdbError> {
+        let result = verify(draft, self.key, self.stop).and_then(|()| Ok(fs::rename(draft, target)?));
         if result.is_err() {
             let _ = fs::remove_file(draft);
         }
@@ -173,28 +200,28 @@ impl Search<'_> {
 
     #[cfg(not(feature = "symsrv"))]
     fn server(&mut self, url: &str, _before: &[&Path]) -> Option<PathBuf> {
-        self.troubles.push(format!("{url} was not asked: this program was built without the network"));
+        self.troubles.push(Trouble::NoNetwork(url.to_owned()));
         None
     }
 
     /// Why nothing was found.
-    pub(super) fn reason(&self) -> String {
-        let nowhere = match self.asked {
-            0 => format!("{} is neither beside the image nor where the linker wrote it, and there is no symbol path", self.name),
-            1 => format!("{} is not in the one place of the symbol path", self.name),
-            n => format!("{} is in none of the {n} places of the symbol path", self.name),
-        };
-        let mut reasons = self.troubles.clone();
-        if reasons.is_empty() {
-            reasons.push(nowhere);
+    pub(super) fn not_found(self) -> NotFound {
+        match self.troubles {
+            troubles if troubles.is_empty() => Trouble::Nowhere { name: self.name, places: self.asked }.into(),
+            troubles => NotFound(troubles),
         }
-        reasons.dedup();
-        reasons.join("; ")
     }
 }
 
+/// The first bytes of a file as text, if it is there.
+pub(super) fn beginning(file: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    open_regular(file).ok()?.take(4096).read_to_end(&mut head).ok()?;
+    Some(String::from_utf8_lossy(&head).into_owned())
+}
+
 /// What a `file.ptr` says.
-pub(super) enum Pointer<'a> {
+enum Pointer<'a> {
     /// The file is there.
     Path(&'a str),
     /// It cannot be had.
@@ -202,7 +229,7 @@ pub(super) enum Pointer<'a> {
 }
 
 impl<'a> Pointer<'a> {
-    pub(super) fn read(text: &'a str) -> Self {
+    fn read(text: &'a str) -> Self {
         let text = text.trim().trim_matches('\0');
         match text.get(..5).filter(|head| head.eq_ignore_ascii_case("PATH:")) {
             Some(_) => Self::Path(text[5..].trim()),
