@@ -95,9 +95,9 @@ mod tests {
         for (tid, event) in [(1, 10), (2, 11), (1, 12)] {
             fragments.add(PID, Tid(tid), event);
         }
-        assert_eq!(fragments.take(Pid(8), Tid(1)), []);
+        assert_eq!(fragments.take(Pid(8), Tid(1)), [0u64; 0]);
         assert_eq!(fragments.take(PID, Tid(1)), [10, 12]);
-        assert_eq!(fragments.take(PID, Tid(1)), []);
+        assert_eq!(fragments.take(PID, Tid(1)), [0u64; 0]);
         assert!(!fragments.is_empty());
         assert_eq!(fragments.take(PID, Tid(2)), [11]);
         assert!(fragments.is_empty());
@@ -108,13 +108,13 @@ mod tests {
         let mut fragments = KernelFragments::default();
         fragments.add(PID, Tid(1), 10);
         fragments.forget_process(PID);
-        assert_eq!(fragments.take(PID, Tid(1)), []);
+        assert_eq!(fragments.take(PID, Tid(1)), [0u64; 0]);
         fragments.add(PID, Tid(1), 11);
         fragments.forget_process(Pid(8));
         assert_eq!(fragments.take(PID, Tid(1)), [11]);
         fragments.add(PID, Tid(1), 12);
         fragments.forget_thread(PID, Tid(1));
-        assert_eq!(fragments.take(PID, Tid(1)), []);
+        assert_eq!(fragments.take(PID, Tid(1)), [0u64; 0]);
     }
 
     #[test]

@@ -206,7 +206,7 @@ mod tests {
             let (event, frames) = match act {
                 &Act::Image(change, base, size) => {
                     let (base, size) = (base * 0x10, size * 0x10);
-                    let info = ImageInfo { base, size, time_stamp: 0, path: format!("{base}-{size}.dll") };
+                    let info = ImageInfo { base, size, checksum: 0, time_stamp: 0, path: format!("{base}-{size}.dll") };
                     tell(time, Event::Image(change, Box::new(info)), &[]);
                     continue;
                 }

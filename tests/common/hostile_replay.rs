@@ -55,7 +55,7 @@ pub fn threads_of_one_tick(count: usize) -> Vec<u8> {
 pub fn overlapping_modules(count: usize, frames: usize, stay: bool) -> Vec<u8> {
     let image = |n: usize| {
         let (base, size) = (OVERLAPPED - n as u64, 0x1000_0000 + 2 * n as u64);
-        Box::new(ImageInfo { base, size, time_stamp: n as u32, path: format!(r"\Device\V\{n}.dll") })
+        Box::new(ImageInfo { base, size, checksum: 0, time_stamp: n as u32, path: format!(r"\Device\V\{n}.dll") })
     };
     let mut records = Vec::new();
     let stacks = frames.div_ceil(DEPTH);
