@@ -146,7 +146,6 @@ pub(super) fn describe_cut(cut: Cut, budget: u64, clock: Clock) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::etl::BufferInfo;
     use crate::load::Input;
 
     #[test]
@@ -160,8 +159,11 @@ mod tests {
         let mut buffer = capture.files[0].buffers[0].clone();
         buffer.flags = 0;
         buffer.size = 16 << 20;
-        let of_processor = |processor| BufferInfo { processor, ..buffer.clone() };
-        capture.files[0].buffers = (0..24).map(of_processor).collect();
+        let mut of_processor = |processor| {
+            buffer.processor = processor;
+            buffer.clone()
+        };
+        capture.files[0].buffers = (0..24).map(&mut of_processor).collect();
         let plan = plan(256 << 20);
         assert_eq!(plan.for_decoding(), 64 << 20);
         assert_eq!(plan.for_rows(&capture), (256 - 32) << 20);
