@@ -120,7 +120,7 @@ impl TraceFile {
             // What is wrong is told with the first part.
             let algorithm = self.expand(info, into, |kind, detail| {
                 if from == 0 {
-                    problem(kind, detail)
+                    problem(kind, detail);
                 }
             });
             into.events = from..into.expanded.len();

@@ -119,10 +119,8 @@ impl Turns {
         loop {
             let next = self.ready.pop().map(|Reverse(stream)| stream);
             // A circle of streams that wait for each other is cut at the first.
-            let stream = match next.or_else(|| (first..self.left.len()).find(|&stream| !self.left[stream].is_empty())) {
-                Some(stream) => stream,
-                None => return ControlFlow::Continue(()),
-            };
+            let cut = || (first..self.left.len()).find(|&stream| !self.left[stream].is_empty());
+            let Some(stream) = next.or_else(cut) else { return ControlFlow::Continue(()) };
             if next.is_none() {
                 first = stream;
             }
