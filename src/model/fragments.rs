@@ -15,7 +15,7 @@ use super::pending::EventNumber;
 use crate::units::{Pid, Tid};
 
 /// Fragments of one generation.
-const GENERATION: usize = 1 << 17;
+const GENERATION: usize = 1 << 15;
 
 /// The idle process and the kernel's own, whose threads never return to user mode.
 const KERNEL_ONLY: [Pid; 2] = [Pid(0), Pid(4)];
@@ -28,8 +28,8 @@ type ThreadLife = (Pid, u32, Tid);
 pub(super) struct KernelFragments {
     young: FxHashMap<ThreadLife, Vec<EventNumber>>,
     old: FxHashMap<ThreadLife, Vec<EventNumber>>,
-    /// Fragments that the younger generation was given.
-    added: usize,
+    /// Fragments of the younger generation.
+    count: usize,
     /// Starts and ends of processes while fragments waited.
     lives: FxHashMap<Pid, u32>,
 }
@@ -46,11 +46,11 @@ impl KernelFragments {
         if KERNEL_ONLY.contains(&pid) {
             return;
         }
-        if self.added >= GENERATION {
+        if self.count >= GENERATION {
             self.old = std::mem::take(&mut self.young);
-            self.added = 0;
+            self.count = 0;
         }
-        self.added += 1;
+        self.count += 1;
         let thread = self.thread(pid, tid);
         self.young.entry(thread).or_default().push(event);
     }
@@ -60,7 +60,9 @@ impl KernelFragments {
     pub(super) fn take(&mut self, pid: Pid, tid: Tid) -> Vec<EventNumber> {
         let thread = self.thread(pid, tid);
         let mut events = self.old.remove(&thread).unwrap_or_default();
-        events.extend(self.young.remove(&thread).unwrap_or_default());
+        let young = self.young.remove(&thread).unwrap_or_default();
+        self.count -= young.len();
+        events.extend(young);
         events
     }
 
@@ -88,6 +90,7 @@ mod tests {
     use super::*;
 
     const PID: Pid = Pid(7);
+    const NOTHING: [EventNumber; 0] = [];
 
     #[test]
     fn a_thread_gets_back_what_it_collected_and_no_other_does() {
@@ -95,9 +98,9 @@ mod tests {
         for (tid, event) in [(1, 10), (2, 11), (1, 12)] {
             fragments.add(PID, Tid(tid), event);
         }
-        assert_eq!(fragments.take(Pid(8), Tid(1)), [0u64; 0]);
+        assert_eq!(fragments.take(Pid(8), Tid(1)), NOTHING);
         assert_eq!(fragments.take(PID, Tid(1)), [10, 12]);
-        assert_eq!(fragments.take(PID, Tid(1)), [0u64; 0]);
+        assert_eq!(fragments.take(PID, Tid(1)), NOTHING);
         assert!(!fragments.is_empty());
         assert_eq!(fragments.take(PID, Tid(2)), [11]);
         assert!(fragments.is_empty());
@@ -108,13 +111,13 @@ mod tests {
         let mut fragments = KernelFragments::default();
         fragments.add(PID, Tid(1), 10);
         fragments.forget_process(PID);
-        assert_eq!(fragments.take(PID, Tid(1)), [0u64; 0]);
+        assert_eq!(fragments.take(PID, Tid(1)), NOTHING);
         fragments.add(PID, Tid(1), 11);
         fragments.forget_process(Pid(8));
         assert_eq!(fragments.take(PID, Tid(1)), [11]);
         fragments.add(PID, Tid(1), 12);
         fragments.forget_thread(PID, Tid(1));
-        assert_eq!(fragments.take(PID, Tid(1)), [0u64; 0]);
+        assert_eq!(fragments.take(PID, Tid(1)), NOTHING);
     }
 
     #[test]
