@@ -154,6 +154,8 @@ mod tests {
 
     #[test]
     fn the_estimate_follows_the_choice() {
+        // A row, and what is prepared for it.
+        const ROW: u64 = 28 + 3 + 4;
         let mut offer = offer();
         assert_eq!(offer.processes, [Pid(2), Pid(1)], "the largest first");
         assert!(offer.scope().is_all());
@@ -161,13 +163,13 @@ mod tests {
         let all = offer.bytes();
         offer.change(OfferChange::Processes(vec![Pid(2)], false));
         assert_eq!(offer.scope().processes, Processes::Except([Pid(2)].into()));
-        assert_eq!((offer.bytes(), offer.bytes_of(Pid(2))), (11 * 28 + 200, all - 11 * 28 - 200));
+        assert_eq!((offer.bytes(), offer.bytes_of(Pid(2))), (11 * ROW + 200, all - 11 * ROW - 200));
         offer.change(OfferChange::Others(false));
         assert_eq!(offer.scope().processes, Processes::Only([Pid(1)].into()));
         offer.change(OfferChange::Layer(Layer::Commit, false));
-        assert_eq!(offer.bytes(), 10 * 28 + 100);
+        assert_eq!(offer.bytes(), 10 * ROW + 100);
         offer.change(OfferChange::Stacks(false));
-        assert_eq!(offer.bytes(), 10 * 28);
+        assert_eq!(offer.bytes(), 10 * ROW);
         offer.change(OfferChange::AllProcesses(false));
         assert_eq!(offer.bytes(), 0);
         offer.change(OfferChange::Layer(Layer::Commit, true));
