@@ -152,7 +152,7 @@ fn a_publication_costs_what_came() {
     assert!(rows > 1_000_000, "{rows} rows");
     // The first ones begin with nothing; those at the end have four times as much behind them.
     let (early, late) = (costs[1], costs[7]);
-    assert!(late.published <= 1.2 * early.published, "bytes of a publication: {costs:#?}");
-    assert!(late.questions <= 1.2 * early.questions, "bytes of its questions: {costs:#?}");
-    assert!(late.looks <= 1.2 * early.looks, "rows and events of its questions: {costs:#?}");
+    assert!(late.published <= 1.5 * early.published, "bytes of a publication: {costs:#?}");
+    assert!(late.questions <= 1.5 * early.questions, "bytes of its questions: {costs:#?}");
+    assert!(late.looks <= 1.5 * early.looks, "rows and events of its questions: {costs:#?}");
 }
