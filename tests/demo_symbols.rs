@@ -184,5 +184,5 @@ fn the_folder_of_the_sources_is_a_symbol_store_and_other_builds_are_not_taken() 
     let key = PdbKey { age: 2, ..demo::symbols().key };
     let other = Wanted { pdb: Some((key, "MemoryTestApp.pdb".to_owned())), ..wanted() };
     let why = Locator::new(sources()).find(&other, None, &Stop::default(), &|_| {}).unwrap_err();
-    assert!(why.contains("no symbol path"), "{why}");
+    assert!(why.to_string().contains("no symbol path"), "{why}");
 }

@@ -127,7 +127,8 @@ fn find(folder: &Path, cabinet: &[u8]) -> Result<Located, String> {
     std::fs::create_dir_all(&build).unwrap();
     std::fs::write(build.join("MemoryTestApp.pd_"), cabinet).unwrap();
     let path = SymbolPath::parse(&format!("srv*{}*{}", own.display(), store.display()), None);
-    Locator::new(Sources { path, ..Sources::default() }).find(&wanted(), None, &Stop::default(), &|_| {})
+    let locator = Locator::new(Sources { path, ..Sources::default() });
+    locator.find(&wanted(), None, &Stop::default(), &|_| {}).map_err(|not_found| not_found.to_string())
 }
 
 const LZX_32_KB: u16 = 3 | 15 << 8;
