@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::hostile_replay::{OVERLAPPED, overlapping_modules, threads_of_one_tick, volumes};
+use common::hostile_replay::{OVERLAPPED, frees_without_process, overlapping_modules, threads_of_one_tick, volumes};
 use highwater::etl::{Source, TraceFile};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Module, NodeId, Trace};
@@ -53,4 +53,12 @@ fn frames_in_many_modules_lie_in_the_one_that_was_mapped() {
         met.dedup();
         assert_eq!(met.len(), if stay { 1 } else { trace.sites.len() }, "{met:?}");
     }
+}
+
+#[test]
+fn frees_that_no_header_and_no_stack_gives_to_a_process_end_the_only_block() {
+    let trace = loaded(frees_without_process(5_000));
+    assert_eq!((trace.quality.inferred_frees, trace.quality.unmatched_frees), (4_500, 500));
+    assert_eq!((trace.rows.len(), trace.rows.by_death().len()), (5_500, 4_500));
+    assert!(trace.processes.iter().all(|process| process.pid.is_known()), "nothing is nobody's");
 }

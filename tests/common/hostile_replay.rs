@@ -1,7 +1,11 @@
 //! Traces that are made to be slow to replay or to ask: each drives one look-up that must
 //! not cost more where there is more to look through. The writer is the real one.
 
-use highwater::etl::SessionHeader;
+use std::io::Cursor;
+
+use highwater::etl::write::Writer;
+use highwater::etl::{HeaderKind, SessionHeader};
+use highwater::events::encode::{RecordWriter, Style};
 use highwater::events::{Event, FrameRange, ImageChange, ImageInfo, Record, StackPart};
 use highwater::units::{Layer, Pid, Tid};
 
@@ -47,6 +51,40 @@ pub fn threads_of_one_tick(count: usize) -> Vec<u8> {
     }));
     records.extend((0..count).map(|n| record(at, tid(n), Event::Alloc { layer, heap, address: address(n), size: 8 })));
     trace(large_buffers(), &records)
+}
+
+/// Blocks of two processes in heaps of one handle, of which only the stacks of the allocations
+/// tell the process: no header does, and frees have no stack. Each tenth address is allocated
+/// by both before it is freed. About 160 bytes a block.
+pub fn frees_without_process(blocks: usize) -> Vec<u8> {
+    let (layer, heap) = (Layer::Heap, HEAP);
+    let style = Style { header: Some(HeaderKind::PerfInfo), ..Style::default() };
+    let mut writer = RecordWriter::new(Writer::new(Cursor::new(Vec::new()), large_buffers()).unwrap());
+    let mut put = |time: i64, pid: u32, event: Event, frames: &[u64]| {
+        writer.style = style;
+        writer.put(0, &Record { time: 1_000 + time, pid: Pid(pid), tid: Tid(pid), event }, frames).unwrap();
+    };
+    let address = |n: usize| 0x10_0000 + 0x10 * n as u64;
+    let alloc = |n: usize, at: i64, pid: u32, put: &mut dyn FnMut(i64, u32, Event, &[u64])| {
+        put(at, pid, Event::Alloc { layer, heap, address: address(n), size: 8 }, &[]);
+        let stack = Event::Stack { owner: 1_000 + at, part: StackPart::User, frames: FrameRange::default() };
+        put(at + 1, pid, stack, &[0x5000 + n as u64 % 97, 0x4000]);
+    };
+    /// So many allocations lie between one and its free.
+    const BEFORE_FREE: usize = 500;
+    for n in 0..blocks + BEFORE_FREE {
+        let at = 100 * n as i64;
+        if n < blocks {
+            alloc(n, at, 4660 + n as u32 % 2, &mut put);
+            if n % 10 == 0 {
+                alloc(n, at + 10, 4661 - n as u32 % 2, &mut put);
+            }
+        }
+        if n >= BEFORE_FREE {
+            put(at + 20, 4660, Event::Free { layer, heap, address: address(n - BEFORE_FREE) }, &[]);
+        }
+    }
+    writer.finish().unwrap().into_inner()
 }
 
 /// So many modules over the same addresses, and stacks with so many frames in them, no two
