@@ -9,6 +9,8 @@
 //! up. Cost: a hash operation for each kernel part, and for each user part while any thread
 //! has some.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use super::pending::EventNumber;
@@ -23,13 +25,22 @@ const KERNEL_ONLY: [Pid; 2] = [Pid(0), Pid(4)];
 /// A thread of one life of a process id, counted from when it mattered.
 type ThreadLife = (Pid, u32, Tid);
 
+/// The events of one thread, mostly a single one.
+#[derive(Debug)]
+struct Collected {
+    first: EventNumber,
+    more: Vec<EventNumber>,
+}
+
 /// Kernel parts that wait for the user part.
 #[derive(Debug, Default)]
 pub(super) struct KernelFragments {
-    young: FxHashMap<ThreadLife, Vec<EventNumber>>,
-    old: FxHashMap<ThreadLife, Vec<EventNumber>>,
+    young: FxHashMap<ThreadLife, Collected>,
+    old: FxHashMap<ThreadLife, Collected>,
     /// Fragments of the younger generation.
     count: usize,
+    /// Whether any waits in either: heap events ask, so one word must tell.
+    any: bool,
     /// Starts and ends of processes while fragments waited.
     lives: FxHashMap<Pid, u32>,
 }
@@ -38,7 +49,7 @@ impl KernelFragments {
     /// Whether nothing waits.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.young.is_empty() && self.old.is_empty()
+        !self.any
     }
 
     /// The kernel part of an event's stack was written; the user part is to come.
@@ -51,19 +62,24 @@ impl KernelFragments {
             self.count = 0;
         }
         self.count += 1;
+        self.any = true;
         let thread = self.thread(pid, tid);
-        self.young.entry(thread).or_default().push(event);
+        match self.young.entry(thread) {
+            Entry::Occupied(mut collected) => collected.get_mut().more.push(event),
+            Entry::Vacant(place) => {
+                place.insert(Collected { first: event, more: Vec::new() });
+            }
+        }
     }
 
     /// The thread returns to user mode: all its events that waited, in the order of their
     /// kernel parts.
-    pub(super) fn take(&mut self, pid: Pid, tid: Tid) -> Vec<EventNumber> {
+    pub(super) fn take(&mut self, pid: Pid, tid: Tid) -> impl Iterator<Item = EventNumber> + use<> {
         let thread = self.thread(pid, tid);
-        let mut events = self.old.remove(&thread).unwrap_or_default();
-        let young = self.young.remove(&thread).unwrap_or_default();
-        self.count -= young.len();
-        events.extend(young);
-        events
+        let (old, young) = (self.old.remove(&thread), self.young.remove(&thread));
+        self.count -= young.as_ref().map_or(0, |young| 1 + young.more.len());
+        self.any = !self.young.is_empty() || !self.old.is_empty();
+        old.into_iter().chain(young).flat_map(|Collected { first, more }| std::iter::once(first).chain(more))
     }
 
     /// A process starts or ends: what threads of these ids did before is over.
@@ -77,7 +93,7 @@ impl KernelFragments {
 
     /// A thread starts: what another of this id did before is over.
     pub(super) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
-        self.take(pid, tid);
+        drop(self.take(pid, tid));
     }
 
     fn thread(&self, pid: Pid, tid: Tid) -> ThreadLife {
@@ -92,17 +108,21 @@ mod tests {
     const PID: Pid = Pid(7);
     const NOTHING: [EventNumber; 0] = [];
 
+    fn taken(fragments: &mut KernelFragments, pid: Pid, tid: u32) -> Vec<EventNumber> {
+        fragments.take(pid, Tid(tid)).collect()
+    }
+
     #[test]
     fn a_thread_gets_back_what_it_collected_and_no_other_does() {
         let mut fragments = KernelFragments::default();
         for (tid, event) in [(1, 10), (2, 11), (1, 12)] {
             fragments.add(PID, Tid(tid), event);
         }
-        assert_eq!(fragments.take(Pid(8), Tid(1)), NOTHING);
-        assert_eq!(fragments.take(PID, Tid(1)), [10, 12]);
-        assert_eq!(fragments.take(PID, Tid(1)), NOTHING);
+        assert_eq!(taken(&mut fragments, Pid(8), 1), NOTHING);
+        assert_eq!(taken(&mut fragments, PID, 1), [10, 12]);
+        assert_eq!(taken(&mut fragments, PID, 1), NOTHING);
         assert!(!fragments.is_empty());
-        assert_eq!(fragments.take(PID, Tid(2)), [11]);
+        assert_eq!(taken(&mut fragments, PID, 2), [11]);
         assert!(fragments.is_empty());
     }
 
@@ -111,13 +131,13 @@ mod tests {
         let mut fragments = KernelFragments::default();
         fragments.add(PID, Tid(1), 10);
         fragments.forget_process(PID);
-        assert_eq!(fragments.take(PID, Tid(1)), NOTHING);
+        assert_eq!(taken(&mut fragments, PID, 1), NOTHING);
         fragments.add(PID, Tid(1), 11);
         fragments.forget_process(Pid(8));
-        assert_eq!(fragments.take(PID, Tid(1)), [11]);
+        assert_eq!(taken(&mut fragments, PID, 1), [11]);
         fragments.add(PID, Tid(1), 12);
         fragments.forget_thread(PID, Tid(1));
-        assert_eq!(fragments.take(PID, Tid(1)), NOTHING);
+        assert_eq!(taken(&mut fragments, PID, 1), NOTHING);
     }
 
     #[test]
@@ -137,7 +157,7 @@ mod tests {
             fragments.add(PID, Tid(tid), event);
         }
         assert!(fragments.young.len() + fragments.old.len() <= 2 * GENERATION);
-        let taken = fragments.take(PID, Tid(2));
+        let taken = taken(&mut fragments, PID, 2);
         assert!(taken.first().is_some_and(|&first| first >= many / 2) && taken.last() == Some(&many), "{taken:?}");
         assert!(taken.is_sorted());
     }

@@ -113,13 +113,13 @@ impl Pending {
 
     /// Gives an event the user part that came under another one. Its own, if that comes all
     /// the same, takes the place of it. `None` if it has one, or is not there any more.
-    pub(super) fn share(&mut self, event: EventNumber, user: StackRef) -> Option<Waiting> {
+    pub(super) fn share(&mut self, event: EventNumber, user: impl FnOnce() -> StackRef) -> Option<Waiting> {
         let at = usize::try_from(event.checked_sub(self.first)?).ok()?;
         let (_, _, waiting) = self.events.get_mut(at)?;
         if waiting.user.is_some() {
             return None;
         }
-        (waiting.user, waiting.is_shared) = (Some(user), true);
+        (waiting.user, waiting.is_shared) = (Some(user()), true);
         Some(waiting.clone())
     }
 }

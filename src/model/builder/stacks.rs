@@ -134,15 +134,14 @@ impl Builder {
             CallStack::Frames(frames) => CallStack::Frames(frames.of_user_mode()),
             CallStack::Key { .. } => user,
         };
-        if matches!(user, CallStack::Frames(frames) if frames.addresses().is_empty()) {
+        let is_empty = matches!(user, CallStack::Frames(frames) if frames.addresses().is_empty());
+        if is_empty || self.cut().is_some_and(|cut| cut.stacks_missing) {
             return;
         }
-        let events = self.fragments.take(from.pid, from.tid);
-        if events.is_empty() || self.cut().is_some_and(|cut| cut.stacks_missing) {
-            return;
-        }
-        let user = reference(&mut self.stacks, StackPart::User, user);
-        for event in events {
+        let mut known = None;
+        for event in self.fragments.take(from.pid, from.tid) {
+            let stacks = &mut self.stacks;
+            let user = || *known.get_or_insert_with(|| reference(stacks, StackPart::User, user));
             if let Some(waiting) = self.pending.share(event, user) {
                 self.tell_rows(from, waiting);
             }
