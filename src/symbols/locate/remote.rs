@@ -35,7 +35,7 @@ impl Search<'_> {
             }
             Ok(false) => None,
             Err(why) => {
-                self.note(url, why);
+                self.note(&url, why);
                 None
             }
         }
@@ -96,7 +96,7 @@ impl Search<'_> {
             Ok(Fetched::Missing) => Ok(None),
             // Stores that list nothing to strangers answer so for all that they have not.
             Err(PlaceTrouble::Forbidden) => {
-                self.note(server, PlaceTrouble::Forbidden);
+                self.note(&server, PlaceTrouble::Forbidden);
                 Ok(None)
             }
             Err(why) => Err(why),

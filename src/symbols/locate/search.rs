@@ -1,6 +1,7 @@
 //! One search along the symbol path: folders, stores with compressed files and
 //! pointers, and (in [`super::remote`]) servers. What is there and of no use is told.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ impl Search<'_> {
     }
 
     /// Notes once what is wrong with a place.
-    pub(super) fn note(&mut self, place: impl ToString, why: PlaceTrouble) {
+    pub(super) fn note(&mut self, place: &dyn Display, why: PlaceTrouble) {
         let trouble = Trouble::Place { place: place.to_string(), why };
         if !self.troubles.contains(&trouble) {
             self.troubles.push(trouble);
@@ -135,21 +136,21 @@ impl Search<'_> {
             let target = depot::place(&target, &self.name, &self.key.folder());
             match self.expand(&packed, &target) {
                 Ok(()) => return Some(target),
-                Err(error) => self.note(packed.display(), error.into()),
+                Err(error) => self.note(&packed.display(), error.into()),
             }
         }
         if let Some(text) = beginning(&folder.join("file.ptr")) {
             match self.pointed(&text, false).map(|path| folder.join(path)) {
                 Ok(file) if self.is_it(&file) => return Some(file),
                 Ok(file) if !is_regular(&file) => {
-                    self.note(root.display(), PlaceTrouble::PointsToNothing(file.display().to_string()));
+                    self.note(&root.display(), PlaceTrouble::PointsToNothing(file.display().to_string()));
                 }
                 Ok(_) => {} // is_it said why
-                Err(why) => self.note(root.display(), why),
+                Err(why) => self.note(&root.display(), why),
             }
         }
         if is_regular(&folder.join("msfz0").join(name)) {
-            self.note(root.display(), PlaceTrouble::Msfz);
+            self.note(&root.display(), PlaceTrouble::Msfz);
         }
         None
     }
