@@ -8,7 +8,7 @@
 //! The library keeps the directory in memory and finds a stream by its path, name by name
 //! among siblings that need not be balanced. So what it is given is bounded: the tables of
 //! sectors before it sees them, then depth and number of what it walks. Cost: each stream
-//! is looked up once, and its first 64 KiB are read.
+//! is looked up once, and its first 4 KiB are read.
 
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> 
         return Err(refuse("this compound file is damaged (it has more tables than sectors); copy it again".to_owned()));
     }
     // The beginnings of many streams, then all of a few.
-    let (found, others) = find(&mut compound(source, name, 64 << 10)?).map_err(refuse)?;
+    let (found, others) = find(&mut compound(source, name, 4 << 10)?).map_err(refuse)?;
     if found.is_empty() {
         return Err(others.refusal(name, "this compound file (.diagsession)"));
     }
