@@ -119,11 +119,9 @@ fn counts(file: &str) -> Option<[usize; 3]> {
 }
 
 /// Counted by a walk over the events that is not of this program: merging found no file for
-/// eleven images of the first trace and three of the second, and two files have a stamp of zero.
+/// eleven images, and two files have a stamp of zero.
 #[test]
-fn merged_traces_have_stamps_of_nearly_all_images() {
+fn a_merged_trace_has_stamps_of_nearly_all_images() {
     let Some([without_stamp, without_checksum, all]) = counts("TraceLoggingTester.etl") else { return };
     assert_eq!([without_stamp, without_checksum, all], [13, 275, 23_395]);
-    let Some([without_stamp, without_checksum, all]) = counts("slow-ppt.etl") else { return };
-    assert_eq!([without_stamp, without_checksum, all], [3, 117, 4_811]);
 }
