@@ -7,7 +7,7 @@ mod hostile_queries;
 #[path = "damage/memory.rs"]
 mod memory;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use highwater::model::{Builder, Clock, HeapId, InputState, Trace};
@@ -19,7 +19,10 @@ use hostile_queries::{START, Told, chain, endless, many_heaps};
 static ALLOCATOR: memory::Counted = memory::Counted;
 
 /// One test at a time: they count what the whole process allocates, or take time.
-static ALONE: Mutex<()> = Mutex::new(());
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner) // one that fails does not take the others with it
+}
 
 fn builder() -> Builder {
     Builder::new(Clock { frequency: 10_000_000, start_time: 0 }, START, (0, 0))
@@ -54,7 +57,7 @@ fn time_of_peaks(index: &Index, lines: usize) -> Duration {
 
 #[test]
 fn peaks_of_a_chain_of_190_frames_cost_about_what_those_of_two_frames_cost() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let index = |depth| Index::for_one_question(replay(chain(depth, 60_000)), &Cancel::default()).unwrap();
     let [flat, deep] = [2, 190].map(index);
     // By turns, the best of some: the machine's noise meets both.
@@ -71,7 +74,7 @@ fn blocks_bytes(index: &Index) -> usize {
 
 #[test]
 fn blocks_of_ten_thousand_active_heaps_take_4_bytes_a_row() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     const HEAPS: u64 = 10_000;
     let trace = replay(many_heaps(HEAPS, 400_000));
     let never = Cancel::default();
@@ -110,7 +113,7 @@ struct Cost {
 
 #[test]
 fn a_publication_costs_what_came() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     /// Events between two publications: a whole number of them fills some chunks of rows.
     const CAME: usize = 10_000;
     const TOGETHER: usize = 32;
