@@ -53,6 +53,9 @@ pub fn threads_of_one_tick(count: usize) -> Vec<u8> {
     trace(large_buffers(), &records)
 }
 
+/// Writes an event of a process at a time, with its frames.
+type Put<'a> = dyn FnMut(i64, u32, Event, &[u64]) + 'a;
+
 /// Blocks of two processes in heaps of one handle, of which only the stacks of the allocations
 /// tell the process: no header does, and frees have no stack. Each tenth address is allocated
 /// by both before it is freed. About 160 bytes a block.
@@ -65,7 +68,7 @@ pub fn frees_without_process(blocks: usize) -> Vec<u8> {
         writer.put(0, &Record { time: 1_000 + time, pid: Pid(pid), tid: Tid(pid), event }, frames).unwrap();
     };
     let address = |n: usize| 0x10_0000 + 0x10 * n as u64;
-    let alloc = |n: usize, at: i64, pid: u32, put: &mut dyn FnMut(i64, u32, Event, &[u64])| {
+    let alloc = |n: usize, at: i64, pid: u32, put: &mut Put<'_>| {
         put(at, pid, Event::Alloc { layer, heap, address: address(n), size: 8 }, &[]);
         let stack = Event::Stack { owner: 1_000 + at, part: StackPart::User, frames: FrameRange::default() };
         put(at + 1, pid, stack, &[0x5000 + n as u64 % 97, 0x4000]);

@@ -97,7 +97,7 @@ impl Replay {
             Event::HeapClose { layer, heap, name } => self.close(step, *layer, *heap, name.as_deref()),
             Event::Alloc { layer, heap, address, size } => self.alloc(step, *layer, *heap, *address, *size),
             Event::Free { layer: Layer::Heap, heap, address } if step.pid == UNKNOWN => {
-                self.free_of_anybody(step, *heap, *address)
+                self.free_of_anybody(step, *heap, *address);
             }
             Event::Free { layer, heap, address } => self.free(step, *layer, *heap, *address),
             Event::Realloc { layer, heap, old, new, size } => self.realloc(step, *layer, *heap, *old, *new, *size),

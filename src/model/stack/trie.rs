@@ -112,18 +112,16 @@ mod tests {
 
     #[test]
     fn a_node_takes_at_most_60_bytes_whatever_the_shape() {
-        let shapes: [(&str, fn(u64, u64) -> u64); 3] = [
-            ("chains", |stack, depth| stack << 32 | depth),
-            ("two callees each", |stack, depth| stack >> depth.min(40)),
-            ("one wide node", |stack, depth| if depth == 0 { stack } else { depth }),
-        ];
-        for (name, address) in shapes {
-            let mut trie = Trie::default();
-            for stack in 0..20_000 {
-                let frames: Vec<u64> =
-                    (0..if name == "one wide node" { 2 } else { 64 }).map(|depth| address(stack, depth)).collect();
-                trie.node(&frames);
+        let stack_of = |shape: &str, stack: u64| -> Vec<u64> {
+            match shape {
+                "chains" => (0..64).map(|depth| stack << 32 | depth).collect(),
+                "two callees each" => (0..64).map(|depth: u32| stack >> depth.min(40)).collect(),
+                _ => vec![stack, 1],
             }
+        };
+        for name in ["chains", "two callees each", "one wide node"] {
+            let mut trie = Trie::default();
+            (0..20_000).for_each(|stack| _ = trie.node(&stack_of(name, stack)));
             let nodes = trie.stacks.len() as u64;
             assert!(nodes > 20_000, "{name}: {nodes} nodes");
             assert!(trie.bytes() <= 60 * nodes, "{name}: {} bytes a node", trie.bytes() / nodes);
