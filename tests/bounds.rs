@@ -8,16 +8,23 @@
 #![allow(clippy::print_stdout, reason = "the numbers of a run are worth reading")]
 
 mod common;
+#[path = "common/hostile_queries.rs"]
+#[allow(dead_code, reason = "each test uses its own part")]
+mod hostile_queries;
 #[path = "damage/memory.rs"]
 #[allow(dead_code, reason = "one worker measures here")]
 mod memory;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::hostile;
+use common::trace::{session, trace};
+use common::{hostile, hostile_replay};
 use highwater::events::survey;
-use highwater::load::{Capture, Input, Plan, Unwatched, load_planned};
+use highwater::load::{Capture, Input, Plan, Unwatched, load, load_planned};
+use highwater::query::{By, Cancel, Index, IndexOptions, ReportFilter, ReportRequest, TreeRequest, peaks, report, totals, tree};
+use hostile_queries::{Told, chain, many_heaps};
 use memory::Counted;
 
 #[global_allocator]
@@ -45,25 +52,52 @@ const fn bound(
 }
 
 #[rustfmt::skip]
-const INPUTS: [Bound; 11] = [
-    bound("24 streams of 64 MiB", || hostile::wide_streams(24, 1, 64 << 20, usize::MAX), (load, "claims to hold 64.00 MB"), 2.0, 40),
-    bound("24 streams of 16 MiB from nothing", || hostile::wide_streams(24, 2, 16 << 20, usize::MAX), (load, "claims to hold 16.00 MB"), 2.0, 40),
-    bound("500 buffers of 1 MiB from nothing", || hostile::wide_streams(100, 5, 1 << 20, usize::MAX), (load, "over 200 times as much"), 10.0, 60),
-    bound("24 streams of 1 MiB that are believed", || hostile::wide_streams(24, 2, 1 << 20, 32), (load, "898705 events"), 20.0, 60),
-    bound("ties that wait for one another", || hostile::handovers(330, 1, 660), (load, ""), 2.0, 20),
-    bound("ties on 128 streams", || hostile::handovers(128, 4, 10_000), (load, ""), 5.0, 30),
-    bound("carried batches", || hostile::carried(65_000, 18_000), (load, ""), 10.0, 60),
-    bound("deep stacks", || hostile::deep_stacks(2_000), (load, ""), 10.0, 40),
-    bound("nested storages", || hostile::nested_storages(5_700), (load, "nested"), 2.0, 40),
-    bound("streams that are hard to find", || hostile::many_streams(4_000, 1_500), (load, "holds no ETW trace"), 10.0, 40),
-    bound("repeated tables of sectors", || hostile::repeated_tables(2_800), (load, "more tables than sectors"), 2.0, 20),
+const INPUTS: [Bound; 17] = [
+    bound("24 streams of 64 MiB", || hostile::wide_streams(24, 1, 64 << 20, usize::MAX), (opened, "claims to hold 64.00 MB"), 2.0, 40),
+    bound("24 streams of 16 MiB from nothing", || hostile::wide_streams(24, 2, 16 << 20, usize::MAX), (opened, "claims to hold 16.00 MB"), 2.0, 40),
+    bound("500 buffers of 1 MiB from nothing", || hostile::wide_streams(100, 5, 1 << 20, usize::MAX), (opened, "over 200 times as much"), 10.0, 60),
+    bound("24 streams of 1 MiB that are believed", || hostile::wide_streams(24, 2, 1 << 20, 32), (opened, "898705 events"), 20.0, 60),
+    bound("ties that wait for one another", || hostile::handovers(330, 1, 660), (opened, ""), 2.0, 20),
+    bound("ties on 128 streams", || hostile::handovers(128, 4, 10_000), (opened, ""), 5.0, 30),
+    bound("carried batches", || hostile::carried(65_000, 18_000), (opened, ""), 10.0, 60),
+    bound("deep stacks", || hostile::deep_stacks(2_000), (opened, ""), 10.0, 40),
+    bound("nested storages", || hostile::nested_storages(5_700), (opened, "nested"), 2.0, 40),
+    bound("streams that are hard to find", || hostile::many_streams(4_000, 1_500), (opened, "holds no ETW trace"), 10.0, 40),
+    bound("volumes", || hostile_replay::volumes(60_000), (opened, ""), 5.0, 100),
+    bound("threads of one tick", || hostile_replay::threads_of_one_tick(40_000), (asked, "1 groups"), 10.0, 200),
+    bound("modules over one another", || hostile_replay::overlapping_modules(8_000, 40_000, true), (asked, "groups"), 10.0, 200),
+    bound("modules one after the other", || hostile_replay::overlapping_modules(8_000, 40_000, false), (asked, "groups"), 10.0, 200),
+    bound("a chain of 190 frames", || written(chain(190, 4_000)), (asked, "1 groups"), 10.0, 200),
+    bound("10,000 active heaps", || written(many_heaps(10_000, 40_000)), (asked, "groups"), 10.0, 200),
+    bound("repeated tables of sectors", || hostile::repeated_tables(2_800), (opened, "more tables than sectors"), 2.0, 20),
 ];
 
 /// Memory that a trace may use here: less than most machines have, so that it is dealt out.
 const BUDGET: u64 = 256 << 20;
 
+fn written(records: impl Iterator<Item = Told>) -> Vec<u8> {
+    trace(session(false), &records.collect::<Vec<_>>())
+}
+
+/// Opens and loads it, and asks what window and report ask: the groups by stack, and the
+/// peaks of all open lines.
+fn asked(path: &Path) -> String {
+    let never = Cancel::default();
+    let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
+    let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
+    let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &never).unwrap();
+    let by = vec![By::Process, By::Heap, By::Stack];
+    let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None };
+    let groups = report(&index, &request, &never).unwrap().groups.len();
+    let totals = totals(&index, trace.span, &never).unwrap();
+    let tree = tree(&trace, &totals, &TreeRequest::default(), &never).unwrap();
+    let peaks = peaks(&index, trace.span, &tree, &never).unwrap();
+    assert_eq!(peaks.len(), tree.len());
+    format!("{groups} groups")
+}
+
 /// Opens and loads it, as the command line does.
-fn load(path: &Path) -> String {
+fn opened(path: &Path) -> String {
     match Capture::open(&[Input::File(path.to_owned())]) {
         Err(refusal) => refusal.to_string(),
         Ok(capture) => {

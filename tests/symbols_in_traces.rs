@@ -176,8 +176,8 @@ fn every_module_tells_its_state_and_can_be_left_out_chosen_and_tried_again() {
     let symbols = case.symbols(&trace, &case.corpus);
     let state = |name: &str| symbols.modules().into_iter().find(|module| module.name == name).unwrap();
     let softokn = state("softokn3.dll");
-    // The two of its own time, and two of the program that came after it.
-    assert_eq!((softokn.state, softokn.addresses, softokn.named), (ModuleState::Ready, 4, 4));
+    // The two of its own time, and none of the program that came after it.
+    assert_eq!((softokn.state, softokn.addresses, softokn.named), (ModuleState::Ready, 2, 2));
     assert_eq!((softokn.bytes, softokn.source.as_str()), (1_146_880, case.path()));
     let lost = state("lost.dll");
     assert!(matches!(&lost.state, ModuleState::Failed(why) if why.contains("lost.pdb is not in the one place")), "{lost:?}");
@@ -257,7 +257,7 @@ fn a_trace_that_grows_has_the_names_of_the_complete_one() {
             named += usize::from(frames(&fresh).is_some());
         }
     }
-    assert!(named >= 6, "{named}");
+    assert!(named >= 4, "{named}");
     let states = |symbols: &Symbols| {
         let mut all: Vec<_> = symbols.modules().into_iter().map(|module| (module.key, module.state)).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));

@@ -52,6 +52,21 @@ pub struct PdbId {
     pub path: String,
 }
 
+/// Whether a path that says which volume it is in names the same file as one that does not.
+/// Windows 7 tells the volume in rundowns, and often not where an image is loaded or unloaded;
+/// its own folder then is `\SystemRoot`.
+fn is_full_path_of(full: &str, short: &str) -> bool {
+    let Some((_, in_volume)) = full.strip_prefix(r"\Device\").and_then(|path| path.split_once('\\')) else { return false };
+    match short.strip_prefix(r"\SystemRoot\") {
+        Some(in_windows) => in_volume.split_once('\\').is_some_and(|(_, path)| path == in_windows),
+        None => short.strip_prefix('\\') == Some(in_volume),
+    }
+}
+
+fn is_same_file(a: &str, b: &str) -> bool {
+    a == b || is_full_path_of(a, b) || is_full_path_of(b, a)
+}
+
 /// Which modules are mapped now, and identities that came before their image.
 #[derive(Debug, Default)]
 pub(super) struct ModuleTable {
@@ -72,13 +87,16 @@ impl ModuleTable {
         at: Ticks,
     ) {
         let key = (process, info.base);
-        let known = self.mapped.get(&key).copied().filter(|&i| modules[i].path.as_ref() == info.path);
+        let known = self.mapped.get(&key).copied().filter(|&i| is_same_file(&modules[i].path, &info.path));
         let index = match (change, known) {
             (_, Some(index)) => index,
             (ImageChange::Load, None) => self.map(key, modules, info, at),
             (_, None) => self.map(key, modules, info, Ticks::BEFORE_TRACE),
         };
         let module = &mut modules[index];
+        if is_full_path_of(&info.path, &module.path) {
+            module.path = info.path.as_str().into();
+        }
         let build = &mut module.build;
         if build.time_stamp == 0 {
             build.time_stamp = info.time_stamp;
@@ -142,5 +160,36 @@ impl ModuleTable {
                 self.early_ids.insert(key, pdb);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(path: &str, time_stamp: u32) -> ImageInfo {
+        ImageInfo { base: 0x1000, size: 0x100, checksum: 0, time_stamp, path: path.to_owned() }
+    }
+
+    #[test]
+    fn an_image_that_only_rundowns_name_with_its_volume_is_mapped_once() {
+        let full = r"\Device\HarddiskVolume3\Windows\a.dll";
+        let [short, of_system] = [r"\Windows\a.dll", r"\SystemRoot\a.dll"];
+        for (first, then) in [(full, short), (short, full), (full, of_system), (of_system, full)] {
+            let (mut table, mut modules) = (ModuleTable::default(), Vec::new());
+            table.change(ProcessId(0), &mut modules, ImageChange::Rundown, &image(first, 0), Ticks(5));
+            table.change(ProcessId(0), &mut modules, ImageChange::Unload, &image(then, 7), Ticks(9));
+            let [module] = modules.as_slice() else { panic!("{modules:?}") };
+            assert_eq!((module.path.as_ref(), module.build.time_stamp), (full, 7));
+            assert_eq!((module.load, module.unload), (Ticks::BEFORE_TRACE, Ticks(9)));
+        }
+        let others = [
+            r"\Device\HarddiskVolume4\Windows\a.dll",
+            r"\Windows\b.dll",
+            r"\a.dll",
+            r"\Device\HarddiskVolume3",
+            r"\SystemRoot\b\a.dll",
+        ];
+        assert!(others.iter().all(|other| !is_same_file(full, other)));
     }
 }

@@ -186,6 +186,7 @@ fn choose_lanes(events: &mut [Delivered]) {
 fn machine(file: TraceFile) -> Machine {
     let mut machine = Machine::default();
     let mut ids: HashMap<(Pid, u64), (Guid, u32, String)> = HashMap::new();
+    let mut stamps: HashMap<(Pid, u64), u32> = HashMap::new();
     let mut images = Vec::new();
     let files = [file];
     let flow = Merge::of_records(&files).run::<()>(
@@ -194,6 +195,9 @@ fn machine(file: TraceFile) -> Machine {
             match &record.event {
                 Event::ImageId(id) => {
                     ids.insert((record.pid, id.base), (id.guid, id.age, id.pdb.clone()));
+                }
+                Event::ImageFile(file) => {
+                    stamps.insert((record.pid, file.base), file.time_stamp);
                 }
                 Event::Image(_, info) => images.push((record.pid, (**info).clone())),
                 Event::Volume(paths) => machine.volumes.push((**paths).clone()),
@@ -210,7 +214,8 @@ fn machine(file: TraceFile) -> Machine {
             .images
             .entry(info.path)
             .or_insert(pe::Image { build: pe::Build { time_stamp: 0, size: info.size, checksum: 0 }, pdb });
-        image.build.time_stamp = image.build.time_stamp.max(info.time_stamp);
+        let merged = stamps.get(&(pid, info.base)).copied().unwrap_or(0);
+        image.build.time_stamp = image.build.time_stamp.max(info.time_stamp).max(merged);
     }
     machine
 }
