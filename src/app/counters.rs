@@ -1,10 +1,11 @@
 //! Which counters are drawn, and their lines: the commit charge where nothing else is
 //! drawn, but for what the user switched on or off by hand.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use egui_plot::PlotPoint;
 
+use super::by_hand::ByHand;
 use crate::model::{CounterId, Trace};
 use crate::query::{CounterGroup, Series, counter_groups, default_counter};
 use crate::units::Interval;
@@ -12,7 +13,7 @@ use crate::units::Interval;
 /// State of the counters of a document.
 #[derive(Default)]
 pub struct Counters {
-    by_hand: BTreeMap<CounterId, bool>,
+    by_hand: ByHand<CounterId>,
     /// What is drawn.
     shown: Vec<CounterId>,
     /// All of them, by owner.
@@ -39,7 +40,7 @@ impl Counters {
             self.groups = counter_groups(trace);
         }
         let mut shown: BTreeSet<CounterId> = default_counter(trace).filter(|_| !other_lines).into_iter().collect();
-        for (&id, &is_on) in &self.by_hand {
+        for (id, is_on) in self.by_hand.all() {
             if is_on {
                 shown.insert(id)
             } else {
@@ -52,13 +53,12 @@ impl Counters {
 
     /// Shows a counter's line or not, whatever else is drawn.
     pub fn show(&mut self, id: CounterId, shown: bool) {
-        self.by_hand.insert(id, shown);
+        self.by_hand.switch(id, shown);
     }
 
     /// The counters have other numbers from now on, or are gone.
     pub fn renumber(&mut self, number: impl Fn(CounterId) -> Option<CounterId>) {
-        let by_hand = std::mem::take(&mut self.by_hand);
-        self.by_hand = by_hand.into_iter().filter_map(|(id, shown)| Some((number(id)?, shown))).collect();
+        self.by_hand.renumber(number);
         (self.groups, self.answer) = (Vec::new(), None);
     }
 

@@ -1,13 +1,9 @@
 //! Which heaps have a line on the graph: the largest of what the filter lets through,
 //! but for what the user switched on or off by hand.
-//!
-//! The user's switches are kept apart from what follows from the sizes, so that these
-//! can be ranked anew whenever more of the trace is known.
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
+use super::by_hand::ByHand;
 use crate::model::{HeapId, Trace};
 use crate::query::{Filter, Key, Series};
 
@@ -19,7 +15,7 @@ const MAX_LINES: usize = 32;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct HeapLines {
-    by_hand: FxHashMap<HeapId, bool>,
+    by_hand: ByHand<HeapId>,
     /// Which heaps have a line, by heap.
     visible: Vec<bool>,
     heaps: Vec<HeapId>,
@@ -45,8 +41,7 @@ impl HeapLines {
         let mut ranked: Vec<usize> =
             (0..trace.heaps.len()).filter(|&heap| is_source(heap) && admits(trace, filter, heap)).collect();
         ranked.sort_by_key(|&heap| Reverse(peak(heap)));
-        let is_wanted =
-            |&(rank, heap): &(usize, &usize)| self.by_hand.get(&HeapId(*heap as u32)).copied().unwrap_or(rank < FIRST_LINES);
+        let is_wanted = |&(rank, heap): &(usize, &usize)| self.by_hand.get(HeapId(*heap as u32)).unwrap_or(rank < FIRST_LINES);
         let mut lines: Vec<usize> = ranked.iter().enumerate().filter(is_wanted).map(|(_, &heap)| heap).take(MAX_LINES).collect();
         if lines.is_empty() && !filter.is_all() {
             lines = ranked.into_iter().take(FIRST_LINES).collect();
@@ -61,13 +56,12 @@ impl HeapLines {
 
     /// Shows a heap's line or not, whatever its size.
     pub fn show(&mut self, heap: HeapId, shown: bool) {
-        self.by_hand.insert(heap, shown);
+        self.by_hand.switch(heap, shown);
     }
 
     /// The heaps have other numbers from now on, or are gone.
     pub fn renumber(&mut self, number: impl Fn(HeapId) -> Option<HeapId>) {
-        let by_hand = std::mem::take(&mut self.by_hand);
-        self.by_hand = by_hand.into_iter().filter_map(|(heap, shown)| Some((number(heap)?, shown))).collect();
+        self.by_hand.renumber(number);
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod answers;
 mod attach;
+mod by_hand;
 mod commands;
 mod counters;
 mod dialogs;

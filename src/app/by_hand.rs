@@ -1,0 +1,36 @@
+//! What the user switched on or off by hand, apart from what follows from the data, so
+//! that this can be decided anew whenever more of the trace is known.
+
+use std::collections::BTreeMap;
+
+/// The switches that the user has moved.
+#[derive(Debug)]
+pub struct ByHand<K>(BTreeMap<K, bool>);
+
+impl<K> Default for ByHand<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord + Copy> ByHand<K> {
+    /// The user switches it.
+    pub fn switch(&mut self, id: K, is_on: bool) {
+        self.0.insert(id, is_on);
+    }
+
+    /// How the user switched it, if so.
+    pub fn get(&self, id: K) -> Option<bool> {
+        self.0.get(&id).copied()
+    }
+
+    /// All that were switched, in order.
+    pub fn all(&self) -> impl Iterator<Item = (K, bool)> {
+        self.0.iter().map(|(&id, &is_on)| (id, is_on))
+    }
+
+    /// They have other numbers from now on, or are gone.
+    pub fn renumber(&mut self, number: impl Fn(K) -> Option<K>) {
+        self.0 = self.all().filter_map(|(id, is_on)| Some((number(id)?, is_on))).collect();
+    }
+}
