@@ -169,7 +169,16 @@ fn counters_change_none_of_the_numbers() {
         let index = Index::scan(Arc::new(trace.clone()));
         let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
         let line = |g: &highwater::query::Group| {
-            (g.pid, g.heap.clone(), g.stack.clone(), g.count, g.size, g.peak, g.impacting_size, g.freed_count)
+            (
+                g.pid,
+                g.heap.clone(),
+                g.stack.clone(),
+                g.numbers.count,
+                g.numbers.size,
+                g.numbers.peak,
+                g.numbers.impacting_size,
+                g.numbers.freed_count,
+            )
         };
         groups.iter().map(line).collect::<Vec<_>>()
     };

@@ -81,9 +81,9 @@ fn the_program_commits_126_mb_and_keeps_none() {
     assert_eq!(group.process.as_deref(), Some(PROGRAM));
     assert_eq!(group.pid, Some(APP_PID));
     assert_eq!(group.process_start_s, Some(1.0));
-    assert_eq!(group.allocated_size, 126 * MB);
-    assert_eq!(group.size, 126 * MB);
-    assert_eq!(group.impacting_size, 0);
+    assert_eq!(group.numbers.allocated_size, 126 * MB);
+    assert_eq!(group.numbers.size, 126 * MB);
+    assert_eq!(group.numbers.impacting_size, 0);
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn the_step_half_way_has_an_impacting_size_of_10_mb() {
     let demo = Demo::open();
     for margin in [1, SECOND / 10, SECOND] {
         let group = demo.commit(around(STEP - margin, STEP + margin));
-        assert_eq!(group.impacting_size, 10 * MB as i64, "{margin} ticks around it");
-        assert_eq!((group.aifo.count, group.aifo.size), (1, 10 * MB));
+        assert_eq!(group.numbers.impacting_size, 10 * MB as i64, "{margin} ticks around it");
+        assert_eq!((group.numbers.aifo.count, group.numbers.aifo.size), (1, 10 * MB));
     }
     assert_eq!(demo.commit(around(STEP - SECOND, STEP)).impacting_size, 0);
     assert_eq!(demo.commit(around(STEP + 1, STEP + SECOND)).impacting_size, 0);
@@ -103,7 +103,7 @@ fn the_last_four_spikes_are_the_row_transient() {
     let demo = Demo::open();
     let interval = around(SPIKES[6] - SECOND, SPIKES[9] + SPIKE_TICKS + SECOND / 2);
     let group = demo.commit(interval);
-    assert_eq!((group.aifi.count, group.aifi.size), (4, 40 * MB));
+    assert_eq!((group.numbers.aifi.count, group.numbers.aifi.size), (4, 40 * MB));
     // The same as a line of the table.
     let trace = demo.0.trace();
     let cancel = Cancel::default();
@@ -126,10 +126,10 @@ fn the_leaking_heap_sees_1200_allocations_and_keeps_130_kb() {
     let groups = demo.ask(demo.whole(), Layer::Heap, Some(LEAKING_HEAP), "process,heap");
     assert_eq!(groups.len(), 1);
     assert_eq!(groups[0].heap.as_deref(), Some(LEAKING_HEAP));
-    assert_eq!(groups[0].allocated_count, 1_200);
-    assert_eq!(groups[0].freed_count, 0);
-    assert_eq!(groups[0].impacting_size, 130 << 10);
-    assert_eq!(groups[0].outstanding_to, 130 << 10);
+    assert_eq!(groups[0].numbers.allocated_count, 1_200);
+    assert_eq!(groups[0].numbers.freed_count, 0);
+    assert_eq!(groups[0].numbers.impacting_size, 130 << 10);
+    assert_eq!(groups[0].numbers.outstanding_to, 130 << 10);
 }
 
 /// Whether a frame is a function of the program.
@@ -143,13 +143,13 @@ fn ten_seconds_in_the_middle_leak_about_320_blocks_of_40_bytes_under_one_functio
     let middle = (LOOP_START + LOOP_END) / 2;
     let interval = around(middle - 5 * SECOND, middle + 5 * SECOND);
     let groups = demo.ask(interval, Layer::Heap, Some(LEAKING_HEAP), "process,heap,stack");
-    let leaking: Vec<&Group> = groups.iter().filter(|group| group.impacting_size != 0).collect();
-    let count: u64 = leaking.iter().map(|group| group.allocated_count).sum();
+    let leaking: Vec<&Group> = groups.iter().filter(|group| group.numbers.impacting_size != 0).collect();
+    let count: u64 = leaking.iter().map(|group| group.numbers.allocated_count).sum();
     assert!((308..=332).contains(&count), "{count} blocks");
     assert!(count.abs_diff(10 * LEAKS_A_SECOND as u64) <= 12);
     for group in leaking {
-        assert_eq!(group.allocated_size, LEAK_SIZE * group.allocated_count);
-        assert_eq!(group.impacting_size, group.allocated_size as i64);
+        assert_eq!(group.numbers.allocated_size, LEAK_SIZE * group.numbers.allocated_count);
+        assert_eq!(group.numbers.impacting_size, group.numbers.allocated_size as i64);
         let stack = group.stack.as_deref().unwrap();
         let leak = stack.iter().position(|frame| is(frame, "InnerLoopOperation")).unwrap();
         assert!(is(&stack[leak + 1], "operator new"), "{stack:?}");
@@ -162,7 +162,7 @@ fn the_spikes_come_from_one_function() {
     let demo = Demo::open();
     for spike in SPIKES {
         let groups = demo.ask(around(spike, spike + 1), Layer::Commit, None, "process,stack");
-        let transient: Vec<&Group> = groups.iter().filter(|group| group.allocated_count > 0).collect();
+        let transient: Vec<&Group> = groups.iter().filter(|group| group.numbers.allocated_count > 0).collect();
         assert_eq!(transient.len(), 1);
         assert_eq!(transient[0].aifo.size, 10 * MB);
         let stack = transient[0].stack.as_deref().unwrap();

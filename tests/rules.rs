@@ -98,14 +98,15 @@ fn groups(trace: &Trace, by: &[By]) -> Vec<Group> {
 
 /// Heap, number of rows, and bytes alive at the end, by heap.
 fn heaps(trace: &Trace) -> Vec<(Option<String>, u64, u64)> {
-    let mut heaps: Vec<_> = groups(trace, &[By::Heap]).into_iter().map(|g| (g.heap, g.count, g.outstanding_to)).collect();
+    let mut heaps: Vec<_> =
+        groups(trace, &[By::Heap]).into_iter().map(|g| (g.heap, g.numbers.count, g.numbers.outstanding_to)).collect();
     heaps.sort();
     heaps
 }
 
 /// Process, its start, number of rows, and bytes alive at the end.
 fn processes(trace: &Trace) -> Vec<(String, Option<f64>, u64, u64)> {
-    let line = |g: Group| (g.process.unwrap(), g.process_start_s, g.count, g.outstanding_to);
+    let line = |g: Group| (g.process.unwrap(), g.process_start_s, g.numbers.count, g.numbers.outstanding_to);
     let mut lines: Vec<_> = groups(trace, &[By::Process]).into_iter().map(line).collect();
     lines.sort_by(|a, b| a.partial_cmp(b).unwrap());
     lines
@@ -267,7 +268,7 @@ fn the_end_of_a_process_frees_its_pages_and_not_its_blocks() {
     story.process(6, 7, ProcessChange::Start, 0xC, "Game.exe");
     story.free(7, Layer::Heap, 0x100);
     let trace = story.end();
-    let alive: Vec<_> = groups(&trace, &[By::Process]).into_iter().map(|g| (g.layer, g.outstanding_to)).collect();
+    let alive: Vec<_> = groups(&trace, &[By::Process]).into_iter().map(|g| (g.layer, g.numbers.outstanding_to)).collect();
     assert_eq!(alive, [("heap", 8), ("tracker", 8), ("commit", 0)]);
     assert_eq!(trace.quality.unmatched_frees, 2, "another life never frees the blocks of this one");
 }
@@ -352,7 +353,8 @@ fn a_free_that_tells_no_process_finds_the_only_block_at_its_address() {
     let trace = story.end();
     assert_eq!((trace.quality.inferred_frees, trace.quality.unmatched_frees), (4, 5));
     let heaps: Vec<_> = groups(&trace, &[By::Process]).into_iter().filter(|group| group.layer == "heap").collect();
-    let mut left: Vec<_> = heaps.into_iter().map(|group| (group.pid.unwrap(), group.count, group.outstanding_to)).collect();
+    let mut left: Vec<_> =
+        heaps.into_iter().map(|group| (group.pid.unwrap(), group.numbers.count, group.numbers.outstanding_to)).collect();
     left.sort_unstable();
     assert_eq!(left, [(7, 5, 0), (8, 3, 0), (9, 3, 24)]);
 }
@@ -386,7 +388,7 @@ fn a_stack_that_comes_after_a_split_reaches_every_piece() {
     story.stack(4, 1, &[0x20, 0x10]);
     let groups = groups(&story.end(), &[By::Stack]);
     assert_eq!(groups.len(), 1);
-    assert_eq!((groups[0].count, groups[0].outstanding_to), (5, 3 * PAGE));
+    assert_eq!((groups[0].numbers.count, groups[0].numbers.outstanding_to), (5, 3 * PAGE));
     assert_eq!(groups[0].stack.as_deref().unwrap(), ["0x10", "0x20"]);
 }
 
@@ -434,7 +436,7 @@ fn frees_of_unknown_blocks_are_grouped_by_place_the_most_frequent_first() {
         .iter()
         .map(|group| {
             let frames: Vec<_> = trace.stacks.chain(group.stack).map(|node| trace.stacks.address(node)).collect();
-            (group.count, group.times.0.0, group.times.1.0, group.place.0, frames)
+            (group.numbers.count, group.times.0.0, group.times.1.0, group.place.0, frames)
         })
         .collect();
     assert_eq!(told, [(2, 4, 6, Layer::Heap, vec![0x20]), (1, 2, 2, Layer::Heap, vec![0x10])]);

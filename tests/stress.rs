@@ -39,7 +39,7 @@ fn only(trace: &Trace) -> Group {
 
 /// Allocated, freed, outstanding at the end: counts, counts, bytes; and the peak.
 fn numbers(group: &Group) -> [u64; 4] {
-    [group.allocated_count, group.freed_count, group.outstanding_to, group.peak]
+    [group.numbers.allocated_count, group.numbers.freed_count, group.numbers.outstanding_to, group.numbers.peak]
 }
 
 fn quality(unmatched_frees: u64, superseded_allocations: u64) -> Quality {
@@ -69,12 +69,19 @@ fn check_relay(trace: &Trace) {
     let superseded = 80 - 10;
     assert_eq!(trace.quality, quality(0, superseded));
     let group = only(trace);
-    assert_eq!([group.allocated_count, group.freed_count, group.outstanding_to], [400, 320 + superseded, left]);
-    let end = group.outstanding_to;
-    assert!(group.peak >= end && group.peak <= end + 10 * 6 + 16, "never more than eleven blocks: {}", group.peak);
+    assert_eq!(
+        [group.numbers.allocated_count, group.numbers.freed_count, group.numbers.outstanding_to],
+        [400, 320 + superseded, left]
+    );
+    let end = group.numbers.outstanding_to;
+    assert!(
+        group.numbers.peak >= end && group.numbers.peak <= end + 10 * 6 + 16,
+        "never more than eleven blocks: {}",
+        group.numbers.peak
+    );
     // Half-way: what stands there was born in the first half.
     let half = groups_in(trace, Interval { from: trace.span.from, to: Ticks(10 + 10 * 200) });
-    assert_eq!(half[0].allocated_count, 200);
+    assert_eq!(half[0].numbers.allocated_count, 200);
 }
 
 #[test]
@@ -127,7 +134,10 @@ fn many_frees_and_allocations_at_one_tick_are_paired() {
     assert_eq!(trace.quality, quality(0, 0));
     assert_eq!(numbers(&only(&trace)), [600, 300, 300 * 16, 300 * 16]);
     let at_tick = &groups_in(&trace, Interval { from: Ticks(60), to: Ticks(61) })[0];
-    assert_eq!([at_tick.outstanding_from, at_tick.outstanding_to, at_tick.peak], [300 * 8, 300 * 16, 300 * 16]);
+    assert_eq!(
+        [at_tick.numbers.outstanding_from, at_tick.numbers.outstanding_to, at_tick.numbers.peak],
+        [300 * 8, 300 * 16, 300 * 16]
+    );
 }
 
 #[test]
@@ -257,7 +267,11 @@ fn a_32_bit_program_in_a_64_bit_trace_counts_with_its_own_pointers() {
             let group = groups(&trace).into_iter().find(|g| g.pid == Some(pid)).unwrap();
             assert_eq!(group.heap.as_deref(), Some(heap));
             let left = expected / 2 * 0x9000_0000;
-            assert_eq!([group.allocated_count, group.freed_count, group.outstanding_to], [30, 15, left], "{header:?}");
+            assert_eq!(
+                [group.numbers.allocated_count, group.numbers.freed_count, group.numbers.outstanding_to],
+                [30, 15, left],
+                "{header:?}"
+            );
         }
     }
 }
@@ -338,7 +352,10 @@ fn a_lost_buffer_costs_exactly_its_events() {
         assert_eq!(trace.quality, quality(allocs, 0), "buffer {lost}");
         let group = only(&trace);
         let (count, frees_left) = (COUNT as u64 - allocs, COUNT as u64 - frees - allocs);
-        assert_eq!([group.allocated_count, group.freed_count, group.outstanding_to], [count, frees_left, 8 * frees]);
+        assert_eq!(
+            [group.numbers.allocated_count, group.numbers.freed_count, group.numbers.outstanding_to],
+            [count, frees_left, 8 * frees]
+        );
     }
 }
 
@@ -364,7 +381,7 @@ fn a_buffer_with_a_wild_time_leaves_the_sums_right() {
     wild[time_at..time_at + 8].copy_from_slice(&(1i64 << 60).to_le_bytes());
     let trace = load_bytes(&wild);
     let group = only(&trace);
-    assert_eq!((group.allocated_count, group.outstanding_to), (100, 8), "its own free comes before it");
+    assert_eq!((group.numbers.allocated_count, group.numbers.outstanding_to), (100, 8), "its own free comes before it");
     assert_eq!((trace.quality.unmatched_frees, trace.quality.superseded_allocations), (1, 0));
     assert!(trace.problems.iter().all(|problem| problem.kind == ProblemKind::OutOfOrder), "{:?}", trace.problems);
 }
@@ -379,7 +396,7 @@ fn a_wild_time_does_not_move_the_births_behind_it() {
     wild[time_at..time_at + 8].copy_from_slice(&(1i64 << 60).to_le_bytes());
     let trace = load_bytes(&wild);
     let before = &groups_in(&trace, Interval { from: Ticks(0), to: Ticks(500) })[0];
-    assert_eq!(before.allocated_count, 399, "all but the wild one were allocated in the first 410 ticks");
+    assert_eq!(before.numbers.allocated_count, 399, "all but the wild one were allocated in the first 410 ticks");
 }
 
 /// The window says it in its status bar.

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::asked::Asked;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
-use super::seconds::Seconds;
 use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::query::By;
@@ -231,59 +231,22 @@ impl Files {
     }
 }
 
-fn inputs(files: &[OsString]) -> Vec<Input> {
+pub(super) fn inputs(files: &[OsString]) -> Vec<Input> {
     files.iter().map(|file| Input::from_arg(file)).collect()
 }
 
 #[derive(Args, Debug)]
 pub(super) struct ReportArgs {
     #[command(flatten)]
-    pub(super) what: Files,
-
-    /// Only this process
-    #[arg(long, value_name = "NAME|PID")]
-    pub(super) process: Option<String>,
-
-    /// Only this layer of memory
-    #[arg(long, value_enum, ignore_case = true)]
-    pub(super) layer: Option<Layer>,
-
-    /// Only this heap or tracker
-    #[arg(long, value_name = "HANDLE|NAME")]
-    pub(super) heap: Option<String>,
-
-    /// Begin of the interval, in seconds since the trace start [default: the trace start]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    pub(super) from: Option<Seconds>,
-
-    /// End of the interval, not part of it [default: the end of the trace]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    pub(super) to: Option<Seconds>,
+    pub(super) asked: Asked,
 
     /// What makes a group; the layer always does
     #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
     pub(super) by: Vec<By>,
 
-    /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
-    #[arg(long, value_name = "PATH")]
-    pub(super) symbols: Option<String>,
-
     /// Only the first N groups
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
-
-    #[command(flatten)]
-    pub(super) memory: Memory,
-}
-
-impl ReportArgs {
-    /// What can be refused without looking at the files.
-    pub(super) fn check(&self) -> Result<(), String> {
-        match (self.from, self.to) {
-            (Some(from), Some(to)) if from > to => Err("--from is later than --to; swap them".to_owned()),
-            _ => Ok(()),
-        }
-    }
 }
 
 impl ValueEnum for Layer {
@@ -355,7 +318,7 @@ mod tests {
     #[test]
     fn times_may_be_negative_and_must_be_in_order() {
         let check = |from, to| match parse(&["report", "a.etl", "--from", from, "--to", to]).map(|line| line.command) {
-            Ok(Some(Command::Report(args))) => args.check().is_ok(),
+            Ok(Some(Command::Report(args))) => args.asked.check().is_ok(),
             _ => false,
         };
         assert!(check("-1.5", "2"));

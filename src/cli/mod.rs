@@ -5,6 +5,7 @@
 //! binary, so that this room knows nothing of it.
 
 mod args;
+mod asked;
 mod info;
 mod measure;
 mod memory;
@@ -66,7 +67,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Replay(args)) => open_window(args.inputs(), args.look()).map_err(Failure::Failed),
         Some(Command::Record(args)) => guarded(&args.inputs(), || record::run(args)),
         Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
-        Some(Command::Report(args)) => guarded(&args.what.inputs(), || report::run(args)),
+        Some(Command::Report(args)) => guarded(&args.asked.inputs(), || report::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),

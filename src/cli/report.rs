@@ -6,96 +6,43 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::args::ReportArgs;
+use super::asked::{IntervalInSeconds, stopped};
 use super::text::{self, Align, Table};
-use super::{Failure, memory, open, output, report_problems, symbols};
+use super::{Failure, output, report_problems};
 use crate::format;
-use crate::load::{Unwatched, load_planned};
-use crate::model::{Clock, Quality, Trace};
-use crate::panics;
-use crate::query::{By, Cancel, Group, Index, Report, ReportFilter, ReportRequest, named_report};
-use crate::symbols::Names;
+use crate::model::{Quality, Trace};
+use crate::query::{By, Cancel, Group, Report, ReportRequest, named_report};
 use crate::units::Interval;
 
 /// The answer. Field names are those of the machine interface.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema: &'static str,
-    interval: Seconds,
+    interval: IntervalInSeconds,
     groups: &'a [Group],
     quality: Quality,
 }
 
-#[derive(Serialize)]
-struct Seconds {
-    from_s: f64,
-    to_s: f64,
-}
-
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    args.check().map_err(Failure::BadArguments)?;
-    let capture = open(&args.what.inputs())?;
-    panics::reach("report");
-    let stopped = |_| Failure::Failed("stopped".to_owned());
-    let plan = memory::plan(&capture, args.memory, args.process.as_deref(), args.layer);
-    let trace = load_planned(&capture, &plan, &mut Unwatched).map_err(stopped)?;
-    let interval = interval(args, &trace)?;
-    let request = ReportRequest {
-        interval,
-        by: args.by.clone(),
-        filter: ReportFilter { process: args.process.clone(), layer: args.layer, heap: args.heap.clone() },
-        top: args.top,
-    };
+    let loaded = args.asked.load("report")?;
+    let interval = loaded.interval;
+    let request = ReportRequest { interval, by: args.by.clone(), filter: args.asked.filter(), top: args.top };
     let never = Cancel::default();
-    let trace = Arc::new(trace);
-    let names = names(args, &trace, &request.filter);
-    let index = Index::for_one_question(trace, &never).map_err(|_| Failure::Failed("stopped".to_owned()))?;
-    let report = named_report(&index, &request, &names, &never).map_err(|_| Failure::Failed("stopped".to_owned()))?;
+    let shows_names = args.by.contains(&By::Stack) || args.by.contains(&By::Type);
+    let names = if shows_names { loaded.names(&args.asked) } else { Arc::default() };
+    let index = loaded.index()?;
+    let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     let trace = index.trace();
     report_problems(&trace.problems);
-    if !args.what.json {
+    if !args.asked.json {
         return output::answer(&describe(trace, args, &report));
     }
     output::json(&Answer {
         schema: "highwater.report/1",
-        interval: seconds(&trace.clock, interval),
+        interval: IntervalInSeconds::of(&trace.clock, interval),
         groups: &report.groups,
         quality: trace.quality,
     })
-}
-
-/// The names that the answer shows; none if it shows none.
-fn names(args: &ReportArgs, trace: &Arc<Trace>, filter: &ReportFilter) -> Arc<Names> {
-    if !args.by.contains(&By::Stack) && !args.by.contains(&By::Type) {
-        return Arc::default();
-    }
-    let mask = filter.mask(trace);
-    symbols::names(trace, args.symbols.as_deref(), move |site| mask.classes(site) != 0)
-}
-
-/// The interval asked for. Only now it is known whether one edge alone lies
-/// beyond the other end of the trace.
-fn interval(args: &ReportArgs, trace: &Trace) -> Result<Interval, Failure> {
-    let edge = |given: Option<super::seconds::Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
-    let (from, mut to) = (edge(args.from, trace.span.from), edge(args.to, trace.span.to));
-    if trace.cut.is_some() {
-        if from > trace.span.to {
-            report_problems(&trace.problems);
-            return Err(Failure::Failed("--from is later than what could be loaded".to_owned()));
-        }
-        to = to.min(trace.span.to);
-    }
-    if from <= to {
-        return Ok(Interval { from, to });
-    }
-    let Seconds { from_s, to_s } = seconds(&trace.clock, trace.span);
-    Err(Failure::BadArguments(match args.from {
-        Some(_) => format!("--from is later than the end of the trace, which is at {to_s} s"),
-        None => format!("--to is earlier than the start of the trace, which is at {from_s} s"),
-    }))
-}
-
-fn seconds(clock: &Clock, interval: Interval) -> Seconds {
-    Seconds { from_s: clock.seconds(interval.from), to_s: clock.seconds(interval.to) }
 }
 
 /// Groups in the text unless the user says how many.
@@ -103,7 +50,7 @@ const SHOWN: usize = 40;
 
 /// The same for people.
 fn describe(trace: &Trace, args: &ReportArgs, report: &Report) -> String {
-    let Seconds { from_s, to_s } = seconds(&trace.clock, report.interval);
+    let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, report.interval);
     let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
     let shown = report.groups.len().min(args.top.unwrap_or(SHOWN));
     if report.groups.is_empty() {
@@ -131,13 +78,13 @@ fn table(by: &[By], groups: &[Group]) -> Table {
         let mut cells: Vec<String> = by_process.then_some(name).into_iter().chain([group.layer.to_owned()]).collect();
         cells.extend(keys.iter().map(|(_, key)| cell(group, *key)));
         cells.extend([
-            format::signed_bytes(group.impacting_size),
-            format::bytes(group.outstanding_to),
-            format::bytes(group.peak),
-            format::bytes(group.size),
-            format::count(group.count),
-            format::count(group.allocated_count),
-            format::count(group.freed_count),
+            format::signed_bytes(group.numbers.impacting_size),
+            format::bytes(group.numbers.outstanding_to),
+            format::bytes(group.numbers.peak),
+            format::bytes(group.numbers.size),
+            format::count(group.numbers.count),
+            format::count(group.numbers.allocated_count),
+            format::count(group.numbers.freed_count),
         ]);
         table.line(cells, stack_notes(group));
     }

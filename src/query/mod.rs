@@ -44,7 +44,7 @@ pub use key_map::KeyMap;
 pub use naming::{FrameName, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, stack_labels, thread_label};
 pub use numbers::{Bucket, ByClass, Numbers};
 pub use recorded::Recorded;
-pub use report::{By, Group, Report, ReportFilter, ReportRequest, named_report, report};
+pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, named_report, report};
 pub use series::{Series, SeriesOf, series};
 pub use totals::{Totals, totals};
 pub use tree::{Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, by_heap, peaks, sort_by_peak, tree};

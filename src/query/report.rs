@@ -1,18 +1,22 @@
 //! The numbers of an interval by groups, as `highwater report` prints them.
 
+mod filter;
+mod group;
+
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
 
 use super::naming::{UNKNOWN_TYPE, allocated_type, stack_labels};
 use super::nest::NOBODY;
 use super::peaks::{line_peaks, row_peaks};
-use super::{Bucket, ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, series, totals};
-use crate::model::{HeapId, NodeId, ProcessId, Row, Site, SiteId, Trace};
+use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, series, totals};
+use crate::model::{NodeId, ProcessId, Row, Site, SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer, Tid};
+pub use filter::ReportFilter;
+pub use group::{Group, GroupNumbers};
 
 /// A part of a group's key; the layer is always part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,17 +33,6 @@ pub enum By {
     Thread,
 }
 
-/// Which rows a report is about; a row must fit all that is given.
-#[derive(Clone, Debug, Default)]
-pub struct ReportFilter {
-    /// Name of a process in any case, or its id.
-    pub process: Option<String>,
-    /// Layer.
-    pub layer: Option<Layer>,
-    /// Handle in hex, or name of a tracker, in any case.
-    pub heap: Option<String>,
-}
-
 /// What a report is asked.
 #[derive(Clone, Debug)]
 pub struct ReportRequest {
@@ -51,36 +44,6 @@ pub struct ReportRequest {
     pub filter: ReportFilter,
     /// At most so many groups.
     pub top: Option<usize>,
-}
-
-/// One group of a report; keys that were not asked for are null. Bytes and counts.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "the names are those of the machine interface")]
-pub struct Group {
-    pub process: Option<String>,
-    pub pid: Option<u32>,
-    pub process_start_s: Option<f64>,
-    pub layer: &'static str,
-    pub heap: Option<String>,
-    /// Outermost frame first.
-    pub stack: Option<Vec<String>>,
-    #[serde(rename = "type")]
-    pub allocated_type: Option<String>,
-    pub thread: Option<u32>,
-    pub outstanding_from: u64,
-    pub outstanding_to: u64,
-    pub peak: u64,
-    pub count: u64,
-    pub size: u64,
-    pub allocated_count: u64,
-    pub allocated_size: u64,
-    pub freed_count: u64,
-    pub freed_size: u64,
-    pub impacting_size: i64,
-    pub aifi: Bucket,
-    pub aifo: Bucket,
-    pub aofi: Bucket,
-    pub aofo: Bucket,
 }
 
 /// The answer.
@@ -140,11 +103,11 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
             peaks(index, totals, &of, cancel)?
         }
         None => {
-            let now: Vec<u64> = kept.iter().map(|(_, group)| group.outstanding_from).collect();
+            let now: Vec<u64> = kept.iter().map(|(_, group)| group.numbers.outstanding_from).collect();
             row_peaks(index, interval, &now, |row| place_of(groups.of(row)), cancel)?
         }
     };
-    let groups = kept.into_iter().zip(peaks).map(|((_, group), peak)| Group { peak, ..group }).collect();
+    let groups = kept.into_iter().zip(peaks).map(|((_, group), peak)| group.with_peak(peak)).collect();
     Ok(Report { interval, groups })
 }
 
@@ -178,25 +141,6 @@ fn keep(asked: Asked<'_>, keys: &[(GroupKey, SiteId)], sums: &[ByClass], top: us
     groups.sort_by(|(i, a), (j, b)| rank(*i).cmp(&rank(*j)).then_with(|| compare_keys(a, b)));
     groups.truncate(top);
     groups
-}
-
-impl ReportFilter {
-    /// The sites that fit.
-    pub fn mask(&self, trace: &Trace) -> Mask {
-        let same = |wanted: &str, name: &str| wanted.to_lowercase() == name.to_lowercase();
-        let process_fits = |id: ProcessId| {
-            let process = trace.process(id);
-            self.process.as_ref().is_none_or(|wanted| same(wanted, &process.label()) || wanted.parse() == Ok(process.pid.0))
-        };
-        let heap_fits = |id: HeapId| {
-            let heap = trace.heap(id);
-            process_fits(heap.process)
-                && self.layer.is_none_or(|layer| layer == heap.layer)
-                && self.heap.as_ref().is_none_or(|wanted| heap.key().is_some_and(|key| same(wanted, &key)))
-        };
-        let fits: Vec<bool> = (0..trace.heaps.len()).map(|i| heap_fits(HeapId(i as u32))).collect();
-        Mask::of_sites(trace, |_, site| fits[site.heap.0 as usize])
-    }
 }
 
 /// The groups that a request asks for.
@@ -302,11 +246,7 @@ fn group_key(
 }
 
 fn describe(Asked { trace, names, .. }: Asked<'_>, (key, site): &(GroupKey, SiteId), sums: &ByClass) -> Group {
-    use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
     let process = key.process.map(|id| trace.process(id));
-    let (aifi, aifo, aofi, aofo) = (sums.get(Aifi), sums.get(Aifo), sums.get(Aofi), sums.get(Aofo));
-    let (allocated, freed) = (aifi.plus(aifo), aifi.plus(aofi));
-    let numbers = sums.numbers();
     Group {
         process: process.map(|p| p.label()),
         pid: process.map(|p| p.pid.0),
@@ -316,20 +256,7 @@ fn describe(Asked { trace, names, .. }: Asked<'_>, (key, site): &(GroupKey, Site
         stack: key.stack.map(|_| stack_labels(trace, names, trace.site(*site))),
         allocated_type: key.allocated_type.as_deref().map(str::to_owned),
         thread: key.thread.filter(|t| t.is_known()).map(|t| t.0),
-        outstanding_from: numbers.outstanding_from,
-        outstanding_to: numbers.outstanding_to,
-        peak: 0,
-        count: numbers.count,
-        size: numbers.size,
-        allocated_count: allocated.count,
-        allocated_size: allocated.size,
-        freed_count: freed.count,
-        freed_size: freed.size,
-        impacting_size: numbers.impacting,
-        aifi,
-        aifo,
-        aofi,
-        aofo,
+        numbers: GroupNumbers::new(sums, 0),
     }
 }
 

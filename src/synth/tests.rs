@@ -100,7 +100,7 @@ fn allocations(trace: &Trace) -> Vec<(String, u64, u64)> {
         .iter()
         .map(|g| {
             let key = format!("{:?} {:?} {} {:?} {:?}", g.process, g.pid, g.layer, g.heap, g.stack);
-            (key, g.allocated_count, g.allocated_size)
+            (key, g.numbers.allocated_count, g.numbers.allocated_size)
         })
         .collect();
     all.sort();

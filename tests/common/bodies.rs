@@ -276,11 +276,17 @@ fn ask_of(index: &Index, interval: Interval, random: &mut Random) {
     let by = all.into_iter().filter(|_| random.one_in(2)).collect();
     let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
     for group in report(index, &request, &cancel).unwrap().groups {
-        assert!(group.outstanding_from <= group.peak && group.outstanding_to <= group.peak, "{group:?}");
-        assert_eq!(group.count, group.aifi.count + group.aifo.count + group.aofi.count + group.aofo.count);
-        if group.size < i64::MAX as u64 {
-            let change = i128::from(group.outstanding_to) - i128::from(group.outstanding_from);
-            assert_eq!(i128::from(group.impacting_size), change, "{group:?}");
+        assert!(
+            group.numbers.outstanding_from <= group.numbers.peak && group.numbers.outstanding_to <= group.numbers.peak,
+            "{group:?}"
+        );
+        assert_eq!(
+            group.numbers.count,
+            group.numbers.aifi.count + group.numbers.aifo.count + group.numbers.aofi.count + group.numbers.aofo.count
+        );
+        if group.numbers.size < i64::MAX as u64 {
+            let change = i128::from(group.numbers.outstanding_to) - i128::from(group.numbers.outstanding_from);
+            assert_eq!(i128::from(group.numbers.impacting_size), change, "{group:?}");
         }
         serde_json::to_string(&group).unwrap();
     }

@@ -1,6 +1,6 @@
 //! The numbers of an interval by linear scans over all rows.
 
-use highwater::query::{Bucket, By, Group, ReportFilter};
+use highwater::query::{Bucket, By, Group, GroupNumbers, ReportFilter};
 use highwater::units::Layer;
 
 use super::{FREQUENCY, Place, Replay, Row};
@@ -96,21 +96,13 @@ impl Replay {
             .map(|(key, rows)| self.group(&key, &rows, edges, by))
             .collect();
         groups.sort_by(|a, b| {
-            let rank = |g: &Group| (g.impacting_size.unsigned_abs(), g.size);
+            let rank = |g: &Group| (g.numbers.impacting_size.unsigned_abs(), g.numbers.size);
             rank(b).cmp(&rank(a)).then_with(|| key(a).partial_cmp(&key(b)).unwrap())
         });
         groups
     }
 
     fn group(&self, key: &Key, rows: &[&Row], edges: Edges, by: &[By]) -> Group {
-        let mut classes = [Bucket::default(); 4];
-        for row in rows {
-            if let Some(class) = row.class(edges) {
-                classes[class].count += 1;
-                classes[class].size += row.size;
-            }
-        }
-        let [aifi, aifo, aofi, aofo] = classes;
         let life = key.life.map(|life| &self.lives[life]);
         let stack = key.stack.as_ref().map(|frames| frames.iter().rev().map(|frame| format!("{frame:#x}")).collect());
         Group {
@@ -126,21 +118,36 @@ impl Replay {
             stack,
             allocated_type: by.contains(&By::Type).then(|| "(unknown type)".to_owned()),
             thread: key.thread.flatten(),
-            outstanding_from: outstanding(rows, edges.0),
-            outstanding_to: outstanding(rows, edges.1),
-            peak: peak(rows, edges),
-            count: aifi.count + aifo.count + aofi.count + aofo.count,
-            size: aifi.size + aifo.size + aofi.size + aofo.size,
-            allocated_count: aifi.count + aifo.count,
-            allocated_size: aifi.size + aifo.size,
-            freed_count: aifi.count + aofi.count,
-            freed_size: aifi.size + aofi.size,
-            impacting_size: aifo.size as i64 - aofi.size as i64,
-            aifi,
-            aifo,
-            aofi,
-            aofo,
+            numbers: numbers(rows, edges),
         }
+    }
+}
+
+/// What some rows come to.
+pub fn numbers(rows: &[&Row], edges: Edges) -> GroupNumbers {
+    let mut classes = [Bucket::default(); 4];
+    for row in rows {
+        if let Some(class) = row.class(edges) {
+            classes[class].count += 1;
+            classes[class].size += row.size;
+        }
+    }
+    let [aifi, aifo, aofi, aofo] = classes;
+    GroupNumbers {
+        outstanding_from: outstanding(rows, edges.0),
+        outstanding_to: outstanding(rows, edges.1),
+        peak: peak(rows, edges),
+        count: aifi.count + aifo.count + aofi.count + aofo.count,
+        size: aifi.size + aifo.size + aofi.size + aofo.size,
+        allocated_count: aifi.count + aifo.count,
+        allocated_size: aifi.size + aifo.size,
+        freed_count: aifi.count + aofi.count,
+        freed_size: aifi.size + aofi.size,
+        impacting_size: aifo.size as i64 - aofi.size as i64,
+        aifi,
+        aifo,
+        aofi,
+        aofo,
     }
 }
 

@@ -1,0 +1,35 @@
+//! Which rows a report is about.
+
+use crate::model::{HeapId, ProcessId, Trace};
+use crate::query::Mask;
+use crate::units::Layer;
+
+/// Which rows a report is about; a row must fit all that is given.
+#[derive(Clone, Debug, Default)]
+pub struct ReportFilter {
+    /// Name of a process in any case, or its id.
+    pub process: Option<String>,
+    /// Layer.
+    pub layer: Option<Layer>,
+    /// Handle in hex, or name of a tracker, in any case.
+    pub heap: Option<String>,
+}
+
+impl ReportFilter {
+    /// The sites that fit.
+    pub fn mask(&self, trace: &Trace) -> Mask {
+        let same = |wanted: &str, name: &str| wanted.to_lowercase() == name.to_lowercase();
+        let process_fits = |id: ProcessId| {
+            let process = trace.process(id);
+            self.process.as_ref().is_none_or(|wanted| same(wanted, &process.label()) || wanted.parse() == Ok(process.pid.0))
+        };
+        let heap_fits = |id: HeapId| {
+            let heap = trace.heap(id);
+            process_fits(heap.process)
+                && self.layer.is_none_or(|layer| layer == heap.layer)
+                && self.heap.as_ref().is_none_or(|wanted| heap.key().is_some_and(|key| same(wanted, &key)))
+        };
+        let fits: Vec<bool> = (0..trace.heaps.len()).map(|i| heap_fits(HeapId(i as u32))).collect();
+        Mask::of_sites(trace, |_, site| fits[site.heap.0 as usize])
+    }
+}
