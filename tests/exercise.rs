@@ -94,8 +94,8 @@ fn the_step_half_way_has_an_impacting_size_of_10_mb() {
         assert_eq!(group.numbers.impacting_size, 10 * MB as i64, "{margin} ticks around it");
         assert_eq!((group.numbers.aifo.count, group.numbers.aifo.size), (1, 10 * MB));
     }
-    assert_eq!(demo.commit(around(STEP - SECOND, STEP)).impacting_size, 0);
-    assert_eq!(demo.commit(around(STEP + 1, STEP + SECOND)).impacting_size, 0);
+    assert_eq!(demo.commit(around(STEP - SECOND, STEP)).numbers.impacting_size, 0);
+    assert_eq!(demo.commit(around(STEP + 1, STEP + SECOND)).numbers.impacting_size, 0);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_spikes_come_from_one_function() {
         let groups = demo.ask(around(spike, spike + 1), Layer::Commit, None, "process,stack");
         let transient: Vec<&Group> = groups.iter().filter(|group| group.numbers.allocated_count > 0).collect();
         assert_eq!(transient.len(), 1);
-        assert_eq!(transient[0].aifo.size, 10 * MB);
+        assert_eq!(transient[0].numbers.aifo.size, 10 * MB);
         let stack = transient[0].stack.as_deref().unwrap();
         let at = |function| stack.iter().position(|frame| is(frame, function)).unwrap();
         let (main, operation, manipulate) = (at("Main"), at("Operation1"), at("ManipulateTemporaryBuffer"));

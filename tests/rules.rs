@@ -282,7 +282,7 @@ fn a_rundown_of_committed_pages_tells_that_their_region_is_reserved() {
     story.decommit(4, 32 * PAGE, 1); // just behind it
     let trace = story.end();
     assert_eq!(trace.quality.unmatched_frees, 1, "only the free behind the region");
-    assert_eq!(groups(&trace, &[])[0].outstanding_to, PAGE);
+    assert_eq!(groups(&trace, &[])[0].numbers.outstanding_to, PAGE);
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn reserving_committed_pages_ends_their_rows_for_their_release_was_lost() {
         let lines: Vec<_> = processes(&trace).into_iter().map(|(name, _, rows, outstanding)| (name, rows, outstanding)).collect();
         let rows = 3 + u64::from(committed > 0);
         assert_eq!(lines, [("Unknown (7)".to_owned(), rows, (1 + committed) * PAGE), ("Unknown (8)".to_owned(), 1, 4 * PAGE)]);
-        assert_eq!(groups(&trace, &[])[0].freed_count, 2, "whole rows");
+        assert_eq!(groups(&trace, &[])[0].numbers.freed_count, 2, "whole rows");
         assert_eq!(trace.quality.superseded_allocations, 2);
         assert_eq!(trace.quality.unmatched_frees, 0);
     }
@@ -436,7 +436,7 @@ fn frees_of_unknown_blocks_are_grouped_by_place_the_most_frequent_first() {
         .iter()
         .map(|group| {
             let frames: Vec<_> = trace.stacks.chain(group.stack).map(|node| trace.stacks.address(node)).collect();
-            (group.numbers.count, group.times.0.0, group.times.1.0, group.place.0, frames)
+            (group.count, group.times.0.0, group.times.1.0, group.place.0, frames)
         })
         .collect();
     assert_eq!(told, [(2, 4, 6, Layer::Heap, vec![0x20]), (1, 2, 2, Layer::Heap, vec![0x10])]);
