@@ -7,13 +7,14 @@ use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
 
 use super::attach::Form;
 use super::document::{Document, Tab};
+use super::filters::{Chip, Predicate};
 use super::names::ModuleChange;
 use super::offer::OfferChange;
 use super::player::PlayerChange;
 use super::settings::{SymbolSettings, Theme};
 use crate::load::{Input, Scope};
 use crate::model::CounterId;
-use crate::query::{Column, Filter, Path, TypeKey};
+use crate::query::{Column, Path};
 use crate::symbols::ModuleKey;
 use crate::units::{Interval, Ticks};
 
@@ -85,9 +86,15 @@ pub enum DocCommand {
     /// Set a pin; the third replaces the nearer one.
     Pin(Ticks),
     ClearPins,
-    /// Show only what is under these nodes.
-    Filter(Filter),
-    /// Show everything again, of all types.
+    /// Nothing but to ask anew: a view wants to know something else.
+    Ask,
+    /// Show only what is under this node of the table, or under any.
+    Filter(Option<Path>),
+    AddChip(Chip),
+    RemoveChip(Predicate),
+    /// Include what a chip leaves out, and the other way round.
+    TurnChip(Predicate),
+    /// Show everything again.
     ClearFilter,
     /// Show a heap's line or not.
     ShowHeap(usize, bool),
@@ -108,12 +115,6 @@ pub enum DocCommand {
     /// Sort by a column; once more turns the order round.
     SortBy(Column),
     Search(String),
-    /// Show only one allocated type, or all.
-    ChooseType(Option<TypeKey>),
-    /// Sort the types by a column; once more turns the order round.
-    SortTypesBy(Column),
-    /// What the lines of the graph are.
-    SplitGraph(super::document::Split),
     ShowTab(Tab),
 }
 
@@ -239,7 +240,7 @@ fn line_keys(ctx: &egui::Context, document: &Document, commands: &mut Commands) 
         });
     }
     if pressed(K::Enter) {
-        commands.doc(DocCommand::Filter(Filter::under(path)));
+        commands.doc(DocCommand::Filter(Some(path)));
     }
     if ctx.input(|i| i.events.contains(&Event::Copy))
         && let Some(text) = super::panels::table::selected_as_text(document)

@@ -11,6 +11,7 @@ use super::answers::{Answers, Table};
 use super::commands::DocCommand;
 use super::counters::Counters;
 use super::digest::Digest;
+use super::filters::{Chip, Filters, Predicate};
 use super::graph::Graph;
 pub use super::graph::Split;
 use super::heap_lines::HeapLines;
@@ -18,7 +19,7 @@ use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query, drop_aside};
 use super::names::Names;
 use super::selected_line::SelectedLine;
-use super::types::Types;
+use super::views::{ViewId, Views};
 use crate::load::Input;
 use crate::model::{HeapId, Trace};
 use crate::query::{Filter, Path, Sort, TreeRequest, TreeRow, UnmatchedGroup};
@@ -29,8 +30,8 @@ use crate::units::{Interval, Ticks};
 pub enum Tab {
     /// The tree table.
     Table,
-    /// Allocated types.
-    Types,
+    /// One of the views.
+    View(ViewId),
     /// Modules and what is known of them.
     Symbols,
     /// What the files hold and what is wrong with them.
@@ -51,7 +52,6 @@ pub struct Document {
     pub follows_end: bool,
     pub history: History,
     pub selection: Option<Interval>,
-    pub filter: Filter,
     pub pins: Vec<Ticks>,
     pub tab: Tab,
     pub search: String,
@@ -66,8 +66,7 @@ pub struct Document {
     pub names: Option<Names>,
     /// Whether frames of the allocator are left out.
     pub fold: bool,
-    pub types: Types,
-    pub split: Split,
+    pub views: Views,
     toggled: Arc<FxHashMap<Path, bool>>,
     lines: HeapLines,
     needs_query: bool,
@@ -89,7 +88,6 @@ impl Document {
             history: History::new(trace.span),
             trace,
             selection: None,
-            filter: Filter::all(),
             pins: Vec::new(),
             tab: Tab::Table,
             search: String::new(),
@@ -100,8 +98,7 @@ impl Document {
             digest,
             names: None,
             fold: true,
-            types: Types::default(),
-            split: Split::default(),
+            views: Views::default(),
             toggled: Arc::default(),
             lines: HeapLines::default(),
             needs_query: true,
@@ -166,8 +163,9 @@ impl Document {
             heaps: self.lines.heaps().to_vec(),
             counters: self.counters.shown().to_vec(),
             bins: self.bins.min(ALL_BINS / self.lines.heaps().len().max(1)),
+            filters: self.filters().clone(),
             tree: TreeRequest {
-                filter: self.filter.clone(),
+                filter: Filter::all(),
                 search: self.search.clone(),
                 sort: self.sort,
                 names: self.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default(),
@@ -176,7 +174,10 @@ impl Document {
                 toggled: Arc::clone(&self.toggled),
             },
             split: self.graph_split(),
-            types: self.types.query(self.tab == Tab::Types),
+            asks: match self.tab {
+                Tab::View(view) => self.views.ask(view, self).into_iter().collect(),
+                _ => Vec::new(),
+            },
             highlight: self.selected.path().cloned().map(Filter::under),
             pins,
         })
@@ -195,7 +196,11 @@ impl Document {
             }
             Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
             Part::Graph(split, lines) => answers.graph = Some(Graph::new(self.trace.clock, split, lines)),
-            Part::Types(table) => self.types.table = Some(table).filter(|_| self.tab == Tab::Types),
+            Part::View(view, answer) if self.tab == Tab::View(view) => {
+                answers.failed = false;
+                self.views.take(view, answer);
+            }
+            Part::View(..) => {} // nobody keeps it up any more
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Sources(changes) => answers.changes = changes,
             Part::Table(table) => {
@@ -248,15 +253,16 @@ impl Document {
             DocCommand::Zoom(interval) => self.zoom(interval),
             DocCommand::ZoomStep(interval) => self.history.step(self.clamp(interval)),
             DocCommand::ZoomOut => self.zoom(self.trace.span),
-            DocCommand::Back => self.history.back(),
-            DocCommand::Forward => self.history.forward(),
+            DocCommand::Back => self.go(History::back),
+            DocCommand::Forward => self.go(History::forward),
             DocCommand::Pin(at) => self.pin(at),
             DocCommand::ClearPins => self.pins.clear(),
-            DocCommand::Filter(filter) => self.set_filter(self.present(filter)),
-            DocCommand::ClearFilter => {
-                self.types.chosen = None;
-                self.set_filter(Filter::all());
-            }
+            DocCommand::Ask => {}
+            DocCommand::Filter(path) => self.filter_to(path),
+            DocCommand::AddChip(chip) => self.change_filters(|filters| filters.add(chip)),
+            DocCommand::RemoveChip(what) => self.change_filters(|filters| filters.remove(&what)),
+            DocCommand::TurnChip(what) => self.change_filters(|filters| filters.turn(&what)),
+            DocCommand::ClearFilter => self.change_filters(|filters| *filters = Filters::default()),
             DocCommand::ShowHeap(heap, shown) => {
                 self.lines.show(HeapId(heap as u32), shown);
                 self.choose_lines();
@@ -277,25 +283,40 @@ impl Document {
             }
             DocCommand::CollapseAll => self.collapse_all(),
             DocCommand::SortBy(column) => self.sort = self.sort.by(column),
-            DocCommand::ChooseType(chosen) => self.types.chosen = chosen,
-            DocCommand::SortTypesBy(column) => self.types.sort_by(column),
-            DocCommand::SplitGraph(split) => self.split = split,
-            DocCommand::Search(text) => {
-                *self.search_of_tab() = text;
-                self.selected.stop_seeking();
-            }
+            DocCommand::Search(text) => self.search_in_tab(text),
             DocCommand::ShowTab(tab) => self.show_tab(tab),
         }
         self.ask();
     }
 
-    fn set_filter(&mut self, filter: Filter) {
-        // The open nodes stay; a line that is filtered away is no longer selected.
-        let kept = |s: &Path| filter.is_all() || filter.any.iter().any(|p| s.starts_with(p));
+    /// What is filtered.
+    pub fn filters(&self) -> &Filters {
+        self.history.filters()
+    }
+
+    /// Filters to a node of the table, which can be older than the trace.
+    fn filter_to(&mut self, path: Option<Path>) {
+        let path = path.and_then(|path| self.present_path(path));
+        self.change_filters(|filters| match path {
+            Some(path) => filters.add(Chip::only(Predicate::Under(path))),
+            None => filters.remove_node(),
+        });
+    }
+
+    fn change_filters(&mut self, change: impl FnOnce(&mut Filters)) {
+        let mut filters = self.filters().clone();
+        change(&mut filters);
+        self.history.filter(filters);
+        self.filters_changed();
+    }
+
+    /// The open nodes stay; a line that is filtered away is no longer selected.
+    fn filters_changed(&mut self) {
+        let under = self.filters().under();
+        let kept = |s: &Path| under.is_all() || under.any.iter().any(|p| s.starts_with(p));
         if !self.selected.path().is_some_and(kept) {
             self.select(|line, table| line.select(None, table));
         }
-        self.filter = filter;
         self.choose_lines();
     }
 
@@ -305,6 +326,15 @@ impl Document {
         let span = self.trace.span;
         let (from, to) = (interval.from.max(span.from), interval.to.min(span.to));
         if from < to { Interval { from, to } } else { self.view() }
+    }
+
+    /// Goes one step through the history.
+    fn go(&mut self, step: fn(&mut History)) {
+        let before = self.filters().clone();
+        step(&mut self.history);
+        if before != *self.filters() {
+            self.filters_changed();
+        }
     }
 
     fn zoom(&mut self, to: Interval) {
@@ -329,36 +359,50 @@ impl Document {
             DocCommand::ClearPins
         } else if self.selected.path().is_some() {
             DocCommand::SelectLine(None)
-        } else if !self.searched().is_empty() {
+        } else if self.searched().is_some_and(|text| !text.is_empty()) {
             DocCommand::Search(String::new())
-        } else if self.types.chosen.is_some() {
-            DocCommand::ChooseType(None)
+        } else if let Some(chip) = self.filters().chips().last() {
+            DocCommand::RemoveChip(chip.what.clone())
         } else {
-            DocCommand::Filter(Filter::all())
+            DocCommand::ClearFilter
         }
     }
 
     /// What is searched for in the table in sight.
-    pub fn searched(&self) -> &str {
-        if self.tab == Tab::Types { &self.types.search } else { &self.search }
+    pub fn searched(&self) -> Option<&str> {
+        match self.tab {
+            Tab::Table => Some(&self.search),
+            Tab::View(view) => self.views.searched(view),
+            Tab::Symbols | Tab::Trace => None,
+        }
     }
 
-    fn search_of_tab(&mut self) -> &mut String {
-        if self.tab == Tab::Types { &mut self.types.search } else { &mut self.search }
+    fn search_in_tab(&mut self, text: String) {
+        match self.tab {
+            Tab::Table => self.search = text,
+            Tab::View(view) => self.views.search(view, text),
+            Tab::Symbols | Tab::Trace => {}
+        }
+        self.selected.stop_seeking();
     }
 
     fn show_tab(&mut self, tab: Tab) {
-        self.tab = tab;
-        if tab != Tab::Types {
-            self.types.table = None; // nobody keeps it up any more
+        if let Tab::View(before) = self.tab
+            && tab != self.tab
+        {
+            self.views.forget(before); // nobody keeps it up any more
         }
+        self.tab = tab;
     }
 
     // Lines of the graph
 
-    /// What the graph has lines for: where types are not the subject, the heaps.
+    /// What the graph has lines for.
     pub fn graph_split(&self) -> Split {
-        if self.tab == Tab::Types { self.split } else { Split::Heaps }
+        match self.tab {
+            Tab::View(view) => self.views.split(view),
+            _ => Split::Heaps,
+        }
     }
 
     /// Whether a heap has a line on the graph.
@@ -369,7 +413,7 @@ impl Document {
     /// Decides anew which heaps and counters have a line. If others have one than were
     /// asked for, they are asked for.
     fn choose_lines(&mut self) {
-        self.needs_query |= self.lines.choose(&self.trace, &self.filter, &self.answers.overview);
+        self.needs_query |= self.lines.choose(&self.trace, &self.history.filters().under(), &self.answers.overview);
         self.needs_query |= self.counters.update(&self.trace, !self.lines.heaps().is_empty());
         self.digest.sources(&self.trace, &self.answers.overview, &self.counters);
     }

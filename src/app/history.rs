@@ -1,46 +1,76 @@
-//! The view and the views before and after it.
+//! Where the user is, and the way there: what the graph shows and what is filtered. Every
+//! step can be undone and done again.
 
 use std::time::Instant;
 
+use super::filters::Filters;
 use crate::units::Interval;
 
 /// Wheel steps closer than this are one step of the history.
 const STEP_SECONDS: f32 = 0.6;
 
-/// What the graph shows, and the way there.
+/// One place on the way.
+#[derive(Clone, PartialEq, Debug)]
+struct Stop {
+    view: Interval,
+    filters: Filters,
+}
+
+/// See the module.
 #[derive(Clone, Debug)]
 pub struct History {
-    view: Interval,
-    back: Vec<Interval>,
-    forward: Vec<Interval>,
+    now: Stop,
+    back: Vec<Stop>,
+    forward: Vec<Stop>,
     last_step: Option<Instant>,
 }
 
 impl History {
     pub fn new(view: Interval) -> Self {
-        Self { view, back: Vec::new(), forward: Vec::new(), last_step: None }
+        Self { now: Stop { view, filters: Filters::default() }, back: Vec::new(), forward: Vec::new(), last_step: None }
     }
 
     pub fn view(&self) -> Interval {
-        self.view
+        self.now.view
+    }
+
+    pub fn filters(&self) -> &Filters {
+        &self.now.filters
+    }
+
+    /// All filters, those on the way back and forward too, to be given other numbers.
+    pub fn all_filters(&mut self) -> impl Iterator<Item = &mut Filters> {
+        self.stops().map(|stop| &mut stop.filters)
+    }
+
+    fn stops(&mut self) -> impl Iterator<Item = &mut Stop> {
+        self.back.iter_mut().chain(&mut self.forward).chain([&mut self.now])
     }
 
     /// All there is has grown: views of all of it go on showing all of it, also those on
     /// the way back.
     pub fn grow(&mut self, all: Interval, to: Interval) {
-        let views = self.back.iter_mut().chain(&mut self.forward).chain([&mut self.view]);
-        views.filter(|view| **view == all).for_each(|view| *view = to);
+        self.stops().filter(|stop| stop.view == all).for_each(|stop| stop.view = to);
     }
 
     /// Changes the view without leaving a trace: it follows what grows.
     pub fn follow(&mut self, view: Interval) {
-        self.view = view;
+        self.now.view = view;
     }
 
     /// Goes to another view; the ways forward are forgotten.
-    pub fn go(&mut self, to: Interval) {
-        if to != self.view {
-            self.back.push(std::mem::replace(&mut self.view, to));
+    pub fn go(&mut self, view: Interval) {
+        self.go_to(Stop { view, ..self.now.clone() });
+    }
+
+    /// Filters otherwise; the ways forward are forgotten.
+    pub fn filter(&mut self, filters: Filters) {
+        self.go_to(Stop { filters, ..self.now.clone() });
+    }
+
+    fn go_to(&mut self, to: Stop) {
+        if to != self.now {
+            self.back.push(std::mem::replace(&mut self.now, to));
             self.forward.clear();
         }
         self.last_step = None;
@@ -50,7 +80,7 @@ impl History {
     pub fn step(&mut self, to: Interval) {
         let goes_on = self.last_step.is_some_and(|at| at.elapsed().as_secs_f32() < STEP_SECONDS);
         if goes_on {
-            self.view = to;
+            self.now.view = to;
         } else {
             self.go(to);
         }
@@ -58,14 +88,14 @@ impl History {
     }
 
     pub fn back(&mut self) {
-        if let Some(view) = self.back.pop() {
-            self.forward.push(std::mem::replace(&mut self.view, view));
+        if let Some(stop) = self.back.pop() {
+            self.forward.push(std::mem::replace(&mut self.now, stop));
         }
     }
 
     pub fn forward(&mut self) {
-        if let Some(view) = self.forward.pop() {
-            self.back.push(std::mem::replace(&mut self.view, view));
+        if let Some(stop) = self.forward.pop() {
+            self.back.push(std::mem::replace(&mut self.now, stop));
         }
     }
 
@@ -104,6 +134,22 @@ mod tests {
         assert!(!history.can_go_forward(), "a new way forgets the old ways forward");
         history.back();
         assert_eq!(history.view(), views[1]);
+    }
+
+    #[test]
+    fn what_was_filtered_comes_back_too() {
+        use crate::app::filters::{Chip, Predicate};
+        let mut filters = Filters::default();
+        filters.add(Chip::only(Predicate::Under([crate::query::Key::Layer(crate::units::Layer::Heap)].into())));
+        let mut history = History::new(interval(0, 100));
+        history.filter(filters.clone());
+        history.go(interval(10, 50));
+        history.back();
+        assert_eq!((history.view(), history.filters()), (interval(0, 100), &filters));
+        history.back();
+        assert!(history.filters().is_all() && !history.can_go_back());
+        history.forward();
+        assert_eq!(history.filters(), &filters);
     }
 
     #[test]

@@ -9,6 +9,8 @@
 //! While it grows, the graph comes from that of the publication before and what came.
 
 mod answer;
+mod ground;
+mod kept;
 mod lines;
 mod load;
 
@@ -20,13 +22,16 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use super::answers::Table;
+use super::filters::Filters;
 use super::graph::{LineOf, Split};
-use super::types::{TypeTable, TypesQuery};
+use super::views::{AnyAnswer, Ask, ViewId};
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
 use crate::query::{ByClass, Cancel, Filter, Series, Tree, TreeRequest, UnmatchedGroup};
 use crate::units::Interval;
-use answer::{Kept, answer};
+use answer::answer;
+pub use ground::Ground;
+use kept::Kept;
 pub use load::{LoadEvent, LoadJob, TooLarge};
 
 /// Tells documents apart: answers to a closed one are dropped.
@@ -34,7 +39,6 @@ pub use load::{LoadEvent, LoadJob, TooLarge};
 pub struct JobId(u64);
 
 /// Everything the window wants to know at one moment.
-#[derive(Clone, Debug)]
 pub struct Query {
     pub document: JobId,
     pub trace: Arc<Trace>,
@@ -50,10 +54,13 @@ pub struct Query {
     pub counters: Vec<CounterId>,
     /// Points across the graph.
     pub bins: usize,
+    /// Which rows count.
+    pub filters: Filters,
     pub tree: TreeRequest,
     /// What the graph has lines for.
     pub split: Split,
-    pub types: TypesQuery,
+    /// What the view in sight wants to know.
+    pub asks: Vec<Box<dyn Ask>>,
     /// Whose lives to paint on the graph.
     pub highlight: Option<Filter>,
     /// Between the pins.
@@ -75,8 +82,8 @@ pub enum Part {
     Table(Table),
     /// Impacting Size of each heap in the query's interval, whatever the filter.
     Sources(Vec<i64>),
-    /// The table of types.
-    Types(TypeTable),
+    /// For a view.
+    View(ViewId, AnyAnswer),
     /// Largest sizes of the table's lines.
     Peaks { tree: Arc<Tree>, peaks: Vec<u64> },
     /// When the highlighted rows were alive.
@@ -103,14 +110,13 @@ impl Query {
 }
 
 /// The query thread, seen from the window.
-#[derive(Debug)]
 pub struct Queries {
     inbox: Arc<Inbox>,
     wake: Sender<()>,
     answers: Receiver<Answer>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inbox {
     /// The newest query and the switch that cancels it.
     next: Mutex<Option<(Query, Cancel)>>,

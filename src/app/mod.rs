@@ -15,6 +15,7 @@ mod dialogs;
 mod digest;
 mod document;
 mod failure;
+mod filters;
 mod frame_times;
 mod graph;
 mod heap_lines;
@@ -32,8 +33,8 @@ mod selected_line;
 mod settings;
 mod start;
 mod theme;
-mod types;
 mod ui_dump;
+mod views;
 
 use std::path::PathBuf;
 use std::sync::Arc;

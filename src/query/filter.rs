@@ -129,6 +129,11 @@ impl Mask {
         self.0.iter_mut().zip(&other.0).for_each(|(ours, theirs)| *ours &= theirs);
     }
 
+    /// What this choice has and another has not.
+    pub fn but(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(ours, theirs)| *ours &= !theirs);
+    }
+
     /// Adds what is under a node.
     fn add(&mut self, trace: &Trace, path: &[Key]) {
         let outline = trace.outline();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Document;
 use crate::app::jobs::drop_aside;
 use crate::model::Trace;
-use crate::query::{Filter, KeyMap, Path};
+use crate::query::{KeyMap, Path};
 use crate::units::{Interval, Ticks};
 
 impl Document {
@@ -43,15 +43,17 @@ impl Document {
     /// What the user chose is called otherwise in the trace that comes, if rows were
     /// forgotten or all was loaded anew.
     fn renumber(&mut self, trace: &Trace) {
-        let chosen = self.filter.any.iter().chain(self.toggled.keys()).chain(self.selected.path());
+        let filters: Vec<Path> = self.history.all_filters().flat_map(|filters| filters.paths().cloned()).collect();
+        let chosen = filters.iter().chain(self.toggled.keys()).chain(self.selected.path());
         let Some(map) = KeyMap::new(&self.trace, trace, chosen) else { return };
-        self.filter.any = self.filter.any.iter().filter_map(|path| map.path(path)).collect();
+        self.history.all_filters().for_each(|filters| filters.renumber(&map));
         self.toggled = Arc::new(self.toggled.iter().filter_map(|(path, open)| Some((map.path(path)?, *open))).collect());
         let selected = self.selected.path().and_then(|path| map.path(path));
         if trace.builder() != self.trace.builder() {
             self.lines.renumber(|heap| map.heap(heap));
             self.counters.renumber(|counter| map.counter(counter));
             drop_aside(std::mem::take(&mut self.answers));
+            self.views.forget_all();
         }
         self.selected.rename(selected, self.answers.table.as_ref());
     }
@@ -64,10 +66,5 @@ impl Document {
             Some(map) => map.path(&path),
             None => Some(path),
         }
-    }
-
-    /// The same of a filter.
-    pub(super) fn present(&self, filter: Filter) -> Filter {
-        Filter { any: filter.any.into_iter().filter_map(|path| self.present_path(path)).collect() }
     }
 }

@@ -3,10 +3,11 @@
 
 mod attach;
 mod brush;
+mod chips;
 mod counters;
 mod frames;
-mod list;
-mod losses;
+pub mod list;
+pub mod losses;
 mod offer;
 pub mod overview;
 mod player;
@@ -20,7 +21,6 @@ pub mod table;
 pub mod timeline;
 pub mod toolbar;
 pub mod trace_tab;
-mod types_tab;
 mod unmatched;
 
 use eframe::egui;
@@ -28,6 +28,7 @@ use eframe::egui;
 use super::HighwaterApp;
 use super::commands::{BINDINGS, Command, DocCommand};
 use super::document::Tab;
+use super::views::{Around, Views};
 
 /// Draws the whole window.
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -63,18 +64,19 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         });
     egui::CentralPanel::default().show(ui, |ui| {
         let Some(document) = &app.document else { return };
-        let tab = document.tab;
+        let (tab, views) = (document.tab, document.views.titles());
         ui.horizontal(|ui| {
-            let tabs = [(Tab::Table, "Allocations"), (Tab::Types, "Types"), (Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")];
-            for (this, name) in tabs {
+            let views = views.into_iter().map(|title| (Tab::View(title), title));
+            let tabs = [(Tab::Table, "Allocations")].into_iter().chain(views);
+            for (this, name) in tabs.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]) {
                 if ui.selectable_label(tab == this, name).clicked() {
                     app.commands.doc(DocCommand::ShowTab(this));
                 }
             }
             match tab {
                 Tab::Table => toolbar::tree(app, ui),
-                Tab::Types => {
-                    types_tab::split(app, ui);
+                Tab::View(view) => {
+                    with_views(app, |views, around| views.tools(view, around, ui));
                     toolbar::search(app, ui);
                 }
                 Tab::Symbols | Tab::Trace => {}
@@ -82,11 +84,19 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         });
         match tab {
             Tab::Table => table::show(app, ui),
-            Tab::Types => types_tab::show(app, ui),
+            Tab::View(view) => with_views(app, |views, around| views.show(view, around, ui)),
             Tab::Symbols => symbols_tab::show(app, ui),
             Tab::Trace => trace_tab::show(app, ui),
         }
     });
+}
+
+/// Hands the views what is around them.
+fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
+    let HighwaterApp { document: Some(document), commands, .. } = app else { return };
+    let mut views = std::mem::replace(&mut document.views, Views::none());
+    draw(&mut views, &mut Around { document, commands });
+    document.views = views;
 }
 
 /// What went wrong, above everything until it is closed.

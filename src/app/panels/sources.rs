@@ -16,7 +16,7 @@ use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;
 use crate::model::{Heap, HeapId};
-use crate::query::{Filter, Key, Path, heap_label, layer_label};
+use crate::query::{Key, Path, heap_label, layer_label};
 use crate::units::Layer;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
@@ -25,10 +25,10 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     ui.add_space(2.0);
     ui.horizontal(|ui| {
         ui.strong("Sources");
-        if !document.filter.is_all() {
+        if !document.filters().is_all() {
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 if ui.small_button("Show all").on_hover_text("Clear the filter").clicked() {
-                    commands.doc(DocCommand::Filter(Filter::all()));
+                    commands.doc(DocCommand::ClearFilter);
                 }
             });
         }
@@ -126,7 +126,7 @@ impl Line<'_> {
             let info = egui::WidgetInfo::labeled(egui::Role::Button, true, label);
             egui::WidgetInfo { current_text_value: name.numbers.clone(), ..info }
         });
-        let selected = self.document.filter.any.contains(&path);
+        let selected = self.document.filters().under().any.contains(&path);
         let visuals = ui.visuals();
         if selected || response.hovered() {
             let fill = if selected {
@@ -141,8 +141,7 @@ impl Line<'_> {
         clip.set_right(clip.right() - name.free);
         ui.painter().with_clip_rect(clip).text(at, Align2::LEFT_TOP, name.text, name.font, visuals.text_color());
         if response.clicked() {
-            let filter = if selected { Filter::all() } else { Filter::under(Arc::clone(&path)) };
-            commands.doc(DocCommand::Filter(filter));
+            commands.doc(DocCommand::Filter((!selected).then(|| Arc::clone(&path))));
         }
         response.on_hover_text(if selected {
             "Click to show everything"

@@ -15,7 +15,7 @@ use crate::app::commands::{Command, Commands, DocCommand};
 use crate::app::document::Document;
 use crate::app::theme;
 use crate::format;
-use crate::query::{Column, Filter, Key, TreeRow, thread_label};
+use crate::query::{Column, Key, TreeRow, thread_label};
 use crate::units::{Interval, Ticks};
 
 /// Header of a column, in WPA's words where it has them.
@@ -262,10 +262,10 @@ impl Delegate<'_> {
 
     fn row_menu(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
         if ui.button("Filter to Selection").clicked() {
-            self.commands.doc(DocCommand::Filter(Filter::under(Arc::clone(&row.path))));
+            self.commands.doc(DocCommand::Filter(Some(Arc::clone(&row.path))));
         }
-        if ui.add_enabled(!self.document.filter.is_all(), egui::Button::new("Clear filter")).clicked() {
-            self.commands.doc(DocCommand::Filter(Filter::all()));
+        if ui.add_enabled(!self.document.filters().is_all(), egui::Button::new("Clear filter")).clicked() {
+            self.commands.doc(DocCommand::ClearFilter);
         }
         if let Some(life) = row.allocation.and_then(|(_, row)| self.life(row.birth, row.death))
             && ui.button("Zoom to its life").clicked()

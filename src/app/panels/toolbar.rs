@@ -5,13 +5,11 @@ use eframe::egui::{self, Button};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::panels::{frames, table};
+use crate::app::panels::{chips, frames, table};
 use crate::app::settings::Theme;
 use crate::format;
 use crate::load::{Input, default_budget};
-use crate::model::NodeId;
-use crate::query::{Column, Filter, Key, Path, Recorded, heap_label, layer_label};
-use crate::symbols::Names;
+use crate::query::Column;
 
 pub fn menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     egui::MenuBar::new().ui(ui, |ui| {
@@ -143,17 +141,12 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         ui.separator();
         // What is not in the table cannot be meant.
         let selected = document.selected.path().filter(|_| document.selected.index().is_some());
-        let filter = selected.cloned().map(Filter::under).unwrap_or_default();
-        let changes = selected.is_some() && filter != document.filter;
-        tool(ui, changes, "Filter to Selection", "Show only what is under the selected line (Enter)", DocCommand::Filter(filter));
-        let chosen = &document.types.chosen;
-        let can_clear = !document.filter.is_all() || chosen.is_some();
+        let changes = selected.is_some() && document.filters().under().any.first() != selected;
+        let filter = DocCommand::Filter(selected.cloned());
+        tool(ui, changes, "Filter to Selection", "Show only what is under the selected line (Enter)", filter);
+        let can_clear = !document.filters().is_all();
         tool(ui, can_clear, "Clear filter", "Show everything again", DocCommand::ClearFilter);
-        let paths = document.filter.any.iter().map(|path| describe(document, path));
-        let chosen = chosen.iter().map(|key| format!("{} ({})", key.name, layer_label(key.layer)));
-        for filter in paths.chain(chosen) {
-            ui.add(egui::Label::new(egui::RichText::new(filter).strong()).truncate());
-        }
+        chips::show(document, commands, ui);
         let span = document.interval();
         let clock = &document.trace.clock;
         let (from, to) = (clock.seconds(span.from), clock.seconds(span.to));
@@ -163,32 +156,6 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             ui.add(egui::Label::new(text).truncate());
         });
     });
-}
-
-/// A filter in words.
-fn describe(document: &crate::app::document::Document, path: &Path) -> String {
-    let trace = &document.trace;
-    let none = Names::default();
-    let names = document.names.as_ref().map_or(&none, |names| names.known());
-    let word = |key: &Key| match *key {
-        Key::Process(id) => trace.process(id).label(),
-        Key::Layer(layer) => layer_label(layer).to_owned(),
-        Key::Heap(heap) => heap_label(trace.heap(heap)),
-        Key::Impacting(kind) => kind.name().to_owned(),
-        Key::Class(class) => class.name().to_owned(),
-        Key::Frame(NodeId::ROOT) => "(no stack recorded)".to_owned(),
-        Key::Frame(node) | Key::Inlined(node, _) => {
-            let process = path.iter().find_map(|k| if let Key::Process(id) = k { Some(*id) } else { None });
-            let level = if let Key::Inlined(_, level) = key { *level } else { 0 };
-            let frame = |process| Recorded::of(trace, names, node, process, trace.span.to, false);
-            process.map_or_else(|| format!("{:#x}", trace.stacks.address(node)), |p| frame(p).name(level).to_string())
-        }
-        Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
-    };
-    // A heap names its layer.
-    let has_heap = path.iter().any(|k| matches!(k, Key::Heap(_)));
-    let words: Vec<String> = path.iter().filter(|k| !(has_heap && matches!(k, Key::Layer(_)))).map(word).collect();
-    words.join(" \u{203a} ")
 }
 
 /// Points beside the tabs in which not everything has room.
@@ -216,9 +183,9 @@ pub fn search_id() -> egui::Id {
 
 /// The field to search in the table in sight.
 pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let Some(document) = &app.document else { return };
+    let Some(searched) = app.document.as_ref().and_then(|document| document.searched()) else { return };
     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-        let mut text = document.searched().to_owned();
+        let mut text = searched.to_owned();
         if !text.is_empty() && ui.button("Clear search").clicked() {
             text.clear();
         }
@@ -227,7 +194,7 @@ pub fn search(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let field = ui.add(field.desired_width(width));
         field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Search"));
         let is_entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
-        if text != document.searched() {
+        if text != searched {
             app.commands.doc(DocCommand::Search(text));
         }
         if is_entered {

@@ -1,19 +1,18 @@
-//! Allocations by C++ type: a line for each type in each layer. A click filters
-//! everything to it.
+//! The table of types. A click filters everything to one.
 
 use eframe::egui::{self, Ui};
 
-use super::list::{self, List, ListColumn};
-use super::losses;
-use super::table::number_color;
-use crate::app::HighwaterApp;
-use crate::app::commands::{Command, Commands, DocCommand};
-use crate::app::document::Document;
+use super::{TypeTable, Types};
+use crate::app::commands::{Command, DocCommand};
+use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{LineOf, Split};
+use crate::app::panels::list::{self, List, ListColumn};
+use crate::app::panels::losses;
+use crate::app::panels::table::number_color;
 use crate::app::theme;
-use crate::app::types::TypeTable;
+use crate::app::views::Around;
 use crate::format;
-use crate::query::{Column, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label};
+use crate::query::{Column, Sort, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label};
 
 const COLUMNS: [ListColumn; 8] = [
     ListColumn {
@@ -51,15 +50,14 @@ const fn number(title: &'static str, hint: &'static str, width: f32) -> ListColu
     ListColumn { title, hint, width, is_number: true }
 }
 
-pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
-    let Some(document) = &app.document else { return };
-    let Some(table) = &document.types.table else {
-        let text = if document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
+pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
+    let Some(table) = &view.table else {
+        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
         ui.centered_and_justified(|ui| ui.weak(text));
         return;
     };
     if table.groups.is_empty() {
-        let text = match document.searched().is_empty() {
+        let text = match view.search.is_empty() {
             true => "Nothing was alive in this interval.",
             false => "No type in this interval has that in its name.",
         };
@@ -69,7 +67,14 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     if table.groups.iter().all(|group| &*group.key.name == UNKNOWN_TYPE) {
         ui.weak("No type is known: types come from the symbols of modules that were built with /Zi or /Z7. The tab Symbols says what was found.");
     }
-    list::show(ui, "types", &COLUMNS, table.groups.len(), &mut Types { document, table, commands: &mut app.commands });
+    let (rows, mut sort) = (table.groups.len(), view.sort);
+    let chosen = around.document.filters().chosen_type().cloned();
+    let mut lines = Lines { split: view.split, sort: &mut sort, chosen, table, around };
+    list::show(ui, "types", &COLUMNS, rows, &mut lines);
+    if sort != view.sort {
+        view.sort = sort;
+        around.ask();
+    }
 }
 
 /// What the graph can have lines for, in words.
@@ -82,35 +87,38 @@ fn split_label(split: Split) -> String {
 }
 
 /// Chooses what the graph has lines for. Layers nest, so each is a stack of its own.
-pub fn split(app: &mut HighwaterApp, ui: &mut Ui) {
-    let Some(document) = &app.document else { return };
-    let layers = document.digest.layers.iter().map(|&(layer, _)| Split::Stack(layer));
-    let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(document.split));
+pub fn split(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
+    let layers = around.document.digest.layers.iter().map(|&(layer, _)| Split::Stack(layer));
+    let layers: Vec<Split> = [Split::Heaps, Split::Types].into_iter().chain(layers).collect();
+    let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(view.split));
     shown.show_ui(ui, |ui| {
-        for split in [Split::Heaps, Split::Types].into_iter().chain(layers) {
-            if ui.selectable_label(document.split == split, split_label(split)).clicked() {
-                app.commands.doc(DocCommand::SplitGraph(split));
+        for split in layers {
+            if ui.selectable_label(view.split == split, split_label(split)).clicked() {
+                view.split = split;
+                around.ask();
             }
         }
     });
 }
 
-struct Types<'a> {
-    document: &'a Document,
+struct Lines<'a, 'b> {
+    split: Split,
+    sort: &'a mut Sort,
+    chosen: Option<TypeKey>,
     table: &'a TypeTable,
-    commands: &'a mut Commands,
+    around: &'a mut Around<'b>,
 }
 
-impl Types<'_> {
+impl Lines<'_, '_> {
     /// The colour of its line, if there is one.
     fn color(&self, key: &TypeKey, ui: &Ui) -> Option<egui::Color32> {
-        let mut lines = self.document.answers.graph.iter().flat_map(|graph| &graph.lines);
+        let mut lines = self.around.document.answers.graph.iter().flat_map(|graph| &graph.lines);
         let line = lines.find(|line| matches!(&line.of, LineOf::Type(_, other) if other == key))?;
         Some(theme::series(line.of.color(), ui.visuals()))
     }
 }
 
-impl List for Types<'_> {
+impl List for Lines<'_, '_> {
     fn text(&self, row: usize, column: usize) -> String {
         let Some(TypeGroup { key, numbers: n, .. }) = self.table.groups.get(row) else { return String::new() };
         match column {
@@ -133,7 +141,7 @@ impl List for Types<'_> {
         let mut text = egui::RichText::new(self.text(row, column));
         if column == 0 {
             // Those without a line keep the place free, so that names stand below each other.
-            if self.document.split != Split::Heaps {
+            if self.split != Split::Heaps {
                 let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
                 if let Some(color) = self.color(&group.key, ui) {
                     ui.painter().rect_filled(rect, 3.0, color);
@@ -149,13 +157,16 @@ impl List for Types<'_> {
     }
 
     fn is_selected(&self, row: usize) -> bool {
-        let chosen = self.document.types.chosen.as_ref();
-        chosen.is_some() && self.table.groups.get(row).map(|group| &group.key) == chosen
+        self.chosen.is_some() && self.table.groups.get(row).map(|group| &group.key) == self.chosen.as_ref()
     }
 
     fn clicked(&mut self, row: usize) {
-        let key = self.table.groups.get(row).map(|group| group.key.clone()).filter(|_| !self.is_selected(row));
-        self.commands.doc(DocCommand::ChooseType(key));
+        let Some(group) = self.table.groups.get(row) else { return };
+        let what = Predicate::Type(group.key.clone());
+        self.around.commands.doc(match self.is_selected(row) {
+            true => DocCommand::RemoveChip(what),
+            false => DocCommand::AddChip(Chip::only(what)),
+        });
     }
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
@@ -163,22 +174,27 @@ impl List for Types<'_> {
         if ui.button(if is_chosen { "Show all types" } else { "Filter to this type" }).clicked() {
             self.clicked(row);
         }
+        if let Some(group) = self.table.groups.get(row)
+            && ui.button("Leave this type out").clicked()
+        {
+            self.around.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Type(group.key.clone()))));
+        }
     }
 
     fn copy(&mut self, text: String) {
-        self.commands.push(Command::Copy(text));
+        self.around.commands.push(Command::Copy(text));
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
-        let sort = self.document.types.sort;
+        let sort = *self.sort;
         SORTS.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
     }
 
     fn bound(&self, column: usize) -> Option<String> {
-        losses::bound(&self.document.trace, self.table.interval, SORTS[column])
+        losses::bound(&self.around.document.trace, self.table.interval, SORTS[column])
     }
 
     fn header_clicked(&mut self, column: usize) {
-        self.commands.doc(DocCommand::SortTypesBy(SORTS[column]));
+        *self.sort = self.sort.by(SORTS[column]);
     }
 }

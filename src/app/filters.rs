@@ -1,0 +1,156 @@
+//! What is filtered: predicates, each a chip that the user can take away or turn round. A row
+//! must meet all of them.
+//!
+//! A predicate about places in the tree or types is one about sites, so it is a [`Mask`], made
+//! by a worker in a pass over the sites.
+
+use crate::model::Trace;
+use crate::query::{Filter, KeyMap, Mask, Path, TypeKey, Types};
+
+/// What a row can be asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Predicate {
+    /// Under a node of the tree.
+    Under(Path),
+    /// Of an allocated type, in a layer.
+    Type(TypeKey),
+}
+
+/// A predicate that rows must meet, or must not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chip {
+    pub what: Predicate,
+    pub is_excluded: bool,
+}
+
+/// All chips.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filters {
+    chips: Vec<Chip>,
+}
+
+impl Chip {
+    /// Rows must meet it.
+    pub fn only(what: Predicate) -> Self {
+        Self { what, is_excluded: false }
+    }
+
+    /// Rows must not meet it.
+    pub fn without(what: Predicate) -> Self {
+        Self { what, is_excluded: true }
+    }
+}
+
+impl Filters {
+    /// Whether nothing is left out.
+    pub fn is_all(&self) -> bool {
+        self.chips.is_empty()
+    }
+
+    pub fn chips(&self) -> &[Chip] {
+        &self.chips
+    }
+
+    /// The nodes to which everything is filtered: there is at most one.
+    pub fn under(&self) -> Filter {
+        let node = |chip: &Chip| match &chip.what {
+            Predicate::Under(path) if !chip.is_excluded => Some(path.clone()),
+            _ => None,
+        };
+        Filter { any: self.chips.iter().filter_map(node).collect() }
+    }
+
+    /// The type to which everything is filtered.
+    pub fn chosen_type(&self) -> Option<&TypeKey> {
+        self.chips.iter().find_map(|chip| match &chip.what {
+            Predicate::Type(key) if !chip.is_excluded => Some(key),
+            _ => None,
+        })
+    }
+
+    /// Whether types have to be known.
+    pub fn need_types(&self) -> bool {
+        self.chips.iter().any(|chip| matches!(chip.what, Predicate::Type(_)))
+    }
+
+    /// One more. To choose a node or a type takes the place of the one chosen before.
+    pub fn add(&mut self, chip: Chip) {
+        let is_of_kind = |other: &Chip| std::mem::discriminant(&other.what) == std::mem::discriminant(&chip.what);
+        self.chips.retain(|other| other.what != chip.what && (chip.is_excluded || other.is_excluded || !is_of_kind(other)));
+        self.chips.push(chip);
+    }
+
+    /// Takes one away, if it is there.
+    pub fn remove(&mut self, what: &Predicate) {
+        self.chips.retain(|chip| chip.what != *what);
+    }
+
+    /// Takes away what chooses a node.
+    pub fn remove_node(&mut self) {
+        self.chips.retain(|chip| chip.is_excluded || !matches!(chip.what, Predicate::Under(_)));
+    }
+
+    /// The opposite of one.
+    pub fn turn(&mut self, what: &Predicate) {
+        self.chips.iter_mut().filter(|chip| chip.what == *what).for_each(|chip| chip.is_excluded = !chip.is_excluded);
+    }
+
+    /// Paths in them are called otherwise from now on, or are gone.
+    pub fn renumber(&mut self, map: &KeyMap) {
+        self.chips.retain_mut(|chip| match &mut chip.what {
+            Predicate::Under(path) => map.path(path).map(|new| *path = new).is_some(),
+            Predicate::Type(_) => true,
+        });
+    }
+
+    /// All paths in them.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.chips.iter().filter_map(|chip| match &chip.what {
+            Predicate::Under(path) => Some(path),
+            Predicate::Type(_) => None,
+        })
+    }
+
+    /// The sites and classes that meet all that `counts`. `types` are there if they are needed.
+    pub fn mask(&self, trace: &Trace, types: Option<&Types>, counts: impl Fn(&Chip) -> bool) -> Mask {
+        let mut mask = Mask::all(trace);
+        for chip in self.chips.iter().filter(|chip| counts(chip)) {
+            let meets = match (&chip.what, types) {
+                (Predicate::Under(path), _) => Filter::under(path.clone()).mask(trace),
+                (Predicate::Type(key), Some(types)) => types.mask(trace, key),
+                (Predicate::Type(_), None) => continue,
+            };
+            if chip.is_excluded { mask.but(&meets) } else { mask.and(&meets) }
+        }
+        mask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::Key;
+    use crate::units::Layer;
+
+    fn node(layer: Layer) -> Predicate {
+        Predicate::Under([Key::Layer(layer)].into())
+    }
+
+    #[test]
+    fn what_is_chosen_takes_the_place_of_what_was_and_what_is_left_out_adds_up() {
+        let mut filters = Filters::default();
+        filters.add(Chip::only(node(Layer::Heap)));
+        filters.add(Chip::only(node(Layer::Commit)));
+        assert_eq!(filters.under().any, [Path::from([Key::Layer(Layer::Commit)])]);
+        filters.add(Chip::without(node(Layer::Heap)));
+        filters.add(Chip::without(node(Layer::Tracker)));
+        assert_eq!(filters.chips().len(), 3);
+        filters.turn(&node(Layer::Commit));
+        assert!(filters.under().is_all(), "it is left out now");
+        filters.remove(&node(Layer::Heap));
+        filters.add(Chip::only(node(Layer::Tracker)));
+        assert_eq!(filters.chips(), [Chip::without(node(Layer::Commit)), Chip::only(node(Layer::Tracker))]);
+        filters.remove_node();
+        assert_eq!(filters.chips(), [Chip::without(node(Layer::Commit))]);
+    }
+}

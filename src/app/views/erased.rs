@@ -1,0 +1,176 @@
+//! Views of all kinds in one list: who holds them needs to know none.
+
+use std::any::Any;
+
+use eframe::egui::Ui;
+
+use super::{Around, Types, View, ViewId};
+use crate::app::document::Document;
+use crate::app::graph::Split;
+use crate::app::jobs::Ground;
+use crate::query::Cancelled;
+
+/// An answer of a view's own type.
+pub type AnyAnswer = Box<dyn Any + Send>;
+
+/// A request of a view, on its way to a worker.
+pub trait Ask: Send {
+    /// Whose it is.
+    fn view(&self) -> ViewId;
+    /// See [`View::answer`].
+    fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+    /// See [`View::complete`].
+    fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled>;
+}
+
+struct Asked<V: View>(V::Request);
+
+impl<V: View> Ask for Asked<V> {
+    fn view(&self) -> ViewId {
+        V::TITLE
+    }
+
+    fn answer(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
+        V::answer(&self.0, ground, &mut |answer| tell(Box::new(answer)))
+    }
+
+    fn complete(&self, ground: &mut Ground<'_>, tell: &mut dyn FnMut(AnyAnswer)) -> Result<(), Cancelled> {
+        V::complete(&self.0, ground, &mut |answer| tell(Box::new(answer)))
+    }
+}
+
+/// A [`View`] whose types are not known.
+trait AnyView {
+    fn title(&self) -> ViewId;
+    fn ask(&self, document: &Document) -> Box<dyn Ask>;
+    fn take(&mut self, answer: AnyAnswer);
+    fn forget(&mut self);
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui);
+    fn searched(&self) -> Option<&str>;
+    fn search(&mut self, text: String);
+    fn split(&self) -> Split;
+}
+
+impl<V: View> AnyView for V {
+    fn title(&self) -> ViewId {
+        V::TITLE
+    }
+
+    fn ask(&self, document: &Document) -> Box<dyn Ask> {
+        Box::new(Asked::<V>(self.request(document)))
+    }
+
+    fn take(&mut self, answer: AnyAnswer) {
+        if let Ok(answer) = answer.downcast::<V::Answer>() {
+            View::take(self, *answer);
+        }
+    }
+
+    fn forget(&mut self) {
+        View::forget(self);
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        View::show(self, around, ui);
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        View::tools(self, around, ui);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        View::searched(self)
+    }
+
+    fn search(&mut self, text: String) {
+        View::search(self, text);
+    }
+
+    fn split(&self) -> Split {
+        View::split(self)
+    }
+}
+
+/// All views of a document.
+pub struct Views(Vec<Box<dyn AnyView>>);
+
+impl Default for Views {
+    /// In the order of their tabs.
+    fn default() -> Self {
+        Self(vec![Box::<Types>::default()])
+    }
+}
+
+impl Views {
+    /// None, in the place of those that are drawn.
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// What the tabs say.
+    pub fn titles(&self) -> Vec<ViewId> {
+        self.0.iter().map(|view| view.title()).collect()
+    }
+
+    fn get(&self, id: ViewId) -> Option<&dyn AnyView> {
+        self.0.iter().find(|view| view.title() == id).map(|view| &**view)
+    }
+
+    fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn AnyView> {
+        self.0.iter_mut().find(|view| view.title() == id).map(|view| &mut **view as _)
+    }
+
+    /// What a view wants to know now.
+    pub fn ask(&self, id: ViewId, document: &Document) -> Option<Box<dyn Ask>> {
+        self.get(id).map(|view| view.ask(document))
+    }
+
+    /// Hands an answer to its view.
+    pub fn take(&mut self, id: ViewId, answer: AnyAnswer) {
+        if let Some(view) = self.get_mut(id) {
+            view.take(answer);
+        }
+    }
+
+    /// The answers of a view are not kept up any more.
+    pub fn forget(&mut self, id: ViewId) {
+        if let Some(view) = self.get_mut(id) {
+            view.forget();
+        }
+    }
+
+    /// All answers are about what is not there any more.
+    pub fn forget_all(&mut self) {
+        self.0.iter_mut().for_each(|view| view.forget());
+    }
+
+    pub fn show(&mut self, id: ViewId, around: &mut Around<'_>, ui: &mut Ui) {
+        if let Some(view) = self.get_mut(id) {
+            view.show(around, ui);
+        }
+    }
+
+    pub fn tools(&mut self, id: ViewId, around: &mut Around<'_>, ui: &mut Ui) {
+        if let Some(view) = self.get_mut(id) {
+            view.tools(around, ui);
+        }
+    }
+
+    /// What is searched for in a view, if it can be searched.
+    pub fn searched(&self, id: ViewId) -> Option<&str> {
+        self.get(id)?.searched()
+    }
+
+    /// Searches for something else in a view.
+    pub fn search(&mut self, id: ViewId, text: String) {
+        if let Some(view) = self.get_mut(id) {
+            view.search(text);
+        }
+    }
+
+    /// What the graph has lines for while a view is in sight.
+    pub fn split(&self, id: ViewId) -> Split {
+        self.get(id).map_or_else(Split::default, |view| view.split())
+    }
+}

@@ -1,0 +1,85 @@
+//! Views: what stands below the graph, one folder each. A view is a room: its state, its
+//! request (a value), its answer (made by a worker, of what is prepared for trace, interval
+//! and filters), and its panel. To add one is to write its folder, and a line in
+//! [`Views::default`].
+//!
+//! The window knows no view by name. It asks the one in sight whenever anything that all
+//! views share has changed, or the view says that its own wishes have; answers to what is
+//! stale are dropped with it.
+
+mod erased;
+mod types;
+
+use eframe::egui::Ui;
+
+use super::commands::{Commands, DocCommand};
+use super::document::Document;
+use super::graph::Split;
+use super::jobs::Ground;
+use crate::query::Cancelled;
+pub use erased::{AnyAnswer, Ask, Views};
+pub use types::Types;
+
+/// What tells views apart: the words on their tabs.
+pub type ViewId = &'static str;
+
+/// A view; see the module.
+pub trait View: Default + 'static {
+    /// What its tab says.
+    const TITLE: ViewId;
+
+    /// What it wants to know, beside what all views are about.
+    type Request: Send + 'static;
+
+    /// What a worker tells it; there may be several answers to a request.
+    type Answer: Send + 'static;
+
+    /// What is to be asked now.
+    fn request(&self, document: &Document) -> Self::Request;
+
+    /// Answers: on a worker, before the graph is made.
+    fn answer(request: &Self::Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled>;
+
+    /// Adds what takes longer: behind the graph, and not while the trace grows.
+    fn complete(_: &Self::Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled> {
+        Ok(())
+    }
+
+    /// Takes an answer.
+    fn take(&mut self, answer: Self::Answer);
+
+    /// What it has answered is about a trace that is not there any more, or nobody keeps it up.
+    fn forget(&mut self);
+
+    /// Draws it.
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
+
+    /// Draws what stands beside the tabs.
+    fn tools(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
+
+    /// What is searched for in it, if it can be searched.
+    fn searched(&self) -> Option<&str> {
+        None
+    }
+
+    /// Searches for something else.
+    fn search(&mut self, _: String) {}
+
+    /// What the graph has lines for while the view is in sight.
+    fn split(&self) -> Split {
+        Split::Heaps
+    }
+}
+
+/// What a view sees of the window, and how it changes that.
+pub struct Around<'a> {
+    pub document: &'a Document,
+    pub commands: &'a mut Commands,
+}
+
+impl Around<'_> {
+    /// The view wants to know something else.
+    pub fn ask(&mut self) {
+        self.commands.doc(DocCommand::Ask);
+    }
+}

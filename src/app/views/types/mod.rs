@@ -1,0 +1,109 @@
+//! Allocations by C++ type: a line for each type in each layer. It goes on listing the others
+//! if one is chosen.
+
+mod panel;
+
+use eframe::egui::Ui;
+
+use super::{Around, View, ViewId};
+use crate::app::document::Document;
+use crate::app::filters::Predicate;
+use crate::app::graph::Split;
+use crate::app::jobs::Ground;
+use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup};
+use crate::units::Interval;
+
+/// What is asked.
+pub struct Request {
+    /// What their names contain.
+    search: String,
+    sort: Sort,
+}
+
+/// The table.
+#[derive(Clone, Debug)]
+pub struct TypeTable {
+    interval: Interval,
+    groups: Vec<TypeGroup>,
+    /// Largest sizes of the groups, once they are known.
+    peaks: Option<Vec<u64>>,
+}
+
+/// State of the view.
+#[derive(Debug, Default)]
+pub struct Types {
+    search: String,
+    sort: Sort,
+    split: Split,
+    table: Option<TypeTable>,
+}
+
+impl View for Types {
+    const TITLE: ViewId = "Types";
+    type Request = Request;
+    type Answer = TypeTable;
+
+    fn request(&self, _: &Document) -> Request {
+        Request { search: self.search.to_lowercase(), sort: self.sort }
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {
+        let (groups, _) = groups(request, ground)?;
+        tell(TypeTable { interval: ground.interval(), groups, peaks: None });
+        Ok(())
+    }
+
+    fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {
+        let (groups, mask) = groups(request, ground)?;
+        let (types, sums) = (ground.types()?, ground.totals()?);
+        let peaks = types.peaks(&ground.index, &sums, &groups, &mask, ground.cancel)?;
+        let Sort { column, descending } = request.sort;
+        let (groups, peaks) = if column == Column::Peak {
+            let mut both: Vec<_> = groups.into_iter().zip(peaks).collect();
+            both.sort_by_key(|(_, peak)| if descending { !peak } else { *peak });
+            both.into_iter().unzip()
+        } else {
+            (groups, peaks)
+        };
+        tell(TypeTable { interval: ground.interval(), groups, peaks: Some(peaks) });
+        Ok(())
+    }
+
+    fn take(&mut self, table: TypeTable) {
+        self.table = Some(table);
+    }
+
+    fn forget(&mut self) {
+        self.table = None;
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::split(self, around, ui);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+
+    fn split(&self) -> Split {
+        self.split
+    }
+}
+
+/// The types that are listed, in order, and the rows that count.
+fn groups(request: &Request, ground: &mut Ground<'_>) -> Result<(Vec<TypeGroup>, Mask), Cancelled> {
+    let (types, sums) = (ground.types()?, ground.totals()?);
+    let is_choice = |what: &Predicate| matches!(what, Predicate::Type(_));
+    let mask = ground.filters().mask(ground.trace(), Some(&types), |chip| chip.is_excluded || !is_choice(&chip.what));
+    let mut groups = types.groups(&sums, &mask, request.sort);
+    groups.retain(|group| group.key.name.to_lowercase().contains(&request.search));
+    Ok((groups, mask))
+}
