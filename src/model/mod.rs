@@ -23,6 +23,7 @@ mod matching;
 mod module;
 mod outline;
 mod pending;
+pub(crate) mod preorder;
 mod process;
 mod ranges;
 mod renumbering;

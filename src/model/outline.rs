@@ -11,21 +11,14 @@
 
 use std::ops::Range;
 
+use super::preorder::{Children, Preorder, distribute, range};
 use super::{HeapId, NodeId, Site, SiteId, Stacks};
 
 /// The order of one published trace; see [`super::Trace::outline`].
 #[derive(Clone, Debug)]
 pub struct Outline {
-    /// By node.
-    place: Vec<u32>,
-    /// By place: behind the last place under it.
-    end: Vec<u32>,
-    /// By place.
-    node: Vec<NodeId>,
-    /// Places of the nodes directly under each, in order, by the place of that.
-    children: Vec<u32>,
-    /// By place: where its children begin; and the end of the last.
-    first_child: Vec<u32>,
+    nodes: Preorder,
+    children: Children,
     /// By heap, then by place of the stack, then by id.
     sites: Vec<SiteId>,
     /// Places of the stacks of `sites`.
@@ -37,34 +30,36 @@ pub struct Outline {
 impl Outline {
     /// Puts nodes and sites into order.
     pub(super) fn of(stacks: &Stacks, sites: &[Site], heaps: usize) -> Self {
-        let Preorder { place, end, node } = preorder(stacks);
-        let (children, first_child) = children(stacks, &place, &node);
+        let parent = |node: u32| stacks.parent(NodeId(node)).0 as usize;
+        let nodes = Preorder::of(stacks.len(), |node| parent(node as u32));
+        let place = &nodes.place;
+        let children = Children::of(stacks.len(), |at| place[parent(nodes.node[at])] as usize);
         let ids: Vec<SiteId> = (0..sites.len() as u32).map(SiteId).collect();
         let place_of = |id: SiteId| place[sites[id.0 as usize].stack.0 as usize];
         let (ids, _) = distribute(&ids, place.len(), |id| place_of(id) as usize);
         let (ids, heaps) = distribute(&ids, heaps, |id| sites[id.0 as usize].heap.0 as usize);
         let places = ids.iter().map(|&id| place_of(id)).collect();
-        Self { place, end, node, children, first_child, sites: ids, places, heaps }
+        Self { nodes, children, sites: ids, places, heaps }
     }
 
     /// Place of a node. Panics if there is no such node, as indexing does.
     pub fn place(&self, node: NodeId) -> u32 {
-        self.place[node.0 as usize]
+        self.nodes.place[node.0 as usize]
     }
 
     /// The node at a place.
     pub fn node(&self, place: u32) -> NodeId {
-        self.node[place as usize]
+        NodeId(self.nodes.node[place as usize])
     }
 
     /// Behind the last place under the node at `place`.
     pub fn end(&self, place: u32) -> u32 {
-        self.end[place as usize]
+        self.nodes.end[place as usize]
     }
 
     /// Places of a node and all under it; of the root, "no stack", its own place only.
     pub fn places_under(&self, node: NodeId) -> Range<u32> {
-        match self.place.get(node.0 as usize) {
+        match self.nodes.place.get(node.0 as usize) {
             None => 0..0,
             Some(0) => 0..1,
             Some(&place) => place..self.end(place),
@@ -73,8 +68,7 @@ impl Outline {
 
     /// Places of the nodes directly under the one at `place`, in order.
     pub fn children(&self, place: u32) -> &[u32] {
-        let i = place as usize;
-        &self.children[self.first_child[i] as usize..self.first_child[i + 1] as usize]
+        self.children.under(place)
     }
 
     /// All sites by heap, then by place.
@@ -89,8 +83,7 @@ impl Outline {
 
     /// Where a heap's sites stand.
     pub fn heap(&self, heap: HeapId) -> Range<usize> {
-        let i = heap.0 as usize;
-        self.heaps[i] as usize..self.heaps[i + 1] as usize
+        range(&self.heaps, heap.0 as usize)
     }
 
     /// Where those of a heap's sites stand whose stacks have places in `places`.
@@ -100,78 +93,6 @@ impl Outline {
         let start = before(places.start);
         start..before(places.end).max(start)
     }
-}
-
-/// Place by node; end and node by place.
-struct Preorder {
-    place: Vec<u32>,
-    end: Vec<u32>,
-    node: Vec<NodeId>,
-}
-
-fn preorder(stacks: &Stacks) -> Preorder {
-    let count = stacks.len();
-    let parent = |i: usize| stacks.parent(NodeId(i as u32)).0 as usize;
-    // Parents have smaller ids than their children.
-    let mut size = vec![1u32; count];
-    for i in (1..count).rev() {
-        size[parent(i)] += size[i];
-    }
-    let mut place = vec![0u32; count];
-    let mut end = vec![0u32; count];
-    let mut node = vec![NodeId::ROOT; count];
-    // The place of the next child of each node.
-    let mut next = vec![1u32; count];
-    end[0] = count as u32;
-    for i in 1..count {
-        let at = next[parent(i)];
-        next[parent(i)] += size[i];
-        next[i] = at + 1;
-        place[i] = at;
-        end[at as usize] = at + size[i];
-        node[at as usize] = NodeId(i as u32);
-    }
-    Preorder { place, end, node }
-}
-
-/// The places directly under each place, and where those of each begin.
-fn children(stacks: &Stacks, place: &[u32], node: &[NodeId]) -> (Vec<u32>, Vec<u32>) {
-    let parent = |at: usize| place[stacks.parent(node[at]).0 as usize] as usize;
-    let mut starts = vec![0u32; node.len() + 1];
-    for at in 1..node.len() {
-        starts[parent(at) + 1] += 1;
-    }
-    for i in 0..node.len() {
-        starts[i + 1] += starts[i];
-    }
-    let mut next = starts.clone();
-    let mut children = vec![0u32; node.len().saturating_sub(1)];
-    for at in 1..node.len() {
-        let next = &mut next[parent(at)];
-        children[*next as usize] = at as u32;
-        *next += 1;
-    }
-    (children, starts)
-}
-
-/// Puts ids into the order of their buckets, otherwise as they stood, and tells
-/// where each bucket begins.
-fn distribute(ids: &[SiteId], buckets: usize, bucket: impl Fn(SiteId) -> usize) -> (Vec<SiteId>, Vec<u32>) {
-    let mut starts = vec![0u32; buckets + 1];
-    for &id in ids {
-        starts[bucket(id) + 1] += 1;
-    }
-    for i in 0..buckets {
-        starts[i + 1] += starts[i];
-    }
-    let mut next = starts.clone();
-    let mut out = vec![SiteId(0); ids.len()];
-    for &id in ids {
-        let at = &mut next[bucket(id)];
-        out[*at as usize] = id;
-        *at += 1;
-    }
-    (out, starts)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod changes;
 mod class;
 mod counters;
 mod filter;
+mod functions;
 mod highlight;
 mod index;
 mod key_map;
@@ -38,6 +39,10 @@ pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use filter::{Filter, Key, Mask, Path};
+pub use functions::{
+    Butterfly, Forest, FunctionGroup, FunctionId, FunctionSums, Functions, FunctionsRequest, ModuleName, Neighbour,
+    NeighbourGroup, NodeKey, PathId, function_peaks, function_sums, functions,
+};
 pub use highlight::spans;
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;

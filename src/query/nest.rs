@@ -17,6 +17,9 @@ pub(super) struct Nest {
     of_line: Vec<u32>,
     /// By node: the next one above, or [`NOBODY`].
     above: Vec<u32>,
+    /// By node of [`Nest::shared`] its line; empty where nodes are what is counted.
+    line: Vec<u32>,
+    len: usize,
 }
 
 /// What a line holds.
@@ -59,17 +62,23 @@ impl Nest {
                 above[node as usize] = node_above;
             }
         }
-        Self { of_line, above }
+        Self { of_line, len: above.len(), above, line: Vec::new() }
     }
 
     /// Lines that do not stand in each other.
     pub(super) fn side_by_side(lines: usize) -> Self {
-        Self { of_line: (0..lines as u32).collect(), above: vec![NOBODY; lines] }
+        Self { of_line: (0..lines as u32).collect(), above: vec![NOBODY; lines], line: Vec::new(), len: lines }
     }
 
-    /// Number of nodes.
+    /// Lines that hold the same rows without standing in each other: changes climb from
+    /// node to node `above`, each of which stands for a `line`. No line is met twice.
+    pub(super) fn shared(lines: usize, above: Vec<u32>, line: Vec<u32>) -> Self {
+        Self { of_line: (0..lines as u32).collect(), above, line, len: lines }
+    }
+
+    /// Number of nodes that [`Nest::up`] names.
     pub(super) fn len(&self) -> usize {
-        self.above.len()
+        self.len
     }
 
     /// The node of a line, or [`NOBODY`].
@@ -77,11 +86,12 @@ impl Nest {
         self.of_line[line as usize]
     }
 
-    /// A node and those above it.
+    /// A node and those above it, or their lines.
     #[inline]
     pub(super) fn up(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let known = |node: u32| Some(node).filter(|&node| node != NOBODY);
-        std::iter::successors(known(node), move |&node| known(self.above[node as usize]))
+        let up = std::iter::successors(known(node), move |&node| known(self.above[node as usize]));
+        up.map(|node| if self.line.is_empty() { node } else { self.line[node as usize] })
     }
 }
 

@@ -29,9 +29,21 @@ pub(super) fn line_peaks(
     let own = lines_of.iter().flatten().copied().filter(|&line| line != NOBODY);
     let nest = Nest::new(now.len(), own, parent);
     lines_of.iter_mut().flatten().filter(|line| **line != NOBODY).for_each(|line| *line = nest.of(*line));
-    let swept = index.node_rises(interval, &lines_of, &nest, cancel)?;
-    let of = |row: &Row, class: LifetimeClass| lines_of[row.site.0 as usize][class as usize];
-    finish(index, interval, swept, now, of, &nest, cancel)
+    nest_peaks(index, interval, now, &lines_of, &nest, cancel)
+}
+
+/// The same, where `nodes_of` names nodes of `nest`.
+pub(super) fn nest_peaks(
+    index: &Index,
+    interval: Interval,
+    now: &[u64],
+    nodes_of: &[ByClassLines],
+    nest: &Nest,
+    cancel: &Cancel,
+) -> Result<Vec<u64>, Cancelled> {
+    let swept = index.node_rises(interval, nodes_of, nest, cancel)?;
+    let of = |row: &Row, class: LifetimeClass| nodes_of[row.site.0 as usize][class as usize];
+    finish(index, interval, swept, now, of, nest, cancel)
 }
 
 /// The same for groups of rows that are no groups of sites.

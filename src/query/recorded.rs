@@ -28,6 +28,11 @@ impl<'a> Recorded<'a> {
         Self { names, module: trace.module_at(process, address, at), address, is_innermost, is_outermost }
     }
 
+    /// The frame at an address of `module`, for whoever knows the rest already.
+    pub(super) fn at(names: &'a Names, module: Option<&'a Module>, address: u64, is_innermost: bool, is_outermost: bool) -> Self {
+        Self { names, module, address, is_innermost, is_outermost }
+    }
+
     /// The frame of a node of the tree; `site` is any site under it.
     pub(super) fn in_tree(trace: &'a Trace, names: &'a Names, node: NodeId, site: &Site) -> Self {
         let outline = trace.outline();

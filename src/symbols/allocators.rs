@@ -106,6 +106,29 @@ fn is_heap_function(function: &str) -> bool {
     rest.starts_with("pHp") || rest.starts_with("pLowFragHeap") || rest.contains("Heap")
 }
 
+/// Modules through whose frames Windows and the C runtimes get memory, in lower case.
+const MODULES: [&str; 8] = [
+    "ntdll.dll",
+    "kernelbase.dll",
+    "kernel32.dll",
+    "ucrtbase.dll",
+    "ucrtbased.dll",
+    "msvcrt.dll",
+    "ntoskrnl.exe",
+    "verifier.dll",
+];
+
+/// How groups of such modules begin.
+const MODULE_PREFIXES: [&str; 5] = ["msvcp", "msvcr", "vcruntime", "ntkrnl", "vrfcore"];
+
+/// Whether a module (its file name) is one of the system's through which memory is got. Of a
+/// frame without a name that says whether it can be the allocator's, if all that it called is
+/// the allocator's too: elsewhere in a stack these modules start threads and call back.
+pub fn is_allocators_module(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    MODULES.contains(&name.as_str()) || MODULE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +160,16 @@ mod tests {
             "std::vector<int>::push_back",
         ] {
             assert!(!is_allocator(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn modules_of_the_system_are_known_in_any_case() {
+        for name in ["ntdll.dll", "KERNELBASE.dll", "VCRUNTIME140.dll", "msvcp140.dll", "ntkrnlmp.exe", "ucrtbase.dll"] {
+            assert!(is_allocators_module(name), "{name}");
+        }
+        for name in ["game.exe", "", "ntdll", "user32.dll", "my-msvcrt.dll"] {
+            assert!(!is_allocators_module(name), "{name}");
         }
     }
 }

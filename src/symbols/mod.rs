@@ -41,7 +41,7 @@ mod wanted;
 
 use std::path::PathBuf;
 
-pub use allocators::is_allocator;
+pub use allocators::{is_allocator, is_allocators_module};
 pub use demangle::demangle;
 pub use error::PdbError;
 pub use guard::Stop;

@@ -1,0 +1,27 @@
+//! Functions instead of return addresses: two calls in one function are two lines of a
+//! stack's tree and one function.
+//!
+//! [`Functions`] has, for one state of the names, the stack of each site as interned
+//! functions. All trees over them are a [`Forest`]: callers outside (top-down), innermost
+//! outside (inverted), one level by function or module. [`function_sums`] are self and
+//! total of each function, [`Butterfly`] its callers and callees.
+//!
+//! Layers nest, so each sum is of one layer.
+
+mod butterfly;
+mod forest;
+mod listing;
+mod part;
+mod paths;
+mod peaks;
+mod sums;
+mod table;
+mod trie;
+
+pub use butterfly::{Butterfly, Neighbour};
+pub use forest::{Forest, NodeKey};
+pub use listing::{FunctionGroup, FunctionsRequest, NeighbourGroup, functions};
+pub use paths::{Functions, PathId};
+pub use peaks::function_peaks;
+pub use sums::{FunctionSums, function_sums};
+pub use table::{FunctionId, ModuleName};

@@ -1,0 +1,88 @@
+//! The largest sizes of functions. A stack is in the total of each of its functions, so
+//! changes climb from path to path, but only to those that are wanted: few for what is on a
+//! screen. Cost: a pass over the events of the interval, each with as many steps as its
+//! stack has wanted functions.
+
+use rustc_hash::FxHashMap;
+
+use super::part::{Owner, Part, Scratch, by_owner};
+use super::paths::Functions;
+use super::sums::FunctionSums;
+use super::table::FunctionId;
+use crate::model::SiteId;
+use crate::query::nest::{NOBODY, Nest};
+use crate::query::peaks::{ByClassLines, nest_peaks};
+use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask, Totals};
+
+/// Peaks of `own` and of `total` of each of `wanted`, which are of the same totals and mask.
+pub fn function_peaks(
+    index: &Index,
+    functions: &Functions,
+    totals: &Totals,
+    mask: &Mask,
+    wanted: &[FunctionSums],
+    cancel: &Cancel,
+) -> Result<Vec<(u64, u64)>, Cancelled> {
+    let trace = index.trace();
+    let mut lines: FxHashMap<Owner, FxHashMap<FunctionId, u32>> = FxHashMap::default();
+    for (i, sums) in (0..).zip(wanted) {
+        lines.entry((sums.process, sums.layer)).or_default().insert(sums.function, i);
+    }
+    let mut climb = Climb { above: Vec::new(), line: Vec::new() };
+    let mut of_site: Vec<ByClassLines> = vec![[NOBODY; 4]; trace.sites.len()];
+    let mut scratch = Scratch::new(functions);
+    for (owner, sites) in by_owner(trace, totals, mask) {
+        cancel.check()?;
+        let Some(lines) = lines.get(&owner) else { continue };
+        let part = Part::of(functions, &sites, &mut scratch);
+        let steps = climb.add(functions, &part, lines);
+        for ((site, _), &at) in sites.iter().zip(&part.at) {
+            let Some(&step) = steps.get(at as usize) else { continue };
+            of_site[site.0 as usize] = by_class(*site, step, mask);
+        }
+    }
+    let now = wanted.iter().flat_map(|sums| [&sums.own, &sums.total]).map(|sums| sums.numbers().outstanding_from);
+    let now: Vec<u64> = now.collect();
+    let nest = Nest::shared(now.len(), climb.above, climb.line);
+    let peaks = nest_peaks(index, totals.interval, &now, &of_site, &nest, cancel)?;
+    Ok(peaks.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())
+}
+
+fn by_class(site: SiteId, step: u32, mask: &Mask) -> ByClassLines {
+    LifetimeClass::ALL.map(|class| if mask.has(site, class) { step } else { NOBODY })
+}
+
+/// Steps that stand for lines, each with the next one that its changes reach.
+struct Climb {
+    above: Vec<u32>,
+    line: Vec<u32>,
+}
+
+impl Climb {
+    /// By place of the part the step at which changes of its own sites begin.
+    fn add(&mut self, functions: &Functions, part: &Part, lines: &FxHashMap<FunctionId, u32>) -> Vec<u32> {
+        let mut total: Vec<u32> = Vec::with_capacity(part.paths.len());
+        let mut own = Vec::with_capacity(part.paths.len());
+        let mut has_sites = vec![false; part.paths.len()];
+        part.at.iter().filter(|&&at| at != Part::OUTSIDE).for_each(|&at| has_sites[at as usize] = true);
+        for (at, (&path, &parent)) in part.paths.iter().zip(&part.parent).enumerate() {
+            let mut step = total.get(parent as usize).copied().unwrap_or(NOBODY);
+            let line = functions.function(path).and_then(|function| lines.get(&function));
+            if let Some(line) = line.filter(|_| !functions.recurs(path)) {
+                step = self.step(2 * line + 1, step);
+            }
+            total.push(step);
+            own.push(match line {
+                Some(line) if has_sites[at] => self.step(2 * line, step),
+                _ => step,
+            });
+        }
+        own
+    }
+
+    fn step(&mut self, line: u32, above: u32) -> u32 {
+        self.above.push(above);
+        self.line.push(line);
+        self.above.len() as u32 - 1
+    }
+}

@@ -1,0 +1,118 @@
+//! Functions by number: what is printed alike is one function.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::query::FrameName;
+use crate::symbols::{is_allocator, is_allocators_module};
+
+/// A function of one state of the names; its place where it has none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FunctionId(pub u32);
+
+/// A module by its file name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ModuleName(pub u32);
+
+/// What tells a function from others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Identity {
+    Address(u64),
+    /// Of the return address.
+    Rva(ModuleName, u64),
+    /// Number of its text.
+    Named(ModuleName, u32),
+}
+
+/// All functions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    functions: Vec<(Identity, bool)>,
+    index: FxHashMap<Identity, FunctionId>,
+    modules: Texts,
+    names: Texts,
+}
+
+/// Strings by number.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    list: Vec<Arc<str>>,
+    index: FxHashMap<Arc<str>, u32>,
+}
+
+impl Texts {
+    fn intern(&mut self, text: &str) -> u32 {
+        if let Some(&known) = self.index.get(text) {
+            return known;
+        }
+        let (text, number): (Arc<str>, u32) = (text.into(), self.list.len() as u32);
+        self.list.push(Arc::clone(&text));
+        self.index.insert(text, number);
+        number
+    }
+}
+
+impl Table {
+    /// The function of a frame.
+    pub(super) fn intern(&mut self, name: FrameName<'_>) -> FunctionId {
+        let mut module = |name| ModuleName(self.modules.intern(name));
+        let identity = match name {
+            FrameName::NoStack => Identity::Address(0),
+            FrameName::At(address) => Identity::Address(address),
+            FrameName::InModule(name, rva) => Identity::Rva(module(name), rva),
+            FrameName::Function(name, function) => Identity::Named(module(name), self.names.intern(function)),
+        };
+        let functions = &mut self.functions;
+        *self.index.entry(identity).or_insert_with(|| {
+            functions.push((identity, is_allocators(name)));
+            FunctionId(functions.len() as u32 - 1)
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.functions.len()
+    }
+
+    pub(super) fn name(&self, function: FunctionId) -> FrameName<'_> {
+        match self.functions[function.0 as usize].0 {
+            Identity::Address(address) => FrameName::At(address),
+            Identity::Rva(module, rva) => FrameName::InModule(self.module_name(module), rva),
+            Identity::Named(module, name) => FrameName::Function(self.module_name(module), &self.names.list[name as usize]),
+        }
+    }
+
+    /// Where a function lies, if that is known.
+    pub(super) fn module(&self, function: FunctionId) -> Option<ModuleName> {
+        match self.functions[function.0 as usize].0 {
+            Identity::Address(_) => None,
+            Identity::Rva(module, _) | Identity::Named(module, _) => Some(module),
+        }
+    }
+
+    pub(super) fn modules(&self) -> usize {
+        self.modules.list.len()
+    }
+
+    pub(super) fn module_name(&self, module: ModuleName) -> &str {
+        &self.modules.list[module.0 as usize]
+    }
+
+    pub(super) fn is_allocators(&self, function: FunctionId) -> bool {
+        self.functions[function.0 as usize].1
+    }
+
+    pub(super) fn has_name(&self, function: FunctionId) -> bool {
+        matches!(self.functions[function.0 as usize].0, Identity::Named(..))
+    }
+}
+
+/// Whether a frame is the allocator's: by its function, or where that has no name by its
+/// module, which says so of the innermost frames only.
+fn is_allocators(name: FrameName<'_>) -> bool {
+    match name {
+        FrameName::Function(_, function) => is_allocator(function),
+        FrameName::InModule(module, _) => is_allocators_module(module),
+        FrameName::At(_) | FrameName::NoStack => false,
+    }
+}
