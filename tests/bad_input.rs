@@ -163,7 +163,7 @@ fn ask_all(trace: &Trace) {
         assert!(lines[0].points.len() <= 402);
         let tree = tree(trace, &totals, &TreeRequest::default(), &cancel).unwrap();
         peaks(index, interval, &tree, &cancel).unwrap();
-        spans(trace, interval, &Filter::all().mask(trace), 100, &cancel).unwrap();
+        spans(index, interval, &Filter::all().mask(trace), 100, &cancel).unwrap();
     }
 }
 

@@ -201,13 +201,13 @@ proptest! {
     #[test]
     fn highlighted_spans_are_when_rows_are_alive(ops in strategy::ops(OPS), a in place(), b in place()) {
         let scenario = Scenario::of(&ops);
-        let trace = replay(&scenario);
+        let index = Index::scan(Arc::new(replay(&scenario)));
         let rows = Replay::of(&scenario.steps).rows;
         // So long an interval that none of its ticks is rounded away.
         let (from, to) = edges(&scenario, a, b);
         let edges = (from.clamp(-FAR >> 20, FAR >> 20), to.clamp(-FAR >> 20, FAR >> 20));
         let exact = usize::MAX >> 1;
-        let spans = spans(&trace, interval(edges), &Filter::all().mask(&trace), exact, &Cancel::default()).unwrap();
+        let spans = spans(&index, interval(edges), &Filter::all().mask(index.trace()), exact, &Cancel::default()).unwrap();
         for t in scenario.steps.iter().flat_map(|step| step.time - 1..=step.time + 1).filter(|t| (edges.0 + 1..=edges.1).contains(t)) {
             let alive = rows.iter().any(|row| row.birth < t && row.death.is_none_or(|f| f >= t));
             prop_assert_eq!(spans.iter().any(|span| span.from.0 < t && t <= span.to.0), alive, "at {}", t);

@@ -4,8 +4,8 @@
 
 use rayon::prelude::*;
 
-use super::{Cancel, Cancelled, LifetimeClass};
-use crate::model::{Row, Trace};
+use super::{Cancel, Cancelled, Index, LifetimeClass};
+use crate::model::Row;
 use crate::units::{Interval, Ticks};
 
 /// One change.
@@ -29,31 +29,24 @@ impl Change {
 /// The births and deaths inside `interval` of the rows to which `group` gives a
 /// number, ordered by time.
 pub(super) fn changes(
-    trace: &Trace,
+    index: &Index,
     interval: Interval,
     cancel: &Cancel,
     group: impl Fn(&Row, LifetimeClass) -> Option<u32> + Sync,
 ) -> Result<Vec<Change>, Cancelled> {
-    let chunks: Vec<_> = trace.rows.chunks().collect();
-    let parts: Result<Vec<Vec<Change>>, Cancelled> = chunks
-        .par_iter()
-        .map(|chunk| {
-            cancel.check()?;
-            let mut list = Vec::new();
-            for (_, row) in chunk.rows() {
-                let Some(class) = LifetimeClass::of(row.birth, row.death, interval) else { continue };
-                let Some(of) = group(&row, class) else { continue };
-                if interval.contains(row.birth) {
-                    list.push(Change { at: row.birth, of, born: true, size: row.size });
-                }
-                if interval.contains(row.death) {
-                    list.push(Change { at: row.death, of, born: false, size: row.size });
-                }
+    let parts = index.visit().fold(cancel, Vec::new, |list, visited| {
+        visited.each_in(interval, |at, class| {
+            let row = visited.chunk.row(at);
+            let Some(of) = group(&row, class) else { return };
+            if interval.contains(row.birth) {
+                list.push(Change { at: row.birth, of, born: true, size: row.size });
             }
-            Ok(list)
-        })
-        .collect();
-    let mut list = parts?.concat();
+            if interval.contains(row.death) {
+                list.push(Change { at: row.death, of, born: false, size: row.size });
+            }
+        });
+    })?;
+    let mut list = parts.concat();
     cancel.check()?;
     list.par_sort_by_key(|change| change.at);
     cancel.check()?;

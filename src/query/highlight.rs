@@ -2,10 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rayon::prelude::*;
-
-use super::{Cancel, Cancelled, LifetimeClass, Mask};
-use crate::model::{Chunk, Trace};
+use super::fold::VisitedChunk;
+use super::{Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::units::Interval;
 
 /// The union of the lives of the wanted rows inside `interval`, in order. Spans
@@ -13,7 +11,7 @@ use crate::units::Interval;
 /// there are never more than that. Cost: a parallel scan of the rows, which ends
 /// with the first row that is alive all the time.
 pub fn spans(
-    trace: &Trace,
+    index: &Index,
     interval: Interval,
     mask: &Mask,
     resolution: usize,
@@ -21,22 +19,11 @@ pub fn spans(
 ) -> Result<Vec<Interval>, Cancelled> {
     let joined = interval.len() / i64::try_from(resolution.max(1)).unwrap_or(i64::MAX);
     let is_covered = AtomicBool::new(false);
-    let chunks: Vec<_> = trace.rows.chunks().collect();
-    let parts: Result<Vec<Vec<Interval>>, Cancelled> = chunks
-        .par_iter()
-        .map(|chunk| {
-            cancel.check()?;
-            if is_covered.load(Ordering::Relaxed) {
-                return Ok(Vec::new());
-            }
-            let spans = of_chunk(chunk, interval, mask, joined);
-            if spans.contains(&interval) {
-                is_covered.store(true, Ordering::Relaxed);
-            }
-            Ok(spans)
-        })
-        .collect();
-    let parts = parts?;
+    let parts = index.visit().fold(cancel, Vec::new, |spans, visited| {
+        if !is_covered.load(Ordering::Relaxed) && !add_spans(spans, visited, interval, mask, joined) {
+            is_covered.store(true, Ordering::Relaxed);
+        }
+    })?;
     if is_covered.into_inner() {
         return Ok(vec![interval]);
     }
@@ -45,27 +32,32 @@ pub fn spans(
     Ok(join(spans, joined))
 }
 
-/// The spans of one chunk, in any order; those that follow each other are joined.
-fn of_chunk(chunk: &Chunk<'_>, interval: Interval, mask: &Mask, joined: i64) -> Vec<Interval> {
-    let mut spans: Vec<Interval> = Vec::new();
-    let mut late = Vec::new();
-    for (at, &site) in chunk.sites().iter().enumerate().filter(|(_, site)| mask.classes(**site) != 0) {
+/// Adds the spans of one chunk, in any order; those that follow each other are joined.
+/// Whether there can be more: not if a row is alive all the time.
+fn add_spans(all: &mut Vec<Interval>, visited: &VisitedChunk<'_>, interval: Interval, mask: &Mask, joined: i64) -> bool {
+    let (chunk, sites) = (visited.chunk, visited.chunk.sites());
+    let (mut spans, mut late): (Vec<Interval>, Vec<Interval>) = Default::default();
+    let mut is_covered = false;
+    visited.each(|at| {
+        let site = sites[at];
+        if is_covered || mask.classes(site) == 0 {
+            return;
+        }
         let (birth, death) = (chunk.birth(at), chunk.death(at));
         if !LifetimeClass::of(birth, death, interval).is_some_and(|class| mask.has(site, class)) {
-            continue;
+            return;
         }
         let life = Interval { from: birth.max(interval.from), to: death.min(interval.to) };
-        if life == interval {
-            return vec![interval];
-        }
+        is_covered = life == interval;
         match spans.last_mut() {
             Some(last) if life.from < last.from => late.push(life),
             Some(last) if is_near(last, life, joined) => last.to = last.to.max(life.to),
             _ => spans.push(life),
         }
-    }
-    spans.append(&mut late);
-    spans
+    });
+    all.append(&mut spans);
+    all.append(&mut late);
+    !is_covered
 }
 
 fn is_near(last: &Interval, next: Interval, joined: i64) -> bool {

@@ -17,7 +17,11 @@ mod changes;
 mod class;
 mod counters;
 mod filter;
+<<<<<<< HEAD
 mod functions;
+=======
+mod fold;
+>>>>>>> a831ba1 (Questions can be about chosen rows: one visitor of rows, and an index that shares what is prepared)
 mod highlight;
 mod index;
 mod key_map;
@@ -27,6 +31,7 @@ mod numbers;
 mod peaks;
 mod recorded;
 mod report;
+mod row_set;
 mod scan;
 mod series;
 mod summary;
@@ -50,6 +55,7 @@ pub use naming::{FrameName, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_
 pub use numbers::{Bucket, ByClass, Numbers};
 pub use recorded::Recorded;
 pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, named_report, report};
+pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use series::{Series, SeriesOf, series};
 pub use totals::{Totals, totals};
 pub use tree::{Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, by_heap, peaks, sort_by_peak, tree};

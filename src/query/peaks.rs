@@ -71,7 +71,7 @@ fn finish(
     cancel: &Cancel,
 ) -> Result<Vec<u64>, Cancelled> {
     let known = |row: &Row, class| Some(of(row, class)).filter(|&node| node != NOBODY);
-    let scan = |cancel| changes(index.trace(), interval, cancel, known).map(|changes| climb(&changes, nest));
+    let scan = |cancel| changes(index, interval, cancel, known).map(|changes| climb(&changes, nest));
     let rises = match swept {
         Some(rises) => {
             debug_assert!(

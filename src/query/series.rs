@@ -111,7 +111,7 @@ fn scan(
     scale: &Bins,
     cancel: &Cancel,
 ) -> Result<Vec<Series>, Cancelled> {
-    let changes = changes(index.trace(), interval, cancel, |row, _| of.site[row.site.0 as usize])?;
+    let changes = changes(index, interval, cancel, |row, _| of.site[row.site.0 as usize])?;
     let mut pens: Vec<Pen> = base.iter().map(|_| Pen::default()).collect();
     for change in &changes {
         for series in of.reach(change.of) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::scan::scan;
-use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf};
+use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, RowSet, SeriesOf};
 use crate::model::SiteId;
 use crate::units::Interval;
 
@@ -17,9 +17,16 @@ pub struct Totals {
     /// The interval.
     pub interval: Interval,
     by_site: Arc<Vec<ByClass>>,
+    /// The rows that they are sums of, if not all.
+    chosen: Option<Arc<RowSet>>,
 }
 
 impl Totals {
+    /// The rows that they are sums of, `None` if that is all.
+    pub fn chosen(&self) -> Option<&Arc<RowSet>> {
+        self.chosen.as_ref()
+    }
+
     /// The buckets of one site.
     pub fn of(&self, site: SiteId) -> &ByClass {
         &self.by_site[site.0 as usize]
@@ -65,9 +72,10 @@ impl Totals {
 /// The totals of an interval.
 pub fn totals(index: &Index, interval: Interval, cancel: &Cancel) -> Result<Totals, Cancelled> {
     let Some(by_site) = index.totals(interval, cancel)? else {
-        return Ok(Totals { interval, by_site: Arc::new(scan(index.trace(), interval, cancel)?) });
+        let by_site = Arc::new(scan(index.visit(), index.trace().sites.len(), interval, cancel)?);
+        return Ok(Totals { interval, by_site, chosen: index.chosen().cloned() });
     };
-    let totals = Totals { interval, by_site };
+    let totals = Totals { interval, by_site, chosen: None };
     debug_assert!(totals.agree_with(index), "sums from checkpoints contradict the order of events in {interval:?}");
     Ok(totals)
 }
@@ -89,7 +97,8 @@ impl Totals {
         let counts = (count(Aifi, Aifo), count(Aifi, Aofi), count(Aofi, Aofo));
         let numbers = sum.numbers();
         let change = i128::from(numbers.outstanding_to) - i128::from(numbers.outstanding_from);
-        let scanned = || scan(index.trace(), self.interval, &Cancel::default()).is_ok_and(|scan| scan == *self.by_site);
+        let sites = self.by_site.len();
+        let scanned = || scan(index.visit(), sites, self.interval, &Cancel::default()).is_ok_and(|scan| scan == *self.by_site);
         index.counts(self.interval).is_none_or(|expected| expected == counts)
             && i128::from(numbers.impacting) == change
             && (index.trace().rows.len() > SMALL || scanned())

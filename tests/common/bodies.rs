@@ -306,7 +306,7 @@ fn ask_of(index: &Index, interval: Interval, random: &mut Random) {
     request.sort.column = if random.one_in(2) { Column::Name } else { Column::Peak };
     if let Some(path) = table.path(random.index(table.len())) {
         let filter = Filter::under(path);
-        spans(trace, interval, &filter.mask(trace), bins, &cancel).unwrap();
+        spans(index, interval, &filter.mask(trace), bins, &cancel).unwrap();
         if random.one_in(4) {
             request.filter = filter;
         }

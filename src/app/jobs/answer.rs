@@ -54,7 +54,7 @@ pub(super) fn answer(
         Some(filter) => {
             let mut mask = filter.mask(trace);
             mask.and(&ground.mask);
-            spans(trace, query.interval, &mask, query.bins, cancel)?
+            spans(&ground.index, query.interval, &mask, query.bins, cancel)?
         }
         None => Vec::new(),
     };

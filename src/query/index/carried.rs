@@ -20,6 +20,7 @@ use super::order::Order;
 use super::table::{GRAIN, classes};
 use super::words::{Full, Word};
 use crate::model::{Rows, SiteId, Trace};
+use crate::query::fold::Visit;
 use crate::query::scan::scan;
 use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 use crate::units::{Interval, Ticks};
@@ -120,7 +121,7 @@ impl Carried {
             Some((sums, walk)) => self.walk(trace, sums, walk, cancel)?,
             None => {
                 self.looked_at(trace.rows.len() as u64);
-                Arc::new(scan(trace, interval, cancel)?)
+                Arc::new(scan(Visit { rows: &trace.rows, chosen: None }, trace.sites.len(), interval, cancel)?)
             }
         };
         let new = Sums { interval, by_site, is_new: true };

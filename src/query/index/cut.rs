@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::bits::Bits;
 use super::blocks::EventBlocks;
 use super::feed::{Feed, Item, Kind};
 use super::groups::Groups;
@@ -14,7 +13,7 @@ use super::order::{Order, Place};
 use super::pyramid::{Pyramid, Writer};
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::series::SeriesOf;
-use crate::query::{Cancel, Cancelled};
+use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::Ticks;
 
 /// Some events in blocks, and what each heap does in them.
@@ -166,7 +165,7 @@ pub(super) fn regroup(
     group_of: &Groups,
     of: &SeriesOf,
     granted: usize,
-    wanted: Option<&Bits>,
+    wanted: Option<&RowSet>,
     cancel: &Cancel,
 ) -> Result<Vec<Arc<Pyramid>>, Cancelled> {
     let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);

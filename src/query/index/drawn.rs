@@ -8,7 +8,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::bits::Bits;
 use super::cut::{Cut, Stretch, cut, regroup};
 use super::feed::NOBODY;
 use super::groups::Groups;
@@ -18,7 +17,7 @@ use super::pyramid::{ENTRY, MOST_GROUPS, Pyramid};
 use super::{IndexOptions, lock};
 use crate::model::{HeapId, SiteId, Trace};
 use crate::query::series::{Bins, SeriesOf};
-use crate::query::{Cancel, Cancelled};
+use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::{Interval, Ticks};
 
 /// Blocks as small as this are quick to walk through, those as large still are.
@@ -174,10 +173,9 @@ impl Drawn {
             return Ok(known);
         }
         let wanted = match pyramids.is_empty() {
-            true => Some(Bits::filled(&trace.rows, |chunk, at| of_site.of(chunk.sites()[at]) != NOBODY)),
+            true => Some(RowSet::filled(&trace.rows, cancel, |chunk, at| of_site.of(chunk.sites()[at]) != NOBODY)?),
             false => None,
         };
-        cancel.check()?;
         let new = regroup(trace, rest, of_site, of, self.how.granted, wanted.as_ref(), cancel)?;
         pyramids.extend(rest.iter().cloned().zip(new));
         let new = Arc::new(Filtered { choice, stacked, pyramids });

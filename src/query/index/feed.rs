@@ -3,10 +3,9 @@
 //! Rows are looked up in batches, so that the processor waits for many deaths at
 //! once: they stand wherever they were born.
 
-use super::bits::Bits;
 use super::order::{Place, in_row_order};
 use crate::model::{CHUNK, RowId, Rows, SiteId};
-use crate::query::{Cancel, Cancelled};
+use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::Ticks;
 
 /// For rows that nobody wants.
@@ -76,7 +75,7 @@ pub(super) struct Feed<'a, P> {
     rows: &'a Rows,
     pick: &'a P,
     /// Rows that `pick` can want, if that is known beforehand: spares looking at the others.
-    wanted: Option<&'a Bits>,
+    wanted: Option<&'a RowSet>,
     next: Place,
     end: Place,
     births: Batch,
@@ -90,7 +89,7 @@ impl Item {
 }
 
 impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
-    pub(super) fn new(rows: &'a Rows, pick: &'a P, wanted: Option<&'a Bits>) -> Self {
+    pub(super) fn new(rows: &'a Rows, pick: &'a P, wanted: Option<&'a RowSet>) -> Self {
         let (next, end) = Default::default();
         Self { rows, pick, wanted, next, end, births: Batch::new(), late: Batch::new(), deaths: Batch::new(), dead: Vec::new() }
     }

@@ -10,7 +10,6 @@
 //! each publication's from those of the one before. Where sizes are so large that sums could overflow nothing is, and queries scan the rows:
 //! [`Index`] is all of that.
 
-mod bits;
 mod blocks;
 mod carried;
 mod checkpoints;
@@ -31,8 +30,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+use super::fold::Visit;
 use super::series::{Bins, SeriesOf};
-use super::{Bucket, ByClass, Cancel, Cancelled};
+use super::{Bucket, ByClass, Cancel, Cancelled, RowSet};
 use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Trace};
 use crate::units::Interval;
 use carried::Carried;
@@ -67,16 +67,27 @@ impl Default for IndexOptions {
 /// Sums at checkpoints may always take so much.
 const LEAST_TABLE: usize = 24 << 20;
 
-/// A trace and what is prepared to answer questions about it.
-#[derive(Debug)]
+/// A trace, what is prepared to answer questions about it, and which of its rows they are
+/// about. Cheap to clone.
+#[derive(Clone, Debug)]
 pub struct Index {
     trace: Arc<Trace>,
+    prepared: Arc<Prepared>,
+    /// `None`: all rows.
+    chosen: Option<Arc<RowSet>>,
+}
+
+#[derive(Default, Debug)]
+struct Prepared {
     ordered: Option<Ordered>,
     drawn: Option<Drawn>,
     summed: Option<Summed>,
     /// Of a growing trace.
     carried: Option<Carried>,
 }
+
+/// What is prepared for chosen rows.
+static NOTHING: Prepared = Prepared { ordered: None, drawn: None, summed: None, carried: None };
 
 /// What a trace whose sums cannot overflow has without much work.
 #[derive(Debug)]
@@ -109,27 +120,33 @@ struct Summed {
 impl Index {
     /// Nothing prepared: questions are answered by scans of the rows.
     pub fn scan(trace: Arc<Trace>) -> Self {
-        Self { trace, ordered: None, drawn: None, summed: None, carried: None }
+        Self::new(trace, Prepared::default())
+    }
+
+    fn new(trace: Arc<Trace>, prepared: Prepared) -> Self {
+        Self { trace, prepared: Arc::new(prepared), chosen: None }
     }
 
     /// What one question about a trace is worth: no sums, but the order of events.
     /// Cost: a pass over the sizes.
     pub fn for_one_question(trace: Arc<Trace>, cancel: &Cancel) -> Result<Self, Cancelled> {
         let (by_site, size) = table::whole_sites(&trace, cancel)?;
-        Ok(Self { ordered: Ordered::new(&trace, size, Some(by_site)), ..Self::scan(trace) })
+        let ordered = Ordered::new(&trace, size, Some(by_site));
+        Ok(Self::new(trace, Prepared { ordered, ..Prepared::default() }))
     }
 
     /// Prepares everything. Cost: three passes over the rows and one over the deaths,
     /// parallel.
     pub fn build(trace: Arc<Trace>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let mut index = Self::for_one_question(trace, cancel)?;
-        if let Some(Ordered { order, by_site: Some(by_site), .. }) = &index.ordered {
-            let budget = index.trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
-            let table = Table::build(&index.trace, order, by_site, budget, options.checkpoints, cancel)?;
-            index.drawn = Some(Drawn::new(&index.trace, order, options, None, cancel)?);
-            index.summed = Some(Summed { table, scratch: Mutex::default() });
+        let (by_site, size) = table::whole_sites(&trace, cancel)?;
+        let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
+        if let Some(Ordered { order, by_site: Some(by_site), .. }) = &prepared.ordered {
+            let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
+            let table = Table::build(&trace, order, by_site, budget, options.checkpoints, cancel)?;
+            prepared.drawn = Some(Drawn::new(&trace, order, options, None, cancel)?);
+            prepared.summed = Some(Summed { table, scratch: Mutex::default() });
         }
-        Ok(index)
+        Ok(Self::new(trace, prepared))
     }
 
     /// Prepares what questions about a growing trace need, from what there is of `earlier`,
@@ -137,16 +154,41 @@ impl Index {
     /// those of the last stretch.
     pub fn grown(trace: Arc<Trace>, earlier: Option<&Self>, options: &IndexOptions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let earlier = earlier.filter(|earlier| trace.continues(&earlier.trace));
-        let known = earlier.and_then(|earlier| Some((earlier, earlier.ordered.as_ref()?)));
+        let known = earlier.and_then(|earlier| Some((earlier, earlier.prepared.ordered.as_ref()?)));
         let (first, size) = known.map_or((0, 0), |(earlier, ordered)| (earlier.trace.rows.len(), ordered.size));
         let Some(ordered) = Ordered::new(&trace, size + table::size_from(&trace.rows, first), None) else {
             return Ok(Self::scan(trace));
         };
-        let drawn = known.and_then(|(earlier, _)| earlier.drawn.as_ref());
+        let drawn = known.and_then(|(earlier, _)| earlier.prepared.drawn.as_ref());
         let drawn = Drawn::new(&trace, &ordered.order, options, drawn, cancel)?;
-        let carried = known.and_then(|(earlier, _)| Some(earlier.carried.as_ref()?.on(&earlier.trace.rows, &trace)));
+        let carried = known.and_then(|(earlier, _)| Some(earlier.prepared.carried.as_ref()?.on(&earlier.trace.rows, &trace)));
         let carried = Some(carried.unwrap_or_default());
-        Ok(Self { ordered: Some(ordered), drawn: Some(drawn), carried, ..Self::scan(trace) })
+        Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), carried, summed: None }))
+    }
+
+    /// The same trace, of which every question sees only these rows, answered by scans; or
+    /// all of them again, with what is prepared. Cost: nothing.
+    pub fn choosing(&self, rows: Option<Arc<RowSet>>) -> Self {
+        Self { chosen: rows, ..self.clone() }
+    }
+
+    /// The rows that questions are about, `None` if that is all.
+    pub fn chosen(&self) -> Option<&Arc<RowSet>> {
+        self.chosen.as_ref()
+    }
+
+    /// Those rows, to go through them.
+    pub(super) fn visit(&self) -> Visit<'_> {
+        Visit { rows: &self.trace.rows, chosen: self.chosen.as_deref() }
+    }
+
+    /// What is prepared for these rows.
+    fn prepared(&self) -> &Prepared {
+        if self.chosen.is_some() { &NOTHING } else { &self.prepared }
+    }
+
+    fn ordered(&self) -> Option<&Ordered> {
+        self.prepared().ordered.as_ref()
     }
 
     /// The trace.
@@ -161,25 +203,26 @@ impl Index {
 
     /// Whether questions are answered without scanning the rows.
     pub fn is_prepared(&self) -> bool {
-        self.summed.is_some()
+        self.prepared().summed.is_some()
     }
 
     /// Whether graphs are.
     pub fn is_drawn(&self) -> bool {
-        self.drawn.is_some()
+        self.prepared().drawn.is_some()
     }
 
     /// How many rows and events were looked at for the totals of a growing trace.
     pub fn looks(&self) -> u64 {
-        self.carried.as_ref().map_or(0, Carried::looks)
+        self.prepared.carried.as_ref().map_or(0, Carried::looks)
     }
 
     /// Bytes of the sums at checkpoints, and of everything else.
     pub fn heap_bytes(&self) -> (usize, usize) {
-        let ordered = self.ordered.as_ref().map_or(0, Ordered::heap_bytes);
-        let drawn = self.drawn.as_ref().map_or(0, Drawn::heap_bytes);
-        let carried = self.carried.as_ref().map_or(0, Carried::heap_bytes);
-        let Some(Summed { table, scratch }) = &self.summed else { return (0, ordered + drawn + carried) };
+        let Prepared { ordered, drawn, summed, carried } = &*self.prepared;
+        let ordered = ordered.as_ref().map_or(0, Ordered::heap_bytes);
+        let drawn = drawn.as_ref().map_or(0, Drawn::heap_bytes);
+        let carried = carried.as_ref().map_or(0, Carried::heap_bytes);
+        let Some(Summed { table, scratch }) = summed else { return (0, ordered + drawn + carried) };
         let scratch = lock(scratch).iter().map(Changes::heap_bytes).sum::<usize>();
         (table.heap_bytes(), ordered + drawn + scratch)
     }
@@ -195,11 +238,11 @@ impl Index {
     /// The classes of all sites, from the nearest checkpoints, or of a growing trace from
     /// what was asked before; `None` if nothing is prepared.
     pub(super) fn totals(&self, interval: Interval, cancel: &Cancel) -> Result<Option<Arc<Vec<ByClass>>>, Cancelled> {
-        let Some(Ordered { order, .. }) = &self.ordered else { return Ok(None) };
-        if let Some(carried) = &self.carried {
+        let Some(Ordered { order, .. }) = self.ordered() else { return Ok(None) };
+        if let Some(carried) = &self.prepared().carried {
             return carried.totals(&self.trace, order, interval, cancel).map(Some);
         }
-        let Some(Summed { table, scratch }) = &self.summed else { return Ok(None) };
+        let Some(Summed { table, scratch }) = &self.prepared().summed else { return Ok(None) };
         let moment = |t| (t, order.place(&self.trace.rows, t));
         let (from, to) = (moment(interval.from), moment(interval.to));
         let base = table.nearest(from.1, to.1);
@@ -217,7 +260,7 @@ impl Index {
     /// Numbers of births and deaths inside an interval, and of rows alive at its
     /// left edge, by counting places instead of rows.
     pub(super) fn counts(&self, interval: Interval) -> Option<(u64, u64, u64)> {
-        let order = &self.ordered.as_ref()?.order;
+        let order = &self.ordered()?.order;
         let place = |t| order.place(&self.trace.rows, t);
         let (from, to) = (place(interval.from), place(interval.to));
         let born = |place| Order::born(&self.trace.rows, place);
@@ -230,7 +273,7 @@ impl Index {
     /// The bins of a graph, cut where no block has to be looked into.
     pub(super) fn bins(&self, interval: Interval, count: usize) -> Bins {
         let mut bins = Bins::new(interval, count);
-        if let Some(drawn) = &self.drawn {
+        if let Some(drawn) = &self.prepared().drawn {
             bins.move_edges(|edge| drawn.nearest_start(edge));
         }
         bins
@@ -244,12 +287,12 @@ impl Index {
         bins: &Bins,
         cancel: &Cancel,
     ) -> Result<Option<Vec<Line>>, Cancelled> {
-        let (Some(Ordered { order, .. }), Some(drawn)) = (&self.ordered, &self.drawn) else { return Ok(None) };
+        let (Some(Ordered { order, .. }), Some(drawn)) = (self.ordered(), &self.prepared().drawn) else { return Ok(None) };
         drawn.lines(&self.trace, order, (interval, of, bins), cancel)
     }
 
     /// Whether every series is one whole heap and nothing prepared is missing.
     pub(super) fn knows(&self, of: &SeriesOf) -> bool {
-        self.drawn.is_some() && drawn::is_of_heaps(&self.trace, of)
+        self.prepared().drawn.is_some() && drawn::is_of_heaps(&self.trace, of)
     }
 }

@@ -3,14 +3,13 @@
 
 use rayon::prelude::*;
 
-use super::bits::Bits;
 use super::feed::{Feed, Item, NOBODY};
 use super::order::{Order, Place};
 use super::{Index, Ordered};
 use crate::model::{Row, RowId, SiteId, Trace};
 use crate::query::nest::Nest;
 use crate::query::peaks::ByClassLines;
-use crate::query::{Cancel, Cancelled, LifetimeClass};
+use crate::query::{Cancel, Cancelled, LifetimeClass, RowSet};
 use crate::units::{Interval, Ticks};
 
 /// What a stretch does to a node: by how much it changes, and the most it rises
@@ -32,10 +31,9 @@ impl Index {
         nest: &Nest,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
-        let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.ordered else { return Ok(None) };
+        let Some(Ordered { order, by_site: Some(by_site), .. }) = self.ordered() else { return Ok(None) };
         let (from, to) = self.edges(order, interval);
-        let wanted = self.wanted(by_site, from, to, nodes_of);
-        cancel.check()?;
+        let wanted = self.wanted(by_site, from, to, nodes_of, cancel)?;
         let pick = picker(&self.trace, interval, from, nodes_of);
         self.sweep(order, (from, to), &pick, wanted.as_ref(), nest, cancel).map(Some)
     }
@@ -48,7 +46,7 @@ impl Index {
         nest: &Nest,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
-        let Some(Ordered { order, .. }) = &self.ordered else { return Ok(None) };
+        let Some(Ordered { order, .. }) = self.ordered() else { return Ok(None) };
         let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row));
         self.sweep(order, self.edges(order, interval), &pick, None, nest, cancel).map(Some)
     }
@@ -62,7 +60,7 @@ impl Index {
         order: &Order,
         (from, to): (Place, Place),
         pick: &(impl Fn(RowId, SiteId, bool) -> u32 + Sync),
-        wanted: Option<&Bits>,
+        wanted: Option<&RowSet>,
         nest: &Nest,
         cancel: &Cancel,
     ) -> Result<Vec<i128>, Cancelled> {
@@ -89,14 +87,22 @@ impl Index {
     }
 
     /// The rows that have a node, if it pays to know them before looking at deaths.
-    fn wanted(&self, by_site: &[super::Bucket], from: Place, to: Place, nodes_of: &[ByClassLines]) -> Option<Bits> {
+    fn wanted(
+        &self,
+        by_site: &[super::Bucket],
+        from: Place,
+        to: Place,
+        nodes_of: &[ByClassLines],
+        cancel: &Cancel,
+    ) -> Result<Option<RowSet>, Cancelled> {
         let rows = &self.trace.rows;
         if from.distance(to) < rows.len() as u64 / 2 {
-            return None;
+            return Ok(None);
         }
         let wants: Vec<bool> = nodes_of.iter().map(|nodes| *nodes != [NOBODY; 4]).collect();
         let count: u64 = by_site.iter().zip(&wants).filter(|(_, wants)| **wants).map(|(sum, _)| sum.count).sum();
-        (count < rows.len() as u64 / 2).then(|| Bits::filled(rows, |chunk, at| wants[chunk.sites()[at].0 as usize]))
+        let is_few = count < rows.len() as u64 / 2;
+        is_few.then(|| RowSet::filled(rows, cancel, |chunk, at| wants[chunk.sites()[at].0 as usize])).transpose()
     }
 }
 

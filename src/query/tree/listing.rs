@@ -9,7 +9,8 @@ use rayon::prelude::*;
 
 use super::lines::{Leaf, Listing, Tree, allocation_peak};
 use super::{Column, MAX_ALLOCATIONS, Question, Sort};
-use crate::model::{Chunk, RowId, Rows};
+use crate::model::{CHUNK, Chunk, RowId, Rows};
+use crate::query::fold::{Visit, VisitedChunk};
 use crate::query::{Cancelled, LifetimeClass};
 use crate::units::Interval;
 
@@ -21,28 +22,22 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     let rows = &question.trace.rows;
     let order = Order { rows, sort: question.request.sort };
     let wanted = Wanted::of(question.trace.sites.len(), leaves);
-    let chunks: Vec<Chunk<'_>> = rows.chunks().collect();
-    let late = late_chunks(rows, chunks.len(), tree.interval);
-    let chunks: Vec<&Chunk<'_>> = chunks.iter().zip(&late).filter(|(_, late)| !**late).map(|(chunk, _)| chunk).collect();
-    let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
-    let parts: Result<Vec<Vec<Vec<Ranked>>>, Cancelled> = chunks
-        .par_chunks(per_worker)
-        .map(|chunks| {
-            let mut found = vec![Vec::new(); leaves.len()];
-            for chunk in chunks {
-                question.cancel.check()?;
-                wanted.scan(chunk, tree.interval, |leaf, at| {
-                    let list = &mut found[leaf];
-                    list.push((order.rank(chunk, at), chunk.id(at)));
-                    if list.len() >= 2 * MAX_ALLOCATIONS {
-                        order.keep_first(list);
-                    }
-                });
-            }
-            Ok(found)
-        })
-        .collect();
-    let mut parts = parts?;
+    let visit = Visit { rows, chosen: question.totals.chosen().map(|chosen| &**chosen) };
+    let chunks = early_chunks(rows, tree.interval);
+    let mut parts = visit.fold_chunks(
+        chunks,
+        question.cancel,
+        || vec![Vec::new(); leaves.len()],
+        |found: &mut Vec<Vec<Ranked>>, visited| {
+            wanted.scan(visited, tree.interval, |leaf, at| {
+                let list = &mut found[leaf];
+                list.push((order.rank(&visited.chunk, at), visited.chunk.id(at)));
+                if list.len() >= 2 * MAX_ALLOCATIONS {
+                    order.keep_first(list);
+                }
+            });
+        },
+    )?;
     let mut before = 0;
     for (i, leaf) in leaves.iter().enumerate() {
         question.cancel.check()?;
@@ -59,14 +54,14 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     Ok(())
 }
 
-/// Which chunks hold no row that was born before the end of the interval.
-fn late_chunks(rows: &Rows, count: usize, interval: Interval) -> Vec<bool> {
+/// The chunks that hold a row that was born before the end of the interval.
+fn early_chunks(rows: &Rows, interval: Interval) -> Vec<usize> {
     // Rows that are not out of order stand in the order of birth: the first is the earliest.
-    let mut late: Vec<bool> = (0..count).map(|i| rows.chunk(i).birth(0) >= interval.to).collect();
+    let mut is_late: Vec<bool> = rows.chunks().map(|chunk| chunk.birth(0) >= interval.to).collect();
     for id in rows.out_of_order().iter() {
-        late[id.0 as usize / crate::model::CHUNK] = false;
+        is_late[id.0 as usize / CHUNK] = false;
     }
-    late
+    (0..is_late.len()).filter(|&i| !is_late[i]).collect()
 }
 
 /// What of a row decides its place, smaller first, and the row. Equal ones come by
@@ -136,17 +131,18 @@ impl Wanted {
     }
 
     /// Tells the listed rows of a chunk: leaf, and place in the chunk.
-    fn scan(&self, chunk: &Chunk<'_>, interval: Interval, mut found: impl FnMut(usize, usize)) {
-        for (at, site) in chunk.sites().iter().enumerate() {
-            let i = site.0 as usize;
+    fn scan(&self, visited: &VisitedChunk<'_>, interval: Interval, mut found: impl FnMut(usize, usize)) {
+        let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+        visited.each(|at| {
+            let i = sites[at].0 as usize;
             if self.bits[i / 64] >> (i % 64) & 1 == 0 {
-                continue;
+                return;
             }
-            let Some(class) = LifetimeClass::of(chunk.birth(at), chunk.death(at), interval) else { continue };
+            let Some(class) = LifetimeClass::of(chunk.birth(at), chunk.death(at), interval) else { return };
             let leaf = self.leaves[self.slot[i] as usize][class as usize];
             if leaf != NONE {
                 found(leaf as usize, at);
             }
-        }
+        });
     }
 }

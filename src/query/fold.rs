@@ -1,0 +1,96 @@
+//! The one way to go through the rows of a trace, or those of them that were chosen:
+//! on all workers, each with a state of its own, until somebody cancels.
+//!
+//! Cost: of rows that are not chosen a bit each. Rows are seen by chunk and place, so that
+//! only the columns that are asked for are read.
+
+use rayon::prelude::*;
+
+use super::{Cancel, Cancelled, LifetimeClass, RowSet};
+use crate::model::{Chunk, Rows};
+use crate::units::Interval;
+
+/// Rows to go through.
+#[derive(Clone, Copy)]
+pub(super) struct Visit<'a> {
+    pub(super) rows: &'a Rows,
+    /// `None`: all.
+    pub(super) chosen: Option<&'a RowSet>,
+}
+
+/// The rows to see of one chunk.
+pub(super) struct VisitedChunk<'a> {
+    pub(super) chunk: Chunk<'a>,
+    words: Option<&'a [u64]>,
+}
+
+impl VisitedChunk<'_> {
+    /// Tells the places of the rows, in order.
+    #[inline]
+    pub(super) fn each(&self, mut each: impl FnMut(usize)) {
+        let len = self.chunk.len();
+        let Some(words) = self.words else { return (0..len).for_each(each) };
+        for (k, &word) in words.iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                let at = k * 64 + rest.trailing_zeros() as usize;
+                if at >= len {
+                    return; // a set of another trace
+                }
+                each(at);
+                rest &= rest - 1;
+            }
+        }
+    }
+
+    /// Tells those that take part in an interval, and their classes.
+    #[inline]
+    pub(super) fn each_in(&self, interval: Interval, mut each: impl FnMut(usize, LifetimeClass)) {
+        self.each(|at| {
+            if let Some(class) = LifetimeClass::of(self.chunk.birth(at), self.chunk.death(at), interval) {
+                each(at, class);
+            }
+        });
+    }
+}
+
+impl<'a> Visit<'a> {
+    /// Tells `each` all chunks. Each worker begins with a `new` state; the states come in
+    /// the order of the rows that they saw, at least one.
+    pub(super) fn fold<S: Send>(
+        self,
+        cancel: &Cancel,
+        new: impl Fn() -> S + Sync,
+        each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
+    ) -> Result<Vec<S>, Cancelled> {
+        self.fold_chunks((0..self.rows.chunks().len()).collect(), cancel, new, each)
+    }
+
+    /// The same of some chunks.
+    pub(super) fn fold_chunks<S: Send>(
+        self,
+        chunks: Vec<usize>,
+        cancel: &Cancel,
+        new: impl Fn() -> S + Sync,
+        each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
+    ) -> Result<Vec<S>, Cancelled> {
+        let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
+        let states: Result<Vec<S>, Cancelled> = chunks
+            .par_chunks(per_worker)
+            .map(|chunks| {
+                let mut state = new();
+                for &i in chunks {
+                    cancel.check()?;
+                    let words = self.chosen.map(|chosen| chosen.of_chunk(i));
+                    each(&mut state, &VisitedChunk { chunk: self.rows.chunk(i), words });
+                }
+                Ok(state)
+            })
+            .collect();
+        let mut states = states?;
+        if states.is_empty() {
+            states.push(new());
+        }
+        Ok(states)
+    }
+}

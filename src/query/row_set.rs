@@ -1,0 +1,200 @@
+//! A set of a trace's rows, one bit each, and the conditions that fill it.
+//!
+//! Cost: an eighth of a byte a row; to fill it, for each condition one parallel pass over
+//! the columns that it looks at.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{Cancel, Cancelled};
+use crate::model::{CHUNK, Chunk, RowId, Rows, Trace};
+use crate::units::{Ticks, Tid};
+
+/// A half-open range that may lack an end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Bounds<T> {
+    /// The smallest that is inside.
+    pub from: Option<T>,
+    /// The smallest behind it.
+    pub to: Option<T>,
+}
+
+impl<T: Copy + PartialOrd> Bounds<T> {
+    /// `[from, to)`.
+    pub fn new(from: T, to: T) -> Self {
+        Self { from: Some(from), to: Some(to) }
+    }
+
+    /// Whether a value is inside.
+    #[inline]
+    pub fn contains(&self, value: T) -> bool {
+        self.from.is_none_or(|from| from <= value) && self.to.is_none_or(|to| value < to)
+    }
+
+    /// The same range of other values.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> Bounds<U> {
+        Bounds { from: self.from.map(&f), to: self.to.map(&f) }
+    }
+}
+
+/// What a row must be like.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum RowCondition {
+    /// Born inside; what was there before the trace is older than any bound.
+    Allocated(Bounds<Ticks>),
+    /// Died inside, or never where that is asked for.
+    Freed {
+        /// When.
+        within: Option<Bounds<Ticks>>,
+        /// Whether rows that never died are wanted too.
+        or_never: bool,
+    },
+    /// Bytes.
+    Size(Bounds<u64>),
+    /// Ticks from birth to death. What never died, or was there before the trace, lives
+    /// longer than any bound.
+    Lifetime(Bounds<i64>),
+    /// Allocating thread.
+    Thread(Tid),
+    /// One of these, in order; see [`RowCondition::rows`].
+    Rows(Arc<[RowId]>),
+}
+
+impl RowCondition {
+    /// To be one of some rows.
+    pub fn rows(ids: impl IntoIterator<Item = RowId>) -> Self {
+        let mut ids: Vec<RowId> = ids.into_iter().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Self::Rows(ids.into())
+    }
+
+    /// Clears the bits of the rows of a chunk that do not meet it.
+    fn narrow(&self, chunk: &Chunk<'_>, words: &mut [u64]) {
+        match self {
+            Self::Allocated(bounds) => keep(chunk, words, |at| bounds.contains(chunk.birth(at))),
+            Self::Freed { within, or_never } => keep(chunk, words, |at| match chunk.death(at) {
+                Ticks::NEVER => *or_never,
+                death => within.is_some_and(|within| within.contains(death)),
+            }),
+            Self::Size(bounds) => keep(chunk, words, |at| bounds.contains(chunk.size(at))),
+            Self::Lifetime(bounds) => keep(chunk, words, |at| match lifetime(chunk, at) {
+                None => bounds.to.is_none(),
+                Some(ticks) => bounds.contains(ticks),
+            }),
+            Self::Thread(thread) => keep(chunk, words, |at| chunk.thread(at) == *thread),
+            Self::Rows(ids) => keep(chunk, words, |at| ids.binary_search(&chunk.id(at)).is_ok()),
+        }
+    }
+}
+
+/// Ticks from birth to death, `None` if one of them was not seen.
+#[inline]
+pub(super) fn lifetime(chunk: &Chunk<'_>, at: usize) -> Option<i64> {
+    lifetime_of(chunk.birth(at), chunk.death(at))
+}
+
+/// The same of a birth and a death.
+#[inline]
+pub(super) fn lifetime_of(birth: Ticks, death: Ticks) -> Option<i64> {
+    (birth != Ticks::BEFORE_TRACE && death != Ticks::NEVER).then(|| death.0.saturating_sub(birth.0))
+}
+
+fn keep(chunk: &Chunk<'_>, words: &mut [u64], wants: impl Fn(usize) -> bool) {
+    for (k, word) in words.iter_mut().enumerate().filter(|(_, word)| **word != 0) {
+        *word &= bits(chunk, k, &wants);
+    }
+}
+
+/// A word of the rows of a chunk that are wanted.
+fn bits(chunk: &Chunk<'_>, word: usize, wants: impl Fn(usize) -> bool) -> u64 {
+    let places = word * 64..chunk.len().min(word * 64 + 64);
+    places.rev().fold(0, |bits, at| bits << 1 | u64::from(wants(at)))
+}
+
+/// A choice of rows by what they are themselves, whatever interval is asked about: a row
+/// must meet all conditions, also several of one kind. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct RowChoice {
+    /// Conditions; without any, all rows are chosen.
+    pub all: Vec<RowCondition>,
+}
+
+impl RowChoice {
+    /// Whether nothing is left out.
+    pub fn is_all(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The rows that meet all conditions; `None` if that is all of them.
+    pub fn rows(&self, trace: &Trace, cancel: &Cancel) -> Result<Option<Arc<RowSet>>, Cancelled> {
+        if self.is_all() {
+            return Ok(None);
+        }
+        RowSet::of(trace, self, cancel).map(|rows| Some(Arc::new(rows)))
+    }
+}
+
+/// A set of rows of one publication of a trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RowSet {
+    words: Vec<u64>,
+}
+
+/// Words of a full chunk.
+const WORDS: usize = CHUNK / 64;
+
+impl RowSet {
+    /// The rows that meet all conditions of a choice.
+    pub fn of(trace: &Trace, choice: &RowChoice, cancel: &Cancel) -> Result<Self, Cancelled> {
+        Self::by_chunk(&trace.rows, cancel, |chunk, words| {
+            (0..words.len()).for_each(|k| words[k] = bits(chunk, k, |_| true));
+            choice.all.iter().for_each(|condition| condition.narrow(chunk, words));
+        })
+    }
+
+    /// The rows that `wants` by chunk and place.
+    pub(super) fn filled(
+        rows: &Rows,
+        cancel: &Cancel,
+        wants: impl Fn(&Chunk<'_>, usize) -> bool + Sync,
+    ) -> Result<Self, Cancelled> {
+        Self::by_chunk(rows, cancel, |chunk, words| {
+            (0..words.len()).for_each(|k| words[k] = bits(chunk, k, |at| wants(chunk, at)));
+        })
+    }
+
+    /// Filled by `fill`, chunk by chunk. Parallel.
+    fn by_chunk(rows: &Rows, cancel: &Cancel, fill: impl Fn(&Chunk<'_>, &mut [u64]) + Sync) -> Result<Self, Cancelled> {
+        let mut words = vec![0u64; rows.len().div_ceil(64)];
+        words.par_chunks_mut(WORDS).enumerate().try_for_each(|(i, words)| {
+            cancel.check()?;
+            fill(&rows.chunk(i), words);
+            Ok(())
+        })?;
+        Ok(Self { words })
+    }
+
+    /// Whether a row is in it.
+    #[inline]
+    pub fn has(&self, row: RowId) -> bool {
+        self.words.get(row.0 as usize / 64).is_some_and(|word| word >> (row.0 % 64) & 1 != 0)
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// The bits of one chunk; none of rows that came since.
+    pub(super) fn of_chunk(&self, index: usize) -> &[u64] {
+        let start = (index * WORDS).min(self.words.len());
+        &self.words[start..(start + WORDS).min(self.words.len())]
+    }
+}
