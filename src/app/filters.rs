@@ -1,11 +1,17 @@
 //! What is filtered: predicates, each a chip that the user can take away or turn round. A row
 //! must meet all of them.
 //!
-//! A predicate about places in the tree or types is one about sites, so it is a [`Mask`], made
-//! by a worker in a pass over the sites.
+//! Predicates about places in the tree, types and functions are about sites, so they are a
+//! [`Mask`], made by a worker in a pass over the sites. Those about rows themselves are a set
+//! of rows, which takes a pass over the rows, once.
 
-use crate::model::Trace;
-use crate::query::{Filter, KeyMap, Mask, Path, TypeKey, Types};
+mod known;
+
+use std::sync::Arc;
+
+pub use known::Known;
+
+use crate::query::{Filter, KeyMap, Path, RowCondition, TypeKey};
 
 /// What a row can be asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +20,12 @@ pub enum Predicate {
     Under(Path),
     /// Of an allocated type, in a layer.
     Type(TypeKey),
+    /// With a function of that name in the stack.
+    Function(Arc<str>),
+    /// Allocated by a function of that module.
+    Module(Arc<str>),
+    /// Itself of that kind; and what a user calls that.
+    Row(RowCondition, Arc<str>),
 }
 
 /// A predicate that rows must meet, or must not.
@@ -51,7 +63,7 @@ impl Filters {
         &self.chips
     }
 
-    /// The nodes to which everything is filtered: there is at most one.
+    /// The node to which everything is filtered, if there is one.
     pub fn under(&self) -> Filter {
         let node = |chip: &Chip| match &chip.what {
             Predicate::Under(path) if !chip.is_excluded => Some(path.clone()),
@@ -68,15 +80,24 @@ impl Filters {
         })
     }
 
-    /// Whether types have to be known.
-    pub fn need_types(&self) -> bool {
-        self.chips.iter().any(|chip| matches!(chip.what, Predicate::Type(_)))
+    /// Whether what rows count follows from names.
+    pub fn need_names(&self) -> bool {
+        let needs = |what: &Predicate| matches!(what, Predicate::Type(_) | Predicate::Function(_) | Predicate::Module(_));
+        self.chips.iter().any(|chip| needs(&chip.what))
+    }
+
+    /// The chips about rows themselves.
+    pub fn about_rows(&self) -> Self {
+        let chips = self.chips.iter().filter(|chip| matches!(chip.what, Predicate::Row(..)));
+        Self { chips: chips.cloned().collect() }
     }
 
     /// One more. To choose a node or a type takes the place of the one chosen before.
     pub fn add(&mut self, chip: Chip) {
+        let is_choice = |what: &Predicate| matches!(what, Predicate::Under(_) | Predicate::Type(_));
         let is_of_kind = |other: &Chip| std::mem::discriminant(&other.what) == std::mem::discriminant(&chip.what);
-        self.chips.retain(|other| other.what != chip.what && (chip.is_excluded || other.is_excluded || !is_of_kind(other)));
+        let gives_way = |other: &Chip| is_choice(&chip.what) && !chip.is_excluded && !other.is_excluded && is_of_kind(other);
+        self.chips.retain(|other| other.what != chip.what && !gives_way(other));
         self.chips.push(chip);
     }
 
@@ -95,11 +116,12 @@ impl Filters {
         self.chips.iter_mut().filter(|chip| chip.what == *what).for_each(|chip| chip.is_excluded = !chip.is_excluded);
     }
 
-    /// Paths in them are called otherwise from now on, or are gone.
+    /// Paths in them are called otherwise from now on, or are gone; so are single rows.
     pub fn renumber(&mut self, map: &KeyMap) {
         self.chips.retain_mut(|chip| match &mut chip.what {
             Predicate::Under(path) => map.path(path).map(|new| *path = new).is_some(),
-            Predicate::Type(_) => true,
+            Predicate::Row(RowCondition::Rows(_), _) => false,
+            _ => true,
         });
     }
 
@@ -107,22 +129,8 @@ impl Filters {
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.chips.iter().filter_map(|chip| match &chip.what {
             Predicate::Under(path) => Some(path),
-            Predicate::Type(_) => None,
+            _ => None,
         })
-    }
-
-    /// The sites and classes that meet all that `counts`. `types` are there if they are needed.
-    pub fn mask(&self, trace: &Trace, types: Option<&Types>, counts: impl Fn(&Chip) -> bool) -> Mask {
-        let mut mask = Mask::all(trace);
-        for chip in self.chips.iter().filter(|chip| counts(chip)) {
-            let meets = match (&chip.what, types) {
-                (Predicate::Under(path), _) => Filter::under(path.clone()).mask(trace),
-                (Predicate::Type(key), Some(types)) => types.mask(trace, key),
-                (Predicate::Type(_), None) => continue,
-            };
-            if chip.is_excluded { mask.but(&meets) } else { mask.and(&meets) }
-        }
-        mask
     }
 }
 
@@ -149,8 +157,18 @@ mod tests {
         assert!(filters.under().is_all(), "it is left out now");
         filters.remove(&node(Layer::Heap));
         filters.add(Chip::only(node(Layer::Tracker)));
-        assert_eq!(filters.chips(), [Chip::without(node(Layer::Commit)), Chip::only(node(Layer::Tracker))]);
+        let rest = [Chip::without(node(Layer::Tracker)), Chip::without(node(Layer::Commit))];
+        assert_eq!(filters.chips().len(), 2);
+        assert!(filters.chips().contains(&rest[1]) && filters.chips().contains(&Chip::only(node(Layer::Tracker))));
         filters.remove_node();
         assert_eq!(filters.chips(), [Chip::without(node(Layer::Commit))]);
+    }
+
+    #[test]
+    fn two_functions_are_two_conditions() {
+        let mut filters = Filters::default();
+        filters.add(Chip::only(Predicate::Function("a!f".into())));
+        filters.add(Chip::only(Predicate::Function("a!g".into())));
+        assert_eq!(filters.chips().len(), 2);
     }
 }

@@ -31,6 +31,7 @@ use crate::query::{ByClass, Cancel, Filter, Series, Tree, TreeRequest, Unmatched
 use crate::units::Interval;
 use answer::answer;
 pub use ground::Ground;
+pub use kept::ForestKind;
 use kept::Kept;
 pub use load::{LoadEvent, LoadJob, TooLarge};
 

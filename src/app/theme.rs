@@ -52,6 +52,34 @@ pub fn selection_fill(visuals: &Visuals) -> Color32 {
     visuals.text_color().gamma_multiply(0.10)
 }
 
+/// Boxes of a flame graph: calm colours of one lightness, on which one text colour is read.
+const FLAME: [(u32, u32); 8] = [
+    (0x3E6CB5, 0xB9D2F5),
+    (0xA8672A, 0xF6D3AC),
+    (0x2F7F5D, 0xB5E3CD),
+    (0x7C5BB5, 0xD9C8F5),
+    (0x2D7F86, 0xB3E0E3),
+    (0xA34E77, 0xF3C4DB),
+    (0x7D6A35, 0xE8DCAF),
+    (0x5A6B80, 0xCDD6E0),
+];
+
+/// Colour of the boxes of one module, by any number that stands for it.
+pub fn flame(number: u32, visuals: &Visuals) -> Color32 {
+    let (dark, light) = FLAME[number as usize % FLAME.len()];
+    rgb(if visuals.dark_mode { dark } else { light })
+}
+
+/// Boxes of what was given back.
+pub fn flame_shrinkage(visuals: &Visuals) -> Color32 {
+    rgb(if visuals.dark_mode { 0x2F6B3F } else { 0x9FD6AE })
+}
+
+/// Text in a box.
+pub fn on_flame(visuals: &Visuals) -> Color32 {
+    rgb(if visuals.dark_mode { 0xF2F4F8 } else { 0x1B1F26 })
+}
+
 /// Pins on the graph.
 pub fn pin(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xFFD54F } else { 0x9A6B00 })

@@ -17,11 +17,8 @@ mod changes;
 mod class;
 mod counters;
 mod filter;
-<<<<<<< HEAD
 mod functions;
-=======
 mod fold;
->>>>>>> a831ba1 (Questions can be about chosen rows: one visitor of rows, and an index that shares what is prepared)
 mod highlight;
 mod index;
 mod key_map;

@@ -176,6 +176,11 @@ impl RowSet {
         Ok(Self { words })
     }
 
+    /// Leaves out the rows of another set.
+    pub fn remove_all(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(ours, theirs)| *ours &= !theirs);
+    }
+
     /// Whether a row is in it.
     #[inline]
     pub fn has(&self, row: RowId) -> bool {

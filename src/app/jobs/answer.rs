@@ -79,7 +79,13 @@ fn table(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<
     let tree = Arc::new(tree(trace, &sums, &request, ground.cancel)?);
     tell(Part::Table(shown(query, &tree, ground.cancel)?));
     if ground.kept.sources != Some(query.interval) {
-        let all = (!query.filters.is_all()).then(|| by_heap(trace, &sums, &Mask::all(trace), ground.cancel)).transpose()?;
+        let all = match query.filters.is_all() {
+            true => None,
+            false => {
+                let sums = ground.all_totals_of(query.interval)?;
+                Some(by_heap(trace, &sums, &Mask::all(trace), ground.cancel)?)
+            }
+        };
         let changes = all.as_deref().unwrap_or(tree.by_heap()).iter().map(|sums| sums.numbers().impacting);
         tell(Part::Sources(changes.collect()));
         ground.kept.sources = Some(query.interval);
@@ -97,9 +103,9 @@ fn shown(query: &Query, tree: &Arc<Tree>, cancel: &Cancel) -> Result<Table, Canc
 fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let trace = query.trace.as_ref();
     if !ground.kept.overview_done {
-        let all = ground.totals_of(trace.span)?;
+        let all = ground.all_totals_of(trace.span)?;
         let of = SeriesOf::new(trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
-        tell(Part::Overview(series(&ground.index, &all, &of, OVERVIEW_BINS, ground.cancel)?));
+        tell(Part::Overview(series(ground.all_rows(), &all, &of, OVERVIEW_BINS, ground.cancel)?));
         let (groups, all) = unmatched_groups(trace, UNMATCHED_GROUPS);
         tell(Part::Unmatched(groups, all));
         ground.kept.overview_done = true;
@@ -112,7 +118,7 @@ fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resu
         bins: query.bins,
         filters: query.filters.clone(),
         split: query.split,
-        types: (by_type || query.filters.need_types()).then_some(ground.kept.types_turn),
+        types: (by_type || query.filters.need_names()).then_some(ground.kept.types_turn),
     };
     if ground.kept.graph.as_ref() != Some(&graph) {
         let sums = ground.totals_of(query.view)?;

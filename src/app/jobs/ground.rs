@@ -4,37 +4,57 @@
 use std::sync::Arc;
 
 use super::Query;
-use super::kept::Kept;
-use crate::app::filters::Filters;
+use super::kept::{ForestKind, Kept};
+use crate::app::filters::{Filters, Known};
 use crate::model::Trace;
-use crate::query::{Cancel, Cancelled, Index, Mask, Totals, Types};
+use crate::query::{Cancel, Cancelled, Forest, Functions, Index, Mask, RowSet, Totals, Types};
+use crate::symbols::Names;
 use crate::units::Interval;
 
 /// See the module.
 pub struct Ground<'a> {
+    /// Sees only the rows that the filters leave.
     pub index: Arc<Index>,
     /// Sites and classes that the filters leave.
     pub mask: Arc<Mask>,
     pub cancel: &'a Cancel,
     query: &'a Query,
+    /// Sees all rows.
+    all: Arc<Index>,
+    rows: Option<Arc<RowSet>>,
+    known: Known,
     pub(super) kept: &'a mut Kept,
 }
 
 impl<'a> Ground<'a> {
     pub(super) fn new(query: &'a Query, kept: &'a mut Kept, cancel: &'a Cancel) -> Result<Self, Cancelled> {
-        let index = kept.index(&query.trace, query.growing, cancel)?;
-        let types = query.filters.need_types().then(|| kept.types(&query.trace, &query.tree.names, cancel)).transpose()?;
-        let mask = Arc::new(query.filters.mask(&query.trace, types.as_deref(), |_| true));
-        Ok(Self { index, mask, cancel, query, kept })
+        let all = kept.index(&query.trace, query.growing, cancel)?;
+        let rows = kept.rows(&query.trace, &query.filters, cancel)?;
+        let mut ground =
+            Self { index: Arc::clone(&all), mask: Arc::new(Mask::all(&query.trace)), cancel, query, all, rows, known: Known::default(), kept };
+        ground.choose();
+        if query.filters.need_names() {
+            ground.known = Known { types: Some(ground.types()?), functions: Some(ground.functions()?) };
+        }
+        ground.mask = Arc::new(query.filters.mask(&query.trace, &ground.known, |_| true));
+        Ok(ground)
+    }
+
+    fn choose(&mut self) {
+        self.index = match &self.rows {
+            Some(rows) => Arc::new(self.all.choosing(Some(Arc::clone(rows)))),
+            None => Arc::clone(&self.all),
+        };
     }
 
     /// Waits for all that is being prepared.
     pub(super) fn prepare(&mut self) -> Result<(), Cancelled> {
-        self.index = self.kept.prepared(Arc::clone(&self.index), self.cancel)?;
+        self.all = self.kept.prepared(Arc::clone(&self.all), self.cancel)?;
+        self.choose();
         Ok(())
     }
 
-    pub fn trace(&self) -> &'a Trace {
+    pub fn trace(&self) -> &'a Arc<Trace> {
         &self.query.trace
     }
 
@@ -47,6 +67,26 @@ impl<'a> Ground<'a> {
         &self.query.filters
     }
 
+    /// What is known of names by now.
+    pub fn names(&self) -> &'a Arc<Names> {
+        &self.query.tree.names
+    }
+
+    /// Whether frames of the allocator are left out.
+    pub fn folds(&self) -> bool {
+        self.query.tree.fold
+    }
+
+    /// What the filters need to know of names.
+    pub fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Sees all rows, whatever the filters leave.
+    pub fn all_rows(&self) -> &Arc<Index> {
+        &self.all
+    }
+
     /// The sums of the interval.
     pub fn totals(&mut self) -> Result<Arc<Totals>, Cancelled> {
         self.totals_of(self.query.interval)
@@ -57,8 +97,29 @@ impl<'a> Ground<'a> {
         self.kept.totals(&self.index, interval, self.cancel)
     }
 
+    /// The sums of an interval over all rows.
+    pub fn all_totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
+        self.kept.totals(&self.all, interval, self.cancel)
+    }
+
     /// The types of all sites, as far as names are known.
     pub fn types(&mut self) -> Result<Arc<Types>, Cancelled> {
         self.kept.types(&self.query.trace, &self.query.tree.names, self.cancel)
+    }
+
+    /// The functions of all sites, none folded away.
+    pub fn functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
+        self.kept.functions(&self.query.trace, &self.query.tree.names, false, self.cancel)
+    }
+
+    /// The same, with those of the allocator folded away if the user wants that.
+    pub fn folded_functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
+        self.kept.functions(&self.query.trace, &self.query.tree.names, self.folds(), self.cancel)
+    }
+
+    /// A tree over [`Ground::folded_functions`].
+    pub fn forest(&mut self, kind: ForestKind) -> Result<Arc<Forest>, Cancelled> {
+        let functions = self.folded_functions()?;
+        self.kept.forest(&self.query.trace, &functions, kind, self.cancel)
     }
 }

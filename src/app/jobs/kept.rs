@@ -8,7 +8,7 @@ use crate::app::filters::Filters;
 use crate::app::graph::Split;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
-use crate::query::{Cancel, Cancelled, Index, IndexOptions, Totals, Types, totals};
+use crate::query::{Cancel, Cancelled, Forest, Functions, Index, IndexOptions, RowSet, Totals, Types, totals};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -27,12 +27,34 @@ pub struct Kept {
     pub(super) graph: Option<GraphKey>,
     /// Types, and the names that they follow from.
     types: Option<(Arc<Names>, Arc<Types>)>,
+    /// Functions, with folding and without, and the names that they follow from.
+    functions: Vec<(Arc<Names>, bool, Arc<Functions>)>,
+    /// Trees over some of these.
+    forests: Vec<(Arc<Functions>, ForestKind, Arc<Forest>)>,
+    /// The rows that filters leave.
+    rows: Option<(Filters, Option<Arc<RowSet>>)>,
     /// Counts how often types were made.
     pub(super) types_turn: u64,
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
     /// The interval of the sources' changes.
     pub(super) sources: Option<Interval>,
 }
+
+/// Trees that views show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForestKind {
+    /// Callers outside.
+    TopDown,
+    /// Innermost functions outside.
+    Inverted,
+    /// One level: by the function that allocates.
+    ByFunction,
+    /// One level: by its module.
+    ByModule,
+}
+
+/// Trees of one state of the names.
+const KEPT_FORESTS: usize = 4;
 
 /// What the lines of a graph follow from.
 #[derive(PartialEq)]
@@ -75,7 +97,7 @@ impl Drop for Preparing {
 }
 
 /// Totals of this many intervals are kept.
-const KEPT_TOTALS: usize = 4;
+const KEPT_TOTALS: usize = 6;
 
 /// How often a query that waits for the index looks whether it is stale.
 const PATIENCE: Duration = Duration::from_millis(4);
@@ -139,8 +161,63 @@ impl Kept {
         Ok(types)
     }
 
+    /// The functions of all sites, as far as the names go.
+    pub(super) fn functions(
+        &mut self,
+        trace: &Trace,
+        names: &Arc<Names>,
+        fold: bool,
+        cancel: &Cancel,
+    ) -> Result<Arc<Functions>, Cancelled> {
+        self.functions.retain(|(of, ..)| Arc::ptr_eq(of, names));
+        if let Some((.., functions)) = self.functions.iter().find(|(_, folded, _)| *folded == fold) {
+            return Ok(Arc::clone(functions));
+        }
+        let functions = Arc::new(Functions::of(trace, names, fold, cancel)?);
+        self.functions.push((Arc::clone(names), fold, Arc::clone(&functions)));
+        Ok(functions)
+    }
+
+    /// A tree over them.
+    pub(super) fn forest(
+        &mut self,
+        trace: &Trace,
+        functions: &Arc<Functions>,
+        kind: ForestKind,
+        cancel: &Cancel,
+    ) -> Result<Arc<Forest>, Cancelled> {
+        let is_it = |(of, known, _): &&(Arc<Functions>, ForestKind, Arc<Forest>)| Arc::ptr_eq(of, functions) && *known == kind;
+        if let Some((.., forest)) = self.forests.iter().find(is_it) {
+            return Ok(Arc::clone(forest));
+        }
+        let forest = Arc::new(match kind {
+            ForestKind::TopDown => Forest::top_down(functions, trace),
+            ForestKind::Inverted => Forest::inverted(functions, trace, cancel)?,
+            ForestKind::ByFunction => Forest::by_function(functions, trace, true),
+            ForestKind::ByModule => Forest::by_module(functions, trace, true),
+        });
+        self.forests.insert(0, (Arc::clone(functions), kind, Arc::clone(&forest)));
+        self.forests.truncate(KEPT_FORESTS);
+        Ok(forest)
+    }
+
+    /// The rows that filters leave; `None` if that is all.
+    pub(super) fn rows(&mut self, trace: &Trace, filters: &Filters, cancel: &Cancel) -> Result<Option<Arc<RowSet>>, Cancelled> {
+        let filters = filters.about_rows();
+        if let Some((known, rows)) = &self.rows
+            && *known == filters
+        {
+            return Ok(rows.clone());
+        }
+        let rows = filters.rows(trace, cancel)?;
+        self.rows = Some((filters, rows.clone()));
+        Ok(rows)
+    }
+
     pub(super) fn totals(&mut self, index: &Index, interval: Interval, cancel: &Cancel) -> Result<Arc<Totals>, Cancelled> {
-        if let Some(known) = self.totals.iter().find(|t| t.interval == interval) {
+        let rows = |chosen: Option<&Arc<RowSet>>| chosen.map(Arc::as_ptr);
+        let is_it = |known: &&Arc<Totals>| known.interval == interval && rows(known.chosen()) == rows(index.chosen());
+        if let Some(known) = self.totals.iter().find(is_it) {
             return Ok(Arc::clone(known));
         }
         let new = Arc::new(totals(index, interval, cancel)?);

@@ -46,6 +46,9 @@ fn shortened(words: &str) -> String {
 fn words(document: &Document, chip: &Chip) -> String {
     let what = match &chip.what {
         Predicate::Under(path) => node(document, path),
+        Predicate::Function(name) => name.to_string(),
+        Predicate::Module(name) => format!("module {name}"),
+        Predicate::Row(_, words) => words.to_string(),
         Predicate::Type(key) => format!("{} ({})", key.name, layer_label(key.layer)),
     };
     if chip.is_excluded { format!("without {what}") } else { what }

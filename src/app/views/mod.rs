@@ -8,6 +8,8 @@
 //! stale are dropped with it.
 
 mod erased;
+mod flame;
+mod layers;
 mod types;
 
 use eframe::egui::Ui;
@@ -18,7 +20,8 @@ use super::graph::Split;
 use super::jobs::Ground;
 use crate::query::Cancelled;
 pub use erased::{AnyAnswer, Ask, Views};
-pub use types::Types;
+use flame::Flame;
+use types::Types;
 
 /// What tells views apart: the words on their tabs.
 pub type ViewId = &'static str;

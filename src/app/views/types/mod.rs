@@ -102,7 +102,7 @@ impl View for Types {
 fn groups(request: &Request, ground: &mut Ground<'_>) -> Result<(Vec<TypeGroup>, Mask), Cancelled> {
     let (types, sums) = (ground.types()?, ground.totals()?);
     let is_choice = |what: &Predicate| matches!(what, Predicate::Type(_));
-    let mask = ground.filters().mask(ground.trace(), Some(&types), |chip| chip.is_excluded || !is_choice(&chip.what));
+    let mask = ground.filters().mask(ground.trace(), ground.known(), |chip| chip.is_excluded || !is_choice(&chip.what));
     let mut groups = types.groups(&sums, &mask, request.sort);
     groups.retain(|group| group.key.name.to_lowercase().contains(&request.search));
     Ok((groups, mask))

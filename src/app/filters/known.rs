@@ -1,0 +1,77 @@
+//! What filters leave of a trace: made by a worker, of what it knows of names.
+//!
+//! Cost: a pass over the sites for each predicate; those about functions one over the paths
+//! too.
+
+use std::sync::Arc;
+
+use super::{Chip, Filters, Predicate};
+use crate::model::Trace;
+use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, PathId, RowChoice, RowSet, Types};
+
+/// What follows from names, as far as filters need it.
+#[derive(Clone, Default)]
+pub struct Known {
+    pub types: Option<Arc<Types>>,
+    pub functions: Option<Arc<Functions>>,
+}
+
+impl Filters {
+    /// The sites and classes that meet all that `counts`.
+    pub fn mask(&self, trace: &Trace, known: &Known, counts: impl Fn(&Chip) -> bool) -> Mask {
+        let mut mask = Mask::all(trace);
+        for chip in self.chips.iter().filter(|chip| counts(chip)) {
+            let meets = match (&chip.what, &known.types, &known.functions) {
+                (Predicate::Under(path), ..) => Filter::under(path.clone()).mask(trace),
+                (Predicate::Type(key), Some(types), _) => types.mask(trace, key),
+                (Predicate::Function(name), _, Some(functions)) => with_function(trace, functions, name),
+                (Predicate::Module(name), _, Some(functions)) => of_module(trace, functions, name),
+                _ => continue, // rows; and what nobody can tell
+            };
+            if chip.is_excluded { mask.but(&meets) } else { mask.and(&meets) }
+        }
+        mask
+    }
+
+    /// The rows that meet what is asked of rows themselves; `None` if that is all.
+    pub fn rows(&self, trace: &Trace, cancel: &Cancel) -> Result<Option<Arc<RowSet>>, Cancelled> {
+        let (mut wanted, mut left_out) = (RowChoice::default(), Vec::new());
+        for chip in &self.chips {
+            match &chip.what {
+                Predicate::Row(condition, _) if chip.is_excluded => left_out.push(condition.clone()),
+                Predicate::Row(condition, _) => wanted.all.push(condition.clone()),
+                _ => {}
+            }
+        }
+        if wanted.is_all() && left_out.is_empty() {
+            return Ok(None);
+        }
+        let mut rows = RowSet::of(trace, &wanted, cancel)?;
+        for condition in left_out {
+            rows.remove_all(&RowSet::of(trace, &RowChoice { all: vec![condition] }, cancel)?);
+        }
+        Ok(Some(Arc::new(rows)))
+    }
+}
+
+/// The sites with a function of that name anywhere in the stack.
+fn with_function(trace: &Trace, functions: &Functions, name: &str) -> Mask {
+    let wanted = functions.called(name);
+    let mut is_inside = vec![false; functions.paths()];
+    for path in (1..functions.paths() as u32).map(PathId) {
+        let is_it = functions.function(path).is_some_and(|function| wanted.contains(&function));
+        is_inside[path.0 as usize] = is_it || is_inside[functions.parent(path).0 as usize];
+    }
+    Mask::of_sites(trace, |site, _| is_inside[functions.path(site).0 as usize])
+}
+
+/// The sites whose memory a function of that module wanted, allocators apart.
+fn of_module(trace: &Trace, functions: &Functions, name: &str) -> Mask {
+    let is_it = |function: FunctionId| {
+        functions.module(function).is_some_and(|module| functions.module_name(module).eq_ignore_ascii_case(name))
+    };
+    let of_function: Vec<bool> = (0..functions.len() as u32).map(|function| is_it(FunctionId(function))).collect();
+    Mask::of_sites(trace, |site, _| {
+        functions.function(functions.place(site)).is_some_and(|function| of_function[function.0 as usize])
+    })
+}

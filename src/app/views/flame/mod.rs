@@ -1,0 +1,130 @@
+//! The flame graph of a layer: an icicle of functions, callers above what they called (or,
+//! bottom up, the other way round), as wide as the number that is chosen. A click makes a box
+//! the whole; what is searched for lights up.
+//!
+//! What is narrower than a point is never made, so a frame costs the same however many stacks
+//! there are.
+
+mod layout;
+mod panel;
+
+use std::sync::Arc;
+
+use eframe::egui::Ui;
+
+use super::layers::LayerChoice;
+use super::{Around, View, ViewId};
+use crate::app::document::Document;
+use crate::app::jobs::{ForestKind, Ground};
+use crate::query::{Cancelled, Functions, NodeKey};
+use crate::units::Layer;
+use layout::{Box, Way, Weight, boxes, weights};
+
+/// What is asked.
+pub struct Request {
+    layer: Layer,
+    weight: Weight,
+    is_inverted: bool,
+    focus: Way,
+    search: String,
+}
+
+/// The boxes that can be seen.
+pub struct Icicle {
+    layer: Layer,
+    weight: Weight,
+    is_inverted: bool,
+    /// By depth, then from left to right; the focus is at the depth of its way.
+    boxes: Vec<Box>,
+    /// Where each depth begins in `boxes`, and where the last ends.
+    depths: Vec<usize>,
+    /// The way to the focus; of a focus that is not there any more, as far as there is one.
+    focus: Way,
+    /// All that is in the layer.
+    total: u64,
+    /// What the search lights up, counted once.
+    found: u64,
+    is_searched: bool,
+    functions: Arc<Functions>,
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct Flame {
+    layer: LayerChoice,
+    weight: Weight,
+    is_inverted: bool,
+    focus: Way,
+    search: String,
+    icicle: Option<Icicle>,
+}
+
+impl View for Flame {
+    const TITLE: ViewId = "Flame";
+    type Request = Request;
+    type Answer = Icicle;
+
+    fn request(&self, document: &Document) -> Request {
+        Request {
+            layer: self.layer.of(document),
+            weight: self.weight,
+            is_inverted: self.is_inverted,
+            focus: self.focus.clone(),
+            search: self.search.trim().to_lowercase(),
+        }
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Icicle)) -> Result<(), Cancelled> {
+        let sums = ground.totals()?;
+        let functions = ground.folded_functions()?;
+        let kind = if request.is_inverted { ForestKind::Inverted } else { ForestKind::TopDown };
+        let forest = ground.forest(kind)?;
+        let (widths, nets) = weights(&forest, ground.trace(), &sums, &ground.mask, request.layer, request.weight);
+        ground.cancel.check()?;
+        let is_found = |key: NodeKey| match key {
+            NodeKey::Function(function) if !request.search.is_empty() => {
+                functions.name(function).to_string().to_lowercase().contains(&request.search)
+            }
+            _ => false,
+        };
+        let node = layout::find(&forest, &functions, &request.focus);
+        let made = boxes(&forest, &widths, &nets, node, is_found);
+        tell(Icicle {
+            layer: request.layer,
+            weight: request.weight,
+            is_inverted: request.is_inverted,
+            boxes: made.boxes,
+            depths: made.depths,
+            focus: layout::way(&forest, &functions, node),
+            total: widths.first().copied().unwrap_or(0),
+            found: made.found,
+            is_searched: !request.search.is_empty(),
+            functions,
+        });
+        Ok(())
+    }
+
+    fn take(&mut self, icicle: Icicle) {
+        self.icicle = Some(icicle);
+    }
+
+    fn forget(&mut self) {
+        self.icicle = None;
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::tools(self, around, ui);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+}

@@ -1,0 +1,276 @@
+//! The flame graph on the screen.
+
+use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
+
+use super::layout::{Box, Way, Weight};
+use super::{Flame, Icicle};
+use crate::app::commands::{Command, DocCommand};
+use crate::app::filters::{Chip, Predicate};
+use crate::app::theme;
+use crate::app::views::Around;
+use crate::format;
+use crate::query::{FrameName, NodeKey, layer_label};
+
+const BOX_HEIGHT: f32 = 18.0;
+
+/// Points from which a box has its name in it.
+const NAMED_FROM: f32 = 26.0;
+
+/// Points from which a box is drawn.
+const DRAWN_FROM: f32 = 0.6;
+
+fn weight_label(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Impacting => "Impacting Size",
+        Weight::Size => "Size",
+        Weight::AtStart => "At Start",
+        Weight::AtEnd => "At End",
+        Weight::Count => "Count",
+    }
+}
+
+pub fn tools(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
+    view.layer.show(around, ui);
+    let shown = egui::ComboBox::from_id_salt("flame weight").width(110.0).selected_text(weight_label(view.weight));
+    shown.show_ui(ui, |ui| {
+        for weight in Weight::ALL {
+            if ui.selectable_label(view.weight == weight, weight_label(weight)).clicked() {
+                view.weight = weight;
+                around.ask();
+            }
+        }
+    });
+    let hint = "Innermost functions above, and under each what called it";
+    if ui.selectable_label(view.is_inverted, "Bottom-up").on_hover_text(hint).clicked() {
+        view.is_inverted = !view.is_inverted;
+        view.focus.clear();
+        around.ask();
+    }
+    if !view.focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
+        view.focus.clear();
+        around.ask();
+    }
+}
+
+/// What the user did to a box.
+enum Did {
+    Focus(Way),
+    Filter(Chip),
+    Copy(String),
+}
+
+pub fn show(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
+    let Some(icicle) = &view.icicle else {
+        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
+        ui.centered_and_justified(|ui| ui.weak(text));
+        return;
+    };
+    if icicle.total == 0 {
+        let layer = layer_label(icicle.layer);
+        ui.centered_and_justified(|ui| ui.label(format!("{layer}: nothing to show for {} in this interval.", weight_label(icicle.weight))));
+        return;
+    }
+    let did = egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| icicle.draw(ui)).inner;
+    match did {
+        Some(Did::Focus(way)) if way != view.focus => {
+            view.focus = way;
+            around.ask();
+        }
+        Some(Did::Filter(chip)) => around.commands.doc(DocCommand::AddChip(chip)),
+        Some(Did::Copy(text)) => around.commands.push(Command::Copy(text)),
+        _ => {}
+    }
+}
+
+impl Icicle {
+    fn depth_count(&self) -> usize {
+        self.depths.len() - 1
+    }
+
+    fn draw(&self, ui: &mut Ui) -> Option<Did> {
+        let size = vec2(ui.available_width(), self.depth_count() as f32 * BOX_HEIGHT + 4.0);
+        let (area, response) = ui.allocate_exact_size(size, Sense::click());
+        let label = format!("Flame graph of {}", layer_label(self.layer));
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, label.clone()));
+        let painter = ui.painter_at(area);
+        let pointed = response.hover_pos().and_then(|at| self.at(area, at));
+        let clip = ui.clip_rect();
+        for depth in 0..self.depth_count() {
+            let top = area.top() + depth as f32 * BOX_HEIGHT;
+            if top > clip.bottom() || top + BOX_HEIGHT < clip.top() {
+                continue;
+            }
+            for (i, one) in self.row(depth) {
+                let rect = Self::rect(area, top, one);
+                if rect.width() >= DRAWN_FROM {
+                    self.draw_box(ui, &painter, rect, depth, one, pointed == Some((depth, i)));
+                }
+            }
+        }
+        let (depth, index) = pointed.or_else(|| ui.data(|data| data.get_temp(response.id)))?;
+        let one = *self.boxes.get(index)?;
+        let mut did = None;
+        if let Some(at) = pointed {
+            // The menu is about the box that was pointed at when it was opened.
+            if !response.context_menu_opened() {
+                ui.data_mut(|data| data.insert_temp(response.id, at));
+            }
+            response.clone().on_hover_ui_at_pointer(|ui| self.details(ui, &one));
+        }
+        if response.clicked() {
+            did = Some(Did::Focus(self.way(depth, index)));
+        }
+        response.context_menu(|ui| did = self.menu(ui, depth, index, &one).or(did.take()));
+        did
+    }
+
+    fn row(&self, depth: usize) -> impl Iterator<Item = (usize, &Box)> {
+        let range = self.depths[depth]..self.depths[depth + 1];
+        range.clone().zip(&self.boxes[range])
+    }
+
+    fn rect(area: Rect, top: f32, one: &Box) -> Rect {
+        let left = area.left() + one.left * area.width();
+        Rect::from_min_size(pos2(left, top), vec2(one.width * area.width(), BOX_HEIGHT))
+    }
+
+    /// Depth and number of the box at a point.
+    fn at(&self, area: Rect, at: egui::Pos2) -> Option<(usize, usize)> {
+        let depth = ((at.y - area.top()) / BOX_HEIGHT).floor();
+        if depth < 0.0 || depth as usize >= self.depth_count() {
+            return None;
+        }
+        let (depth, x) = (depth as usize, (at.x - area.left()) / area.width());
+        let row = &self.boxes[self.depths[depth]..self.depths[depth + 1]];
+        let behind = row.partition_point(|one| one.left <= x);
+        let index = behind.checked_sub(1)?;
+        (x <= row[index].left + row[index].width).then_some((depth, self.depths[depth] + index))
+    }
+
+    fn draw_box(&self, ui: &Ui, painter: &egui::Painter, rect: Rect, depth: usize, one: &Box, is_pointed: bool) {
+        let mut fill = self.color(ui, one);
+        let is_around = depth < self.focus.len();
+        if (self.is_searched && !one.is_found) || is_around {
+            fill = fill.gamma_multiply(0.35);
+        }
+        let rect = rect.shrink2(vec2(if rect.width() > 3.0 { 0.5 } else { 0.0 }, 0.5));
+        painter.rect_filled(rect, if rect.width() > 8.0 { 2.0 } else { 0.0 }, fill);
+        if is_pointed {
+            painter.rect_stroke(rect, 2.0, egui::Stroke::new(1.5, ui.visuals().strong_text_color()), egui::StrokeKind::Inside);
+        }
+        if rect.width() >= NAMED_FROM {
+            let text = if one.key == NodeKey::All { layer_label(self.layer).to_owned() } else { self.short_name(one.key) };
+            let color = if is_around { ui.visuals().weak_text_color() } else { theme::on_flame(ui.visuals()) };
+            let mut job = egui::text::LayoutJob::simple_singleline(text, FontId::proportional(11.5), color);
+            job.wrap = egui::text::TextWrapping::truncate_at_width(rect.width() - 6.0);
+            let galley = painter.layout_job(job);
+            painter.galley(pos2(rect.left() + 4.0, rect.center().y - galley.size().y / 2.0), galley, color);
+        }
+    }
+
+    /// Frames of one module have one colour; of changes green is what was given back.
+    fn color(&self, ui: &Ui, one: &Box) -> Color32 {
+        let visuals = ui.visuals();
+        if self.weight == Weight::Impacting && one.net < 0 {
+            return theme::flame_shrinkage(visuals);
+        }
+        match one.key {
+            NodeKey::All => visuals.widgets.inactive.weak_bg_fill,
+            NodeKey::Function(function) => match self.functions.module(function) {
+                Some(module) => theme::flame(hash(self.functions.module_name(module)), visuals),
+                None => visuals.widgets.inactive.bg_fill,
+            },
+            _ => visuals.widgets.inactive.bg_fill,
+        }
+    }
+
+    fn name(&self, key: NodeKey) -> String {
+        match key {
+            NodeKey::All => layer_label(self.layer).to_owned(),
+            NodeKey::Function(function) => self.functions.name(function).to_string(),
+            NodeKey::Module(module) => self.functions.module_name(module).to_owned(),
+            NodeKey::NoStack => "(no stack recorded)".to_owned(),
+            NodeKey::NoModule => "(no module)".to_owned(),
+        }
+    }
+
+    /// Without the module where there is a name: its colour says which.
+    fn short_name(&self, key: NodeKey) -> String {
+        match key {
+            NodeKey::Function(function) => match self.functions.name(function) {
+                FrameName::Function(_, name) => name.to_owned(),
+                name => name.to_string(),
+            },
+            _ => self.name(key),
+        }
+    }
+
+    fn value(&self, one: &Box) -> String {
+        match self.weight {
+            Weight::Impacting => format::signed_bytes(one.net),
+            Weight::Count => format::count(one.net.unsigned_abs()),
+            _ => format::bytes(one.net.unsigned_abs()),
+        }
+    }
+
+    fn details(&self, ui: &mut Ui, one: &Box) {
+        ui.strong(self.name(one.key));
+        let whole = self.boxes.first().map_or(0, |all| all.net.unsigned_abs());
+        let share = if self.weight == Weight::Impacting || whole == 0 {
+            String::new()
+        } else {
+            format!(", {:.1} % of all", 100.0 * one.net.unsigned_abs() as f64 / whole as f64)
+        };
+        ui.label(format!("{}: {}{share}", weight_label(self.weight), self.value(one)));
+        if one.key != NodeKey::All {
+            ui.weak("Click to see it alone");
+        }
+    }
+
+    /// The names from the top down to a box.
+    fn way(&self, depth: usize, index: usize) -> Way {
+        let mut way = self.focus.clone();
+        if depth <= way.len() {
+            way.truncate(depth);
+            return way;
+        }
+        // The boxes around it, from the focus inwards.
+        let Some(one) = self.boxes.get(index) else { return way };
+        let middle = one.left + one.width / 2.0;
+        for depth in self.focus.len() + 1..=depth {
+            let row = &self.boxes[self.depths[depth]..self.depths[depth + 1]];
+            let behind = row.partition_point(|other| other.left <= middle);
+            let Some(around) = behind.checked_sub(1).map(|i| &row[i]) else { break };
+            way.push(self.name(around.key).into());
+        }
+        way
+    }
+
+    fn menu(&self, ui: &mut Ui, depth: usize, index: usize, one: &Box) -> Option<Did> {
+        let mut did = None;
+        if let NodeKey::Function(function) = one.key {
+            let name = self.functions.name(function).to_string();
+            ui.strong(&name);
+            let what = || Predicate::Function(name.as_str().into());
+            if ui.button("Filter to this function").clicked() {
+                did = Some(Did::Filter(Chip::only(what())));
+            }
+            if ui.button("Leave this function out").clicked() {
+                did = Some(Did::Filter(Chip::without(what())));
+            }
+        }
+        if ui.button("See it alone").clicked() {
+            did = Some(Did::Focus(self.way(depth, index)));
+        }
+        if ui.button("Copy stack").clicked() {
+            let way: Vec<String> = self.way(depth, index).iter().map(ToString::to_string).collect();
+            did = Some(Did::Copy(way.join("\n")));
+        }
+        did
+    }
+}
+
+/// A number that is the same for the same text in every run.
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193))
+}

@@ -1,0 +1,51 @@
+//! Which layer a view is about: layers nest, so a picture of several would add what is not
+//! to be added.
+
+use eframe::egui::{self, Ui};
+
+use super::Around;
+use crate::app::document::Document;
+use crate::query::{Key, layer_label};
+use crate::units::Layer;
+
+/// The user's choice, or what follows from the filter.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LayerChoice(Option<Layer>);
+
+impl LayerChoice {
+    /// The layer: that of the filter if it is in one, else the chosen one, else that in which
+    /// most has changed.
+    pub fn of(self, document: &Document) -> Layer {
+        let filtered = filtered(document);
+        let largest = || document.digest.layers.iter().max_by_key(|(_, impacting)| impacting.unsigned_abs()).map(|(layer, _)| *layer);
+        filtered.or(self.0).or_else(largest).unwrap_or(Layer::Heap)
+    }
+
+    /// Draws the choice, where there is one.
+    pub fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        let now = self.of(around.document);
+        if filtered(around.document).is_some() || around.document.digest.layers.len() < 2 {
+            ui.weak(layer_label(now));
+            return;
+        }
+        let shown = egui::ComboBox::from_id_salt("layer").width(150.0).selected_text(layer_label(now));
+        shown.show_ui(ui, |ui| {
+            let document = around.document;
+            for &(layer, _) in &document.digest.layers {
+                if ui.selectable_label(layer == now, layer_label(layer)).clicked() {
+                    self.0 = Some(layer);
+                    around.ask();
+                }
+            }
+        });
+    }
+}
+
+/// The layer in which all is that the filter leaves, if it is one.
+fn filtered(document: &Document) -> Option<Layer> {
+    document.filters().under().any.iter().flat_map(|path| path.iter()).find_map(|key| match *key {
+        Key::Layer(layer) => Some(layer),
+        Key::Heap(heap) => Some(document.trace.heap(heap).layer),
+        _ => None,
+    })
+}
