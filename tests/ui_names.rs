@@ -188,7 +188,7 @@ fn types_are_listed_and_a_click_filters_everything_to_one() {
     case.click("SDBStr");
     assert!(case.has("SDBStr (Windows NT heaps)"), "the filter is shown");
     assert!(case.has("std::exception"), "the others can still be chosen");
-    case.click("Allocations");
+    case.click("Stacks");
     assert!(!case.has("Commit (VirtualAlloc)") && case.has("Windows NT heap 0x1d0000"));
     assert_eq!(case.line("Windows NT heap 0x1d0000")[0], "1");
     case.click("Clear filter");
@@ -214,7 +214,7 @@ fn the_graph_has_lines_of_types_on_the_tab_of_types_only() {
     case.split_graph("Graph by heap", "Graph by type");
     case.point_at_graph();
     assert!(case.has("SDBStr (Windows NT heaps)"));
-    for other in ["Allocations", "Symbols", "Trace"] {
+    for other in ["Stacks", "Symbols", "Trace"] {
         case.click(other);
         case.point_at_graph();
         assert!(!case.has("SDBStr (Windows NT heaps)") && case.has_containing(by_heap), "{other}");
@@ -274,7 +274,7 @@ fn each_module_tells_its_state_and_can_be_left_out_and_tried_again() {
     case.click("softokn3.dll");
     case.click("Exclude");
     assert_eq!(case.line("softokn3.dll")[0], "excluded");
-    case.click("Allocations");
+    case.click("Stacks");
     case.search("freebl_RunLoaderOnce");
     assert!(!case.has("softokn3.dll!freebl_RunLoaderOnce"));
     case.click("Symbols");
@@ -318,7 +318,7 @@ fn once_allowed_a_module_comes_from_a_server_with_no_further_click() {
     case.click("Symbols");
     assert_eq!(case.line("softokn3.dll")[..2], ["ready", "2 of 2"]);
     assert!(server.asked().contains(&place));
-    case.click("Allocations");
+    case.click("Stacks");
     case.search("freebl_RunLoaderOnce");
     assert!(case.has("softokn3.dll!freebl_RunLoaderOnce"));
 }

@@ -318,7 +318,7 @@ fn names_and_types_of_the_demo_appear_by_themselves() {
     screen.picture("types.png");
     screen.click_on("Symbols");
     screen.find("part of highwater");
-    screen.click_on("Allocations");
+    screen.click_on("Stacks");
     screen.find("Collapse all");
 }
 

@@ -30,8 +30,16 @@ impl<'a> Ground<'a> {
     pub(super) fn new(query: &'a Query, kept: &'a mut Kept, cancel: &'a Cancel) -> Result<Self, Cancelled> {
         let all = kept.index(&query.trace, query.growing, cancel)?;
         let rows = kept.rows(&query.trace, &query.filters, cancel)?;
-        let mut ground =
-            Self { index: Arc::clone(&all), mask: Arc::new(Mask::all(&query.trace)), cancel, query, all, rows, known: Known::default(), kept };
+        let mut ground = Self {
+            index: Arc::clone(&all),
+            mask: Arc::new(Mask::all(&query.trace)),
+            cancel,
+            query,
+            all,
+            rows,
+            known: Known::default(),
+            kept,
+        };
         ground.choose();
         if query.filters.need_names() {
             ground.known = Known { types: Some(ground.types()?), functions: Some(ground.functions()?) };

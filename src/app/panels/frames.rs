@@ -35,7 +35,7 @@ pub fn as_text(frame: &Recorded<'_>, level: u16) -> String {
 }
 
 /// Source file and line.
-fn source(frame: &Recorded<'_>, level: u16) -> Option<String> {
+pub fn source(frame: &Recorded<'_>, level: u16) -> Option<String> {
     let function = frame.function(level)?;
     let file = function.file?;
     Some(function.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))

@@ -5,7 +5,7 @@ mod attach;
 mod brush;
 mod chips;
 mod counters;
-mod frames;
+pub mod frames;
 pub mod list;
 pub mod losses;
 mod offer;
@@ -67,7 +67,7 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let (tab, views) = (document.tab, document.views.titles());
         ui.horizontal(|ui| {
             let views = views.into_iter().map(|title| (Tab::View(title), title));
-            let tabs = [(Tab::Table, "Allocations")].into_iter().chain(views);
+            let tabs = [(Tab::Table, "Stacks")].into_iter().chain(views);
             for (this, name) in tabs.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]) {
                 if ui.selectable_label(tab == this, name).clicked() {
                     app.commands.doc(DocCommand::ShowTab(this));

@@ -17,7 +17,8 @@ impl LayerChoice {
     /// most has changed.
     pub fn of(self, document: &Document) -> Layer {
         let filtered = filtered(document);
-        let largest = || document.digest.layers.iter().max_by_key(|(_, impacting)| impacting.unsigned_abs()).map(|(layer, _)| *layer);
+        let largest =
+            || document.digest.layers.iter().max_by_key(|(_, impacting)| impacting.unsigned_abs()).map(|(layer, _)| *layer);
         filtered.or(self.0).or_else(largest).unwrap_or(Layer::Heap)
     }
 

@@ -10,6 +10,7 @@
 mod erased;
 mod flame;
 mod layers;
+mod rows;
 mod types;
 
 use eframe::egui::Ui;
@@ -21,6 +22,7 @@ use super::jobs::Ground;
 use crate::query::Cancelled;
 pub use erased::{AnyAnswer, Ask, Views};
 use flame::Flame;
+use rows::Rows;
 use types::Types;
 
 /// What tells views apart: the words on their tabs.

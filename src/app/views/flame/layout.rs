@@ -72,7 +72,14 @@ const MAX_BOXES: usize = 200_000;
 
 /// By node how wide it is, and what it comes to. Places that grew and others that shrank
 /// stand side by side: a width is the sum of what each site changed, whatever its sign.
-pub fn weights(forest: &Forest, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer, weight: Weight) -> (Vec<u64>, Vec<i64>) {
+pub fn weights(
+    forest: &Forest,
+    trace: &Trace,
+    totals: &Totals,
+    mask: &Mask,
+    layer: Layer,
+    weight: Weight,
+) -> (Vec<u64>, Vec<i64>) {
     let (mut widths, mut nets) = (vec![0u64; forest.len()], vec![0i64; forest.len()]);
     for (site, buckets) in totals.sites() {
         let classes = mask.classes(site);

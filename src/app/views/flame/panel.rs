@@ -67,7 +67,9 @@ pub fn show(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
     };
     if icicle.total == 0 {
         let layer = layer_label(icicle.layer);
-        ui.centered_and_justified(|ui| ui.label(format!("{layer}: nothing to show for {} in this interval.", weight_label(icicle.weight))));
+        ui.centered_and_justified(|ui| {
+            ui.label(format!("{layer}: nothing to show for {} in this interval.", weight_label(icicle.weight)))
+        });
         return;
     }
     let did = egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| icicle.draw(ui)).inner;

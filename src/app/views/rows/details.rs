@@ -1,0 +1,52 @@
+//! All that is known of one allocation.
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::Listed;
+use crate::app::panels::frames;
+use crate::format;
+use crate::model::RowId;
+use crate::query::{Recorded, allocated_type, heap_label, thread_label};
+
+pub fn show(ui: &mut Ui, listed: &Listed, id: RowId) {
+    let trace = &listed.trace;
+    if id.0 as usize >= trace.rows.len() {
+        return;
+    }
+    let row = trace.rows.get(id);
+    let site = trace.site(row.site);
+    ui.strong(format!("{:#x}, {}", row.address, format::bytes(row.size)));
+    egui::Grid::new("allocation details").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+        let mut line = |name: &str, value: String| {
+            ui.weak(name);
+            ui.label(value);
+            ui.end_row();
+        };
+        line("Bytes", format::count(row.size));
+        line("Type", allocated_type(trace, &listed.names, site).unwrap_or("(unknown type)").to_owned());
+        line("Process", trace.process(trace.process_of(site)).label());
+        line("Handle", heap_label(trace.heap(site.heap)));
+        line("Thread", thread_label(trace, site.caller, row.thread));
+        line("Allocated", listed.time(row.birth));
+        line("Freed", listed.time(row.death));
+        line("LifeTime", listed.lifetime(&row));
+    });
+    ui.separator();
+    ui.strong("Stack");
+    if site.stack == crate::model::NodeId::ROOT {
+        ui.weak("No stack was recorded.");
+    }
+    // Innermost first, as a debugger lists them.
+    for node in trace.stacks.chain(site.stack) {
+        let frame = Recorded::of(trace, &listed.names, node, site.caller, site.first, node == site.stack);
+        let mut levels: Vec<u16> = frame.shown(false).collect();
+        levels.reverse();
+        for level in levels {
+            let name = RichText::new(frame.name(level).to_string()).monospace().size(12.0);
+            ui.add(egui::Label::new(name).extend()).on_hover_ui(|ui| frames::details(ui, &frame, level));
+            if let Some(source) = frames::source(&frame, level) {
+                ui.add(egui::Label::new(RichText::new(format!("    {source}")).weak().size(11.0)).extend());
+            }
+        }
+    }
+}

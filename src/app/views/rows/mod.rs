@@ -1,0 +1,72 @@
+//! Single allocations by the million, in any order, and the details of one: its whole stack
+//! with source lines.
+
+mod details;
+mod panel;
+
+use std::sync::Arc;
+
+use eframe::egui::Ui;
+
+use super::{Around, View, ViewId};
+use crate::app::document::Document;
+use crate::app::jobs::{Ground, drop_aside};
+use crate::model::{RowId, Trace};
+use crate::query::{Cancelled, Functions, RowSort, RowTable, rows};
+use crate::symbols::Names;
+
+/// Rows that are listed at most.
+const MOST: usize = 1_000_000;
+
+/// What is asked.
+pub struct Request {
+    sort: RowSort,
+}
+
+/// The table.
+pub struct Listed {
+    trace: Arc<Trace>,
+    table: RowTable,
+    names: Arc<Names>,
+    functions: Arc<Functions>,
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct Rows {
+    sort: RowSort,
+    selected: Option<RowId>,
+    listed: Option<Listed>,
+}
+
+impl View for Rows {
+    const TITLE: ViewId = "Allocations";
+    type Request = Request;
+    type Answer = Listed;
+
+    fn request(&self, _: &Document) -> Request {
+        Request { sort: self.sort }
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Listed)) -> Result<(), Cancelled> {
+        let table = rows(&ground.index, ground.interval(), &ground.mask, request.sort, MOST, ground.cancel)?;
+        let (trace, names, functions) = (Arc::clone(ground.trace()), Arc::clone(ground.names()), ground.functions()?);
+        tell(Listed { trace, table, names, functions });
+        Ok(())
+    }
+
+    fn take(&mut self, listed: Listed) {
+        if self.listed.as_ref().is_some_and(|before| !listed.trace.keeps_rows(&before.trace)) {
+            self.selected = None; // it has another number now
+        }
+        drop_aside(self.listed.replace(listed));
+    }
+
+    fn forget(&mut self) {
+        drop_aside(self.listed.take());
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+    }
+}
