@@ -86,6 +86,11 @@ pub enum DocCommand {
     /// Set a pin; the third replaces the nearer one.
     Pin(Ticks),
     ClearPins,
+    /// Set a mark at a moment, or at the end of what there is; where there is one, take it away.
+    Mark(Option<Ticks>),
+    /// Cut what the tables show into so many parts by marks.
+    MarkEvenly(usize),
+    ClearMarks,
     /// Nothing but to ask anew: a view wants to know something else.
     Ask,
     /// Show only what is under this node of the table, or under any.
@@ -158,6 +163,7 @@ pub const BINDINGS: &[Binding] = &[
     Binding { keys: "Home", does: "The whole trace" },
     Binding { keys: "wheel, Shift+wheel on the graph", does: "Zoom at the pointer, move sideways" },
     Binding { keys: "Ctrl+click on the graph", does: "Set a pin; two pins show the difference" },
+    Binding { keys: "M", does: "Mark a moment: where the pointer is on the graph, or the end while live" },
     Binding { keys: "Up, Down, Left, Right", does: "Move in the table, close and open nodes" },
     Binding { keys: "Enter", does: "Filter to the selected line; in the search, go to what it finds first" },
     Binding { keys: "Esc", does: "Clear the selection, then pins, search and filter" },
@@ -208,6 +214,9 @@ pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, is_typing: bo
         if pressed(Modifiers::NONE, key) {
             commands.doc(command);
         }
+    }
+    if pressed(Modifiers::NONE, K::M) && !document.is_settled() {
+        commands.doc(DocCommand::Mark(None));
     }
     if pressed(Modifiers::NONE, K::Space) {
         commands.push(Command::TogglePause);

@@ -38,6 +38,9 @@ pub enum Tab {
     Trace,
 }
 
+/// Marks of a document: more generations cannot be told apart.
+const MOST_MARKS: usize = 100;
+
 /// Bins of all lines together: many lines are drawn more coarsely, each without
 /// losing a peak, so that a frame costs the same.
 const ALL_BINS: usize = 8000;
@@ -53,6 +56,8 @@ pub struct Document {
     pub history: History,
     pub selection: Option<Interval>,
     pub pins: Vec<Ticks>,
+    /// The user's marks, in order: edges of generations.
+    pub marks: Vec<Ticks>,
     pub tab: Tab,
     pub search: String,
     pub sort: Sort,
@@ -89,6 +94,7 @@ impl Document {
             trace,
             selection: None,
             pins: Vec::new(),
+            marks: Vec::new(),
             tab: Tab::Table,
             search: String::new(),
             sort: Sort::default(),
@@ -244,7 +250,7 @@ impl Document {
 
     pub fn carry_out(&mut self, command: DocCommand) {
         match command {
-            DocCommand::Select(selection) => self.selection = selection.filter(|s| !s.is_empty()),
+            DocCommand::Select(selection) => self.selection = selection,
             DocCommand::ZoomToSelection => {
                 if let Some(selection) = self.selection {
                     self.zoom(selection);
@@ -257,6 +263,9 @@ impl Document {
             DocCommand::Forward => self.go(History::forward),
             DocCommand::Pin(at) => self.pin(at),
             DocCommand::ClearPins => self.pins.clear(),
+            DocCommand::Mark(at) => self.mark(at.unwrap_or(self.trace.span.to)),
+            DocCommand::MarkEvenly(parts) => self.mark_evenly(parts),
+            DocCommand::ClearMarks => self.marks.clear(),
             DocCommand::Ask => {}
             DocCommand::Filter(path) => self.filter_to(path),
             DocCommand::AddChip(chip) => self.change_filters(|filters| filters.add(chip)),
@@ -349,6 +358,21 @@ impl Document {
             *nearer = at;
         }
         self.pins.sort_unstable();
+    }
+
+    /// Sets a mark; once more takes it away.
+    fn mark(&mut self, at: Ticks) {
+        match self.marks.binary_search(&at) {
+            Ok(known) => _ = self.marks.remove(known),
+            Err(place) if self.marks.len() < MOST_MARKS => self.marks.insert(place, at),
+            Err(_) => {}
+        }
+    }
+
+    fn mark_evenly(&mut self, parts: usize) {
+        let interval = self.interval();
+        let edge = |i: usize| interval.from.0 as i128 + i128::from(interval.len()) * i as i128 / parts.max(1) as i128;
+        self.marks = (1..parts).map(|i| Ticks(edge(i) as i64)).collect();
     }
 
     /// What Escape takes back next.

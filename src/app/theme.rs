@@ -80,6 +80,11 @@ pub fn on_flame(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xF2F4F8 } else { 0x1B1F26 })
 }
 
+/// The user's marks on the graph.
+pub fn mark(visuals: &Visuals) -> Color32 {
+    rgb(if visuals.dark_mode { 0x8FD3FF } else { 0x0B6AA8 })
+}
+
 /// Pins on the graph.
 pub fn pin(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xFFD54F } else { 0x9A6B00 })

@@ -19,6 +19,7 @@ mod counters;
 mod filter;
 mod fold;
 mod functions;
+mod generations;
 mod highlight;
 mod index;
 mod key_map;
@@ -46,6 +47,7 @@ pub use functions::{
     Butterfly, Forest, FunctionGroup, FunctionId, FunctionSums, Functions, FunctionsRequest, ModuleName, Neighbour,
     NeighbourGroup, NodeKey, PathId, function_peaks, function_sums, functions,
 };
+pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use highlight::spans;
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;

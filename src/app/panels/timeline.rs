@@ -145,6 +145,13 @@ impl Graph<'_> {
             painter.vline(rect.left(), rect.y_range(), edge);
             painter.vline(rect.right(), rect.y_range(), edge);
         }
+        let color = theme::mark(visuals);
+        for (mark, number) in document.marks.iter().zip(1..).filter(|(mark, _)| document.view().contains(**mark)) {
+            let x = self.x_of(*mark);
+            painter.vline(x, self.frame().y_range(), Stroke::new(1.0, color));
+            let place = Pos2::new(x + 3.0, self.frame().top() + 1.0);
+            painter.text(place, Align2::LEFT_TOP, number, FontId::proportional(11.0), color);
+        }
         self.paint_pins(ui, &painter);
     }
 
@@ -213,6 +220,10 @@ impl Graph<'_> {
                 commands.doc(DocCommand::Select(None));
             }
         }
+        let is_typing = ui.ctx().egui_wants_keyboard_input();
+        if !is_typing && ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, egui::Key::M)) {
+            commands.doc(DocCommand::Mark(Some(at)));
+        }
         self.wheel(ui, at, commands);
         response.context_menu(|ui| self.menu(ui, at, commands));
         if !response.context_menu_opened() {
@@ -266,6 +277,11 @@ impl Graph<'_> {
         item(ui, document.selection.is_some(), "Zoom to selection", DocCommand::ZoomToSelection);
         item(ui, document.history.can_go_back(), "Unzoom", DocCommand::Back);
         item(ui, document.view() != document.trace.span, "Whole trace", DocCommand::ZoomOut);
+        ui.separator();
+        let instant = Interval { from: at.next(), to: at.next() };
+        item(ui, true, "What was alive here", DocCommand::Select(Some(instant)));
+        item(ui, true, "Mark this moment", DocCommand::Mark(Some(at)));
+        item(ui, !document.marks.is_empty(), "Remove marks", DocCommand::ClearMarks);
         ui.separator();
         item(ui, true, "Set a pin here", DocCommand::Pin(at));
         item(ui, !document.pins.is_empty(), "Remove pins", DocCommand::ClearPins);

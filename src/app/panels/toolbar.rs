@@ -152,7 +152,10 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let (from, to) = (clock.seconds(span.from), clock.seconds(span.to));
         let what = if document.selection.is_some() { "Selection" } else { "View" };
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let text = format!("{what}: {from:.3} s to {to:.3} s ({})", format::duration(to - from));
+            let text = match document.selection {
+                Some(instant) if instant.is_empty() => format!("Alive at {to:.6} s"),
+                _ => format!("{what}: {from:.3} s to {to:.3} s ({})", format::duration(to - from)),
+            };
             ui.add(egui::Label::new(text).truncate());
         });
     });

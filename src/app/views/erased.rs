@@ -4,7 +4,7 @@ use std::any::Any;
 
 use eframe::egui::Ui;
 
-use super::{Around, Flame, Rows, Types, View, ViewId};
+use super::{Around, Flame, Generations, Rows, Types, View, ViewId};
 use crate::app::document::Document;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
@@ -98,7 +98,7 @@ pub struct Views(Vec<Box<dyn AnyView>>);
 impl Default for Views {
     /// In the order of their tabs.
     fn default() -> Self {
-        Self(vec![Box::<Flame>::default(), Box::<Types>::default(), Box::<Rows>::default()])
+        Self(vec![Box::<Flame>::default(), Box::<Types>::default(), Box::<Rows>::default(), Box::<Generations>::default()])
     }
 }
 

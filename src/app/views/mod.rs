@@ -9,6 +9,7 @@
 
 mod erased;
 mod flame;
+mod generations;
 mod layers;
 mod rows;
 mod types;
@@ -22,6 +23,7 @@ use super::jobs::Ground;
 use crate::query::Cancelled;
 pub use erased::{AnyAnswer, Ask, Views};
 use flame::Flame;
+use generations::Generations;
 use rows::Rows;
 use types::Types;
 

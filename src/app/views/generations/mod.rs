@@ -1,0 +1,87 @@
+//! Generations: what each stretch between the user's marks has left behind, by function. A
+//! function that leaves something in every one stands first.
+
+mod panel;
+
+use std::sync::Arc;
+
+use eframe::egui::Ui;
+
+use super::layers::LayerChoice;
+use super::{Around, View, ViewId};
+use crate::app::document::Document;
+use crate::app::jobs::{Ground, drop_aside};
+use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, generations};
+use crate::units::Ticks;
+
+/// What is asked.
+pub struct Request {
+    asked: GenerationsRequest,
+    search: String,
+}
+
+/// What was left behind.
+pub struct Left {
+    asked: GenerationsRequest,
+    groups: Vec<GenerationGroup>,
+    functions: Arc<Functions>,
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct Generations {
+    layer: LayerChoice,
+    search: String,
+    left: Option<Left>,
+}
+
+impl View for Generations {
+    const TITLE: ViewId = "Generations";
+    type Request = Request;
+    type Answer = Left;
+
+    fn request(&self, document: &Document) -> Request {
+        let interval = document.interval();
+        let inside = document.marks.iter().copied().filter(|&mark| interval.from < mark && mark < interval.to);
+        let edges: Vec<Ticks> = [interval.from].into_iter().chain(inside).chain([interval.to]).collect();
+        let asked = GenerationsRequest { edges, end: interval.to, layer: self.layer.of(document) };
+        Request { asked, search: self.search.trim().to_lowercase() }
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Left)) -> Result<(), Cancelled> {
+        let functions = ground.functions()?;
+        let mut groups = generations(&ground.index, &request.asked, &ground.mask, &functions, ground.cancel)?;
+        if !request.search.is_empty() {
+            groups.retain(|group| {
+                let name = group.function.map(|function| functions.name(function).to_string().to_lowercase());
+                name.is_some_and(|name| name.contains(&request.search))
+            });
+        }
+        tell(Left { asked: request.asked.clone(), groups, functions });
+        Ok(())
+    }
+
+    fn take(&mut self, left: Left) {
+        drop_aside(self.left.replace(left));
+    }
+
+    fn forget(&mut self) {
+        drop_aside(self.left.take());
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::tools(self, around, ui);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+}
