@@ -112,6 +112,8 @@ pub(super) enum Command {
     Info(InfoArgs),
     /// Print the numbers of the window's tables for one interval
     Report(ReportArgs),
+    /// Print what each function allocated, itself and with all that it called
+    Functions(FunctionsArgs),
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),
@@ -247,6 +249,24 @@ pub(super) struct ReportArgs {
     /// Only the first N groups
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct FunctionsArgs {
+    #[command(flatten)]
+    pub(super) asked: Asked,
+
+    /// Tell also who calls this function and what it calls; named as it is listed
+    #[arg(long, value_name = "FUNCTION")]
+    pub(super) of: Option<String>,
+
+    /// Only the first N functions
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+
+    /// Leave the allocator's frames out of the stacks
+    #[arg(long)]
+    pub(super) fold: bool,
 }
 
 impl ValueEnum for Layer {

@@ -1,6 +1,5 @@
 //! `highwater report`: the numbers of the window's tables for one interval.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -73,7 +72,7 @@ fn table(by: &[By], groups: &[Group]) -> Table {
     let names = by_process.then_some("Process").into_iter().chain(["Layer"]).chain(keys.iter().map(|(name, _)| *name));
     let columns = names.map(|name| (name, Align::Left)).chain(numbers.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
-    let names = process_names(groups);
+    let names = text::process_names(groups.iter().map(|g| (g.process.as_deref(), g.pid, g.process_start_s)));
     for (group, name) in groups.iter().zip(names) {
         let mut cells: Vec<String> = by_process.then_some(name).into_iter().chain([group.layer.to_owned()]).collect();
         cells.extend(keys.iter().map(|(_, key)| cell(group, *key)));
@@ -100,27 +99,6 @@ fn cell(group: &Group, key: By) -> String {
     }
 }
 
-/// Name and id of each group's process, and its start where another life of the
-/// same id is listed.
-fn process_names(groups: &[Group]) -> Vec<String> {
-    let starts: HashSet<(Option<u32>, Option<u64>)> =
-        groups.iter().map(|g| (g.pid, g.process_start_s.map(f64::to_bits))).collect();
-    let lives = |pid| starts.iter().filter(|(other, _)| *other == pid).count();
-    let name = |group: &Group| {
-        let name = group.process.clone().unwrap_or_default();
-        let unnamed = group.pid.is_none_or(|pid| name == format!("Unknown ({pid})"));
-        let start = match group.process_start_s {
-            Some(at) if lives(group.pid) > 1 => format!(", from {}", text::seconds(at)),
-            _ => String::new(),
-        };
-        match group.pid {
-            Some(pid) if !unnamed => format!("{name} ({pid}{start})"),
-            _ => name + &start,
-        }
-    };
-    groups.iter().map(name).collect()
-}
-
 /// The frames, innermost first, as a debugger lists them.
 fn stack_notes(group: &Group) -> Vec<String> {
     match group.stack.as_deref() {
@@ -145,7 +123,8 @@ fn bounds(trace: &Trace, interval: Interval) -> String {
     )
 }
 
-fn describe_quality(trace: &Trace, interval: Interval) -> String {
+/// What is not certain of the numbers of an interval.
+pub(super) fn describe_quality(trace: &Trace, interval: Interval) -> String {
     let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems, inferred_frees } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {

@@ -1,6 +1,7 @@
 //! Tables and sentences as people like to read them. This may change at any time;
 //! programs read the JSON. Numbers look as they do in the window: [`crate::format`].
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::format::count;
@@ -16,6 +17,28 @@ pub(super) fn seconds(s: f64) -> String {
     let text = text.trim_end_matches('0');
     let text = text.strip_suffix('.').unwrap_or(text);
     format!("{} s", if text == "-0" { "0" } else { text })
+}
+
+/// Name and id of each line's process, given with its start; and that start where another
+/// life of the same id is listed.
+pub(super) fn process_names<'a>(lives: impl Iterator<Item = (Option<&'a str>, Option<u32>, Option<f64>)>) -> Vec<String> {
+    let lives: Vec<_> = lives.collect();
+    let starts: HashSet<(Option<u32>, Option<u64>)> =
+        lives.iter().map(|(_, pid, start)| (*pid, start.map(f64::to_bits))).collect();
+    let lives_of = |pid| starts.iter().filter(|(other, _)| *other == pid).count();
+    let name = |&(name, pid, start): &(Option<&str>, Option<u32>, Option<f64>)| {
+        let name = name.unwrap_or_default();
+        let unnamed = pid.is_none_or(|pid| name == format!("Unknown ({pid})"));
+        let start = match start {
+            Some(at) if lives_of(pid) > 1 => format!(", from {}", seconds(at)),
+            _ => String::new(),
+        };
+        match pid {
+            Some(pid) if !unnamed => format!("{name} ({pid}{start})"),
+            _ => format!("{name}{start}"),
+        }
+    };
+    lives.iter().map(name).collect()
 }
 
 /// How a column stands.

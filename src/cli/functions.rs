@@ -1,0 +1,101 @@
+//! `highwater functions`: self and total of each function, and the callers and callees of one.
+
+use serde::Serialize;
+
+use super::args::FunctionsArgs;
+use super::asked::{IntervalInSeconds, stopped};
+use super::report::describe_quality;
+use super::text::{self, Align, Table};
+use super::{Failure, output, report_problems};
+use crate::format;
+use crate::query::{Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, functions, totals};
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    functions: &'a [FunctionGroup],
+}
+
+/// Functions in the text unless the user says how many.
+const SHOWN: usize = 40;
+
+pub(super) fn run(args: &FunctionsArgs) -> Result<(), Failure> {
+    let loaded = args.asked.load("functions")?;
+    let never = Cancel::default();
+    let names = loaded.names(&args.asked);
+    let index = loaded.index()?;
+    let trace = index.trace();
+    let all = Functions::of(trace, &names, args.fold, &never).map_err(stopped)?;
+    let totals = totals(&index, loaded.interval, &never).map_err(stopped)?;
+    let top = args.top.or((!args.asked.json).then_some(SHOWN));
+    let request = FunctionsRequest { mask: args.asked.filter().mask(trace), of: args.of.clone(), top };
+    let (groups, count) = functions(&index, &all, &totals, &request, &never).map_err(stopped)?;
+    report_problems(&trace.problems);
+    if let Some(of) = args.of.as_deref().filter(|_| groups.iter().all(|group| group.callers.is_none())) {
+        output::message(&format!("no stack in the interval has a function {of}; functions are named as they are listed"));
+    }
+    if args.asked.json {
+        return output::json(&Answer { schema: "highwater.functions/1", functions: &groups });
+    }
+    let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, loaded.interval);
+    let interval = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
+    output::answer(&(interval + &describe(&groups, count) + &describe_quality(trace, loaded.interval)))
+}
+
+/// The same for people.
+fn describe(groups: &[FunctionGroup], count: usize) -> String {
+    if count == 0 {
+        return "Nothing that has a stack was alive or happened.\n".to_owned();
+    }
+    let mut text = table(groups).text();
+    match count - groups.len() {
+        0 => {}
+        n => text += &format!("… and {n} more functions; --top {count} shows them\n"),
+    }
+    for group in groups {
+        for (list, of) in [(&group.callers, "Callers"), (&group.callees, "Callees")] {
+            let Some(list) = list else { continue };
+            let at = format!("{} ({}), {}", group.process, group.pid, group.layer);
+            text += &format!("\n{of} of {} in {at}:\n{}", group.function, neighbours(list).text());
+        }
+    }
+    text
+}
+
+/// Names can be very long, so they come last.
+fn table(groups: &[FunctionGroup]) -> Table {
+    let left = ["Process", "Layer"].map(|name| (name, Align::Left));
+    let own = ["Self impacting", "Self size", "Self count"].map(|name| (name, Align::Right));
+    let columns = left.into_iter().chain(NUMBERS.map(|name| (name, Align::Right))).chain(own);
+    let mut table = Table::new(columns.chain([("Function", Align::Left)]));
+    let lives = groups.iter().map(|group| (Some(group.process.as_str()), Some(group.pid), group.process_start_s));
+    for (group, process) in groups.iter().zip(text::process_names(lives)) {
+        let own = [format::signed_bytes(group.own.impacting_size), format::bytes(group.own.size), format::count(group.own.count)];
+        let cells = [process, group.layer.to_owned()].into_iter().chain(numbers(&group.total)).chain(own);
+        table.line(cells.chain([group.function.clone()]).collect(), Vec::new());
+    }
+    table
+}
+
+const NUMBERS: [&str; 5] = ["Impacting", "Outstanding", "Peak", "Size", "Count"];
+
+fn numbers(numbers: &GroupNumbers) -> [String; 5] {
+    [
+        format::signed_bytes(numbers.impacting_size),
+        format::bytes(numbers.outstanding_to),
+        format::bytes(numbers.peak),
+        format::bytes(numbers.size),
+        format::count(numbers.count),
+    ]
+}
+
+fn neighbours(list: &[NeighbourGroup]) -> Table {
+    let columns = NUMBERS.map(|name| (name, Align::Right));
+    let mut table = Table::new(columns.into_iter().chain([("Function", Align::Left)]));
+    for neighbour in list {
+        let name = neighbour.function.clone().unwrap_or_else(|| "(none)".to_owned());
+        table.line(numbers(&neighbour.numbers).into_iter().chain([name]).collect(), Vec::new());
+    }
+    table
+}
