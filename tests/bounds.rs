@@ -87,7 +87,7 @@ fn asked(path: &Path) -> String {
     let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
     let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &never).unwrap();
     let by = vec![By::Process, By::Heap, By::Stack];
-    let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None };
+    let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false };
     let groups = report(&index, &request, &never).unwrap().groups.len();
     let totals = totals(&index, trace.span, &never).unwrap();
     let tree = tree(&trace, &totals, &TreeRequest::default(), &never).unwrap();

@@ -132,6 +132,8 @@ fn reports_have_the_fields_of_the_contract_in_its_order() {
         "stack",
         "type",
         "thread",
+        "function",
+        "module",
         "outstanding_from",
         "outstanding_to",
         "peak",

@@ -49,7 +49,7 @@ impl Demo {
             other => unreachable!("{other}"),
         });
         let filter = ReportFilter { process: Some(PROGRAM.into()), layer: Some(layer), heap: heap.map(Into::into) };
-        let request = ReportRequest { interval, by: keys.collect(), filter, top: None };
+        let request = ReportRequest { interval, by: keys.collect(), filter, top: None, fold: false };
         let groups = named_report(&self.0, &request, &self.1, &Cancel::default()).unwrap().groups;
 
         let seconds = |t: Ticks| format!("{}.{:07}", t.0 / SECOND, t.0 % SECOND);

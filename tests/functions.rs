@@ -426,6 +426,7 @@ fn functions_of_the_demo_have_names_and_add_up() {
     let totals = totals(&index, trace.span, &never).unwrap();
     let of_loop: u64 = totals
         .sites()
+        .filter(|(site, _)| trace.layer_of(trace.site(*site)) == Layer::Heap)
         .filter(|site| place(site).as_deref() == Some("MemoryTestApp.exe!InnerLoopOperation"))
         .map(|(_, sums)| LifetimeClass::ALL.map(|class| sums.get(class).count).iter().sum::<u64>())
         .sum();

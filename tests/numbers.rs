@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 fn by() -> impl Strategy<Value = Vec<By>> {
-    prop::sample::subsequence(vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread], 0..=5)
+    prop::sample::subsequence(vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread, By::Function, By::Module], 0..=7)
 }
 
 fn filter() -> impl Strategy<Value = ReportFilter> {
@@ -34,7 +34,7 @@ fn filter() -> impl Strategy<Value = ReportFilter> {
 }
 
 fn ask(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
-    let request = ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top };
+    let request = ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false };
     report(index, &request, &Cancel::default()).unwrap().groups
 }
 

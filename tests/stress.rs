@@ -22,7 +22,8 @@ use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, re
 use highwater::units::{Interval, Layer, Pid, PointerSize, Ticks};
 
 fn groups_in(trace: &Trace, interval: Interval) -> Vec<Group> {
-    let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter: ReportFilter::default(), top: None };
+    let request =
+        ReportRequest { interval, by: vec![By::Process, By::Heap], filter: ReportFilter::default(), top: None, fold: false };
     let index = Index::scan(Arc::new(trace.clone()));
     report(&index, &request, &Cancel::default()).unwrap().groups
 }

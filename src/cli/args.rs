@@ -249,6 +249,10 @@ pub(super) struct ReportArgs {
     /// Only the first N groups
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
+
+    /// By function and module: of the innermost frame that is not the allocator's
+    #[arg(long)]
+    pub(super) fold: bool,
 }
 
 #[derive(Args, Debug)]
@@ -281,7 +285,7 @@ impl ValueEnum for Layer {
 
 impl ValueEnum for By {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Process, Self::Heap, Self::Stack, Self::Type, Self::Thread]
+        &[Self::Process, Self::Heap, Self::Stack, Self::Type, Self::Thread, Self::Function, Self::Module]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -291,6 +295,8 @@ impl ValueEnum for By {
             Self::Stack => "stack",
             Self::Type => "type",
             Self::Thread => "thread",
+            Self::Function => "function",
+            Self::Module => "module",
         }))
     }
 }

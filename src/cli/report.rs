@@ -25,9 +25,10 @@ struct Answer<'a> {
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let loaded = args.asked.load("report")?;
     let interval = loaded.interval;
-    let request = ReportRequest { interval, by: args.by.clone(), filter: args.asked.filter(), top: args.top };
+    let request = ReportRequest { interval, by: args.by.clone(), filter: args.asked.filter(), top: args.top, fold: args.fold };
     let never = Cancel::default();
-    let shows_names = args.by.contains(&By::Stack) || args.by.contains(&By::Type);
+    let named = [By::Stack, By::Type, By::Function];
+    let shows_names = named.iter().any(|key| args.by.contains(key)) || (args.fold && args.by.contains(&By::Module));
     let names = if shows_names { loaded.names(&args.asked) } else { Arc::default() };
     let index = loaded.index()?;
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
@@ -65,7 +66,8 @@ fn describe(trace: &Trace, args: &ReportArgs, report: &Report) -> String {
 }
 
 fn table(by: &[By], groups: &[Group]) -> Table {
-    let keys = [("Heap", By::Heap), ("Type", By::Type), ("Thread", By::Thread)];
+    let keys =
+        [("Heap", By::Heap), ("Type", By::Type), ("Thread", By::Thread), ("Function", By::Function), ("Module", By::Module)];
     let keys: Vec<_> = keys.into_iter().filter(|(_, key)| by.contains(key)).collect();
     let by_process = by.contains(&By::Process);
     let numbers = ["Impacting", "Outstanding", "Peak", "Size", "Count", "Allocated", "Freed"];
@@ -95,6 +97,8 @@ fn cell(group: &Group, key: By) -> String {
         By::Heap => group.heap.clone().unwrap_or_default(),
         By::Type => group.allocated_type.clone().unwrap_or_default(),
         By::Thread => group.thread.map_or_else(String::new, |id| id.to_string()),
+        By::Function => group.function.clone().unwrap_or_else(|| "(no stack recorded)".to_owned()),
+        By::Module => group.module.clone().unwrap_or_else(|| "(no module)".to_owned()),
         By::Process | By::Stack => String::new(),
     }
 }

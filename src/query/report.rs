@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::functions::innermost;
 use super::naming::{UNKNOWN_TYPE, allocated_type, stack_labels};
 use super::nest::NOBODY;
 use super::peaks::{line_peaks, row_peaks};
-use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, SeriesOf, Totals, series, totals};
+use super::{
+    ByClass, Cancel, Cancelled, FunctionId, Functions, Index, LifetimeClass, Mask, ModuleName, SeriesOf, Totals, series, totals,
+};
 use crate::model::{NodeId, ProcessId, Row, Site, SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer, Tid};
@@ -31,6 +34,10 @@ pub enum By {
     Type,
     /// Allocating thread; null also where no event tells it.
     Thread,
+    /// Innermost function; null also where no stack was recorded.
+    Function,
+    /// Module of that function; null also where none is known.
+    Module,
 }
 
 /// What a report is asked.
@@ -44,6 +51,9 @@ pub struct ReportRequest {
     pub filter: ReportFilter,
     /// At most so many groups.
     pub top: Option<usize>,
+    /// Whether functions and modules are those of the innermost frame that is not the
+    /// allocator's.
+    pub fold: bool,
 }
 
 /// The answer.
@@ -61,6 +71,8 @@ struct Asked<'a> {
     trace: &'a Trace,
     by: &'a [By],
     names: &'a Names,
+    /// If they are asked for, and whether the allocator's are left out.
+    functions: Option<(&'a Functions, bool)>,
 }
 
 /// What tells groups apart.
@@ -72,6 +84,8 @@ struct GroupKey {
     stack: Option<NodeId>,
     allocated_type: Option<Arc<str>>,
     thread: Option<Tid>,
+    function: Option<FunctionId>,
+    module: Option<ModuleName>,
 }
 
 /// Answers a request. Cost: totals, a pass over the sites, and for the groups that
@@ -85,7 +99,9 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
     let (trace, interval, by) = (index.trace(), request.interval, &request.by);
     let mask = request.filter.mask(trace);
     let by_thread = by.contains(&By::Thread);
-    let asked = Asked { trace, by, names };
+    let by_function = by.contains(&By::Function) || by.contains(&By::Module);
+    let functions = if by_function { Some(Functions::of(trace, names, false, cancel)?) } else { None };
+    let asked = Asked { trace, by, names, functions: functions.as_ref().map(|functions| (functions, request.fold)) };
     let groups = if by_thread { Groups::of_rows(asked, &mask) } else { Groups::of_sites(asked, &mask) };
     let totals = if by_thread { None } else { Some(totals(index, interval, cancel)?) };
     let sums = match &totals {
@@ -163,7 +179,7 @@ impl Groups {
         for (i, site) in trace.sites.iter().enumerate() {
             let id = SiteId(i as u32);
             if mask.classes(id) != 0 {
-                groups.of_site[i] = Some(groups.add(group_key(asked, site, &heap_keys, &mut types), id));
+                groups.of_site[i] = Some(groups.add(group_key(asked, (id, site), &heap_keys, &mut types), id));
             }
         }
         groups
@@ -223,8 +239,8 @@ impl Groups {
 }
 
 fn group_key(
-    Asked { trace, by, names }: Asked<'_>,
-    site: &Site,
+    Asked { trace, by, names, functions }: Asked<'_>,
+    (id, site): (SiteId, &Site),
     heap_keys: &[Option<String>],
     types: &mut FxHashSet<Arc<str>>,
 ) -> GroupKey {
@@ -235,6 +251,8 @@ fn group_key(
         types.insert(Arc::clone(&known));
         known
     };
+    let function = functions.and_then(|(functions, fold)| innermost(functions, id, fold));
+    let module = function.zip(functions).and_then(|(function, (functions, _))| functions.module(function));
     GroupKey {
         process: wants(By::Process).then(|| trace.process_of(site)),
         layer: trace.layer_of(site),
@@ -242,10 +260,12 @@ fn group_key(
         stack: wants(By::Stack).then_some(site.stack),
         allocated_type: if wants(By::Type) { Some(type_key()) } else { None },
         thread: None,
+        function: function.filter(|_| wants(By::Function)),
+        module: module.filter(|_| wants(By::Module)),
     }
 }
 
-fn describe(Asked { trace, names, .. }: Asked<'_>, (key, site): &(GroupKey, SiteId), sums: &ByClass) -> Group {
+fn describe(Asked { trace, names, functions, .. }: Asked<'_>, (key, site): &(GroupKey, SiteId), sums: &ByClass) -> Group {
     let process = key.process.map(|id| trace.process(id));
     Group {
         process: process.map(|p| p.label()),
@@ -256,6 +276,8 @@ fn describe(Asked { trace, names, .. }: Asked<'_>, (key, site): &(GroupKey, Site
         stack: key.stack.map(|_| stack_labels(trace, names, trace.site(*site))),
         allocated_type: key.allocated_type.as_deref().map(str::to_owned),
         thread: key.thread.filter(|t| t.is_known()).map(|t| t.0),
+        function: functions.zip(key.function).map(|((functions, _), id)| functions.name(id).to_string()),
+        module: functions.zip(key.module).map(|((functions, _), id)| functions.module_name(id).to_owned()),
         numbers: GroupNumbers::new(sums, 0),
     }
 }
@@ -264,7 +286,7 @@ fn compare_keys(a: &Group, b: &Group) -> std::cmp::Ordering {
     let start = |g: &Group| g.process_start_s.unwrap_or(f64::NEG_INFINITY);
     let key = |g: &Group| (g.process.clone(), g.pid);
     key(a).cmp(&key(b)).then(start(a).total_cmp(&start(b))).then_with(|| {
-        let rest = (a.layer, &a.heap, &a.stack, &a.allocated_type, a.thread);
-        rest.cmp(&(b.layer, &b.heap, &b.stack, &b.allocated_type, b.thread))
+        let rest = (a.layer, &a.heap, &a.stack, &a.allocated_type, a.thread, &a.function, &a.module);
+        rest.cmp(&(b.layer, &b.heap, &b.stack, &b.allocated_type, b.thread, &b.function, &b.module))
     })
 }

@@ -239,7 +239,7 @@ fn digest(trace: &Trace, seed: u64) -> u64 {
     let middle = Ticks((trace.span.from.0 / 2).saturating_add(trace.span.to.0 / 2).saturating_sub_unsigned(seed % 5));
     for interval in [trace.span, Interval::new(middle, trace.span.to)] {
         let by = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread];
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
+        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
         let report = report(&index, &request, &Cancel::default()).unwrap();
         serde_json::to_string(&report.groups).unwrap().hash(&mut hash);
     }
@@ -274,7 +274,7 @@ fn ask_of(index: &Index, interval: Interval, random: &mut Random) {
     let trace = index.trace();
     let all = [By::Process, By::Heap, By::Stack, By::Type, By::Thread];
     let by = all.into_iter().filter(|_| random.one_in(2)).collect();
-    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None };
+    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
     for group in report(index, &request, &cancel).unwrap().groups {
         assert!(
             group.numbers.outstanding_from <= group.numbers.peak && group.numbers.outstanding_to <= group.numbers.peak,

@@ -45,6 +45,7 @@ struct Key {
     heap: Option<String>,
     stack: Option<Vec<u64>>,
     thread: Option<Option<u32>>,
+    function: Option<String>,
 }
 
 impl Replay {
@@ -84,6 +85,7 @@ impl Replay {
                 heap: if by.contains(&By::Heap) { self.heap_name(row) } else { None },
                 stack: by.contains(&By::Stack).then(|| row.stack.clone()),
                 thread: by.contains(&By::Thread).then_some(row.thread),
+                function: row.stack.first().filter(|_| by.contains(&By::Function)).map(|frame| format!("{frame:#x}")),
             };
             match groups.iter_mut().find(|(other, _)| *other == key) {
                 Some((_, rows)) => rows.push(row),
@@ -118,6 +120,8 @@ impl Replay {
             stack,
             allocated_type: by.contains(&By::Type).then(|| "(unknown type)".to_owned()),
             thread: key.thread.flatten(),
+            function: key.function.clone(),
+            module: None,
             numbers: numbers(rows, edges),
         }
     }
@@ -164,9 +168,9 @@ pub fn peak(rows: &[&Row], (t0, t1): Edges) -> u64 {
     moments.map(|t| outstanding(rows, t)).max().unwrap_or(0)
 }
 
-type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Option<Vec<String>>, Option<u32>);
+type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Option<Vec<String>>, Option<u32>, Option<String>);
 
 fn key(g: &Group) -> SortKey {
     let start = g.process_start_s.unwrap_or(f64::NEG_INFINITY);
-    (g.process.clone(), g.pid, start, g.layer, g.heap.clone(), g.stack.clone(), g.thread)
+    (g.process.clone(), g.pid, start, g.layer, g.heap.clone(), g.stack.clone(), g.thread, g.function.clone())
 }

@@ -19,6 +19,7 @@ mod table;
 mod trie;
 
 pub use butterfly::{Butterfly, Neighbour};
+pub(super) use forest::innermost;
 pub use forest::{Forest, NodeKey};
 pub use listing::{FunctionGroup, FunctionsRequest, NeighbourGroup, functions};
 pub use paths::{Functions, PathId};

@@ -64,6 +64,8 @@ pub struct Group {
     #[serde(rename = "type")]
     pub allocated_type: Option<String>,
     pub thread: Option<u32>,
+    pub function: Option<String>,
+    pub module: Option<String>,
     #[serde(flatten)]
     pub numbers: GroupNumbers,
 }
