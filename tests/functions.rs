@@ -6,6 +6,7 @@
 mod common;
 mod oracle;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,8 +17,9 @@ use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
-    Cancel, Forest, FrameName, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass, Mask,
-    NeighbourGroup, NodeKey, PathId, Recorded, functions, stack_labels, totals,
+    CallLine, Cancel, Column, Forest, FrameName, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass,
+    Mask, NeighbourGroup, NodeKey, Numbers, PathId, Recorded, Sort, call_tree, call_tree_peaks, functions, heaviest_path,
+    node_name, stack_labels, totals,
 };
 use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols, is_allocators_module};
 use highwater::synth::demo;
@@ -27,6 +29,7 @@ use oracle::question::{OPS, edges, interval, options, place, replay, ways};
 use oracle::scenario::{Scenario, Sent};
 use oracle::{FREQUENCY, Place, Replay, Row, strategy};
 use proptest::prelude::*;
+use rustc_hash::FxHashMap;
 
 /// A row, and what it is found by.
 #[derive(Clone, Debug)]
@@ -72,7 +75,7 @@ fn come_to<'a>(rows: impl IntoIterator<Item = &'a Named>, edges: Edges) -> Group
 }
 
 fn rank(numbers: &GroupNumbers) -> impl Ord + use<> {
-    std::cmp::Reverse((numbers.impacting_size.unsigned_abs(), numbers.size))
+    Reverse((numbers.impacting_size.unsigned_abs(), numbers.size))
 }
 
 /// The neighbours of a function, each of whose rows has the one that `beside` tells.
@@ -283,6 +286,7 @@ fn check_forest(
             assert_eq!(sums.numbers().size, expected);
         }
     }
+    check_lines(index, all, forest, &ways, rows, edges, &way_of);
     for node in 0..forest.len() as u32 {
         for &site in forest.own(node) {
             assert_eq!(forest.node_of(site), node);
@@ -293,6 +297,66 @@ fn check_forest(
     }
     let at: usize = (0..forest.len() as u32).map(|node| forest.own(node).len()).sum();
     assert_eq!(at, trace.sites.len());
+}
+
+/// With everything open each node in which something takes part has a line under its
+/// parent's, in order; with nothing but only children open, their peaks are those of their rows.
+fn check_lines(
+    index: &Index,
+    all: &Functions,
+    forest: &Forest,
+    ways: &[Vec<String>],
+    rows: &[Named],
+    edges: Edges,
+    way_of: &impl Fn(&[String]) -> Vec<String>,
+) {
+    let (trace, never) = (index.trace(), Cancel::default());
+    let totals = totals(index, interval(edges), &never).unwrap();
+    let mask = Mask::all(trace);
+    for layer in Layer::ALL {
+        let sums = forest.sums(trace, &totals, &mask, layer);
+        let lines = |toggled: &FxHashMap<u32, bool>| call_tree(forest, all, &sums, Sort::default(), toggled, &never).unwrap();
+        let every = lines(&(0..forest.len() as u32).map(|node| (node, true)).collect());
+        let taking_part: BTreeSet<u32> = (1..forest.len() as u32).filter(|&node| !sums[node as usize].is_empty()).collect();
+        assert_eq!(every.iter().map(|line| line.node).collect::<BTreeSet<_>>(), taking_part);
+        assert_eq!(every.len(), taking_part.len());
+        for (at, line) in every.iter().enumerate() {
+            assert_eq!(line.parent.map_or(0, |parent| every[parent as usize].node), forest.parent(line.node));
+            assert_eq!(line.depth as usize + 1, forest.way(line.node).len());
+            assert_eq!(line.is_open, line.has_children);
+            assert_eq!(line.has_children, every.get(at + 1).is_some_and(|next| next.parent == Some(at as u32)));
+        }
+        let rank = |line: &CallLine| {
+            let Numbers { impacting, size, .. } = line.numbers;
+            (Reverse((impacting.unsigned_abs(), size)), node_name(all, forest.key(line.node)))
+        };
+        for parent in every.iter().map(|line| line.parent) {
+            assert!(every.iter().filter(|line| line.parent == parent).is_sorted_by_key(rank));
+        }
+        let few = lines(&FxHashMap::default());
+        for line in &few {
+            let siblings = every.iter().filter(|other| forest.parent(other.node) == forest.parent(line.node)).count();
+            assert_eq!(line.is_open, line.has_children && siblings == 1);
+        }
+        let closed = lines(&(0..forest.len() as u32).map(|node| (node, false)).collect());
+        assert!(closed.iter().all(|line| line.depth == 0));
+        for lines in [&few, &closed, &every] {
+            let peaks = call_tree_peaks(index, &totals, &mask, layer, (forest, lines), &never).unwrap();
+            for (line, peak) in lines.iter().zip(peaks) {
+                let is_its = |row: &&Named| row.layer == layer && way_of(&row.names).starts_with(&ways[line.node as usize]);
+                assert_eq!(peak, come_to(rows.iter().filter(is_its), edges).peak, "{:?}", ways[line.node as usize]);
+            }
+        }
+        let path = heaviest_path(forest, &sums, Column::Size, 0);
+        let size = |node: u32| u128::from(sums[node as usize].numbers().size);
+        let largest = |node: u32| forest.children(node).iter().map(|&child| size(child)).max().unwrap_or(0);
+        for pair in path.windows(2) {
+            assert_eq!((forest.parent(pair[1]), size(pair[1])), (pair[0], largest(pair[0])));
+            assert!(2 * size(pair[1]) >= size(pair[0]) && size(pair[1]) > 0);
+        }
+        let last = *path.last().unwrap();
+        assert!(largest(last) == 0 || 2 * largest(last) < size(last));
+    }
 }
 
 /// The frames of a site as a view that folds shows them: without the allocator's, but for an

@@ -12,6 +12,7 @@
 //! costs a parallel scan of the rows, and a sort of the changes inside it where order
 //! matters. Opening a node of the tree costs a pass over the sites, not the rows.
 
+mod call_tree;
 mod cancel;
 mod changes;
 mod class;
@@ -39,6 +40,7 @@ mod tree;
 mod types;
 mod unmatched;
 
+pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name};
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};

@@ -24,8 +24,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-pub(super) use column::sort_lines;
 pub use column::{Column, Sort};
+pub(super) use column::{measure, sort_lines};
 pub use lines::{Tree, TreeRow};
 pub use peaks::{peaks, sort_by_peak};
 

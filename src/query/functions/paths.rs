@@ -310,7 +310,7 @@ impl<'a> Walk<'a> {
         let Trie { parent, function, .. } = &self.paths;
         let is_left_out = |path: u32| {
             let function = function[path as usize];
-            self.table.is_allocators(function) && !self.table.has_name(function) && parent[path as usize] != 0
+            self.table.is_allocators(function) && parent[path as usize] != 0
         };
         let mut path = path;
         while path != 0 && is_left_out(path) {

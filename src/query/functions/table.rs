@@ -101,10 +101,6 @@ impl Table {
     pub(super) fn is_allocators(&self, function: FunctionId) -> bool {
         self.functions[function.0 as usize].1
     }
-
-    pub(super) fn has_name(&self, function: FunctionId) -> bool {
-        matches!(self.functions[function.0 as usize].0, Identity::Named(..))
-    }
 }
 
 /// Whether a frame is the allocator's: by its function, or where that has no name by its

@@ -81,7 +81,7 @@ impl Default for Sort {
 
 /// What a column sorts nodes by. Columns of single allocations, and the peak,
 /// which comes later, leave nodes in an order of their own.
-pub(super) fn measure(column: Column, n: &Numbers) -> u64 {
+pub(in crate::query) fn measure(column: Column, n: &Numbers) -> u64 {
     match column {
         Column::Count => n.count,
         Column::Size | Column::Peak => n.size,

@@ -1,0 +1,119 @@
+//! The open lines of a [`Forest`], for a table: a flat list, each line with its depth.
+//!
+//! Nodes in which nothing takes part have no line, and an only child opens with its parent,
+//! unless the user wants it otherwise. Not recursive: stacks can be deep. Cost: the children
+//! of the open nodes, sorted; names are only made where they decide the order.
+
+use rustc_hash::FxHashMap;
+
+use super::nest::NOBODY;
+use super::peaks::line_peaks;
+use super::tree::{measure, sort_lines};
+use super::{ByClass, Cancel, Cancelled, Column, Forest, Functions, Index, LifetimeClass, Mask, NodeKey, Numbers, Sort, Totals};
+use crate::model::SiteId;
+use crate::units::Layer;
+
+/// One line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallLine {
+    /// Node of the forest.
+    pub node: u32,
+    /// The line that it stands under, if any.
+    pub parent: Option<u32>,
+    /// Lines that it stands under.
+    pub depth: u32,
+    /// Its numbers.
+    pub numbers: Numbers,
+    /// Whether it can be opened.
+    pub has_children: bool,
+    /// Whether it is.
+    pub is_open: bool,
+}
+
+/// What a node of a forest is called.
+pub fn node_name(functions: &Functions, key: NodeKey) -> String {
+    match key {
+        NodeKey::All => "(everything)".to_owned(),
+        NodeKey::NoStack => "(no stack recorded)".to_owned(),
+        NodeKey::Function(function) => functions.name(function).to_string(),
+        NodeKey::Module(module) => functions.module_name(module).to_owned(),
+        NodeKey::NoModule => "(no module)".to_owned(),
+    }
+}
+
+/// The open lines. `sums` are those of the forest's nodes; `toggled` has the nodes that the
+/// user opened or closed.
+pub fn call_tree(
+    forest: &Forest,
+    functions: &Functions,
+    sums: &[ByClass],
+    sort: Sort,
+    toggled: &FxHashMap<u32, bool>,
+    cancel: &Cancel,
+) -> Result<Vec<CallLine>, Cancelled> {
+    let below = |node: u32| forest.children(node).iter().copied().filter(|&child| !sums[child as usize].is_empty());
+    let mut lines: Vec<CallLine> = Vec::new();
+    // Nodes, with the line that each is under, and whether it is alone there; the next last.
+    let mut todo: Vec<(u32, Option<u32>, bool)> = Vec::new();
+    let plan = |todo: &mut Vec<_>, node: u32, line: Option<u32>| {
+        let mut children: Vec<(u32, Numbers)> = below(node).map(|child| (child, sums[child as usize].numbers())).collect();
+        sort_lines(&mut children, sort, |(_, numbers)| *numbers, |(child, _)| node_name(functions, forest.key(*child)));
+        let is_only = children.len() == 1;
+        todo.extend(children.into_iter().rev().map(|(child, _)| (child, line, is_only)));
+    };
+    plan(&mut todo, 0, None);
+    while let Some((node, parent, is_only)) = todo.pop() {
+        let line = lines.len() as u32;
+        if line.is_multiple_of(1024) {
+            cancel.check()?;
+        }
+        let has_children = below(node).next().is_some();
+        let is_open = has_children && toggled.get(&node).copied().unwrap_or(is_only);
+        let depth = parent.map_or(0, |parent| lines[parent as usize].depth + 1);
+        let numbers = sums[node as usize].numbers();
+        lines.push(CallLine { node, parent, depth, numbers, has_children, is_open });
+        if is_open {
+            plan(&mut todo, node, Some(line));
+        }
+    }
+    Ok(lines)
+}
+
+/// The nodes to open from one on so that the largest below it is seen: always the largest
+/// child, while it has at least half of what is around it.
+pub fn heaviest_path(forest: &Forest, sums: &[ByClass], column: Column, from: u32) -> Vec<u32> {
+    let size = |node: u32| measure(column, &sums[node as usize].numbers());
+    let next = |&node: &u32| {
+        let largest = forest.children(node).iter().copied().max_by_key(|&child| (size(child), std::cmp::Reverse(child)))?;
+        (size(largest) > 0 && size(largest) >= size(node).div_ceil(2)).then_some(largest)
+    };
+    std::iter::successors(Some(from), next).collect()
+}
+
+/// The largest sizes of lines of one layer. Cost: a pass over the nodes, and one over the
+/// events of the interval.
+pub fn call_tree_peaks(
+    index: &Index,
+    totals: &Totals,
+    mask: &Mask,
+    layer: Layer,
+    (forest, lines): (&Forest, &[CallLine]),
+    cancel: &Cancel,
+) -> Result<Vec<u64>, Cancelled> {
+    let trace = index.trace();
+    let mut line_of = vec![NOBODY; forest.len()];
+    (0..).zip(lines).for_each(|(at, line)| line_of[line.node as usize] = at);
+    for node in 1..forest.len() {
+        if line_of[node] == NOBODY {
+            line_of[node] = line_of[forest.parent(node as u32) as usize];
+        }
+    }
+    let of_site = |site: SiteId| {
+        let line = line_of[forest.node_of(site) as usize];
+        let is_its = trace.layer_of(trace.site(site)) == layer;
+        LifetimeClass::ALL.map(|class| if is_its && mask.has(site, class) { line } else { NOBODY })
+    };
+    let lines_of = (0..trace.sites.len() as u32).map(|site| of_site(SiteId(site))).collect();
+    let now: Vec<u64> = lines.iter().map(|line| line.numbers.outstanding_from).collect();
+    line_peaks(index, totals.interval, &now, lines_of, |line| lines[line as usize].parent, cancel)
+}
