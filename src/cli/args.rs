@@ -114,6 +114,8 @@ pub(super) enum Command {
     Report(ReportArgs),
     /// Print what each function allocated, itself and with all that it called
     Functions(FunctionsArgs),
+    /// Tell what stands out: growth, steps, spikes, peaks, blocks at exit, churn
+    Findings(FindingsArgs),
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),
@@ -271,6 +273,16 @@ pub(super) struct FunctionsArgs {
     /// Leave the allocator's frames out of the stacks
     #[arg(long)]
     pub(super) fold: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct FindingsArgs {
+    #[command(flatten)]
+    pub(super) asked: Asked,
+
+    /// Only the first N findings
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
 }
 
 impl ValueEnum for Layer {

@@ -7,6 +7,7 @@
 mod args;
 mod asked;
 mod functions;
+mod findings;
 mod info;
 mod measure;
 mod memory;
@@ -70,6 +71,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
         Some(Command::Report(args)) => guarded(&args.asked.inputs(), || report::run(args)),
         Some(Command::Functions(args)) => guarded(&args.asked.inputs(), || functions::run(args)),
+        Some(Command::Findings(args)) => guarded(&args.asked.inputs(), || findings::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),

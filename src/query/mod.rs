@@ -21,6 +21,7 @@ mod filter;
 mod fold;
 mod functions;
 mod generations;
+mod findings;
 mod highlight;
 mod index;
 mod key_map;
@@ -50,6 +51,7 @@ pub use functions::{
     NeighbourGroup, NodeKey, PathId, function_peaks, function_sums, functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
+pub use findings::{Finding, FindingKind, findings};
 pub use highlight::spans;
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;

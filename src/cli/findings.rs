@@ -1,0 +1,93 @@
+//! `highwater findings`: what stands out in a capture, best first.
+
+use serde::Serialize;
+
+use super::args::FindingsArgs;
+use super::asked::{IntervalInSeconds, stopped};
+use super::{Failure, output, report_problems};
+use crate::model::Trace;
+use crate::query::{Cancel, Finding, findings};
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    findings: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    kind: &'static str,
+    process: String,
+    pid: u32,
+    layer: &'static str,
+    heap: Option<String>,
+    stack: &'a [String],
+    function: Option<&'a str>,
+    #[serde(flatten)]
+    interval: IntervalInSeconds,
+    bytes: u64,
+    count: u64,
+    rate_bytes_per_s: Option<f64>,
+    period_s: Option<f64>,
+    repeats: Option<u64>,
+    text: &'a str,
+    doubts: &'a [String],
+}
+
+pub(super) fn run(args: &FindingsArgs) -> Result<(), Failure> {
+    let loaded = args.asked.load("findings")?;
+    let names = loaded.names(&args.asked);
+    let index = loaded.index()?;
+    let trace = index.trace();
+    let mask = args.asked.filter().mask(trace);
+    let mut found = findings(&index, loaded.interval, &mask, &names, &Cancel::default()).map_err(stopped)?;
+    found.truncate(args.top.unwrap_or(usize::MAX));
+    report_problems(&trace.problems);
+    if !args.asked.json {
+        return output::answer(&describe(&found));
+    }
+    let entries = found.iter().map(|finding| entry(trace, finding)).collect();
+    output::json(&Answer { schema: "highwater.findings/1", findings: entries })
+}
+
+fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
+    let process = trace.process(finding.process);
+    Entry {
+        kind: finding.kind.name(),
+        process: process.label(),
+        pid: process.pid.0,
+        layer: finding.layer.name(),
+        heap: finding.heap.and_then(|heap| trace.heap(heap).key()),
+        stack: &finding.stack,
+        function: finding.function.as_deref(),
+        interval: IntervalInSeconds::of(&trace.clock, finding.interval),
+        bytes: finding.bytes,
+        count: finding.count,
+        rate_bytes_per_s: finding.rate_bytes_per_s,
+        period_s: finding.period_s,
+        repeats: finding.repeats,
+        text: &finding.text,
+        doubts: &finding.doubts,
+    }
+}
+
+/// Frames of a place that are printed: the innermost.
+const FRAMES: usize = 5;
+
+/// The same for people: a paragraph each.
+fn describe(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return "Nothing stands out.\n".to_owned();
+    }
+    let paragraph = |finding: &Finding| {
+        let mut text = format!("{}.\n", finding.text);
+        finding.stack.iter().rev().take(FRAMES).for_each(|frame| text += &format!("    {frame}\n"));
+        if finding.stack.len() > FRAMES {
+            text += &format!("    … and {} more frames\n", finding.stack.len() - FRAMES);
+        }
+        finding.doubts.iter().for_each(|doubt| text += &format!("    But: {doubt}.\n"));
+        text
+    };
+    findings.iter().map(paragraph).collect::<Vec<_>>().join("\n")
+}

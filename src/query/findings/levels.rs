@@ -1,0 +1,137 @@
+//! Bytes alive by site at equal distances of an interval: what growth and steps are
+//! read from. The sums of any sites are the sums of their lines.
+//!
+//! Cost: one parallel pass over the rows into one table of at most some tens of MB; what
+//! comes and goes between two moments touches nothing.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use rayon::prelude::*;
+
+use crate::model::Trace;
+use crate::query::{Cancel, Cancelled};
+use crate::units::{Interval, Ticks};
+
+/// The table. Lines are numbered by whoever asks.
+pub(super) struct Levels {
+    /// The moments, both edges of the interval included.
+    pub(super) moments: Vec<Ticks>,
+    /// By line, then by moment: what is alive of all lines before it.
+    alive: Vec<i64>,
+}
+
+/// Numbers in the table, at most, as long as lines are not very many.
+const CELLS: usize = 4 << 20; // 32 MB
+/// Distances between moments.
+const MOST: usize = 128;
+const LEAST: usize = 16;
+
+/// A site whose rows count for no line.
+pub(super) const NO_LINE: u32 = u32::MAX;
+
+impl Levels {
+    /// Of the lines that `line_of` names by site.
+    pub(super) fn new(
+        trace: &Trace,
+        interval: Interval,
+        line_of: &[u32],
+        lines: usize,
+        cancel: &Cancel,
+    ) -> Result<Self, Cancelled> {
+        let steps = (CELLS / lines.max(1)).clamp(LEAST, MOST);
+        let scale = Scale::new(interval, steps);
+        let width = steps + 1;
+        // The first line is before all, and stays 0.
+        let table: Vec<AtomicI64> = (0..(lines + 1) * width).into_par_iter().map(|_| AtomicI64::new(0)).collect();
+        let chunks: Vec<_> = trace.rows.chunks().collect();
+        chunks.par_iter().try_for_each(|chunk| {
+            cancel.check()?;
+            for (at, site) in chunk.sites().iter().enumerate() {
+                let line = line_of[site.0 as usize];
+                if line == NO_LINE {
+                    continue;
+                }
+                let (first, end) = (scale.behind(chunk.birth(at)), scale.behind(chunk.death(at)));
+                if first < end {
+                    let size = i64::try_from(chunk.size(at)).unwrap_or(i64::MAX);
+                    let cells = &table[(line as usize + 1) * width..][..width];
+                    cells[first].fetch_add(size, Ordering::Relaxed);
+                    if let Some(cell) = cells.get(end) {
+                        cell.fetch_sub(size, Ordering::Relaxed);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let mut alive: Vec<i64> = table.into_iter().map(AtomicI64::into_inner).collect();
+        for line in alive.chunks_mut(width) {
+            for k in 1..width {
+                line[k] = line[k].wrapping_add(line[k - 1]);
+            }
+        }
+        for i in width..alive.len() {
+            alive[i] = alive[i].wrapping_add(alive[i - width]);
+        }
+        Ok(Self { moments: scale.moments, alive })
+    }
+
+    /// What is alive of some lines together at each moment.
+    pub(super) fn sum(&self, lines: Range<usize>) -> Vec<f64> {
+        let width = self.moments.len();
+        let before = |line: usize| &self.alive[line * width..][..width];
+        before(lines.end).iter().zip(before(lines.start)).map(|(end, start)| end.wrapping_sub(*start) as f64).collect()
+    }
+}
+
+/// Finds the moments around a tick.
+struct Scale {
+    moments: Vec<Ticks>,
+    a_tick: f64,
+}
+
+impl Scale {
+    fn new(interval: Interval, steps: usize) -> Self {
+        let (from, length) = (i128::from(interval.from.0), i128::from(interval.to.0) - i128::from(interval.from.0));
+        let moment = |k: usize| from + (length * k as i128) / steps as i128;
+        let moments = (0..=steps).map(|k| Ticks(i64::try_from(moment(k)).unwrap_or(i64::MAX))).collect();
+        Self { moments, a_tick: steps as f64 / (length.max(1) as f64) }
+    }
+
+    /// The first moment at which what happened at `t` counts: the first behind it.
+    #[inline]
+    fn behind(&self, t: Ticks) -> usize {
+        let last = self.moments.len() - 1;
+        if t < self.moments[0] {
+            return 0;
+        }
+        if t >= self.moments[last] {
+            return last + 1;
+        }
+        // The guess can be off by one where the fraction is rounded.
+        let mut k = (((t.0 as i128 - self.moments[0].0 as i128) as f64 * self.a_tick) as usize).min(last);
+        while k > 0 && self.moments[k] > t {
+            k -= 1;
+        }
+        while self.moments[k] <= t {
+            k += 1;
+        }
+        k
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_found_by_guessing() {
+        for (from, to, steps) in [(0, 1000, 7), (-50, 3, 128), (5, 5, 16), (i64::MIN + 1, i64::MAX - 1, 64), (0, 17, 16)] {
+            let scale = Scale::new(Interval { from: Ticks(from), to: Ticks(to) }, steps);
+            let near = scale.moments.iter().flat_map(|t| [t.0.saturating_sub(1), t.0, t.0.saturating_add(1)]);
+            for t in near.chain([i64::MIN, i64::MAX]).map(Ticks) {
+                assert_eq!(scale.behind(t), scale.moments.partition_point(|&moment| moment <= t), "{t:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Why did it grow, spike, leak? What stands out in an interval, best first, each with a
+//! place in the code and a number: growth, steps, spikes, peaks, blocks at exit, churn,
+//! commit that nothing accounts for. Silent where it is not sure. `docs/findings.md` says
+//! what each kind means and how often it is right.
+//!
+//! Layers are never mixed: whatever is found is found in one heap, tracker or commit of one
+//! process, and shares are of its layer.
+//!
+//! Cost: the totals of the interval, graphs of the heaps, and some five parallel passes over
+//! the rows, each cancelled within a chunk; tables of at most some tens of MB. Names only
+//! label places, and tell the allocator's frames.
+
+mod at_exit;
+mod churn;
+mod claim;
+mod growth;
+mod held;
+mod levels;
+mod peak;
+mod place;
+mod shape;
+mod source;
+mod spikes;
+mod step;
+mod unexplained;
+mod words;
+
+use super::{Cancel, Cancelled, Index, LifetimeClass, Mask, Totals, totals};
+use crate::model::{HeapId, NodeId, ProcessId, SiteId};
+use crate::symbols::Names;
+use crate::units::{Interval, Layer};
+use claim::Claim;
+use source::Sources;
+
+/// What kind of thing stands out; in the order in which kinds take turns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FindingKind {
+    /// A place whose outstanding size climbs through the interval.
+    Growth,
+    /// A lasting change of a source's level.
+    Step,
+    /// Like transients of one place.
+    Spikes,
+    /// The largest outstanding of a layer of a process.
+    Peak,
+    /// Blocks alive when their process ended.
+    AtExit,
+    /// Most allocated and freed again.
+    Churn,
+    /// Commit that no heap or tracker accounts for.
+    UnexplainedCommit,
+}
+
+impl FindingKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] =
+        [Self::Growth, Self::Step, Self::Spikes, Self::Peak, Self::AtExit, Self::Churn, Self::UnexplainedCommit];
+
+    /// Name in the machine interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Growth => "growth",
+            Self::Step => "step",
+            Self::Spikes => "spikes",
+            Self::Peak => "peak",
+            Self::AtExit => "at_exit",
+            Self::Churn => "churn",
+            Self::UnexplainedCommit => "unexplained_commit",
+        }
+    }
+}
+
+/// Something that stands out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// What it is.
+    pub kind: FindingKind,
+    /// Whose memory.
+    pub process: ProcessId,
+    /// In which layer.
+    pub layer: Layer,
+    /// In which heap or tracker, or the process's commit; `None` if it is about the whole layer.
+    pub heap: Option<HeapId>,
+    /// Where in the code: the frame below which it was all allocated; the root where no stack tells.
+    pub node: NodeId,
+    /// The sites that make it.
+    pub sites: Vec<SiteId>,
+    /// Where in time.
+    pub interval: Interval,
+    /// Bytes; of spikes the median height, of a peak what the layer held.
+    pub bytes: u64,
+    /// Allocations.
+    pub count: u64,
+    /// Bytes a second, where it goes on for some time.
+    pub rate_bytes_per_s: Option<f64>,
+    /// Mean distance of the starts of spikes, in seconds.
+    pub period_s: Option<f64>,
+    /// How many spikes.
+    pub repeats: Option<u64>,
+    /// Frames down to the place, outermost first; below it are only the allocator's, or many.
+    pub stack: Vec<String>,
+    /// The last of them.
+    pub function: Option<String>,
+    /// One sentence with a number.
+    pub text: String,
+    /// What speaks against it.
+    pub doubts: Vec<String>,
+}
+
+/// What is asked.
+struct Question<'a> {
+    index: &'a Index,
+    interval: Interval,
+    totals: &'a Totals,
+    mask: &'a Mask,
+    /// Whether the mask leaves nothing out.
+    is_everything: bool,
+    names: &'a Names,
+    cancel: &'a Cancel,
+}
+
+/// What some sites did in an interval.
+struct PlaceNumbers {
+    impacting: i64,
+    /// Rows that came and are still there.
+    stayed: u64,
+    /// Rows that were there and went.
+    went: u64,
+}
+
+impl Question<'_> {
+    /// Numbers of some sites in a part of the interval.
+    fn numbers(&self, sites: &[SiteId], interval: Interval) -> Result<PlaceNumbers, Cancelled> {
+        let totals = totals(self.index, interval, self.cancel)?;
+        let mut sum = super::ByClass::default();
+        sites.iter().for_each(|&site| sum.add(totals.of(site)));
+        let count = |class| sum.get(class).count;
+        let impacting = sum.numbers().impacting;
+        Ok(PlaceNumbers { impacting, stayed: count(LifetimeClass::Aifo), went: count(LifetimeClass::Aofi) })
+    }
+
+    fn seconds(&self, interval: Interval) -> f64 {
+        let clock = &self.index.trace().clock;
+        clock.seconds(interval.to) - clock.seconds(interval.from)
+    }
+}
+
+/// Findings that are told, at most.
+const MOST: usize = 100;
+
+/// What stands out in an interval among the sites that `mask` wants, best first.
+pub fn findings(
+    index: &Index,
+    interval: Interval,
+    mask: &Mask,
+    names: &Names,
+    cancel: &Cancel,
+) -> Result<Vec<Finding>, Cancelled> {
+    if index.trace().rows.is_empty() || interval.is_empty() {
+        return Ok(Vec::new());
+    }
+    let totals = totals(index, interval, cancel)?;
+    let is_everything = (0..index.trace().sites.len() as u32).all(|i| mask.classes(SiteId(i)) != 0);
+    let question = Question { index, interval, totals: &totals, mask, is_everything, names, cancel };
+    let mut sources = Sources::new(&question)?;
+    let tops = peak::tops(&question, &mut sources)?;
+    let held = peak::held_at(&question, &tops)?;
+    let mut claims = peak::find(&question, &sources, &tops, &held);
+    claims.extend(growth::find(&question, &sources)?);
+    claims.extend(step::find(&question, &sources)?);
+    claims.extend(spikes::find(&question, &sources)?);
+    claims.extend(at_exit::find(&question, &sources)?);
+    claims.extend(churn::find(&question, &sources));
+    claims.extend(unexplained::find(&question, &sources, &tops)?);
+    let mut ranked = claim::rank(claims);
+    ranked.truncate(MOST);
+    cancel.check()?;
+    Ok(ranked.into_iter().map(|claim| told(&question, claim)).collect())
+}
+
+/// A claim in words.
+fn told(question: &Question<'_>, claim: Claim) -> Finding {
+    let trace = question.index.trace();
+    let site = claim.sites.first().map(|&site| trace.site(site));
+    let stack = site.map_or_else(Vec::new, |site| place::labels(trace, question.names, claim.node, site.caller, site.first));
+    let function = stack.last().cloned();
+    let text = words::sentence(question, &claim, function.as_deref());
+    let doubts = words::doubts(question, &claim);
+    Finding {
+        kind: claim.kind,
+        process: claim.process,
+        layer: claim.layer,
+        heap: (!claim.is_of_layer).then_some(claim.heap),
+        node: claim.node,
+        sites: claim.sites,
+        interval: claim.interval,
+        bytes: claim.bytes,
+        count: claim.count,
+        rate_bytes_per_s: claim.rate,
+        period_s: claim.period,
+        repeats: claim.repeats,
+        stack,
+        function,
+        text,
+        doubts,
+    }
+}

@@ -1,0 +1,195 @@
+//! Places in the code: nodes of the stack trie below the frames of the allocator, and
+//! which of them holds most of some amount.
+//!
+//! Cost: a look at the innermost frames of each site, then a sort. No recursion: stacks
+//! can be thousands deep.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{NodeId, ProcessId, SiteId, Trace};
+use crate::query::Recorded;
+use crate::symbols::Names;
+use crate::units::Ticks;
+
+/// Modules of the system through which memory is asked for. A frame in them that has no
+/// name is taken for the allocator's while nothing else was met.
+const SYSTEM: [&str; 10] = [
+    "ntdll.dll",
+    "kernelbase.dll",
+    "kernel32.dll",
+    "ucrtbase.dll",
+    "ucrtbased.dll",
+    "msvcrt.dll",
+    "ntoskrnl.exe",
+    "ntkrnlmp.exe",
+    "wow64.dll",
+    "wow64cpu.dll",
+];
+const SYSTEM_PREFIXES: [&str; 5] = ["msvcp", "msvcr", "vcruntime", "ntkrnl", "verifier"];
+
+/// Whether a module belongs to the system's allocators.
+fn is_system(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SYSTEM.contains(&name.as_str()) || SYSTEM_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Finds the innermost frame of each stack that is not the allocator's.
+pub(super) struct Folding<'a> {
+    trace: &'a Trace,
+    names: &'a Names,
+    known: FxHashMap<(ProcessId, NodeId), bool>,
+}
+
+impl<'a> Folding<'a> {
+    pub(super) fn new(trace: &'a Trace, names: &'a Names) -> Self {
+        Self { trace, names, known: FxHashMap::default() }
+    }
+
+    /// The node of that frame; of a stack that is nothing but allocator its own.
+    pub(super) fn node(&mut self, site: SiteId) -> NodeId {
+        let site = *self.trace.site(site);
+        let Self { trace, names, known } = self;
+        let mut is_allocator = |node: NodeId| {
+            *known.entry((site.caller, node)).or_insert_with(|| {
+                let frame = Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
+                match frame.function(0) {
+                    Some(_) => frame.shown_from(0, true).is_none(),
+                    None => frame.module().is_some_and(|module| is_system(module.name())),
+                }
+            })
+        };
+        trace.stacks.chain(site.stack).find(|&node| !is_allocator(node)).unwrap_or(site.stack)
+    }
+}
+
+/// The frames down to a node as they are printed, outermost first: of `process` at the time
+/// `at`. Functions of the allocator that were inlined there are left out.
+pub(super) fn labels(trace: &Trace, names: &Names, node: NodeId, process: ProcessId, at: Ticks) -> Vec<String> {
+    let frames = trace.stacks.path(node).into_iter().map(|n| (n, Recorded::of(trace, names, n, process, at, false)));
+    frames.flat_map(|(n, frame)| frame.shown(n == node).map(move |level| frame.name(level).to_string())).collect()
+}
+
+/// The places of one source: those where it was asked for memory, and those where the ways
+/// to them part. In preorder; the first is the whole source.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) list: Vec<Place>,
+    /// Sites by the place of their node, those under a place together.
+    pub(super) sites: Vec<SiteId>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) node: NodeId,
+    /// In the list; the first has none.
+    pub(super) parent: Option<usize>,
+    /// Its sites and those below, in [`Places::sites`].
+    pub(super) sites: Range<usize>,
+    /// Its own, the first of them.
+    pub(super) own: Range<usize>,
+}
+
+impl Places {
+    /// Of sites with the nodes that they are folded to.
+    pub(super) fn new(trace: &Trace, folded: &[(NodeId, SiteId)]) -> Self {
+        let outline = trace.outline();
+        let mut leaves: Vec<(u32, SiteId)> = folded.iter().map(|&(node, site)| (outline.place(node), site)).collect();
+        leaves.sort_unstable();
+        let mut at: Vec<u32> = leaves.iter().map(|leaf| leaf.0).collect();
+        at.dedup();
+        let forks: Vec<u32> = at.windows(2).map(|pair| fork(trace, pair[0], pair[1])).collect();
+        at.extend(forks);
+        at.push(0);
+        at.sort_unstable();
+        at.dedup();
+        let mut list: Vec<Place> = Vec::with_capacity(at.len());
+        let mut open: Vec<(usize, u32)> = Vec::new();
+        for place in at {
+            while open.last().is_some_and(|&(_, end)| end <= place) {
+                open.pop();
+            }
+            let end = outline.end(place);
+            let behind = |p: u32| leaves.partition_point(|leaf| leaf.0 < p);
+            let sites = behind(place)..behind(end);
+            let own = sites.start..behind(place + 1);
+            list.push(Place { node: outline.node(place), parent: open.last().map(|&(i, _)| i), sites, own });
+            open.push((list.len() - 1, end));
+        }
+        Self { list, sites: leaves.into_iter().map(|leaf| leaf.1).collect() }
+    }
+
+    /// The sites under a place.
+    pub(super) fn under(&self, place: usize) -> &[SiteId] {
+        &self.sites[self.list[place].sites.clone()]
+    }
+
+    /// The sites of a place that are not below it.
+    pub(super) fn own(&self, place: usize) -> &[SiteId] {
+        &self.sites[self.list[place].own.clone()]
+    }
+
+    /// The deepest place that holds most of an amount, given by site in the order of
+    /// [`Places::sites`].
+    pub(super) fn holder(&self, amounts: &[f64]) -> usize {
+        const MOST: f64 = 0.8;
+        let sums = self.sums(amounts);
+        let mut holder = 0;
+        // In preorder the place below comes later.
+        for (i, place) in self.list.iter().enumerate() {
+            if place.parent == Some(holder) && sums[i] >= MOST * sums[0] {
+                holder = i;
+            }
+        }
+        holder
+    }
+
+    /// Amounts of all places, of all that is under them.
+    pub(super) fn sums(&self, amounts: &[f64]) -> Vec<f64> {
+        let mut before = vec![0.0; amounts.len() + 1];
+        for (i, amount) in amounts.iter().enumerate() {
+            before[i + 1] = before[i] + amount;
+        }
+        self.list.iter().map(|place| before[place.sites.end] - before[place.sites.start]).collect()
+    }
+
+    /// Places with an amount of their own, without what is below them.
+    pub(super) fn own_amounts(&self, amounts: &[f64]) -> Vec<(usize, f64)> {
+        let own = self.list.iter().map(|place| amounts[place.own.clone()].iter().sum::<f64>());
+        own.enumerate().filter(|(_, amount)| *amount > 0.0).collect()
+    }
+
+    /// The deepest places of which `measure` says something, unless one above them has much
+    /// more of it than they have together, or they are many and small.
+    pub(super) fn choose(&self, measure: impl Fn(usize) -> Option<f64>) -> Vec<usize> {
+        const EXPLAINED: f64 = 0.75;
+        const FEW: usize = 4;
+        let mut below: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.list.len()];
+        for i in (0..self.list.len()).rev() {
+            let mut found = std::mem::take(&mut below[i]);
+            let explained: f64 = found.iter().map(|(_, amount)| amount).sum();
+            if let Some(amount) = measure(i)
+                && (explained < EXPLAINED * amount || found.len() > FEW)
+            {
+                found = vec![(i, amount)];
+            }
+            match self.list[i].parent {
+                Some(parent) => below[parent].append(&mut found),
+                None => return found.into_iter().map(|(place, _)| place).collect(),
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// The place in the outline of the innermost node that has both under it.
+fn fork(trace: &Trace, a: u32, b: u32) -> u32 {
+    let outline = trace.outline();
+    let mut node = outline.node(a);
+    while node != NodeId::ROOT && outline.end(outline.place(node)) <= b {
+        node = trace.stacks.parent(node);
+    }
+    outline.place(node)
+}

@@ -1,0 +1,129 @@
+//! What findings are looked for in: heaps, trackers and the commit of processes, each with
+//! its places and its line over time.
+
+use super::Question;
+use super::levels::{Levels, NO_LINE};
+use super::place::{Folding, Places};
+use crate::model::{HeapId, NodeId, ProcessId, SiteId};
+use crate::query::{Cancelled, Series, SeriesOf, series};
+use crate::units::{Interval, Layer, Ticks};
+
+/// One of them.
+pub(super) struct Source {
+    pub(super) heap: HeapId,
+    pub(super) process: ProcessId,
+    pub(super) layer: Layer,
+    pub(super) places: Places,
+    /// Where the lines of its sites begin in the table.
+    first_line: usize,
+    /// The part of the interval in which its process lived.
+    pub(super) life: Interval,
+    pub(super) series: Series,
+    /// The largest size of its layer in its process, and in all processes together, at most.
+    pub(super) layer_peak: u64,
+    pub(super) whole_peak: u64,
+}
+
+/// All that are looked at, and their sites.
+pub(super) struct Sources {
+    pub(super) list: Vec<Source>,
+    pub(super) levels: Levels,
+}
+
+/// Sources that are looked at: those that moved most bytes. Programs have some dozens of heaps.
+const MOST_SOURCES: usize = 128;
+
+/// Bins of a source's line over time.
+pub(super) const BINS: usize = 1024;
+
+impl Sources {
+    pub(super) fn new(question: &Question<'_>) -> Result<Self, Cancelled> {
+        let trace = question.index.trace();
+        let mut moved = vec![0u64; trace.heaps.len()];
+        let mut members: Vec<SiteId> = Vec::new();
+        for (site, sums) in question.totals.sites().filter(|(site, _)| question.mask.classes(*site) != 0) {
+            let heap = trace.site(site).heap.0 as usize;
+            moved[heap] = moved[heap].saturating_add(sums.numbers().size);
+            members.push(site);
+        }
+        let mut heaps: Vec<u32> = (0..moved.len() as u32).filter(|&heap| moved[heap as usize] > 0).collect();
+        heaps.sort_by_key(|&heap| (std::cmp::Reverse(moved[heap as usize]), heap));
+        heaps.truncate(MOST_SOURCES);
+        let mut source_of = vec![None; trace.heaps.len()];
+        (0u32..).zip(&heaps).for_each(|(i, &heap)| source_of[heap as usize] = Some(i));
+        let of = SeriesOf::new(trace, heaps.len(), |site| {
+            source_of[trace.site(site).heap.0 as usize].filter(|_| question.mask.classes(site) != 0)
+        });
+        let lines = series(question.index, question.totals, &of, BINS, question.cancel)?;
+
+        let mut folding = Folding::new(trace, question.names);
+        let mut folded: Vec<Vec<(NodeId, SiteId)>> = vec![Vec::new(); heaps.len()];
+        for (n, &site) in members.iter().enumerate() {
+            if n.is_multiple_of(4096) {
+                question.cancel.check()?;
+            }
+            if let Some(source) = source_of[trace.site(site).heap.0 as usize] {
+                folded[source as usize].push((folding.node(site), site));
+            }
+        }
+        let mut list = Vec::with_capacity(heaps.len());
+        let mut line_of = vec![NO_LINE; trace.sites.len()];
+        let mut first_line = 0;
+        for ((heap, folded), series) in heaps.into_iter().map(HeapId).zip(folded).zip(lines) {
+            question.cancel.check()?;
+            let (process, layer) = (trace.heap(heap).process, trace.heap(heap).layer);
+            let places = Places::new(trace, &folded);
+            (first_line..).zip(&places.sites).for_each(|(line, site)| line_of[site.0 as usize] = line as u32);
+            let life = life(question, process);
+            list.push(Source { heap, process, layer, first_line, life, series, layer_peak: 0, whole_peak: 0, places });
+            first_line += folded.len();
+        }
+        let levels = Levels::new(trace, question.interval, &line_of, first_line, question.cancel)?;
+        Ok(Self { list, levels })
+    }
+
+    /// What is alive of a source's place at each moment of [`Sources::moments`].
+    pub(super) fn alive(&self, source: &Source, place: usize) -> Vec<f64> {
+        let sites = &source.places.list[place].sites;
+        let all = self.levels.sum(source.first_line + sites.start..source.first_line + sites.end);
+        all[self.moments(source)].to_vec()
+    }
+
+    /// The moments of the table at which a source's process lives.
+    pub(super) fn moments(&self, source: &Source) -> std::ops::Range<usize> {
+        let moments = &self.levels.moments;
+        let first = moments.partition_point(|&t| t < source.life.from);
+        let end = moments.partition_point(|&t| t <= source.life.to);
+        first..end.max(first)
+    }
+}
+
+/// The part of the interval in which a process lived.
+fn life(question: &Question<'_>, process: ProcessId) -> Interval {
+    let process = question.index.trace().process(process);
+    let Interval { from, to } = question.interval;
+    let start = process.start.map_or(from, |start| start.max(from)).min(to);
+    Interval { from: start, to: process.end.map_or(to, |end| end.min(to)).max(start) }
+}
+
+/// The lowest and the highest value of a line in each of some bins of equal length.
+pub(super) fn envelope(series: &Series, interval: Interval, bins: usize) -> (Vec<f64>, Vec<f64>) {
+    let (mut low, mut high) = (vec![f64::INFINITY; bins], vec![f64::NEG_INFINITY; bins]);
+    let length = interval.len().max(1) as f64;
+    let bin_of = |t: Ticks| (((t.0 as f64 - interval.from.0 as f64) / length * bins as f64).max(0.0) as usize).min(bins - 1);
+    let mut put = |bin: usize, value: f64| {
+        low[bin] = low[bin].min(value);
+        high[bin] = high[bin].max(value);
+    };
+    let (mut last, mut now) = (0, series.value_at(interval.from) as f64);
+    put(0, now);
+    let inside = series.points.iter().filter(|point| interval.from <= point.0 && point.0 <= interval.to);
+    for &(at, value) in inside {
+        let bin = bin_of(at);
+        (last + 1..=bin).for_each(|between| put(between, now));
+        (last, now) = (bin, value as f64);
+        put(bin, now);
+    }
+    (last..bins).for_each(|bin| put(bin, now));
+    (low, high)
+}

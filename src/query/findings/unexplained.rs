@@ -1,0 +1,144 @@
+//! Commit that no heap or tracker accounts for: ranges in which no block of any lies, at
+//! the moment at which most is committed. By address, since layers nest and are never
+//! subtracted from each other. Ranges that touch each other count as one, so that what is
+//! said is a lower bound: a heap commits its pages piece by piece.
+//!
+//! Cost: two parallel passes over the rows, and a sort of the ranges.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use super::claim::Claim;
+use super::peak::Top;
+use super::source::{Source, Sources};
+use super::{FindingKind, Question};
+use crate::model::{ProcessId, SiteId};
+use crate::query::Cancelled;
+use crate::units::{Layer, Ticks};
+
+/// Share of the commit that must be unexplained, and bytes.
+const LEAST_SHARE: f64 = 0.1;
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// Ranges of committed pages that touch each other.
+struct Region {
+    process: ProcessId,
+    start: u64,
+    end: u64,
+    has_block: AtomicBool,
+}
+
+struct Range {
+    process: ProcessId,
+    start: u64,
+    size: u64,
+    site: SiteId,
+}
+
+pub(super) fn find(question: &Question<'_>, sources: &Sources, tops: &[Top]) -> Result<Vec<Claim>, Cancelled> {
+    let trace = question.index.trace();
+    // Both commit and heaps must be seen from the start of the process.
+    let has_blocks = |process| sources.list.iter().any(|source| source.process == process && source.layer != Layer::Commit);
+    let is_seen = |process: ProcessId| trace.process(process).start.is_some_and(|start| start >= question.interval.from);
+    let wanted = |top: &&Top| top.layer == Layer::Commit && has_blocks(top.process) && is_seen(top.process);
+    let wanted: Vec<&Top> = tops.iter().filter(wanted).collect();
+    if wanted.is_empty() || !trace.scope.is_all() || !question.is_everything {
+        return Ok(Vec::new());
+    }
+    let mut moment_of = vec![None; trace.processes.len()];
+    wanted.iter().for_each(|top| moment_of[top.process.0 as usize] = Some(top.moment));
+    let mut ranges = committed(question, &moment_of)?;
+    ranges.par_sort_by_key(|range| (range.process, range.start));
+    let mut regions: Vec<Region> = Vec::new();
+    for range in &ranges {
+        let end = range.start.saturating_add(range.size);
+        match regions.last_mut() {
+            Some(last) if last.process == range.process && range.start <= last.end => last.end = last.end.max(end),
+            _ => regions.push(Region { process: range.process, start: range.start, end, has_block: AtomicBool::new(false) }),
+        }
+    }
+    mark(question, &moment_of, &regions)?;
+    let mut claims = Vec::new();
+    for top in wanted {
+        let source = sources.list.iter().find(|source| (source.process, source.layer) == (top.process, Layer::Commit));
+        claims.extend(source.and_then(|source| claim(source, top, &ranges, &regions)));
+    }
+    Ok(claims)
+}
+
+/// Ranges committed at the moment of their process.
+fn committed(question: &Question<'_>, moment_of: &[Option<Ticks>]) -> Result<Vec<Range>, Cancelled> {
+    let trace = question.index.trace();
+    let chunks: Vec<_> = trace.rows.chunks().collect();
+    let of_chunk = |chunk: &crate::model::Chunk<'_>| {
+        question.cancel.check()?;
+        let mut ranges = Vec::new();
+        for (at, &site) in chunk.sites().iter().enumerate() {
+            let heap = trace.heap(trace.site(site).heap);
+            if heap.layer == Layer::Commit
+                && let Some(moment) = moment_of[heap.process.0 as usize]
+                && chunk.birth(at) < moment
+                && chunk.death(at) >= moment
+            {
+                ranges.push(Range { process: heap.process, start: chunk.address(at), size: chunk.size(at), site });
+            }
+        }
+        Ok(ranges)
+    };
+    let parts: Result<Vec<Vec<Range>>, Cancelled> = chunks.par_iter().map(of_chunk).collect();
+    Ok(parts?.into_iter().flatten().collect())
+}
+
+/// Marks the regions in which some block lies at any time.
+fn mark(question: &Question<'_>, moment_of: &[Option<Ticks>], regions: &[Region]) -> Result<(), Cancelled> {
+    let trace = question.index.trace();
+    let chunks: Vec<_> = trace.rows.chunks().collect();
+    chunks.par_iter().try_for_each(|chunk| {
+        question.cancel.check()?;
+        for (at, &site) in chunk.sites().iter().enumerate() {
+            let heap = trace.heap(trace.site(site).heap);
+            if heap.layer == Layer::Commit || moment_of[heap.process.0 as usize].is_none() {
+                continue;
+            }
+            let address = chunk.address(at);
+            let behind = regions.partition_point(|region| (region.process, region.start) <= (heap.process, address));
+            if let Some(region) = behind.checked_sub(1).map(|i| &regions[i])
+                && region.process == heap.process
+                && address < region.end
+                && !region.has_block.load(Ordering::Relaxed)
+            {
+                region.has_block.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn claim(source: &Source, top: &Top, ranges: &[Range], regions: &[Region]) -> Option<Claim> {
+    let region_of = |range: &Range| {
+        let behind = regions.partition_point(|region| (region.process, region.start) <= (range.process, range.start));
+        behind.checked_sub(1).map(|i| &regions[i])
+    };
+    let is_unexplained = |range: &&Range| region_of(range).is_some_and(|region| !region.has_block.load(Ordering::Relaxed));
+    let mut by_site: rustc_hash::FxHashMap<SiteId, u64> = rustc_hash::FxHashMap::default();
+    let (mut bytes, mut count, mut explained) = (0u64, 0, 0u64);
+    for range in ranges.iter().filter(|range| range.process == source.process) {
+        if is_unexplained(&range) {
+            bytes = bytes.saturating_add(range.size);
+            count += 1;
+            *by_site.entry(range.site).or_default() += range.size;
+        } else {
+            explained = explained.saturating_add(range.size);
+        }
+    }
+    // Where not one range holds a block, blocks and commit are hardly of the same address space.
+    if explained == 0 || bytes < LEAST_BYTES || (bytes as f64) < LEAST_SHARE * top.bytes as f64 {
+        return None;
+    }
+    let amounts: Vec<f64> = source.places.sites.iter().map(|site| by_site.get(site).copied().unwrap_or(0) as f64).collect();
+    let own = source.places.own_amounts(&amounts);
+    let (place, _) = own.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let interval = crate::units::Interval { from: Ticks(top.moment.0.saturating_sub(1)), to: top.moment };
+    Some(Claim { bytes, count, interval, ..Claim::at(FindingKind::UnexplainedCommit, source, place) })
+}
