@@ -14,7 +14,7 @@ use super::player::PlayerChange;
 use super::settings::{SymbolSettings, Theme};
 use crate::load::{Input, Scope};
 use crate::model::CounterId;
-use crate::query::{Column, Path};
+use crate::query::{Column, Finding, Path};
 use crate::symbols::ModuleKey;
 use crate::units::{Interval, Ticks};
 
@@ -101,6 +101,8 @@ pub enum DocCommand {
     TurnChip(Predicate),
     /// Show everything again.
     ClearFilter,
+    /// Show what a finding speaks of: interval, filter and stack.
+    GoToFinding(Box<Finding>),
     /// Show a heap's line or not.
     ShowHeap(usize, bool),
     /// Show a counter's line or not.

@@ -1,6 +1,7 @@
 //! The open trace as the user sees it: view, selection, filter, open nodes, pins,
 //! and the latest answers to all that. Pure state: no drawing, no computing.
 
+mod finding;
 mod growing;
 
 use std::sync::Arc;
@@ -180,10 +181,7 @@ impl Document {
                 toggled: Arc::clone(&self.toggled),
             },
             split: self.graph_split(),
-            asks: match self.tab {
-                Tab::View(view) => self.views.ask(view, self).into_iter().collect(),
-                _ => Vec::new(),
-            },
+            asks: self.views.ask(if let Tab::View(view) = self.tab { Some(view) } else { None }, self),
             highlight: self.selected.path().cloned().map(Filter::under),
             pins,
         })
@@ -202,7 +200,7 @@ impl Document {
             }
             Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
             Part::Graph(split, lines) => answers.graph = Some(Graph::new(self.trace.clock, split, lines)),
-            Part::View(view, answer) if self.tab == Tab::View(view) => {
+            Part::View(view, answer) if self.tab == Tab::View(view) || self.views.is_always_asked(view) => {
                 answers.failed = false;
                 self.views.take(view, answer);
             }
@@ -272,6 +270,7 @@ impl Document {
             DocCommand::RemoveChip(what) => self.change_filters(|filters| filters.remove(&what)),
             DocCommand::TurnChip(what) => self.change_filters(|filters| filters.turn(&what)),
             DocCommand::ClearFilter => self.change_filters(|filters| *filters = Filters::default()),
+            DocCommand::GoToFinding(finding) => self.go_to_finding(&finding),
             DocCommand::ShowHeap(heap, shown) => {
                 self.lines.show(HeapId(heap as u32), shown);
                 self.choose_lines();
@@ -413,6 +412,7 @@ impl Document {
     fn show_tab(&mut self, tab: Tab) {
         if let Tab::View(before) = self.tab
             && tab != self.tab
+            && !self.views.is_always_asked(before)
         {
             self.views.forget(before); // nobody keeps it up any more
         }

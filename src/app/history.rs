@@ -68,6 +68,11 @@ impl History {
         self.go_to(Stop { filters, ..self.now.clone() });
     }
 
+    /// Goes to another view and filters otherwise, in one step.
+    pub fn go_and_filter(&mut self, view: Interval, filters: Filters) {
+        self.go_to(Stop { view, filters });
+    }
+
     fn go_to(&mut self, to: Stop) {
         if to != self.now {
             self.back.push(std::mem::replace(&mut self.now, to));

@@ -14,6 +14,8 @@ pub struct SelectedLine {
     reveal: bool,
     /// Whether the first line that the search finds shall be selected when it is known.
     awaits_search: bool,
+    /// Whether the line shall be scrolled into sight once there is a table with it.
+    awaits_line: bool,
 }
 
 impl SelectedLine {
@@ -34,8 +36,14 @@ impl SelectedLine {
 
     /// Selects a node, or nothing.
     pub fn select(&mut self, path: Option<Path>, table: Option<&Table>) {
-        (self.path, self.awaits_search) = (path, false);
+        (self.path, self.awaits_search, self.awaits_line) = (path, false, false);
         self.find(table);
+    }
+
+    /// Selects a node that the next table shall show.
+    pub fn await_line(&mut self, path: Path, table: Option<&Table>) {
+        self.select(Some(path), table);
+        self.awaits_line = true;
     }
 
     /// The node is called otherwise from now on, or is gone.
@@ -70,6 +78,9 @@ impl SelectedLine {
             Some(Table { found: Some(found), .. }) => self.go_to(*found, table),
             Some(_) => self.awaits_search = false,
             None => self.find(table),
+        }
+        if self.awaits_line && self.index.is_some() {
+            (self.reveal, self.awaits_line) = (true, false);
         }
     }
 

@@ -6,8 +6,8 @@
 
 mod args;
 mod asked;
-mod functions;
 mod findings;
+mod functions;
 mod info;
 mod measure;
 mod memory;

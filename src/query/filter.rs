@@ -73,7 +73,7 @@ pub(super) const ALL_CLASSES: u8 = 0b1111;
 
 impl Key {
     /// The key of a frame's line at a level; see [`super::Recorded`].
-    pub(super) fn of_frame(node: NodeId, level: u16) -> Self {
+    pub fn of_frame(node: NodeId, level: u16) -> Self {
         if level == 0 { Self::Frame(node) } else { Self::Inlined(node, level) }
     }
 

@@ -18,10 +18,10 @@ mod changes;
 mod class;
 mod counters;
 mod filter;
+mod findings;
 mod fold;
 mod functions;
 mod generations;
-mod findings;
 mod highlight;
 mod index;
 mod key_map;
@@ -46,12 +46,12 @@ pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use filter::{Filter, Key, Mask, Path};
+pub use findings::{Finding, FindingKind, findings};
 pub use functions::{
     Butterfly, Forest, FunctionGroup, FunctionId, FunctionSums, Functions, FunctionsRequest, ModuleName, Neighbour,
     NeighbourGroup, NodeKey, PathId, function_peaks, function_sums, functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
-pub use findings::{Finding, FindingKind, findings};
 pub use highlight::spans;
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use eframe::egui::Ui;
 
-use super::{Around, Flame, Generations, Rows, Types, View, ViewId};
+use super::{Around, Findings, Flame, Generations, Rows, Types, View, ViewId};
 use crate::app::document::Document;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
@@ -42,7 +42,9 @@ impl<V: View> Ask for Asked<V> {
 /// A [`View`] whose types are not known.
 trait AnyView {
     fn title(&self) -> ViewId;
-    fn ask(&self, document: &Document) -> Box<dyn Ask>;
+    fn is_always_asked(&self) -> bool;
+    fn ask(&self, document: &Document) -> Option<Box<dyn Ask>>;
+    fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui);
     fn take(&mut self, answer: AnyAnswer);
     fn forget(&mut self);
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
@@ -57,8 +59,16 @@ impl<V: View> AnyView for V {
         V::TITLE
     }
 
-    fn ask(&self, document: &Document) -> Box<dyn Ask> {
-        Box::new(Asked::<V>(self.request(document)))
+    fn is_always_asked(&self) -> bool {
+        V::IS_ALWAYS_ASKED
+    }
+
+    fn ask(&self, document: &Document) -> Option<Box<dyn Ask>> {
+        self.request(document).map(|request| -> Box<dyn Ask> { Box::new(Asked::<V>(request)) })
+    }
+
+    fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        View::strip(self, around, ui);
     }
 
     fn take(&mut self, answer: AnyAnswer) {
@@ -98,7 +108,13 @@ pub struct Views(Vec<Box<dyn AnyView>>);
 impl Default for Views {
     /// In the order of their tabs.
     fn default() -> Self {
-        Self(vec![Box::<Flame>::default(), Box::<Types>::default(), Box::<Rows>::default(), Box::<Generations>::default()])
+        Self(vec![
+            Box::<Findings>::default(),
+            Box::<Flame>::default(),
+            Box::<Types>::default(),
+            Box::<Rows>::default(),
+            Box::<Generations>::default(),
+        ])
     }
 }
 
@@ -121,9 +137,21 @@ impl Views {
         self.0.iter_mut().find(|view| view.title() == id).map(|view| &mut **view as _)
     }
 
-    /// What a view wants to know now.
-    pub fn ask(&self, id: ViewId, document: &Document) -> Option<Box<dyn Ask>> {
-        self.get(id).map(|view| view.ask(document))
+    /// What the view in sight wants to know now, and behind it those that always ask.
+    pub fn ask(&self, in_sight: Option<ViewId>, document: &Document) -> Vec<Box<dyn Ask>> {
+        let seen = self.0.iter().filter(|view| Some(view.title()) == in_sight);
+        let others = self.0.iter().filter(|view| view.is_always_asked() && Some(view.title()) != in_sight);
+        seen.chain(others).filter_map(|view| view.ask(document)).collect()
+    }
+
+    /// Whether the answers of a view are wanted although it is not in sight.
+    pub fn is_always_asked(&self, id: ViewId) -> bool {
+        self.get(id).is_some_and(|view| view.is_always_asked())
+    }
+
+    /// Draws what stands above the tabs.
+    pub fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        self.0.iter_mut().for_each(|view| view.strip(around, ui));
     }
 
     /// Hands an answer to its view.

@@ -8,6 +8,7 @@
 //! stale are dropped with it.
 
 mod erased;
+mod findings;
 mod flame;
 mod generations;
 mod layers;
@@ -22,6 +23,7 @@ use super::graph::Split;
 use super::jobs::Ground;
 use crate::query::Cancelled;
 pub use erased::{AnyAnswer, Ask, Views};
+use findings::Findings;
 use flame::Flame;
 use generations::Generations;
 use rows::Rows;
@@ -41,8 +43,11 @@ pub trait View: Default + 'static {
     /// What a worker tells it; there may be several answers to a request.
     type Answer: Send + 'static;
 
-    /// What is to be asked now.
-    fn request(&self, document: &Document) -> Self::Request;
+    /// Whether it is asked even if it is not in sight, behind what is.
+    const IS_ALWAYS_ASKED: bool = false;
+
+    /// What is to be asked now, if anything.
+    fn request(&self, document: &Document) -> Option<Self::Request>;
 
     /// Answers: on a worker, before the graph is made.
     fn answer(request: &Self::Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Self::Answer)) -> Result<(), Cancelled>;
@@ -60,6 +65,9 @@ pub trait View: Default + 'static {
 
     /// Draws it.
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
+
+    /// Draws what stands above the tabs, whatever view is in sight.
+    fn strip(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
 
     /// Draws what stands beside the tabs.
     fn tools(&mut self, _: &mut Around<'_>, _: &mut Ui) {}

@@ -64,14 +64,14 @@ impl View for Flame {
     type Request = Request;
     type Answer = Icicle;
 
-    fn request(&self, document: &Document) -> Request {
-        Request {
+    fn request(&self, document: &Document) -> Option<Request> {
+        Some(Request {
             layer: self.layer.of(document),
             weight: self.weight,
             is_inverted: self.is_inverted,
             focus: self.focus.clone(),
             search: self.search.trim().to_lowercase(),
-        }
+        })
     }
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Icicle)) -> Result<(), Cancelled> {

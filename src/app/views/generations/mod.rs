@@ -40,12 +40,12 @@ impl View for Generations {
     type Request = Request;
     type Answer = Left;
 
-    fn request(&self, document: &Document) -> Request {
+    fn request(&self, document: &Document) -> Option<Request> {
         let interval = document.interval();
         let inside = document.marks.iter().copied().filter(|&mark| interval.from < mark && mark < interval.to);
         let edges: Vec<Ticks> = [interval.from].into_iter().chain(inside).chain([interval.to]).collect();
         let asked = GenerationsRequest { edges, end: interval.to, layer: self.layer.of(document) };
-        Request { asked, search: self.search.trim().to_lowercase() }
+        Some(Request { asked, search: self.search.trim().to_lowercase() })
     }
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Left)) -> Result<(), Cancelled> {

@@ -44,8 +44,8 @@ impl View for Rows {
     type Request = Request;
     type Answer = Listed;
 
-    fn request(&self, _: &Document) -> Request {
-        Request { sort: self.sort }
+    fn request(&self, _: &Document) -> Option<Request> {
+        Some(Request { sort: self.sort })
     }
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Listed)) -> Result<(), Cancelled> {

@@ -1,0 +1,74 @@
+//! Going to what a finding speaks of: one click sets interval, filter and tree.
+
+use std::sync::Arc;
+
+use super::{Document, Tab};
+use crate::app::filters::{Chip, Filters, Predicate};
+use crate::model::NodeId;
+use crate::query::{Finding, FindingKind, Key, LifetimeClass, Path, Recorded};
+use crate::units::{Interval, Layer, Ticks};
+
+impl Document {
+    /// Makes the finding's interval the selection, with some room around it in the view;
+    /// filters to its heap; opens the tree down to its place and selects that.
+    pub(super) fn go_to_finding(&mut self, finding: &Finding) {
+        let (interval, span) = (finding.interval, self.trace.span);
+        let room = (interval.len() / 4).max(span.len() / 50);
+        let around =
+            Interval { from: Ticks(interval.from.0.saturating_sub(room)), to: Ticks(interval.to.0.saturating_add(room)) };
+        let view = if interval.len() > span.len() / 2 { span } else { self.clamp(around) };
+        let source: Path = source(finding).into();
+        let mut filters = Filters::default();
+        filters.add(Chip::only(Predicate::Under(Arc::clone(&source))));
+        self.history.go_and_filter(view, filters);
+        self.filters_changed();
+        self.selection = Some(match finding.kind {
+            // What was alive then, and nothing else.
+            FindingKind::Peak => Interval { from: interval.to, to: interval.to },
+            _ => interval,
+        });
+        self.show_tab(Tab::Table);
+        self.search.clear();
+        self.open_way(finding, &source);
+    }
+
+    /// Opens all nodes on the way to the finding's place, and selects the last.
+    fn open_way(&mut self, finding: &Finding, source: &[Key]) {
+        let class = class_of(finding.kind);
+        let group: Vec<Key> = source.iter().copied().chain([Key::Impacting(class.impacting()), Key::Class(class)]).collect();
+        let toggled = Arc::make_mut(&mut self.toggled);
+        for end in 1..=group.len() {
+            toggled.insert(group[..end].into(), true);
+        }
+        let mut last = Path::from(group.as_slice());
+        let Some(site) = finding.sites.first().map(|&site| self.trace.site(site)) else { return };
+        let names = self.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default();
+        for node in self.trace.stacks.path(finding.node).into_iter().filter(|&node| node != NodeId::ROOT) {
+            let frame = Recorded::of(&self.trace, &names, node, site.caller, site.first, false);
+            for level in frame.shown(self.fold) {
+                let path: Path = group.iter().copied().chain([Key::of_frame(node, level)]).collect();
+                // What is below the place is for the user to open.
+                if node != finding.node {
+                    toggled.insert(Arc::clone(&path), true);
+                }
+                last = path;
+            }
+        }
+        self.select(|line, table| line.await_line(last, table));
+    }
+}
+
+/// Process, layer and heap of a finding, as the tree has them.
+fn source(finding: &Finding) -> Vec<Key> {
+    let heap = finding.heap.filter(|_| finding.layer != Layer::Commit).map(Key::Heap);
+    [Key::Process(finding.process), Key::Layer(finding.layer)].into_iter().chain(heap).collect()
+}
+
+/// The rows that a finding is about, in its interval.
+fn class_of(kind: FindingKind) -> LifetimeClass {
+    match kind {
+        FindingKind::Growth | FindingKind::Step | FindingKind::AtExit => LifetimeClass::Aifo,
+        FindingKind::Spikes | FindingKind::Churn => LifetimeClass::Aifi,
+        FindingKind::Peak | FindingKind::UnexplainedCommit => LifetimeClass::Aofo,
+    }
+}

@@ -1,0 +1,155 @@
+//! Cards and list of what stands out.
+
+use eframe::egui::{self, Color32, CornerRadius, RichText, Sense, Ui, Visuals, vec2};
+
+use super::Findings;
+use crate::app::commands::DocCommand;
+use crate::app::theme;
+use crate::app::views::Around;
+use crate::query::{Finding, FindingKind};
+
+/// Cards above the tabs.
+const CARDS: usize = 5;
+
+const CARD_HEIGHT: f32 = 62.0;
+
+/// Innermost frames of a place in the list.
+const FRAMES: usize = 4;
+
+/// What a kind is called.
+fn title(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::Growth => "Growth",
+        FindingKind::Step => "Step",
+        FindingKind::Spikes => "Spikes",
+        FindingKind::Peak => "Peak",
+        FindingKind::AtExit => "Alive at exit",
+        FindingKind::Churn => "Churn",
+        FindingKind::UnexplainedCommit => "Unexplained commit",
+    }
+}
+
+fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
+    let line = match kind {
+        FindingKind::Growth => return theme::growth(visuals),
+        FindingKind::Step => 1,
+        FindingKind::Spikes => 4,
+        FindingKind::Peak => 0,
+        FindingKind::AtExit => 6,
+        FindingKind::Churn => 5,
+        FindingKind::UnexplainedCommit => 9,
+    };
+    theme::series(line, visuals)
+}
+
+/// The best findings, side by side.
+pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
+    let Some(found) = view.found.as_ref().filter(|found| !found.list.is_empty() && !view.is_hidden) else { return };
+    let count = found.list.len().min(CARDS);
+    let mut is_hidden = false;
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 6.0;
+        let room = ui.available_width() - 18.0;
+        let width = (room - 6.0 * count as f32) / count as f32;
+        for finding in found.list.iter().take(count) {
+            if card(ui, finding, vec2(width.max(80.0), CARD_HEIGHT)).clicked() {
+                around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+            }
+        }
+        let cross = ui.add(egui::Button::new("\u{d7}").frame(false)).on_hover_text("Hide these; the tab Findings has them all");
+        cross.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Hide findings"));
+        is_hidden = cross.clicked();
+    });
+    view.is_hidden = is_hidden;
+}
+
+fn card(ui: &mut Ui, finding: &Finding, size: egui::Vec2) -> egui::Response {
+    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Finding {}", finding.text)));
+    let visuals = ui.visuals();
+    let fill = if response.hovered() { visuals.widgets.hovered.weak_bg_fill } else { visuals.faint_bg_color };
+    ui.painter().rect(rect, 5.0, fill, visuals.widgets.noninteractive.bg_stroke, egui::StrokeKind::Inside);
+    let edge = egui::Rect::from_min_size(rect.min, vec2(4.0, rect.height()));
+    let corners = CornerRadius { nw: 5, sw: 5, ne: 0, se: 0 };
+    ui.painter().rect_filled(edge, corners, color(finding.kind, visuals));
+    let inner = rect.shrink2(vec2(8.0, 4.0)).translate(vec2(3.0, 0.0));
+    ui.scope_builder(egui::UiBuilder::new().max_rect(inner), |ui| {
+        ui.spacing_mut().item_spacing.y = 1.0;
+        let mark = if finding.doubts.is_empty() { "" } else { " *" };
+        ui.add(egui::Label::new(RichText::new(format!("{}{mark}", title(finding.kind))).weak().size(11.0)).selectable(false));
+        let mut job = egui::text::LayoutJob::simple(
+            finding.text.clone(),
+            egui::FontId::proportional(12.5),
+            ui.visuals().strong_text_color(),
+            inner.width(),
+        );
+        job.wrap.max_rows = 2;
+        job.wrap.break_anywhere = false;
+        ui.add(egui::Label::new(job).selectable(false));
+    });
+    response.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand)
+}
+
+/// What is known of a finding.
+fn details(ui: &mut Ui, finding: &Finding) {
+    ui.strong(&finding.text);
+    if let Some(function) = &finding.function {
+        ui.label(RichText::new(function).monospace().size(12.0));
+    }
+    for doubt in &finding.doubts {
+        ui.weak(doubt);
+    }
+    ui.weak("Click to go there: interval, filter and stack");
+}
+
+/// All of them.
+pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
+    let Some(found) = &view.found else {
+        let text = match (around.document.answers.failed, around.document.is_settled()) {
+            (true, _) => "Nothing could be computed",
+            (_, false) => "Findings come when the trace does not grow any more.",
+            _ => "Computing\u{2026}",
+        };
+        ui.centered_and_justified(|ui| ui.weak(text));
+        return;
+    };
+    if found.list.is_empty() {
+        ui.centered_and_justified(|ui| ui.label("Nothing stands out: no growth, no steps, no spikes."));
+        return;
+    }
+    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        if view.is_hidden && ui.button("Show the cards above all tabs").clicked() {
+            view.is_hidden = false;
+        }
+        for finding in &found.list {
+            line(around, ui, finding);
+        }
+    });
+}
+
+/// One finding with its place in the code, and what speaks against it.
+fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
+    ui.add_space(4.0);
+    ui.horizontal(|ui| {
+        let (dot, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+        ui.painter().rect_filled(dot, 3.0, color(finding.kind, ui.visuals()));
+        if ui.small_button("Show").on_hover_text("Go there: interval, filter and stack").clicked() {
+            around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
+        }
+        ui.add(egui::Label::new(RichText::new(&finding.text).strong()).truncate());
+    });
+    ui.indent("finding", |ui| {
+        let way: Vec<&str> = finding.stack.iter().rev().take(FRAMES).map(String::as_str).collect();
+        if !way.is_empty() {
+            let way = RichText::new(way.join("  \u{2039}  ")).monospace().size(11.5).weak();
+            ui.add(egui::Label::new(way).truncate()).on_hover_ui(|ui| {
+                for frame in finding.stack.iter().rev() {
+                    ui.label(RichText::new(frame).monospace().size(12.0));
+                }
+            });
+        }
+        for doubt in &finding.doubts {
+            ui.add(egui::Label::new(RichText::new(doubt).weak()).truncate());
+        }
+    });
+}
