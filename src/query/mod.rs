@@ -46,7 +46,7 @@ pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use filter::{Filter, Key, Mask, Path};
-pub use findings::{Finding, FindingKind, findings};
+pub use findings::{Finding, FindingKind, findings, headlines};
 pub use functions::{
     Butterfly, Forest, FunctionGroup, FunctionId, FunctionSums, Functions, FunctionsRequest, ModuleName, Neighbour,
     NeighbourGroup, NodeKey, PathId, function_peaks, function_sums, functions,

@@ -25,6 +25,8 @@ mod step;
 mod unexplained;
 mod words;
 
+use rustc_hash::FxHashSet;
+
 use super::{Cancel, Cancelled, Index, LifetimeClass, Mask, Totals, totals};
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::symbols::Names;
@@ -176,6 +178,17 @@ pub fn findings(
     ranked.truncate(MOST);
     cancel.check()?;
     Ok(ranked.into_iter().map(|claim| told(&question, claim)).collect())
+}
+
+/// The few that say most, of a list that is best first: of each process what grows, steps and
+/// spikes most, then the other kinds, then what is left.
+pub fn headlines(list: &[Finding], most: usize) -> Vec<&Finding> {
+    let is_change = |finding: &Finding| matches!(finding.kind, FindingKind::Growth | FindingKind::Step | FindingKind::Spikes);
+    let mut seen = FxHashSet::default();
+    let (firsts, others): (Vec<&Finding>, Vec<&Finding>) =
+        list.iter().partition(|finding| seen.insert((finding.process, finding.kind)));
+    let (changes, states): (Vec<&Finding>, Vec<&Finding>) = firsts.into_iter().partition(|finding| is_change(finding));
+    changes.into_iter().chain(states).chain(others).take(most).collect()
 }
 
 /// A claim in words.

@@ -1,17 +1,20 @@
 //! Cards and list of what stands out.
 
-use eframe::egui::{self, Color32, CornerRadius, RichText, Sense, Ui, Visuals, vec2};
+use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Visuals, vec2};
 
 use super::Findings;
 use crate::app::commands::DocCommand;
 use crate::app::theme;
 use crate::app::views::Around;
-use crate::query::{Finding, FindingKind};
+use crate::query::{Finding, FindingKind, headlines};
 
 /// Cards above the tabs.
 const CARDS: usize = 5;
 
-const CARD_HEIGHT: f32 = 62.0;
+const CARD_HEIGHT: f32 = 70.0;
+
+/// Height from which on there is room for cards.
+const ROOMY: f32 = 290.0;
 
 /// Innermost frames of a place in the list.
 const FRAMES: usize = 4;
@@ -45,13 +48,16 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
 /// The best findings, side by side.
 pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(found) = view.found.as_ref().filter(|found| !found.list.is_empty() && !view.is_hidden) else { return };
-    let count = found.list.len().min(CARDS);
-    let mut is_hidden = false;
+    if ui.available_height() < ROOMY {
+        return;
+    }
+    let best = headlines(&found.list, CARDS);
+    let (count, mut is_hidden) = (best.len(), false);
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 6.0;
         let room = ui.available_width() - 18.0;
         let width = (room - 6.0 * count as f32) / count as f32;
-        for finding in found.list.iter().take(count) {
+        for finding in best {
             if card(ui, finding, vec2(width.max(80.0), CARD_HEIGHT)).clicked() {
                 around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
             }
@@ -72,21 +78,16 @@ fn card(ui: &mut Ui, finding: &Finding, size: egui::Vec2) -> egui::Response {
     let edge = egui::Rect::from_min_size(rect.min, vec2(4.0, rect.height()));
     let corners = CornerRadius { nw: 5, sw: 5, ne: 0, se: 0 };
     ui.painter().rect_filled(edge, corners, color(finding.kind, visuals));
-    let inner = rect.shrink2(vec2(8.0, 4.0)).translate(vec2(3.0, 0.0));
-    ui.scope_builder(egui::UiBuilder::new().max_rect(inner), |ui| {
-        ui.spacing_mut().item_spacing.y = 1.0;
-        let mark = if finding.doubts.is_empty() { "" } else { " *" };
-        ui.add(egui::Label::new(RichText::new(format!("{}{mark}", title(finding.kind))).weak().size(11.0)).selectable(false));
-        let mut job = egui::text::LayoutJob::simple(
-            finding.text.clone(),
-            egui::FontId::proportional(12.5),
-            ui.visuals().strong_text_color(),
-            inner.width(),
-        );
-        job.wrap.max_rows = 2;
-        job.wrap.break_anywhere = false;
-        ui.add(egui::Label::new(job).selectable(false));
-    });
+    let inner = rect.shrink2(vec2(8.0, 5.0)).translate(vec2(3.0, 0.0));
+    let mark = if finding.doubts.is_empty() { "" } else { " *" };
+    let kind = format!("{}{mark}", title(finding.kind));
+    let painter = ui.painter_at(rect);
+    painter.text(inner.min, egui::Align2::LEFT_TOP, kind, FontId::proportional(11.0), visuals.weak_text_color());
+    let color = visuals.strong_text_color();
+    let mut job = egui::text::LayoutJob::simple(finding.text.clone(), FontId::proportional(12.5), color, inner.width());
+    job.wrap.max_rows = 3;
+    let text = painter.layout_job(job);
+    painter.galley(inner.min + vec2(0.0, 15.0), text, color);
     response.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand)
 }
 
