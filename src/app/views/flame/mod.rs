@@ -33,7 +33,6 @@ pub struct Request {
 pub struct Icicle {
     layer: Layer,
     weight: Weight,
-    is_inverted: bool,
     /// By depth, then from left to right; the focus is at the depth of its way.
     boxes: Vec<Box>,
     /// Where each depth begins in `boxes`, and where the last ends.
@@ -42,6 +41,8 @@ pub struct Icicle {
     focus: Way,
     /// All that is in the layer.
     total: u64,
+    /// What the focus is of it.
+    shown: u64,
     /// What the search lights up, counted once.
     found: u64,
     is_searched: bool,
@@ -92,11 +93,11 @@ impl View for Flame {
         tell(Icicle {
             layer: request.layer,
             weight: request.weight,
-            is_inverted: request.is_inverted,
             boxes: made.boxes,
             depths: made.depths,
             focus: layout::way(&forest, &functions, node),
             total: widths.first().copied().unwrap_or(0),
+            shown: widths[node as usize],
             found: made.found,
             is_searched: !request.search.is_empty(),
             functions,

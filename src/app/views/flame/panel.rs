@@ -72,6 +72,10 @@ pub fn show(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
         });
         return;
     }
+    if icicle.is_searched {
+        let share = 100.0 * icicle.found as f64 / icicle.shown.max(1) as f64;
+        ui.weak(format!("The search lights up {share:.1} % of what is in sight."));
+    }
     let did = egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| icicle.draw(ui)).inner;
     match did {
         Some(Did::Focus(way)) if way != view.focus => {
