@@ -134,6 +134,8 @@ fn reports_have_the_fields_of_the_contract_in_its_order() {
         "thread",
         "function",
         "module",
+        "size_bucket",
+        "lifetime_bucket",
         "outstanding_from",
         "outstanding_to",
         "peak",
@@ -177,10 +179,24 @@ fn keys_that_are_not_asked_for_are_null() {
         ("stack", &["stack"]),
         ("type", &["type"]),
         ("thread", &["thread"]),
+        ("size", &["size_bucket"]),
+        ("lifetime", &["lifetime_bucket"]),
     ] {
         for group in trace.report(&["--by", by, "--layer", "heap"])["groups"].as_array().unwrap() {
             assert_eq!(group["layer"], "heap");
-            for key in ["process", "pid", "process_start_s", "heap", "stack", "type", "thread"] {
+            for key in [
+                "process",
+                "pid",
+                "process_start_s",
+                "heap",
+                "stack",
+                "type",
+                "thread",
+                "size_bucket",
+                "lifetime_bucket",
+                "function",
+                "module",
+            ] {
                 assert_eq!(group[key].is_null(), !present.contains(&key), "--by {by}: {key}");
             }
         }
@@ -300,4 +316,76 @@ fn text_for_people_tells_the_same_story() {
         assert!(report.contains(text), "{text} is missing in\n{report}");
     }
     assert!(report.lines().all(|line| line == line.trim_end()));
+}
+
+#[test]
+fn rows_are_chosen_by_ranges_and_further_options_are_further_conditions() {
+    let trace = Trace::new();
+    // 60 blocks of 40 bytes, one each 20 ticks of 100 ns from tick 100 on; each third is freed 5 ticks later.
+    let heap = |words: &[&str]| {
+        let report = trace.report(&[&["--layer", "heap"], words].concat());
+        report["groups"].get(0).map_or(0, |group| group["count"].as_u64().unwrap())
+    };
+    assert_eq!(heap(&[]), 60);
+    for (words, count) in [
+        (&["--allocated", "0.00001..0.000012"][..], 1),
+        (&["--allocated", "0.00001..0.0000121"], 2),
+        (&["--allocated", "..0.000012", "--allocated", "0.0000101.."], 0),
+        (&["--allocated", "0.00001..0.00001"], 0),
+        (&["--freed", "never"], 40),
+        (&["--freed", ".."], 20),
+        (&["--freed", "0.0000105..0.0000106"], 1),
+        (&["--freed", "0.0000105..0.0000106|never"], 41),
+        (&["--freed", "0.0000105..0.0000106|never", "--freed", ".."], 1),
+        (&["--size", "40..41"], 60),
+        (&["--size", "41..1K"], 0),
+        (&["--size", "..40"], 0),
+        (&["--lifetime", "0.0000005..0.0000006"], 20),
+        (&["--lifetime", "0.0000006.."], 40),
+        (&["--lifetime", "..0.0000005"], 0),
+        (&["--thread", "2"], 30),
+        (&["--thread", "2", "--thread", "3"], 0),
+        (&["--type", "(unknown*"], 60),
+        (&["--type", "Node"], 0),
+        (&["--frame", "GAME.exe!+0x1001"], 12),
+        (&["--frame", "game.exe!+0x2000", "--frame", "+0x1001"], 12),
+        (&["--not-frame", "+0x1001"], 48),
+        (&["--not-frame", "+0x1001", "--frame", "+0x1001"], 0),
+    ] {
+        assert_eq!(heap(words), count, "{words:?}");
+    }
+    let sizes = trace.report(&["--layer", "heap", "--by", "size,lifetime"]);
+    let group = |i: usize| (sizes["groups"][i]["size_bucket"].clone(), sizes["groups"][i]["lifetime_bucket"].clone());
+    assert_eq!(group(0), (serde_json::json!([32, 64]), serde_json::json!([0.0, null])));
+    assert_eq!(group(1), (serde_json::json!([32, 64]), serde_json::json!([0.0, 0.000001])));
+    let text = highwater(["report", trace.path.to_str().unwrap(), "--by", "size,lifetime"]).out;
+    assert!(text.contains("Block size") && text.contains("no end seen"), "{text}");
+}
+
+#[test]
+fn ranges_that_are_none_are_refused() {
+    let trace = Trace::new();
+    let file = trace.path.to_str().unwrap();
+    for words in [
+        ["--allocated", "1"],
+        ["--allocated", "2..1"],
+        ["--allocated", "1..2|never"],
+        ["--allocated", "never"],
+        ["--freed", "1"],
+        ["--freed", "1..x"],
+        ["--freed", "never|never"],
+        ["--freed", "2..1|never"],
+        ["--size", "16"],
+        ["--size", "2K..1K"],
+        ["--size", "-1..2"],
+        ["--size", "1..2|never"],
+        ["--lifetime", "0.5"],
+        ["--lifetime", "1..0.5"],
+        ["--lifetime", "nan.."],
+        ["--thread", "4294967295"],
+        ["--thread", "two"],
+    ] {
+        let run = highwater(["report", file].iter().chain(&words));
+        assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (Some(2), "", 1), "{words:?}: {run:?}");
+    }
 }

@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 fn by() -> impl Strategy<Value = Vec<By>> {
-    prop::sample::subsequence(vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread, By::Function, By::Module], 0..=7)
+    prop::sample::subsequence(By::ALL.to_vec(), 0..=6)
 }
 
 fn filter() -> impl Strategy<Value = ReportFilter> {
@@ -30,7 +30,7 @@ fn filter() -> impl Strategy<Value = ReportFilter> {
     let process = text(&["app1.exe", "App0.exe", "2", "unknown (1)", "4294967295", "nobody"]);
     let layer = prop_oneof![3 => Just(None), 1 => select(Layer::ALL.to_vec()).prop_map(Some)];
     let heap = text(&["physics", "AUDIO", "0xAB", "0x10", "0x11"]);
-    (process, layer, heap).prop_map(|(process, layer, heap)| ReportFilter { process, layer, heap })
+    (process, layer, heap).prop_map(|(process, layer, heap)| ReportFilter { process, layer, heap, ..ReportFilter::default() })
 }
 
 fn ask(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {

@@ -10,6 +10,8 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::asked::Asked;
+use super::choices::Choices;
+use super::diff::Side;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
 use super::synth::SynthArgs;
@@ -116,6 +118,8 @@ pub(super) enum Command {
     Functions(FunctionsArgs),
     /// Tell what stands out: growth, steps, spikes, peaks, blocks at exit, churn
     Findings(FindingsArgs),
+    /// Compare two traces, or parts of them: what changed from A to B
+    Diff(DiffArgs),
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),
@@ -285,6 +289,49 @@ pub(super) struct FindingsArgs {
     pub(super) top: Option<usize>,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct DiffArgs {
+    /// A trace or `demo:`, and after a final `@` which part of it, as in game.etl@10..20
+    #[arg(value_name = "A")]
+    a: OsString,
+
+    /// What it is compared with
+    #[arg(value_name = "B")]
+    b: OsString,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) choices: Choices,
+
+    /// What makes a group; the layer always does
+    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
+    pub(super) by: Vec<By>,
+
+    /// Only the first N groups
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+
+    /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
+    #[arg(long, value_name = "PATH")]
+    pub(super) symbols: Option<String>,
+
+    #[command(flatten)]
+    pub(super) memory: Memory,
+}
+
+impl DiffArgs {
+    pub(super) fn sides(&self) -> Result<[Side; 2], String> {
+        Ok([Side::parse(&self.a)?, Side::parse(&self.b)?])
+    }
+
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        self.sides().map_or_else(|_| Vec::new(), |sides| sides.map(|side| side.input).into())
+    }
+}
+
 impl ValueEnum for Layer {
     fn value_variants<'a>() -> &'a [Self] {
         &Self::ALL
@@ -297,7 +344,7 @@ impl ValueEnum for Layer {
 
 impl ValueEnum for By {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Process, Self::Heap, Self::Stack, Self::Type, Self::Thread, Self::Function, Self::Module]
+        &Self::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -309,6 +356,8 @@ impl ValueEnum for By {
             Self::Thread => "thread",
             Self::Function => "function",
             Self::Module => "module",
+            Self::Size => "size",
+            Self::Lifetime => "lifetime",
         }))
     }
 }

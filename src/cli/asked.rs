@@ -7,15 +7,16 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
+use super::choices::Choices;
 use super::memory::Memory;
 use super::seconds::Seconds;
 use super::{Failure, memory, open, report_problems, symbols};
 use crate::load::{Input, Unwatched, load_planned};
 use crate::model::{Clock, Trace};
 use crate::panics;
-use crate::query::{Cancel, Index, ReportFilter};
+use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice};
 use crate::symbols::Names;
-use crate::units::{Interval, Layer};
+use crate::units::Interval;
 
 /// See the module.
 #[derive(Args, Debug)]
@@ -28,17 +29,8 @@ pub(super) struct Asked {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Only this process
-    #[arg(long, value_name = "NAME|PID")]
-    process: Option<String>,
-
-    /// Only this layer of memory
-    #[arg(long, value_enum, ignore_case = true)]
-    layer: Option<Layer>,
-
-    /// Only this heap or tracker
-    #[arg(long, value_name = "HANDLE|NAME")]
-    heap: Option<String>,
+    #[command(flatten)]
+    choices: Choices,
 
     /// Begin of the interval, in seconds since the trace start [default: the trace start]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
@@ -60,6 +52,8 @@ pub(super) struct Asked {
 pub(super) struct Loaded {
     pub(super) trace: Arc<Trace>,
     pub(super) interval: Interval,
+    /// Which rows the answer is about; see [`Loaded::index`].
+    pub(super) rows: RowChoice,
 }
 
 /// An interval as the machine interface has it.
@@ -95,19 +89,17 @@ impl Asked {
 
     /// Which rows.
     pub(super) fn filter(&self) -> ReportFilter {
-        ReportFilter { process: self.process.clone(), layer: self.layer, heap: self.heap.clone() }
+        self.choices.filter()
     }
 
     /// Loads the capture, as much as there is memory for. `stage` is what a report of a fault
     /// calls the command.
     pub(super) fn load(&self, stage: &'static str) -> Result<Loaded, Failure> {
         self.check().map_err(Failure::BadArguments)?;
-        let capture = open(&self.inputs())?;
-        panics::reach(stage);
-        let plan = memory::plan(&capture, self.memory, self.process.as_deref(), self.layer);
-        let trace = load_planned(&capture, &plan, &mut Unwatched).map_err(stopped)?;
+        let trace = load_trace(&self.inputs(), self.memory, &self.choices, stage)?;
         let interval = self.interval(&trace)?;
-        Ok(Loaded { trace: Arc::new(trace), interval })
+        let rows = self.choices.rows(&trace.clock);
+        Ok(Loaded { trace, interval, rows })
     }
 
     /// The interval asked for. Only now it is known whether one edge alone lies
@@ -133,6 +125,33 @@ impl Asked {
     }
 }
 
+/// Whether groups or rows follow from names.
+pub(super) fn needs_names(filter: &ReportFilter, by: &[By]) -> bool {
+    [By::Stack, By::Type, By::Function].iter().any(|key| by.contains(key)) || !filter.sites.is_all()
+}
+
+/// Loads the files of a capture, as much as there is memory for.
+pub(super) fn load_trace(
+    inputs: &[Input],
+    memory: Memory,
+    choices: &Choices,
+    stage: &'static str,
+) -> Result<Arc<Trace>, Failure> {
+    let capture = open(inputs)?;
+    panics::reach(stage);
+    let plan = memory::plan(&capture, memory, choices.process.as_deref(), choices.layer);
+    load_planned(&capture, &plan, &mut Unwatched).map(Arc::new).map_err(stopped)
+}
+
+/// What one answer about some rows of a trace is worth preparing.
+pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cancelled> {
+    let never = Cancel::default();
+    match rows.rows(trace, &never)? {
+        Some(rows) => Ok(Index::scan(Arc::clone(trace)).choosing(Some(rows))),
+        None => Index::for_one_question(Arc::clone(trace), &never),
+    }
+}
+
 impl Loaded {
     /// The names of what is asked about.
     pub(super) fn names(&self, asked: &Asked) -> Arc<Names> {
@@ -140,8 +159,8 @@ impl Loaded {
         symbols::names(&self.trace, asked.symbols.as_deref(), move |site| mask.classes(site) != 0)
     }
 
-    /// What one answer is worth preparing.
+    /// What one answer is worth preparing: of chosen rows nothing but which they are.
     pub(super) fn index(&self) -> Result<Index, Failure> {
-        Index::for_one_question(Arc::clone(&self.trace), &Cancel::default()).map_err(stopped)
+        index(&self.trace, &self.rows).map_err(stopped)
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn run(args: &FindingsArgs) -> Result<(), Failure> {
     let names = loaded.names(&args.asked);
     let index = loaded.index()?;
     let trace = index.trace();
-    let mask = args.asked.filter().mask(trace);
+    let mask = args.asked.filter().named_mask(trace, &names, &Cancel::default()).map_err(stopped)?;
     let mut found = findings(&index, loaded.interval, &mask, &names, &Cancel::default()).map_err(stopped)?;
     found.truncate(args.top.unwrap_or(usize::MAX));
     report_problems(&trace.problems);

@@ -29,7 +29,11 @@ pub(super) fn run(args: &FunctionsArgs) -> Result<(), Failure> {
     let all = Functions::of(trace, &names, args.fold, &never).map_err(stopped)?;
     let totals = totals(&index, loaded.interval, &never).map_err(stopped)?;
     let top = args.top.or((!args.asked.json).then_some(SHOWN));
-    let request = FunctionsRequest { mask: args.asked.filter().mask(trace), of: args.of.clone(), top };
+    let request = FunctionsRequest {
+        mask: args.asked.filter().named_mask(trace, &names, &never).map_err(stopped)?,
+        of: args.of.clone(),
+        top,
+    };
     let (groups, count) = functions(&index, &all, &totals, &request, &never).map_err(stopped)?;
     report_problems(&trace.problems);
     if let Some(of) = args.of.as_deref().filter(|_| groups.iter().all(|group| group.callers.is_none())) {

@@ -6,12 +6,15 @@
 
 mod args;
 mod asked;
+mod choices;
+mod diff;
 mod findings;
 mod functions;
 mod info;
 mod measure;
 mod memory;
 mod output;
+mod ranges;
 mod record;
 mod report;
 mod seconds;
@@ -72,6 +75,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Report(args)) => guarded(&args.asked.inputs(), || report::run(args)),
         Some(Command::Functions(args)) => guarded(&args.asked.inputs(), || functions::run(args)),
         Some(Command::Findings(args)) => guarded(&args.asked.inputs(), || findings::run(args)),
+        Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),

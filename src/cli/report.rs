@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::args::ReportArgs;
-use super::asked::{IntervalInSeconds, stopped};
+use super::asked::{IntervalInSeconds, needs_names, stopped};
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::format;
 use crate::model::{Quality, Trace};
-use crate::query::{By, Cancel, Group, Report, ReportRequest, named_report};
+use crate::query::{By, Cancel, Group, LifetimeBounds, Report, ReportRequest, named_report};
 use crate::units::Interval;
 
 /// The answer. Field names are those of the machine interface.
@@ -27,8 +27,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let interval = loaded.interval;
     let request = ReportRequest { interval, by: args.by.clone(), filter: args.asked.filter(), top: args.top, fold: args.fold };
     let never = Cancel::default();
-    let named = [By::Stack, By::Type, By::Function];
-    let shows_names = named.iter().any(|key| args.by.contains(key)) || (args.fold && args.by.contains(&By::Module));
+    let shows_names = needs_names(&request.filter, &args.by) || (args.fold && args.by.contains(&By::Module));
     let names = if shows_names { loaded.names(&args.asked) } else { Arc::default() };
     let index = loaded.index()?;
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
@@ -66,18 +65,10 @@ fn describe(trace: &Trace, args: &ReportArgs, report: &Report) -> String {
 }
 
 fn table(by: &[By], groups: &[Group]) -> Table {
-    let keys =
-        [("Heap", By::Heap), ("Type", By::Type), ("Thread", By::Thread), ("Function", By::Function), ("Module", By::Module)];
-    let keys: Vec<_> = keys.into_iter().filter(|(_, key)| by.contains(key)).collect();
-    let by_process = by.contains(&By::Process);
     let numbers = ["Impacting", "Outstanding", "Peak", "Size", "Count", "Allocated", "Freed"];
-    let names = by_process.then_some("Process").into_iter().chain(["Layer"]).chain(keys.iter().map(|(name, _)| *name));
-    let columns = names.map(|name| (name, Align::Left)).chain(numbers.map(|name| (name, Align::Right)));
+    let columns = key_columns(by).map(|name| (name, Align::Left)).chain(numbers.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
-    let names = text::process_names(groups.iter().map(|g| (g.process.as_deref(), g.pid, g.process_start_s)));
-    for (group, name) in groups.iter().zip(names) {
-        let mut cells: Vec<String> = by_process.then_some(name).into_iter().chain([group.layer.to_owned()]).collect();
-        cells.extend(keys.iter().map(|(_, key)| cell(group, *key)));
+    for (group, mut cells) in groups.iter().zip(key_cells(by, groups)) {
         cells.extend([
             format::signed_bytes(group.numbers.impacting_size),
             format::bytes(group.numbers.outstanding_to),
@@ -92,19 +83,54 @@ fn table(by: &[By], groups: &[Group]) -> Table {
     table
 }
 
-fn cell(group: &Group, key: By) -> String {
+/// Keys that have a column of their own behind the layer; stacks stand below their group.
+const COLUMNS: [(&str, By); 7] = [
+    ("Heap", By::Heap),
+    ("Type", By::Type),
+    ("Thread", By::Thread),
+    ("Block size", By::Size),
+    ("Lifetime", By::Lifetime),
+    ("Function", By::Function),
+    ("Module", By::Module),
+];
+
+/// What the columns of the keys are called.
+pub(super) fn key_columns(by: &[By]) -> impl Iterator<Item = &'static str> {
+    let others = COLUMNS.into_iter().filter(|(_, key)| by.contains(key)).map(|(name, _)| name);
+    by.contains(&By::Process).then_some("Process").into_iter().chain(["Layer"]).chain(others)
+}
+
+/// What stands in them, by group.
+pub(super) fn key_cells<N>(by: &[By], groups: &[Group<N>]) -> Vec<Vec<String>> {
+    let cells = |(group, name): (&Group<N>, String)| {
+        let process = by.contains(&By::Process).then_some(name);
+        let others = COLUMNS.into_iter().filter(|(_, key)| by.contains(key)).map(|(_, key)| cell(group, key));
+        process.into_iter().chain([group.layer.to_owned()]).chain(others).collect()
+    };
+    let names = text::process_names(groups.iter().map(|g| (g.process.as_deref(), g.pid, g.process_start_s)));
+    groups.iter().zip(names).map(cells).collect()
+}
+
+fn cell<N>(group: &Group<N>, key: By) -> String {
+    let size = |[from, to]: [u64; 2]| format!("{} to {}", format::bytes(from), format::bytes(to));
+    let lifetime = |LifetimeBounds(from, to)| match to {
+        Some(to) => format!("{} to {}", text::seconds(from), text::seconds(to)),
+        None => "no end seen".to_owned(),
+    };
     match key {
         By::Heap => group.heap.clone().unwrap_or_default(),
         By::Type => group.allocated_type.clone().unwrap_or_default(),
         By::Thread => group.thread.map_or_else(String::new, |id| id.to_string()),
         By::Function => group.function.clone().unwrap_or_else(|| "(no stack recorded)".to_owned()),
         By::Module => group.module.clone().unwrap_or_else(|| "(no module)".to_owned()),
+        By::Size => group.size_bucket.map_or_else(String::new, size),
+        By::Lifetime => group.lifetime_bucket.map_or_else(String::new, lifetime),
         By::Process | By::Stack => String::new(),
     }
 }
 
 /// The frames, innermost first, as a debugger lists them.
-fn stack_notes(group: &Group) -> Vec<String> {
+pub(super) fn stack_notes<N>(group: &Group<N>) -> Vec<String> {
     match group.stack.as_deref() {
         None => Vec::new(),
         Some([]) => vec!["(no stack recorded)".to_owned()],

@@ -28,6 +28,8 @@ pub struct Heap {
     /// Whether it is the NT heap that its process created first, the one that malloc usually
     /// uses. Of a process whose start was not seen nobody knows.
     pub is_default: bool,
+    /// Whether an event told of its creation before it was used.
+    pub is_created: bool,
     closed: bool,
 }
 
@@ -63,21 +65,27 @@ impl HeapTable {
         let id = HeapId(self.list.len() as u32);
         let is_first = layer == Layer::Heap && self.with_nt_heap.insert(process);
         let is_default = is_first && processes.list[process.0 as usize].start.is_some();
-        self.list.push(Heap { process, layer, handle, name: name.map(Into::into), is_default, closed: false });
+        let name = name.map(Into::into);
+        self.list.push(Heap { process, layer, handle, name, is_default, is_created: false, closed: false });
         self.index.insert((process, layer, handle), id);
         id
+    }
+
+    fn create(&mut self, processes: &ProcessTable, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) {
+        let id = self.add(processes, process, layer, handle, name);
+        self.list[id.0 as usize].is_created = true;
     }
 
     /// A heap was created or a tracker opened.
     pub(super) fn open(&mut self, processes: &ProcessTable, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) {
         let Some(id) = self.find(process, layer, handle) else {
-            self.add(processes, process, layer, handle, name);
+            self.create(processes, process, layer, handle, name);
             return;
         };
         let heap = &mut self.list[id.0 as usize];
         let unnamed_until_now = heap.name.is_none() && !heap.closed;
         if layer == Layer::Tracker && heap.name.as_deref() != name && !unnamed_until_now {
-            self.add(processes, process, layer, handle, name);
+            self.create(processes, process, layer, handle, name);
             return;
         }
         if unnamed_until_now {

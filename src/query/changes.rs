@@ -34,7 +34,7 @@ pub(super) fn changes(
     cancel: &Cancel,
     group: impl Fn(&Row, LifetimeClass) -> Option<u32> + Sync,
 ) -> Result<Vec<Change>, Cancelled> {
-    let parts = index.visit().fold(cancel, Vec::new, |list, visited| {
+    let parts = index.fold(cancel, Vec::new, |list, visited| {
         visited.each_in(interval, |at, class| {
             let row = visited.chunk.row(at);
             let Some(of) = group(&row, class) else { return };

@@ -63,13 +63,13 @@ impl<'a> Visit<'a> {
         new: impl Fn() -> S + Sync,
         each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
     ) -> Result<Vec<S>, Cancelled> {
-        self.fold_chunks((0..self.rows.chunks().len()).collect(), cancel, new, each)
+        self.fold_chunks(&(0..self.rows.chunks().len()).collect::<Vec<_>>(), cancel, new, each)
     }
 
     /// The same of some chunks.
     pub(super) fn fold_chunks<S: Send>(
         self,
-        chunks: Vec<usize>,
+        chunks: &[usize],
         cancel: &Cancel,
         new: impl Fn() -> S + Sync,
         each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,

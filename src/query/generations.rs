@@ -57,7 +57,7 @@ pub fn generations(
     };
     let places: Vec<Option<Option<FunctionId>>> = (0..trace.sites.len()).map(place).collect();
     type Left = FxHashMap<(Option<FunctionId>, u32), Bucket>;
-    let parts = index.visit().fold(cancel, Left::default, |left, visited| {
+    let parts = index.fold(cancel, Left::default, |left, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
         visited.each(|at| {
             let birth = chunk.birth(at);

@@ -19,7 +19,7 @@ pub fn spans(
 ) -> Result<Vec<Interval>, Cancelled> {
     let joined = interval.len() / i64::try_from(resolution.max(1)).unwrap_or(i64::MAX);
     let is_covered = AtomicBool::new(false);
-    let parts = index.visit().fold(cancel, Vec::new, |spans, visited| {
+    let parts = index.fold(cancel, Vec::new, |spans, visited| {
         if !is_covered.load(Ordering::Relaxed) && !add_spans(spans, visited, interval, mask, joined) {
             is_covered.store(true, Ordering::Relaxed);
         }

@@ -3,7 +3,11 @@
 //!
 //! Queries are pure functions of (trace, interval, filter), run on workers and
 //! stop early when their [`Cancel`] is set. They classify rows by the one rule in
-//! [`LifetimeClass::of`], and all groupings are groupings of sites.
+//! [`LifetimeClass::of`]. Groupings are groupings of sites, but for those by what rows have
+//! of their own (thread, size, lifetime).
+//!
+//! A question can be about chosen rows only ([`RowChoice`]): [`Index::choosing`] gives an index
+//! of which every question sees no others, and answers it by scans.
 //!
 //! What depends on rows takes an [`Index`]: a trace and what is prepared for it.
 //! With everything prepared a new interval costs the sites, and the events between
@@ -12,17 +16,21 @@
 //! costs a parallel scan of the rows, and a sort of the changes inside it where order
 //! matters. Opening a node of the tree costs a pass over the sites, not the rows.
 
+mod buckets;
 mod call_tree;
 mod cancel;
 mod changes;
 mod class;
 mod counters;
+mod diff;
 mod filter;
 mod findings;
 mod fold;
 mod functions;
 mod generations;
+mod grouping;
 mod highlight;
+mod histogram;
 mod index;
 mod key_map;
 mod naming;
@@ -35,16 +43,19 @@ mod row_set;
 mod rows;
 mod scan;
 mod series;
+mod site_choice;
 mod summary;
 mod totals;
 mod tree;
 mod types;
 mod unmatched;
 
+pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name};
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
+pub use diff::{Compared, Delta, DiffSide, diff};
 pub use filter::{Filter, Key, Mask, Path};
 pub use findings::{Finding, FindingKind, findings, headlines};
 pub use functions::{
@@ -53,6 +64,7 @@ pub use functions::{
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use highlight::spans;
+pub use histogram::{Histogram, histogram};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
 pub use naming::{FrameName, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, stack_labels, thread_label};
@@ -62,6 +74,7 @@ pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, n
 pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use rows::{RowColumn, RowSort, RowTable, rows};
 pub use series::{Series, SeriesOf, series};
+pub use site_choice::SiteChoice;
 pub use totals::{Totals, totals};
 pub use tree::{Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, by_heap, peaks, sort_by_peak, tree};
 pub use types::{TypeGroup, TypeKey, Types};

@@ -69,7 +69,7 @@ pub fn rows(
     cancel: &Cancel,
 ) -> Result<RowTable, Cancelled> {
     let new = || (Vec::<Ranked>::new(), 0u64);
-    let parts = index.visit().fold(cancel, new, |(list, count), visited| {
+    let parts = index.fold(cancel, new, |(list, count), visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
         visited.each(|at| {
             let classes = mask.classes(sites[at]);

@@ -1,6 +1,6 @@
 //! The numbers of an interval by linear scans over all rows.
 
-use highwater::query::{Bucket, By, Group, GroupNumbers, ReportFilter};
+use highwater::query::{Bucket, By, Group, GroupNumbers, LifetimeBounds, ReportFilter};
 use highwater::units::Layer;
 
 use super::{FREQUENCY, Place, Replay, Row};
@@ -20,6 +20,33 @@ impl Row {
     /// Alive at `t`: born before it, and dead at `t` at the earliest.
     fn is_outstanding(&self, t: i64) -> bool {
         self.birth < t && self.death.is_none_or(|f| f >= t)
+    }
+
+    /// `[2^k, 2^(k+1))` around its size.
+    pub fn size_bucket(&self) -> [u64; 2] {
+        let powers = (0..64).map(|k| [1u64 << k, 1u64.checked_shl(k + 1).unwrap_or(u64::MAX)]);
+        [[0, 1]].into_iter().chain(powers).find(|[from, to]| (*from..*to).contains(&self.size)).unwrap()
+    }
+
+    /// Ticks that it lived, if both ends were seen.
+    pub fn lifetime(&self) -> Option<i64> {
+        self.death.filter(|_| self.birth != i64::MIN).map(|death| death - self.birth)
+    }
+
+    /// The decade of seconds around its lifetime.
+    pub fn lifetime_bucket(&self) -> LifetimeBounds {
+        let Some(ticks) = self.lifetime() else { return LifetimeBounds(0.0, None) };
+        let decade = |k: i32| format!("1e{k}").parse::<f64>().unwrap();
+        // The clock has 10 ticks a microsecond.
+        let mut k = -6;
+        let mut ten = 10i128;
+        if i128::from(ticks) < ten {
+            return LifetimeBounds(0.0, Some(decade(k)));
+        }
+        while i128::from(ticks) >= ten * 10 {
+            (k, ten) = (k + 1, ten * 10);
+        }
+        LifetimeBounds(decade(k), Some(decade(k + 1)))
     }
 
     /// Index of its class (AIFI, AIFO, AOFI, AOFO), as the table of the contract reads.
@@ -46,6 +73,8 @@ struct Key {
     stack: Option<Vec<u64>>,
     thread: Option<Option<u32>>,
     function: Option<String>,
+    size: Option<[u64; 2]>,
+    lifetime: Option<LifetimeBounds>,
 }
 
 impl Replay {
@@ -86,6 +115,8 @@ impl Replay {
                 stack: by.contains(&By::Stack).then(|| row.stack.clone()),
                 thread: by.contains(&By::Thread).then_some(row.thread),
                 function: row.stack.first().filter(|_| by.contains(&By::Function)).map(|frame| format!("{frame:#x}")),
+                size: by.contains(&By::Size).then(|| row.size_bucket()),
+                lifetime: by.contains(&By::Lifetime).then(|| row.lifetime_bucket()),
             };
             match groups.iter_mut().find(|(other, _)| *other == key) {
                 Some((_, rows)) => rows.push(row),
@@ -122,6 +153,8 @@ impl Replay {
             thread: key.thread.flatten(),
             function: key.function.clone(),
             module: None,
+            size_bucket: key.size,
+            lifetime_bucket: key.lifetime,
             numbers: numbers(rows, edges),
         }
     }
@@ -168,9 +201,12 @@ pub fn peak(rows: &[&Row], (t0, t1): Edges) -> u64 {
     moments.map(|t| outstanding(rows, t)).max().unwrap_or(0)
 }
 
-type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Option<Vec<String>>, Option<u32>, Option<String>);
+type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Option<Vec<String>>, RowSortKey, Option<String>);
+type RowSortKey = (Option<u32>, Option<[u64; 2]>, Option<(bool, f64)>);
 
 fn key(g: &Group) -> SortKey {
     let start = g.process_start_s.unwrap_or(f64::NEG_INFINITY);
-    (g.process.clone(), g.pid, start, g.layer, g.heap.clone(), g.stack.clone(), g.thread, g.function.clone())
+    let lifetime = g.lifetime_bucket.map(|LifetimeBounds(from, to)| (to.is_none(), from));
+    let of_rows = (g.thread, g.size_bucket, lifetime);
+    (g.process.clone(), g.pid, start, g.layer, g.heap.clone(), g.stack.clone(), of_rows, g.function.clone())
 }

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::fold::Visit;
+use super::fold::{Visit, VisitedChunk};
 use super::series::{Bins, SeriesOf};
 use super::{Bucket, ByClass, Cancel, Cancelled, RowSet};
 use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Trace};
@@ -180,6 +180,16 @@ impl Index {
     /// Those rows, to go through them.
     pub(super) fn visit(&self) -> Visit<'_> {
         Visit { rows: &self.trace.rows, chosen: self.chosen.as_deref() }
+    }
+
+    /// Tells `each` those rows, chunk by chunk, on all workers; see [`Visit::fold`].
+    pub(super) fn fold<'a, S: Send>(
+        &'a self,
+        cancel: &Cancel,
+        new: impl Fn() -> S + Sync,
+        each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
+    ) -> Result<Vec<S>, Cancelled> {
+        self.visit().fold(cancel, new, each)
     }
 
     /// What is prepared for these rows.

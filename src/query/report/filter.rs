@@ -1,7 +1,8 @@
 //! Which rows a report is about.
 
 use crate::model::{HeapId, ProcessId, Trace};
-use crate::query::Mask;
+use crate::query::{Cancel, Cancelled, Mask, SiteChoice};
+use crate::symbols::Names;
 use crate::units::Layer;
 
 /// Which rows a report is about; a row must fit all that is given.
@@ -13,10 +14,19 @@ pub struct ReportFilter {
     pub layer: Option<Layer>,
     /// Handle in hex, or name of a tracker, in any case.
     pub heap: Option<String>,
+    /// What types and frames must be.
+    pub sites: SiteChoice,
 }
 
 impl ReportFilter {
     /// The sites that fit.
+    pub fn named_mask(&self, trace: &Trace, names: &Names, cancel: &Cancel) -> Result<Mask, Cancelled> {
+        let mut mask = self.mask(trace);
+        self.sites.narrow(&mut mask, trace, names, cancel)?;
+        Ok(mask)
+    }
+
+    /// The sites that fit, whatever their types and frames are called.
     pub fn mask(&self, trace: &Trace) -> Mask {
         let same = |wanted: &str, name: &str| wanted.to_lowercase() == name.to_lowercase();
         let process_fits = |id: ProcessId| {

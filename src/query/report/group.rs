@@ -1,8 +1,15 @@
-//! One group of a report, as the machine interface names its keys and numbers.
+//! One group of a report or a comparison, as the machine interface names its keys and
+//! numbers, and the order of groups.
+
+use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use crate::query::{Bucket, ByClass, LifetimeClass};
+use crate::model::SiteId;
+use crate::query::grouping::RowKey;
+use crate::query::grouping::keys::Named;
+use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels};
+use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket};
 
 /// What some rows come to in an interval. Bytes and counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -50,10 +57,10 @@ impl GroupNumbers {
     }
 }
 
-/// One group of a report; keys that were not asked for are null.
+/// One group, whatever its numbers are; keys that were not asked for are null.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
-pub struct Group {
+pub struct Group<N = GroupNumbers> {
     pub process: Option<String>,
     pub pid: Option<u32>,
     pub process_start_s: Option<f64>,
@@ -66,14 +73,70 @@ pub struct Group {
     pub thread: Option<u32>,
     pub function: Option<String>,
     pub module: Option<String>,
+    pub size_bucket: Option<[u64; 2]>,
+    pub lifetime_bucket: Option<LifetimeBounds>,
     #[serde(flatten)]
-    pub numbers: GroupNumbers,
+    pub numbers: N,
 }
 
-impl Group {
-    /// The same, once its peak is known.
-    pub(super) fn with_peak(mut self, peak: u64) -> Self {
-        self.numbers.peak = peak;
-        self
+/// What a group is called that has this site and these rows.
+pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey, numbers: N) -> Group<N> {
+    let Named { trace, names, by, .. } = named;
+    let wants = |key| by.contains(&key);
+    let (id, site) = (site, trace.site(site));
+    let process = wants(By::Process).then(|| trace.process(trace.process_of(site)));
+    let allocated_type = || allocated_type(trace, names, site).unwrap_or(UNKNOWN_TYPE).to_owned();
+    Group {
+        process: process.map(|p| p.label()),
+        pid: process.map(|p| p.pid.0),
+        process_start_s: process.and_then(|p| p.start).map(|t| trace.clock.seconds(t)),
+        layer: trace.layer_of(site).name(),
+        heap: if wants(By::Heap) { trace.heap(site.heap).key() } else { None },
+        stack: wants(By::Stack).then(|| stack_labels(trace, names, site)),
+        allocated_type: wants(By::Type).then(allocated_type),
+        thread: row.thread.filter(|t| t.is_known()).map(|t| t.0),
+        size_bucket: row.size.map(SizeBucket::bounds),
+        lifetime_bucket: row.lifetime.map(LifetimeBucket::bounds),
+        function: if wants(By::Function) { named.function(id).map(|name| name.to_string()) } else { None },
+        module: if wants(By::Module) { named.module(id).map(str::to_owned) } else { None },
+        numbers,
+    }
+}
+
+/// The first `top` of the groups that have a rank, by rank, then by key. Names are only
+/// made for those that can be among them.
+pub(in crate::query) fn first<N, R: Ord + Copy>(
+    ranks: &[Option<R>],
+    top: usize,
+    describe: impl Fn(usize) -> Group<N>,
+) -> Vec<(usize, Group<N>)> {
+    let mut order: Vec<(R, usize)> = ranks.iter().enumerate().filter_map(|(i, rank)| Some(((*rank)?, i))).collect();
+    order.sort_by_key(|(rank, _)| *rank);
+    match top.checked_sub(1) {
+        None => order.clear(),
+        // Those that are level with the last one compete by their names.
+        Some(last) if last < order.len() => order.truncate(order.partition_point(|(rank, _)| *rank <= order[last].0)),
+        Some(_) => {}
+    }
+    let mut groups: Vec<(R, usize, Group<N>)> = order.into_iter().map(|(rank, i)| (rank, i, describe(i))).collect();
+    groups.sort_by(|(a_rank, _, a), (b_rank, _, b)| a_rank.cmp(b_rank).then_with(|| a.compare_keys(b)));
+    groups.truncate(top);
+    groups.into_iter().map(|(_, i, group)| (i, group)).collect()
+}
+
+impl<N> Group<N> {
+    fn compare_keys(&self, other: &Self) -> Ordering {
+        let start = |g: &Self| g.process_start_s.unwrap_or(f64::NEG_INFINITY);
+        let shorter = |g: &Self| g.lifetime_bucket.map(|LifetimeBounds(from, to)| (to.is_none(), from));
+        let process = (&self.process, self.pid).cmp(&(&other.process, other.pid));
+        process
+            .then(start(self).total_cmp(&start(other)))
+            .then_with(|| self.layer.cmp(other.layer))
+            .then_with(|| {
+                (&self.heap, &self.stack, &self.allocated_type).cmp(&(&other.heap, &other.stack, &other.allocated_type))
+            })
+            .then_with(|| (self.thread, self.size_bucket).cmp(&(other.thread, other.size_bucket)))
+            .then_with(|| shorter(self).partial_cmp(&shorter(other)).unwrap_or(Ordering::Equal))
+            .then_with(|| (&self.function, &self.module).cmp(&(&other.function, &other.module)))
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     let visit = Visit { rows, chosen: question.totals.chosen().map(|chosen| &**chosen) };
     let chunks = early_chunks(rows, tree.interval);
     let mut parts = visit.fold_chunks(
-        chunks,
+        &chunks,
         question.cancel,
         || vec![Vec::new(); leaves.len()],
         |found: &mut Vec<Vec<Ranked>>, visited| {

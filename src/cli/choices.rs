@@ -1,0 +1,80 @@
+//! Which rows a question is about: filters, and choices of rows and sites, as the command
+//! line names them.
+
+use clap::Args;
+
+use super::ranges::{Bytes, Freed, Range};
+use super::seconds::Seconds;
+use crate::model::Clock;
+use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice};
+use crate::units::{Layer, Tid};
+
+/// See the module. An option that is given again is a further condition.
+#[derive(Args, Debug, Clone)]
+pub(super) struct Choices {
+    /// Only this process
+    #[arg(long, value_name = "NAME|PID")]
+    pub(super) process: Option<String>,
+
+    /// Only this layer of memory
+    #[arg(long, value_enum, ignore_case = true)]
+    pub(super) layer: Option<Layer>,
+
+    /// Only this heap or tracker
+    #[arg(long, value_name = "HANDLE|NAME")]
+    pub(super) heap: Option<String>,
+
+    /// Only what was allocated in this range of seconds since the trace start
+    #[arg(long, value_name = "T1..T2", allow_hyphen_values = true)]
+    allocated: Vec<Range<Seconds>>,
+
+    /// Only what was freed in this range, or never; RANGE|never joins both
+    #[arg(long, value_name = "T1..T2|never", allow_hyphen_values = true)]
+    freed: Vec<Freed>,
+
+    /// Only blocks of so many bytes; K, M and G are powers of 2^10
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
+    size: Vec<Range<Bytes>>,
+
+    /// Only blocks that lived for so many seconds; what never died has no upper end
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
+    lifetime: Vec<Range<Seconds>>,
+
+    /// Only what this thread allocated
+    #[arg(long, value_name = "TID", value_parser = clap::value_parser!(u32).range(..i64::from(u32::MAX)))]
+    thread: Vec<u32>,
+
+    /// Only this C++ type; * stands for anything
+    #[arg(long = "type", value_name = "NAME")]
+    types: Vec<String>,
+
+    /// Only what has a frame with this text, in any case
+    #[arg(long, value_name = "TEXT")]
+    frame: Vec<String>,
+
+    /// Only what has no such frame
+    #[arg(long, value_name = "TEXT")]
+    not_frame: Vec<String>,
+}
+
+impl Choices {
+    /// What can be told of the sites.
+    pub(super) fn filter(&self) -> ReportFilter {
+        let sites = SiteChoice { types: self.types.clone(), frames: self.frame.clone(), not_frames: self.not_frame.clone() };
+        ReportFilter { process: self.process.clone(), layer: self.layer, heap: self.heap.clone(), sites }
+    }
+
+    /// What only rows have.
+    pub(super) fn rows(&self, clock: &Clock) -> RowChoice {
+        let ticks = |range: &Range<Seconds>| range.0.map(|t| t.ticks(clock));
+        let allocated = self.allocated.iter().map(|range| RowCondition::Allocated(ticks(range)));
+        let freed = self.freed.iter().map(|freed| {
+            let Freed { within, or_never } = freed;
+            RowCondition::Freed { within: within.as_ref().map(ticks), or_never: *or_never }
+        });
+        let size = self.size.iter().map(|range| RowCondition::Size(range.0.map(|bytes| bytes.0)));
+        let lifetime = self.lifetime.iter().map(|range| RowCondition::Lifetime(ticks(range).map(|ticks| ticks.0)));
+        let thread = self.thread.iter().map(|&id| RowCondition::Thread(Tid(id)));
+        RowChoice { all: allocated.chain(freed).chain(size).chain(lifetime).chain(thread).collect() }
+    }
+}

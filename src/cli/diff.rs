@@ -1,0 +1,158 @@
+//! `highwater diff`: what is different between two traces, or parts of them.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::args::DiffArgs;
+use super::asked::{index, load_trace, needs_names, stopped};
+use super::report::{key_cells, key_columns, stack_notes};
+use super::seconds::Seconds;
+use super::text::{Align, Table};
+use super::{Failure, output, report_problems, symbols};
+use crate::format;
+use crate::load::Input;
+use crate::model::Trace;
+use crate::query::{Cancel, Compared, DiffSide, Group, diff};
+use crate::symbols::Names;
+use crate::units::Interval;
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    groups: &'a [Group<Compared>],
+}
+
+/// One argument: a trace, and which part of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Side {
+    pub(super) input: Input,
+    from: Option<Seconds>,
+    to: Option<Seconds>,
+}
+
+impl Side {
+    /// A final `@from..to` is split off, no other `@` is.
+    pub(super) fn parse(word: &OsStr) -> Result<Self, String> {
+        let whole = Self { input: Input::from_arg(word), from: None, to: None };
+        let Some((path, (from, to))) = word.to_str().and_then(|text| text.rsplit_once('@')).and_then(|(path, part)| {
+            let (from, to) = part.split_once("..")?;
+            let end = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<Seconds>().ok().map(Some) };
+            Some((path, (end(from)?, end(to)?)))
+        }) else {
+            return Ok(whole);
+        };
+        match (from, to) {
+            (Some(a), Some(b)) if a > b => Err(format!("the part {} ends before it begins; swap its ends", word.display())),
+            _ => Ok(Self { input: Input::from_arg(&OsString::from(path)), from, to }),
+        }
+    }
+
+    fn interval(&self, trace: &Trace) -> Result<Interval, Failure> {
+        let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
+        let interval = Interval { from: edge(self.from, trace.span.from), to: edge(self.to, trace.span.to) };
+        if interval.from <= interval.to {
+            return Ok(interval);
+        }
+        Err(Failure::BadArguments(format!("the part of {} lies outside of the trace", self.input.name())))
+    }
+
+    /// Whether both are of one trace.
+    fn is_same(&self, other: &Self) -> bool {
+        match (&self.input, &other.input) {
+            (Input::File(a), Input::File(b)) => {
+                a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
+            }
+            (a, b) => a == b,
+        }
+    }
+}
+
+pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
+    let [a, b] = args.sides().map_err(Failure::BadArguments)?;
+    let load = |side: &Side| load_trace(std::slice::from_ref(&side.input), args.memory, &args.choices, "diff");
+    let trace = load(&a)?;
+    let traces = if a.is_same(&b) { [Arc::clone(&trace), trace] } else { [trace, load(&b)?] };
+    let intervals = [a.interval(&traces[0])?, b.interval(&traces[1])?];
+    let is_one_trace = Arc::ptr_eq(&traces[0], &traces[1]);
+    let filter = args.choices.filter();
+    let shows_names = needs_names(&filter, &args.by);
+    let names = |trace: &Arc<Trace>| {
+        let mask = filter.mask(trace);
+        let is_asked = move |site| mask.classes(site) != 0;
+        if shows_names { symbols::names(trace, args.symbols.as_deref(), is_asked) } else { Arc::<Names>::default() }
+    };
+    let first = names(&traces[0]);
+    let names = [Arc::clone(&first), if is_one_trace { first } else { names(&traces[1]) }];
+    let never = Cancel::default();
+    let mut sides = Vec::new();
+    for (trace, names) in traces.iter().zip(&names) {
+        let rows = args.choices.rows(&trace.clock);
+        let mask = filter.named_mask(trace, names, &never).map_err(stopped)?;
+        sides.push((index(trace, &rows).map_err(stopped)?, mask));
+    }
+    let side = |i: usize| DiffSide { index: &sides[i].0, interval: intervals[i], mask: &sides[i].1, names: &names[i] };
+    let groups = diff([side(0), side(1)], &args.by, args.top, &never).map_err(stopped)?;
+    report_problems(&traces[0].problems);
+    if !is_one_trace {
+        report_problems(&traces[1].problems);
+    }
+    if args.json {
+        return output::json(&Answer { schema: "highwater.diff/1", groups: &groups });
+    }
+    output::answer(&describe(args, &groups))
+}
+
+/// Groups in the text unless the user says how many.
+const SHOWN: usize = 40;
+
+/// The same for people.
+fn describe(args: &DiffArgs, groups: &[Group<Compared>]) -> String {
+    if groups.is_empty() {
+        return "Nothing was alive or happened on either side.\n".to_owned();
+    }
+    let shown = &groups[..groups.len().min(args.top.unwrap_or(SHOWN))];
+    let numbers = ["Change", "A", "B", "Peak", "Allocated", "Count"];
+    let columns = key_columns(&args.by).map(|name| (name, Align::Left));
+    let mut table = Table::new(columns.chain(numbers.map(|name| (name, Align::Right))));
+    for (group, mut cells) in shown.iter().zip(key_cells(&args.by, shown)) {
+        let Compared { a, b, delta } = &group.numbers;
+        cells.extend([
+            format::signed_bytes(delta.outstanding_to),
+            format::bytes(a.outstanding_to),
+            format::bytes(b.outstanding_to),
+            format::signed_bytes(delta.peak),
+            format::signed_bytes(delta.allocated_size),
+            format!("{:+}", delta.count),
+        ]);
+        table.line(cells, stack_notes(group));
+    }
+    let more = match groups.len() - shown.len() {
+        0 => String::new(),
+        n => format!("… and {n} more groups; --top {} shows them\n", groups.len()),
+    };
+    format!("Outstanding at the ends of A and B; change, peak, allocated and count are B minus A.\n\n{}{more}", table.text())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_final_part_is_split_off_a_path() {
+        let side = |text: &str| Side::parse(OsStr::new(text)).ok().map(|s| (s.input.name(), s.from.is_some(), s.to.is_some()));
+        let is = |name: &str, from, to| Some((name.to_owned(), from, to));
+        assert_eq!(side("game.etl@10..20"), is("game.etl", true, true));
+        assert_eq!(side("demo:@10..20"), is("demo:", true, true));
+        assert_eq!(side("a.etl@..2.5"), is("a.etl", false, true));
+        assert_eq!(side("a.etl@-1.."), is("a.etl", true, false));
+        assert_eq!(side("a@1..2@3..4"), is("a@1..2", true, true));
+        assert_eq!(side("a@b.etl"), is("a@b.etl", false, false));
+        assert_eq!(side("a@5"), is("a@5", false, false));
+        assert_eq!(side("a.etl@5..x"), is("a.etl@5..x", false, false));
+        assert_eq!(side("a.etl@5..4"), None);
+        assert_eq!(side("a.etl@5..5"), is("a.etl", true, true));
+    }
+}

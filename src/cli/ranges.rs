@@ -1,0 +1,131 @@
+//! Half-open ranges on the command line: `A..B`, either end of which may be left out, of
+//! times, sizes and lifetimes, and when rows were freed.
+
+use std::str::FromStr;
+
+use super::seconds::Seconds;
+use crate::query::Bounds;
+
+/// A range as it was written, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Range<T>(pub(super) Bounds<T>);
+
+impl<T: FromStr<Err = String> + Copy + PartialOrd> FromStr for Range<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((from, to)) = text.split_once("..") else {
+            return Err("a range is wanted, such as 1..2, ..2 or 1..".to_owned());
+        };
+        let end = |text: &str| if text.is_empty() { Ok(None) } else { text.parse().map(Some) };
+        let (from, to) = (end(from)?, end(to)?);
+        if let (Some(from), Some(to)) = (from, to)
+            && from > to
+        {
+            return Err("the range ends before it begins; swap its ends".to_owned());
+        }
+        Ok(Self(Bounds { from, to }))
+    }
+}
+
+/// Bytes, with K, M or G for powers of 2^10.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Bytes(pub(super) u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let units = [("K", 10), ("M", 20), ("G", 30), ("k", 10), ("m", 20), ("g", 30)];
+        let unit = units.into_iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
+        let (digits, shift) = unit.unwrap_or((text, 0));
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err("bytes are wanted, such as 100, 64K, 5M or 1G".to_owned());
+        }
+        let bytes = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift));
+        bytes.map(Self).ok_or_else(|| "that is larger than any block".to_owned())
+    }
+}
+
+/// When rows were freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Freed {
+    pub(super) within: Option<Range<Seconds>>,
+    pub(super) or_never: bool,
+}
+
+impl FromStr for Freed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "never" {
+            return Ok(Self { within: None, or_never: true });
+        }
+        let (range, or_never) = text.strip_suffix("|never").map_or((text, false), |range| (range, true));
+        Ok(Self { within: Some(range.parse()?), or_never })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(text: &str) -> Option<(Option<u64>, Option<u64>)> {
+        let Range(Bounds { from, to }) = text.parse::<Range<Bytes>>().ok()?;
+        Some((from.map(|b| b.0), to.map(|b| b.0)))
+    }
+
+    #[test]
+    fn ranges_may_lack_an_end_and_be_empty_but_not_reversed() {
+        assert_eq!(sizes("1..2"), Some((Some(1), Some(2))));
+        assert_eq!(sizes("..64K"), Some((None, Some(64 << 10))));
+        assert_eq!(sizes("5M.."), Some((Some(5 << 20), None)));
+        assert_eq!(sizes("1G..1g"), Some((Some(1 << 30), Some(1 << 30))));
+        assert_eq!(sizes(".."), Some((None, None)));
+        let refused = [
+            "",
+            "1",
+            "2..1",
+            "1K..1",
+            "a..b",
+            "1..x",
+            "-1..2",
+            "1.5K..",
+            "K..",
+            "1...2",
+            "1..2..3",
+            "1..2|never",
+            "never",
+            "17179869184G..",
+            " 1..2",
+        ];
+        for text in refused {
+            assert_eq!(sizes(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ends_of_times_are_told_by_their_points() {
+        let times = |text: &str| text.parse::<Range<Seconds>>().ok().map(|range| (range.0.from, range.0.to));
+        let t = |text: &str| Some(text.parse::<Seconds>().unwrap());
+        assert_eq!(times("1.5..2.25"), Some((t("1.5"), t("2.25"))));
+        assert_eq!(times(".5...75"), Some((t("0.5"), t("0.75"))));
+        assert_eq!(times("-1.."), Some((t("-1"), None)));
+        assert_eq!(times("2.000000001..2"), None);
+        assert_eq!(times("nan..2"), None);
+    }
+
+    #[test]
+    fn what_was_never_freed_can_be_asked_for_alone_and_with_any_range() {
+        let freed = |text: &str| text.parse::<Freed>().ok().map(|freed| (freed.within.is_some(), freed.or_never));
+        assert_eq!(freed("never"), Some((false, true)));
+        assert_eq!(freed("1..2"), Some((true, false)));
+        assert_eq!(freed("1..|never"), Some((true, true)));
+        assert_eq!(freed("1..1|never"), Some((true, true)));
+        for text in
+            ["", "|never", "never|never", "never|1..2", "1|never", "2..1|never", "1..2|Never", "1..2|never|never", "NEVER"]
+        {
+            assert_eq!(freed(text), None, "{text:?}");
+        }
+    }
+}

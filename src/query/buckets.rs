@@ -1,0 +1,145 @@
+//! Sizes by powers of two, and lifetimes by decades of seconds: how rows are grouped by
+//! either, and how their distributions are drawn.
+
+use serde::Serialize;
+
+use crate::model::Clock;
+use crate::units::Ticks;
+
+use super::row_set::lifetime_of;
+
+/// Sizes in `[2^k, 2^(k+1))`; 0 is one of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SizeBucket(u8);
+
+impl SizeBucket {
+    /// Number of buckets.
+    pub const COUNT: usize = 65;
+
+    /// The bucket of a size.
+    #[inline]
+    pub fn of(size: u64) -> Self {
+        Self((u64::BITS - size.leading_zeros()) as u8)
+    }
+
+    /// All buckets, smallest sizes first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..Self::COUNT as u8).map(Self)
+    }
+
+    /// Its place among all.
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+
+    /// The smallest size in it, and the smallest behind it (of the last one the largest there is).
+    pub fn bounds(self) -> [u64; 2] {
+        let power = |k: u8| 1u64.checked_shl(k.into()).unwrap_or(u64::MAX);
+        match self.0 {
+            0 => [0, 1],
+            k => [power(k - 1), power(k)],
+        }
+    }
+}
+
+/// Lifetimes in `[10^k, 10^(k+1))` seconds; below a microsecond is one bucket, and so is
+/// what has no end that was seen: what never died, or was there before the trace.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LifetimeBucket(u8);
+
+/// The exponent at which the second bucket begins.
+const FIRST_DECADE: i32 = -6;
+
+/// Decades that a clock of one tick a second has in 2^63 ticks, and those before a second.
+const DECADES: usize = 19 + 6;
+
+impl LifetimeBucket {
+    /// Number of buckets.
+    pub const COUNT: usize = DECADES + 2;
+
+    /// What has no end.
+    pub const ENDLESS: Self = Self(Self::COUNT as u8 - 1);
+
+    /// All buckets, shortest lives first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..Self::COUNT as u8).map(Self)
+    }
+
+    /// Its place among all.
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+
+    /// Seconds.
+    pub fn bounds(self) -> LifetimeBounds {
+        let power = |k: i32| if k < 0 { 1.0 / 10f64.powi(-k) } else { 10f64.powi(k) };
+        let first = FIRST_DECADE + i32::from(self.0) - 1;
+        match self {
+            Self::ENDLESS => LifetimeBounds(0.0, None),
+            Self(0) => LifetimeBounds(0.0, Some(power(FIRST_DECADE))),
+            Self(_) => LifetimeBounds(power(first), Some(power(first + 1))),
+        }
+    }
+}
+
+/// From and to in seconds; no end for what never died.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Serialize)]
+pub struct LifetimeBounds(pub f64, pub Option<f64>);
+
+/// Finds the buckets of lifetimes on one clock.
+#[derive(Clone, Debug)]
+pub(super) struct Decades {
+    /// The ticks from which on each bucket but the first counts.
+    starts: [i64; DECADES],
+}
+
+impl Decades {
+    pub(super) fn new(clock: &Clock) -> Self {
+        let ticks = |decade: u32| 10u128.pow(decade).saturating_mul(clock.frequency.into()).div_ceil(1_000_000);
+        Self { starts: std::array::from_fn(|decade| i64::try_from(ticks(decade as u32)).unwrap_or(i64::MAX)) }
+    }
+
+    /// The bucket of a life.
+    #[inline]
+    pub(super) fn of(&self, birth: Ticks, death: Ticks) -> LifetimeBucket {
+        match lifetime_of(birth, death) {
+            None => LifetimeBucket::ENDLESS,
+            Some(ticks) => LifetimeBucket(self.starts.partition_point(|&start| start <= ticks) as u8),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_in_the_bucket_whose_bounds_hold_them() {
+        for (size, bounds) in [(0, [0, 1]), (1, [1, 2]), (15, [8, 16]), (16, [16, 32]), (u64::MAX, [1 << 63, u64::MAX])] {
+            assert_eq!(SizeBucket::of(size).bounds(), bounds, "{size}");
+        }
+        assert!(SizeBucket::all().all(|bucket| SizeBucket::of(bucket.bounds()[0]) == bucket));
+    }
+
+    #[test]
+    fn lifetimes_are_in_decades_of_seconds_whatever_the_clock() {
+        let bounds = |frequency, ticks| {
+            let decades = Decades::new(&Clock { frequency, start_time: 0 });
+            decades.of(Ticks(5), Ticks(5 + ticks)).bounds()
+        };
+        let is = |from, to| LifetimeBounds(from, Some(to));
+        assert_eq!(bounds(10_000_000, 0), is(0.0, 0.000001));
+        assert_eq!(bounds(10_000_000, 9), is(0.0, 0.000001));
+        assert_eq!(bounds(10_000_000, 10), is(0.000001, 0.00001));
+        assert_eq!(bounds(10_000_000, 9_999), is(0.0001, 0.001));
+        assert_eq!(bounds(10_000_000, 10_000), is(0.001, 0.01));
+        assert_eq!(bounds(10_000_000, 10_000_000), is(1.0, 10.0));
+        assert_eq!(bounds(3, 1), is(0.1, 1.0), "a third of a second");
+        assert_eq!(bounds(3, 3), is(1.0, 10.0));
+        assert_eq!(bounds(1, i64::MAX - 6), is(1e18, 1e19));
+        let decades = Decades::new(&Clock { frequency: 1, start_time: 0 });
+        for (birth, death) in [(Ticks(0), Ticks::NEVER), (Ticks::BEFORE_TRACE, Ticks(0))] {
+            assert_eq!(decades.of(birth, death).bounds(), LifetimeBounds(0.0, None));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Rows of a trace in groups, with their sums and peaks: what reports and comparisons are
+//! made of. Groups are told apart by what follows from the site ([`keys`]), and if that is
+//! asked by what a row has of its own ([`RowKey`]).
+//!
+//! Cost: groups of sites take the totals and a pass over the sites; groups of rows a
+//! parallel scan of the rows with a look-up each. Peaks as in [`super::peaks`].
+
+pub(super) mod keys;
+
+use rustc_hash::FxHashMap;
+
+use super::buckets::Decades;
+use super::nest::NOBODY;
+use super::peaks::{line_peaks, row_peaks};
+use super::{By, ByClass, Cancel, Cancelled, Index, LifetimeBucket, LifetimeClass, Mask, SeriesOf, SizeBucket, Totals};
+use super::{series, totals};
+use crate::model::{Clock, SiteId};
+use crate::units::{Interval, Ticks, Tid};
+
+/// What tells rows of one site apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct RowKey {
+    pub(super) thread: Option<Tid>,
+    pub(super) size: Option<SizeBucket>,
+    pub(super) lifetime: Option<LifetimeBucket>,
+}
+
+/// Makes the keys that are asked for.
+struct RowKeys {
+    thread: bool,
+    size: bool,
+    lifetime: Option<Decades>,
+}
+
+impl RowKeys {
+    /// `None` if sites tell all groups apart.
+    fn new(by: &[By], clock: &Clock) -> Option<Self> {
+        let wants = |key| by.contains(&key);
+        let lifetime = wants(By::Lifetime).then(|| Decades::new(clock));
+        let keys = Self { thread: wants(By::Thread), size: wants(By::Size), lifetime };
+        (keys.thread || keys.size || keys.lifetime.is_some()).then_some(keys)
+    }
+
+    #[inline]
+    fn key(&self, thread: impl FnOnce() -> Tid, size: u64, (birth, death): (Ticks, Ticks)) -> RowKey {
+        RowKey {
+            thread: self.thread.then(thread),
+            size: self.size.then(|| SizeBucket::of(size)),
+            lifetime: self.lifetime.as_ref().map(|decades| decades.of(birth, death)),
+        }
+    }
+}
+
+/// Which rows of which trace are grouped.
+#[derive(Clone, Copy)]
+pub(super) struct Grouped<'a> {
+    pub(super) index: &'a Index,
+    pub(super) interval: Interval,
+    pub(super) mask: &'a Mask,
+    pub(super) by: &'a [By],
+}
+
+/// The groups. Those in which nothing takes part may be missing.
+pub(super) struct Groups<'a> {
+    of: Grouped<'a>,
+    /// The group of sites of each wanted site.
+    of_site: Vec<Option<u32>>,
+    way: Way,
+    /// Group of sites, and what tells its rows apart.
+    pub(super) keys: Vec<(u32, RowKey)>,
+    pub(super) sums: Vec<ByClass>,
+}
+
+/// What groups are made of.
+enum Way {
+    Sites(Totals),
+    Rows(Box<RowKeys>, FxHashMap<(u32, RowKey), u32>),
+}
+
+/// Groups of rows as a worker meets them.
+#[derive(Default)]
+struct Met {
+    numbers: FxHashMap<(u32, RowKey), u32>,
+    keys: Vec<(u32, RowKey)>,
+    sums: Vec<ByClass>,
+}
+
+impl Met {
+    fn sums(&mut self, key: (u32, RowKey)) -> &mut ByClass {
+        let number = *self.numbers.entry(key).or_insert_with(|| {
+            self.keys.push(key);
+            self.sums.push(ByClass::default());
+            self.keys.len() as u32 - 1
+        });
+        &mut self.sums[number as usize]
+    }
+}
+
+impl<'a> Groups<'a> {
+    /// Adds up the rows of an interval. `of_site` are numbers below `count`.
+    pub(super) fn new(of: Grouped<'a>, of_site: Vec<Option<u32>>, count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
+        match RowKeys::new(of.by, &of.index.trace().clock) {
+            None => Self::of_sites(of, of_site, count, cancel),
+            Some(keys) => Self::of_rows(of, of_site, keys, cancel),
+        }
+    }
+
+    fn of_sites(of: Grouped<'a>, of_site: Vec<Option<u32>>, count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let totals = totals(of.index, of.interval, cancel)?;
+        let mut sums = vec![ByClass::default(); count];
+        for (site, buckets) in totals.sites() {
+            if let Some(group) = of_site[site.0 as usize] {
+                sums[group as usize].add(&buckets.only(of.mask.classes(site)));
+            }
+        }
+        let keys = (0..count as u32).map(|group| (group, RowKey::default())).collect();
+        Ok(Self { of, of_site, way: Way::Sites(totals), keys, sums })
+    }
+
+    fn of_rows(of: Grouped<'a>, of_site: Vec<Option<u32>>, row_keys: RowKeys, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let parts = of.index.fold(cancel, Met::default, |met, visited| {
+            let (chunk, sites) = (visited.chunk, visited.chunk.sites());
+            visited.each_in(of.interval, |at, class| {
+                let Some(group) = of_site[sites[at].0 as usize].filter(|_| of.mask.has(sites[at], class)) else { return };
+                let (size, life) = (chunk.size(at), (chunk.birth(at), chunk.death(at)));
+                let key = row_keys.key(|| chunk.thread(at), size, life);
+                met.sums((group, key)).get_mut(class).add_row(size);
+            });
+        })?;
+        let mut all = Met::default();
+        for part in parts {
+            part.keys.into_iter().zip(&part.sums).for_each(|(key, sums)| all.sums(key).add(sums));
+        }
+        let Met { numbers, keys, sums } = all;
+        Ok(Self { of, of_site, way: Way::Rows(Box::new(row_keys), numbers), keys, sums })
+    }
+
+    /// The largest sizes of what `place` makes of the groups: for each group where its rows
+    /// count, if anywhere. Each place begins at `now`.
+    pub(super) fn peaks(&self, place: &[Option<u32>], now: &[u64], cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
+        let Grouped { index, interval, mask, .. } = self.of;
+        let (row_keys, numbers) = match &self.way {
+            Way::Sites(totals) => return self.site_peaks(totals, place, now, cancel),
+            Way::Rows(row_keys, numbers) => (row_keys, numbers),
+        };
+        row_peaks(
+            index,
+            interval,
+            now,
+            |row| {
+                let group = self.of_site[row.site.0 as usize]?;
+                let key = row_keys.key(|| row.thread, row.size, (row.birth, row.death));
+                let place = place[*numbers.get(&(group, key))? as usize]?;
+                let class = LifetimeClass::of(row.birth, row.death, interval)?;
+                mask.has(row.site, class).then_some(place)
+            },
+            cancel,
+        )
+    }
+
+    /// From what is prepared for whole heaps, else by a pass over the events.
+    fn site_peaks(&self, totals: &Totals, place: &[Option<u32>], now: &[u64], cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
+        let Grouped { index, interval, mask, .. } = self.of;
+        let place_of = |site: SiteId| self.of_site[site.0 as usize].and_then(|group| place[group as usize]);
+        let of = SeriesOf::new(index.trace(), now.len(), place_of);
+        let is_partial = |site: SiteId| !matches!(mask.classes(site), 0 | super::filter::ALL_CLASSES);
+        if index.knows(&of) && !(0..of.site.len() as u32).map(SiteId).any(is_partial) {
+            return Ok(series(index, totals, &of, 1, cancel)?.into_iter().map(|line| line.peak).collect());
+        }
+        let line = |(site, place): (SiteId, &Option<u32>)| {
+            LifetimeClass::ALL.map(|class| place.filter(|_| mask.has(site, class)).unwrap_or(NOBODY))
+        };
+        let lines_of = (0..).map(SiteId).zip(&of.site).map(line).collect();
+        line_peaks(index, interval, now, lines_of, |_| None, cancel)
+    }
+}

@@ -1,0 +1,180 @@
+//! What tells groups of sites apart, as numbers: a number stands for the same process,
+//! heap, stack or type on all sides that are compared ([`Identity`]).
+//!
+//! Cost: a pass over the sites; a look at their frames where stacks go by their names.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{Module, Site, SiteId, Trace};
+use crate::query::functions::innermost;
+use crate::query::naming::{UNKNOWN_TYPE, allocated_type};
+use crate::query::{By, Cancel, Cancelled, FrameName, Functions, Mask, Recorded};
+use crate::symbols::Names;
+use crate::units::Layer;
+
+/// What a site is called, in one trace and state of the names.
+#[derive(Clone, Copy)]
+pub(in crate::query) struct Named<'a> {
+    pub(in crate::query) trace: &'a Trace,
+    pub(in crate::query) names: &'a Names,
+    pub(in crate::query) by: &'a [By],
+    /// If a key asks for them, and whether the allocator's innermost frames are left out.
+    pub(in crate::query) functions: Option<(&'a Functions, bool)>,
+}
+
+impl<'a> Named<'a> {
+    /// The function to which a site's memory is accounted, as it is printed.
+    pub(in crate::query) fn function(&self, site: SiteId) -> Option<FrameName<'a>> {
+        let (functions, fold) = self.functions?;
+        innermost(functions, site, fold).map(|function| functions.name(function))
+    }
+
+    /// The file name of that function's module.
+    pub(in crate::query) fn module(&self, site: SiteId) -> Option<&'a str> {
+        let (functions, fold) = self.functions?;
+        let module = functions.module(innermost(functions, site, fold)?)?;
+        Some(functions.module_name(module))
+    }
+}
+
+/// What processes, heaps and stacks of a trace count as.
+pub(in crate::query) struct Identity {
+    /// By process.
+    pub(in crate::query) processes: Vec<u32>,
+    /// By heap.
+    pub(in crate::query) heaps: Vec<u32>,
+    /// Whether stacks go by what their frames are called, not by their addresses.
+    pub(in crate::query) stacks_by_name: bool,
+}
+
+impl Identity {
+    /// Each process is itself, heaps go by their keys, stacks by their addresses.
+    pub(in crate::query) fn of(trace: &Trace) -> Self {
+        let mut keys = FxHashMap::default();
+        let heaps = trace.heaps.iter().map(|heap| number(&mut keys, heap.key())).collect();
+        Self { processes: (0..trace.processes.len() as u32).collect(), heaps, stacks_by_name: false }
+    }
+}
+
+/// The number of a key, the next one if it is new.
+pub(in crate::query) fn number<K: std::hash::Hash + Eq>(numbers: &mut FxHashMap<K, u32>, key: K) -> u32 {
+    let next = numbers.len() as u32;
+    *numbers.entry(key).or_insert(next)
+}
+
+/// Key of a group of sites; the layer is always part of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct SiteKey {
+    layer: Layer,
+    process: Option<u32>,
+    heap: Option<u32>,
+    stack: Option<u32>,
+    allocated_type: Option<u32>,
+    function: Option<u32>,
+    module: Option<u32>,
+}
+
+/// The groups met so far on all sides.
+#[derive(Default)]
+pub(in crate::query) struct SiteKeys {
+    groups: FxHashMap<SiteKey, u32>,
+    types: FxHashMap<Arc<str>, u32>,
+    frames: FxHashMap<String, u32>,
+    functions: FxHashMap<String, u32>,
+    modules: FxHashMap<Box<str>, u32>,
+    /// By stack of the callers and frame.
+    stacks: FxHashMap<(u32, u32), u32>,
+}
+
+/// The groups of one side.
+pub(in crate::query) struct SiteGroups {
+    /// By site; none for sites that are not wanted.
+    pub(in crate::query) of_site: Vec<Option<u32>>,
+    /// By group, as far as this side has any: its first site.
+    pub(in crate::query) first: Vec<Option<SiteId>>,
+}
+
+/// Sites between two looks at whether somebody cancelled.
+const PIECE: usize = 1 << 10;
+
+/// The frames, by number, of recorded addresses of one side: which module, where in it, and
+/// whether the frame is the innermost.
+type FramesOf = FxHashMap<(Option<*const Module>, u64, bool), Vec<u32>>;
+
+/// No caller.
+const NO_STACK: u32 = u32::MAX;
+
+impl SiteKeys {
+    /// Number of groups.
+    pub(in crate::query) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Puts the sites of one side into groups.
+    pub(in crate::query) fn add(
+        &mut self,
+        named: Named<'_>,
+        identity: &Identity,
+        mask: &Mask,
+        cancel: &Cancel,
+    ) -> Result<SiteGroups, Cancelled> {
+        let mut frames_of = FramesOf::default();
+        let mut groups = SiteGroups { of_site: vec![None; named.trace.sites.len()], first: Vec::new() };
+        for (i, site) in named.trace.sites.iter().enumerate() {
+            if i % PIECE == 0 {
+                cancel.check()?;
+            }
+            let id = SiteId(i as u32);
+            if mask.classes(id) == 0 {
+                continue;
+            }
+            let key = self.key(named, identity, (id, site), &mut frames_of);
+            let group = number(&mut self.groups, key);
+            groups.of_site[i] = Some(group);
+            groups.first.resize(groups.first.len().max(group as usize + 1), None);
+            groups.first[group as usize].get_or_insert(id);
+        }
+        Ok(groups)
+    }
+
+    fn key(&mut self, named: Named<'_>, identity: &Identity, (id, site): (SiteId, &Site), frames_of: &mut FramesOf) -> SiteKey {
+        let Named { trace, names, by, .. } = named;
+        let wants = |key| by.contains(&key);
+        let process = wants(By::Process).then(|| identity.processes[trace.process_of(site).0 as usize]);
+        let heap = wants(By::Heap).then(|| identity.heaps[site.heap.0 as usize]);
+        let stack = wants(By::Stack).then(|| match identity.stacks_by_name {
+            true => self.stack(named, site, frames_of),
+            false => site.stack.0,
+        });
+        let allocated_type = wants(By::Type).then(|| {
+            let name = allocated_type(trace, names, site).unwrap_or(UNKNOWN_TYPE);
+            self.types.get(name).copied().unwrap_or_else(|| number(&mut self.types, name.into()))
+        });
+        // On all sides a function is what it is called.
+        let function = if wants(By::Function) { named.function(id) } else { None };
+        let function = function.map(|name| number(&mut self.functions, name.to_string()));
+        let module = if wants(By::Module) { named.module(id) } else { None };
+        let module = module.map(|name| number(&mut self.modules, name.into()));
+        SiteKey { layer: trace.layer_of(site), process, heap, stack, allocated_type, function, module }
+    }
+
+    /// The number of a stack by what its frames are called.
+    fn stack(&mut self, Named { trace, names, .. }: Named<'_>, site: &Site, frames_of: &mut FramesOf) -> u32 {
+        let mut stack = NO_STACK;
+        for node in trace.stacks.path(site.stack) {
+            let is_last = node == site.stack;
+            let frame = Recorded::of(trace, names, node, site.caller, site.first, is_last);
+            let place = (frame.module().map(std::ptr::from_ref), frame.address(), is_last);
+            let of_place = frames_of.entry(place).or_insert_with(|| {
+                let frames = frame.shown(false).map(|level| frame.name(level).to_string());
+                frames.map(|frame| number(&mut self.frames, frame)).collect()
+            });
+            for &frame in &*of_place {
+                stack = number(&mut self.stacks, (stack, frame));
+            }
+        }
+        stack
+    }
+}

@@ -1,0 +1,191 @@
+//! Choices of rows by what they are themselves: every question about chosen rows equals
+//! the oracle's about the same rows, with edges on, beside and far from births and deaths.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+
+mod oracle;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use highwater::model::RowId;
+use highwater::query::{
+    Bounds, By, Cancel, Filter, Group, Index, LifetimeBucket, LifetimeClass, ReportFilter, ReportRequest, RowChoice,
+    RowCondition, SeriesOf, SizeBucket, Tree, TreeRequest, histogram, report, series, spans, totals, tree,
+};
+use highwater::units::{Layer, Ticks, Tid};
+use oracle::answer::{outstanding, peak};
+use oracle::question::{OPS, Place, edges, interval, options, place, replay, ways};
+use oracle::scenario::Scenario;
+use oracle::{Replay, Row, strategy};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// A condition whose moments are places among the events of a capture.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Allocated(Ends<Place>),
+    Freed(Option<Ends<Place>>, bool),
+    Size(Ends<u64>),
+    Lifetime(Ends<i64>),
+    Thread(u32),
+}
+
+type Ends<T> = (Option<T>, Option<T>);
+
+fn ends<T: std::fmt::Debug + Clone>(one: impl Strategy<Value = T> + Clone) -> impl Strategy<Value = Ends<T>> {
+    (prop::option::weighted(0.7, one.clone()), prop::option::weighted(0.7, one))
+}
+
+fn wanted() -> impl Strategy<Value = Wanted> {
+    let size = select(vec![0u64, 1, 2, 8, 9, 100, 101, 4096, u64::from(u32::MAX), 1 << 33, u64::MAX]);
+    let ticks = select(vec![-1i64, 0, 1, 2, 3, 9_999, 10_000, 10_001, 10_000_000, i64::MAX - 1]);
+    prop_oneof![
+        3 => ends(place().boxed()).prop_map(Wanted::Allocated),
+        3 => (prop::option::weighted(0.8, ends(place().boxed())), any::<bool>())
+            .prop_map(|(within, never)| Wanted::Freed(within, never)),
+        2 => ends(size).prop_map(Wanted::Size),
+        2 => ends(ticks).prop_map(Wanted::Lifetime),
+        1 => (1..4u32).prop_map(Wanted::Thread),
+    ]
+}
+
+/// `[from, to)` with its ends in order.
+fn bounds<T: Copy + Ord>((from, to): Ends<T>) -> Bounds<T> {
+    match (from, to) {
+        (Some(a), Some(b)) => Bounds::new(a.min(b), a.max(b)),
+        (from, to) => Bounds { from, to },
+    }
+}
+
+fn condition(scenario: &Scenario, wanted: &Wanted) -> RowCondition {
+    let moment = |place: Place| Ticks(edges(scenario, place, place).0);
+    let times = |(from, to): Ends<Place>| bounds((from.map(moment), to.map(moment)));
+    match wanted {
+        Wanted::Allocated(ends) => RowCondition::Allocated(times(*ends)),
+        Wanted::Freed(ends, or_never) => RowCondition::Freed { within: ends.map(times), or_never: *or_never },
+        Wanted::Size(ends) => RowCondition::Size(bounds(*ends)),
+        Wanted::Lifetime(ends) => RowCondition::Lifetime(bounds(*ends)),
+        Wanted::Thread(id) => RowCondition::Thread(Tid(*id)),
+    }
+}
+
+/// The contract, as it reads.
+fn meets(row: &Row, condition: &RowCondition) -> bool {
+    match condition {
+        RowCondition::Allocated(Bounds { from, to }) => {
+            from.is_none_or(|from| row.birth >= from.0) && to.is_none_or(|to| row.birth < to.0)
+        }
+        RowCondition::Freed { within, or_never } => match row.death {
+            None => *or_never,
+            Some(death) => within
+                .is_some_and(|Bounds { from, to }| from.is_none_or(|from| death >= from.0) && to.is_none_or(|to| death < to.0)),
+        },
+        RowCondition::Size(Bounds { from, to }) => from.is_none_or(|from| row.size >= from) && to.is_none_or(|to| row.size < to),
+        RowCondition::Lifetime(Bounds { from, to }) => match row.lifetime() {
+            None => to.is_none(),
+            Some(ticks) => from.is_none_or(|from| ticks >= from) && to.is_none_or(|to| ticks < to),
+        },
+        RowCondition::Thread(id) => row.thread == Some(id.0),
+        RowCondition::Rows(_) => unreachable!("the oracle numbers rows in its own way"),
+    }
+}
+
+fn lines(groups: &[Group]) -> Vec<String> {
+    groups.iter().map(|group| serde_json::to_string(group).unwrap()).collect()
+}
+
+/// The tree with everything open.
+fn open(index: &Index, totals: &highwater::query::Totals) -> Tree {
+    let (trace, mut request, mut lines) = (index.trace(), TreeRequest::default(), 0);
+    loop {
+        let tree = tree(trace, totals, &request, &Cancel::default()).unwrap();
+        if tree.len() == lines {
+            return tree;
+        }
+        lines = tree.len();
+        request.toggled = Arc::new(tree.rows(trace).filter(|row| row.has_children).map(|row| (row.path, true)).collect());
+    }
+}
+
+proptest! {
+    #![proptest_config(strategy::config())]
+
+    #[test]
+    fn questions_about_chosen_rows_see_no_others(
+        ops in strategy::ops(OPS),
+        wanted in prop::collection::vec(wanted(), 0..4),
+        by in prop::sample::subsequence(vec![By::Process, By::Heap, By::Stack, By::Thread, By::Size, By::Lifetime], 0..=6),
+        (a, b) in (place(), place()),
+        options in options(),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let never = Cancel::default();
+        let choice = RowChoice { all: wanted.iter().map(|wanted| condition(&scenario, wanted)).collect() };
+        let mut expected = Replay::of(&scenario.steps);
+        expected.rows.retain(|row| choice.all.iter().all(|condition| meets(row, condition)));
+        let edges = edges(&scenario, a, b);
+        let groups = lines(&expected.report(edges, &by, &ReportFilter::default()));
+        for whole in ways(replay(&scenario), &options) {
+            let trace = whole.trace();
+            let rows = choice.rows(trace, &never).unwrap();
+            prop_assert_eq!(rows.as_ref().map_or(trace.rows.len(), |rows| rows.len()), expected.rows.len());
+            let index = whole.choosing(rows);
+            let request = ReportRequest { interval: interval(edges), by: by.clone(), filter: ReportFilter::default(), top: None, fold: false };
+            prop_assert_eq!(&lines(&report(&index, &request, &never).unwrap().groups), &groups);
+
+            let totals = totals(&index, interval(edges), &never).unwrap();
+            let of = SeriesOf::new(trace, 3, |site| Some(trace.layer_of(trace.site(site)) as u32));
+            for (layer, line) in Layer::ALL.into_iter().zip(series(&index, &totals, &of, 7, &never).unwrap()) {
+                let rows: Vec<&Row> = expected.rows.iter().filter(|row| row.layer() == layer).collect();
+                prop_assert_eq!((line.peak, line.last), (peak(&rows, edges), outstanding(&rows, edges.1)));
+            }
+            let listed: BTreeSet<RowId> = open(&index, &totals).rows(trace).filter_map(|row| Some(row.allocation?.0)).collect();
+            prop_assert!(listed.iter().all(|&id| index.chosen().is_none_or(|rows| rows.has(id))));
+            prop_assert_eq!(listed.len(), expected.rows.iter().filter(|row| row.class(edges).is_some()).count());
+            let all = Filter::all().mask(trace);
+            let lives = spans(&index, interval(edges), &all, 10, &never).unwrap();
+            prop_assert_eq!(lives.is_empty(), listed.is_empty());
+            // The same rows one by one, and all of them again.
+            let one_by_one = index.chosen().map(|rows| {
+                let ids = (0..trace.rows.len() as u32).map(RowId).filter(|&id| rows.has(id));
+                RowChoice { all: vec![RowCondition::rows(ids)] }.rows(trace, &never).unwrap().unwrap()
+            });
+            prop_assert_eq!(one_by_one.as_ref(), index.chosen());
+            prop_assert_eq!(index.choosing(None).is_prepared(), whole.is_prepared());
+        }
+    }
+
+    #[test]
+    fn histograms_are_the_rows_by_bucket_and_class(
+        ops in strategy::ops(OPS), choice in wanted(), (a, b) in (place(), place()), options in options(),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let never = Cancel::default();
+        let choice = RowChoice { all: vec![condition(&scenario, &choice)] };
+        let mut expected = Replay::of(&scenario.steps).rows;
+        expected.retain(|row| meets(row, &choice.all[0]));
+        let edges = edges(&scenario, a, b);
+        for whole in ways(replay(&scenario), &options) {
+            let index = whole.choosing(choice.rows(whole.trace(), &never).unwrap());
+            let mask = Filter::all().mask(whole.trace());
+            for layer in Layer::ALL {
+                let found = histogram(&index, interval(edges), &mask, layer, &never).unwrap();
+                let sum = |class: LifetimeClass, fits: &dyn Fn(&Row) -> bool| {
+                    let of = |row: &&Row| row.layer() == layer && row.class(edges) == Some(class as usize) && fits(row);
+                    let rows: Vec<&Row> = expected.iter().filter(of).collect();
+                    (rows.len() as u64, rows.iter().map(|row| row.size).sum::<u64>())
+                };
+                for class in LifetimeClass::ALL {
+                    for bucket in SizeBucket::all() {
+                        let found = found.by_size[bucket.index()].get(class);
+                        prop_assert_eq!((found.count, found.size), sum(class, &|row| row.size_bucket() == bucket.bounds()));
+                    }
+                    for bucket in LifetimeBucket::all() {
+                        let found = found.by_lifetime[bucket.index()].get(class);
+                        prop_assert_eq!((found.count, found.size), sum(class, &|row| row.lifetime_bucket() == bucket.bounds()));
+                    }
+                }
+            }
+        }
+    }
+}

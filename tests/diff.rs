@@ -1,0 +1,226 @@
+//! Comparisons: inside one trace against the oracle, and between traces that differ in
+//! nothing but the handles of heaps and the places of modules.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+
+mod common;
+mod oracle;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::trace::story;
+use highwater::events::Event;
+use highwater::model::{Builder, Clock, InputState, Trace};
+use highwater::query::{By, Cancel, Compared, DiffSide, Filter, Group, GroupNumbers, Index, ReportFilter, diff};
+use highwater::symbols::Names;
+use highwater::units::Interval;
+use oracle::question::{OPS, builder, edges, input, interval, options, place, replay, ways};
+use oracle::scenario::Scenario;
+use oracle::{Replay, strategy};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn compare(a: (&Index, Interval), b: (&Index, Interval), by: &[By]) -> Vec<Group<Compared>> {
+    let masks = [a, b].map(|(index, _)| Filter::all().mask(index.trace()));
+    let names = Names::default();
+    let side = |(index, interval), i: usize| DiffSide { index, interval, mask: &masks[i], names: &names };
+    diff([side(a, 0), side(b, 1)], by, None, &Cancel::default()).unwrap()
+}
+
+const KEYS: [&str; 10] =
+    ["process", "pid", "process_start_s", "layer", "heap", "stack", "type", "thread", "size_bucket", "lifetime_bucket"];
+
+/// The keys of a group as text.
+fn keys<N: serde::Serialize>(group: &Group<N>) -> String {
+    let group = serde_json::to_value(group).unwrap();
+    KEYS.map(|key| group[key].to_string()).join(" ")
+}
+
+/// Whether no two groups have the same keys, as two lives of a process have whose starts
+/// nobody saw.
+fn are_told_apart(groups: &[Group]) -> bool {
+    let mut all: Vec<String> = groups.iter().map(keys).collect();
+    all.sort_unstable();
+    all.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+fn by() -> impl Strategy<Value = Vec<By>> {
+    let keys = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread, By::Size, By::Lifetime];
+    prop::sample::subsequence(keys, 0..=7)
+}
+
+/// b − a of a number.
+fn change(group: &Value, of: &str) -> i128 {
+    let number = |side: &str| i128::from(group[side][of].as_i64().unwrap());
+    number("b") - number("a")
+}
+
+const DELTAS: [&str; 9] = [
+    "outstanding_to",
+    "impacting_size",
+    "count",
+    "size",
+    "allocated_count",
+    "allocated_size",
+    "freed_count",
+    "freed_size",
+    "peak",
+];
+
+fn assert_deltas(groups: &[Group<Compared>]) {
+    let mut last = None;
+    for group in groups {
+        let group = serde_json::to_value(group).unwrap();
+        for of in DELTAS {
+            assert_eq!(i128::from(group["delta"][of].as_i64().unwrap()), change(&group, of), "{of} of {group}");
+        }
+        assert_eq!(group["delta"].as_object().unwrap().len(), DELTAS.len());
+        let rank = [change(&group, "outstanding_to").abs(), change(&group, "allocated_size").abs()];
+        assert!(last.is_none_or(|last| last >= rank), "the largest change comes first");
+        last = Some(rank);
+    }
+}
+
+/// The same event of heaps with other handles.
+fn renamed(event: &Event) -> Event {
+    let other = |heap: u64| heap * 0x101 + 0x7000;
+    let mut event = event.clone();
+    match &mut event {
+        Event::HeapOpen { heap, .. }
+        | Event::HeapClose { heap, .. }
+        | Event::Alloc { heap, .. }
+        | Event::Free { heap, .. }
+        | Event::Realloc { heap, .. } => *heap = other(*heap),
+        _ => {}
+    }
+    event
+}
+
+proptest! {
+    #![proptest_config(strategy::config())]
+
+    #[test]
+    fn inside_one_trace_both_sides_are_the_oracles_reports(
+        ops in strategy::ops(OPS), by in by(), [a, b, c, d] in [place(), place(), place(), place()], options in options(),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let expected = Replay::of(&scenario.steps);
+        let sides = [edges(&scenario, a, b), edges(&scenario, c, d)];
+        let mut groups: BTreeMap<String, [GroupNumbers; 2]> = BTreeMap::new();
+        for (side, edges) in sides.into_iter().enumerate() {
+            let report = expected.report(edges, &by, &ReportFilter::default());
+            if !are_told_apart(&report) {
+                return Ok(());
+            }
+            for group in report {
+                groups.entry(keys(&group)).or_default()[side].clone_from(&group.numbers);
+            }
+        }
+        for index in ways(replay(&scenario), &options) {
+            let found = compare((&index, interval(sides[0])), (&index, interval(sides[1])), &by);
+            assert_deltas(&found);
+            prop_assert_eq!(found.len(), groups.len());
+            let found: BTreeMap<String, [GroupNumbers; 2]> =
+                found.into_iter().map(|group| (keys(&group), [group.numbers.a, group.numbers.b])).collect();
+            prop_assert_eq!(&found, &groups);
+        }
+    }
+
+    #[test]
+    fn heaps_of_other_handles_are_the_same_in_their_order(
+        ops in strategy::ops(OPS), by in by(), a in place(), b in place(), options in options(),
+    ) {
+        let by: Vec<By> = by.into_iter().filter(|key| *key != By::Thread).collect();
+        let scenario = Scenario::of(&ops);
+        let mut builder = builder();
+        for sent in &scenario.stream {
+            let mut record = sent.record.clone();
+            record.event = renamed(&record.event);
+            builder.apply(&record, &sent.frames);
+        }
+        let other = Index::scan(Arc::new(builder.publish(input(&scenario, true))));
+        let edges = edges(&scenario, a, b);
+        let report = Replay::of(&scenario.steps).report(edges, &by, &ReportFilter::default());
+        if !are_told_apart(&report) {
+            return Ok(());
+        }
+        let expected: BTreeMap<String, GroupNumbers> = report.into_iter().map(|group| (keys(&group), group.numbers)).collect();
+        let [.., index] = ways(replay(&scenario), &options);
+        let found = compare((&index, interval(edges)), (&other, interval(edges)), &by);
+        assert_deltas(&found);
+        prop_assert_eq!(found.len(), expected.len());
+        for group in &found {
+            prop_assert_eq!(Some(&group.numbers.a), expected.get(&keys(group)), "{}", keys(group));
+            prop_assert_eq!(&group.numbers.a, &group.numbers.b, "{}", keys(group));
+        }
+    }
+}
+
+/// The story of a small trace, its module so much higher and its heap with another handle.
+fn moved(by: u64) -> Index {
+    let mut builder = Builder::new(Clock { frequency: 10_000_000, start_time: 0 }, 1_000, (0, 0));
+    let base = 0x7FF7_0000_0000;
+    for (mut record, mut frames) in story() {
+        if by > 0 {
+            record.event = renamed(&record.event);
+        }
+        if let Event::Image(_, image) = &mut record.event {
+            image.base += by;
+        }
+        frames.iter_mut().filter(|frame| (base..base + 0x10_0000).contains(*frame)).for_each(|frame| *frame += by);
+        builder.apply(&record, &frames);
+    }
+    let trace: Trace = builder.publish(InputState { times: Some((1_000, 3_000)), complete: true, ..InputState::default() });
+    Index::scan(Arc::new(trace))
+}
+
+#[test]
+fn modules_that_moved_have_the_same_stacks() {
+    let (a, b) = (moved(0), moved(0x3000_0000));
+    let all = a.trace().span;
+    let groups = compare((&a, all), (&b, all), &[By::Process, By::Heap, By::Stack]);
+    assert!(groups.len() > 6, "{}", groups.len());
+    for group in &groups {
+        assert_eq!(group.numbers.a, group.numbers.b, "{}", keys(group));
+        assert!(group.stack.as_ref().unwrap().iter().any(|frame| frame.starts_with("Game.exe!+0x")));
+        assert_ne!(group.numbers.a.count, 0);
+    }
+    let heap = |group: &Group<Compared>| group.heap.clone();
+    assert!(groups.iter().any(|group| heap(group).as_deref() == Some("0x1d0000")), "handles are those of the first side");
+    // Threads of two traces have nothing to do with each other.
+    let groups = compare((&a, all), (&b, all), &[By::Thread]);
+    assert!(groups.iter().all(|group| (group.numbers.a.count == 0) != (group.numbers.b.count == 0)));
+    assert_eq!(groups.len() % 2, 0);
+}
+
+#[test]
+fn parts_of_a_trace_are_compared_on_the_command_line() {
+    let found = common::json(["diff", "demo:@10..20", "demo:@20..30", "--json", "--by", "process", "--layer", "heap"]);
+    assert_eq!(found["schema"], "highwater.diff/1");
+    let part = |from: &str, to: &str| {
+        common::json(["report", "demo:", "--json", "--by", "process", "--layer", "heap", "--from", from, "--to", to])["groups"]
+            .clone()
+    };
+    let (a, b) = (part("10", "20"), part("20", "30"));
+    for group in found["groups"].as_array().unwrap() {
+        for (side, groups) in [("a", &a), ("b", &b)] {
+            let same = groups.as_array().unwrap().iter().find(|other| other["pid"] == group["pid"]);
+            let count = same.map_or(json!(0), |group| group["count"].clone());
+            assert_eq!(group[side]["count"], count);
+        }
+    }
+    assert!(!found["groups"].as_array().unwrap().is_empty());
+    let text = common::highwater(["diff", "demo:@10..20", "demo:@20..30", "--by", "process,heap,stack", "--top", "3"]);
+    assert_eq!((text.code, text.err.as_str()), (Some(0), ""));
+    for (words, code) in [
+        (&["demo:"][..], 2),
+        (&["demo:", "demo:", "demo:"], 2),
+        (&["demo:@2..1", "demo:"], 2),
+        (&["demo:", "missing.etl"], 1),
+        (&["demo:", "demo:", "--size", "1"], 2),
+        (&["demo:", "demo:@100000.."], 2),
+    ] {
+        let run = common::highwater(["diff"].iter().chain(words));
+        assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (Some(code), "", 1), "{words:?}: {run:?}");
+    }
+}
