@@ -56,7 +56,10 @@ fn claim(question: &Question<'_>, sources: &Sources, source: &Source, place: usi
     let step = (clock.seconds(moments[climb.to]) - clock.seconds(moments[climb.from])) / (climb.to - climb.from) as f64;
     // Both ends can lie within a distance of moments.
     let (slope, _) = line(&alive[climb.from + 1..climb.to]);
-    let interval = Interval { from: moments[climb.from], to: moments[climb.to] };
+    // On to where it really begins and ends.
+    let from = (0..climb.from).rev().take_while(|&k| alive[k] < alive[k + 1]).last().unwrap_or(climb.from);
+    let to = (climb.to + 1..alive.len()).take_while(|&k| alive[k] > alive[k - 1]).last().unwrap_or(climb.to);
+    let interval = Interval { from: moments[from], to: moments[to] };
     let numbers = question.numbers(source.places.under(place), interval)?;
     let bytes = u64::try_from(numbers.impacting).unwrap_or(0);
     Ok(Some(Claim {

@@ -29,6 +29,9 @@ const SYSTEM: [&str; 10] = [
 ];
 const SYSTEM_PREFIXES: [&str; 5] = ["msvcp", "msvcr", "vcruntime", "ntkrnl", "verifier"];
 
+/// Functions that tell of what a custom allocator does.
+const TRACKER: &str = "VSHeapTracker::";
+
 /// Whether a module belongs to the system's allocators.
 fn is_system(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -55,7 +58,7 @@ impl<'a> Folding<'a> {
             *known.entry((site.caller, node)).or_insert_with(|| {
                 let frame = Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
                 match frame.function(0) {
-                    Some(_) => frame.shown_from(0, true).is_none(),
+                    Some(function) => frame.shown_from(0, true).is_none() || function.function.starts_with(TRACKER),
                     None => frame.module().is_some_and(|module| is_system(module.name())),
                 }
             })

@@ -30,11 +30,11 @@ pub(super) fn climb(values: &[f64]) -> Option<Climb> {
     }
     let to = values.iter().position(|&v| v >= bottom + 0.97 * rise)?;
     let from = values[..to].iter().rposition(|&v| v <= bottom + 0.03 * rise)?;
-    // It goes on beyond the first third, for as long as that, and is not undone.
+    // It goes on through most of the line, and is not undone.
     let span = to - from;
     let tail = &values[to..];
     let is_kept = tail.len() * 7 <= n || mean(tail) >= bottom + 0.6 * rise;
-    if to * 20 <= 9 * n || span < 8.max(n * 3 / 10) || !is_kept {
+    if to * 5 <= 3 * n || span < 8.max(n * 3 / 10) || !is_kept {
         return None;
     }
     let at = |part: usize| values[from + part * span / PARTS];

@@ -43,25 +43,55 @@ pub(super) fn find(question: &Question<'_>, sources: &Sources) -> Result<Vec<Cla
         excursions.extend(spikes.into_iter().map(|spike| locate(i, source, &spike)));
     }
     let made_by = rows_of(question, sources, &excursions)?;
-    let mut groups: Vec<((usize, usize), Vec<(usize, Bucket)>)> = Vec::new();
-    for (n, (excursion, sums)) in excursions.iter().zip(&made_by).enumerate() {
-        let places = &sources.list[excursion.source].places;
-        let of = |site: &SiteId| sums.get(site).copied().unwrap_or_default();
-        let amounts: Vec<f64> = places.sites.iter().map(|site| of(site).size as f64).collect();
+    let mut claims = Vec::new();
+    for (i, source) in sources.list.iter().enumerate() {
+        let of_source: Vec<usize> = (0..excursions.len()).filter(|&n| excursions[n].source == i).collect();
+        for (place, members) in groups(source, &of_source, &excursions, &made_by) {
+            claims.extend(claim(question, source, place, &members, &excursions));
+        }
+    }
+    Ok(claims)
+}
+
+/// An excursion by its number, and what a place did in it.
+type Member = (usize, Bucket);
+
+/// Places that make excursions, the most frequent ones first, each with those that it makes.
+fn groups(
+    source: &Source,
+    of_source: &[usize],
+    excursions: &[Excursion],
+    made_by: &[FxHashMap<SiteId, Bucket>],
+) -> Vec<(usize, Vec<Member>)> {
+    let places = &source.places;
+    let of = |n: usize, site: &SiteId| made_by[n].get(site).copied().unwrap_or_default();
+    let mut makers: Vec<(usize, u64)> = Vec::new();
+    for &n in of_source {
+        let amounts: Vec<f64> = places.sites.iter().map(|site| of(n, site).size as f64).collect();
         // Most of it must come and go, or something else happened.
-        if amounts.iter().sum::<f64>() < 0.5 * excursion.height {
+        if amounts.iter().sum::<f64>() < 0.5 * excursions[n].height {
             continue;
         }
         let place = places.holder(&amounts);
-        let mut bucket = Bucket::default();
-        places.under(place).iter().for_each(|site| bucket.add(of(site)));
-        let key = (excursion.source, place);
-        match groups.iter_mut().find(|group| group.0 == key) {
-            Some(group) => group.1.push((n, bucket)),
-            None => groups.push((key, vec![(n, bucket)])),
+        match makers.iter_mut().find(|maker| maker.0 == place) {
+            Some(maker) => maker.1 += 1,
+            None => makers.push((place, 1)),
         }
     }
-    Ok(groups.into_iter().filter_map(|(key, members)| claim(question, sources, key, &members, &excursions)).collect())
+    makers.sort_by_key(|&(place, count)| (std::cmp::Reverse(count), place));
+    let mut free: Vec<usize> = of_source.to_vec();
+    let mut groups = Vec::new();
+    for (place, _) in makers {
+        let sum = |n: usize| places.under(place).iter().fold(Bucket::default(), |sum, site| sum.plus(of(n, site)));
+        // Another place may do something at the same time: what counts is what this one does.
+        let members: Vec<Member> = free.iter().map(|&n| (n, sum(n))).filter(|(_, sum)| sum.size > 0).collect();
+        let usual = quantile(&members.iter().map(|member| member.1.size as f64).collect::<Vec<_>>(), 0.5);
+        let is_alike = |member: &Member| (0.5 * usual..=2.0 * usual).contains(&(member.1.size as f64));
+        let members: Vec<Member> = members.into_iter().filter(is_alike).collect();
+        free.retain(|n| members.iter().all(|member| member.0 != *n));
+        groups.push((place, members));
+    }
+    groups
 }
 
 /// When a spike rises above half its height and falls below.
@@ -130,34 +160,23 @@ fn rows_of(
         })
 }
 
-fn claim(
-    question: &Question<'_>,
-    sources: &Sources,
-    (source, place): (usize, usize),
-    members: &[(usize, Bucket)],
-    excursions: &[Excursion],
-) -> Option<Claim> {
-    let source = &sources.list[source];
-    let median = |members: &[&(usize, Bucket)]| quantile(&members.iter().map(|m| m.1.size as f64).collect::<Vec<_>>(), 0.5);
-    let all: Vec<_> = members.iter().collect();
-    let usual = median(&all);
-    let alike: Vec<_> = all.into_iter().filter(|m| (0.5 * usual..=2.0 * usual).contains(&(m.1.size as f64))).collect();
-    let (first, last) = (&excursions[alike.first()?.0], &excursions[alike.last()?.0]);
-    let height = median(&alike);
+fn claim(question: &Question<'_>, source: &Source, place: usize, members: &[Member], excursions: &[Excursion]) -> Option<Claim> {
+    let (first, last) = (&excursions[members.first()?.0], &excursions[members.last()?.0]);
+    let height = quantile(&members.iter().map(|member| member.1.size as f64).collect::<Vec<_>>(), 0.5);
     let clock = &question.index.trace().clock;
     let seconds = |from: Ticks, to: Ticks| clock.seconds(to) - clock.seconds(from);
-    if alike.len() == 1 {
+    if members.len() == 1 {
         let is_at_start = seconds(source.life.from, first.rise) < 0.1 * seconds(source.life.from, source.life.to);
         if is_at_start || height < LEAST_SHARE_ALONE * source.layer_peak as f64 {
             return None;
         }
     }
-    let period = (alike.len() > 1).then(|| seconds(first.rise, last.rise) / (alike.len() - 1) as f64);
+    let period = (members.len() > 1).then(|| seconds(first.rise, last.rise) / (members.len() - 1) as f64);
     Some(Claim {
         bytes: height as u64,
-        count: alike.iter().map(|m| m.1.count).sum(),
+        count: members.iter().map(|member| member.1.count).sum(),
         period,
-        repeats: Some(alike.len() as u64),
+        repeats: Some(members.len() as u64),
         interval: Interval { from: first.rise, to: last.fall.next() },
         ..Claim::at(FindingKind::Spikes, source, place)
     })

@@ -46,8 +46,11 @@ fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>) -> Stri
         Some(key) => key,
     };
     match function {
-        // The module stands in the stack.
-        Some(function) => format!("{heap} \u{b7} {}", function.split_once('!').map_or(function, |(_, name)| name)),
+        // The module of a name stands in the stack.
+        Some(function) => {
+            let name = function.split_once('!').map_or(function, |(_, name)| name);
+            format!("{heap} \u{b7} {}", if name.starts_with("+0x") { function } else { name })
+        }
         None => heap,
     }
 }
