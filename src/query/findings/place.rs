@@ -134,10 +134,16 @@ impl Places {
         &self.sites[self.list[place].own.clone()]
     }
 
+    /// Whether a place is where all ways to several others begin: nothing in particular.
+    pub(super) fn is_whole(&self, place: usize) -> bool {
+        let range = &self.list[place].sites;
+        range.len() == self.sites.len() && self.list[place].own.is_empty() && range.len() > 1
+    }
+
     /// The deepest place that holds most of an amount, given by site in the order of
     /// [`Places::sites`].
     pub(super) fn holder(&self, amounts: &[f64]) -> usize {
-        const MOST: f64 = 0.8;
+        const MOST: f64 = 0.6;
         let sums = self.sums(amounts);
         let mut holder = 0;
         // In preorder the place below comes later.
@@ -167,7 +173,7 @@ impl Places {
     /// The deepest places of which `measure` says something, unless one above them has much
     /// more of it than they have together, or they are many and small.
     pub(super) fn choose(&self, measure: impl Fn(usize) -> Option<f64>) -> Vec<usize> {
-        const EXPLAINED: f64 = 0.75;
+        const EXPLAINED: f64 = 0.5;
         const FEW: usize = 4;
         let mut below: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.list.len()];
         for i in (0..self.list.len()).rev() {

@@ -73,6 +73,10 @@ fn groups(
             continue;
         }
         let place = places.holder(&amounts);
+        // What many places do together is busy work.
+        if places.is_whole(place) {
+            continue;
+        }
         match makers.iter_mut().find(|maker| maker.0 == place) {
             Some(maker) => maker.1 += 1,
             None => makers.push((place, 1)),
