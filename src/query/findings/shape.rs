@@ -135,8 +135,9 @@ pub(super) fn spikes(low: &[f64], high: &[f64]) -> Vec<Spike> {
             _ => spikes.push(Spike { from: i, to: i + 1, height: excess[i], base: base[i] }),
         }
     }
-    // What is cut off by an end of the line is no spike.
-    spikes.retain(|spike| spike.from > 0 && spike.to < n);
+    // What is cut off by an end of the line is no spike, nor is the tip of a saw's tooth.
+    let is_down = |spike: &Spike, i: usize| excess[i] <= 0.5 * spike.height;
+    spikes.retain(|spike| spike.from > 0 && spike.to < n && is_down(spike, spike.from - 1) && is_down(spike, spike.to));
     spikes
 }
 
