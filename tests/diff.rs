@@ -38,7 +38,7 @@ fn keys<N: serde::Serialize>(group: &Group<N>) -> String {
 
 /// Whether no two groups have the same keys, as two lives of a process have whose starts
 /// nobody saw.
-fn are_told_apart(groups: &[Group]) -> bool {
+fn are_told_apart<N: serde::Serialize>(groups: &[Group<N>]) -> bool {
     let mut all: Vec<String> = groups.iter().map(keys).collect();
     all.sort_unstable();
     all.windows(2).all(|pair| pair[0] != pair[1])
@@ -119,6 +119,9 @@ proptest! {
         for index in ways(replay(&scenario), &options) {
             let found = compare((&index, interval(sides[0])), (&index, interval(sides[1])), &by);
             assert_deltas(&found);
+            if by.contains(&By::Process) && !are_told_apart(&found) {
+                return Ok(()); // one such life on this side, and the other on that
+            }
             prop_assert_eq!(found.len(), groups.len());
             let found: BTreeMap<String, [GroupNumbers; 2]> =
                 found.into_iter().map(|group| (keys(&group), [group.numbers.a, group.numbers.b])).collect();

@@ -4,6 +4,8 @@
 //! A question is what the window asks when the user selects another interval: totals
 //! of all sites, the lines of the graph, and a tree with some sixty lines open.
 
+mod views;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,6 +52,8 @@ struct Figures {
     /// Of the open table's lines, and how many there were.
     peaks_ms: Vec<f64>,
     peak_lines: Vec<usize>,
+    /// Milliseconds of the views.
+    views: views::Views,
 }
 
 /// Loads the files, asks, and prints the figures.
@@ -103,6 +107,7 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
             figures.peak_lines.push(table.len());
         }
     }
+    figures.views = views::ask(&index, questions.div_ceil(20), &mut random, &cancel)?;
     Ok(())
 }
 

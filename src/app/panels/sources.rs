@@ -13,11 +13,12 @@ use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::digest::Source;
 use crate::app::document::Document;
+use crate::app::filters::{Chip, Predicate};
 use crate::app::theme;
 use crate::format;
 use crate::model::{Heap, HeapId};
 use crate::query::{Key, Path, heap_label, layer_label};
-use crate::units::Layer;
+use crate::units::{Interval, Layer, Ticks};
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &app.document else { return };
@@ -69,11 +70,13 @@ struct Name<'a> {
     free: f32,
     /// The numbers that stand beside it, for those who do not see them.
     numbers: Option<String>,
+    /// When it was at its most, if that is known.
+    peak_at: Option<Ticks>,
 }
 
 impl<'a> Name<'a> {
     fn new(text: &'a str, indent: f32, size: f32) -> Self {
-        Self { text, indent, font: FontId::proportional(size), free: 0.0, numbers: None }
+        Self { text, indent, font: FontId::proportional(size), free: 0.0, numbers: None, peak_at: None }
     }
 }
 
@@ -143,11 +146,25 @@ impl Line<'_> {
         if response.clicked() {
             commands.doc(DocCommand::Filter((!selected).then(|| Arc::clone(&path))));
         }
+        response.context_menu(|ui| self.menu(ui, &path, name.peak_at, commands));
         response.on_hover_text(if selected {
             "Click to show everything"
         } else {
             "Click to show only this. Right: outstanding size at the end and Impacting Size of the interval"
         });
+    }
+
+    /// What else can be done to a source.
+    fn menu(&self, ui: &mut Ui, path: &Path, peak_at: Option<Ticks>, commands: &mut Commands) {
+        if let Some(at) = peak_at
+            && ui.button("What was alive at its peak").clicked()
+        {
+            commands.doc(DocCommand::Filter(Some(Arc::clone(path))));
+            commands.doc(DocCommand::Select(Some(Interval { from: at.next(), to: at.next() })));
+        }
+        if ui.button("Leave this out").clicked() {
+            commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(Arc::clone(path)))));
+        }
     }
 
     /// A name that tells equal ones of two processes apart.
@@ -175,7 +192,8 @@ impl Line<'_> {
         let room = ui.painter().layout_no_wrap(now.clone(), font.clone(), ui.visuals().text_color()).size().x + 8.0;
         let text = short_label(heap);
         let numbers = Some(format!("{now}, {peak}, impacting size {change}"));
-        let name = Name { free: room, numbers, ..Name::new(&text, indent + 18.0, 13.0) };
+        let peak_at = document.answers.overview.get(index).map(|line| line.peak_at);
+        let name = Name { free: room, numbers, peak_at, ..Name::new(&text, indent + 18.0, 13.0) };
         self.name(ui, name, &keys, commands);
         self.swatch(ui, index, indent, commands);
         let (top, bottom) = (self.rect.top() + 3.0, self.rect.bottom() - 4.0);

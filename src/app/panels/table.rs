@@ -13,6 +13,7 @@ use crate::app::HighwaterApp;
 use crate::app::answers::Table as Shown;
 use crate::app::commands::{Command, Commands, DocCommand};
 use crate::app::document::Document;
+use crate::app::filters::{Chip, Predicate};
 use crate::app::theme;
 use crate::format;
 use crate::query::{Column, Key, TreeRow, thread_label};
@@ -263,6 +264,9 @@ impl Delegate<'_> {
     fn row_menu(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
         if ui.button("Filter to Selection").clicked() {
             self.commands.doc(DocCommand::Filter(Some(Arc::clone(&row.path))));
+        }
+        if ui.button("Leave this out").clicked() {
+            self.commands.doc(DocCommand::AddChip(Chip::without(Predicate::Under(Arc::clone(&row.path)))));
         }
         if ui.add_enabled(!self.document.filters().is_all(), egui::Button::new("Clear filter")).clicked() {
             self.commands.doc(DocCommand::ClearFilter);

@@ -1,0 +1,84 @@
+//! How long the window's views take, each for intervals by chance.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::{interval, milliseconds};
+use crate::query::{
+    Bounds, Butterfly, Cancel, Cancelled, Forest, Functions, GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort,
+    SeriesOf, Sort, call_tree, findings, function_sums, generations, histogram, rows, series, totals,
+};
+use crate::symbols::Names;
+use crate::synth::Random;
+use crate::units::{Layer, Ticks};
+
+/// Milliseconds of each view, by what is asked.
+pub(super) type Views = BTreeMap<&'static str, Vec<f64>>;
+
+/// Rows of the table of allocations.
+const ROWS: usize = 1_000_000;
+
+/// Generations between marks.
+const GENERATIONS: i64 = 8;
+
+/// Asks each view `count` times.
+pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Cancel) -> Result<Views, Cancelled> {
+    let mut views = Views::new();
+    once(index, &mut views, cancel)?;
+    let trace = index.trace();
+    let mask = Mask::all(trace);
+    let functions = Functions::of(trace, &Names::default(), true, cancel)?;
+    let forests = [
+        ("top-down", Forest::top_down(&functions, trace)),
+        ("bottom-up", Forest::inverted(&functions, trace, cancel)?),
+        ("by function", Forest::by_function(&functions, trace, true)),
+        ("by module", Forest::by_module(&functions, trace, true)),
+    ];
+    for _ in 0..count {
+        let interval = interval(trace, random);
+        let layer = trace.heaps.first().map_or(Layer::Heap, |heap| heap.layer);
+        for (name, forest) in &forests {
+            timed(&mut views, name, || {
+                let sums = totals(index, interval, cancel)?;
+                let sums = forest.sums(trace, &sums, &mask, layer);
+                call_tree(forest, &functions, &sums, Sort::default(), &Default::default(), cancel)
+            })?;
+        }
+        timed(&mut views, "butterfly", || {
+            let sums = totals(index, interval, cancel)?;
+            let all = function_sums(trace, &functions, &sums, &mask, cancel)?;
+            let of = all.iter().max_by_key(|function| function.total.numbers().size);
+            of.map(|of| Butterfly::of(trace, &functions, &sums, &mask, of, cancel)).transpose()
+        })?;
+        timed(&mut views, "allocations", || rows(index, interval, &mask, RowSort::default(), ROWS, cancel))?;
+        timed(&mut views, "histograms", || histogram(index, interval, &mask, layer, cancel))?;
+        let step = (interval.len() / GENERATIONS).max(1);
+        let edges = (0..=GENERATIONS).map(|i| Ticks(interval.from.0 + i * step)).collect();
+        let request = GenerationsRequest { edges, end: Ticks(interval.from.0 + GENERATIONS * step), layer };
+        timed(&mut views, "generations", || generations(index, &request, &mask, &functions, cancel))?;
+        let small = RowChoice { all: vec![RowCondition::Size(Bounds { from: None, to: Some(64) })] };
+        let chosen = timed(&mut views, "rows of a size, chosen", || small.rows(trace, cancel))?;
+        let chosen = index.choosing(chosen);
+        let sums = timed(&mut views, "rows of a size, totals", || totals(&chosen, interval, cancel))?;
+        let of = SeriesOf::new(trace, 1, |_| Some(0));
+        timed(&mut views, "rows of a size, graph", || series(&chosen, &sums, &of, super::BINS, cancel))?;
+    }
+    Ok(views)
+}
+
+/// What is made once for a trace, or for each state of the names.
+fn once(index: &Index, views: &mut Views, cancel: &Cancel) -> Result<(), Cancelled> {
+    let (trace, names) = (index.trace(), Names::default());
+    let functions = timed(views, "functions, once", || Functions::of(trace, &names, true, cancel))?;
+    timed(views, "top-down, once", || Ok(Forest::top_down(&functions, trace)))?;
+    timed(views, "bottom-up, once", || Forest::inverted(&functions, trace, cancel))?;
+    timed(views, "findings, once", || findings(index, trace.span, &Mask::all(trace), &names, cancel))?;
+    Ok(())
+}
+
+fn timed<T>(views: &mut Views, name: &'static str, ask: impl FnOnce() -> Result<T, Cancelled>) -> Result<T, Cancelled> {
+    let start = Instant::now();
+    let answer = ask()?;
+    views.entry(name).or_default().push(milliseconds(start));
+    Ok(answer)
+}
