@@ -31,11 +31,13 @@ use oracle::{FREQUENCY, Place, Replay, Row, strategy};
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
+/// Number of a process's life, its name, id and start.
+type Life = (usize, String, u32, Option<i64>);
+
 /// A row, and what it is found by.
 #[derive(Clone, Debug)]
 struct Named {
-    /// Number of the process's life, its name, id and start.
-    process: (usize, String, u32, Option<i64>),
+    process: Life,
     layer: Layer,
     /// Outermost first.
     names: Vec<String>,
@@ -91,7 +93,7 @@ fn neighbours(rows: &[&Named], edges: Edges, beside: impl Fn(&[String]) -> Optio
 /// What the functions come to, in order; of one of them with callers and callees.
 fn naive(rows: &[Named], edges: Edges, frequency: i64, of: Option<&str>) -> Vec<FunctionGroup> {
     let rows: Vec<&Named> = rows.iter().filter(|named| named.row.class(edges).is_some()).collect();
-    let mut keys: Vec<((usize, String, u32, Option<i64>), Layer, String)> = Vec::new();
+    let mut keys: Vec<(Life, Layer, String)> = Vec::new();
     for row in &rows {
         for name in &row.names {
             let key = (row.process.clone(), row.layer, name.clone());
@@ -100,7 +102,7 @@ fn naive(rows: &[Named], edges: Edges, frequency: i64, of: Option<&str>) -> Vec<
             }
         }
     }
-    let group = |(process, layer, name): ((usize, String, u32, Option<i64>), Layer, String)| {
+    let group = |(process, layer, name): (Life, Layer, String)| {
         let is_its = |row: &&&Named| row.process == process && row.layer == layer && row.names.contains(&name);
         let rows: Vec<&Named> = rows.iter().filter(is_its).copied().collect();
         let asked = of == Some(name.as_str());

@@ -119,7 +119,8 @@ impl Forest {
     fn of(mut parent: Vec<u32>, mut key: Vec<NodeKey>, mut at: Vec<u32>) -> Self {
         if at.contains(&0) {
             let no_stack = parent.len() as u32;
-            (parent.push(0), key.push(NodeKey::NoStack));
+            parent.push(0);
+            key.push(NodeKey::NoStack);
             at.iter_mut().filter(|node| **node == 0).for_each(|node| *node = no_stack);
         }
         let nodes = Preorder::of(parent.len(), |node| parent[node] as usize);
