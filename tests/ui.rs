@@ -147,6 +147,7 @@ fn selected_lines_filter_and_escape_goes_back() {
 #[test]
 fn headers_sort_and_columns_hide() {
     let mut window = window(vec![Input::Demo]);
+    click(&mut window, "Hide findings"); // more room for the table
     // A line that is scrolled out of sight is below all others.
     let top = |window: &Window, name: &str| window.query_all_by_label(name).last().map_or(f32::INFINITY, |n| n.rect().top());
     let order = |window: &Window| top(window, "TelemetryService.exe (5120)") < top(window, "MemoryTestApp.exe (4660)");
@@ -355,6 +356,7 @@ fn two_pins_show_what_changed_between_them() {
 #[test]
 fn nodes_open_down_to_single_allocations() {
     let mut window = window(vec![Input::Demo]);
+    click(&mut window, "Hide findings"); // more room for the table
     click(&mut window, "Source MemoryTestApp.exe: PhysicsHeap");
     drag(&mut window, part(34.0), part(35.0));
     // Open whatever is closed until single allocations are there, with address and times.

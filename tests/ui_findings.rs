@@ -6,7 +6,7 @@
 mod driver;
 
 use driver::{Window, settle, window_set};
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
 use highwater::load::Input;
 
@@ -31,10 +31,10 @@ fn click_card(window: &mut Window, part: &str) {
 #[test]
 fn the_exercise_and_the_leak_hunt_take_one_click_each() {
     let cards = [
-        ("Finding Steady growth of 1.25 KB/s in heap 0x1d0000", "MemoryTestApp.exe!InnerLoopOperation: ", "+40.16 KB"),
+        ("Finding Steady growth of 1.25 KB/s in heap 0x1d0000", "MemoryTestApp.exe!InnerLoopOperation: ", "+42.50 KB"),
         ("Finding Up by 10.00 MB", "MemoryTestApp.exe!Main: ", "+10.00 MB"),
         ("Finding 10 spikes of 10.00 MB in commit", "MemoryTestApp.exe!ManipulateTemporaryBuffer: ", "size 100.00 MB"),
-        ("Finding Steady growth of 9.21 KB/s in heap 0x2a40000", "TelemetryService.exe!+0x104b: ", "+316.45 KB"),
+        ("Finding Steady growth of 9.21 KB/s in heap 0x2a40000", "TelemetryService.exe!+0x104b: ", "+331.68 KB"),
     ];
     for (card, function, number) in cards {
         let mut window = demo();
@@ -66,13 +66,14 @@ fn a_peak_shows_what_was_alive_at_that_moment() {
     let mut window = demo();
     window.get_by_label("Findings").click();
     settle(&mut window);
-    let peaks = window.query_all_by_label_contains("MemoryTestApp.exe was at its most at 33.6 s: 36.00 MB");
+    let peaks = window.query_all_by_label_contains("MemoryTestApp.exe was at its most at 27.2 s: 1.66 MB");
     let top = peaks.last().unwrap().rect();
     let show = window.query_all_by_label("Show").find(|button| (button.rect().center().y - top.center().y).abs() < 8.0);
     show.unwrap().click();
     settle(&mut window);
-    assert!(has(&window, "Alive at 33.6"));
-    assert!(selected(&window).contains("size 10.00 MB"), "{}", selected(&window));
+    assert!(has(&window, "Alive at 27.19"));
+    let line = selected(&window);
+    assert!(line.starts_with("MemoryTestApp.exe!PhysicsHeap::Allocate: ") && line.contains("impacting size 0 B"), "{line}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Document, Tab};
 use crate::app::filters::{Chip, Filters, Predicate};
-use crate::model::NodeId;
+use crate::model::{HeapId, NodeId, ProcessId};
 use crate::query::{Finding, FindingKind, Key, LifetimeClass, Path, Recorded};
 use crate::units::{Interval, Layer, Ticks};
 
@@ -17,7 +17,7 @@ impl Document {
         let around =
             Interval { from: Ticks(interval.from.0.saturating_sub(room)), to: Ticks(interval.to.0.saturating_add(room)) };
         let view = if interval.len() > span.len() / 2 { span } else { self.clamp(around) };
-        let source: Path = source(finding).into();
+        let source: Path = source(finding.process, finding.layer, finding.heap).into();
         let mut filters = Filters::default();
         filters.add(Chip::only(Predicate::Under(Arc::clone(&source))));
         self.history.go_and_filter(view, filters);
@@ -29,19 +29,21 @@ impl Document {
         });
         self.show_tab(Tab::Table);
         self.search.clear();
-        self.open_way(finding, &source);
+        self.open_way(finding);
     }
 
     /// Opens all nodes on the way to the finding's place, and selects the last.
-    fn open_way(&mut self, finding: &Finding, source: &[Key]) {
+    fn open_way(&mut self, finding: &Finding) {
+        let Some(site) = finding.sites.first().map(|&site| self.trace.site(site)) else { return };
+        // Of a whole layer the heap in which the place is.
+        let source = source(finding.process, finding.layer, Some(site.heap));
         let class = class_of(finding.kind);
-        let group: Vec<Key> = source.iter().copied().chain([Key::Impacting(class.impacting()), Key::Class(class)]).collect();
+        let group: Vec<Key> = source.into_iter().chain([Key::Impacting(class.impacting()), Key::Class(class)]).collect();
         let toggled = Arc::make_mut(&mut self.toggled);
         for end in 1..=group.len() {
             toggled.insert(group[..end].into(), true);
         }
         let mut last = Path::from(group.as_slice());
-        let Some(site) = finding.sites.first().map(|&site| self.trace.site(site)) else { return };
         let names = self.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default();
         for node in self.trace.stacks.path(finding.node).into_iter().filter(|&node| node != NodeId::ROOT) {
             let frame = Recorded::of(&self.trace, &names, node, site.caller, site.first, false);
@@ -58,17 +60,17 @@ impl Document {
     }
 }
 
-/// Process, layer and heap of a finding, as the tree has them.
-fn source(finding: &Finding) -> Vec<Key> {
-    let heap = finding.heap.filter(|_| finding.layer != Layer::Commit).map(Key::Heap);
-    [Key::Process(finding.process), Key::Layer(finding.layer)].into_iter().chain(heap).collect()
+/// Process, layer and heap, as the tree has them.
+fn source(process: ProcessId, layer: Layer, heap: Option<HeapId>) -> Vec<Key> {
+    let heap = heap.filter(|_| layer != Layer::Commit).map(Key::Heap);
+    [Key::Process(process), Key::Layer(layer)].into_iter().chain(heap).collect()
 }
 
 /// The rows that a finding is about, in its interval.
 fn class_of(kind: FindingKind) -> LifetimeClass {
     match kind {
-        FindingKind::Growth | FindingKind::Step | FindingKind::AtExit => LifetimeClass::Aifo,
+        FindingKind::Growth | FindingKind::Step => LifetimeClass::Aifo,
         FindingKind::Spikes | FindingKind::Churn => LifetimeClass::Aifi,
-        FindingKind::Peak | FindingKind::UnexplainedCommit => LifetimeClass::Aofo,
+        FindingKind::Peak | FindingKind::AtExit | FindingKind::UnexplainedCommit => LifetimeClass::Aofo,
     }
 }

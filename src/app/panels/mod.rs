@@ -65,7 +65,9 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     egui::CentralPanel::default().show(ui, |ui| {
         let Some(document) = &app.document else { return };
         let (tab, views) = (document.tab, document.views.titles());
-        with_views(app, |views, around| views.strip(around, ui));
+        if matches!(tab, Tab::Table | Tab::View(_)) {
+            with_views(app, |views, around| views.strip(around, ui));
+        }
         ui.horizontal(|ui| {
             let views = views.into_iter().map(|title| (Tab::View(title), title));
             let tabs = [(Tab::Table, "Stacks")].into_iter().chain(views);

@@ -135,10 +135,13 @@ pub(super) fn spikes(low: &[f64], high: &[f64]) -> Vec<Spike> {
             _ => spikes.push(Spike { from: i, to: i + 1, height: excess[i], base: base[i] }),
         }
     }
-    // What is cut off by an end of the line is no spike, nor is the tip of a saw's tooth.
-    let is_down = |spike: &Spike, i: usize| excess[i] <= 0.5 * spike.height;
-    spikes.retain(|spike| spike.from > 0 && spike.to < n && is_down(spike, spike.from - 1) && is_down(spike, spike.to));
-    spikes
+    // What is cut off by an end of the line is no spike.
+    spikes.retain(|spike| spike.from > 0 && spike.to < n);
+    // The tips of a saw's teeth are none either: one of their sides is not steep. Among
+    // spikes there may be some beside which something else happened.
+    let is_steep = |spike: &Spike| [spike.from - 1, spike.to].into_iter().all(|i| excess[i] <= 0.5 * spike.height);
+    let steep = spikes.iter().filter(|spike| is_steep(spike)).count();
+    if steep * 2 < spikes.len() { Vec::new() } else { spikes }
 }
 
 /// The line without excursions that are shorter than `width` bins.

@@ -109,7 +109,8 @@ fn locate(source: usize, of: &Source, spike: &shape::Spike) -> Excursion {
     let rise = inside().find(|point| point.1 as f64 >= half).map_or(first, |point| point.0);
     let highest = inside().map(|point| point.1).max().unwrap_or(0);
     let top = inside().find(|point| point.1 == highest).map_or(rise, |point| point.0);
-    let fall = inside().filter(|point| point.0 >= top).find(|point| (point.1 as f64) < half).map_or(end, |point| point.0);
+    // A rise is two points at one moment: what comes behind the upper one counts.
+    let fall = inside().skip_while(|point| point.1 != highest).find(|point| (point.1 as f64) < half).map_or(end, |point| point.0);
     let born_from = tick(spike.from as f64 - 1.0 - width);
     Excursion { source, born_from, rise, top, fall, dead_by: tick(spike.to as f64 + 1.0 + width), height: spike.height }
 }

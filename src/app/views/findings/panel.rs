@@ -11,26 +11,13 @@ use crate::query::{Finding, FindingKind, headlines};
 /// Cards above the tabs.
 const CARDS: usize = 5;
 
-const CARD_HEIGHT: f32 = 70.0;
+const CARD_HEIGHT: f32 = 56.0;
 
 /// Height from which on there is room for cards.
 const ROOMY: f32 = 290.0;
 
 /// Innermost frames of a place in the list.
 const FRAMES: usize = 4;
-
-/// What a kind is called.
-fn title(kind: FindingKind) -> &'static str {
-    match kind {
-        FindingKind::Growth => "Growth",
-        FindingKind::Step => "Step",
-        FindingKind::Spikes => "Spikes",
-        FindingKind::Peak => "Peak",
-        FindingKind::AtExit => "Alive at exit",
-        FindingKind::Churn => "Churn",
-        FindingKind::UnexplainedCommit => "Unexplained commit",
-    }
-}
 
 fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
     let line = match kind {
@@ -79,15 +66,12 @@ fn card(ui: &mut Ui, finding: &Finding, size: egui::Vec2) -> egui::Response {
     let corners = CornerRadius { nw: 5, sw: 5, ne: 0, se: 0 };
     ui.painter().rect_filled(edge, corners, color(finding.kind, visuals));
     let inner = rect.shrink2(vec2(8.0, 5.0)).translate(vec2(3.0, 0.0));
-    let mark = if finding.doubts.is_empty() { "" } else { " *" };
-    let kind = format!("{}{mark}", title(finding.kind));
     let painter = ui.painter_at(rect);
-    painter.text(inner.min, egui::Align2::LEFT_TOP, kind, FontId::proportional(11.0), visuals.weak_text_color());
     let color = visuals.strong_text_color();
     let mut job = egui::text::LayoutJob::simple(finding.text.clone(), FontId::proportional(12.5), color, inner.width());
     job.wrap.max_rows = 3;
     let text = painter.layout_job(job);
-    painter.galley(inner.min + vec2(0.0, 15.0), text, color);
+    painter.galley(inner.min, text, color);
     response.on_hover_ui(|ui| details(ui, finding)).on_hover_cursor(egui::CursorIcon::PointingHand)
 }
 
