@@ -48,7 +48,12 @@ impl Demo {
             "stack" => By::Stack,
             other => unreachable!("{other}"),
         });
-        let filter = ReportFilter { process: Some(PROGRAM.into()), layer: Some(layer), heap: heap.map(Into::into), ..ReportFilter::default() };
+        let filter = ReportFilter {
+            process: Some(PROGRAM.into()),
+            layer: Some(layer),
+            heap: heap.map(Into::into),
+            ..ReportFilter::default()
+        };
         let request = ReportRequest { interval, by: keys.collect(), filter, top: None, fold: false };
         let groups = named_report(&self.0, &request, &self.1, &Cancel::default()).unwrap().groups;
 

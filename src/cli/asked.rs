@@ -146,10 +146,7 @@ pub(super) fn load_trace(
 /// What one answer about some rows of a trace is worth preparing.
 pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cancelled> {
     let never = Cancel::default();
-    match rows.rows(trace, &never)? {
-        Some(rows) => Ok(Index::scan(Arc::clone(trace)).choosing(Some(rows))),
-        None => Index::for_one_question(Arc::clone(trace), &never),
-    }
+    Ok(Index::for_one_question(Arc::clone(trace), &never)?.choosing(rows.rows(trace, &never)?))
 }
 
 impl Loaded {

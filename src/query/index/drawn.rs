@@ -15,7 +15,7 @@ use super::lines::{Line, Source};
 use super::order::Order;
 use super::pyramid::{ENTRY, MOST_GROUPS, Pyramid};
 use super::{IndexOptions, lock};
-use crate::model::{HeapId, SiteId, Trace};
+use crate::model::{Chunk, HeapId, SiteId, Trace};
 use crate::query::series::{Bins, SeriesOf};
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::{Interval, Ticks};
@@ -58,6 +58,8 @@ enum Choice {
 #[derive(Debug)]
 struct Filtered {
     choice: Choice,
+    /// The only rows that count, if not all do.
+    chosen: Option<Arc<RowSet>>,
     /// The number of series if they are stacked: the upper ones have what the lower ones have.
     stacked: Option<usize>,
     /// By stretch.
@@ -84,7 +86,7 @@ impl Drawn {
         };
         let stretches = cut(trace, order, how, known.map_or(&[], |known| &known.stretches), cancel)?;
         let mut filters = known.map_or_else(Vec::new, |known| lock(&known.filters).clone());
-        filters.retain(|filter| matches!(filter.choice, Choice::Heaps(_)));
+        filters.retain(|filter| matches!(filter.choice, Choice::Heaps(_)) && filter.chosen.is_none());
         Ok(Self { how, stretches, filters: Mutex::new(filters) })
     }
 
@@ -102,12 +104,14 @@ impl Drawn {
         before.into_iter().chain(inside).chain(next).min_by_key(|first| first.0.abs_diff(t.0))
     }
 
-    /// The steps of each series inside an interval by bin; `None` if there are too many.
+    /// The steps of each series inside an interval by bin, of all rows or of those that are
+    /// chosen; `None` if there are too many series.
     pub(super) fn lines(
         &self,
         trace: &Trace,
         order: &Order,
         (interval, of, bins): (Interval, &SeriesOf, &Bins),
+        chosen: Option<&Arc<RowSet>>,
         cancel: &Cancel,
     ) -> Result<Option<Vec<Line>>, Cancelled> {
         if of.count > MOST_GROUPS {
@@ -117,14 +121,16 @@ impl Drawn {
         let of_heap = heaps_of_series(trace, &of_site, of);
         let lines = |pyramids: &mut dyn Iterator<Item = (&Stretch, &Pyramid)>, of_group: &[u32]| {
             let stretches = pyramids.map(|(stretch, pyramid)| (&stretch.blocks, pyramid)).collect();
-            Source { trace, order, stretches, of_site: &of_site, of_group, of }.lines(interval, bins, cancel).map(Some)
+            let chosen = chosen.map(|chosen| &**chosen);
+            Source { trace, order, stretches, of_site: &of_site, of_group, of, chosen }.lines(interval, bins, cancel).map(Some)
         };
         if let Some(of_heap) = &of_heap
+            && chosen.is_none()
             && (self.knows_all_blocks() || !self.has_room_for(of))
         {
             return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), of_heap);
         }
-        let filtered = self.filtered(trace, &of_site, of_heap, of, cancel)?;
+        let filtered = self.filtered(trace, (&of_site, of_heap), of, chosen, cancel)?;
         let same: Vec<u32> = (0..of.count as u32).collect();
         lines(&mut filtered.pyramids.iter().map(|(stretch, pyramid)| (&**stretch, &**pyramid)), &same)
     }
@@ -143,9 +149,9 @@ impl Drawn {
     fn filtered(
         &self,
         trace: &Trace,
-        of_site: &Groups,
-        of_heap: Option<Vec<u32>>,
+        (of_site, of_heap): (&Groups, Option<Vec<u32>>),
         of: &SeriesOf,
+        chosen: Option<&Arc<RowSet>>,
         cancel: &Cancel,
     ) -> Result<Arc<Filtered>, Cancelled> {
         let stacked = of.is_stacked.then_some(of.count);
@@ -156,9 +162,13 @@ impl Drawn {
             }
             None => Choice::Sites(of_site.clone()),
         };
+        let is_it = |filter: &Filtered| {
+            let rows = |chosen: Option<&Arc<RowSet>>| chosen.map(Arc::as_ptr);
+            filter.choice == choice && filter.stacked == stacked && rows(filter.chosen.as_ref()) == rows(chosen)
+        };
         let known = {
             let mut kept = lock(&self.filters);
-            let at = kept.iter().position(|f| f.choice == choice && f.stacked == stacked);
+            let at = kept.iter().position(|filter| is_it(filter));
             at.map(|at| {
                 kept[..=at].rotate_right(1);
                 Arc::clone(&kept[0])
@@ -172,15 +182,19 @@ impl Drawn {
         if let Some(known) = known.filter(|_| rest.is_empty()) {
             return Ok(known);
         }
-        let wanted = match pyramids.is_empty() {
-            true => Some(RowSet::filled(&trace.rows, cancel, |chunk, at| of_site.of(chunk.sites()[at]) != NOBODY)?),
-            false => None,
+        let of_group = |chunk: &Chunk<'_>, at: usize| of_site.of(chunk.sites()[at]) != NOBODY;
+        let wanted = match (chosen, pyramids.is_empty()) {
+            (Some(chosen), _) => {
+                Some(RowSet::filled(&trace.rows, cancel, |chunk, at| chosen.has(chunk.id(at)) && of_group(chunk, at))?)
+            }
+            (None, true) => Some(RowSet::filled(&trace.rows, cancel, of_group)?),
+            (None, false) => None,
         };
         let new = regroup(trace, rest, of_site, of, self.how.granted, wanted.as_ref(), cancel)?;
         pyramids.extend(rest.iter().cloned().zip(new));
-        let new = Arc::new(Filtered { choice, stacked, pyramids });
         let mut kept = lock(&self.filters);
-        kept.retain(|kept| kept.choice != new.choice || kept.stacked != new.stacked);
+        kept.retain(|kept| !is_it(kept));
+        let new = Arc::new(Filtered { chosen: chosen.cloned(), choice, stacked, pyramids });
         kept.insert(0, Arc::clone(&new));
         kept.truncate(KEPT_FILTERS);
         let granted = trace.rows.len().saturating_mul(EVENTS_A_ROW * self.how.granted);

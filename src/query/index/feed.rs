@@ -74,7 +74,7 @@ impl Batch {
 pub(super) struct Feed<'a, P> {
     rows: &'a Rows,
     pick: &'a P,
-    /// Rows that `pick` can want, if that is known beforehand: spares looking at the others.
+    /// The only rows that count, if not all do: spares looking at the others.
     wanted: Option<&'a RowSet>,
     next: Place,
     end: Place,
@@ -197,7 +197,11 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
     fn fill_late(&mut self) {
         self.late.clear();
         let to = self.end.late.min(self.next.late.saturating_add(BATCH as u32));
+        let is_wanted = |id: RowId| self.wanted.is_none_or(|wanted| wanted.has(id));
         for (id, place) in self.rows.out_of_order().range(self.next.late..to).zip(self.next.late..) {
+            if !is_wanted(id) {
+                continue;
+            }
             let of = (self.pick)(id, self.rows.site(id), true);
             if of != NOBODY {
                 let (at, delta) = (self.rows.birth(id), self.rows.size(id) as i64);

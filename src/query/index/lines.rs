@@ -13,7 +13,7 @@ use super::pyramid::Pyramid;
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::series::{Bins, SeriesOf};
 use crate::query::summary::{Sketch, Summary};
-use crate::query::{Cancel, Cancelled};
+use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::{Interval, Ticks};
 
 /// For one series the bins with steps in them, in order.
@@ -29,6 +29,8 @@ pub(super) struct Source<'a> {
     pub(super) of_site: &'a Groups,
     pub(super) of_group: &'a [u32],
     pub(super) of: &'a SeriesOf,
+    /// The only rows that count, if not all do.
+    pub(super) chosen: Option<&'a RowSet>,
 }
 
 impl Source<'_> {
@@ -82,9 +84,9 @@ impl<'a> Pens<'a> {
     }
 
     fn draw(mut self, part: Interval, cancel: &Cancel) -> Result<Vec<Line>, Cancelled> {
-        let Source { trace, of_site, .. } = *self.source;
+        let Source { trace, of_site, chosen, .. } = *self.source;
         let pick = |_: RowId, site: SiteId, _: bool| of_site.of(site);
-        let mut feed = Feed::new(&trace.rows, &pick, None);
+        let mut feed = Feed::new(&trace.rows, &pick, chosen);
         let stretches = &self.source.stretches;
         let first = stretches.partition_point(|(blocks, _)| blocks.last() < part.from);
         for (blocks, pyramid) in stretches[first..].iter().take_while(|(blocks, _)| blocks.first() < part.to) {

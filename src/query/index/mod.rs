@@ -166,8 +166,9 @@ impl Index {
         Ok(Self::new(trace, Prepared { ordered: Some(ordered), drawn: Some(drawn), carried, summed: None }))
     }
 
-    /// The same trace, of which every question sees only these rows, answered by scans; or
-    /// all of them again, with what is prepared. Cost: nothing.
+    /// The same trace, of which every question sees only these rows: sums come from scans,
+    /// graphs and peaks from what is known of the order of events; or all of them again, with
+    /// what is prepared. Cost: nothing.
     pub fn choosing(&self, rows: Option<Arc<RowSet>>) -> Self {
         Self { chosen: rows, ..self.clone() }
     }
@@ -283,7 +284,7 @@ impl Index {
     /// The bins of a graph, cut where no block has to be looked into.
     pub(super) fn bins(&self, interval: Interval, count: usize) -> Bins {
         let mut bins = Bins::new(interval, count);
-        if let Some(drawn) = &self.prepared().drawn {
+        if let Some(drawn) = &self.prepared.drawn {
             bins.move_edges(|edge| drawn.nearest_start(edge));
         }
         bins
@@ -297,8 +298,8 @@ impl Index {
         bins: &Bins,
         cancel: &Cancel,
     ) -> Result<Option<Vec<Line>>, Cancelled> {
-        let (Some(Ordered { order, .. }), Some(drawn)) = (self.ordered(), &self.prepared().drawn) else { return Ok(None) };
-        drawn.lines(&self.trace, order, (interval, of, bins), cancel)
+        let (Some(Ordered { order, .. }), Some(drawn)) = (&self.prepared.ordered, &self.prepared.drawn) else { return Ok(None) };
+        drawn.lines(&self.trace, order, (interval, of, bins), self.chosen.as_ref(), cancel)
     }
 
     /// Whether every series is one whole heap and nothing prepared is missing.

@@ -1,6 +1,8 @@
 //! Peaks of any lines, by going once through the events of an interval: workers
 //! sum up stretches of it, each from 0, and the stretches are put together in order.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::feed::{Feed, Item, NOBODY};
@@ -31,11 +33,14 @@ impl Index {
         nest: &Nest,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
-        let Some(Ordered { order, by_site: Some(by_site), .. }) = self.ordered() else { return Ok(None) };
+        let Some(Ordered { order, by_site: Some(by_site), .. }) = &self.prepared.ordered else { return Ok(None) };
         let (from, to) = self.edges(order, interval);
-        let wanted = self.wanted(by_site, from, to, nodes_of, cancel)?;
+        let wanted = match &self.chosen {
+            Some(chosen) => Some(Arc::clone(chosen)),
+            None => self.wanted(by_site, from, to, nodes_of, cancel)?.map(Arc::new),
+        };
         let pick = picker(&self.trace, interval, from, nodes_of);
-        self.sweep(order, (from, to), &pick, wanted.as_ref(), nest, cancel).map(Some)
+        self.sweep(order, (from, to), &pick, wanted.as_deref(), nest, cancel).map(Some)
     }
 
     /// The same for any groups of rows.
@@ -46,9 +51,9 @@ impl Index {
         nest: &Nest,
         cancel: &Cancel,
     ) -> Result<Option<Vec<i128>>, Cancelled> {
-        let Some(Ordered { order, .. }) = self.ordered() else { return Ok(None) };
+        let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(None) };
         let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row));
-        self.sweep(order, self.edges(order, interval), &pick, None, nest, cancel).map(Some)
+        self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), nest, cancel).map(Some)
     }
 
     fn edges(&self, order: &Order, interval: Interval) -> (Place, Place) {
