@@ -23,7 +23,12 @@ use common::trace::{session, trace};
 use common::{hostile, hostile_replay};
 use highwater::events::survey;
 use highwater::load::{Capture, Input, Plan, Unwatched, load, load_planned};
-use highwater::query::{By, Cancel, Index, IndexOptions, ReportFilter, ReportRequest, TreeRequest, peaks, report, totals, tree};
+use highwater::query::{
+    By, Cancel, Forest, Functions, Index, IndexOptions, Mask, ReportFilter, ReportRequest, RowSort, TreeRequest, findings,
+    function_sums, histogram, peaks, report, rows, totals, tree,
+};
+use highwater::symbols::Names;
+use highwater::units::Layer;
 use hostile_queries::{Told, chain, many_heaps};
 use memory::Counted;
 
@@ -52,7 +57,7 @@ const fn bound(
 }
 
 #[rustfmt::skip]
-const INPUTS: [Bound; 17] = [
+const INPUTS: [Bound; 22] = [
     bound("24 streams of 64 MiB", || hostile::wide_streams(24, 1, 64 << 20, usize::MAX), (opened, "claims to hold 64.00 MB"), 2.0, 40),
     bound("24 streams of 16 MiB from nothing", || hostile::wide_streams(24, 2, 16 << 20, usize::MAX), (opened, "claims to hold 16.00 MB"), 2.0, 40),
     bound("500 buffers of 1 MiB from nothing", || hostile::wide_streams(100, 5, 1 << 20, usize::MAX), (opened, "over 200 times as much"), 10.0, 60),
@@ -69,6 +74,11 @@ const INPUTS: [Bound; 17] = [
     bound("modules one after the other", || hostile_replay::overlapping_modules(8_000, 40_000, false), (asked, "groups"), 10.0, 200),
     bound("a chain of 190 frames", || written(chain(190, 4_000)), (asked, "1 groups"), 10.0, 200),
     bound("10,000 active heaps", || written(many_heaps(10_000, 40_000)), (asked, "groups"), 10.0, 200),
+    bound("views of deep stacks", || hostile::deep_stacks(2_000), (viewed, "functions"), 20.0, 300),
+    bound("views of a chain of 190 frames", || written(chain(190, 4_000)), (viewed, "190 functions"), 10.0, 200),
+    bound("views of 10,000 active heaps", || written(many_heaps(10_000, 40_000)), (viewed, "0 functions"), 20.0, 300),
+    bound("views of modules over one another", || hostile_replay::overlapping_modules(8_000, 40_000, true), (viewed, "functions"), 20.0, 300),
+    bound("views of modules one after the other", || hostile_replay::overlapping_modules(8_000, 40_000, false), (viewed, "functions"), 20.0, 300),
     bound("repeated tables of sectors", || hostile::repeated_tables(2_800), (opened, "more tables than sectors"), 2.0, 20),
 ];
 
@@ -94,6 +104,26 @@ fn asked(path: &Path) -> String {
     let peaks = peaks(&index, trace.span, &tree, &never).unwrap();
     assert_eq!(peaks.len(), tree.len());
     format!("{groups} groups")
+}
+
+/// Opens and loads it, and asks what the views of the window ask.
+fn viewed(path: &Path) -> String {
+    let never = Cancel::default();
+    let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
+    let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
+    let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &never).unwrap();
+    let (names, mask) = (Names::default(), Mask::all(&trace));
+    let functions = Functions::of(&trace, &names, true, &never).unwrap();
+    let totals = totals(&index, trace.span, &never).unwrap();
+    let sums = function_sums(&trace, &functions, &totals, &mask, &never).unwrap();
+    let trees = [Forest::top_down(&functions, &trace), Forest::inverted(&functions, &trace, &never).unwrap()];
+    for layer in Layer::ALL {
+        trees.iter().for_each(|tree| drop(tree.sums(&trace, &totals, &mask, layer)));
+        histogram(&index, trace.span, &mask, layer, &never).unwrap();
+    }
+    rows(&index, trace.span, &mask, RowSort::default(), 1000, &never).unwrap();
+    let found = findings(&index, trace.span, &mask, &names, &never).unwrap();
+    format!("{} functions, {} sums, {} findings", functions.len(), sums.len(), found.len())
 }
 
 /// Opens and loads it, as the command line does.
