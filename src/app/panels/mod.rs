@@ -28,7 +28,7 @@ use eframe::egui;
 use super::HighwaterApp;
 use super::commands::{BINDINGS, Command, DocCommand};
 use super::document::Tab;
-use super::views::{Around, Views};
+use super::views::{Around, ViewId, Views};
 
 /// Draws the whole window.
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -68,28 +68,36 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         if matches!(tab, Tab::Table | Tab::View(_)) {
             with_views(app, |views, around| views.strip(around, ui));
         }
-        ui.horizontal(|ui| {
-            let views = views.into_iter().map(|title| (Tab::View(title), title));
-            let tabs = [(Tab::Table, "Stacks")].into_iter().chain(views);
-            for (this, name) in tabs.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]) {
-                if ui.selectable_label(tab == this, name).clicked() {
-                    app.commands.doc(DocCommand::ShowTab(this));
-                }
-            }
-            match tab {
-                Tab::Table => toolbar::tree(app, ui),
-                Tab::View(view) => {
+        tabs(app, ui, tab, views);
+        // The tools of a view have a row of their own: there are many tabs.
+        match tab {
+            Tab::Table => _ = ui.horizontal(|ui| toolbar::tree(app, ui)),
+            Tab::View(view) => {
+                ui.horizontal(|ui| {
                     with_views(app, |views, around| views.tools(view, around, ui));
                     toolbar::search(app, ui);
-                }
-                Tab::Symbols | Tab::Trace => {}
+                });
             }
-        });
+            Tab::Symbols | Tab::Trace => {}
+        }
         match tab {
             Tab::Table => table::show(app, ui),
             Tab::View(view) => with_views(app, |views, around| views.show(view, around, ui)),
             Tab::Symbols => symbols_tab::show(app, ui),
             Tab::Trace => trace_tab::show(app, ui),
+        }
+    });
+}
+
+/// What can be looked at.
+fn tabs(app: &mut HighwaterApp, ui: &mut egui::Ui, tab: Tab, views: Vec<ViewId>) {
+    ui.horizontal_wrapped(|ui| {
+        let views = views.into_iter().map(|title| (Tab::View(title), title));
+        let tabs = [(Tab::Table, "Stacks")].into_iter().chain(views);
+        for (this, name) in tabs.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]) {
+            if ui.selectable_label(tab == this, name).clicked() {
+                app.commands.doc(DocCommand::ShowTab(this));
+            }
         }
     });
 }
