@@ -14,9 +14,9 @@ use crate::units::Layer;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Weight {
     /// What each place has changed, up or down; the colour says which.
-    #[default]
     Impacting,
     /// Bytes alive at some moment.
+    #[default]
     Size,
     /// Bytes alive at the left edge.
     AtStart,
