@@ -39,8 +39,9 @@ fn has(window: &Window, label: &str) -> bool {
 /// The values of all labels, from top to bottom.
 fn labels(window: &Window) -> Vec<String> {
     let nodes = window.root().children_recursive().filter(|n| n.accesskit_node().role() == egui::accesskit::Role::Label);
-    let mut all: Vec<(f32, f32, String)> =
-        nodes.filter_map(|n| Some((n.rect().top(), n.rect().left(), n.value().or_else(|| n.accesskit_node().label())?))).collect();
+    let mut all: Vec<(f32, f32, String)> = nodes
+        .filter_map(|n| Some((n.rect().top(), n.rect().left(), n.value().or_else(|| n.accesskit_node().label())?)))
+        .collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     all.into_iter().map(|(_, _, text)| text).collect()
 }

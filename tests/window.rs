@@ -294,6 +294,32 @@ fn a_user_finds_the_step_of_the_demo() {
 }
 
 #[test]
+fn the_leak_and_the_step_take_one_click_from_the_first_screen() {
+    let Some(mut screen) = Screen::new() else { return };
+    screen.start(&["--theme", "dark", "demo:"]);
+    let card = |screen: &Screen, begins: &str| {
+        screen.wait(begins, |all| all.iter().find(|w| w.name.starts_with(begins)).map(Widget::center))
+    };
+    // With names, that is: they come a moment later.
+    let leak = card(&screen, "Finding Steady growth of 1.25 KB/s in heap 0x1d0000 \u{b7} InnerLoopOperation: 42.50 KB");
+    screen.picture("findings.png");
+    screen.click(leak);
+    screen.wait_for("the leak", |all| {
+        all.iter().any(|w| w.name.starts_with("MemoryTestApp.exe!InnerLoopOperation: count 1,088, size 42.50 KB"))
+    });
+    screen.picture("leak.png");
+    screen.click_on("Back");
+    let step = card(&screen, "Finding Up by 10.00 MB");
+    screen.click(step);
+    screen.wait_for("the step", |all| all.iter().any(|w| w.name.starts_with("MemoryTestApp.exe!Main: count 1, size 10.00 MB")));
+    screen.click_on("Back");
+    screen.click_on("Source MemoryTestApp.exe (4660)");
+    screen.click_on("Flame");
+    screen.find("Flame graph of Commit (VirtualAlloc)");
+    screen.picture("flame.png");
+}
+
+#[test]
 fn names_and_types_of_the_demo_appear_by_themselves() {
     let Some(mut screen) = Screen::new() else { return };
     screen.start(&["--theme", "dark", "demo:"]);

@@ -88,7 +88,7 @@ const PREFIXES: [&str; 16] = [
     "__rg_",
     "alloc::raw_vec::",
     "std::sys::alloc::",
-    "VSHeapTracker::CHeapTracker::",
+    "VSHeapTracker::",
 ];
 
 /// Whether a function (its name without parameters) only serves to get memory.
@@ -107,7 +107,7 @@ fn is_heap_function(function: &str) -> bool {
 }
 
 /// Modules through whose frames Windows and the C runtimes get memory, in lower case.
-const MODULES: [&str; 8] = [
+const MODULES: [&str; 10] = [
     "ntdll.dll",
     "kernelbase.dll",
     "kernel32.dll",
@@ -116,6 +116,8 @@ const MODULES: [&str; 8] = [
     "msvcrt.dll",
     "ntoskrnl.exe",
     "verifier.dll",
+    "wow64.dll",
+    "wow64cpu.dll",
 ];
 
 /// How groups of such modules begin.

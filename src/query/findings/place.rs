@@ -10,33 +10,8 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{NodeId, ProcessId, SiteId, Trace};
 use crate::query::Recorded;
-use crate::symbols::Names;
+use crate::symbols::{Names, is_allocators_module};
 use crate::units::Ticks;
-
-/// Modules of the system through which memory is asked for. A frame in them that has no
-/// name is taken for the allocator's while nothing else was met.
-const SYSTEM: [&str; 10] = [
-    "ntdll.dll",
-    "kernelbase.dll",
-    "kernel32.dll",
-    "ucrtbase.dll",
-    "ucrtbased.dll",
-    "msvcrt.dll",
-    "ntoskrnl.exe",
-    "ntkrnlmp.exe",
-    "wow64.dll",
-    "wow64cpu.dll",
-];
-const SYSTEM_PREFIXES: [&str; 5] = ["msvcp", "msvcr", "vcruntime", "ntkrnl", "verifier"];
-
-/// Functions that tell of what a custom allocator does.
-const TRACKER: &str = "VSHeapTracker::";
-
-/// Whether a module belongs to the system's allocators.
-fn is_system(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SYSTEM.contains(&name.as_str()) || SYSTEM_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-}
 
 /// Finds the innermost frame of each stack that is not the allocator's.
 pub(super) struct Folding<'a> {
@@ -58,8 +33,8 @@ impl<'a> Folding<'a> {
             *known.entry((site.caller, node)).or_insert_with(|| {
                 let frame = Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
                 match frame.function(0) {
-                    Some(function) => frame.shown_from(0, true).is_none() || function.function.starts_with(TRACKER),
-                    None => frame.module().is_some_and(|module| is_system(module.name())),
+                    Some(_) => frame.shown_from(0, true).is_none(),
+                    None => frame.module().is_some_and(|module| is_allocators_module(module.name())),
                 }
             })
         };
