@@ -76,6 +76,13 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// The same where a round number is enough: `1 µs`, `10 ms`, `100 s`.
+pub fn rough_duration(seconds: f64) -> String {
+    let scales = [(1.0, "s"), (1e-3, "ms"), (1e-6, "\u{b5}s")];
+    let (scale, unit) = scales.into_iter().find(|(scale, _)| seconds >= scale * 0.9995).unwrap_or((1e-9, "ns"));
+    if seconds == 0.0 { "0 s".to_owned() } else { format!("{:.0} {unit}", seconds / scale) }
+}
+
 /// A message with a capital at its beginning.
 pub fn sentence(text: &str) -> String {
     let mut chars = text.chars();

@@ -86,6 +86,7 @@ fn meets(row: &Row, condition: &RowCondition) -> bool {
             Some(ticks) => from.is_none_or(|from| ticks >= from) && to.is_none_or(|to| ticks < to),
         },
         RowCondition::Thread(id) => row.thread == Some(id.0),
+        RowCondition::All(all) => all.iter().all(|condition| meets(row, condition)),
         RowCondition::Rows(_) => unreachable!("the oracle numbers rows in its own way"),
     }
 }
@@ -116,11 +117,15 @@ proptest! {
         wanted in prop::collection::vec(wanted(), 0..4),
         by in prop::sample::subsequence(vec![By::Process, By::Heap, By::Stack, By::Thread, By::Size, By::Lifetime], 0..=6),
         (a, b) in (place(), place()),
+        together: bool,
         options in options(),
     ) {
         let scenario = Scenario::of(&ops);
         let never = Cancel::default();
-        let choice = RowChoice { all: wanted.iter().map(|wanted| condition(&scenario, wanted)).collect() };
+        let mut choice = RowChoice { all: wanted.iter().map(|wanted| condition(&scenario, wanted)).collect() };
+        if together {
+            choice.all = vec![RowCondition::All(choice.all.into())];
+        }
         let mut expected = Replay::of(&scenario.steps);
         expected.rows.retain(|row| choice.all.iter().all(|condition| meets(row, condition)));
         let edges = edges(&scenario, a, b);
@@ -186,6 +191,25 @@ proptest! {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_conditions_of_buckets_select_exactly_their_rows(ops in strategy::ops(OPS)) {
+        let scenario = Scenario::of(&ops);
+        let expected = Replay::of(&scenario.steps).rows;
+        let index = Index::scan(replay(&scenario));
+        let count = |condition| {
+            let choice = RowChoice { all: vec![condition] };
+            choice.rows(index.trace(), &Cancel::default()).unwrap().unwrap().len()
+        };
+        for bucket in SizeBucket::all() {
+            let rows = expected.iter().filter(|row| row.size_bucket() == bucket.bounds()).count();
+            prop_assert_eq!(count(bucket.condition()), rows, "{:?}", bucket);
+        }
+        for bucket in LifetimeBucket::all() {
+            let rows = expected.iter().filter(|row| row.lifetime_bucket() == bucket.bounds()).count();
+            prop_assert_eq!(count(bucket.condition(&index.trace().clock)), rows, "{:?}", bucket);
         }
     }
 }

@@ -97,6 +97,11 @@ pub enum DocCommand {
     Filter(Option<Path>),
     AddChip(Chip),
     RemoveChip(Predicate),
+    /// Take some chips away and add others, in one step.
+    ChangeChips {
+        away: Vec<Predicate>,
+        add: Vec<Chip>,
+    },
     /// Include what a chip leaves out, and the other way round.
     TurnChip(Predicate),
     /// Show everything again.

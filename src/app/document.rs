@@ -268,6 +268,10 @@ impl Document {
             DocCommand::Filter(path) => self.filter_to(path),
             DocCommand::AddChip(chip) => self.change_filters(|filters| filters.add(chip)),
             DocCommand::RemoveChip(what) => self.change_filters(|filters| filters.remove(&what)),
+            DocCommand::ChangeChips { away, add } => self.change_filters(|filters| {
+                away.iter().for_each(|what| filters.remove(what));
+                add.into_iter().for_each(|chip| filters.add(chip));
+            }),
             DocCommand::TurnChip(what) => self.change_filters(|filters| filters.turn(&what)),
             DocCommand::ClearFilter => self.change_filters(|filters| *filters = Filters::default()),
             DocCommand::GoToFinding(finding) => self.go_to_finding(&finding),

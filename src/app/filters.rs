@@ -86,10 +86,14 @@ impl Filters {
         self.chips.iter().any(|chip| needs(&chip.what))
     }
 
+    /// The chips that `counts`.
+    pub fn only(&self, counts: impl Fn(&Chip) -> bool) -> Self {
+        Self { chips: self.chips.iter().filter(|chip| counts(chip)).cloned().collect() }
+    }
+
     /// The chips about rows themselves.
     pub fn about_rows(&self) -> Self {
-        let chips = self.chips.iter().filter(|chip| matches!(chip.what, Predicate::Row(..)));
-        Self { chips: chips.cloned().collect() }
+        self.only(|chip| matches!(chip.what, Predicate::Row(..)))
     }
 
     /// One more. To choose a node or a type takes the place of the one chosen before.

@@ -7,6 +7,7 @@ use crate::model::Clock;
 use crate::units::Ticks;
 
 use super::row_set::lifetime_of;
+use super::{Bounds, RowCondition};
 
 /// Sizes in `[2^k, 2^(k+1))`; 0 is one of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -39,6 +40,13 @@ impl SizeBucket {
             0 => [0, 1],
             k => [power(k - 1), power(k)],
         }
+    }
+
+    /// What exactly its sizes meet.
+    pub fn condition(self) -> RowCondition {
+        let [from, to] = self.bounds();
+        let is_last = self.index() + 1 == Self::COUNT;
+        RowCondition::Size(Bounds { from: Some(from), to: (!is_last).then_some(to) })
     }
 }
 
@@ -79,6 +87,18 @@ impl LifetimeBucket {
             Self(0) => LifetimeBounds(0.0, Some(power(FIRST_DECADE))),
             Self(_) => LifetimeBounds(power(first), Some(power(first + 1))),
         }
+    }
+
+    /// What exactly its lifetimes meet, on one clock.
+    pub fn condition(self, clock: &Clock) -> RowCondition {
+        let starts = Decades::new(clock).starts;
+        // No lifetime that has an end reaches the largest number.
+        let start = |i: usize| starts.get(i).copied().unwrap_or(i64::MAX);
+        RowCondition::Lifetime(match self {
+            Self::ENDLESS => Bounds { from: Some(i64::MAX), to: None },
+            Self(0) => Bounds { from: None, to: Some(start(0)) },
+            Self(_) => Bounds::new(start(self.index() - 1), start(self.index())),
+        })
     }
 }
 

@@ -85,6 +85,18 @@ type Pair = [Option<usize>; 2];
 /// The groups of both sides, by |delta of outstanding_to|, then of allocated_size, both
 /// falling, then by key; at most `top`. Inside one trace all keys match exactly.
 pub fn diff(sides: [DiffSide<'_>; 2], by: &[By], top: Option<usize>, cancel: &Cancel) -> Result<Vec<Group<Compared>>, Cancelled> {
+    folded_diff(sides, by, false, top, cancel)
+}
+
+/// The same. With `fold` functions and modules are the innermost ones that are not the
+/// allocator's.
+pub fn folded_diff(
+    sides: [DiffSide<'_>; 2],
+    by: &[By],
+    fold: bool,
+    top: Option<usize>,
+    cancel: &Cancel,
+) -> Result<Vec<Group<Compared>>, Cancelled> {
     let [a, b] = sides.map(|side| side.index.trace());
     let is_one_trace = std::ptr::eq(a, b);
     let identities = matching::identities(a, b, is_one_trace);
@@ -93,7 +105,7 @@ pub fn diff(sides: [DiffSide<'_>; 2], by: &[By], top: Option<usize>, cancel: &Ca
         functions.push(functions_for(side.index.trace(), side.names, by, cancel)?);
     }
     let named = [0, 1].map(|i| {
-        let functions = functions[i].as_ref().map(|functions| (functions, false));
+        let functions = functions[i].as_ref().map(|functions| (functions, fold));
         Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions }
     });
     let mut keys = SiteKeys::default();

@@ -59,6 +59,8 @@ pub enum RowCondition {
     Thread(Tid),
     /// One of these, in order; see [`RowCondition::rows`].
     Rows(Arc<[RowId]>),
+    /// Meets all of these.
+    All(Arc<[RowCondition]>),
 }
 
 impl RowCondition {
@@ -85,6 +87,7 @@ impl RowCondition {
             }),
             Self::Thread(thread) => keep(chunk, words, |at| chunk.thread(at) == *thread),
             Self::Rows(ids) => keep(chunk, words, |at| ids.binary_search(&chunk.id(at)).is_ok()),
+            Self::All(conditions) => conditions.iter().for_each(|condition| condition.narrow(chunk, words)),
         }
     }
 }
@@ -95,10 +98,12 @@ pub(super) fn lifetime(chunk: &Chunk<'_>, at: usize) -> Option<i64> {
     lifetime_of(chunk.birth(at), chunk.death(at))
 }
 
-/// The same of a birth and a death.
+/// The same of a birth and a death. Always less than the largest number, which so tells
+/// the lives without an end from all others.
 #[inline]
 pub(super) fn lifetime_of(birth: Ticks, death: Ticks) -> Option<i64> {
-    (birth != Ticks::BEFORE_TRACE && death != Ticks::NEVER).then(|| death.0.saturating_sub(birth.0))
+    let is_known = birth != Ticks::BEFORE_TRACE && death != Ticks::NEVER;
+    is_known.then(|| death.0.saturating_sub(birth.0).min(i64::MAX - 1))
 }
 
 fn keep(chunk: &Chunk<'_>, words: &mut [u64], wants: impl Fn(usize) -> bool) {

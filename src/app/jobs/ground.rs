@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Query;
 use super::kept::{ForestKind, Kept};
-use crate::app::filters::{Filters, Known};
+use crate::app::filters::{Chip, Filters, Known};
 use crate::model::Trace;
 use crate::query::{Cancel, Cancelled, Forest, Functions, Index, Mask, RowSet, Totals, Types};
 use crate::symbols::Names;
@@ -88,6 +88,16 @@ impl<'a> Ground<'a> {
     /// What the filters need to know of names.
     pub fn known(&self) -> &Known {
         &self.known
+    }
+
+    /// Sees the rows that are left by the chips that `counts`. Takes a pass over the rows if
+    /// that is not what all chips leave.
+    pub fn index_of(&self, counts: impl Fn(&Chip) -> bool) -> Result<Arc<Index>, Cancelled> {
+        let filters = self.filters().only(counts).about_rows();
+        if filters == self.filters().about_rows() {
+            return Ok(Arc::clone(&self.index));
+        }
+        Ok(Arc::new(self.all.choosing(filters.rows(self.trace(), self.cancel)?)))
     }
 
     /// Sees all rows, whatever the filters leave.

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use eframe::egui::Ui;
 
-use super::{Around, Findings, Flame, Generations, Rows, Types, View, ViewId};
+use super::{Around, Compare, Findings, Flame, Generations, Histograms, Rows, Types, View, ViewId};
 use crate::app::document::Document;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
@@ -114,6 +114,8 @@ impl Default for Views {
             Box::<Types>::default(),
             Box::<Rows>::default(),
             Box::<Generations>::default(),
+            Box::<Histograms>::default(),
+            Box::<Compare>::default(),
         ])
     }
 }

@@ -7,11 +7,14 @@
 //! views share has changed, or the view says that its own wishes have; answers to what is
 //! stale are dropped with it.
 
+mod compare;
 mod erased;
 mod findings;
 mod flame;
 mod generations;
+mod histograms;
 mod layers;
+mod questions;
 mod rows;
 mod types;
 
@@ -22,10 +25,12 @@ use super::document::Document;
 use super::graph::Split;
 use super::jobs::Ground;
 use crate::query::Cancelled;
+use compare::Compare;
 pub use erased::{AnyAnswer, Ask, Views};
 use findings::Findings;
 use flame::Flame;
 use generations::Generations;
+use histograms::Histograms;
 use rows::Rows;
 use types::Types;
 

@@ -69,4 +69,8 @@ impl View for Rows {
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::show(self, around, ui);
     }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        super::questions::menu(around, ui);
+    }
 }

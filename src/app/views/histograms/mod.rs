@@ -1,0 +1,80 @@
+//! Histograms: the allocations of one layer by size and by lifetime, stacked by lifetime
+//! class. A click on a bar filters everything to its bucket. A histogram goes on showing the
+//! buckets that its own chips leave out, so that another can be chosen.
+//!
+//! Cost: a parallel scan of the rows; two, and the rows that each leaves, if buckets of
+//! both kinds are chosen.
+
+mod bucket;
+mod chart;
+mod panel;
+
+use eframe::egui::Ui;
+
+use super::layers::LayerChoice;
+use super::{Around, View, ViewId};
+use crate::app::document::Document;
+use crate::app::jobs::{Ground, drop_aside};
+use crate::query::{ByClass, Cancelled, histogram};
+use crate::units::Layer;
+use bucket::{BucketKind, bucket_of};
+use chart::{Measure, Scale};
+
+/// What is asked.
+pub struct Request {
+    layer: Layer,
+}
+
+/// The distributions.
+pub struct Distributed {
+    layer: Layer,
+    by_size: Vec<ByClass>,
+    by_lifetime: Vec<ByClass>,
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct Histograms {
+    layer: LayerChoice,
+    measure: Measure,
+    scale: Scale,
+    distributed: Option<Distributed>,
+}
+
+impl View for Histograms {
+    const TITLE: ViewId = "Histograms";
+    type Request = Request;
+    type Answer = Distributed;
+
+    fn request(&self, document: &Document) -> Option<Request> {
+        Some(Request { layer: self.layer.of(document) })
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Distributed)) -> Result<(), Cancelled> {
+        let clock = &ground.trace().clock;
+        let index_for = |own: BucketKind| ground.index_of(|chip| bucket_of(&chip.what, clock).is_none_or(|b| b.kind() != own));
+        let (sizes, lifetimes) = (index_for(BucketKind::Size)?, index_for(BucketKind::Lifetime)?);
+        let of = |index| histogram(index, ground.interval(), &ground.mask, request.layer, ground.cancel);
+        let by_size = of(&sizes)?;
+        let is_same = sizes.chosen().map(std::sync::Arc::as_ptr) == lifetimes.chosen().map(std::sync::Arc::as_ptr);
+        let by_lifetime = if is_same { by_size.by_lifetime } else { of(&lifetimes)?.by_lifetime };
+        tell(Distributed { layer: request.layer, by_size: by_size.by_size, by_lifetime });
+        Ok(())
+    }
+
+    fn take(&mut self, distributed: Distributed) {
+        drop_aside(self.distributed.replace(distributed));
+    }
+
+    fn forget(&mut self) {
+        self.distributed = None;
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::tools(self, around, ui);
+    }
+}

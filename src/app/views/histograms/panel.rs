@@ -1,0 +1,127 @@
+//! The two histograms, their switches and their legend.
+
+use eframe::egui::{self, Rect, Sense, Ui, UiBuilder, pos2, vec2};
+
+use super::bucket::{AnyBucket, BucketKind, bucket_of};
+use super::chart::{Bar, Chart, Did, Measure, STACKED, Scale, class_color};
+use super::{Distributed, Histograms};
+use crate::app::commands::DocCommand;
+use crate::app::filters::{Chip, Predicate};
+use crate::app::views::{Around, questions};
+use crate::query::{ByClass, layer_label};
+
+/// Points across from which both stand side by side.
+const WIDE: f32 = 560.0;
+
+/// Points that one needs to be read.
+const LOWEST: f32 = 150.0;
+
+pub fn tools(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
+    view.layer.show(around, ui);
+    for (measure, hint) in
+        [(Measure::Bytes, "How many bytes are in a bucket"), (Measure::Count, "How many allocations are in it")]
+    {
+        if ui.selectable_label(view.measure == measure, measure.label()).on_hover_text(hint).clicked() {
+            view.measure = measure;
+        }
+    }
+    let hint = "Heights by their logarithm: small buckets are seen beside large ones";
+    if ui.selectable_label(view.scale == Scale::Log, "Log").on_hover_text(hint).clicked() {
+        view.scale = if view.scale == Scale::Log { Scale::Linear } else { Scale::Log };
+    }
+    questions::menu(around, ui);
+}
+
+pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
+    let Some(distributed) = &view.distributed else {
+        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
+        ui.centered_and_justified(|ui| ui.weak(text));
+        return;
+    };
+    if [&distributed.by_size, &distributed.by_lifetime].into_iter().flatten().all(ByClass::is_empty) {
+        let layer = layer_label(distributed.layer);
+        ui.centered_and_justified(|ui| ui.label(format!("{layer}: nothing was alive in this interval.")));
+        return;
+    }
+    legend(ui);
+    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        let (width, height) = (ui.available_width(), ui.available_height() - 4.0);
+        let is_wide = width >= WIDE;
+        let size = if is_wide { vec2((width - 16.0) / 2.0, height.max(LOWEST)) } else { vec2(width, (height / 2.0).max(LOWEST)) };
+        let place = if is_wide { vec2(width, size.y) } else { vec2(width, size.y * 2.0) };
+        let (area, _) = ui.allocate_exact_size(place, Sense::hover());
+        let step = if is_wide { vec2(size.x + 16.0, 0.0) } else { vec2(0.0, size.y) };
+        for (kind, i) in [(BucketKind::Size, 0.0), (BucketKind::Lifetime, 1.0)] {
+            let part = Rect::from_min_size(pos2(area.left() + i * step.x, area.top() + i * step.y), size);
+            let did = ui.scope_builder(UiBuilder::new().max_rect(part), |ui| {
+                let bars = bars(distributed, kind, around);
+                let title = if kind == BucketKind::Size { "By size" } else { "By lifetime" };
+                Chart { title, bars: &bars, measure: view.measure, scale: view.scale }.show(ui)
+            });
+            if let Some(did) = did.inner {
+                carry_out(did, kind, around);
+            }
+        }
+    });
+}
+
+/// The classes and their colours, in WPA's words.
+fn legend(ui: &mut Ui) {
+    ui.horizontal(|ui| {
+        for class in STACKED {
+            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+            ui.painter().rect_filled(rect, 2.0, class_color(class, ui.visuals()));
+            ui.label(class.name()).on_hover_text(class.meaning());
+            ui.add_space(6.0);
+        }
+        ui.add(egui::Label::new(egui::RichText::new("Click a bar to filter to it").weak()).truncate());
+    });
+}
+
+/// The bars from the first to the last that has anything, and those that chips speak of.
+fn bars(distributed: &Distributed, kind: BucketKind, around: &Around<'_>) -> Vec<Bar> {
+    let sums = if kind == BucketKind::Size { &distributed.by_size } else { &distributed.by_lifetime };
+    let clock = &around.document.trace.clock;
+    let chips: Vec<(AnyBucket, bool)> = around
+        .document
+        .filters()
+        .chips()
+        .iter()
+        .filter_map(|chip| Some((bucket_of(&chip.what, clock)?, chip.is_excluded)))
+        .filter(|(bucket, _)| bucket.kind() == kind)
+        .collect();
+    let any_chosen = chips.iter().any(|(_, is_excluded)| !is_excluded);
+    let bar = |(bucket, sums): (AnyBucket, &ByClass)| {
+        let chip = chips.iter().find(|(of, _)| *of == bucket);
+        let is_left = chip.map_or(!any_chosen, |(_, is_excluded)| !is_excluded);
+        Bar { bucket, sums: *sums, is_chip: chip.is_some(), is_left }
+    };
+    let all: Vec<Bar> = AnyBucket::all(kind).into_iter().zip(sums).map(bar).collect();
+    let is_wanted = |bar: &Bar| !bar.sums.is_empty() || bar.is_chip;
+    let on_axis = |bar: &Bar| is_wanted(bar) && !bar.bucket.is_apart();
+    let first = all.iter().position(on_axis).unwrap_or(0);
+    let last = all.iter().rposition(on_axis).map_or(0, |last| last + 1);
+    let places = first..last;
+    all.into_iter()
+        .enumerate()
+        .filter(|(i, bar)| places.contains(i) || bar.bucket.is_apart() && is_wanted(bar))
+        .map(|(_, bar)| bar)
+        .collect()
+}
+
+/// A bucket takes the place of the one that was chosen before; one with a chip loses it.
+fn carry_out(did: Did, kind: BucketKind, around: &mut Around<'_>) {
+    let clock = &around.document.trace.clock;
+    let chips = around.document.filters().chips().iter().filter_map(|chip| Some((bucket_of(&chip.what, clock)?, chip)));
+    let chips: Vec<(AnyBucket, &Chip)> = chips.filter(|(bucket, _)| bucket.kind() == kind).collect();
+    let of =
+        |bucket| -> Vec<Predicate> { chips.iter().filter(|(of, _)| *of == bucket).map(|(_, chip)| chip.what.clone()).collect() };
+    let chosen =
+        || -> Vec<Predicate> { chips.iter().filter(|(_, chip)| !chip.is_excluded).map(|(_, chip)| chip.what.clone()).collect() };
+    let (away, add) = match did {
+        Did::Click(bucket) if !of(bucket).is_empty() => (of(bucket), vec![]),
+        Did::Click(bucket) => (chosen(), vec![Chip::only(bucket.predicate(clock))]),
+        Did::LeaveOut(bucket) => (of(bucket), vec![Chip::without(bucket.predicate(clock))]),
+    };
+    around.commands.doc(DocCommand::ChangeChips { away, add });
+}
