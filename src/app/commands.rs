@@ -34,6 +34,11 @@ pub enum Command {
     /// Say no more of a recording that has ended.
     DismissRecording,
     CancelLoading,
+    /// Let the user name a trace to compare with.
+    CompareDialog,
+    CompareWith(Vec<Input>),
+    /// Close the trace to compare with, or stop loading it.
+    StopComparing,
     /// Hold a capture that is played, or let it go on.
     TogglePause,
     /// End the capture that is followed with what is there.

@@ -15,6 +15,8 @@ use crate::symbols::ModuleKey;
 pub enum Purpose {
     /// To be opened as traces.
     Traces,
+    /// To be compared with the open trace.
+    Compared,
     /// As the PDB of a module.
     Pdb(ModuleKey),
     /// As the place for this trace.
@@ -42,8 +44,10 @@ impl FileDialog {
                     let dialog = dialog.add_filter("Program databases", &["pdb", "PDB"]).add_filter("All files", &["*"]);
                     dialog.pick_file().map(|file| vec![file])
                 }
-                Purpose::Traces => {
-                    let dialog = dialog.set_title("Open a memory trace");
+                Purpose::Traces | Purpose::Compared => {
+                    let is_compared = matches!(purpose, Purpose::Compared);
+                    let title = if is_compared { "Open a trace to compare with" } else { "Open a memory trace" };
+                    let dialog = dialog.set_title(title);
                     let kinds = ["etl", "ETL", "zip", "ZIP", "diagsession"];
                     let dialog = dialog.add_filter("ETW traces and archives of them", &kinds).add_filter("All files", &["*"]);
                     dialog.pick_files()

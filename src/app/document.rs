@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::answers::{Answers, Table};
+use super::beside::{Beside, short_name};
 use super::commands::DocCommand;
 use super::counters::Counters;
 use super::digest::Digest;
@@ -73,6 +74,8 @@ pub struct Document {
     /// Whether frames of the allocator are left out.
     pub fold: bool,
     pub views: Views,
+    /// Another trace to compare with.
+    pub beside: Beside,
     toggled: Arc<FxHashMap<Path, bool>>,
     lines: HeapLines,
     needs_query: bool,
@@ -106,6 +109,7 @@ impl Document {
             names: None,
             fold: true,
             views: Views::default(),
+            beside: Beside::default(),
             toggled: Arc::default(),
             lines: HeapLines::default(),
             needs_query: true,
@@ -115,11 +119,7 @@ impl Document {
 
     /// File names, for the title.
     pub fn name(&self) -> String {
-        let short = |input: &Input| match input {
-            Input::File(path) => path.file_name().map_or_else(|| input.name(), |n| n.to_string_lossy().into_owned()),
-            Input::Demo => "Demo trace".to_owned(),
-        };
-        self.inputs.iter().map(short).collect::<Vec<_>>().join(" + ")
+        short_name(&self.inputs)
     }
 
     /// Leaves the frames of the allocator out, or shows them.

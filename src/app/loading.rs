@@ -12,7 +12,7 @@ use super::player::Pace;
 use crate::load::Input;
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
-const PROGRESS: Duration = Duration::from_millis(300);
+pub(super) const PROGRESS: Duration = Duration::from_millis(300);
 
 impl HighwaterApp {
     pub(super) fn open(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) {
@@ -25,7 +25,7 @@ impl HighwaterApp {
     }
 
     /// Bytes that a trace may use.
-    fn budget(&self) -> u64 {
+    pub(super) fn budget(&self) -> u64 {
         self.memory_limit.unwrap_or_else(|| self.settings.budget())
     }
 

@@ -8,6 +8,7 @@
 
 mod answers;
 mod attach;
+mod beside;
 mod by_hand;
 mod commands;
 mod counters;
@@ -244,7 +245,8 @@ impl HighwaterApp {
     /// Whether something is still being loaded, computed or looked for.
     pub fn is_busy(&self) -> bool {
         let names = self.document.as_ref().and_then(|document| document.names.as_ref());
-        self.is_computing() || names.is_some_and(|names| !names.is_settled())
+        let beside = self.document.as_ref().is_some_and(|document| document.beside.is_busy());
+        self.is_computing() || beside || names.is_some_and(|names| !names.is_settled())
     }
 
     /// The same, whatever names are to come.
@@ -266,6 +268,9 @@ impl HighwaterApp {
             Command::DismissRecording => self.recording = None,
             Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
             Command::CancelLoading => self.stop_loading(),
+            Command::CompareDialog => self.file_dialog.show(ctx, Purpose::Compared),
+            Command::CompareWith(inputs) => self.open_beside(ctx, inputs),
+            Command::StopComparing => self.close_beside(),
             Command::TogglePause => {
                 self.loading.iter_mut().for_each(LoadJob::toggle_pause);
             }
@@ -386,6 +391,9 @@ impl HighwaterApp {
             Some((Purpose::Traces, paths)) => {
                 self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
             }
+            Some((Purpose::Compared, paths)) => {
+                self.commands.push(Command::CompareWith(paths.into_iter().map(Input::File).collect()));
+            }
             Some((Purpose::Pdb(key), mut paths)) => {
                 let chosen = paths.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
                 chosen.into_iter().for_each(|command| self.commands.push(command));
@@ -407,6 +415,7 @@ impl HighwaterApp {
         }
         self.drain_loading(ctx);
         self.drain_names(ctx);
+        self.drain_beside(ctx);
         self.drain_recording(ctx);
         if let Some(document) = &mut self.document {
             for answer in self.queries.drain() {

@@ -22,6 +22,11 @@ impl LayerChoice {
         filtered.or(self.0).or_else(largest).unwrap_or(Layer::Heap)
     }
 
+    /// Stays with a layer, whatever the largest change is in from now on.
+    pub fn keep(&mut self, layer: Layer) {
+        self.0 = Some(layer);
+    }
+
     /// Draws the choice, where there is one.
     pub fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         let now = self.of(around.document);

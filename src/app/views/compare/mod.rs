@@ -1,4 +1,6 @@
-//! Compare: what is different between A and B, two intervals of the open trace, by groups.
+//! Compare: what is different between A and B, two intervals of the open trace or one of it
+//! and all of another trace, by groups. Filters speak of the open trace, so they do not count
+//! where there are two.
 //!
 //! Cost: that of two reports; behind the graph.
 
@@ -11,9 +13,11 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::{Around, View, ViewId};
+use crate::app::beside::Ready;
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
-use crate::query::{By, Cancelled, Compared, DiffSide, Group, folded_diff};
+use crate::query::{By, Cancelled, Compared, DiffSide, Group, Mask, folded_diff};
+use crate::symbols::Names;
 use crate::units::Interval;
 use sides::Sides;
 use table::Order;
@@ -66,15 +70,24 @@ impl Grouping {
     }
 }
 
+/// All of another trace.
+struct Other {
+    ready: Arc<Ready>,
+    names: Arc<Names>,
+}
+
 /// What is asked.
 pub struct Request {
+    /// In the open trace; the first does not count where there is another one.
     sides: [Interval; 2],
+    other: Option<Other>,
     grouping: Grouping,
     search: String,
 }
 
 /// What is different.
 pub struct Difference {
+    is_across: bool,
     sides: [Interval; 2],
     grouping: Grouping,
     groups: Arc<[Group<Compared>]>,
@@ -99,8 +112,13 @@ impl View for Compare {
     type Answer = Difference;
 
     fn request(&self, document: &Document) -> Option<Request> {
-        let sides = self.sides.of(document)?;
-        Some(Request { sides, grouping: self.grouping, search: self.search.trim().to_lowercase() })
+        let opened = document.beside.opened();
+        let sides = match opened {
+            Some(_) => [document.interval(); 2],
+            None => self.sides.of(document)?,
+        };
+        let other = opened.map(|opened| Other { ready: Arc::clone(&opened.ready), names: Arc::clone(opened.names()) });
+        Some(Request { sides, other, grouping: self.grouping, search: self.search.trim().to_lowercase() })
     }
 
     fn answer(_: &Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
@@ -108,17 +126,26 @@ impl View for Compare {
     }
 
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
-        let side = |interval| DiffSide { index: &ground.index, interval, mask: &ground.mask, names: ground.names() };
         let (by, most) = (request.grouping.by(), request.grouping.most());
-        let sides = request.sides.map(side);
-        let mut groups = folded_diff(sides, by, ground.folds(), Some(most + 1), ground.cancel)?;
+        let compare = |sides| folded_diff(sides, by, ground.folds(), Some(most + 1), ground.cancel);
+        let side = |interval| DiffSide { index: &ground.index, interval, mask: &ground.mask, names: ground.names() };
+        let [a, b] = request.sides;
+        let mut groups = match &request.other {
+            None => compare([side(a), side(b)])?,
+            Some(Other { ready, names }) => {
+                let (index, all) = (ready.index(ground.cancel)?, [&ready.trace, ground.trace()].map(|trace| Mask::all(trace)));
+                let theirs = DiffSide { index: &index, interval: ready.trace.span, mask: &all[0], names };
+                compare([theirs, DiffSide { index: ground.all_rows(), mask: &all[1], ..side(b) }])?
+            }
+        };
         let is_cut = groups.len() > most;
         groups.truncate(most);
         if !request.search.is_empty() {
             groups.retain(|group| table::matches(group, &request.search));
         }
         let order = (0..groups.len()).collect();
-        tell(Difference { sides: request.sides, grouping: request.grouping, groups: groups.into(), is_cut, order });
+        let is_across = request.other.is_some();
+        tell(Difference { is_across, sides: request.sides, grouping: request.grouping, groups: groups.into(), is_cut, order });
         Ok(())
     }
 
@@ -133,10 +160,6 @@ impl View for Compare {
 
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::show(self, around, ui);
-    }
-
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(self, around, ui);
     }
 
     fn searched(&self) -> Option<&str> {

@@ -4,33 +4,31 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::sides::Choice;
 use super::{Compare, Grouping, table};
-use crate::app::commands::DocCommand;
+use crate::app::beside::{Beside, Opened, short_name};
+use crate::app::commands::{Command, DocCommand};
+use crate::app::jobs::LoadJob;
 use crate::app::views::Around;
 use crate::app::views::questions::short_time;
 use crate::format;
 use crate::units::Interval;
 
-pub fn tools(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
-    let shown = egui::ComboBox::from_id_salt("compare by").width(140.0).selected_text(view.grouping.label());
-    shown.show_ui(ui, |ui| {
-        for grouping in Grouping::ALL {
-            if ui.selectable_label(view.grouping == grouping, grouping.label()).clicked() {
-                view.grouping = grouping;
-                around.ask();
-            }
+pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| {
+        grouping(view, around, ui);
+        match &around.document.beside {
+            Beside::Open(opened) => across(opened, around, ui),
+            Beside::Loading(job) => loading(job, around, ui),
+            Beside::Nothing => within(view, around, ui),
         }
     });
-}
-
-pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
-    what(view, around, ui);
     let document = around.document;
-    let Some(_) = view.sides.of(document) else {
+    let is_across = document.beside.opened().is_some();
+    if !is_across && view.sides.of(document).is_none() {
         let needs = view.sides.choice(document).needs();
         ui.centered_and_justified(|ui| ui.label(needs));
         return;
-    };
-    let Some(difference) = &mut view.difference else {
+    }
+    let Some(difference) = view.difference.as_mut().filter(|difference| difference.is_across == is_across) else {
         let text = match (document.answers.failed, document.is_settled()) {
             (true, _) => "Nothing could be computed",
             (false, false) => "Compared as soon as the trace is complete",
@@ -49,45 +47,90 @@ pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     table::show(difference, &mut view.order, around, ui);
 }
 
-/// The two sides and where they come from.
-fn what(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
+/// The two sides in one trace, and where they come from.
+fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     let document = around.document;
     let choice = view.sides.choice(document);
-    ui.horizontal_wrapped(|ui| {
-        let shown = egui::ComboBox::from_id_salt("compare sides").width(250.0).selected_text(choice.label());
-        shown.show_ui(ui, |ui| {
-            for following in Choice::FOLLOWING {
-                let is_there = following.sides(document).is_some();
-                let item = ui.add_enabled(is_there, egui::Button::selectable(choice == following, following.label()));
-                if item.on_disabled_hover_text(following.needs()).clicked() {
-                    view.sides.0 = Some(following);
-                    around.ask();
-                }
-            }
-        });
-        let sides = view.sides.of(document);
-        let what = if document.selection.is_some() { "selection" } else { "view" };
-        for (side, name) in ["A", "B"].into_iter().enumerate() {
-            ui.separator();
-            let Some(sides) = sides else { continue };
-            let interval = sides[side];
-            let text = format!("{name} {}", words(around, interval));
-            let label = ui.add(egui::Button::new(RichText::new(text).strong()).frame(false));
-            if label.on_hover_text("Select it on the graph").clicked() {
-                // What follows from the selection would change with it.
-                view.sides.0 = Some(Choice::Own(sides));
-                around.commands.doc(DocCommand::Select(Some(interval)));
-            }
-            let hint = format!("Compare with what the tables show now: the {what}");
-            if ui.button(format!("Use {what} as {name}")).on_hover_text(hint).clicked() {
-                view.sides.put(side, document);
+    let shown = egui::ComboBox::from_id_salt("compare sides").width(230.0).selected_text(choice.label());
+    shown.show_ui(ui, |ui| {
+        for following in Choice::FOLLOWING {
+            let is_there = following.sides(document).is_some();
+            let item = ui.add_enabled(is_there, egui::Button::selectable(choice == following, following.label()));
+            if item.on_disabled_hover_text(following.needs()).clicked() {
+                view.sides.0 = Some(following);
                 around.ask();
             }
         }
     });
+    let sides = view.sides.of(document);
+    let what = if document.selection.is_some() { "selection" } else { "view" };
+    for (side, name) in ["A", "B"].into_iter().enumerate() {
+        ui.separator();
+        if let Some(sides) = sides {
+            let text = format!("{name} {}", words(around, sides[side]));
+            let label = ui.add(egui::Button::new(RichText::new(text).strong()).frame(false));
+            if label.on_hover_text("Select it on the graph").clicked() {
+                // What follows from the selection would change with it.
+                view.sides.0 = Some(Choice::Own(sides));
+                around.commands.doc(DocCommand::Select(Some(sides[side])));
+            }
+        }
+        let hint = format!("Compare with what the tables show now: the {what}");
+        if ui.button(format!("Use {what} as {name}")).on_hover_text(hint).clicked() {
+            view.sides.put(side, document);
+            around.ask();
+        }
+    }
+    ui.separator();
+    let hint = "Compare with a trace of another run or build: it is A, what is shown of this one is B";
+    if ui.button("Open trace to compare\u{2026}").on_hover_text(hint).clicked() {
+        around.commands.push(Command::CompareDialog);
+    }
+}
+
+/// The other trace while it is loaded.
+fn loading(job: &LoadJob, around: &mut Around<'_>, ui: &mut Ui) {
+    ui.spinner();
+    ui.label(format!("Loading {}: {:.0} %", short_name(&job.inputs), 100.0 * job.progress()));
+    if ui.button("Cancel").clicked() {
+        around.commands.push(Command::StopComparing);
+    }
+}
+
+/// The other trace and what is shown of this one.
+fn across(opened: &Opened, around: &mut Around<'_>, ui: &mut Ui) {
+    let document = around.document;
+    ui.strong(format!("A {}", opened.name)).on_hover_text("All of the other trace");
+    if ui.button("Close A").on_hover_text("Compare within the open trace again").clicked() {
+        around.commands.push(Command::StopComparing);
+    }
+    ui.separator();
+    let what = if document.selection.is_some() { "selection" } else { "view" };
+    let text = format!("B {}, {}", document.name(), words(around, document.interval()));
+    ui.strong(text).on_hover_text(format!("The {what} of the open trace"));
+    let cut = opened.ready.trace.cut.is_some();
+    if cut {
+        ui.colored_label(ui.visuals().warn_fg_color, "A is cut").on_hover_text("There was not enough memory for all of it");
+    }
+    if !document.filters().is_all() {
+        ui.weak("Filters do not reach across traces");
+    }
 }
 
 fn words(around: &Around<'_>, interval: Interval) -> String {
     let [from, to] = [interval.from, interval.to].map(|at| short_time(around.document, at));
     if interval.is_empty() { format!("at {to}") } else { format!("{from} to {to}") }
+}
+
+/// What tells groups apart.
+fn grouping(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
+    let shown = egui::ComboBox::from_id_salt("compare by").width(140.0).selected_text(view.grouping.label());
+    shown.show_ui(ui, |ui| {
+        for grouping in Grouping::ALL {
+            if ui.selectable_label(view.grouping == grouping, grouping.label()).clicked() {
+                view.grouping = grouping;
+                around.ask();
+            }
+        }
+    });
 }

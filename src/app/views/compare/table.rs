@@ -70,14 +70,14 @@ impl Cell {
 
     fn column(self) -> ListColumn {
         let (title, hint, width, is_number) = match self {
-            Self::Process => ("Process", "One life of a process", 200.0, false),
-            Self::Heap => ("Handle", "Heap or tracker", 140.0, false),
+            Self::Process => ("Process", "One life of a process", 180.0, false),
+            Self::Heap => ("Handle", "Heap or tracker", 110.0, false),
             Self::Stack => ("Stack", "The function that wanted the memory, and when pointed at its stack", 320.0, false),
             Self::Type => ("Type", "The C++ type that was allocated", 240.0, false),
             Self::Function => ("Function", "The function that wanted the memory", 320.0, false),
             Self::Module => ("Module", "The module of the function that wanted the memory", 200.0, false),
             Self::Thread => ("Thread", "Thread that allocated", 90.0, true),
-            Self::Layer => ("Layer", "Layers nest and are never added together", 110.0, false),
+            Self::Layer => ("Layer", "Layers nest and are never added together", 140.0, false),
             Self::A => ("A", "Outstanding at the end of A", 96.0, true),
             Self::B => ("B", "Outstanding at the end of B", 96.0, true),
             Self::Delta => ("Delta", "B minus A", 100.0, true),
@@ -103,7 +103,7 @@ impl Cell {
     }
 
     fn is_change(self) -> bool {
-        matches!(self, Self::Delta | Self::Allocated | Self::Count | Self::Peak)
+        self == Self::Delta
     }
 
     fn text(self, group: &Group<Compared>) -> String {
@@ -238,7 +238,9 @@ impl List for Lines<'_, '_> {
         if let Some(name) = module {
             self.filter(ui, "module", Predicate::Module(name.into()));
         }
-        for (side, name) in ["A", "B"].into_iter().enumerate() {
+        // A can be in another trace.
+        let there = usize::from(self.difference.is_across);
+        for (side, name) in ["A", "B"].into_iter().enumerate().skip(there) {
             if ui.button(format!("Select {name} on the graph")).clicked() {
                 self.around.commands.doc(DocCommand::Select(Some(self.difference.sides[side])));
             }

@@ -169,11 +169,8 @@ impl Chart<'_> {
             Scale::Linear => {
                 let rough = most as f64 / 4.0;
                 let power = base.powf(rough.log(base).floor().max(0.0));
-                let step = if base == 2.0 {
-                    power
-                } else {
-                    [1.0, 2.0, 5.0, 10.0].into_iter().map(|by| by * power).find(|step| *step >= rough).unwrap_or(power)
-                };
+                let by: &[f64] = if base == 2.0 { &[1.0, 2.0] } else { &[1.0, 2.0, 5.0, 10.0] };
+                let step = by.iter().map(|by| by * power).find(|step| *step >= rough).unwrap_or(power);
                 (0..=10).map(|i| (f64::from(i) * step) as u64).take_while(|value| *value <= most).collect()
             }
             Scale::Log => {

@@ -63,6 +63,8 @@ impl View for Histograms {
     }
 
     fn take(&mut self, distributed: Distributed) {
+        // A filter to a bucket may change another layer most.
+        self.layer.keep(distributed.layer);
         drop_aside(self.distributed.replace(distributed));
     }
 
@@ -72,9 +74,5 @@ impl View for Histograms {
 
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::show(self, around, ui);
-    }
-
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        panel::tools(self, around, ui);
     }
 }

@@ -16,23 +16,8 @@ const WIDE: f32 = 560.0;
 /// Points that one needs to be read.
 const LOWEST: f32 = 150.0;
 
-pub fn tools(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
-    view.layer.show(around, ui);
-    for (measure, hint) in
-        [(Measure::Bytes, "How many bytes are in a bucket"), (Measure::Count, "How many allocations are in it")]
-    {
-        if ui.selectable_label(view.measure == measure, measure.label()).on_hover_text(hint).clicked() {
-            view.measure = measure;
-        }
-    }
-    let hint = "Heights by their logarithm: small buckets are seen beside large ones";
-    if ui.selectable_label(view.scale == Scale::Log, "Log").on_hover_text(hint).clicked() {
-        view.scale = if view.scale == Scale::Log { Scale::Linear } else { Scale::Log };
-    }
-    questions::menu(around, ui);
-}
-
 pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
+    tools(view, around, ui);
     let Some(distributed) = &view.distributed else {
         let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
         ui.centered_and_justified(|ui| ui.weak(text));
@@ -43,7 +28,6 @@ pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
         ui.centered_and_justified(|ui| ui.label(format!("{layer}: nothing was alive in this interval.")));
         return;
     }
-    legend(ui);
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         let (width, height) = (ui.available_width(), ui.available_height() - 4.0);
         let is_wide = width >= WIDE;
@@ -65,17 +49,40 @@ pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     });
 }
 
+/// Switches and legend.
+fn tools(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| {
+        switches(view, around, ui);
+        ui.separator();
+        legend(ui);
+    });
+}
+
+fn switches(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
+    view.layer.show(around, ui);
+    for (measure, hint) in
+        [(Measure::Bytes, "How many bytes are in a bucket"), (Measure::Count, "How many allocations are in it")]
+    {
+        if ui.selectable_label(view.measure == measure, measure.label()).on_hover_text(hint).clicked() {
+            view.measure = measure;
+        }
+    }
+    let hint = "Heights by their logarithm: small buckets are seen beside large ones";
+    if ui.selectable_label(view.scale == Scale::Log, "Log").on_hover_text(hint).clicked() {
+        view.scale = if view.scale == Scale::Log { Scale::Linear } else { Scale::Log };
+    }
+    questions::menu(around, ui);
+}
+
 /// The classes and their colours, in WPA's words.
 fn legend(ui: &mut Ui) {
-    ui.horizontal(|ui| {
-        for class in STACKED {
-            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
-            ui.painter().rect_filled(rect, 2.0, class_color(class, ui.visuals()));
-            ui.label(class.name()).on_hover_text(class.meaning());
-            ui.add_space(6.0);
-        }
-        ui.add(egui::Label::new(egui::RichText::new("Click a bar to filter to it").weak()).truncate());
-    });
+    for class in STACKED {
+        let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+        ui.painter().rect_filled(rect, 2.0, class_color(class, ui.visuals()));
+        ui.label(class.name()).on_hover_text(class.meaning());
+        ui.add_space(4.0);
+    }
+    ui.weak("Click a bar to filter to it");
 }
 
 /// The bars from the first to the last that has anything, and those that chips speak of.

@@ -1,0 +1,151 @@
+//! Another trace beside the open one, to compare with: loaded on a thread of its own, with
+//! half of the memory that is left; named like the open one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use super::commands::DocCommand;
+use super::failure::Failure;
+use super::jobs::{LoadEvent, LoadJob};
+use super::loading::PROGRESS;
+use super::names::{Names, Search};
+use super::player::Pace;
+use crate::format;
+use crate::load::Input;
+use crate::model::Trace;
+use crate::query::{Cancel, Cancelled, Index};
+
+/// What there is to compare with.
+#[derive(Debug, Default)]
+pub enum Beside {
+    #[default]
+    Nothing,
+    Loading(LoadJob),
+    Open(Opened),
+}
+
+/// The other trace.
+#[derive(Debug)]
+pub struct Opened {
+    pub name: String,
+    pub ready: Arc<Ready>,
+    names: Names,
+}
+
+/// The other trace as workers use it: what is prepared for it is made once.
+#[derive(Debug)]
+pub struct Ready {
+    pub trace: Arc<Trace>,
+    index: Mutex<Option<Arc<Index>>>,
+}
+
+impl Beside {
+    /// The other trace, once it is there.
+    pub fn opened(&self) -> Option<&Opened> {
+        if let Self::Open(opened) = self { Some(opened) } else { None }
+    }
+
+    /// Whether it is still loaded, or its names are looked for.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Loading(_) => true,
+            Self::Open(opened) => !opened.names.is_settled(),
+        }
+    }
+}
+
+impl Opened {
+    /// What is known of its names by now.
+    pub fn names(&self) -> &Arc<crate::symbols::Names> {
+        self.names.known()
+    }
+}
+
+impl Ready {
+    /// What its questions are asked of.
+    pub fn index(&self, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*index {
+            Some(index) => Ok(Arc::clone(index)),
+            None => Ok(Arc::clone(index.insert(Arc::new(Index::for_one_question(Arc::clone(&self.trace), cancel)?)))),
+        }
+    }
+}
+
+impl HighwaterApp {
+    /// Loads another trace to compare with, in place of the one before.
+    pub fn open_beside(&mut self, ctx: &egui::Context, inputs: Vec<Input>) {
+        let budget = self.budget();
+        let Some(document) = &mut self.document else { return };
+        document.beside = Beside::Nothing;
+        if inputs.iter().any(Input::is_recording) {
+            self.errors.push(Failure::expected("A recording that still runs cannot be compared with; stop it first.".to_owned()));
+            return;
+        }
+        let left = budget.saturating_sub(document.trace.load_bytes);
+        document.beside = Beside::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce));
+        document.carry_out(DocCommand::Ask);
+    }
+
+    /// Nothing to compare with any more.
+    pub(super) fn close_beside(&mut self) {
+        if let Some(document) = &mut self.document {
+            super::jobs::drop_aside(std::mem::take(&mut document.beside));
+            document.carry_out(DocCommand::Ask);
+        }
+    }
+
+    /// Takes what the load tells, and new names.
+    pub(super) fn drain_beside(&mut self, ctx: &egui::Context) {
+        let is_busy = self.queries.is_busy();
+        let Some(document) = &mut self.document else { return };
+        match &mut document.beside {
+            Beside::Nothing => {}
+            Beside::Open(opened) => {
+                if opened.names.update(ctx, is_busy) {
+                    document.carry_out(DocCommand::Ask);
+                }
+            }
+            Beside::Loading(job) => {
+                ctx.request_repaint_after(PROGRESS);
+                let Some(event) = job.drain().pop() else { return };
+                let name = job.inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
+                document.beside = match event {
+                    LoadEvent::Trace(trace) if !trace.complete => return, // nobody asked for it
+                    LoadEvent::Trace(trace) => {
+                        let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
+                        let names = Names::start(ctx, &trace, search, &self.given);
+                        let name = short_name(&job.inputs);
+                        Beside::Open(Opened { name, ready: Arc::new(Ready { trace, index: Mutex::default() }), names })
+                    }
+                    LoadEvent::TooLarge(too_large) => {
+                        let [need, left] = [too_large.estimate.total(), too_large.budget].map(format::rough_bytes);
+                        let text = format!(
+                            "{name} needs about {need} of memory, and {left} may be used beside the open trace; allow more in \
+                             View, or compare the two with highwater diff."
+                        );
+                        self.errors.push(Failure::expected(text));
+                        Beside::Nothing
+                    }
+                    LoadEvent::Failed(failure) => {
+                        self.errors.push(failure);
+                        Beside::Nothing
+                    }
+                };
+                document.carry_out(DocCommand::Ask);
+            }
+        }
+    }
+}
+
+/// File names without their folders.
+pub fn short_name(inputs: &[Input]) -> String {
+    let short = |input: &Input| match input {
+        Input::File(path) => path.file_name().map_or_else(|| input.name(), |name| name.to_string_lossy().into_owned()),
+        Input::Demo => "Demo trace".to_owned(),
+    };
+    inputs.iter().map(short).collect::<Vec<_>>().join(" + ")
+}
