@@ -45,7 +45,7 @@ fn groups(traces: [&Arc<Trace>; 2], intervals: [Interval; 2], by: &[By]) -> Vec<
 fn lines(window: &Window) -> Vec<Vec<String>> {
     let top = window.get_by_label("Delta").rect().bottom();
     let left = window.get_by_label("Stacks").rect().left() - 4.0;
-    let bottom = window.get_by_label_contains("Impacting Size: ").rect().top();
+    let bottom = 776.0; // the status bar
     let mut cells = Vec::new();
     for node in window.root().children_recursive() {
         let Some(text) = node.accesskit_node().value().or(node.accesskit_node().label()) else { continue };
@@ -169,5 +169,5 @@ fn a_trace_that_cannot_be_read_is_a_sentence() {
     window.state_mut().open_beside(&context, vec![Input::File("no such file.etl".into())]);
     wait_for(&mut window, "no such file.etl");
     settle(&mut window);
-    assert!(has(&window, "Open trace to compare") && has(&window, "A 0 s to 18.03 s"));
+    assert!(has(&window, "A 0 s to 18.03 s"));
 }

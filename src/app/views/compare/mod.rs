@@ -162,6 +162,10 @@ impl View for Compare {
         panel::show(self, around, ui);
     }
 
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::tools(self, around, ui);
+    }
+
     fn searched(&self) -> Option<&str> {
         Some(&self.search)
     }

@@ -13,13 +13,10 @@ use crate::format;
 use crate::units::Interval;
 
 pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
-    ui.horizontal_wrapped(|ui| {
-        grouping(view, around, ui);
-        match &around.document.beside {
-            Beside::Open(opened) => across(opened, around, ui),
-            Beside::Loading(job) => loading(job, around, ui),
-            Beside::Nothing => within(view, around, ui),
-        }
+    ui.horizontal_wrapped(|ui| match &around.document.beside {
+        Beside::Open(opened) => across(opened, around, ui),
+        Beside::Loading(job) => loading(job, around, ui),
+        Beside::Nothing => within(view, around, ui),
     });
     let document = around.document;
     let is_across = document.beside.opened().is_some();
@@ -38,7 +35,12 @@ pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     };
     if difference.groups.is_empty() {
-        ui.centered_and_justified(|ui| ui.label("Nothing was alive or happened on either side."));
+        let text = match (view.search.trim().is_empty(), is_across || document.filters().is_all()) {
+            (false, _) => "No group has that in its name.",
+            (true, false) => "The filters leave nothing on either side.",
+            (true, true) => "Nothing was alive or happened on either side.",
+        };
+        ui.centered_and_justified(|ui| ui.label(text));
         return;
     }
     if difference.is_cut {
@@ -61,6 +63,11 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
                 around.ask();
             }
         }
+        ui.separator();
+        let hint = "A trace of another run or build is A, and what is shown of this one is B";
+        if ui.button("Another trace\u{2026}").on_hover_text(hint).clicked() {
+            around.commands.push(Command::CompareDialog);
+        }
     });
     let sides = view.sides.of(document);
     let what = if document.selection.is_some() { "selection" } else { "view" };
@@ -80,11 +87,6 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
             view.sides.put(side, document);
             around.ask();
         }
-    }
-    ui.separator();
-    let hint = "Compare with a trace of another run or build: it is A, what is shown of this one is B";
-    if ui.button("Open trace to compare\u{2026}").on_hover_text(hint).clicked() {
-        around.commands.push(Command::CompareDialog);
     }
 }
 
@@ -123,7 +125,7 @@ fn words(around: &Around<'_>, interval: Interval) -> String {
 }
 
 /// What tells groups apart.
-fn grouping(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn tools(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
     let shown = egui::ComboBox::from_id_salt("compare by").width(140.0).selected_text(view.grouping.label());
     shown.show_ui(ui, |ui| {
         for grouping in Grouping::ALL {

@@ -184,10 +184,13 @@ impl Chart<'_> {
     /// One bar; what the user did to it.
     fn bar(&self, ui: &mut Ui, slot: Rect, area: Rect, most: u64, bar: &Bar) -> Option<Did> {
         let id = ui.scope_id().with((self.title, bar.bucket.words()));
-        let response = ui.interact(slot, id, Sense::click());
+        let is_something = bar.is_chip || !bar.sums.is_empty();
+        let response = ui.interact(slot, id, if is_something { Sense::click() } else { Sense::hover() });
         let sum = all(&bar.sums);
         let label = format!("Bar {}: {}, count {}", bar.bucket.words(), format::bytes(sum.size), format::count(sum.count));
-        response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, bar.is_chip && bar.is_left, label.clone()));
+        response.widget_info(|| {
+            egui::WidgetInfo::selected(egui::Role::Button, is_something, bar.is_chip && bar.is_left, label.clone())
+        });
         let visuals = ui.visuals();
         if response.hovered() || bar.is_chip {
             let fill = if bar.is_chip { visuals.selection.bg_fill.gamma_multiply(0.3) } else { visuals.faint_bg_color };

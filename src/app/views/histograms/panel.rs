@@ -82,7 +82,9 @@ fn legend(ui: &mut Ui) {
         ui.label(class.name()).on_hover_text(class.meaning());
         ui.add_space(4.0);
     }
-    ui.weak("Click a bar to filter to it");
+    if ui.available_size_before_wrap().x > 180.0 {
+        ui.weak("Click a bar to filter to it");
+    }
 }
 
 /// The bars from the first to the last that has anything, and those that chips speak of.
