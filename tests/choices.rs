@@ -198,7 +198,7 @@ proptest! {
     fn the_conditions_of_buckets_select_exactly_their_rows(ops in strategy::ops(OPS)) {
         let scenario = Scenario::of(&ops);
         let expected = Replay::of(&scenario.steps).rows;
-        let index = Index::scan(replay(&scenario));
+        let index = Index::scan(Arc::new(replay(&scenario)));
         let count = |condition| {
             let choice = RowChoice { all: vec![condition] };
             choice.rows(index.trace(), &Cancel::default()).unwrap().unwrap().len()

@@ -65,7 +65,7 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
         }
         ui.separator();
         let hint = "A trace of another run or build is A, and what is shown of this one is B";
-        if ui.button("Another trace\u{2026}").on_hover_text(hint).clicked() {
+        if ui.selectable_label(false, "Another trace\u{2026}").on_hover_text(hint).clicked() {
             around.commands.push(Command::CompareDialog);
         }
     });

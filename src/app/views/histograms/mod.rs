@@ -75,4 +75,8 @@ impl View for Histograms {
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::show(self, around, ui);
     }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        super::questions::menu(around, ui);
+    }
 }

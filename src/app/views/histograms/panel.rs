@@ -7,7 +7,7 @@ use super::chart::{Bar, Chart, Did, Measure, STACKED, Scale, class_color};
 use super::{Distributed, Histograms};
 use crate::app::commands::DocCommand;
 use crate::app::filters::{Chip, Predicate};
-use crate::app::views::{Around, questions};
+use crate::app::views::Around;
 use crate::query::{ByClass, layer_label};
 
 /// Points across from which both stand side by side.
@@ -71,7 +71,6 @@ fn switches(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     if ui.selectable_label(view.scale == Scale::Log, "Log").on_hover_text(hint).clicked() {
         view.scale = if view.scale == Scale::Log { Scale::Linear } else { Scale::Log };
     }
-    questions::menu(around, ui);
 }
 
 /// The classes and their colours, in WPA's words.
