@@ -126,8 +126,8 @@ fn a_selection_is_compared_with_what_comes_before() {
     let texts: Vec<String> = ["A ", "B "]
         .into_iter()
         .map(|side| {
-            let sides = window.query_all_by_label_contains(side).filter_map(|node| node.accesskit_node().label());
-            sides.filter(|text| text.starts_with(side) && text.ends_with(" s")).next().unwrap()
+            let mut sides = window.query_all_by_label_contains(side).filter_map(|node| node.accesskit_node().label());
+            sides.find(|text| text.starts_with(side) && text.ends_with(" s")).unwrap()
         })
         .collect();
     assert_eq!(texts[0].rsplit(' ').nth(1), texts[1].split(' ').nth(1), "A ends where B begins: {texts:?}");

@@ -23,7 +23,7 @@ pub enum Beside {
     #[default]
     Nothing,
     Loading(LoadJob),
-    Open(Opened),
+    Open(Box<Opened>),
 }
 
 /// The other trace.
@@ -119,7 +119,7 @@ impl HighwaterApp {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
                         let names = Names::start(ctx, &trace, search, &self.given);
                         let name = short_name(&job.inputs);
-                        Beside::Open(Opened { name, ready: Arc::new(Ready { trace, index: Mutex::default() }), names })
+                        Beside::Open(Box::new(Opened { name, ready: Arc::new(Ready { trace, index: Mutex::default() }), names }))
                     }
                     LoadEvent::TooLarge(too_large) => {
                         let [need, left] = [too_large.estimate.total(), too_large.budget].map(format::rough_bytes);
