@@ -19,7 +19,7 @@ use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
     CallLine, Cancel, Column, Forest, FrameName, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass,
     Mask, NeighbourGroup, NodeKey, Numbers, PathId, Recorded, Sort, call_tree, call_tree_peaks, functions, heaviest_path,
-    node_name, stack_labels, totals,
+    node_name, sort_call_tree_by_peak, stack_labels, totals,
 };
 use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols, is_allocators_module};
 use highwater::synth::demo;
@@ -348,6 +348,7 @@ fn check_lines(
                 let is_its = |row: &&Named| row.layer == layer && way_of(&row.names).starts_with(&ways[line.node as usize]);
                 assert_eq!(peak, come_to(rows.iter().filter(is_its), edges).peak, "{:?}", ways[line.node as usize]);
             }
+            check_order_by_peak(lines, &call_tree_peaks(index, &totals, &mask, layer, (forest, lines), &never).unwrap());
         }
         let path = heaviest_path(forest, &sums, Column::Size, 0);
         let size = |node: u32| u128::from(sums[node as usize].numbers().size);
@@ -373,6 +374,29 @@ fn folded(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
         out.pop();
     }
     out.iter().map(ToString::to_string).collect()
+}
+
+/// The same lines under the same ones, those under each by their peaks; equal ones as before.
+fn check_order_by_peak(lines: &[CallLine], peaks: &[u64]) {
+    for descending in [false, true] {
+        let (sorted, moved) = sort_call_tree_by_peak(lines, peaks, descending);
+        assert_eq!((sorted.len(), moved.len()), (lines.len(), lines.len()));
+        let before = |node: u32| lines.iter().position(|line| line.node == node).unwrap();
+        let above = |of: &[CallLine], line: &CallLine| line.parent.map(|parent| of[parent as usize].node);
+        for (at, (line, peak)) in sorted.iter().zip(&moved).enumerate() {
+            let old = &lines[before(line.node)];
+            assert_eq!(CallLine { parent: old.parent, ..*line }, *old);
+            assert_eq!((above(&sorted, line), *peak), (above(lines, old), peaks[before(line.node)]));
+            // Right below what it stands under, or below others that do.
+            let last_outside = sorted[..at].iter().rposition(|other| other.depth < line.depth);
+            assert_eq!(line.parent, last_outside.map(|outside| outside as u32));
+        }
+        for parent in sorted.iter().map(|line| line.parent) {
+            let under = sorted.iter().zip(&moved).filter(|(line, _)| line.parent == parent);
+            let rank = |(line, peak): (&CallLine, &u64)| (if descending { !*peak } else { *peak }, before(line.node));
+            assert!(under.is_sorted_by_key(rank));
+        }
+    }
 }
 
 fn check_both(index: &Index, names: &Names, edges: Edges, of: Option<&str>) {

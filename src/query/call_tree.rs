@@ -90,6 +90,32 @@ pub fn heaviest_path(forest: &Forest, sums: &[ByClass], column: Column, from: u3
     std::iter::successors(Some(from), next).collect()
 }
 
+/// The same lines, and their peaks, with those under each line in the order of their peaks;
+/// equal ones keep theirs.
+pub fn sort_call_tree_by_peak(lines: &[CallLine], peaks: &[u64], descending: bool) -> (Vec<CallLine>, Vec<u64>) {
+    let parent = |line: u32| lines[line as usize].parent;
+    let rank = |line: u32| if descending { !peaks[line as usize] } else { peaks[line as usize] };
+    let mut sorted: Vec<u32> = (0..lines.len() as u32).collect();
+    sorted.sort_by_key(|&line| (parent(line), rank(line)));
+    // What is under each line is a range of `sorted` now; the last of them first, for a stack.
+    let under = |above: Option<u32>| {
+        let start = sorted.partition_point(|&line| parent(line) < above);
+        let end = sorted.partition_point(|&line| parent(line) <= above);
+        sorted[start..end].iter().rev().copied()
+    };
+    let mut moved_to = vec![NOBODY; lines.len()];
+    let (mut out, mut out_peaks) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
+    let mut todo: Vec<u32> = under(None).collect();
+    while let Some(line) = todo.pop() {
+        let old = lines[line as usize];
+        moved_to[line as usize] = out.len() as u32;
+        out.push(CallLine { parent: old.parent.map(|above| moved_to[above as usize]), ..old });
+        out_peaks.push(peaks[line as usize]);
+        todo.extend(under(Some(line)));
+    }
+    (out, out_peaks)
+}
+
 /// The largest sizes of lines of one layer. Cost: a pass over the nodes, and one over the
 /// events of the interval.
 pub fn call_tree_peaks(

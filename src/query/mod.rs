@@ -51,7 +51,7 @@ mod types;
 mod unmatched;
 
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
-pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name};
+pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
