@@ -41,9 +41,10 @@ pub struct Kept {
 }
 
 /// Trees that views show.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ForestKind {
     /// Callers outside.
+    #[default]
     TopDown,
     /// Innermost functions outside.
     Inverted,

@@ -24,6 +24,12 @@ pub trait List {
     fn is_selected(&self, row: usize) -> bool;
     /// A line was clicked.
     fn clicked(&mut self, row: usize);
+    /// A line was clicked twice.
+    fn double_clicked(&mut self, _row: usize) {}
+    /// The line to scroll to, if it is not in sight.
+    fn revealed(&self) -> Option<usize> {
+        None
+    }
     /// The menu of a line, above what all lists have.
     fn menu(&mut self, ui: &mut Ui, row: usize);
     /// Takes what is to be copied.
@@ -49,13 +55,16 @@ pub fn show(ui: &mut Ui, id: &'static str, columns: &[ListColumn], rows: usize, 
         Column::new(column.width).range(40.0..=1600.0).resizable(true).id(egui::Id::unique((id, column.title)))
     };
     let widths = columns.iter().map(|of| (column(of), of.width)).collect::<Vec<_>>();
-    let table = Table::new()
+    let mut table = Table::new()
         .id_salt(id)
         .num_rows(rows as u64)
         .columns(columns.iter().map(column).collect::<Vec<_>>())
         .num_sticky_cols(1)
         .headers([HeaderRow::new(HEADER_HEIGHT)]);
     set_first_widths(ui, &table, widths);
+    if let Some(row) = list.revealed() {
+        table = table.scroll_to_row(row as u64, None);
+    }
     table.show(ui, &mut Delegate { columns, rows, list });
 }
 
@@ -76,6 +85,19 @@ pub fn header_button(ui: &mut Ui, title: &str, hint: &str, bound: Option<String>
         None => (title.to_owned(), hint.to_owned()),
     };
     ui.add(egui::Button::new(egui::RichText::new(title).strong()).frame(false)).on_hover_text(hint)
+}
+
+/// Points that a triangle takes.
+pub const TRIANGLE: f32 = 14.0;
+
+/// The triangle before the name of a line with others under it.
+pub fn triangle(ui: &mut Ui, is_open: bool, name: &str) -> egui::Response {
+    let (rect, response) = ui.allocate_exact_size(egui::vec2(TRIANGLE, TRIANGLE), Sense::click());
+    let verb = if is_open { "Collapse" } else { "Expand" };
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("{verb} {name}")));
+    let icon = response.clone().with_new_rect(rect.shrink(2.0));
+    egui::collapsing_header::paint_default_icon(ui, if is_open { 1.0 } else { 0.0 }, &icon);
+    response
 }
 
 /// Paints what a table's line stands on.
@@ -152,6 +174,9 @@ impl TableDelegate for Delegate<'_> {
         fill_row(ui, row as u64, self.list.is_selected(row), response.hovered());
         if response.clicked() {
             self.list.clicked(row);
+        }
+        if response.double_clicked() {
+            self.list.double_clicked(row);
         }
         response.context_menu(|ui| self.menu(ui, row));
     }

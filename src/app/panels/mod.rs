@@ -92,6 +92,7 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 /// What can be looked at.
 fn tabs(app: &mut HighwaterApp, ui: &mut egui::Ui, tab: Tab, views: Vec<ViewId>) {
     ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 1.0;
         let views = views.into_iter().map(|title| (Tab::View(title), title));
         let tabs = [(Tab::Table, "Stacks")].into_iter().chain(views);
         for (this, name) in tabs.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]) {
@@ -104,9 +105,9 @@ fn tabs(app: &mut HighwaterApp, ui: &mut egui::Ui, tab: Tab, views: Vec<ViewId>)
 
 /// Hands the views what is around them.
 fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
-    let HighwaterApp { document: Some(document), commands, .. } = app else { return };
+    let HighwaterApp { document: Some(document), commands, settings, .. } = app else { return };
     let mut views = std::mem::replace(&mut document.views, Views::none());
-    draw(&mut views, &mut Around { document, commands });
+    draw(&mut views, &mut Around { document, commands, settings });
     document.views = views;
 }
 

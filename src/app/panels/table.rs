@@ -37,7 +37,7 @@ pub fn title(column: Column) -> &'static str {
 }
 
 /// What a column's number means.
-fn explanation(column: Column) -> &'static str {
+pub fn explanation(column: Column) -> &'static str {
     match column {
         Column::Name => {
             "Process, layer of memory, heap or tracker, Impacting Type, Type (lifetime class), call stack from the thread's start inwards, single allocations"
@@ -57,7 +57,8 @@ fn explanation(column: Column) -> &'static str {
     }
 }
 
-fn width(column: Column) -> f32 {
+/// Points of a column at first.
+pub fn width(column: Column) -> f32 {
     match column {
         Column::Name => 360.0,
         Column::Count => 66.0,
@@ -231,17 +232,11 @@ impl Delegate<'_> {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.add_space(4.0 + row.depth as f32 * 13.0);
             if row.has_children {
-                let (rect, response) = ui.allocate_exact_size(egui::vec2(14.0, 14.0), Sense::click());
-                let verb = if row.is_open { "Collapse" } else { "Expand" };
-                response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("{verb} {}", row.label)));
-                let openness = if row.is_open { 1.0 } else { 0.0 };
-                let icon = response.clone().with_new_rect(rect.shrink(2.0));
-                egui::collapsing_header::paint_default_icon(ui, openness, &icon);
-                if response.clicked() {
+                if list::triangle(ui, row.is_open, &row.label).clicked() {
                     self.commands.doc(DocCommand::Toggle(Arc::clone(&row.path), !row.is_open));
                 }
             } else {
-                ui.add_space(14.0);
+                ui.add_space(list::TRIANGLE);
             }
             let mut text = egui::RichText::new(&row.label);
             if matches!(row.path.last(), Some(Key::Frame(_) | Key::Inlined(..) | Key::Row(_))) {

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use eframe::egui::Ui;
 
-use super::{Around, Compare, Findings, Flame, Generations, Histograms, Rows, Types, View, ViewId};
+use super::{Around, Compare, Findings, Flame, FunctionTrees, Generations, Histograms, Rows, Types, View, ViewId};
 use crate::app::document::Document;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
@@ -110,6 +110,7 @@ impl Default for Views {
     fn default() -> Self {
         Self(vec![
             Box::<Findings>::default(),
+            Box::<FunctionTrees>::default(),
             Box::<Flame>::default(),
             Box::<Types>::default(),
             Box::<Rows>::default(),

@@ -9,7 +9,7 @@ use crate::query::{Key, layer_label};
 use crate::units::Layer;
 
 /// The user's choice, or what follows from the filter.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LayerChoice(Option<Layer>);
 
 impl LayerChoice {

@@ -11,6 +11,7 @@ mod compare;
 mod erased;
 mod findings;
 mod flame;
+mod functions;
 mod generations;
 mod histograms;
 mod layers;
@@ -24,11 +25,13 @@ use super::commands::{Commands, DocCommand};
 use super::document::Document;
 use super::graph::Split;
 use super::jobs::Ground;
+use super::settings::Settings;
 use crate::query::Cancelled;
 use compare::Compare;
 pub use erased::{AnyAnswer, Ask, Views};
 use findings::Findings;
 use flame::Flame;
+use functions::FunctionTrees;
 use generations::Generations;
 use histograms::Histograms;
 use rows::Rows;
@@ -95,6 +98,7 @@ pub trait View: Default + 'static {
 pub struct Around<'a> {
     pub document: &'a Document,
     pub commands: &'a mut Commands,
+    pub settings: &'a Settings,
 }
 
 impl Around<'_> {

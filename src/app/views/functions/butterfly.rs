@@ -1,0 +1,79 @@
+//! The butterfly, as the worker makes it: of one function in one process, the one in which it
+//! comes to most unless the user chose another. Cost: the sums of all functions.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use crate::app::jobs::Ground;
+use crate::model::{ProcessId, Trace};
+use crate::query::{Butterfly, Cancelled, FunctionSums, Functions, Numbers, Totals, function_sums};
+use crate::units::{Layer, Pid, Ticks};
+
+/// What tells lives of processes apart, in every publication of a trace.
+pub type ProcessLife = (Pid, Option<Ticks>);
+
+/// What is asked.
+pub struct Asked<'a> {
+    pub middle: Option<&'a Arc<str>>,
+    pub process: Option<ProcessLife>,
+    pub layer: Layer,
+}
+
+/// A function with its callers and callees.
+pub struct Butterflied {
+    pub name: Arc<str>,
+    /// `None` if nothing of it is in this layer and interval.
+    pub sides: Option<Sides>,
+}
+
+/// What is around a function in one process.
+pub struct Sides {
+    /// Processes in which it is, the one with most of it first.
+    pub processes: Vec<(ProcessLife, String)>,
+    /// The one that is shown.
+    pub process: ProcessLife,
+    pub own: Numbers,
+    pub total: Numbers,
+    pub both: Butterfly,
+}
+
+/// The butterfly of the function that is asked for, if one is.
+pub fn of(
+    asked: &Asked<'_>,
+    functions: &Functions,
+    totals: &Totals,
+    ground: &Ground<'_>,
+) -> Result<Option<Butterflied>, Cancelled> {
+    let Some(name) = asked.middle else { return Ok(None) };
+    let (trace, mask, cancel) = (&**ground.trace(), &*ground.mask, ground.cancel);
+    let called = functions.called(name);
+    let is_it = |sums: &FunctionSums| sums.layer == asked.layer && called.contains(&sums.function);
+    let mut sums = function_sums(trace, functions, totals, mask, cancel)?;
+    sums.retain(is_it);
+    sums.sort_by_key(|sums| {
+        let total = sums.total.numbers();
+        (Reverse((total.impacting.unsigned_abs(), total.size)), sums.process)
+    });
+    let chosen = sums.iter().find(|sums| Some(life(trace, sums.process)) == asked.process).or(sums.first());
+    let sides = match chosen {
+        Some(chosen) => Some(Sides {
+            processes: sums.iter().map(|sums| (life(trace, sums.process), process_label(trace, sums.process))).collect(),
+            process: life(trace, chosen.process),
+            own: chosen.own.numbers(),
+            total: chosen.total.numbers(),
+            both: Butterfly::of(trace, functions, totals, mask, chosen, cancel)?,
+        }),
+        None => None,
+    };
+    Ok(Some(Butterflied { name: Arc::clone(name), sides }))
+}
+
+fn process_label(trace: &Trace, process: ProcessId) -> String {
+    let process = trace.process(process);
+    format!("{} ({})", process.label(), process.pid)
+}
+
+fn life(trace: &Trace, process: ProcessId) -> ProcessLife {
+    let process = trace.process(process);
+    (process.pid, process.start)
+}

@@ -1,0 +1,113 @@
+//! Nodes by the names on the way to them. What the user opened or closed is a tree of names,
+//! so that deep stacks cost a name a level.
+//!
+//! Cost of finding them in a forest: a name for each function, and the children of each node
+//! on the ways.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::query::{Forest, FunctionId, Functions, ModuleName, NodeKey, node_name};
+
+/// Names from the outside inwards.
+pub type Way = Arc<[Arc<str>]>;
+
+/// What the user opened or closed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Opened {
+    /// Those above stand before those below; node 0 of the forest is none of them.
+    names: Vec<OpenedName>,
+    index: FxHashMap<(Option<u32>, Arc<str>), u32>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct OpenedName {
+    above: Option<u32>,
+    name: Arc<str>,
+    /// `None` if the user left it as it was.
+    is_open: Option<bool>,
+}
+
+impl Opened {
+    /// Opens the node at the end of a way, or closes it.
+    pub fn set(&mut self, way: &[Arc<str>], open: bool) {
+        let mut at = None;
+        for name in way {
+            at = Some(self.below(at, name));
+        }
+        if let Some(at) = at {
+            self.names[at as usize].is_open = Some(open);
+        }
+    }
+
+    /// Opens all nodes on a way.
+    pub fn open_way(&mut self, way: &[Arc<str>]) {
+        let mut at = None;
+        for name in way {
+            let below = self.below(at, name);
+            self.names[below as usize].is_open = Some(true);
+            at = Some(below);
+        }
+    }
+
+    fn below(&mut self, above: Option<u32>, name: &Arc<str>) -> u32 {
+        let names = &mut self.names;
+        *self.index.entry((above, Arc::clone(name))).or_insert_with(|| {
+            names.push(OpenedName { above, name: Arc::clone(name), is_open: None });
+            names.len() as u32 - 1
+        })
+    }
+}
+
+/// Finds nodes of a forest by names.
+pub struct Finder<'a> {
+    forest: &'a Forest,
+    keys: FxHashMap<String, NodeKey>,
+}
+
+impl<'a> Finder<'a> {
+    /// One that knows the names on these ways.
+    pub fn new(forest: &'a Forest, functions: &Functions, opened: &Opened, way: Option<&Way>) -> Self {
+        let opened = opened.names.iter().map(|one| &one.name);
+        let wanted: rustc_hash::FxHashSet<&str> =
+            opened.chain(way.into_iter().flat_map(|way| way.iter())).map(|name| &**name).collect();
+        let mut keys = FxHashMap::default();
+        if !wanted.is_empty() {
+            let all = (0..functions.len() as u32).map(|i| NodeKey::Function(FunctionId(i)));
+            let modules = (0..functions.modules() as u32).map(|i| NodeKey::Module(ModuleName(i)));
+            for key in all.chain(modules).chain([NodeKey::NoStack, NodeKey::NoModule]) {
+                let name = node_name(functions, key);
+                if wanted.contains(name.as_str()) {
+                    keys.insert(name, key);
+                }
+            }
+        }
+        Self { forest, keys }
+    }
+
+    fn below(&self, node: u32, name: &str) -> Option<u32> {
+        let key = *self.keys.get(name)?;
+        self.forest.children(node).iter().copied().find(|&child| self.forest.key(child) == key)
+    }
+
+    /// The node at the end of a way, if it is there.
+    pub fn node(&self, way: &[Arc<str>]) -> Option<u32> {
+        way.iter().try_fold(0, |node, name| self.below(node, name))
+    }
+
+    /// The nodes that the user opened or closed.
+    pub fn toggled(&self, opened: &Opened) -> FxHashMap<u32, bool> {
+        let mut nodes: Vec<Option<u32>> = Vec::with_capacity(opened.names.len());
+        let mut toggled = FxHashMap::default();
+        for one in &opened.names {
+            let above = one.above.map_or(Some(0), |above| nodes[above as usize]);
+            let node = above.and_then(|above| self.below(above, &one.name));
+            if let (Some(node), Some(is_open)) = (node, one.is_open) {
+                toggled.insert(node, is_open);
+            }
+            nodes.push(node);
+        }
+        toggled
+    }
+}

@@ -1,0 +1,55 @@
+//! What a search leaves of a forest: nodes with the text in their names, all under them, and
+//! the ways to them. Numbers stay what they are.
+//!
+//! Cost: a name for each function, and two passes over the nodes.
+
+use rustc_hash::FxHashMap;
+
+use crate::query::{ByClass, Cancel, Cancelled, Forest, FunctionId, Functions, ModuleName, NodeKey, node_name};
+
+/// Nodes that a search opens by itself at most: more lines cannot be read.
+const MOST_OPENED: usize = 20_000;
+
+/// Empties the sums of what is not left; the nodes that are to be open, so that what was
+/// found is seen.
+pub fn search(
+    forest: &Forest,
+    functions: &Functions,
+    sums: &mut [ByClass],
+    text: &str,
+    cancel: &Cancel,
+) -> Result<FxHashMap<u32, bool>, Cancelled> {
+    let text = text.trim().to_lowercase();
+    if text.is_empty() {
+        return Ok(FxHashMap::default());
+    }
+    let has = |key: NodeKey| node_name(functions, key).to_lowercase().contains(&text);
+    let of_function: Vec<bool> = (0..functions.len() as u32).map(|i| has(NodeKey::Function(FunctionId(i)))).collect();
+    let of_module: Vec<bool> = (0..functions.modules() as u32).map(|i| has(NodeKey::Module(ModuleName(i)))).collect();
+    let is_found = |node: u32| match forest.key(node) {
+        NodeKey::All => false,
+        NodeKey::Function(function) => of_function[function.0 as usize],
+        NodeKey::Module(module) => of_module[module.0 as usize],
+        key => has(key),
+    };
+    cancel.check()?;
+    // Those above come first.
+    let mut is_inside = vec![false; forest.len()];
+    for node in 1..forest.len() as u32 {
+        is_inside[node as usize] = is_inside[forest.parent(node) as usize] || is_found(node);
+    }
+    let mut leads_there = vec![false; forest.len()];
+    for node in (1..forest.len()).rev() {
+        let counts = (is_inside[node] && !sums[node].is_empty()) || leads_there[node];
+        leads_there[forest.parent(node as u32) as usize] |= counts;
+    }
+    let mut opened = FxHashMap::default();
+    for node in 1..forest.len() {
+        if !is_inside[node] && !leads_there[node] {
+            sums[node] = ByClass::default();
+        } else if !is_inside[node] && opened.len() < MOST_OPENED {
+            opened.insert(node as u32, true);
+        }
+    }
+    Ok(opened)
+}
