@@ -55,10 +55,10 @@ fn back_takes_a_finding_back() {
     assert!(!is_whole(&window));
     window.get_by_label("Back").click();
     settle(&mut window);
-    assert!(is_whole(&window));
+    assert!(is_whole(&window) && !has(&window, "Selection: "));
     window.get_by_label("Forward").click();
     settle(&mut window);
-    assert!(!is_whole(&window));
+    assert!(!is_whole(&window) && has(&window, "Selection: "));
 }
 
 #[test]

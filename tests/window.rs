@@ -394,6 +394,6 @@ fn a_file_that_is_no_trace_is_refused_in_the_window() {
     screen.wait_for("no reason any more", |all| !all.iter().any(|w| w.name.contains("letter.pdf")));
     screen.click_on("Demo trace");
     screen.find("Source MemoryTestApp.exe (4660)");
-    screen.wait_for("peaks", |all| all.iter().any(|w| w.name == "126.00 MB") && !all.iter().any(|w| w.name == "\u{2026}"));
+    screen.wait_for("peaks", |all| all.iter().any(|w| w.name == "10.50 MB") && !all.iter().any(|w| w.name == "\u{2026}"));
     screen.picture("light.png");
 }

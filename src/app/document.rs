@@ -344,6 +344,9 @@ impl Document {
     fn go(&mut self, step: fn(&mut History)) {
         let before = self.filters().clone();
         step(&mut self.history);
+        if let Some(selection) = self.history.selection() {
+            self.selection = selection;
+        }
         if before != *self.filters() {
             self.filters_changed();
         }

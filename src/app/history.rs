@@ -14,7 +14,12 @@ const STEP_SECONDS: f32 = 0.6;
 struct Stop {
     view: Interval,
     filters: Filters,
+    /// What was selected, where that belongs to the place.
+    selection: Option<Selected>,
 }
+
+/// An interval, or nothing.
+type Selected = Option<Interval>;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -27,7 +32,12 @@ pub struct History {
 
 impl History {
     pub fn new(view: Interval) -> Self {
-        Self { now: Stop { view, filters: Filters::default() }, back: Vec::new(), forward: Vec::new(), last_step: None }
+        Self {
+            now: Stop { view, filters: Filters::default(), selection: None },
+            back: Vec::new(),
+            forward: Vec::new(),
+            last_step: None,
+        }
     }
 
     pub fn view(&self) -> Interval {
@@ -60,21 +70,27 @@ impl History {
 
     /// Goes to another view; the ways forward are forgotten.
     pub fn go(&mut self, view: Interval) {
-        self.go_to(Stop { view, ..self.now.clone() });
+        self.go_to(Stop { view, selection: None, ..self.now.clone() });
     }
 
     /// Filters otherwise; the ways forward are forgotten.
     pub fn filter(&mut self, filters: Filters) {
-        self.go_to(Stop { filters, ..self.now.clone() });
+        self.go_to(Stop { filters, selection: None, ..self.now.clone() });
     }
 
-    /// Goes to another view and filters otherwise, in one step.
-    pub fn go_and_filter(&mut self, view: Interval, filters: Filters) {
-        self.go_to(Stop { view, filters });
+    /// Goes to another view, filters and selects otherwise, in one step.
+    pub fn go_and_select(&mut self, view: Interval, filters: Filters, (before, selection): (Selected, Selected)) {
+        self.now.selection = Some(before);
+        self.go_to(Stop { view, filters, selection: Some(selection) });
+    }
+
+    /// What was selected here, where that belongs to the place.
+    pub fn selection(&self) -> Option<Selected> {
+        self.now.selection
     }
 
     fn go_to(&mut self, to: Stop) {
-        if to != self.now {
+        if (to.view, &to.filters, to.selection.is_some()) != (self.now.view, &self.now.filters, false) {
             self.back.push(std::mem::replace(&mut self.now, to));
             self.forward.clear();
         }

@@ -20,13 +20,14 @@ impl Document {
         let source: Path = source(finding.process, finding.layer, finding.heap).into();
         let mut filters = Filters::default();
         filters.add(Chip::only(Predicate::Under(Arc::clone(&source))));
-        self.history.go_and_filter(view, filters);
-        self.filters_changed();
-        self.selection = Some(match finding.kind {
+        let selection = Some(match finding.kind {
             // What was alive then, and nothing else.
             FindingKind::Peak => Interval { from: interval.to, to: interval.to },
             _ => interval,
         });
+        self.history.go_and_select(view, filters, (self.selection, selection));
+        self.selection = selection;
+        self.filters_changed();
         self.show_tab(Tab::Table);
         self.search.clear();
         self.open_way(finding);
