@@ -31,7 +31,6 @@ pub fn is_tree(kind: ForestKind) -> bool {
 pub fn beside_tabs(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
     view.is_narrow = ui.available_width() < ROOM;
     if !view.is_narrow {
-        ui.separator();
         all(view, around, ui);
     }
 }

@@ -78,5 +78,6 @@ impl View for Histograms {
 
     fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         super::questions::menu(around, ui);
+        panel::tools(self, around, ui);
     }
 }

@@ -17,7 +17,6 @@ const WIDE: f32 = 560.0;
 const LOWEST: f32 = 150.0;
 
 pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
-    tools(view, around, ui);
     let Some(distributed) = &view.distributed else {
         let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
         ui.centered_and_justified(|ui| ui.weak(text));
@@ -50,12 +49,10 @@ pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
 }
 
 /// Switches and legend.
-fn tools(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
-    ui.horizontal_wrapped(|ui| {
-        switches(view, around, ui);
-        ui.separator();
-        legend(ui);
-    });
+pub fn tools(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
+    switches(view, around, ui);
+    ui.separator();
+    legend(ui);
 }
 
 fn switches(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
