@@ -313,7 +313,7 @@ fn the_leak_and_the_step_take_one_click_from_the_first_screen() {
     screen.click(step);
     screen.wait_for("the step", |all| all.iter().any(|w| w.name.starts_with("MemoryTestApp.exe!Main: count 1, size 10.00 MB")));
     screen.click_on("Back");
-    screen.click_on("Source MemoryTestApp.exe (4660)");
+    screen.click_on("Source MemoryTestApp.exe: Commit (VirtualAlloc)");
     screen.click_on("Flame");
     screen.find("Flame graph of Commit (VirtualAlloc)");
     screen.picture("flame.png");
