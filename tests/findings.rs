@@ -427,3 +427,15 @@ fn the_exercise_and_the_leak_hunt_take_one_look() {
     let run = common::highwater(["findings", "demo:", "--from", "0", "--to", "0"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Nothing stands out.\n"));
 }
+
+#[test]
+fn findings_of_chosen_rows_know_nothing_of_the_others() {
+    let leaks = |words: &[&str]| {
+        let is_leak = |f: &&serde_json::Value| f["function"] == "MemoryTestApp.exe!InnerLoopOperation";
+        demo(words).iter().filter(is_leak).map(|f| f["kind"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all = leaks(&[]);
+    assert!(all.contains(&"growth".to_owned()) && all.contains(&"at_exit".to_owned()), "{all:?}");
+    // Its blocks have 40 bytes.
+    assert!(leaks(&["--size", "41.."]).is_empty());
+}

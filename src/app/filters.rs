@@ -80,10 +80,14 @@ impl Filters {
         })
     }
 
-    /// Whether what rows count follows from names.
-    pub fn need_names(&self) -> bool {
-        let needs = |what: &Predicate| matches!(what, Predicate::Type(_) | Predicate::Function(_) | Predicate::Module(_));
-        self.chips.iter().any(|chip| needs(&chip.what))
+    /// Whether types have to be known to tell which rows count.
+    pub fn need_types(&self) -> bool {
+        self.chips.iter().any(|chip| matches!(chip.what, Predicate::Type(_)))
+    }
+
+    /// Whether functions have to be.
+    pub fn need_functions(&self) -> bool {
+        self.chips.iter().any(|chip| matches!(chip.what, Predicate::Function(_) | Predicate::Module(_)))
     }
 
     /// The chips that `counts`.

@@ -112,13 +112,14 @@ fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resu
     }
     let by_type = query.split != Split::Heaps;
     let types = by_type.then(|| ground.types()).transpose()?;
+    let needs_names = by_type || query.filters.need_types() || query.filters.need_functions();
     let graph = GraphKey {
         view: query.view,
         heaps: query.heaps.clone(),
         bins: query.bins,
         filters: query.filters.clone(),
         split: query.split,
-        types: (by_type || query.filters.need_names()).then_some(ground.kept.types_turn),
+        names: needs_names.then(|| ground.kept.names_turn(&query.tree.names)),
     };
     if ground.kept.graph.as_ref() != Some(&graph) {
         let sums = ground.totals_of(query.view)?;

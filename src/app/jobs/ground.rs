@@ -41,9 +41,9 @@ impl<'a> Ground<'a> {
             kept,
         };
         ground.choose();
-        if query.filters.need_names() {
-            ground.known = Known { types: Some(ground.types()?), functions: Some(ground.functions()?) };
-        }
+        let types = query.filters.need_types().then(|| ground.types()).transpose()?;
+        let functions = query.filters.need_functions().then(|| ground.functions()).transpose()?;
+        ground.known = Known { types, functions };
         ground.mask = Arc::new(query.filters.mask(&query.trace, &ground.known, |_| true));
         Ok(ground)
     }

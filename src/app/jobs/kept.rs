@@ -33,8 +33,8 @@ pub struct Kept {
     forests: Vec<(Arc<Functions>, ForestKind, Arc<Forest>)>,
     /// The rows that filters leave.
     rows: Option<(Filters, Option<Arc<RowSet>>)>,
-    /// Counts how often types were made.
-    pub(super) types_turn: u64,
+    /// The names that were asked with last, and how often there were new ones.
+    named: (Option<Arc<Names>>, u64),
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
     /// The interval of the sources' changes.
     pub(super) sources: Option<Interval>,
@@ -65,8 +65,8 @@ pub(super) struct GraphKey {
     pub(super) bins: usize,
     pub(super) filters: Filters,
     pub(super) split: Split,
-    /// The turn of the types, if they count.
-    pub(super) types: Option<u64>,
+    /// The turn of the names, if they count.
+    pub(super) names: Option<u64>,
 }
 
 /// The index of a trace that does not grow on its way. Dropping it stops the work.
@@ -158,8 +158,17 @@ impl Kept {
         }
         let types = Arc::new(Types::of(trace, names, cancel)?);
         self.types = Some((Arc::clone(names), Arc::clone(&types)));
-        self.types_turn += 1;
         Ok(types)
+    }
+
+    /// A number that changes with the names.
+    pub(super) fn names_turn(&mut self, names: &Arc<Names>) -> u64 {
+        let (known, turn) = &mut self.named;
+        if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, names)) {
+            *known = Some(Arc::clone(names));
+            *turn += 1;
+        }
+        *turn
     }
 
     /// The functions of all sites, as far as the names go.

@@ -23,6 +23,7 @@ use eframe::egui::Ui;
 
 use super::commands::{Commands, DocCommand};
 use super::document::Document;
+use super::filters::{Chip, Predicate};
 use super::graph::Split;
 use super::jobs::Ground;
 use super::settings::Settings;
@@ -77,7 +78,7 @@ pub trait View: Default + 'static {
     /// Draws what stands above the tabs, whatever view is in sight.
     fn strip(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
 
-    /// Draws what stands beside the tabs.
+    /// Draws what stands below the tabs.
     fn tools(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
 
     /// What is searched for in it, if it can be searched.
@@ -105,5 +106,21 @@ impl Around<'_> {
     /// The view wants to know something else.
     pub fn ask(&mut self) {
         self.commands.doc(DocCommand::Ask);
+    }
+
+    /// Says in the place of an answer why there is none yet.
+    pub fn wait(&self, ui: &mut Ui) {
+        let text = if self.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
+        ui.centered_and_justified(|ui| ui.weak(text));
+    }
+
+    /// Offers to filter to something, which `name` says, and to leave it out.
+    pub fn offer_filters(&mut self, ui: &mut Ui, name: &str, what: Predicate) {
+        if ui.button(format!("Filter to {name}")).clicked() {
+            self.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
+        }
+        if ui.button(format!("Leave {name} out")).clicked() {
+            self.commands.doc(DocCommand::AddChip(Chip::without(what)));
+        }
     }
 }

@@ -3,8 +3,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
-
 use super::Question;
 use crate::query::{Bucket, Cancelled};
 use crate::units::Ticks;
@@ -21,19 +19,19 @@ pub(super) fn held(question: &Question<'_>, moments: &[Option<Ticks>]) -> Result
         .map(|(i, site)| moment_of(i, site.heap.0 as usize).unwrap_or(Ticks::BEFORE_TRACE))
         .collect();
     let sums: Vec<(AtomicU64, AtomicU64)> = of_site.iter().map(|_| Default::default()).collect();
-    let chunks: Vec<_> = trace.rows.chunks().collect();
-    chunks.par_iter().try_for_each(|chunk| {
-        question.cancel.check()?;
-        for (at, site) in chunk.sites().iter().enumerate() {
-            let moment = of_site[site.0 as usize];
+    let none = || ();
+    question.index.fold(question.cancel, none, |(), visited| {
+        let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+        visited.each(|at| {
+            let site = sites[at].0 as usize;
+            let moment = of_site[site];
             if chunk.birth(at) < moment && chunk.death(at) >= moment {
-                let (count, size) = &sums[site.0 as usize];
+                let (count, size) = &sums[site];
                 count.fetch_add(1, Ordering::Relaxed);
                 // Sums saturate, as all do.
                 let _ = size.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sum| Some(sum.saturating_add(chunk.size(at))));
             }
-        }
-        Ok(())
+        });
     })?;
     Ok(sums.into_iter().map(|(count, size)| Bucket { count: count.into_inner(), size: size.into_inner() }).collect())
 }

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use rayon::prelude::*;
 
-use crate::model::Trace;
-use crate::query::{Cancel, Cancelled};
+use crate::query::{Cancel, Cancelled, Index};
 use crate::units::{Interval, Ticks};
 
 /// The table. Lines are numbered by whoever asks.
@@ -33,7 +32,7 @@ pub(super) const NO_LINE: u32 = u32::MAX;
 impl Levels {
     /// Of the lines that `line_of` names by site.
     pub(super) fn new(
-        trace: &Trace,
+        index: &Index,
         interval: Interval,
         line_of: &[u32],
         lines: usize,
@@ -44,13 +43,13 @@ impl Levels {
         let width = steps + 1;
         // The first line is before all, and stays 0.
         let table: Vec<AtomicI64> = (0..(lines + 1) * width).into_par_iter().map(|_| AtomicI64::new(0)).collect();
-        let chunks: Vec<_> = trace.rows.chunks().collect();
-        chunks.par_iter().try_for_each(|chunk| {
-            cancel.check()?;
-            for (at, site) in chunk.sites().iter().enumerate() {
-                let line = line_of[site.0 as usize];
+        let none = || ();
+        index.fold(cancel, none, |(), visited| {
+            let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+            visited.each(|at| {
+                let line = line_of[sites[at].0 as usize];
                 if line == NO_LINE {
-                    continue;
+                    return;
                 }
                 let (first, end) = (scale.behind(chunk.birth(at)), scale.behind(chunk.death(at)));
                 if first < end {
@@ -61,8 +60,7 @@ impl Levels {
                         cell.fetch_sub(size, Ordering::Relaxed);
                     }
                 }
-            }
-            Ok(())
+            });
         })?;
         let mut alive: Vec<i64> = table.into_iter().map(AtomicI64::into_inner).collect();
         for line in alive.chunks_mut(width) {

@@ -115,7 +115,7 @@ struct Question<'a> {
     interval: Interval,
     totals: &'a Totals,
     mask: &'a Mask,
-    /// Whether the mask leaves nothing out.
+    /// Whether no row is left out.
     is_everything: bool,
     names: &'a Names,
     cancel: &'a Cancel,
@@ -162,7 +162,7 @@ pub fn findings(
         return Ok(Vec::new());
     }
     let totals = totals(index, interval, cancel)?;
-    let is_everything = (0..index.trace().sites.len() as u32).all(|i| mask.classes(SiteId(i)) != 0);
+    let is_everything = index.chosen().is_none() && (0..index.trace().sites.len() as u32).all(|i| mask.classes(SiteId(i)) != 0);
     let question = Question { index, interval, totals: &totals, mask, is_everything, names, cancel };
     let mut sources = Sources::new(&question)?;
     let tops = peak::tops(&question, &mut sources)?;

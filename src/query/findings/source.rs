@@ -78,7 +78,7 @@ impl Sources {
             list.push(Source { heap, process, layer, first_line, life, series, layer_peak: 0, whole_peak: 0, places });
             first_line += folded.len();
         }
-        let levels = Levels::new(trace, question.interval, &line_of, first_line, question.cancel)?;
+        let levels = Levels::new(question.index, question.interval, &line_of, first_line, question.cancel)?;
         Ok(Self { list, levels })
     }
 

@@ -1,6 +1,5 @@
 //! Transients: a source's level rises and is back soon. Those of one place are one finding.
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::claim::Claim;
@@ -132,37 +131,35 @@ fn rows_of(
         let start = excursions.partition_point(|excursion| excursion.source < i);
         of_heap[source.heap.0 as usize] = start..excursions.partition_point(|excursion| excursion.source <= i);
     }
-    let chunks: Vec<_> = trace.rows.chunks().collect();
     let none = || vec![FxHashMap::<SiteId, Bucket>::default(); excursions.len()];
-    chunks
-        .par_iter()
-        .try_fold(none, |mut sums, chunk| {
-            question.cancel.check()?;
-            for (at, &site) in chunk.sites().iter().enumerate() {
-                let range = of_heap[trace.site(site).heap.0 as usize].clone();
-                if range.is_empty() || question.mask.classes(site) == 0 {
-                    continue;
-                }
-                let birth = chunk.birth(at);
-                let next = range.start + excursions[range.clone()].partition_point(|excursion| excursion.top < birth);
-                if let Some(excursion) = excursions[..range.end].get(next)
-                    && birth >= excursion.born_from
-                    && (excursion.top.next()..=excursion.dead_by).contains(&chunk.death(at))
-                {
-                    sums[next].entry(site).or_default().add_row(chunk.size(at));
-                }
+    let parts = question.index.fold(question.cancel, none, |sums, visited| {
+        let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+        visited.each(|at| {
+            let site = sites[at];
+            let range = of_heap[trace.site(site).heap.0 as usize].clone();
+            if range.is_empty() || question.mask.classes(site) == 0 {
+                return;
             }
-            Ok(sums)
-        })
-        .try_reduce(none, |mut a, b| {
-            for (a, b) in a.iter_mut().zip(b) {
-                #[allow(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
-                for (site, bucket) in b {
-                    a.entry(site).or_default().add(bucket);
-                }
+            let birth = chunk.birth(at);
+            let next = range.start + excursions[range.clone()].partition_point(|excursion| excursion.top < birth);
+            if let Some(excursion) = excursions[..range.end].get(next)
+                && birth >= excursion.born_from
+                && (excursion.top.next()..=excursion.dead_by).contains(&chunk.death(at))
+            {
+                sums[next].entry(site).or_default().add_row(chunk.size(at));
             }
-            Ok(a)
-        })
+        });
+    })?;
+    let mut all = none();
+    for part in parts {
+        for (sums, more) in all.iter_mut().zip(part) {
+            #[allow(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
+            for (site, bucket) in more {
+                sums.entry(site).or_default().add(bucket);
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn claim(question: &Question<'_>, source: &Source, place: usize, members: &[Member], excursions: &[Excursion]) -> Option<Claim> {

@@ -70,11 +70,10 @@ pub(super) fn find(question: &Question<'_>, sources: &Sources, tops: &[Top]) -> 
 /// Ranges committed at the moment of their process.
 fn committed(question: &Question<'_>, moment_of: &[Option<Ticks>]) -> Result<Vec<Range>, Cancelled> {
     let trace = question.index.trace();
-    let chunks: Vec<_> = trace.rows.chunks().collect();
-    let of_chunk = |chunk: &crate::model::Chunk<'_>| {
-        question.cancel.check()?;
-        let mut ranges = Vec::new();
-        for (at, &site) in chunk.sites().iter().enumerate() {
+    let parts = question.index.fold(question.cancel, Vec::new, |ranges: &mut Vec<Range>, visited| {
+        let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+        visited.each(|at| {
+            let site = sites[at];
             let heap = trace.heap(trace.site(site).heap);
             if heap.layer == Layer::Commit
                 && let Some(moment) = moment_of[heap.process.0 as usize]
@@ -83,23 +82,21 @@ fn committed(question: &Question<'_>, moment_of: &[Option<Ticks>]) -> Result<Vec
             {
                 ranges.push(Range { process: heap.process, start: chunk.address(at), size: chunk.size(at), site });
             }
-        }
-        Ok(ranges)
-    };
-    let parts: Result<Vec<Vec<Range>>, Cancelled> = chunks.par_iter().map(of_chunk).collect();
-    Ok(parts?.into_iter().flatten().collect())
+        });
+    })?;
+    Ok(parts.into_iter().flatten().collect())
 }
 
 /// Marks the regions in which some block lies at any time.
 fn mark(question: &Question<'_>, moment_of: &[Option<Ticks>], regions: &[Region]) -> Result<(), Cancelled> {
     let trace = question.index.trace();
-    let chunks: Vec<_> = trace.rows.chunks().collect();
-    chunks.par_iter().try_for_each(|chunk| {
-        question.cancel.check()?;
-        for (at, &site) in chunk.sites().iter().enumerate() {
-            let heap = trace.heap(trace.site(site).heap);
+    let none = || ();
+    question.index.fold(question.cancel, none, |(), visited| {
+        let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+        visited.each(|at| {
+            let heap = trace.heap(trace.site(sites[at]).heap);
             if heap.layer == Layer::Commit || moment_of[heap.process.0 as usize].is_none() {
-                continue;
+                return;
             }
             let address = chunk.address(at);
             let behind = regions.partition_point(|region| (region.process, region.start) <= (heap.process, address));
@@ -110,9 +107,9 @@ fn mark(question: &Question<'_>, moment_of: &[Option<Ticks>], regions: &[Region]
             {
                 region.has_block.store(true, Ordering::Relaxed);
             }
-        }
-        Ok(())
-    })
+        });
+    })?;
+    Ok(())
 }
 
 fn claim(source: &Source, top: &Top, ranges: &[Range], regions: &[Region]) -> Option<Claim> {

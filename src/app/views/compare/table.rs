@@ -6,7 +6,7 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::{Difference, Grouping};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::filters::{Chip, Predicate};
+use crate::app::filters::Predicate;
 use crate::app::panels::list::{self, List, ListColumn};
 use crate::app::theme;
 use crate::app::views::Around;
@@ -175,15 +175,6 @@ impl Lines<'_, '_> {
     fn group(&self, row: usize) -> Option<&Group<Compared>> {
         self.difference.groups.get(*self.difference.order.get(row)?)
     }
-
-    fn filter(&mut self, ui: &mut Ui, name: &str, what: Predicate) {
-        if ui.button(format!("Filter to this {name}")).clicked() {
-            self.around.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
-        }
-        if ui.button(format!("Leave this {name} out")).clicked() {
-            self.around.commands.doc(DocCommand::AddChip(Chip::without(what)));
-        }
-    }
 }
 
 impl List for Lines<'_, '_> {
@@ -233,10 +224,10 @@ impl List for Lines<'_, '_> {
         let Some(group) = self.group(row) else { return };
         let (function, module) = (group.function.clone(), group.module.clone());
         if let Some(name) = function {
-            self.filter(ui, "function", Predicate::Function(name.into()));
+            self.around.offer_filters(ui, "this function", Predicate::Function(name.into()));
         }
         if let Some(name) = module {
-            self.filter(ui, "module", Predicate::Module(name.into()));
+            self.around.offer_filters(ui, "this module", Predicate::Module(name.into()));
         }
         // A can be in another trace.
         let there = usize::from(self.difference.is_across);

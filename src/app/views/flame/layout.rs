@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::model::Trace;
-use crate::query::{Forest, Functions, Mask, NodeKey, Numbers, Totals};
+use crate::query::{Forest, Functions, Mask, NodeKey, Numbers, Totals, node_name};
 use crate::units::Layer;
 
 /// What the width of a box says.
@@ -99,26 +99,15 @@ pub fn weights(
     (widths, nets)
 }
 
-/// What a node is called.
-fn name(functions: &Functions, key: NodeKey) -> String {
-    match key {
-        NodeKey::Function(function) => functions.name(function).to_string(),
-        NodeKey::Module(module) => functions.module_name(module).to_owned(),
-        NodeKey::NoStack => "(no stack recorded)".to_owned(),
-        NodeKey::NoModule => "(no module)".to_owned(),
-        NodeKey::All => String::new(),
-    }
-}
-
 /// The way to a node.
 pub fn way(forest: &Forest, functions: &Functions, node: u32) -> Way {
-    forest.way(node).into_iter().map(|key| name(functions, key).into()).collect()
+    forest.way(node).into_iter().map(|key| node_name(functions, key).into()).collect()
 }
 
 /// The node at the end of a way, or the last one on it that is there.
 pub fn find(forest: &Forest, functions: &Functions, way: &Way) -> u32 {
     let step = |node: u32, wanted: &Arc<str>| {
-        forest.children(node).iter().copied().find(|&child| name(functions, forest.key(child)) == **wanted).ok_or(node)
+        forest.children(node).iter().copied().find(|&child| node_name(functions, forest.key(child)) == **wanted).ok_or(node)
     };
     let (Ok(node) | Err(node)) = way.iter().try_fold(0, step);
     node

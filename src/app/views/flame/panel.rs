@@ -4,12 +4,12 @@ use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
 
 use super::layout::{Box, Way, Weight};
 use super::{Flame, Icicle};
-use crate::app::commands::{Command, DocCommand};
-use crate::app::filters::{Chip, Predicate};
+use crate::app::commands::Command;
+use crate::app::filters::Predicate;
 use crate::app::theme;
 use crate::app::views::Around;
 use crate::format;
-use crate::query::{FrameName, NodeKey, layer_label};
+use crate::query::{FrameName, NodeKey, layer_label, node_name};
 
 const BOX_HEIGHT: f32 = 18.0;
 
@@ -52,17 +52,9 @@ pub fn tools(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// What the user did to a box.
-enum Did {
-    Focus(Way),
-    Filter(Chip),
-    Copy(String),
-}
-
 pub fn show(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(icicle) = &view.icicle else {
-        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
-        ui.centered_and_justified(|ui| ui.weak(text));
+        around.wait(ui);
         return;
     };
     if icicle.total == 0 {
@@ -76,15 +68,11 @@ pub fn show(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
         let share = 100.0 * icicle.found as f64 / icicle.shown.max(1) as f64;
         ui.weak(format!("The search lights up {share:.1} % of what is in sight."));
     }
-    let did = egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| icicle.draw(ui)).inner;
-    match did {
-        Some(Did::Focus(way)) if way != view.focus => {
-            view.focus = way;
-            around.ask();
-        }
-        Some(Did::Filter(chip)) => around.commands.doc(DocCommand::AddChip(chip)),
-        Some(Did::Copy(text)) => around.commands.push(Command::Copy(text)),
-        _ => {}
+    let area = egui::ScrollArea::vertical().auto_shrink(false);
+    let focus = area.show(ui, |ui| icicle.draw(around, ui)).inner;
+    if let Some(focus) = focus.filter(|focus| *focus != view.focus) {
+        view.focus = focus;
+        around.ask();
     }
 }
 
@@ -93,7 +81,8 @@ impl Icicle {
         self.depths.len() - 1
     }
 
-    fn draw(&self, ui: &mut Ui) -> Option<Did> {
+    /// Draws it; the way to what the user wants to see alone.
+    fn draw(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
         let size = vec2(ui.available_width(), self.depth_count() as f32 * BOX_HEIGHT + 4.0);
         let (area, response) = ui.allocate_exact_size(size, Sense::click());
         let label = format!("Flame graph of {}", layer_label(self.layer));
@@ -124,9 +113,9 @@ impl Icicle {
             response.clone().on_hover_ui_at_pointer(|ui| self.details(ui, &one));
         }
         if response.clicked() {
-            did = Some(Did::Focus(self.way(depth, index)));
+            did = Some(self.way(depth, index));
         }
-        response.context_menu(|ui| did = self.menu(ui, depth, index, &one).or(did.take()));
+        response.context_menu(|ui| did = self.menu(around, ui, depth, index, &one).or(did.take()));
         did
     }
 
@@ -165,7 +154,7 @@ impl Icicle {
             painter.rect_stroke(rect, 2.0, egui::Stroke::new(1.5, ui.visuals().strong_text_color()), egui::StrokeKind::Inside);
         }
         if rect.width() >= NAMED_FROM {
-            let text = if one.key == NodeKey::All { layer_label(self.layer).to_owned() } else { self.short_name(one.key) };
+            let text = self.short_name(one.key);
             let color = if is_around { ui.visuals().weak_text_color() } else { theme::on_flame(ui.visuals()) };
             let mut job = egui::text::LayoutJob::simple_singleline(text, FontId::proportional(11.5), color);
             job.wrap = egui::text::TextWrapping::truncate_at_width(rect.width() - 6.0);
@@ -193,10 +182,7 @@ impl Icicle {
     fn name(&self, key: NodeKey) -> String {
         match key {
             NodeKey::All => layer_label(self.layer).to_owned(),
-            NodeKey::Function(function) => self.functions.name(function).to_string(),
-            NodeKey::Module(module) => self.functions.module_name(module).to_owned(),
-            NodeKey::NoStack => "(no stack recorded)".to_owned(),
-            NodeKey::NoModule => "(no module)".to_owned(),
+            key => node_name(&self.functions, key),
         }
     }
 
@@ -252,25 +238,19 @@ impl Icicle {
         way
     }
 
-    fn menu(&self, ui: &mut Ui, depth: usize, index: usize, one: &Box) -> Option<Did> {
+    fn menu(&self, around: &mut Around<'_>, ui: &mut Ui, depth: usize, index: usize, one: &Box) -> Option<Way> {
         let mut did = None;
         if let NodeKey::Function(function) = one.key {
             let name = self.functions.name(function).to_string();
             ui.strong(&name);
-            let what = || Predicate::Function(name.as_str().into());
-            if ui.button("Filter to this function").clicked() {
-                did = Some(Did::Filter(Chip::only(what())));
-            }
-            if ui.button("Leave this function out").clicked() {
-                did = Some(Did::Filter(Chip::without(what())));
-            }
+            around.offer_filters(ui, "this function", Predicate::Function(name.into()));
         }
         if ui.button("See it alone").clicked() {
-            did = Some(Did::Focus(self.way(depth, index)));
+            did = Some(self.way(depth, index));
         }
         if ui.button("Copy stack").clicked() {
             let way: Vec<String> = self.way(depth, index).iter().map(ToString::to_string).collect();
-            did = Some(Did::Copy(way.join("\n")));
+            around.commands.push(Command::Copy(way.join("\n")));
         }
         did
     }

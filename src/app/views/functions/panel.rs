@@ -5,8 +5,8 @@ use eframe::egui::{self, Align, Color32, FontId, Key, Layout, Modifiers, Ui, vec
 
 use super::tools::{above_table, is_tree};
 use super::{CallTable, FunctionTrees, magnitude, wings};
-use crate::app::commands::{Command, DocCommand};
-use crate::app::filters::{Chip, Predicate};
+use crate::app::commands::Command;
+use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
 use crate::app::panels::list::{self, List, ListColumn, TRIANGLE};
 use crate::app::panels::losses;
@@ -33,8 +33,7 @@ enum Did {
 pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
     above_table(view, around, ui);
     let Some(table) = &view.table else {
-        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
-        ui.centered_and_justified(|ui| ui.weak(text));
+        around.wait(ui);
         return;
     };
     if let Some(butterfly) = &table.butterfly {
@@ -298,16 +297,11 @@ impl List for Lines<'_, '_> {
 /// What can be done with a function or module.
 pub fn menu(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
     let (word, what) = match key {
-        NodeKey::Function(_) => ("function", Predicate::Function(name.into())),
-        NodeKey::Module(_) => ("module", Predicate::Module(name.into())),
+        NodeKey::Function(_) => ("this function", Predicate::Function(name.into())),
+        NodeKey::Module(_) => ("this module", Predicate::Module(name.into())),
         NodeKey::All | NodeKey::NoStack | NodeKey::NoModule => return,
     };
-    if ui.button(format!("Filter to this {word}")).clicked() {
-        around.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
-    }
-    if ui.button(format!("Leave this {word} out")).clicked() {
-        around.commands.doc(DocCommand::AddChip(Chip::without(what)));
-    }
+    around.offer_filters(ui, word, what);
     if ui.button("Copy name").clicked() {
         around.commands.push(Command::Copy(name.to_owned()));
     }

@@ -4,7 +4,7 @@ use eframe::egui::{self, RichText, Sense, Ui, pos2, vec2};
 
 use super::{Generations, Left};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::filters::{Chip, Predicate};
+use crate::app::filters::Predicate;
 use crate::app::panels::list::{self, List, ListColumn};
 use crate::app::theme;
 use crate::app::views::Around;
@@ -48,8 +48,7 @@ pub fn show(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     }
     let Some(left) = &view.left else {
-        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
-        ui.centered_and_justified(|ui| ui.weak(text));
+        around.wait(ui);
         return;
     };
     if left.groups.is_empty() {
@@ -132,13 +131,7 @@ impl List for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(name) = self.name(row) else { return };
-        let what = Predicate::Function(name.into());
-        if ui.button("Filter to this function").clicked() {
-            self.around.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
-        }
-        if ui.button("Leave this function out").clicked() {
-            self.around.commands.doc(DocCommand::AddChip(Chip::without(what)));
-        }
+        self.around.offer_filters(ui, "this function", Predicate::Function(name.into()));
     }
 
     fn copy(&mut self, text: String) {

@@ -18,8 +18,7 @@ const LOWEST: f32 = 150.0;
 
 pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(distributed) = &view.distributed else {
-        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
-        ui.centered_and_justified(|ui| ui.weak(text));
+        around.wait(ui);
         return;
     };
     if [&distributed.by_size, &distributed.by_lifetime].into_iter().flatten().all(ByClass::is_empty) {

@@ -4,7 +4,7 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::{Listed, Rows, details};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::filters::{Chip, Predicate};
+use crate::app::filters::Predicate;
 use crate::app::panels::list::{self, List, ListColumn};
 use crate::app::views::Around;
 use crate::format;
@@ -40,8 +40,7 @@ const fn column(title: &'static str, hint: &'static str, width: f32, is_number: 
 
 pub fn show(view: &mut Rows, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(listed) = &view.listed else {
-        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
-        ui.centered_and_justified(|ui| ui.weak(text));
+        around.wait(ui);
         return;
     };
     if listed.table.rows.is_empty() {
@@ -139,13 +138,13 @@ impl List for Lines<'_, '_> {
         ui.separator();
         let size = RowCondition::Size(Bounds { from: Some(row.size), to: row.size.checked_add(1) });
         let size = Predicate::Row(size, format!("size {}", format::bytes(row.size)).into());
-        self.filter(ui, "this size", size);
+        self.around.offer_filters(ui, "this size", size);
         if row.thread.is_known() {
             let thread = Predicate::Row(RowCondition::Thread(row.thread), format!("thread {}", row.thread).into());
-            self.filter(ui, "this thread", thread);
+            self.around.offer_filters(ui, "this thread", thread);
         }
         if let Some(name) = self.listed.function(&row) {
-            self.filter(ui, "this function", Predicate::Function(name.into()));
+            self.around.offer_filters(ui, "this function", Predicate::Function(name.into()));
         }
     }
 
@@ -166,16 +165,6 @@ impl List for Lines<'_, '_> {
 }
 
 impl Lines<'_, '_> {
-    /// Offers to filter to something, and to leave it out.
-    fn filter(&mut self, ui: &mut Ui, name: &str, what: Predicate) {
-        if ui.button(format!("Filter to {name}")).clicked() {
-            self.around.commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
-        }
-        if ui.button(format!("Leave {name} out")).clicked() {
-            self.around.commands.doc(DocCommand::AddChip(Chip::without(what)));
-        }
-    }
-
     /// Its life with some room around it.
     fn life(&self, row: &Row) -> Interval {
         let span = self.listed.trace.span;

@@ -52,8 +52,7 @@ const fn number(title: &'static str, hint: &'static str, width: f32) -> ListColu
 
 pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(table) = &view.table else {
-        let text = if around.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
-        ui.centered_and_justified(|ui| ui.weak(text));
+        around.wait(ui);
         return;
     };
     if table.groups.is_empty() {
