@@ -1,9 +1,7 @@
 //! Everything a user can do, as values: menus, keys, clicks and tests all push
 //! the same commands.
 
-use std::sync::Arc;
-
-use eframe::egui::{self, Event, Key as K, KeyboardShortcut, Modifiers};
+use eframe::egui::{self, Key as K, KeyboardShortcut, Modifiers};
 
 use super::attach::Form;
 use super::document::{Document, Tab};
@@ -98,7 +96,7 @@ pub enum DocCommand {
     ClearMarks,
     /// Nothing but to ask anew: a view wants to know something else.
     Ask,
-    /// Show only what is under this node of the table, or under any.
+    /// Show only what is under this node of the tree, or under any.
     Filter(Option<Path>),
     AddChip(Chip),
     RemoveChip(Predicate),
@@ -119,18 +117,10 @@ pub enum DocCommand {
     ShowCounter(CounterId, bool),
     /// List the counters of all processes, or only of those with allocations.
     ListAllCounters(bool),
-    /// Select a line of the table.
-    SelectLine(Option<Path>),
-    /// Move the selected line by so many lines.
-    MoveLine(i64),
+    /// Select no line of the view in sight any more.
+    Unselect,
     /// Select the first line that the search finds.
     GoToFound,
-    /// Open or close a node.
-    Toggle(Path, bool),
-    /// Close all nodes.
-    CollapseAll,
-    /// Sort by a column; once more turns the order round.
-    SortBy(Column),
     Search(String),
     ShowTab(Tab),
 }
@@ -192,6 +182,11 @@ pub fn search_key(ctx: &egui::Context) {
     }
 }
 
+/// Whether keys are not those of a text field; see [`shortcuts`].
+pub fn are_free(ctx: &egui::Context, is_typing: bool) -> bool {
+    !is_typing && !ctx.egui_wants_keyboard_input()
+}
+
 /// Turns keys into commands, unless a text field wants them. `is_typing` says whether one
 /// had the focus before this frame was drawn: at Enter it gives the focus up, and the key
 /// is its own all the same.
@@ -218,7 +213,7 @@ pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, is_typing: bo
     if pressed(Modifiers::COMMAND, K::Period) {
         commands.doc(DocCommand::ZoomToSelection);
     }
-    if is_typing || ctx.egui_wants_keyboard_input() {
+    if !are_free(ctx, is_typing) {
         return;
     }
     for (key, command) in [(K::Z, DocCommand::ZoomToSelection), (K::Backspace, DocCommand::Back), (K::Home, DocCommand::ZoomOut)]
@@ -235,37 +230,5 @@ pub fn shortcuts(ctx: &egui::Context, document: Option<&Document>, is_typing: bo
     }
     if pressed(Modifiers::NONE, K::Escape) {
         commands.doc(document.escape());
-    }
-    if document.tab == Tab::Table {
-        line_keys(ctx, document, commands);
-    }
-}
-
-/// Keys that act on the table, and in it on the selected line.
-fn line_keys(ctx: &egui::Context, document: &Document, commands: &mut Commands) {
-    let pressed = |key| ctx.input_mut(|i| i.consume_key(Modifiers::NONE, key));
-    for (key, by) in [(K::ArrowUp, -1), (K::ArrowDown, 1), (K::PageUp, -20), (K::PageDown, 20)] {
-        if pressed(key) {
-            commands.doc(DocCommand::MoveLine(by));
-        }
-    }
-    let Some(line) = document.selected_row() else { return };
-    let path = Arc::clone(&line.path);
-    if pressed(K::ArrowRight) && line.has_children {
-        commands.doc(DocCommand::Toggle(Arc::clone(&path), true));
-    }
-    if pressed(K::ArrowLeft) {
-        commands.doc(match line.is_open {
-            true => DocCommand::Toggle(Arc::clone(&path), false),
-            false => DocCommand::SelectLine(document.parent_of_selected()),
-        });
-    }
-    if pressed(K::Enter) {
-        commands.doc(DocCommand::Filter(Some(path)));
-    }
-    if ctx.input(|i| i.events.contains(&Event::Copy))
-        && let Some(text) = super::panels::table::selected_as_text(document)
-    {
-        commands.push(Command::Copy(text));
     }
 }

@@ -1,5 +1,5 @@
 //! What panels show in every frame and what changes seldom: made once for each
-//! change of trace, overview or table, so that a frame does not go through all
+//! change of trace, overview or sums, so that a frame does not go through all
 //! heaps. Cost: a sort of the heaps for each change.
 
 use std::cmp::Reverse;
@@ -67,8 +67,8 @@ impl Digest {
         self.has_many_processes = processes.any(|process| Some(process) != first);
     }
 
-    /// The table has changed.
-    pub fn table(&mut self, trace: &Trace, by_heap: &[ByClass]) {
+    /// Something else is added up.
+    pub fn layers(&mut self, trace: &Trace, by_heap: &[ByClass]) {
         let impacting = |layer| {
             let of_layer = trace.heaps.iter().zip(by_heap).filter(|(heap, _)| heap.layer == layer);
             let mut sums = ByClass::default();

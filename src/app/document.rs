@@ -6,9 +6,7 @@ mod growing;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use super::answers::{Answers, Table};
+use super::answers::Answers;
 use super::beside::{Beside, short_name};
 use super::commands::DocCommand;
 use super::counters::Counters;
@@ -20,18 +18,17 @@ use super::heap_lines::HeapLines;
 use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query, drop_aside};
 use super::names::Names;
-use super::selected_line::SelectedLine;
 use super::views::{ViewId, Views};
 use crate::load::Input;
 use crate::model::{HeapId, Trace};
-use crate::query::{Filter, Path, Sort, TreeRequest, TreeRow, UnmatchedGroup};
+use crate::query::{Filter, Path, UnmatchedGroup};
+use crate::symbols;
 use crate::units::{Interval, Ticks};
+pub use finding::source_of;
 
 /// What the lower part shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tab {
-    /// The tree table.
-    Table,
     /// One of the views.
     View(ViewId),
     /// Modules and what is known of them.
@@ -61,9 +58,6 @@ pub struct Document {
     /// The user's marks, in order: edges of generations.
     pub marks: Vec<Ticks>,
     pub tab: Tab,
-    pub search: String,
-    pub sort: Sort,
-    pub selected: SelectedLine,
     /// Points across the graph, set by its width.
     pub bins: usize,
     pub answers: Answers,
@@ -76,7 +70,8 @@ pub struct Document {
     pub views: Views,
     /// Another trace to compare with.
     pub beside: Beside,
-    toggled: Arc<FxHashMap<Path, bool>>,
+    /// Whose lives the graph paints.
+    highlight: Option<Filter>,
     lines: HeapLines,
     needs_query: bool,
     user_acted: bool,
@@ -88,6 +83,7 @@ impl Document {
         counters.update(&trace, !trace.heaps.is_empty());
         let mut digest = Digest::default();
         digest.sources(&trace, &[], &counters);
+        let views = Views::default();
         Self {
             job,
             inputs,
@@ -99,18 +95,15 @@ impl Document {
             selection: None,
             pins: Vec::new(),
             marks: Vec::new(),
-            tab: Tab::Table,
-            search: String::new(),
-            sort: Sort::default(),
-            selected: SelectedLine::default(),
+            tab: views.first().map_or(Tab::Trace, Tab::View),
             bins: 600,
             answers: Answers::default(),
             digest,
             names: None,
             fold: true,
-            views: Views::default(),
+            views,
             beside: Beside::default(),
-            toggled: Arc::default(),
+            highlight: None,
             lines: HeapLines::default(),
             needs_query: true,
             user_acted: true,
@@ -133,7 +126,12 @@ impl Document {
         self.ask();
     }
 
-    /// What the table shows: the selection, or the view.
+    /// What is known of names by now.
+    pub fn known_names(&self) -> Arc<symbols::Names> {
+        self.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default()
+    }
+
+    /// What the tables show: the selection, or the view.
     pub fn interval(&self) -> Interval {
         self.selection.unwrap_or_else(|| self.view())
     }
@@ -161,6 +159,12 @@ impl Document {
             [a, b] => Some(Interval::new(a, b)),
             _ => None,
         };
+        let in_sight = self.view_in_sight();
+        let highlight = in_sight.and_then(|view| self.views.highlight(view));
+        if self.highlight != highlight {
+            self.answers.spans.clear(); // the lives of the one before
+            self.highlight.clone_from(&highlight);
+        }
         Some(Query {
             document: self.job,
             trace: Arc::clone(&self.trace),
@@ -171,18 +175,11 @@ impl Document {
             counters: self.counters.shown().to_vec(),
             bins: self.bins.min(ALL_BINS / self.lines.heaps().len().max(1)),
             filters: self.filters().clone(),
-            tree: TreeRequest {
-                filter: Filter::all(),
-                search: self.search.clone(),
-                sort: self.sort,
-                names: self.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default(),
-                fold: self.fold,
-                only: None,
-                toggled: Arc::clone(&self.toggled),
-            },
+            names: self.known_names(),
+            fold: self.fold,
             split: self.graph_split(),
-            asks: self.views.ask(if let Tab::View(view) = self.tab { Some(view) } else { None }, self),
-            highlight: self.selected.path().cloned().map(Filter::under),
+            asks: self.views.ask(in_sight, self),
+            highlight,
             pins,
         })
     }
@@ -202,25 +199,16 @@ impl Document {
             Part::Graph(split, lines) => answers.graph = Some(Graph::new(self.trace.clock, split, lines)),
             Part::View(view, answer) if self.tab == Tab::View(view) || self.views.is_always_asked(view) => {
                 answers.failed = false;
-                self.views.take(view, answer);
-            }
-            Part::View(..) => {} // nobody keeps it up any more
-            Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
-            Part::Sources(changes) => answers.changes = changes,
-            Part::Table(table) => {
-                self.digest.table(&table.trace, table.tree.by_heap());
-                drop_aside(answers.table.replace(table));
-                answers.peaks.clear();
-                answers.failed = false;
-                let search = self.search.clone();
-                if self.select(|line, table| line.look(&search, table)) {
+                if self.views.take(view, answer, &self.trace) {
                     self.ask();
                 }
             }
-            Part::Peaks { tree, peaks } => {
-                if answers.table.as_ref().is_some_and(|shown| Arc::ptr_eq(&shown.tree, &tree)) {
-                    answers.peaks = peaks;
-                }
+            Part::View(..) => {} // nobody keeps it up any more
+            Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
+            Part::Sources { trace, by_heap, changes } => {
+                self.digest.layers(&trace, &by_heap);
+                answers.changes = changes;
+                answers.failed = false;
             }
             Part::Spans(spans) => answers.spans = spans,
             Part::Failed(_) => answers.failed = true,
@@ -287,15 +275,11 @@ impl Document {
                 self.counters.list_all = all;
                 self.choose_lines();
             }
-            DocCommand::SelectLine(path) => _ = self.select(|line, table| line.select(path, table)),
-            DocCommand::MoveLine(by) => _ = self.select(|line, table| line.step(by, table)),
-            DocCommand::GoToFound => self.go_to_found(),
-            DocCommand::Toggle(path, open) => {
-                Arc::make_mut(&mut self.toggled).insert(path, open);
-            }
-            DocCommand::CollapseAll => self.collapse_all(),
-            DocCommand::SortBy(column) => self.sort = self.sort.by(column),
-            DocCommand::Search(text) => self.search_in_tab(text),
+            DocCommand::Unselect => self.view_in_sight().into_iter().for_each(|view| self.views.unselect(view)),
+            DocCommand::GoToFound => self.with_views(|views, document| {
+                document.view_in_sight().into_iter().for_each(|view| views.go_to_found(view, document));
+            }),
+            DocCommand::Search(text) => self.view_in_sight().into_iter().for_each(|view| self.views.search(view, text.clone())),
             DocCommand::ShowTab(tab) => self.show_tab(tab),
         }
         self.ask();
@@ -306,9 +290,8 @@ impl Document {
         self.history.filters()
     }
 
-    /// Filters to a node of the table, which can be older than the trace.
+    /// Filters to a node of the tree.
     fn filter_to(&mut self, path: Option<Path>) {
-        let path = path.and_then(|path| self.present_path(path));
         self.change_filters(|filters| match path {
             Some(path) => filters.add(Chip::only(Predicate::Under(path))),
             None => filters.remove_node(),
@@ -322,13 +305,8 @@ impl Document {
         self.filters_changed();
     }
 
-    /// The open nodes stay; a line that is filtered away is no longer selected.
     fn filters_changed(&mut self) {
-        let under = self.filters().under();
-        let kept = |s: &Path| under.is_all() || under.any.iter().any(|p| s.starts_with(p));
-        if !self.selected.path().is_some_and(kept) {
-            self.select(|line, table| line.select(None, table));
-        }
+        self.views.filtered(self.history.filters());
         self.choose_lines();
     }
 
@@ -387,8 +365,8 @@ impl Document {
             DocCommand::Select(None)
         } else if !self.pins.is_empty() {
             DocCommand::ClearPins
-        } else if self.selected.path().is_some() {
-            DocCommand::SelectLine(None)
+        } else if self.view_in_sight().is_some_and(|view| self.views.has_selected(view)) {
+            DocCommand::Unselect
         } else if self.searched().is_some_and(|text| !text.is_empty()) {
             DocCommand::Search(String::new())
         } else if let Some(chip) = self.filters().chips().last() {
@@ -400,24 +378,27 @@ impl Document {
 
     /// What is searched for in the table in sight.
     pub fn searched(&self) -> Option<&str> {
+        self.views.searched(self.view_in_sight()?)
+    }
+
+    /// The view in sight, if it is not another tab.
+    pub fn view_in_sight(&self) -> Option<ViewId> {
         match self.tab {
-            Tab::Table => Some(&self.search),
-            Tab::View(view) => self.views.searched(view),
+            Tab::View(view) => Some(view),
             Tab::Symbols | Tab::Trace => None,
         }
     }
 
-    fn search_in_tab(&mut self, text: String) {
-        match self.tab {
-            Tab::Table => self.search = text,
-            Tab::View(view) => self.views.search(view, text),
-            Tab::Symbols | Tab::Trace => {}
-        }
-        self.selected.stop_seeking();
+    /// Lets the views change, which see the document without them.
+    fn with_views<T>(&mut self, change: impl FnOnce(&mut Views, &Self) -> T) -> T {
+        let mut views = std::mem::replace(&mut self.views, Views::none());
+        let result = change(&mut views, self);
+        self.views = views;
+        result
     }
 
     fn show_tab(&mut self, tab: Tab) {
-        if let Tab::View(before) = self.tab
+        if let Some(before) = self.view_in_sight()
             && tab != self.tab
             && !self.views.is_always_asked(before)
         {
@@ -430,10 +411,7 @@ impl Document {
 
     /// What the graph has lines for.
     pub fn graph_split(&self) -> Split {
-        match self.tab {
-            Tab::View(view) => self.views.split(view),
-            _ => Split::Heaps,
-        }
+        self.view_in_sight().map_or(Split::Heaps, |view| self.views.split(view))
     }
 
     /// Whether a heap has a line on the graph.
@@ -452,48 +430,5 @@ impl Document {
     /// Heaps with a line, in order.
     pub fn lines(&self) -> &[HeapId] {
         self.lines.heaps()
-    }
-
-    // The table
-
-    /// Changes the selected line; whether another node is selected now.
-    fn select(&mut self, change: impl FnOnce(&mut SelectedLine, Option<&Table>)) -> bool {
-        let before = self.selected.path().cloned();
-        change(&mut self.selected, self.answers.table.as_ref());
-        let path = self.selected.path().cloned();
-        if path == before {
-            return false;
-        }
-        let present = path.clone().and_then(|path| self.present_path(path));
-        if present != path {
-            self.selected.rename(present, self.answers.table.as_ref());
-        }
-        self.answers.spans.clear(); // the lives of the one before
-        true
-    }
-
-    /// Selects what the search in the table finds first.
-    fn go_to_found(&mut self) {
-        if self.tab == Tab::Table && !self.search.trim().is_empty() {
-            let search = self.search.clone();
-            self.select(|line, table| line.seek(&search, table));
-        }
-    }
-
-    /// The selected line, if it is in the table.
-    pub fn selected_row(&self) -> Option<TreeRow> {
-        self.answers.table.as_ref()?.row(self.selected.index()?)
-    }
-
-    /// The line above the selected one in the tree, or that itself at the top.
-    pub fn parent_of_selected(&self) -> Option<Path> {
-        let tree = &self.answers.table.as_ref()?.tree;
-        let index = self.selected.index()?;
-        tree.path(tree.parent(index).unwrap_or(index))
-    }
-
-    fn collapse_all(&mut self) {
-        let closed = self.answers.table.iter().flat_map(|table| table.tree.tops()).map(|path| (path, false));
-        self.toggled = Arc::new(closed.collect());
     }
 }

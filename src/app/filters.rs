@@ -90,6 +90,11 @@ impl Filters {
         self.chips.iter().any(|chip| matches!(chip.what, Predicate::Function(_) | Predicate::Module(_)))
     }
 
+    /// Whether the rows that count follow from names.
+    pub fn need_names(&self) -> bool {
+        self.need_types() || self.need_functions()
+    }
+
     /// The chips that `counts`.
     pub fn only(&self, counts: impl Fn(&Chip) -> bool) -> Self {
         Self { chips: self.chips.iter().filter(|chip| counts(chip)).cloned().collect() }

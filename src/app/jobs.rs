@@ -21,13 +21,13 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use super::answers::Table;
 use super::filters::Filters;
 use super::graph::{LineOf, Split};
 use super::views::{AnyAnswer, Ask, ViewId};
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
-use crate::query::{ByClass, Cancel, Filter, Series, Tree, TreeRequest, UnmatchedGroup};
+use crate::query::{ByClass, Cancel, Filter, Series, UnmatchedGroup};
+use crate::symbols::Names;
 use crate::units::Interval;
 use answer::answer;
 pub use ground::Ground;
@@ -57,7 +57,10 @@ pub struct Query {
     pub bins: usize,
     /// Which rows count.
     pub filters: Filters,
-    pub tree: TreeRequest,
+    /// What is known of names by now.
+    pub names: Arc<Names>,
+    /// Whether frames of the allocator are left out.
+    pub fold: bool,
     /// What the graph has lines for.
     pub split: Split,
     /// What the view in sight wants to know.
@@ -79,14 +82,11 @@ pub enum Part {
     Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
-    /// The table.
-    Table(Table),
-    /// Impacting Size of each heap in the query's interval, whatever the filter.
-    Sources(Vec<i64>),
+    /// Of each heap in the query's interval what the filters leave, and its Impacting Size
+    /// whatever they do.
+    Sources { trace: Arc<Trace>, by_heap: Vec<ByClass>, changes: Vec<i64> },
     /// For a view.
     View(ViewId, AnyAnswer),
-    /// Largest sizes of the table's lines.
-    Peaks { tree: Arc<Tree>, peaks: Vec<u64> },
     /// When the highlighted rows were alive.
     Spans(Vec<Interval>),
     /// Nothing more: the worker panicked.

@@ -30,7 +30,6 @@ mod offer;
 mod panels;
 mod player;
 mod recording;
-mod selected_line;
 mod settings;
 mod start;
 mod theme;
@@ -466,6 +465,9 @@ impl eframe::App for HighwaterApp {
         // After the panels: a key that follows a drag within one frame acts on what was dragged.
         if self.offer.is_none() {
             commands::shortcuts(ui.ctx(), self.document.as_ref(), is_typing, &mut self.commands);
+            if commands::are_free(ui.ctx(), is_typing) {
+                panels::view_keys(self, ui.ctx());
+            }
         }
         let busy = self.is_busy();
         frame_times::note_stage(ui.ctx(), self.stage(self.is_computing()));

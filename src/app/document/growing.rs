@@ -43,28 +43,16 @@ impl Document {
     /// What the user chose is called otherwise in the trace that comes, if rows were
     /// forgotten or all was loaded anew.
     fn renumber(&mut self, trace: &Trace) {
-        let filters: Vec<Path> = self.history.all_filters().flat_map(|filters| filters.paths().cloned()).collect();
-        let chosen = filters.iter().chain(self.toggled.keys()).chain(self.selected.path());
-        let Some(map) = KeyMap::new(&self.trace, trace, chosen) else { return };
+        let mut chosen: Vec<Path> = self.history.all_filters().flat_map(|filters| filters.paths().cloned()).collect();
+        chosen.extend(self.views.paths());
+        let Some(map) = KeyMap::new(&self.trace, trace, &chosen) else { return };
         self.history.all_filters().for_each(|filters| filters.renumber(&map));
-        self.toggled = Arc::new(self.toggled.iter().filter_map(|(path, open)| Some((map.path(path)?, *open))).collect());
-        let selected = self.selected.path().and_then(|path| map.path(path));
+        self.views.renumber(&map);
         if trace.builder() != self.trace.builder() {
             self.lines.renumber(|heap| map.heap(heap));
             self.counters.renumber(|counter| map.counter(counter));
             drop_aside(std::mem::take(&mut self.answers));
             self.views.forget_all();
-        }
-        self.selected.rename(selected, self.answers.table.as_ref());
-    }
-
-    /// The same node in the present trace: the table can be older, and rows may have been
-    /// forgotten since.
-    pub(super) fn present_path(&self, path: Path) -> Option<Path> {
-        let table = self.answers.table.as_ref();
-        match table.and_then(|table| KeyMap::new(&table.trace, &self.trace, [&path])) {
-            Some(map) => map.path(&path),
-            None => Some(path),
         }
     }
 }

@@ -9,13 +9,9 @@ use eframe::egui;
 use super::kept::{GraphKey, Kept};
 use super::lines::Lines;
 use super::{Answer, Ground, Part, Query};
-use crate::app::answers::Table;
 use crate::app::graph::Split;
 use crate::panics;
-use crate::query::{
-    Cancel, Cancelled, Column, Mask, SeriesOf, Tree, TreeRequest, by_heap, counter_series, peaks, series, sort_by_peak, spans,
-    tree, unmatched_groups,
-};
+use crate::query::{Cancel, Cancelled, Mask, SeriesOf, by_heap, counter_series, series, spans, unmatched_groups};
 
 /// Places of unmatched frees that are listed.
 const UNMATCHED_GROUPS: usize = 32;
@@ -40,7 +36,7 @@ pub(super) fn answer(
     for ask in &query.asks {
         ask.answer(&mut ground, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
-    let tree = table(query, &mut ground, &tell)?;
+    sources(query, &mut ground, &tell)?;
     ground.prepare()?;
     pictures(query, &mut ground, &tell)?;
     if let Some(interval) = query.pins {
@@ -62,41 +58,29 @@ pub(super) fn answer(
     for ask in &query.asks {
         ask.complete(&mut ground, &mut |answer| tell(Part::View(ask.view(), answer)))?;
     }
-    let (mut tree, mut peaks) = (Arc::clone(&tree), peaks(&ground.index, query.interval, &tree, cancel)?);
-    if query.tree.sort.column == Column::Peak {
-        let (sorted, moved) = sort_by_peak(&tree, &peaks, query.tree.sort.descending);
-        (tree, peaks) = (Arc::new(sorted), moved);
-        tell(Part::Table(shown(query, &tree, cancel)?));
-    }
-    tell(Part::Peaks { peaks, tree });
     Ok(())
 }
 
-/// The tree, and what each source has changed.
-fn table(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<Arc<Tree>, Cancelled> {
-    let (trace, sums) = (query.trace.as_ref(), ground.totals()?);
-    let request = TreeRequest { only: Some(Arc::clone(&ground.mask)), ..query.tree.clone() };
-    let tree = Arc::new(tree(trace, &sums, &request, ground.cancel)?);
-    tell(Part::Table(shown(query, &tree, ground.cancel)?));
-    if ground.kept.sources != Some(query.interval) {
-        let all = match query.filters.is_all() {
-            true => None,
-            false => {
-                let sums = ground.all_totals_of(query.interval)?;
-                Some(by_heap(trace, &sums, &Mask::all(trace), ground.cancel)?)
-            }
-        };
-        let changes = all.as_deref().unwrap_or(tree.by_heap()).iter().map(|sums| sums.numbers().impacting);
-        tell(Part::Sources(changes.collect()));
-        ground.kept.sources = Some(query.interval);
+/// What each heap has, and by how much it has changed.
+fn sources(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+    let needs_names = query.filters.need_names();
+    let key = (query.interval, query.filters.clone(), needs_names.then(|| ground.kept.names_turn(&query.names)));
+    if ground.kept.sources.as_ref() == Some(&key) {
+        return Ok(());
     }
-    Ok(tree)
-}
-
-fn shown(query: &Query, tree: &Arc<Tree>, cancel: &Cancel) -> Result<Table, Cancelled> {
-    let (interval, trace, tree, search) = (query.interval, Arc::clone(&query.trace), Arc::clone(tree), query.tree.search.clone());
-    let found = tree.first_found(&trace, &search, cancel)?;
-    Ok(Table { interval, trace, tree, search, found })
+    let trace = &query.trace;
+    let left = by_heap(trace, &*ground.totals()?, &ground.mask, ground.cancel)?;
+    let all = match query.filters.is_all() {
+        true => None,
+        false => {
+            let sums = ground.all_totals_of(query.interval)?;
+            Some(by_heap(trace, &sums, &Mask::all(trace), ground.cancel)?)
+        }
+    };
+    let changes = all.as_ref().unwrap_or(&left).iter().map(|sums| sums.numbers().impacting).collect();
+    tell(Part::Sources { trace: Arc::clone(trace), by_heap: left, changes });
+    ground.kept.sources = Some(key);
+    Ok(())
 }
 
 /// Overview, graph and counters, as far as they are not what they were.
@@ -112,14 +96,14 @@ fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resu
     }
     let by_type = query.split != Split::Heaps;
     let types = by_type.then(|| ground.types()).transpose()?;
-    let needs_names = by_type || query.filters.need_types() || query.filters.need_functions();
+    let needs_names = by_type || query.filters.need_names();
     let graph = GraphKey {
         view: query.view,
         heaps: query.heaps.clone(),
         bins: query.bins,
         filters: query.filters.clone(),
         split: query.split,
-        names: needs_names.then(|| ground.kept.names_turn(&query.tree.names)),
+        names: needs_names.then(|| ground.kept.names_turn(&query.names)),
     };
     if ground.kept.graph.as_ref() != Some(&graph) {
         let sums = ground.totals_of(query.view)?;

@@ -77,12 +77,12 @@ impl<'a> Ground<'a> {
 
     /// What is known of names by now.
     pub fn names(&self) -> &'a Arc<Names> {
-        &self.query.tree.names
+        &self.query.names
     }
 
     /// Whether frames of the allocator are left out.
     pub fn folds(&self) -> bool {
-        self.query.tree.fold
+        self.query.fold
     }
 
     /// What the filters need to know of names.
@@ -122,17 +122,17 @@ impl<'a> Ground<'a> {
 
     /// The types of all sites, as far as names are known.
     pub fn types(&mut self) -> Result<Arc<Types>, Cancelled> {
-        self.kept.types(&self.query.trace, &self.query.tree.names, self.cancel)
+        self.kept.types(&self.query.trace, &self.query.names, self.cancel)
     }
 
     /// The functions of all sites, none folded away.
     pub fn functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
-        self.kept.functions(&self.query.trace, &self.query.tree.names, false, self.cancel)
+        self.kept.functions(&self.query.trace, &self.query.names, false, self.cancel)
     }
 
     /// The same, with those of the allocator folded away if the user wants that.
     pub fn folded_functions(&mut self) -> Result<Arc<Functions>, Cancelled> {
-        self.kept.functions(&self.query.trace, &self.query.tree.names, self.folds(), self.cancel)
+        self.kept.functions(&self.query.trace, &self.query.names, self.folds(), self.cancel)
     }
 
     /// A tree over [`Ground::folded_functions`].

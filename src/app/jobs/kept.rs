@@ -36,8 +36,7 @@ pub struct Kept {
     /// The names that were asked with last, and how often there were new ones.
     named: (Option<Arc<Names>>, u64),
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
-    /// The interval of the sources' changes.
-    pub(super) sources: Option<Interval>,
+    pub(super) sources: Option<SourcesKey>,
 }
 
 /// Trees that views show.
@@ -68,6 +67,10 @@ pub(super) struct GraphKey {
     /// The turn of the names, if they count.
     pub(super) names: Option<u64>,
 }
+
+/// What the sums of heaps follow from: interval, filters, and the turn of the names, if they
+/// count.
+pub(super) type SourcesKey = (Interval, Filters, Option<u64>);
 
 /// The index of a trace that does not grow on its way. Dropping it stops the work.
 struct Preparing {

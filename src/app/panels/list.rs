@@ -157,7 +157,7 @@ impl TableDelegate for Delegate<'_> {
         ui.with_layout(layout(column), |ui| {
             ui.add_space(4.0);
             if let Some((_, descending)) = sorted {
-                super::table::sort_mark(ui, descending);
+                super::columns::sort_mark(ui, descending);
             }
             if header_button(ui, column.title, column.hint, self.list.bound(index)).clicked() {
                 self.list.header_clicked(index);

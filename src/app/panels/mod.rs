@@ -4,6 +4,7 @@
 mod attach;
 mod brush;
 mod chips;
+pub mod columns;
 mod counters;
 pub mod frames;
 pub mod list;
@@ -17,7 +18,6 @@ pub mod start_page;
 pub mod status;
 mod symbol_sources;
 mod symbols_tab;
-pub mod table;
 pub mod timeline;
 pub mod toolbar;
 pub mod trace_tab;
@@ -27,8 +27,8 @@ use eframe::egui;
 
 use super::HighwaterApp;
 use super::commands::{BINDINGS, Command, DocCommand};
-use super::document::Tab;
-use super::views::{Around, ViewId, Views};
+use super::document::{Document, Tab};
+use super::views::{Around, Looked, ViewId, Views};
 
 /// Draws the whole window.
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -65,24 +65,19 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     egui::CentralPanel::default().show(ui, |ui| {
         let Some(document) = &app.document else { return };
         let (tab, views) = (document.tab, document.views.titles());
-        if matches!(tab, Tab::Table | Tab::View(_)) {
+        if matches!(tab, Tab::View(_)) {
             with_views(app, |views, around| views.strip(around, ui));
         }
         tabs(app, ui, tab, views);
         // The tools of a view have a row of their own: there are many tabs.
         match tab {
-            Tab::Table => _ = ui.horizontal(|ui| toolbar::tree(app, ui)),
             Tab::View(view) => {
                 ui.horizontal(|ui| {
                     with_views(app, |views, around| views.tools(view, around, ui));
                     toolbar::search(app, ui);
                 });
+                with_views(app, |views, around| views.show(view, around, ui));
             }
-            Tab::Symbols | Tab::Trace => {}
-        }
-        match tab {
-            Tab::Table => table::show(app, ui),
-            Tab::View(view) => with_views(app, |views, around| views.show(view, around, ui)),
             Tab::Symbols => symbols_tab::show(app, ui),
             Tab::Trace => trace_tab::show(app, ui),
         }
@@ -94,8 +89,7 @@ fn tabs(app: &mut HighwaterApp, ui: &mut egui::Ui, tab: Tab, views: Vec<ViewId>)
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 1.0;
         let views = views.into_iter().map(|title| (Tab::View(title), title));
-        let tabs = [(Tab::Table, "Stacks")].into_iter().chain(views);
-        for (this, name) in tabs.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]) {
+        for (this, name) in views.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]) {
             if ui.selectable_label(tab == this, name).clicked() {
                 app.commands.doc(DocCommand::ShowTab(this));
             }
@@ -107,8 +101,19 @@ fn tabs(app: &mut HighwaterApp, ui: &mut egui::Ui, tab: Tab, views: Vec<ViewId>)
 fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
     let HighwaterApp { document: Some(document), commands, settings, .. } = app else { return };
     let mut views = std::mem::replace(&mut document.views, Views::none());
-    draw(&mut views, &mut Around { document, commands, settings });
+    let mut around = Around { document, commands, settings, looked: None };
+    draw(&mut views, &mut around);
+    let looked = around.looked;
     document.views = views;
+    if let (Some(Looked { trace, tree, lines }), Some(names)) = (looked, &mut document.names) {
+        names.look_at(&trace, &tree, lines);
+    }
+}
+
+/// Keys that act on the view in sight.
+pub fn view_keys(app: &mut HighwaterApp, ctx: &egui::Context) {
+    let Some(view) = app.document.as_ref().and_then(Document::view_in_sight) else { return };
+    with_views(app, |views, around| views.keys(view, around, ctx));
 }
 
 /// What went wrong, above everything until it is closed.

@@ -24,22 +24,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             app.commands.doc(DocCommand::ShowTab(Tab::Trace));
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            match document.selected_row().filter(|row| !row.mixes_layers) {
-                Some(row) => {
-                    let n = row.numbers;
-                    let text = format!(
-                        "{}: count {}, size {}, impacting size {}",
-                        row.label,
-                        format::count(n.count),
-                        format::bytes(n.size),
-                        format::signed_bytes(n.impacting)
-                    );
-                    ui.add(egui::Label::new(text).truncate());
-                }
-                None => {
-                    ui.add(egui::Label::new(layers(document)).truncate());
-                }
-            }
+            let selected = document.view_in_sight().and_then(|view| document.views.says(view));
+            ui.add(egui::Label::new(selected.unwrap_or_else(|| layers(document))).truncate());
         });
     });
 }

@@ -5,7 +5,7 @@ use eframe::egui::{self, Button};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::panels::{chips, frames, table};
+use crate::app::panels::{chips, columns, frames};
 use crate::app::settings::Theme;
 use crate::format;
 use crate::load::{Input, default_budget};
@@ -119,7 +119,7 @@ fn memory_limit(app: &mut HighwaterApp, ui: &mut egui::Ui) {
 pub fn column_choice(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     for column in Column::ALL.into_iter().filter(|&c| c != Column::Name) {
         let mut shown = app.settings.shows(column);
-        if ui.checkbox(&mut shown, table::title(column)).clicked() {
+        if ui.checkbox(&mut shown, columns::title(column)).clicked() {
             app.commands.push(Command::ShowColumn(column, shown));
         }
     }
@@ -139,11 +139,6 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         tool(ui, document.selection.is_some(), "Zoom", "Zoom to the selected interval (Z)", DocCommand::ZoomToSelection);
         tool(ui, document.view() != document.trace.span, "Whole trace", "Show all of it (Home)", DocCommand::ZoomOut);
         ui.separator();
-        // What is not in the table cannot be meant.
-        let selected = document.selected.path().filter(|_| document.selected.index().is_some());
-        let changes = selected.is_some() && document.filters().under().any.first() != selected;
-        let filter = DocCommand::Filter(selected.cloned());
-        tool(ui, changes, "Filter to Selection", "Show only what is under the selected line (Enter)", filter);
         let can_clear = !document.filters().is_all();
         tool(ui, can_clear, "Clear filter", "Show everything again", DocCommand::ClearFilter);
         chips::show(document, commands, ui);
@@ -158,23 +153,6 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             };
             ui.add(egui::Label::new(text).truncate());
         });
-    });
-}
-
-/// Points beside the tabs in which not everything has room.
-const NARROW: f32 = 260.0;
-
-/// What stands beside the tabs for the tree.
-pub fn tree(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-        let Some(document) = &app.document else { return };
-        if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
-            app.commands.doc(DocCommand::CollapseAll);
-        }
-        if let Some(shown) = frames::switch(ui, !document.fold, ui.available_width() < NARROW) {
-            app.commands.push(Command::ShowAllocators(shown));
-        }
-        search(app, ui);
     });
 }
 

@@ -2,13 +2,15 @@
 
 use std::any::Any;
 
-use eframe::egui::Ui;
+use eframe::egui::{Context, Ui};
 
-use super::{Around, Compare, Findings, Flame, FunctionTrees, Generations, Histograms, Rows, Types, View, ViewId};
+use super::{Around, Compare, Findings, Flame, FunctionTrees, Generations, Histograms, Rows, Stacks, Types, View, ViewId};
 use crate::app::document::Document;
+use crate::app::filters::Filters;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
-use crate::query::Cancelled;
+use crate::model::Trace;
+use crate::query::{Cancelled, Filter, Finding, KeyMap, Path};
 
 /// An answer of a view's own type.
 pub type AnyAnswer = Box<dyn Any + Send>;
@@ -46,12 +48,23 @@ trait AnyView {
     fn ask(&self, document: &Document) -> Option<Box<dyn Ask>>;
     fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui);
     fn take(&mut self, answer: AnyAnswer);
+    fn settle(&mut self, trace: &Trace) -> bool;
     fn forget(&mut self);
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
     fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui);
     fn searched(&self) -> Option<&str>;
     fn search(&mut self, text: String);
+    fn go_to_found(&mut self, document: &Document);
     fn split(&self) -> Split;
+    fn highlight(&self) -> Option<Filter>;
+    fn keys(&mut self, around: &mut Around<'_>, ctx: &Context);
+    fn has_selected(&self) -> bool;
+    fn unselect(&mut self);
+    fn says(&self) -> Option<String>;
+    fn filtered(&mut self, filters: &Filters);
+    fn paths(&self) -> Vec<Path>;
+    fn renumber(&mut self, map: &KeyMap);
+    fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool;
 }
 
 impl<V: View> AnyView for V {
@@ -77,6 +90,10 @@ impl<V: View> AnyView for V {
         }
     }
 
+    fn settle(&mut self, trace: &Trace) -> bool {
+        View::settle(self, trace)
+    }
+
     fn forget(&mut self) {
         View::forget(self);
     }
@@ -97,8 +114,48 @@ impl<V: View> AnyView for V {
         View::search(self, text);
     }
 
+    fn go_to_found(&mut self, document: &Document) {
+        View::go_to_found(self, document);
+    }
+
     fn split(&self) -> Split {
         View::split(self)
+    }
+
+    fn highlight(&self) -> Option<Filter> {
+        View::highlight(self)
+    }
+
+    fn keys(&mut self, around: &mut Around<'_>, ctx: &Context) {
+        View::keys(self, around, ctx);
+    }
+
+    fn has_selected(&self) -> bool {
+        View::has_selected(self)
+    }
+
+    fn unselect(&mut self) {
+        View::unselect(self);
+    }
+
+    fn says(&self) -> Option<String> {
+        View::says(self)
+    }
+
+    fn filtered(&mut self, filters: &Filters) {
+        View::filtered(self, filters);
+    }
+
+    fn paths(&self) -> Vec<Path> {
+        View::paths(self)
+    }
+
+    fn renumber(&mut self, map: &KeyMap) {
+        View::renumber(self, map);
+    }
+
+    fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool {
+        View::show_finding(self, finding, document)
     }
 }
 
@@ -109,6 +166,7 @@ impl Default for Views {
     /// In the order of their tabs.
     fn default() -> Self {
         Self(vec![
+            Box::<Stacks>::default(),
             Box::<Findings>::default(),
             Box::<FunctionTrees>::default(),
             Box::<Flame>::default(),
@@ -157,11 +215,12 @@ impl Views {
         self.0.iter_mut().for_each(|view| view.strip(around, ui));
     }
 
-    /// Hands an answer to its view.
-    pub fn take(&mut self, id: ViewId, answer: AnyAnswer) {
-        if let Some(view) = self.get_mut(id) {
+    /// Hands an answer to its view. Whether the view wants to know something else now.
+    pub fn take(&mut self, id: ViewId, answer: AnyAnswer, trace: &Trace) -> bool {
+        self.get_mut(id).is_some_and(|view| {
             view.take(answer);
-        }
+            view.settle(trace)
+        })
     }
 
     /// The answers of a view are not kept up any more.
@@ -188,6 +247,13 @@ impl Views {
         }
     }
 
+    /// See [`View::keys`].
+    pub fn keys(&mut self, id: ViewId, around: &mut Around<'_>, ctx: &Context) {
+        if let Some(view) = self.get_mut(id) {
+            view.keys(around, ctx);
+        }
+    }
+
     /// What is searched for in a view, if it can be searched.
     pub fn searched(&self, id: ViewId) -> Option<&str> {
         self.get(id)?.searched()
@@ -203,5 +269,59 @@ impl Views {
     /// What the graph has lines for while a view is in sight.
     pub fn split(&self, id: ViewId) -> Split {
         self.get(id).map_or_else(Split::default, |view| view.split())
+    }
+
+    /// See [`View::go_to_found`].
+    pub fn go_to_found(&mut self, id: ViewId, document: &Document) {
+        if let Some(view) = self.get_mut(id) {
+            view.go_to_found(document);
+        }
+    }
+
+    /// See [`View::highlight`].
+    pub fn highlight(&self, id: ViewId) -> Option<Filter> {
+        self.get(id)?.highlight()
+    }
+
+    /// See [`View::has_selected`].
+    pub fn has_selected(&self, id: ViewId) -> bool {
+        self.get(id).is_some_and(|view| view.has_selected())
+    }
+
+    /// See [`View::unselect`].
+    pub fn unselect(&mut self, id: ViewId) {
+        if let Some(view) = self.get_mut(id) {
+            view.unselect();
+        }
+    }
+
+    /// See [`View::says`].
+    pub fn says(&self, id: ViewId) -> Option<String> {
+        self.get(id)?.says()
+    }
+
+    /// The filters have changed.
+    pub fn filtered(&mut self, filters: &Filters) {
+        self.0.iter_mut().for_each(|view| view.filtered(filters));
+    }
+
+    /// The nodes of the tree that views remember.
+    pub fn paths(&self) -> Vec<Path> {
+        self.0.iter().flat_map(|view| view.paths()).collect()
+    }
+
+    /// These are called otherwise from now on, or are gone.
+    pub fn renumber(&mut self, map: &KeyMap) {
+        self.0.iter_mut().for_each(|view| view.renumber(map));
+    }
+
+    /// Makes ready to show the place of a finding; which view does that.
+    pub fn show_finding(&mut self, finding: &Finding, document: &Document) -> Option<ViewId> {
+        self.0.iter_mut().find_map(|view| view.show_finding(finding, document).then(|| view.title()))
+    }
+
+    /// The view that is in sight at first.
+    pub fn first(&self) -> Option<ViewId> {
+        self.0.first().map(|view| view.title())
     }
 }

@@ -17,17 +17,22 @@ mod histograms;
 mod layers;
 mod questions;
 mod rows;
+mod stacks;
 mod types;
 
-use eframe::egui::Ui;
+use std::ops::Range;
+use std::sync::Arc;
+
+use eframe::egui::{self, Ui};
 
 use super::commands::{Commands, DocCommand};
 use super::document::Document;
-use super::filters::{Chip, Predicate};
+use super::filters::{Chip, Filters, Predicate};
 use super::graph::Split;
 use super::jobs::Ground;
 use super::settings::Settings;
-use crate::query::Cancelled;
+use crate::model::Trace;
+use crate::query::{Cancelled, Filter, Finding, KeyMap, Path, Tree};
 use compare::Compare;
 pub use erased::{AnyAnswer, Ask, Views};
 use findings::Findings;
@@ -36,6 +41,7 @@ use functions::FunctionTrees;
 use generations::Generations;
 use histograms::Histograms;
 use rows::Rows;
+use stacks::Stacks;
 use types::Types;
 
 /// What tells views apart: the words on their tabs.
@@ -69,6 +75,12 @@ pub trait View: Default + 'static {
     /// Takes an answer.
     fn take(&mut self, answer: Self::Answer);
 
+    /// Puts what it has taken in terms of `trace`, which can be ahead of the answer. Whether it
+    /// wants to know something else now.
+    fn settle(&mut self, _trace: &Trace) -> bool {
+        false
+    }
+
     /// What it has answered is about a trace that is not there any more, or nobody keeps it up.
     fn forget(&mut self);
 
@@ -89,9 +101,49 @@ pub trait View: Default + 'static {
     /// Searches for something else.
     fn search(&mut self, _: String) {}
 
+    /// Selects what the search finds first.
+    fn go_to_found(&mut self, _document: &Document) {}
+
     /// What the graph has lines for while the view is in sight.
     fn split(&self) -> Split {
         Split::Heaps
+    }
+
+    /// Whose lives the graph paints while the view is in sight.
+    fn highlight(&self) -> Option<Filter> {
+        None
+    }
+
+    /// What keys do while the view is in sight, unless a text field wants them.
+    fn keys(&mut self, _around: &mut Around<'_>, _ctx: &egui::Context) {}
+
+    /// Whether a line is selected that Escape takes back.
+    fn has_selected(&self) -> bool {
+        false
+    }
+
+    /// Selects nothing.
+    fn unselect(&mut self) {}
+
+    /// What the status bar says of the selected line.
+    fn says(&self) -> Option<String> {
+        None
+    }
+
+    /// The filters have changed.
+    fn filtered(&mut self, _filters: &Filters) {}
+
+    /// The nodes of the tree that it remembers.
+    fn paths(&self) -> Vec<Path> {
+        Vec::new()
+    }
+
+    /// These are called otherwise from now on, or are gone.
+    fn renumber(&mut self, _map: &KeyMap) {}
+
+    /// Makes ready to show the place of a finding; whether it is the view for that.
+    fn show_finding(&mut self, _finding: &Finding, _document: &Document) -> bool {
+        false
     }
 }
 
@@ -100,6 +152,15 @@ pub struct Around<'a> {
     pub document: &'a Document,
     pub commands: &'a mut Commands,
     pub settings: &'a Settings,
+    /// Lines whose names are wanted first.
+    pub looked: Option<Looked>,
+}
+
+/// Lines on the screen.
+pub struct Looked {
+    pub trace: Arc<Trace>,
+    pub tree: Arc<Tree>,
+    pub lines: Range<usize>,
 }
 
 impl Around<'_> {

@@ -9,7 +9,7 @@ use eframe::egui::{self, Align2, Color32, FontId, Rect, Response, Sense, Ui, Wid
 use super::butterfly::{Butterflied, ProcessLife, Sides};
 use super::panel::{bar, menu};
 use super::{CallTable, FunctionTrees, magnitude};
-use crate::app::panels::table::{number_color, title};
+use crate::app::panels::columns::{number_color, title};
 use crate::app::views::Around;
 use crate::format;
 use crate::query::{Column, FrameName, Functions, Neighbour, NodeKey, Numbers};

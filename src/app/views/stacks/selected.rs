@@ -1,7 +1,7 @@
 //! The selected line of the table. The user selects a node; where it stands is found once
 //! for each table, not in every frame.
 
-use super::answers::Table;
+use super::Table;
 use crate::query::Path;
 
 /// See the module.

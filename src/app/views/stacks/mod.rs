@@ -1,0 +1,277 @@
+//! The tree of processes, layers, heaps, lifetime classes, stacks and single allocations:
+//! where the memory is, with its callers outside.
+//!
+//! The user selects and opens nodes by their paths, in the terms of the trace that is open;
+//! the lines can be those of the publication before. What a node is called in another one
+//! says a [`KeyMap`].
+
+mod keys;
+mod panel;
+mod place;
+mod selected;
+mod text;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use eframe::egui::{self, Ui};
+use rustc_hash::FxHashMap;
+
+use super::{Around, Looked, View, ViewId};
+use crate::app::commands::DocCommand;
+use crate::app::document::Document;
+use crate::app::filters::Filters;
+use crate::app::jobs::{Ground, drop_aside};
+use crate::model::Trace;
+use crate::query::{
+    Cancelled, Column, Filter, Finding, KeyMap, Path, Sort, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, tree,
+};
+use crate::units::Interval;
+use selected::SelectedLine;
+
+/// Nodes that the user opened or closed.
+type Toggled = Arc<FxHashMap<Path, bool>>;
+
+/// What is asked.
+pub struct Request {
+    search: String,
+    sort: Sort,
+    toggled: Toggled,
+}
+
+/// The open lines. A growing trace can be ahead of them.
+pub struct Table {
+    interval: Interval,
+    trace: Arc<Trace>,
+    tree: Arc<Tree>,
+    /// Largest sizes of its nodes; none until they are known.
+    peaks: Vec<u64>,
+    /// What was searched for.
+    search: String,
+    /// The first line with that in its name.
+    found: Option<usize>,
+}
+
+impl Table {
+    /// One line, spelled out.
+    fn row(&self, index: usize) -> Option<TreeRow> {
+        self.tree.row(&self.trace, index)
+    }
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct Stacks {
+    search: String,
+    sort: Sort,
+    toggled: Toggled,
+    selected: SelectedLine,
+    table: Option<Table>,
+}
+
+impl View for Stacks {
+    const TITLE: ViewId = "Stacks";
+    type Request = Request;
+    type Answer = Table;
+
+    fn request(&self, _: &Document) -> Option<Request> {
+        Some(Request { search: self.search.clone(), sort: self.sort, toggled: Arc::clone(&self.toggled) })
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
+        let tree = request.tree(ground)?;
+        tell(request.table(tree, Vec::new(), ground)?);
+        Ok(())
+    }
+
+    fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
+        let tree = request.tree(ground)?;
+        let peaks = peaks(&ground.index, ground.interval(), &tree, ground.cancel)?;
+        let (tree, peaks) = match request.sort {
+            Sort { column: Column::Peak, descending } => sort_by_peak(&tree, &peaks, descending),
+            _ => (tree, peaks),
+        };
+        tell(request.table(tree, peaks, ground)?);
+        Ok(())
+    }
+
+    fn take(&mut self, table: Table) {
+        drop_aside(self.table.replace(table));
+    }
+
+    fn settle(&mut self, trace: &Trace) -> bool {
+        let search = self.search.clone();
+        self.select(trace, |line, table| line.look(&search, table))
+    }
+
+    fn forget(&mut self) {
+        drop_aside(self.table.take());
+        self.selected.look(&self.search, None);
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::tools(self, around, ui);
+    }
+
+    fn keys(&mut self, around: &mut Around<'_>, ctx: &egui::Context) {
+        keys::press(self, around, ctx);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+        self.selected.stop_seeking();
+    }
+
+    fn go_to_found(&mut self, document: &Document) {
+        if !self.search.trim().is_empty() {
+            let search = self.search.clone();
+            self.select(&document.trace, |line, table| line.seek(&search, table));
+        }
+    }
+
+    fn has_selected(&self) -> bool {
+        self.selected.path().is_some()
+    }
+
+    fn unselect(&mut self) {
+        self.selected.select(None, self.table.as_ref());
+    }
+
+    fn says(&self) -> Option<String> {
+        text::of_selected(&self.selected_row()?)
+    }
+
+    fn highlight(&self) -> Option<Filter> {
+        self.selected.path().cloned().map(Filter::under)
+    }
+
+    /// A line that is filtered away is no longer selected; the open nodes stay.
+    fn filtered(&mut self, filters: &Filters) {
+        let under = filters.under();
+        let kept = |s: &Path| under.is_all() || under.any.iter().any(|p| s.starts_with(p));
+        if !self.selected.path().is_some_and(kept) {
+            self.unselect();
+        }
+    }
+
+    fn paths(&self) -> Vec<Path> {
+        self.toggled.keys().chain(self.selected.path()).cloned().collect()
+    }
+
+    fn renumber(&mut self, map: &KeyMap) {
+        self.toggled = Arc::new(self.toggled.iter().filter_map(|(path, open)| Some((map.path(path)?, *open))).collect());
+        let selected = self.selected.path().and_then(|path| map.path(path));
+        self.selected.rename(selected, self.table.as_ref());
+    }
+
+    fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool {
+        self.search.clear();
+        place::open(self, finding, document);
+        true
+    }
+}
+
+impl Request {
+    fn tree(&self, ground: &mut Ground<'_>) -> Result<Tree, Cancelled> {
+        let request = TreeRequest {
+            filter: Filter::all(),
+            search: self.search.clone(),
+            sort: self.sort,
+            names: Arc::clone(ground.names()),
+            fold: ground.folds(),
+            only: Some(Arc::clone(&ground.mask)),
+            toggled: Arc::clone(&self.toggled),
+        };
+        tree(ground.trace(), &*ground.totals()?, &request, ground.cancel)
+    }
+
+    fn table(&self, tree: Tree, peaks: Vec<u64>, ground: &Ground<'_>) -> Result<Table, Cancelled> {
+        let trace = Arc::clone(ground.trace());
+        let found = tree.first_found(&trace, &self.search, ground.cancel)?;
+        Ok(Table { interval: ground.interval(), trace, tree: Arc::new(tree), peaks, search: self.search.clone(), found })
+    }
+}
+
+/// What the user did to the table.
+enum Did {
+    Select(Option<Path>),
+    Move(i64),
+    Toggle(Path, bool),
+    CollapseAll,
+    SortBy(Column),
+}
+
+impl Stacks {
+    fn carry_out(&mut self, did: Did, around: &mut Around<'_>) {
+        let trace = &*around.document.trace;
+        match did {
+            Did::Select(path) => _ = self.select(trace, |line, table| line.select(path, table)),
+            Did::Move(by) => _ = self.select(trace, |line, table| line.step(by, table)),
+            Did::Toggle(path, open) => _ = Arc::make_mut(&mut self.toggled).insert(path, open),
+            Did::CollapseAll => {
+                let tops = self.table.iter().flat_map(|table| table.tree.tops());
+                self.toggled = Arc::new(tops.map(|path| (path, false)).collect());
+            }
+            Did::SortBy(column) => self.sort = self.sort.by(column),
+        }
+        around.ask();
+    }
+
+    /// Changes the selected line; whether another node is selected now.
+    fn select(&mut self, trace: &Trace, change: impl FnOnce(&mut SelectedLine, Option<&Table>)) -> bool {
+        let before = self.selected.path().cloned();
+        change(&mut self.selected, self.table.as_ref());
+        let path = self.selected.path().cloned();
+        if path == before {
+            return false;
+        }
+        let present = path.clone().and_then(|path| self.present(path, trace));
+        if present != path {
+            self.selected.rename(present, self.table.as_ref());
+        }
+        true
+    }
+
+    /// The same node in the present trace: the table can be older, and rows may have been
+    /// forgotten since.
+    fn present(&self, path: Path, trace: &Trace) -> Option<Path> {
+        match self.table.as_ref().and_then(|table| KeyMap::new(&table.trace, trace, [&path])) {
+            Some(map) => map.path(&path),
+            None => Some(path),
+        }
+    }
+
+    /// The selected line, if it is in the table.
+    fn selected_row(&self) -> Option<TreeRow> {
+        self.table.as_ref()?.row(self.selected.index()?)
+    }
+
+    /// The line above the selected one in the tree, or that itself at the top.
+    fn parent_of_selected(&self) -> Option<Path> {
+        let tree = &self.table.as_ref()?.tree;
+        let index = self.selected.index()?;
+        tree.path(tree.parent(index).unwrap_or(index))
+    }
+
+    /// Filters everything to what is under a node of the table.
+    fn filter_to(&self, path: Path, around: &mut Around<'_>) {
+        if let Some(path) = self.present(path, &around.document.trace) {
+            around.commands.doc(DocCommand::Filter(Some(path)));
+        }
+    }
+
+    /// The names of these lines are wanted first.
+    fn look_at(&self, lines: Range<usize>, around: &mut Around<'_>) {
+        if let Some(Table { trace, tree, .. }) = &self.table {
+            around.looked = Some(Looked { trace: Arc::clone(trace), tree: Arc::clone(tree), lines });
+        }
+    }
+}

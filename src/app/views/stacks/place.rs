@@ -1,0 +1,45 @@
+//! Going to the place of a finding: opens the tree down to it and selects that.
+
+use std::sync::Arc;
+
+use super::Stacks;
+use crate::app::document::{Document, source_of};
+use crate::model::NodeId;
+use crate::query::{Finding, FindingKind, Key, LifetimeClass, Path, Recorded};
+
+/// Opens all nodes on the way to the finding's place, and selects the last.
+pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
+    let trace = &document.trace;
+    let Some(site) = finding.sites.first().map(|&site| trace.site(site)) else { return };
+    // Of a whole layer the heap in which the place is.
+    let source = source_of(finding.process, finding.layer, Some(site.heap));
+    let class = class_of(finding.kind);
+    let group: Vec<Key> = source.into_iter().chain([Key::Impacting(class.impacting()), Key::Class(class)]).collect();
+    let toggled = Arc::make_mut(&mut view.toggled);
+    for end in 1..=group.len() {
+        toggled.insert(group[..end].into(), true);
+    }
+    let mut last = Path::from(group.as_slice());
+    let names = document.known_names();
+    for node in trace.stacks.path(finding.node).into_iter().filter(|&node| node != NodeId::ROOT) {
+        let frame = Recorded::of(trace, &names, node, site.caller, site.first, false);
+        for level in frame.shown(document.fold) {
+            let path: Path = group.iter().copied().chain([Key::of_frame(node, level)]).collect();
+            // What is below the place is for the user to open.
+            if node != finding.node {
+                toggled.insert(Arc::clone(&path), true);
+            }
+            last = path;
+        }
+    }
+    view.select(trace, |line, table| line.await_line(last, table));
+}
+
+/// The rows that a finding is about, in its interval.
+fn class_of(kind: FindingKind) -> LifetimeClass {
+    match kind {
+        FindingKind::Growth | FindingKind::Step => LifetimeClass::Aifo,
+        FindingKind::Spikes | FindingKind::Churn => LifetimeClass::Aifi,
+        FindingKind::Peak | FindingKind::AtExit | FindingKind::UnexplainedCommit => LifetimeClass::Aofo,
+    }
+}
