@@ -7,10 +7,10 @@ mod oracle;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use highwater::model::RowId;
+use highwater::model::{ProcessId, RowId};
 use highwater::query::{
-    Bounds, By, Cancel, Filter, Group, Index, LifetimeBucket, LifetimeClass, ReportFilter, ReportRequest, RowChoice,
-    RowCondition, SeriesOf, SizeBucket, Tree, TreeRequest, histogram, report, series, spans, totals, tree,
+    Bounds, By, ByClass, Cancel, Filter, Group, Index, Key, LifetimeBucket, LifetimeClass, ReportFilter, ReportRequest, RowChoice,
+    RowCondition, SeriesOf, SizeBucket, Tree, TreeRequest, details, histogram, report, series, spans, totals, tree,
 };
 use highwater::units::{Layer, Ticks, Tid};
 use oracle::answer::{outstanding, peak};
@@ -190,6 +190,46 @@ proptest! {
                         prop_assert_eq!((found.count, found.size), sum(class, &|row| row.lifetime_bucket() == bucket.bounds()));
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn details_are_those_of_the_rows_of_a_layer_and_a_class(
+        ops in strategy::ops(OPS), choice in wanted(), (a, b) in (place(), place()),
+        class in select(LifetimeClass::ALL.to_vec()), options in options(),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let never = Cancel::default();
+        let choice = RowChoice { all: vec![condition(&scenario, &choice)] };
+        let mut expected = Replay::of(&scenario.steps).rows;
+        expected.retain(|row| meets(row, &choice.all[0]));
+        let edges = edges(&scenario, a, b);
+        for whole in ways(replay(&scenario), &options) {
+            let trace = whole.trace();
+            let index = whole.choosing(choice.rows(trace, &never).unwrap());
+            for (layer, of) in Layer::ALL.into_iter().flat_map(|layer| [(layer, None), (layer, Some(class))]) {
+                let wants = |row: &&Row| {
+                    let found = row.class(edges);
+                    row.layer() == layer && found.is_some_and(|found| of.is_none_or(|class| class as usize == found))
+                };
+                let rows: Vec<&Row> = expected.iter().filter(wants).collect();
+                // Under a node of each process that stands for rows of the class.
+                let processes = (0..trace.processes.len() as u32).map(ProcessId);
+                let path = |process| {
+                    let class = of.map(|class| [Key::Impacting(class.impacting()), Key::Class(class)]);
+                    [Key::Process(process), Key::Layer(layer)].into_iter().chain(class.into_iter().flatten()).collect()
+                };
+                let any = processes.map(path).collect();
+                let mask = Filter { any }.mask(trace);
+                let found = details(&index, interval(edges), &mask, layer, 5, &never).unwrap();
+                let (from, to) = (outstanding(&rows, edges.0), outstanding(&rows, edges.1));
+                prop_assert_eq!((found.numbers.count, found.line.peak), (rows.len() as u64, peak(&rows, edges)));
+                prop_assert_eq!((found.numbers.outstanding_from, found.numbers.outstanding_to), (from, to));
+                prop_assert_eq!((found.line.value_at(Ticks(edges.0)), found.line.last), (from, to));
+                let counts = |sums: &[ByClass]| sums.iter().map(|sums| sums.numbers().count).sum::<u64>();
+                let (sizes, lifetimes) = (counts(&found.histogram.by_size), counts(&found.histogram.by_lifetime));
+                prop_assert_eq!((sizes, lifetimes), (rows.len() as u64, rows.len() as u64));
             }
         }
     }

@@ -22,6 +22,7 @@ mod cancel;
 mod changes;
 mod class;
 mod counters;
+mod details;
 mod diff;
 mod filter;
 mod findings;
@@ -55,6 +56,7 @@ pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_na
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
+pub use details::{Details, details};
 pub use diff::{Compared, Delta, DiffSide, diff, folded_diff};
 pub use filter::{Filter, Key, Mask, Path};
 pub use findings::{Finding, FindingKind, findings, headlines};

@@ -1,6 +1,6 @@
 //! What is known of a frame: for those who point at it, and to copy.
 
-use eframe::egui::{self, Ui};
+use eframe::egui::{self, RichText, Ui};
 
 use crate::query::Recorded;
 
@@ -39,6 +39,15 @@ pub fn source(frame: &Recorded<'_>, level: u16) -> Option<String> {
     let function = frame.function(level)?;
     let file = function.file?;
     Some(function.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
+}
+
+/// A line of a stack: the frame and where it is in the source.
+pub fn line(ui: &mut Ui, frame: &Recorded<'_>, level: u16) {
+    let name = RichText::new(frame.name(level).to_string()).monospace().size(12.0);
+    ui.add(egui::Label::new(name).extend()).on_hover_ui(|ui| details(ui, frame, level));
+    if let Some(source) = source(frame, level) {
+        ui.add(egui::Label::new(RichText::new(format!("    {source}")).weak().size(11.0)).extend());
+    }
 }
 
 /// What the switch for the frames of the allocator is called.

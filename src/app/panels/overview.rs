@@ -84,7 +84,7 @@ impl Strip<'_> {
 }
 
 /// Where a moment of `span` lies across `rect`.
-fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
+pub fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
     let part = (t.0.saturating_sub(span.from.0)) as f64 / (span.len().max(1)) as f64;
     rect.left() + rect.width() * part as f32
 }

@@ -7,6 +7,7 @@
 //! views share has changed, or the view says that its own wishes have; answers to what is
 //! stale are dropped with it.
 
+mod closer;
 mod compare;
 mod erased;
 mod findings;

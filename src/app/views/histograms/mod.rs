@@ -17,8 +17,10 @@ use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::query::{ByClass, Cancelled, histogram};
 use crate::units::Layer;
-use bucket::{BucketKind, bucket_of};
-use chart::{Measure, Scale};
+use bucket::bucket_of;
+pub use bucket::BucketKind;
+pub use chart::{Measure, Scale};
+pub use panel::chart as histogram_chart;
 
 /// What is asked.
 pub struct Request {

@@ -4,7 +4,7 @@ use eframe::egui::{self, Rect, Sense, Ui, UiBuilder, pos2, vec2};
 
 use super::bucket::{AnyBucket, BucketKind, bucket_of};
 use super::chart::{Bar, Chart, Did, Measure, STACKED, Scale, class_color};
-use super::{Distributed, Histograms};
+use super::Histograms;
 use crate::app::commands::DocCommand;
 use crate::app::filters::{Chip, Predicate};
 use crate::app::views::Around;
@@ -35,16 +35,21 @@ pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
         let step = if is_wide { vec2(size.x + 16.0, 0.0) } else { vec2(0.0, size.y) };
         for (kind, i) in [(BucketKind::Size, 0.0), (BucketKind::Lifetime, 1.0)] {
             let part = Rect::from_min_size(pos2(area.left() + i * step.x, area.top() + i * step.y), size);
-            let did = ui.scope_builder(UiBuilder::new().max_rect(part), |ui| {
-                let bars = bars(distributed, kind, around);
-                let title = if kind == BucketKind::Size { "By size" } else { "By lifetime" };
-                Chart { title, bars: &bars, measure: view.measure, scale: view.scale }.show(ui)
+            ui.scope_builder(UiBuilder::new().max_rect(part), |ui| {
+                let sums = if kind == BucketKind::Size { &distributed.by_size } else { &distributed.by_lifetime };
+                chart(sums, kind, (view.measure, view.scale), around, ui);
             });
-            if let Some(did) = did.inner {
-                carry_out(did, kind, around);
-            }
         }
     });
+}
+
+/// One histogram in the room that there is; a click filters to its bucket.
+pub fn chart(sums: &[ByClass], kind: BucketKind, (measure, scale): (Measure, Scale), around: &mut Around<'_>, ui: &mut Ui) {
+    let bars = bars(sums, kind, around);
+    let title = if kind == BucketKind::Size { "By size" } else { "By lifetime" };
+    if let Some(did) = (Chart { title, bars: &bars, measure, scale }).show(ui) {
+        carry_out(did, kind, around);
+    }
 }
 
 /// Switches and legend.
@@ -83,8 +88,7 @@ fn legend(ui: &mut Ui) {
 }
 
 /// The bars from the first to the last that has anything, and those that chips speak of.
-fn bars(distributed: &Distributed, kind: BucketKind, around: &Around<'_>) -> Vec<Bar> {
-    let sums = if kind == BucketKind::Size { &distributed.by_size } else { &distributed.by_lifetime };
+fn bars(sums: &[ByClass], kind: BucketKind, around: &Around<'_>) -> Vec<Bar> {
     let clock = &around.document.trace.clock;
     let chips: Vec<(AnyBucket, bool)> = around
         .document

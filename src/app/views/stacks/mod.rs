@@ -27,6 +27,7 @@ use crate::query::{
     Cancelled, Column, Filter, Finding, KeyMap, Path, Sort, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, tree,
 };
 use crate::units::Interval;
+use super::closer::Closer;
 use selected::SelectedLine;
 
 /// Nodes that the user opened or closed.
@@ -37,6 +38,8 @@ pub struct Request {
     search: String,
     sort: Sort,
     toggled: Toggled,
+    /// What is to be looked at closer.
+    closer: Option<Path>,
 }
 
 /// The open lines. A growing trace can be ahead of them.
@@ -50,6 +53,8 @@ pub struct Table {
     search: String,
     /// The first line with that in its name.
     found: Option<usize>,
+    /// What was looked at closer, once that is done.
+    closer: Option<Closer>,
 }
 
 impl Table {
@@ -67,6 +72,8 @@ pub struct Stacks {
     toggled: Toggled,
     selected: SelectedLine,
     table: Option<Table>,
+    /// Whether the details of the selected line are shown beside the table.
+    shows_details: bool,
 }
 
 impl View for Stacks {
@@ -75,7 +82,8 @@ impl View for Stacks {
     type Answer = Table;
 
     fn request(&self, _: &Document) -> Option<Request> {
-        Some(Request { search: self.search.clone(), sort: self.sort, toggled: Arc::clone(&self.toggled) })
+        let closer = self.selected.path().filter(|_| self.shows_details).cloned();
+        Some(Request { search: self.search.clone(), sort: self.sort, toggled: Arc::clone(&self.toggled), closer })
     }
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
@@ -91,12 +99,20 @@ impl View for Stacks {
             Sort { column: Column::Peak, descending } => sort_by_peak(&tree, &peaks, descending),
             _ => (tree, peaks),
         };
-        tell(request.table(tree, peaks, ground)?);
+        let mut table = request.table(tree, peaks, ground)?;
+        table.closer = request.closer.as_ref().map(|path| Closer::of(path, ground)).transpose()?;
+        tell(table);
         Ok(())
     }
 
-    fn take(&mut self, table: Table) {
-        drop_aside(self.table.replace(table));
+    fn take(&mut self, mut table: Table) {
+        let before = self.table.take();
+        if let (None, Some(before)) = (&table.closer, before.as_ref()) {
+            let is_about = |closer: &&Closer| Some(&closer.path) == self.selected.path() && closer.is_of(&table.trace);
+            table.closer = before.closer.as_ref().filter(is_about).cloned(); // the new one is on its way
+        }
+        self.table = Some(table);
+        drop_aside(before);
     }
 
     fn settle(&mut self, trace: &Trace) -> bool {
@@ -196,7 +212,7 @@ impl Request {
     fn table(&self, tree: Tree, peaks: Vec<u64>, ground: &Ground<'_>) -> Result<Table, Cancelled> {
         let trace = Arc::clone(ground.trace());
         let found = tree.first_found(&trace, &self.search, ground.cancel)?;
-        Ok(Table { interval: ground.interval(), trace, tree: Arc::new(tree), peaks, search: self.search.clone(), found })
+        Ok(Table { interval: ground.interval(), trace, tree: Arc::new(tree), peaks, search: self.search.clone(), found, closer: None })
     }
 }
 

@@ -29,6 +29,12 @@ pub fn show(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
         ui.centered_and_justified(|ui| ui.label(format::sentence(nothing(view, around.document))));
         return;
     }
+    if view.shows_details {
+        let room = ui.available_width();
+        let shown = egui::Panel::right("details").resizable(true).default_size((room * 0.34).clamp(240.0, 420.0));
+        let shown = shown.size_range(200.0..=(room - 200.0).max(220.0));
+        shown.show(ui, |ui| details(view, table, around, ui));
+    }
     let columns: Vec<Column> = Column::ALL.into_iter().filter(|&c| around.settings.shows(c)).collect();
     let mut shown = egui_table::Table::new()
         .id_salt("allocations")
@@ -65,9 +71,45 @@ pub fn tools(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
     if ui.button("Collapse all").on_hover_text("Close all nodes").clicked() {
         view.carry_out(Did::CollapseAll, around);
     }
+    let hint = "Of the selected line: its outstanding size over time, how its sizes and lifetimes are distributed, its stack";
+    if ui.selectable_label(view.shows_details, "Details").on_hover_text(hint).clicked() {
+        view.shows_details = !view.shows_details;
+        around.ask();
+    }
     if let Some(shown) = frames::switch(ui, !around.document.fold, false) {
         around.commands.push(Command::ShowAllocators(shown));
     }
+}
+
+/// Frames that are listed at most.
+const FRAMES: usize = 100;
+
+/// What is known of the selected line.
+fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
+    let (Some(index), Some(row)) = (view.selected.index(), view.selected_row()) else {
+        ui.centered_and_justified(|ui| ui.weak("Select a line for its details."));
+        return;
+    };
+    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        ui.add(egui::Label::new(egui::RichText::new(&row.label).strong()).wrap());
+        match table.closer.as_ref().filter(|closer| closer.path == row.path) {
+            Some(closer) => closer.show(around, ui),
+            None => _ = ui.weak("Computing\u{2026}"),
+        }
+        let above = std::iter::successors(Some(index), |&line| table.tree.parent(line));
+        let mut frames = above.filter_map(|line| table.tree.frame(&table.trace, line)).peekable();
+        if frames.peek().is_none() {
+            return;
+        }
+        ui.separator();
+        ui.strong("Stack");
+        for (frame, level) in frames.by_ref().take(FRAMES) {
+            frames::line(ui, &frame, level);
+        }
+        if frames.peek().is_some() {
+            ui.weak("\u{2026}");
+        }
+    });
 }
 
 /// Points that a name has at least, however deep its line is.

@@ -1,0 +1,143 @@
+//! A node of the tree looked at closer, beside its table: its numbers, its outstanding size
+//! over time, and how its sizes and lifetimes are distributed.
+
+use std::sync::{Arc, Weak};
+
+use eframe::egui::{self, Align2, FontId, Mesh, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+
+use super::Around;
+use super::histograms::{BucketKind, Measure, Scale, histogram_chart};
+use crate::app::jobs::Ground;
+use crate::app::panels::overview::{small_line, x_in};
+use crate::app::theme;
+use crate::format;
+use crate::model::Trace;
+use crate::query::{Cancelled, Details, Filter, Key, Path, Series, details};
+use crate::units::{Interval, Layer, Ticks};
+
+/// Points across the line.
+const BINS: usize = 300;
+
+/// What is known of a node.
+#[derive(Clone)]
+pub struct Closer {
+    pub path: Path,
+    trace: Weak<Trace>,
+    interval: Interval,
+    /// Nothing where several layers are under the node: they nest.
+    details: Option<Arc<Details>>,
+}
+
+impl Closer {
+    /// Looks at a node. Cost: see [`details`].
+    pub fn of(path: &Path, ground: &Ground<'_>) -> Result<Self, Cancelled> {
+        let trace = ground.trace();
+        let found = match layer_of(trace, path) {
+            Some(layer) => {
+                let mut mask = Filter::under(path.clone()).mask(trace);
+                mask.and(&ground.mask);
+                Some(Arc::new(details(&ground.index, ground.interval(), &mask, layer, BINS, ground.cancel)?))
+            }
+            None => None,
+        };
+        Ok(Self { path: path.clone(), trace: Arc::downgrade(trace), interval: ground.interval(), details: found })
+    }
+
+    /// Whether it is about this trace.
+    pub fn is_of(&self, trace: &Arc<Trace>) -> bool {
+        std::ptr::eq(self.trace.as_ptr(), Arc::as_ptr(trace))
+    }
+
+    pub fn show(&self, around: &mut Around<'_>, ui: &mut Ui) {
+        let Some(details) = &self.details else {
+            ui.weak("Layers of memory nest: select one of them.");
+            return;
+        };
+        self.numbers(details, around, ui);
+        ui.add_space(4.0);
+        ui.strong("Outstanding size");
+        line(ui, &details.line, self.interval, around);
+        for (kind, sums) in
+            [(BucketKind::Size, &details.histogram.by_size), (BucketKind::Lifetime, &details.histogram.by_lifetime)]
+        {
+            ui.add_space(4.0);
+            ui.allocate_ui(vec2(ui.available_width(), 140.0), |ui| {
+                ui.set_min_height(140.0);
+                histogram_chart(sums, kind, (Measure::Bytes, Scale::Linear), around, ui);
+            });
+        }
+    }
+
+    fn numbers(&self, details: &Details, around: &Around<'_>, ui: &mut Ui) {
+        let n = &details.numbers;
+        let peak_at = around.document.trace.clock.seconds(details.line.peak_at);
+        egui::Grid::new("numbers").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+            let mut line = |name: &str, value: String| {
+                ui.weak(name);
+                ui.label(value);
+                ui.end_row();
+            };
+            line("Count", format::count(n.count));
+            line("Size", format::bytes(n.size));
+            line("Impacting Size", format::signed_bytes(n.impacting));
+            line("At Start", format::bytes(n.outstanding_from));
+            line("At End", format::bytes(n.outstanding_to));
+            line("Peak", format!("{} at {peak_at:.3} s", format::bytes(details.line.peak)));
+        });
+    }
+}
+
+/// The one layer that is under a node, if there is only one.
+fn layer_of(trace: &Trace, path: &Path) -> Option<Layer> {
+    let named = path.iter().find_map(|key| match *key {
+        Key::Layer(layer) => Some(layer),
+        Key::Heap(heap) => Some(trace.heap(heap).layer),
+        _ => None,
+    });
+    let Some(&Key::Process(process)) = path.first() else { return named };
+    named.or_else(|| {
+        let mut layers = trace.heaps.iter().filter(|heap| heap.process == process).map(|heap| heap.layer);
+        let first = layers.next()?;
+        layers.all(|layer| layer == first).then_some(first)
+    })
+}
+
+/// Draws a line over an interval, filled down to nothing, and says its value where the pointer is.
+fn line(ui: &mut Ui, line: &Series, interval: Interval, around: &Around<'_>) {
+    let clock = &around.document.trace.clock;
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 96.0), Sense::hover());
+    let area = Rect::from_min_max(rect.min + vec2(0.0, 14.0), rect.max - vec2(0.0, 16.0));
+    let (weak, color) = (ui.visuals().weak_text_color(), theme::series(0, ui.visuals()));
+    let painter = ui.painter().with_clip_rect(rect);
+    painter.add(fill(line, area, interval, color));
+    painter.add(small_line(line, area, interval, line.peak, color));
+    painter.hline(area.x_range(), area.bottom(), Stroke::new(1.0, weak));
+    let font = FontId::proportional(11.0);
+    painter.text(rect.left_top(), Align2::LEFT_TOP, format::bytes(line.peak), font.clone(), weak);
+    let edge = |t: Ticks| format!("{:.3} s", clock.seconds(t));
+    painter.text(rect.left_bottom(), Align2::LEFT_BOTTOM, edge(interval.from), font.clone(), weak);
+    painter.text(rect.right_bottom(), Align2::RIGHT_BOTTOM, edge(interval.to), font, weak);
+    if let Some(at) = response.hover_pos().filter(|_| area.width() > 1.0) {
+        let part = f64::from((at.x - area.left()) / area.width()).clamp(0.0, 1.0);
+        let t = Ticks(interval.from.0.saturating_add((interval.len() as f64 * part) as i64));
+        painter.vline(at.x, area.y_range(), Stroke::new(1.0, weak));
+        response.on_hover_text_at_pointer(format!("{}: {}", edge(t), format::bytes(line.value_at(t))));
+    }
+}
+
+/// What is below a line.
+fn fill(line: &Series, area: Rect, interval: Interval, color: egui::Color32) -> Shape {
+    let color = color.gamma_multiply(0.25);
+    let mut mesh = Mesh::default();
+    for (i, (t, value)) in line.points.iter().enumerate() {
+        let x = x_in(area, interval, *t);
+        let y = area.bottom() - area.height() * (*value as f32 / line.peak.max(1) as f32);
+        mesh.colored_vertex(pos2(x, y), color);
+        mesh.colored_vertex(pos2(x, area.bottom()), color);
+        if let Some(last) = (2 * i as u32).checked_sub(2) {
+            mesh.add_triangle(last, last + 1, last + 2);
+            mesh.add_triangle(last + 1, last + 2, last + 3);
+        }
+    }
+    Shape::mesh(mesh)
+}
