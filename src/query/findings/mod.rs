@@ -91,6 +91,8 @@ pub struct Finding {
     pub interval: Interval,
     /// Bytes; of spikes the median height, of a peak what the layer held.
     pub bytes: u64,
+    /// Whether they went instead of coming.
+    pub is_fall: bool,
     /// Allocations.
     pub count: u64,
     /// Bytes a second, where it goes on for some time.
@@ -208,6 +210,7 @@ fn told(question: &Question<'_>, claim: Claim) -> Finding {
         sites: claim.sites,
         interval: claim.interval,
         bytes: claim.bytes,
+        is_fall: claim.is_fall,
         count: claim.count,
         rate_bytes_per_s: claim.rate,
         period_s: claim.period,

@@ -13,7 +13,7 @@ pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
     let Some(site) = finding.sites.first().map(|&site| trace.site(site)) else { return };
     // Of a whole layer the heap in which the place is.
     let source = source_of(finding.process, finding.layer, Some(site.heap));
-    let class = class_of(finding.kind);
+    let class = class_of(finding.kind, finding.is_fall);
     let group: Vec<Key> = source.into_iter().chain([Key::Impacting(class.impacting()), Key::Class(class)]).collect();
     let toggled = Arc::make_mut(&mut view.toggled);
     for end in 1..=group.len() {
@@ -36,8 +36,9 @@ pub fn open(view: &mut Stacks, finding: &Finding, document: &Document) {
 }
 
 /// The rows that a finding is about, in its interval.
-fn class_of(kind: FindingKind) -> LifetimeClass {
+fn class_of(kind: FindingKind, is_fall: bool) -> LifetimeClass {
     match kind {
+        FindingKind::Step if is_fall => LifetimeClass::Aofi,
         FindingKind::Growth | FindingKind::Step => LifetimeClass::Aifo,
         FindingKind::Spikes | FindingKind::Churn => LifetimeClass::Aifi,
         FindingKind::Peak | FindingKind::AtExit | FindingKind::UnexplainedCommit => LifetimeClass::Aofo,
