@@ -111,12 +111,18 @@ pub struct LifetimeBounds(pub f64, pub Option<f64>);
 pub(super) struct Decades {
     /// The ticks from which on each bucket but the first counts.
     starts: [i64; DECADES],
+    /// By number of bits how many starts the shortest such life has reached. Starts that differ
+    /// do so by more than a bit, so a life of as many bits has reached at most one more.
+    reached: [u8; 65],
 }
 
 impl Decades {
     pub(super) fn new(clock: &Clock) -> Self {
         let ticks = |decade: u32| 10u128.pow(decade).saturating_mul(clock.frequency.into()).div_ceil(1_000_000);
-        Self { starts: std::array::from_fn(|decade| i64::try_from(ticks(decade as u32)).unwrap_or(i64::MAX)) }
+        let starts: [i64; DECADES] = std::array::from_fn(|decade| i64::try_from(ticks(decade as u32)).unwrap_or(i64::MAX));
+        let shortest = |bits: usize| if bits == 0 { 0 } else { 1u64 << (bits - 1) };
+        let reached = |bits| starts.partition_point(|&start| start as u64 <= shortest(bits)) as u8;
+        Self { starts, reached: std::array::from_fn(reached) }
     }
 
     /// The bucket of a life.
@@ -124,7 +130,12 @@ impl Decades {
     pub(super) fn of(&self, birth: Ticks, death: Ticks) -> LifetimeBucket {
         match lifetime_of(birth, death) {
             None => LifetimeBucket::ENDLESS,
-            Some(ticks) => LifetimeBucket(self.starts.partition_point(|&start| start <= ticks) as u8),
+            // Records out of order can end before they begin.
+            Some(..0) => LifetimeBucket(0),
+            Some(ticks) => {
+                let reached = self.reached[(u64::BITS - ticks.leading_zeros()) as usize];
+                LifetimeBucket(reached + u8::from(self.starts.get(usize::from(reached)).is_some_and(|&start| start <= ticks)))
+            }
         }
     }
 }
@@ -157,6 +168,14 @@ mod tests {
         assert_eq!(bounds(3, 1), is(0.1, 1.0), "a third of a second");
         assert_eq!(bounds(3, 3), is(1.0, 10.0));
         assert_eq!(bounds(1, i64::MAX - 6), is(1e18, 1e19));
+        for frequency in [1, 2, 3, 7, 999, 1_000_000, 3_579_545, 10_000_000, u64::MAX] {
+            let decades = Decades::new(&Clock { frequency, start_time: 0 });
+            let near = decades.starts.iter().flat_map(|&start| (-2..3).map(move |by| start.saturating_add(by)));
+            for ticks in near.chain((0..63).map(|bit| 1 << bit)).map(|ticks: i64| ticks.clamp(-2, i64::MAX - 1)) {
+                let reached = decades.starts.partition_point(|&start| start <= ticks);
+                assert_eq!(decades.of(Ticks(0), Ticks(ticks)).index(), reached, "{frequency} {ticks}");
+            }
+        }
         let decades = Decades::new(&Clock { frequency: 1, start_time: 0 });
         for (birth, death) in [(Ticks(0), Ticks::NEVER), (Ticks::BEFORE_TRACE, Ticks(0))] {
             assert_eq!(decades.of(birth, death).bounds(), LifetimeBounds(0.0, None));

@@ -34,7 +34,8 @@ pub(super) fn changes(
     cancel: &Cancel,
     group: impl Fn(&Row, LifetimeClass) -> Option<u32> + Sync,
 ) -> Result<Vec<Change>, Cancelled> {
-    let parts = index.fold(cancel, Vec::new, |list, visited| {
+    let visit = index.visit();
+    let parts = visit.fold_evenly(&visit.born_before(interval.to), cancel, Vec::new, |list, visited| {
         visited.each_in(interval, |at, class| {
             let row = visited.chunk.row(at);
             let Some(of) = group(&row, class) else { return };

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{Cancel, Cancelled, LifetimeClass, RowSet};
 use crate::model::{Chunk, Rows};
-use crate::units::Interval;
+use crate::units::{Interval, Ticks};
 
 /// Rows to go through.
 #[derive(Clone, Copy)]
@@ -66,7 +66,23 @@ impl<'a> Visit<'a> {
         self.fold_chunks(&(0..self.rows.chunks().len()).collect::<Vec<_>>(), cancel, new, each)
     }
 
-    /// The same of some chunks.
+    /// The chunks that can have a row born inside an interval. Rows stand in the order of
+    /// birth, but for those out of order.
+    pub(super) fn born_in(&self, interval: Interval) -> Vec<usize> {
+        let can_have = |i: &usize| {
+            let chunk = self.rows.chunk(*i);
+            let last = chunk.len() - 1;
+            chunk.has_out_of_order() || chunk.birth(0) < interval.to && chunk.birth(last) >= interval.from
+        };
+        (0..self.rows.chunks().len()).filter(can_have).collect()
+    }
+
+    /// The chunks that can have a row born before `t`.
+    pub(super) fn born_before(&self, t: Ticks) -> Vec<usize> {
+        self.born_in(Interval { from: Ticks::BEFORE_TRACE, to: t })
+    }
+
+    /// The same as [`Visit::fold`] of some chunks.
     pub(super) fn fold_chunks<S: Send>(
         self,
         chunks: &[usize],
@@ -74,9 +90,31 @@ impl<'a> Visit<'a> {
         new: impl Fn() -> S + Sync,
         each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
     ) -> Result<Vec<S>, Cancelled> {
-        let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
+        self.fold_parts(chunks, rayon::current_num_threads(), cancel, new, each)
+    }
+
+    /// The same with several states a worker, for states that are cheap: chunks are not equally
+    /// much work.
+    pub(super) fn fold_evenly<S: Send>(
+        self,
+        chunks: &[usize],
+        cancel: &Cancel,
+        new: impl Fn() -> S + Sync,
+        each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
+    ) -> Result<Vec<S>, Cancelled> {
+        self.fold_parts(chunks, 4 * rayon::current_num_threads(), cancel, new, each)
+    }
+
+    fn fold_parts<S: Send>(
+        self,
+        chunks: &[usize],
+        parts: usize,
+        cancel: &Cancel,
+        new: impl Fn() -> S + Sync,
+        each: impl Fn(&mut S, &VisitedChunk<'a>) + Sync,
+    ) -> Result<Vec<S>, Cancelled> {
         let states: Result<Vec<S>, Cancelled> = chunks
-            .par_chunks(per_worker)
+            .par_chunks(chunks.len().div_ceil(parts).max(1))
             .map(|chunks| {
                 let mut state = new();
                 for &i in chunks {

@@ -2,10 +2,12 @@
 //! allocated and is still there at the end is what it left behind. A place that leaves
 //! something in every repetition leaks; one that does so once was only setting up.
 //!
-//! Cost: one parallel pass over the rows; what survived is looked up once each.
+//! Cost: one parallel pass over the rows born between the marks, and one over the sites; what
+//! survived is looked up once each.
 
 use std::cmp::Reverse;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::{Bucket, Cancel, Cancelled, FunctionId, Functions, Index, LifetimeClass, Mask};
@@ -55,9 +57,10 @@ pub fn generations(
         let counts = trace.layer_of(site) == request.layer && mask.has(id, LifetimeClass::Aifo);
         counts.then(|| functions.function(functions.place(id)))
     };
-    let places: Vec<Option<Option<FunctionId>>> = (0..trace.sites.len()).map(place).collect();
+    let places: Vec<Option<Option<FunctionId>>> = (0..trace.sites.len()).into_par_iter().map(place).collect();
     type Left = FxHashMap<(Option<FunctionId>, u32), Bucket>;
-    let parts = index.fold(cancel, Left::default, |left, visited| {
+    let visit = index.visit();
+    let parts = visit.fold_evenly(&visit.born_in(marked), cancel, Left::default, |left, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
         visited.each(|at| {
             let birth = chunk.birth(at);

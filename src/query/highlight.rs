@@ -19,7 +19,8 @@ pub fn spans(
 ) -> Result<Vec<Interval>, Cancelled> {
     let joined = interval.len() / i64::try_from(resolution.max(1)).unwrap_or(i64::MAX);
     let is_covered = AtomicBool::new(false);
-    let parts = index.fold(cancel, Vec::new, |spans, visited| {
+    let visit = index.visit();
+    let parts = visit.fold_evenly(&visit.born_before(interval.to), cancel, Vec::new, |spans, visited| {
         if !is_covered.load(Ordering::Relaxed) && !add_spans(spans, visited, interval, mask, joined) {
             is_covered.store(true, Ordering::Relaxed);
         }

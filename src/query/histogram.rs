@@ -1,7 +1,7 @@
 //! How the sizes and the lifetimes of rows are distributed, in one layer: layers nest,
 //! so there is no distribution over several.
 //!
-//! Cost: one parallel scan of the rows.
+//! Cost: one parallel scan of the rows born before the end of the interval.
 
 use super::buckets::Decades;
 use super::{ByClass, Cancel, Cancelled, Index, LifetimeBucket, Mask, SizeBucket};
@@ -41,7 +41,8 @@ pub fn histogram(index: &Index, interval: Interval, mask: &Mask, layer: Layer, c
         false => 0,
     };
     let wanted: Vec<u8> = (0..).map(SiteId).zip(&trace.sites).map(classes).collect();
-    let parts = index.fold(cancel, Histogram::new, |histogram, visited| {
+    let visit = index.visit();
+    let parts = visit.fold_evenly(&visit.born_before(interval.to), cancel, Histogram::new, |histogram, visited| {
         let (chunk, sites) = (visited.chunk, visited.chunk.sites());
         visited.each_in(interval, |at, class| {
             if wanted[sites[at].0 as usize] >> class as u8 & 1 == 0 {

@@ -1,12 +1,15 @@
 //! Single allocations, in the order of one of their columns.
 //!
-//! Cost: one parallel pass over the rows that take part; of more than are wanted only those
-//! that come first are kept, so memory does not grow with the trace.
+//! Cost: one parallel pass over the rows born before the end of the interval; of more than are
+//! wanted only those that come first are kept, so memory does not grow with the trace. As
+//! soon as one worker has as many as are wanted, most others are left out by one comparison.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
 use super::row_set::lifetime;
-use super::{Cancel, Cancelled, Index, LifetimeClass, Mask};
+use super::{Cancel, Cancelled, Index, Mask};
 use crate::model::{Chunk, RowId};
 use crate::units::{Interval, Ticks};
 
@@ -68,32 +71,53 @@ pub fn rows(
     most: usize,
     cancel: &Cancel,
 ) -> Result<RowTable, Cancelled> {
-    let new = || (Vec::<Ranked>::new(), 0u64);
-    let parts = index.fold(cancel, new, |(list, count), visited| {
+    // What comes behind this is not wanted, whoever finds it.
+    let last = AtomicU64::new(u64::MAX);
+    let full = most.saturating_add((most / 4).max(1024));
+    let visit = index.visit();
+    let parts = visit.fold_evenly(&visit.born_before(interval.to), cancel, Found::default, |found, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
-        visited.each(|at| {
-            let classes = mask.classes(sites[at]);
-            if classes == 0 {
+        let known = (last.load(Ordering::Relaxed), RowId(u32::MAX));
+        found.last = found.last.min(known);
+        visited.each_in(interval, |at, class| {
+            if !mask.has(sites[at], class) {
                 return;
             }
-            let class = LifetimeClass::of(chunk.birth(at), chunk.death(at), interval);
-            if class.is_some_and(|class| classes >> class as u8 & 1 != 0) {
-                *count += 1;
-                list.push((rank(chunk, at, sort), chunk.id(at)));
-                if list.len() >= most.saturating_mul(2).max(1024) {
-                    keep_first(list, most);
+            found.count += 1;
+            let row = (rank(chunk, at, sort), chunk.id(at));
+            if row <= found.last {
+                found.list.push(row);
+                if found.list.len() >= full {
+                    keep_first(&mut found.list, most);
+                    found.last = found.list.last().copied().unwrap_or((0, RowId(0)));
+                    last.fetch_min(found.last.0, Ordering::Relaxed);
                 }
             }
         });
     })?;
     cancel.check()?;
-    let count = parts.iter().map(|(_, count)| count).sum();
-    let mut list: Vec<Ranked> = parts.into_iter().flat_map(|(list, _)| list).collect();
+    let count = parts.iter().map(|found| found.count).sum();
+    let mut list: Vec<Ranked> = parts.into_iter().flat_map(|found| found.list).collect();
     keep_first(&mut list, most);
     list.par_sort_unstable();
     Ok(RowTable { rows: list.into_iter().map(|(_, row)| row).collect(), count })
 }
 
+/// What one worker has met.
+struct Found {
+    list: Vec<Ranked>,
+    count: u64,
+    /// What comes behind this is not wanted.
+    last: Ranked,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self { list: Vec::new(), count: 0, last: (u64::MAX, RowId(u32::MAX)) }
+    }
+}
+
+/// Keeps those that come first; the last of them stands last.
 fn keep_first(list: &mut Vec<Ranked>, most: usize) {
     if list.len() > most {
         if most > 0 {

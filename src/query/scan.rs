@@ -1,13 +1,14 @@
-//! The sums of an interval by a look at every row. Cost: some 5 ns a row and worker.
+//! The sums of an interval by a look at every row born before its end. Cost: some 5 ns a row and worker.
 
 use super::fold::Visit;
 use super::{ByClass, Cancel, Cancelled};
 use crate::units::Interval;
 
-/// Classifies all rows. Parallel; each worker keeps sums of its own for all `sites`.
+/// Classifies these rows. Parallel; each worker keeps sums of its own for all `sites`.
 pub(super) fn scan(rows: Visit<'_>, sites: usize, interval: Interval, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
     let none = || vec![ByClass::default(); sites];
-    let parts = rows.fold(cancel, none, |sums, visited| {
+    let chunks = rows.born_before(interval.to);
+    let parts = rows.fold_chunks(&chunks, cancel, none, |sums, visited| {
         let (chunk, sites) = (visited.chunk, visited.chunk.sites());
         visited.each_in(interval, |at, class| sums[sites[at].0 as usize].get_mut(class).add_row(chunk.size(at)));
     })?;

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::lines::{Leaf, Listing, Tree, allocation_peak};
 use super::{Column, MAX_ALLOCATIONS, Question, Sort};
-use crate::model::{CHUNK, Chunk, RowId, Rows};
+use crate::model::{Chunk, RowId, Rows};
 use crate::query::fold::{Visit, VisitedChunk};
 use crate::query::{Cancelled, LifetimeClass};
 use crate::units::Interval;
@@ -23,7 +23,7 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     let order = Order { rows, sort: question.request.sort };
     let wanted = Wanted::of(question.trace.sites.len(), leaves);
     let visit = Visit { rows, chosen: question.totals.chosen().map(|chosen| &**chosen) };
-    let chunks = early_chunks(rows, tree.interval);
+    let chunks = visit.born_before(tree.interval.to);
     let mut parts = visit.fold_chunks(
         &chunks,
         question.cancel,
@@ -52,16 +52,6 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
         }
     }
     Ok(())
-}
-
-/// The chunks that hold a row that was born before the end of the interval.
-fn early_chunks(rows: &Rows, interval: Interval) -> Vec<usize> {
-    // Rows that are not out of order stand in the order of birth: the first is the earliest.
-    let mut is_late: Vec<bool> = rows.chunks().map(|chunk| chunk.birth(0) >= interval.to).collect();
-    for id in rows.out_of_order().iter() {
-        is_late[id.0 as usize / CHUNK] = false;
-    }
-    (0..is_late.len()).filter(|&i| !is_late[i]).collect()
 }
 
 /// What of a row decides its place, smaller first, and the row. Equal ones come by
