@@ -277,12 +277,13 @@ fn check_forest(
     let odd = Mask::of_sites(trace, |site, _| is_odd[site.0 as usize]);
     for layer in Layer::ALL {
         let sums = forest.sums(trace, &totals, &Mask::all(trace), layer);
-        for (node, sums) in (0..).zip(&sums) {
+        for (node, sums) in (0..forest.len() as u32).map(|node| (node, sums.of(node))) {
             let mut expected = come_to(rows.iter().filter(|row| row.layer == layer && has(node, row)), edges);
             expected.peak = 0;
-            assert_eq!(GroupNumbers::new(sums, 0), expected, "{:?}", ways[node as usize]);
+            assert_eq!(GroupNumbers::new(&sums, 0), expected, "{:?}", ways[node as usize]);
         }
-        for (node, sums) in (0..).zip(forest.sums(trace, &totals, &odd, layer)) {
+        let sums = forest.sums(trace, &totals, &odd, layer);
+        for (node, sums) in (0..forest.len() as u32).map(|node| (node, sums.of(node))) {
             let is_wanted = |site: &&SiteId| is_odd[site.0 as usize] && trace.layer_of(trace.site(**site)) == layer;
             let expected: u64 = forest.under(node).iter().filter(is_wanted).map(|site| totals.of(*site).numbers().size).sum();
             assert_eq!(sums.numbers().size, expected);
@@ -317,9 +318,9 @@ fn check_lines(
     let mask = Mask::all(trace);
     for layer in Layer::ALL {
         let sums = forest.sums(trace, &totals, &mask, layer);
-        let lines = |toggled: &FxHashMap<u32, bool>| call_tree(forest, all, &sums, Sort::default(), toggled, &never).unwrap();
+        let lines = |toggled: &FxHashMap<u32, bool>| call_tree(all, &sums, Sort::default(), toggled, &never).unwrap();
         let every = lines(&(0..forest.len() as u32).map(|node| (node, true)).collect());
-        let taking_part: BTreeSet<u32> = (1..forest.len() as u32).filter(|&node| !sums[node as usize].is_empty()).collect();
+        let taking_part: BTreeSet<u32> = (1..forest.len() as u32).filter(|&node| !sums.is_empty(node)).collect();
         assert_eq!(every.iter().map(|line| line.node).collect::<BTreeSet<_>>(), taking_part);
         assert_eq!(every.len(), taking_part.len());
         for (at, line) in every.iter().enumerate() {
@@ -350,8 +351,8 @@ fn check_lines(
             }
             check_order_by_peak(lines, &call_tree_peaks(index, &totals, &mask, layer, (forest, lines), &never).unwrap());
         }
-        let path = heaviest_path(forest, &sums, Column::Size, 0);
-        let size = |node: u32| u128::from(sums[node as usize].numbers().size);
+        let path = heaviest_path(&sums, Column::Size, 0);
+        let size = |node: u32| u128::from(sums.numbers(node).size);
         let largest = |node: u32| forest.children(node).iter().map(|&child| size(child)).max().unwrap_or(0);
         for pair in path.windows(2) {
             assert_eq!((forest.parent(pair[1]), size(pair[1])), (pair[0], largest(pair[0])));

@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 use super::nest::NOBODY;
 use super::peaks::line_peaks;
 use super::tree::{measure, sort_lines};
-use super::{ByClass, Cancel, Cancelled, Column, Forest, Functions, Index, LifetimeClass, Mask, NodeKey, Numbers, Sort, Totals};
+use super::{
+    Cancel, Cancelled, Column, Forest, ForestSums, Functions, Index, LifetimeClass, Mask, NodeKey, Numbers, Sort, Totals,
+};
 use crate::model::SiteId;
 use crate::units::Layer;
 
@@ -41,22 +43,21 @@ pub fn node_name(functions: &Functions, key: NodeKey) -> String {
     }
 }
 
-/// The open lines. `sums` are those of the forest's nodes; `toggled` has the nodes that the
-/// user opened or closed.
+/// The open lines. `toggled` has the nodes that the user opened or closed.
 pub fn call_tree(
-    forest: &Forest,
     functions: &Functions,
-    sums: &[ByClass],
+    sums: &ForestSums<'_>,
     sort: Sort,
     toggled: &FxHashMap<u32, bool>,
     cancel: &Cancel,
 ) -> Result<Vec<CallLine>, Cancelled> {
-    let below = |node: u32| forest.children(node).iter().copied().filter(|&child| !sums[child as usize].is_empty());
+    let forest = sums.forest();
+    let below = |node: u32| forest.children(node).iter().copied().filter(|&child| !sums.is_empty(child));
     let mut lines: Vec<CallLine> = Vec::new();
     // Nodes, with the line that each is under, and whether it is alone there; the next last.
     let mut todo: Vec<(u32, Option<u32>, bool)> = Vec::new();
     let plan = |todo: &mut Vec<_>, node: u32, line: Option<u32>| {
-        let mut children: Vec<(u32, Numbers)> = below(node).map(|child| (child, sums[child as usize].numbers())).collect();
+        let mut children: Vec<(u32, Numbers)> = below(node).map(|child| (child, sums.numbers(child))).collect();
         sort_lines(&mut children, sort, |(_, numbers)| *numbers, |(child, _)| node_name(functions, forest.key(*child)));
         let is_only = children.len() == 1;
         todo.extend(children.into_iter().rev().map(|(child, _)| (child, line, is_only)));
@@ -70,7 +71,7 @@ pub fn call_tree(
         let has_children = below(node).next().is_some();
         let is_open = has_children && toggled.get(&node).copied().unwrap_or(is_only);
         let depth = parent.map_or(0, |parent| lines[parent as usize].depth + 1);
-        let numbers = sums[node as usize].numbers();
+        let numbers = sums.numbers(node);
         lines.push(CallLine { node, parent, depth, numbers, has_children, is_open });
         if is_open {
             plan(&mut todo, node, Some(line));
@@ -81,10 +82,11 @@ pub fn call_tree(
 
 /// The nodes to open from one on so that the largest below it is seen: always the largest
 /// child, while it has at least half of what is around it.
-pub fn heaviest_path(forest: &Forest, sums: &[ByClass], column: Column, from: u32) -> Vec<u32> {
-    let size = |node: u32| measure(column, &sums[node as usize].numbers());
+pub fn heaviest_path(sums: &ForestSums<'_>, column: Column, from: u32) -> Vec<u32> {
+    let size = |node: u32| measure(column, &sums.numbers(node));
     let next = |&node: &u32| {
-        let largest = forest.children(node).iter().copied().max_by_key(|&child| (size(child), std::cmp::Reverse(child)))?;
+        let largest =
+            sums.forest().children(node).iter().copied().max_by_key(|&child| (size(child), std::cmp::Reverse(child)))?;
         (size(largest) > 0 && size(largest) >= size(node).div_ceil(2)).then_some(largest)
     };
     std::iter::successors(Some(from), next).collect()

@@ -26,6 +26,7 @@ mod details;
 mod diff;
 mod filter;
 mod findings;
+mod flame;
 mod fold;
 mod functions;
 mod generations;
@@ -60,9 +61,10 @@ pub use details::{Details, details};
 pub use diff::{Compared, Delta, DiffSide, diff, folded_diff};
 pub use filter::{Filter, Key, Mask, Path};
 pub use findings::{Finding, FindingKind, findings, headlines};
+pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
 pub use functions::{
-    Butterfly, Forest, FunctionGroup, FunctionId, FunctionSums, Functions, FunctionsRequest, ModuleName, Neighbour,
-    NeighbourGroup, NodeKey, PathId, function_peaks, function_sums, functions,
+    Amount, Butterfly, Forest, ForestSums, FunctionGroup, FunctionId, FunctionPlaces, FunctionSums, Functions, FunctionsRequest,
+    ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, function_peaks, function_sums, functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use highlight::spans;

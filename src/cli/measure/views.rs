@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use super::{interval, milliseconds};
 use crate::query::{
-    Bounds, Butterfly, Cancel, Cancelled, Forest, Functions, GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort,
-    SeriesOf, Sort, call_tree, findings, function_sums, generations, histogram, rows, series, totals,
+    Bounds, By, Cancel, Cancelled, DiffSide, FlameWeight, FlameWeights, Forest, FunctionPlaces, Functions, GenerationsRequest,
+    Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types, call_tree, findings, flame_boxes, folded_diff,
+    function_sums, generations, histogram, rows, series, totals,
 };
 use crate::symbols::Names;
 use crate::synth::Random;
-use crate::units::{Layer, Ticks};
+use crate::units::{Interval, Layer, Ticks};
 
 /// Milliseconds of each view, by what is asked.
 pub(super) type Views = BTreeMap<&'static str, Vec<f64>>;
@@ -21,35 +22,57 @@ const ROWS: usize = 1_000_000;
 /// Generations between marks.
 const GENERATIONS: i64 = 8;
 
-/// Asks each view `count` times.
+/// Groups of a comparison.
+const COMPARED: usize = 1000;
+
+/// Asks each view `count` times; what views begin with, the totals, is part of each.
 pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Cancel) -> Result<Views, Cancelled> {
     let mut views = Views::new();
     once(index, &mut views, cancel)?;
     let trace = index.trace();
     let mask = Mask::all(trace);
-    let functions = Functions::of(trace, &Names::default(), true, cancel)?;
+    let names = Names::default();
+    let functions = Functions::of(trace, &names, true, cancel)?;
     let forests = [
         ("top-down", Forest::top_down(&functions, trace)),
         ("bottom-up", Forest::inverted(&functions, trace, cancel)?),
         ("by function", Forest::by_function(&functions, trace, true)),
         ("by module", Forest::by_module(&functions, trace, true)),
     ];
+    let layer = trace.heaps.first().map_or(Layer::Heap, |heap| heap.layer);
+    let types = timed(&mut views, "types, once", || Types::of(trace, &names, cancel))?;
+    let all = function_sums(trace, &functions, &totals(index, trace.span, cancel)?, &mask, cancel)?;
+    // The largest, which is around nearly everything.
+    let of = all.iter().filter(|of| of.layer == layer).max_by_key(|of| of.total.numbers().size).map(|of| of.function);
     for _ in 0..count {
         let interval = interval(trace, random);
-        let layer = trace.heaps.first().map_or(Layer::Heap, |heap| heap.layer);
+        timed(&mut views, "totals", || totals(index, interval, cancel))?;
         for (name, forest) in &forests {
             timed(&mut views, name, || {
                 let sums = totals(index, interval, cancel)?;
                 let sums = forest.sums(trace, &sums, &mask, layer);
-                call_tree(forest, &functions, &sums, Sort::default(), &Default::default(), cancel)
+                call_tree(&functions, &sums, Sort::default(), &Default::default(), cancel)
             })?;
         }
-        timed(&mut views, "butterfly", || {
-            let sums = totals(index, interval, cancel)?;
-            let all = function_sums(trace, &functions, &sums, &mask, cancel)?;
-            let of = all.iter().max_by_key(|function| function.total.numbers().size);
-            of.map(|of| Butterfly::of(trace, &functions, &sums, &mask, of, cancel)).transpose()
-        })?;
+        let [(_, top_down), (_, inverted), ..] = &forests;
+        for (name, forest) in [("flame graph", top_down), ("flame graph, bottom-up", inverted)] {
+            timed(&mut views, name, || {
+                let sums = totals(index, interval, cancel)?;
+                let weights = FlameWeights::new(forest, trace, &sums, &mask, layer, FlameWeight::Size);
+                Ok(flame_boxes(&weights, 0, |_| false))
+            })?;
+        }
+        if let Some(of) = of {
+            timed(&mut views, "butterfly", || {
+                let sums = totals(index, interval, cancel)?;
+                let places = FunctionPlaces::of(trace, top_down, (&sums, &mask), of, layer, cancel)?;
+                Ok(places.sums().first().map(|sums| places.butterfly(&functions, sums.process)))
+            })?;
+        }
+        timed(&mut views, "types", || Ok(types.groups(&totals(index, interval, cancel)?, &mask, Sort::default())))?;
+        let halves = [(interval.from, middle(interval)), (middle(interval), interval.to)];
+        let sides = halves.map(|(from, to)| DiffSide { index, interval: Interval { from, to }, mask: &mask, names: &names });
+        timed(&mut views, "compare", || folded_diff(sides, &[By::Function], true, Some(COMPARED), cancel))?;
         timed(&mut views, "allocations", || rows(index, interval, &mask, RowSort::default(), ROWS, cancel))?;
         timed(&mut views, "histograms", || histogram(index, interval, &mask, layer, cancel))?;
         let step = (interval.len() / GENERATIONS).max(1);
@@ -61,7 +84,14 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         let chosen = index.choosing(chosen);
         let sums = timed(&mut views, "rows of a size, totals", || totals(&chosen, interval, cancel))?;
         let of = SeriesOf::new(trace, 1, |_| Some(0));
-        timed(&mut views, "rows of a size, graph", || series(&chosen, &sums, &of, super::BINS, cancel))?;
+        timed(&mut views, "rows of a size, first graph", || series(&chosen, &sums, &of, super::BINS, cancel))?;
+        let next = totals(&chosen, Interval::new(interval.from, middle(interval)), cancel)?;
+        timed(&mut views, "rows of a size, graph", || series(&chosen, &next, &of, super::BINS, cancel))?;
+        timed(&mut views, "rows of a size, top-down", || {
+            let sums = totals(&chosen, interval, cancel)?;
+            let sums = top_down.sums(trace, &sums, &mask, layer);
+            call_tree(&functions, &sums, Sort::default(), &Default::default(), cancel)
+        })?;
     }
     Ok(views)
 }
@@ -74,6 +104,10 @@ fn once(index: &Index, views: &mut Views, cancel: &Cancel) -> Result<(), Cancell
     timed(views, "bottom-up, once", || Forest::inverted(&functions, trace, cancel))?;
     timed(views, "findings, once", || findings(index, trace.span, &Mask::all(trace), &names, cancel))?;
     Ok(())
+}
+
+fn middle(interval: Interval) -> Ticks {
+    Ticks(interval.from.0 + interval.len() / 2)
 }
 
 fn timed<T>(views: &mut Views, name: &'static str, ask: impl FnOnce() -> Result<T, Cancelled>) -> Result<T, Cancelled> {

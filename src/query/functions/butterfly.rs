@@ -1,17 +1,25 @@
 //! Who calls a function, and what it calls, in one process and layer: each row under the
 //! frame before its outermost place and under the one after its innermost place, so that
-//! both lists add up to its total. Cost: as the sums of functions.
+//! both lists add up to its total.
+//!
+//! Cost: a look at the nodes of a forest for those of the function; then the sites under
+//! them, parallel. Others are not looked at.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-use super::part::{Part, Scratch, by_owner};
+use rayon::prelude::*;
+
+use super::forest::{Forest, NodeKey};
 use super::paths::Functions;
 use super::sums::FunctionSums;
 use super::table::FunctionId;
-use crate::model::{SiteId, Trace};
+use crate::model::{HeapId, ProcessId, SiteId, Trace};
 use crate::query::nest::NOBODY;
 use crate::query::peaks::line_peaks;
 use crate::query::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Totals};
+use crate::units::Layer;
 
 /// A caller or a callee.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,44 +42,116 @@ pub struct Butterfly {
     sites: Vec<(SiteId, u32, u32)>,
 }
 
-/// On the way to a path: whether the function was met, and what is beside it.
-#[derive(Clone, Copy, Default)]
-struct Beside {
-    caller: Option<Option<FunctionId>>,
+/// Sites in whose stacks the function has one caller and one callee.
+struct Piece {
+    /// By place in the forest.
+    sites: Range<usize>,
+    caller: Option<FunctionId>,
+    /// `None`: the stacks end with the function.
     callee: Option<FunctionId>,
 }
 
-impl Butterfly {
-    /// Of the function, process and layer of `of`.
+/// Where a function is, and what it comes to there in each process, in one layer.
+pub struct FunctionPlaces<'a> {
+    trace: &'a Trace,
+    forest: &'a Forest,
+    function: FunctionId,
+    layer: Layer,
+    pieces: Vec<Piece>,
+    /// By piece and process, in the order of pieces, what is not nothing.
+    sums: Vec<(u32, ProcessId, ByClass)>,
+}
+
+/// Sites that one worker adds up at a time.
+const GRAIN: usize = 1 << 11;
+
+/// Nodes that one worker looks at, at least.
+const NODES: usize = 1 << 14;
+
+impl<'a> FunctionPlaces<'a> {
+    /// Of a forest whose callers are outside.
     pub fn of(
-        trace: &Trace,
-        functions: &Functions,
-        totals: &Totals,
-        mask: &Mask,
-        of: &FunctionSums,
+        trace: &'a Trace,
+        forest: &'a Forest,
+        (totals, mask): (&Totals, &Mask),
+        function: FunctionId,
+        layer: Layer,
         cancel: &Cancel,
     ) -> Result<Self, Cancelled> {
-        let owners = by_owner(trace, totals, mask).into_iter();
-        let sites = owners.filter(|(owner, _)| *owner == (of.process, of.layer)).flat_map(|(_, sites)| sites);
-        let sites: Vec<(SiteId, ByClass)> = sites.collect();
-        cancel.check()?;
-        let part = Part::of(functions, &sites, &mut Scratch::new(functions));
-        let beside = beside(functions, &part, of.function);
-        let (mut callers, mut callees) = (List::default(), List::default());
-        let mut found = Vec::new();
-        for ((site, sums), &at) in sites.iter().zip(&part.at) {
-            let Some(Beside { caller: Some(caller), callee }) = beside.get(at as usize) else { continue };
-            found.push((*site, callers.add(*caller, sums), callees.add(*callee, sums)));
-        }
-        let (callers, new_callers) = callers.sorted(functions);
-        let (callees, new_callees) = callees.sorted(functions);
-        found.iter_mut().for_each(|(_, caller, callee)| {
-            *caller = new_callers[*caller as usize];
-            *callee = new_callees[*callee as usize];
+        let pieces = pieces(forest, function, cancel)?;
+        let is_in_layer: Vec<bool> = trace.heaps.iter().map(|heap| heap.layer == layer).collect();
+        let parts = (0..).zip(&pieces).flat_map(|(i, piece)| {
+            let starts = piece.sites.clone().step_by(GRAIN);
+            starts.map(move |start| (i, start..(start + GRAIN).min(piece.sites.end)))
         });
-        Ok(Self { callers, callees, sites: found })
+        let sums = |(piece, places): (u32, Range<usize>)| {
+            let mut sums: Vec<(u32, ProcessId, ByClass)> = Vec::new();
+            for place in places {
+                let (site, heap) = (forest.sites()[place], forest.heap_at(place));
+                let classes = mask.classes(site);
+                if classes == 0 || !is_in_layer[heap.0 as usize] {
+                    continue;
+                }
+                let buckets = totals.of(site).only(classes);
+                if buckets.is_empty() {
+                    continue;
+                }
+                let process = trace.heap(heap).process;
+                match sums.iter_mut().find(|(_, of, _)| *of == process) {
+                    Some((.., sums)) => sums.add(&buckets),
+                    None => sums.push((piece, process, buckets)),
+                }
+            }
+            sums
+        };
+        let parts: Vec<(u32, Range<usize>)> = parts.collect();
+        cancel.check()?;
+        let sums = parts.into_par_iter().flat_map_iter(sums).collect();
+        cancel.check()?;
+        Ok(Self { trace, forest, function, layer, pieces, sums })
     }
 
+    /// What the function comes to in each process in which it is.
+    pub fn sums(&self) -> Vec<FunctionSums> {
+        let mut by_process: BTreeMap<ProcessId, FunctionSums> = BTreeMap::new();
+        for (piece, process, sums) in &self.sums {
+            let (none, process) = (ByClass::default(), *process);
+            let new = FunctionSums { process, layer: self.layer, function: self.function, own: none, total: none };
+            let of = by_process.entry(process).or_insert(new);
+            of.total.add(sums);
+            if self.pieces[*piece as usize].callee.is_none() {
+                of.own.add(sums);
+            }
+        }
+        by_process.into_values().collect()
+    }
+
+    /// Its callers and callees in a process.
+    pub fn butterfly(&self, functions: &Functions, process: ProcessId) -> Butterfly {
+        let (mut callers, mut callees) = (List::default(), List::default());
+        let mut found: Vec<(u32, u32, u32)> = Vec::new();
+        for (i, _, sums) in self.sums.iter().filter(|(_, of, _)| *of == process) {
+            let piece = &self.pieces[*i as usize];
+            found.push((*i, callers.add(piece.caller, sums), callees.add(piece.callee, sums)));
+        }
+        found.dedup();
+        let (callers, new_callers) = callers.sorted(functions);
+        let (callees, new_callees) = callees.sorted(functions);
+        let is_its = |heap: HeapId| {
+            let heap = self.trace.heap(heap);
+            (heap.process, heap.layer) == (process, self.layer)
+        };
+        let sites = found.into_iter().flat_map(|(piece, caller, callee)| {
+            let (caller, callee) = (new_callers[caller as usize], new_callees[callee as usize]);
+            let places = self.pieces[piece as usize].sites.clone();
+            let its = places.filter(|&place| is_its(self.forest.heap_at(place)));
+            its.map(move |place| (self.forest.sites()[place], caller, callee))
+        });
+        Butterfly { sites: sites.collect(), callers, callees }
+    }
+}
+
+impl Butterfly {
     /// The largest sizes of callers and of callees. Cost: two passes over the events of the
     /// interval.
     pub fn peaks(&self, index: &Index, totals: &Totals, mask: &Mask, cancel: &Cancel) -> Result<[Vec<u64>; 2], Cancelled> {
@@ -100,21 +180,48 @@ fn peaks(
     line_peaks(index, totals.interval, &now, lines, |_| None, cancel)
 }
 
-/// By place of a part what is beside the function on the way there.
-fn beside(functions: &Functions, part: &Part, of: FunctionId) -> Vec<Beside> {
-    let mut out: Vec<Beside> = Vec::with_capacity(part.paths.len());
-    for (&path, &parent) in part.paths.iter().zip(&part.parent) {
-        let around = out.get(parent as usize).copied().unwrap_or_default();
-        let function = functions.function(path);
-        let caller = functions.function(functions.parent(path));
-        out.push(if function == Some(of) {
-            Beside { caller: around.caller.or(Some(caller)), callee: None }
-        } else {
-            // The first one inside stays the callee of all that is in it.
-            Beside { callee: if around.caller.is_some() { around.callee.or(function) } else { None }, ..around }
-        });
+/// All sites under a function, cut where its caller or its callee changes. Of a function that
+/// calls itself the caller is that of the outermost place, the callee that of the innermost.
+fn pieces(forest: &Forest, function: FunctionId, cancel: &Cancel) -> Result<Vec<Piece>, Cancelled> {
+    let key = NodeKey::Function(function);
+    let is_it = |&node: &u32| forest.key(node) == key;
+    let nodes: Vec<u32> = (1..forest.len() as u32).into_par_iter().with_min_len(NODES).filter(is_it).collect();
+    let function_of = |node: u32| match forest.key(node) {
+        NodeKey::Function(function) => Some(function),
+        _ => None,
+    };
+    let start = |node: u32| forest.places_under(node).start;
+    let behind = |node: u32| forest.places_under(node).end;
+    let mut pieces: Vec<Piece> = Vec::new();
+    // Behind the outermost place that was met last, and what called it.
+    let (mut end, mut caller) = (0, None);
+    for (i, &node) in nodes.iter().enumerate() {
+        if i.is_multiple_of(4096) {
+            cancel.check()?;
+        }
+        if node >= end {
+            (end, caller) = (forest.end(node), function_of(forest.parent(node)));
+        }
+        let mut put = |sites: Range<usize>, callee| {
+            if !sites.is_empty() {
+                pieces.push(Piece { sites, caller, callee });
+            }
+        };
+        put(forest.places(node), None);
+        let mut deeper = &nodes[i + 1..];
+        for &child in forest.children(node).iter().filter(|child| !is_it(child)) {
+            deeper = &deeper[deeper.partition_point(|&other| other < child)..];
+            // What is in the function once more has a place of its own.
+            let (callee, mut at) = (function_of(child), start(child));
+            while let Some(&again) = deeper.first().filter(|&&other| other < forest.end(child)) {
+                put(at..start(again), callee);
+                at = behind(again);
+                deeper = &deeper[deeper.partition_point(|&other| other < forest.end(again))..];
+            }
+            put(at..behind(child), callee);
+        }
     }
-    out
+    Ok(pieces)
 }
 
 /// Neighbours while they are met.

@@ -3,17 +3,20 @@
 //!
 //! Recursive calls are nodes of their own. Sums are of one layer at a time.
 //!
-//! Cost: some passes over nodes and sites; 20 bytes a node, 8 a site. An inverted tree has
+//! Cost: some passes over nodes and sites; 20 bytes a node, 12 a site. An inverted tree has
 //! up to as many nodes as all stacks have functions; it is bounded, and stacks end early
-//! where it is full. Sums cost a pass over the sites and one over the nodes.
+//! where it is full.
+
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::forest_sums::{Amount, ForestSums, NodeSums};
 use super::paths::{Functions, PathId};
 use super::table::{FunctionId, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::{Children, Preorder, distribute, range};
-use crate::model::{SiteId, Trace};
+use crate::model::{HeapId, SiteId, Trace};
 use crate::query::{ByClass, Cancel, Cancelled, Mask, Totals};
 use crate::units::Layer;
 
@@ -41,6 +44,8 @@ pub struct Forest {
     children: Children,
     /// In the order of their nodes.
     sites: Vec<SiteId>,
+    /// In the same order.
+    heaps: Vec<HeapId>,
     /// By node where its sites begin, and the end of the last.
     first_site: Vec<u32>,
     /// By site.
@@ -59,7 +64,7 @@ impl Forest {
             None => NodeKey::All,
         });
         let at = sites(trace).map(|site| functions.path(site).0).collect();
-        Self::of(parent, key.collect(), at)
+        Self::of(trace, parent, key.collect(), at)
     }
 
     /// Innermost functions outside: each site at the node of its whole stack, reversed.
@@ -85,7 +90,7 @@ impl Forest {
         }
         let mut key: Vec<NodeKey> = trie.function.iter().map(|&function| NodeKey::Function(function)).collect();
         key[0] = NodeKey::All;
-        Ok(Self::of(trie.parent, key, at))
+        Ok(Self::of(trace, trie.parent, key, at))
     }
 
     /// One level: by the function that wanted the memory; see [`Functions::place`] for
@@ -112,11 +117,11 @@ impl Forest {
             })
         };
         let at = sites(trace).map(|site| add(group(site))).collect();
-        Self::of(vec![0; key.len()], key, at)
+        Self::of(trace, vec![0; key.len()], key, at)
     }
 
     /// Of nodes whose parents have smaller numbers, and the node of each site.
-    fn of(mut parent: Vec<u32>, mut key: Vec<NodeKey>, mut at: Vec<u32>) -> Self {
+    fn of(trace: &Trace, mut parent: Vec<u32>, mut key: Vec<NodeKey>, mut at: Vec<u32>) -> Self {
         if at.contains(&0) {
             let no_stack = parent.len() as u32;
             parent.push(0);
@@ -134,6 +139,7 @@ impl Forest {
             children: Children::of(parent.len(), |node| parent[node] as usize),
             parent,
             end: nodes.end,
+            heaps: sites.iter().map(|&site| trace.site(site).heap).collect(),
             sites,
             first_site,
             node_of,
@@ -170,14 +176,34 @@ impl Forest {
         self.children.under(node)
     }
 
+    /// All sites, in the order of their nodes.
+    pub fn sites(&self) -> &[SiteId] {
+        &self.sites
+    }
+
+    /// The heap of a site, by place in [`Forest::sites`].
+    pub(super) fn heap_at(&self, place: usize) -> HeapId {
+        self.heaps[place]
+    }
+
+    /// Where the sites at a node itself stand.
+    pub(super) fn places(&self, node: u32) -> Range<usize> {
+        range(&self.first_site, node as usize)
+    }
+
+    /// Where those at a node and all under it stand; its own come first.
+    pub(super) fn places_under(&self, node: u32) -> Range<usize> {
+        self.first_site[node as usize] as usize..self.first_site[self.end(node) as usize] as usize
+    }
+
     /// The sites at a node itself.
     pub fn own(&self, node: u32) -> &[SiteId] {
-        &self.sites[range(&self.first_site, node as usize)]
+        &self.sites[self.places(node)]
     }
 
     /// The sites at a node and all under it.
     pub fn under(&self, node: u32) -> &[SiteId] {
-        &self.sites[self.first_site[node as usize] as usize..self.first_site[self.end(node) as usize] as usize]
+        &self.sites[self.places_under(node)]
     }
 
     /// The node of a site.
@@ -195,19 +221,20 @@ impl Forest {
     }
 
     /// By node what is at it and under it: the sites of `layer`, as far as `mask` wants them.
-    pub fn sums(&self, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer) -> Vec<ByClass> {
-        let mut sums = vec![ByClass::default(); self.len()];
-        for (site, buckets) in totals.sites() {
-            let classes = mask.classes(site);
-            if classes != 0 && trace.layer_of(trace.site(site)) == layer {
-                sums[self.node_of(site) as usize].add(&buckets.only(classes));
-            }
-        }
-        for node in (1..sums.len()).rev() {
-            let sum = sums[node];
-            sums[self.parent[node] as usize].add(&sum);
-        }
-        sums
+    pub fn sums(&self, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer) -> ForestSums<'_> {
+        ForestSums::new(self, trace, totals, mask, layer)
+    }
+
+    /// The same of what `amount` makes of each site.
+    pub fn amounts<A: Amount>(
+        &self,
+        trace: &Trace,
+        totals: &Totals,
+        mask: &Mask,
+        layer: Layer,
+        amount: impl Fn(&ByClass) -> A + Sync,
+    ) -> NodeSums<'_, A> {
+        NodeSums::new(self, trace, totals, mask, layer, amount)
     }
 }
 

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::butterfly::{Butterfly, Neighbour, by_size};
+use super::butterfly::{FunctionPlaces, Neighbour, by_size};
+use super::forest::Forest;
 use super::paths::Functions;
 use super::peaks::function_peaks;
 use super::sums::{FunctionSums, function_sums};
@@ -67,10 +68,12 @@ pub fn functions(
     let mut place = 0..request.top.unwrap_or(all);
     sums.retain(|sums| place.next().is_some() || of.contains(&sums.function));
     let peaks = function_peaks(index, functions, totals, mask, &sums, cancel)?;
+    let forest = (!of.is_empty()).then(|| Forest::top_down(functions, trace));
     let groups = sums.iter().zip(peaks).map(|(sums, peaks)| {
         let mut group = group(trace, functions, sums, peaks);
-        if of.contains(&sums.function) {
-            let butterfly = Butterfly::of(trace, functions, totals, mask, sums, cancel)?;
+        if let Some(forest) = forest.as_ref().filter(|_| of.contains(&sums.function)) {
+            let places = FunctionPlaces::of(trace, forest, (totals, mask), sums.function, sums.layer, cancel)?;
+            let butterfly = places.butterfly(functions, sums.process);
             let [callers, callees] = butterfly.peaks(index, totals, mask, cancel)?;
             group.callers = Some(neighbours(functions, &butterfly.callers, &callers));
             group.callees = Some(neighbours(functions, &butterfly.callees, &callees));

@@ -10,6 +10,7 @@
 
 mod butterfly;
 mod forest;
+mod forest_sums;
 mod listing;
 mod part;
 mod paths;
@@ -18,9 +19,10 @@ mod sums;
 mod table;
 mod trie;
 
-pub use butterfly::{Butterfly, Neighbour};
+pub use butterfly::{Butterfly, FunctionPlaces, Neighbour};
 pub(super) use forest::innermost;
 pub use forest::{Forest, NodeKey};
+pub use forest_sums::{Amount, ForestSums, NodeSums};
 pub use listing::{FunctionGroup, FunctionsRequest, NeighbourGroup, functions};
 pub use paths::{Functions, PathId};
 pub use peaks::function_peaks;

@@ -5,7 +5,6 @@
 //! What is narrower than a point is never made, so a frame costs the same however many stacks
 //! there are.
 
-mod layout;
 mod panel;
 
 use std::sync::Arc;
@@ -16,14 +15,16 @@ use super::layers::LayerChoice;
 use super::{Around, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground};
-use crate::query::{Cancelled, Functions, NodeKey};
+use crate::query::{Cancelled, FlameBox, FlameWeight, FlameWeights, Functions, NodeKey, find_way, flame_boxes, node_name};
 use crate::units::Layer;
-use layout::{Box, Way, Weight, boxes, weights};
+
+/// Names of functions from the outside inwards: what a node is called in every answer.
+type Way = Vec<Arc<str>>;
 
 /// What is asked.
 pub struct Request {
     layer: Layer,
-    weight: Weight,
+    weight: FlameWeight,
     is_inverted: bool,
     focus: Way,
     search: String,
@@ -32,9 +33,9 @@ pub struct Request {
 /// The boxes that can be seen.
 pub struct Icicle {
     layer: Layer,
-    weight: Weight,
+    weight: FlameWeight,
     /// By depth, then from left to right; the focus is at the depth of its way.
-    boxes: Vec<Box>,
+    boxes: Vec<FlameBox>,
     /// Where each depth begins in `boxes`, and where the last ends.
     depths: Vec<usize>,
     /// The way to the focus; of a focus that is not there any more, as far as there is one.
@@ -53,7 +54,7 @@ pub struct Icicle {
 #[derive(Default)]
 pub struct Flame {
     layer: LayerChoice,
-    weight: Weight,
+    weight: FlameWeight,
     is_inverted: bool,
     focus: Way,
     search: String,
@@ -80,7 +81,7 @@ impl View for Flame {
         let functions = ground.folded_functions()?;
         let kind = if request.is_inverted { ForestKind::Inverted } else { ForestKind::TopDown };
         let forest = ground.forest(kind)?;
-        let (widths, nets) = weights(&forest, ground.trace(), &sums, &ground.mask, request.layer, request.weight);
+        let weights = FlameWeights::new(&forest, ground.trace(), &sums, &ground.mask, request.layer, request.weight);
         ground.cancel.check()?;
         let is_found = |key: NodeKey| match key {
             NodeKey::Function(function) if !request.search.is_empty() => {
@@ -88,16 +89,16 @@ impl View for Flame {
             }
             _ => false,
         };
-        let node = layout::find(&forest, &functions, &request.focus);
-        let made = boxes(&forest, &widths, &nets, node, is_found);
+        let node = find_way(&forest, &functions, &request.focus);
+        let made = flame_boxes(&weights, node, is_found);
         tell(Icicle {
             layer: request.layer,
             weight: request.weight,
             boxes: made.boxes,
             depths: made.depths,
-            focus: layout::way(&forest, &functions, node),
-            total: widths.first().copied().unwrap_or(0),
-            shown: widths[node as usize],
+            focus: forest.way(node).into_iter().map(|key| node_name(&functions, key).into()).collect(),
+            total: weights.width(0),
+            shown: weights.width(node),
             found: made.found,
             is_searched: !request.search.is_empty(),
             functions,

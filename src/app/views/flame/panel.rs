@@ -2,14 +2,13 @@
 
 use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
 
-use super::layout::{Box, Way, Weight};
-use super::{Flame, Icicle};
+use super::{Flame, Icicle, Way};
 use crate::app::commands::Command;
 use crate::app::filters::Predicate;
 use crate::app::theme;
 use crate::app::views::Around;
 use crate::format;
-use crate::query::{FrameName, NodeKey, layer_label, node_name};
+use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, layer_label, node_name};
 
 const BOX_HEIGHT: f32 = 18.0;
 
@@ -19,13 +18,13 @@ const NAMED_FROM: f32 = 26.0;
 /// Points from which a box is drawn.
 const DRAWN_FROM: f32 = 0.6;
 
-fn weight_label(weight: Weight) -> &'static str {
+fn weight_label(weight: FlameWeight) -> &'static str {
     match weight {
-        Weight::Impacting => "Impacting Size",
-        Weight::Size => "Size",
-        Weight::AtStart => "At Start",
-        Weight::AtEnd => "At End",
-        Weight::Count => "Count",
+        FlameWeight::Impacting => "Impacting Size",
+        FlameWeight::Size => "Size",
+        FlameWeight::AtStart => "At Start",
+        FlameWeight::AtEnd => "At End",
+        FlameWeight::Count => "Count",
     }
 }
 
@@ -33,7 +32,7 @@ pub fn tools(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
     view.layer.show(around, ui);
     let shown = egui::ComboBox::from_id_salt("flame weight").width(110.0).selected_text(weight_label(view.weight));
     shown.show_ui(ui, |ui| {
-        for weight in Weight::ALL {
+        for weight in FlameWeight::ALL {
             if ui.selectable_label(view.weight == weight, weight_label(weight)).clicked() {
                 view.weight = weight;
                 around.ask();
@@ -119,12 +118,12 @@ impl Icicle {
         did
     }
 
-    fn row(&self, depth: usize) -> impl Iterator<Item = (usize, &Box)> {
+    fn row(&self, depth: usize) -> impl Iterator<Item = (usize, &FlameBox)> {
         let range = self.depths[depth]..self.depths[depth + 1];
         range.clone().zip(&self.boxes[range])
     }
 
-    fn rect(area: Rect, top: f32, one: &Box) -> Rect {
+    fn rect(area: Rect, top: f32, one: &FlameBox) -> Rect {
         let left = area.left() + one.left * area.width();
         Rect::from_min_size(pos2(left, top), vec2(one.width * area.width(), BOX_HEIGHT))
     }
@@ -142,7 +141,7 @@ impl Icicle {
         (x <= row[index].left + row[index].width).then_some((depth, self.depths[depth] + index))
     }
 
-    fn draw_box(&self, ui: &Ui, painter: &egui::Painter, rect: Rect, depth: usize, one: &Box, is_pointed: bool) {
+    fn draw_box(&self, ui: &Ui, painter: &egui::Painter, rect: Rect, depth: usize, one: &FlameBox, is_pointed: bool) {
         let mut fill = self.color(ui, one);
         let is_around = depth < self.focus.len();
         if (self.is_searched && !one.is_found) || is_around {
@@ -164,9 +163,9 @@ impl Icicle {
     }
 
     /// Frames of one module have one colour; of changes green is what was given back.
-    fn color(&self, ui: &Ui, one: &Box) -> Color32 {
+    fn color(&self, ui: &Ui, one: &FlameBox) -> Color32 {
         let visuals = ui.visuals();
-        if self.weight == Weight::Impacting && one.net < 0 {
+        if self.weight == FlameWeight::Impacting && one.net < 0 {
             return theme::flame_shrinkage(visuals);
         }
         match one.key {
@@ -197,18 +196,18 @@ impl Icicle {
         }
     }
 
-    fn value(&self, one: &Box) -> String {
+    fn value(&self, one: &FlameBox) -> String {
         match self.weight {
-            Weight::Impacting => format::signed_bytes(one.net),
-            Weight::Count => format::count(one.net.unsigned_abs()),
+            FlameWeight::Impacting => format::signed_bytes(one.net),
+            FlameWeight::Count => format::count(one.net.unsigned_abs()),
             _ => format::bytes(one.net.unsigned_abs()),
         }
     }
 
-    fn details(&self, ui: &mut Ui, one: &Box) {
+    fn details(&self, ui: &mut Ui, one: &FlameBox) {
         ui.strong(self.name(one.key));
         let whole = self.boxes.first().map_or(0, |all| all.net.unsigned_abs());
-        let share = if self.weight == Weight::Impacting || whole == 0 {
+        let share = if self.weight == FlameWeight::Impacting || whole == 0 {
             String::new()
         } else {
             format!(", {:.1} % of all", 100.0 * one.net.unsigned_abs() as f64 / whole as f64)
@@ -238,7 +237,7 @@ impl Icicle {
         way
     }
 
-    fn menu(&self, around: &mut Around<'_>, ui: &mut Ui, depth: usize, index: usize, one: &Box) -> Option<Way> {
+    fn menu(&self, around: &mut Around<'_>, ui: &mut Ui, depth: usize, index: usize, one: &FlameBox) -> Option<Way> {
         let mut did = None;
         if let NodeKey::Function(function) = one.key {
             let name = self.functions.name(function).to_string();

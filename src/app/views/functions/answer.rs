@@ -1,5 +1,5 @@
-//! How the worker makes the table. Cost: a pass over the sites and one over the nodes; then
-//! what is open.
+//! How the worker makes the table. Cost: a pass over the sites, then what is open; a search
+//! takes some over the nodes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::search::search;
 use super::{CallTable, Request, butterfly, magnitude};
 use crate::app::jobs::Ground;
 use crate::query::{
-    ByClass, Cancelled, Column, Forest, Functions, NodeKey, call_tree, call_tree_peaks, heaviest_path, node_name,
+    Cancelled, Column, Forest, ForestSums, Functions, NodeKey, call_tree, call_tree_peaks, heaviest_path, node_name,
     sort_call_tree_by_peak,
 };
 
@@ -23,13 +23,13 @@ pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTabl
     let (trace, cancel) = (Arc::clone(ground.trace()), ground.cancel);
     let mut sums = forest.sums(&trace, &totals, &ground.mask, *layer);
     cancel.check()?;
-    let mut toggled = search(&forest, &functions, &mut sums, &wish.search, cancel)?;
+    let mut toggled = search(&functions, &mut sums, &wish.search, cancel)?;
     let finder = Finder::new(&forest, &functions, wish.opened(), wish.selected.as_ref());
     toggled.extend(finder.toggled(wish.opened()));
     let mut selected = wish.selected.as_ref().and_then(|way| finder.node(way));
     let mut fulfilled = wish.clone();
     if std::mem::take(&mut fulfilled.expand) {
-        let path = heaviest(&forest, &sums, wish.sort.column, selected.unwrap_or(0));
+        let path = heaviest(&sums, wish.sort.column, selected.unwrap_or(0));
         toggled.extend(path.iter().map(|&node| (node, true)));
         if let Some(&node) = path.last().filter(|&&node| node != 0) {
             let way = way(&forest, &functions, node);
@@ -41,9 +41,9 @@ pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTabl
             (fulfilled.selected, selected) = (Some(way), Some(node));
         }
     }
-    let lines = call_tree(&forest, &functions, &sums, wish.sort, &toggled, cancel)?;
+    let lines = call_tree(&functions, &sums, wish.sort, &toggled, cancel)?;
     let selected = selected.and_then(|node| lines.iter().position(|line| line.node == node));
-    let whole = sums[0].numbers();
+    let whole = sums.numbers(0);
     // Of changes a part can be more than the whole.
     let sizes = lines.iter().map(|line| &line.numbers).chain([&whole]);
     let scale = sizes.map(|numbers| magnitude(wish.sort.column, numbers)).max().unwrap_or(0);
@@ -88,15 +88,15 @@ fn way(forest: &Forest, functions: &Functions, node: u32) -> Way {
 
 /// The way from a node to what is heaviest under it. Where nothing has changed, by size; where
 /// no child has half of all, one step to the largest and on from there.
-fn heaviest(forest: &Forest, sums: &[ByClass], column: Column, from: u32) -> Vec<u32> {
-    let measure = |column: Column, node: u32| magnitude(column, &sums[node as usize].numbers());
+fn heaviest(sums: &ForestSums<'_>, column: Column, from: u32) -> Vec<u32> {
+    let measure = |column: Column, node: u32| magnitude(column, &sums.numbers(node));
     let column = if measure(column, from) == 0 { Column::Size } else { column };
-    let mut path = heaviest_path(forest, sums, column, from);
+    let mut path = heaviest_path(sums, column, from);
     if path.len() == 1
-        && let Some(largest) = forest.children(from).iter().copied().max_by_key(|&child| measure(column, child))
+        && let Some(largest) = sums.forest().children(from).iter().copied().max_by_key(|&child| measure(column, child))
         && measure(column, largest) > 0
     {
-        path.extend(heaviest_path(forest, sums, column, largest));
+        path.extend(heaviest_path(sums, column, largest));
     }
     path.truncate(DEEPEST);
     path

@@ -1,12 +1,13 @@
 //! The butterfly, as the worker makes it: of one function in one process, the one in which it
-//! comes to most unless the user chose another. Cost: the sums of all functions.
+//! comes to most unless the user chose another. Cost: a look at the nodes of
+//! the forest, and the sites under those of the function.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::app::jobs::Ground;
+use crate::app::jobs::{ForestKind, Ground};
 use crate::model::{ProcessId, Trace};
-use crate::query::{Butterfly, Cancelled, FunctionSums, Functions, Numbers, Totals, function_sums};
+use crate::query::{Butterfly, Cancelled, FunctionPlaces, FunctionSums, Functions, Numbers, Totals};
 use crate::units::{Layer, Pid, Ticks};
 
 /// What tells lives of processes apart, in every publication of a trace.
@@ -42,29 +43,28 @@ pub fn of(
     asked: &Asked<'_>,
     functions: &Functions,
     totals: &Totals,
-    ground: &Ground<'_>,
+    ground: &mut Ground<'_>,
 ) -> Result<Option<Butterflied>, Cancelled> {
     let Some(name) = asked.middle else { return Ok(None) };
+    let forest = ground.forest(ForestKind::TopDown)?;
     let (trace, mask, cancel) = (&**ground.trace(), &*ground.mask, ground.cancel);
-    let called = functions.called(name);
-    let is_it = |sums: &FunctionSums| sums.layer == asked.layer && called.contains(&sums.function);
-    let mut sums = function_sums(trace, functions, totals, mask, cancel)?;
-    sums.retain(is_it);
-    sums.sort_by_key(|sums| {
+    let called = functions.called(name).into_iter();
+    let places = called.map(|function| FunctionPlaces::of(trace, &forest, (totals, mask), function, asked.layer, cancel));
+    let places: Vec<FunctionPlaces<'_>> = places.collect::<Result<_, _>>()?;
+    let mut sums: Vec<(FunctionSums, &FunctionPlaces<'_>)> =
+        places.iter().flat_map(|places| places.sums().into_iter().map(move |sums| (sums, places))).collect();
+    sums.sort_by_key(|(sums, _)| {
         let total = sums.total.numbers();
         (Reverse((total.impacting.unsigned_abs(), total.size)), sums.process)
     });
-    let chosen = sums.iter().find(|sums| Some(life(trace, sums.process)) == asked.process).or(sums.first());
-    let sides = match chosen {
-        Some(chosen) => Some(Sides {
-            processes: sums.iter().map(|sums| (life(trace, sums.process), process_label(trace, sums.process))).collect(),
-            process: life(trace, chosen.process),
-            own: chosen.own.numbers(),
-            total: chosen.total.numbers(),
-            both: Butterfly::of(trace, functions, totals, mask, chosen, cancel)?,
-        }),
-        None => None,
-    };
+    let chosen = sums.iter().find(|(sums, _)| Some(life(trace, sums.process)) == asked.process).or(sums.first());
+    let sides = chosen.map(|(chosen, places)| Sides {
+        processes: sums.iter().map(|(sums, _)| (life(trace, sums.process), process_label(trace, sums.process))).collect(),
+        process: life(trace, chosen.process),
+        own: chosen.own.numbers(),
+        total: chosen.total.numbers(),
+        both: places.butterfly(functions, chosen.process),
+    });
     Ok(Some(Butterflied { name: Arc::clone(name), sides }))
 }
 

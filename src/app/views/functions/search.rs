@@ -5,17 +5,16 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::query::{ByClass, Cancel, Cancelled, Forest, FunctionId, Functions, ModuleName, NodeKey, node_name};
+use crate::query::{Cancel, Cancelled, ForestSums, FunctionId, Functions, ModuleName, NodeKey, node_name};
 
 /// Nodes that a search opens by itself at most: more lines cannot be read.
 const MOST_OPENED: usize = 20_000;
 
-/// Empties the sums of what is not left; the nodes that are to be open, so that what was
+/// Hides what is not left; the nodes that are to be open, so that what was
 /// found is seen.
 pub fn search(
-    forest: &Forest,
     functions: &Functions,
-    sums: &mut [ByClass],
+    sums: &mut ForestSums<'_>,
     text: &str,
     cancel: &Cancel,
 ) -> Result<FxHashMap<u32, bool>, Cancelled> {
@@ -23,6 +22,7 @@ pub fn search(
     if text.is_empty() {
         return Ok(FxHashMap::default());
     }
+    let forest = sums.forest();
     let has = |key: NodeKey| node_name(functions, key).to_lowercase().contains(&text);
     let of_function: Vec<bool> = (0..functions.len() as u32).map(|i| has(NodeKey::Function(FunctionId(i)))).collect();
     let of_module: Vec<bool> = (0..functions.modules() as u32).map(|i| has(NodeKey::Module(ModuleName(i)))).collect();
@@ -40,16 +40,17 @@ pub fn search(
     }
     let mut leads_there = vec![false; forest.len()];
     for node in (1..forest.len()).rev() {
-        let counts = (is_inside[node] && !sums[node].is_empty()) || leads_there[node];
+        let counts = (is_inside[node] && !sums.is_empty(node as u32)) || leads_there[node];
         leads_there[forest.parent(node as u32) as usize] |= counts;
     }
     let mut opened = FxHashMap::default();
+    let mut hidden = vec![false; forest.len()];
     for node in 1..forest.len() {
-        if !is_inside[node] && !leads_there[node] {
-            sums[node] = ByClass::default();
-        } else if !is_inside[node] && opened.len() < MOST_OPENED {
+        hidden[node] = !is_inside[node] && !leads_there[node];
+        if !hidden[node] && !is_inside[node] && opened.len() < MOST_OPENED {
             opened.insert(node as u32, true);
         }
     }
+    sums.hide(hidden);
     Ok(opened)
 }
