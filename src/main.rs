@@ -31,6 +31,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
         size: look.size,
         memory_limit,
         symbols,
+        stack_rules: look.stack_rules,
         renderer,
     })
 }

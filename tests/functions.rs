@@ -409,7 +409,7 @@ fn check_both(index: &Index, names: &Names, edges: Edges, of: Option<&str>) {
     // The place of a site is the innermost frame that is not the allocator's.
     for (id, site) in (0..).map(SiteId).zip(&trace.sites).filter(|(_, site)| site.stack != NodeId::ROOT) {
         let chain: Vec<_> = all.chain(all.path(id)).collect();
-        let expected = chain.iter().find(|&&function| !all.is_allocators(function)).or(chain.last());
+        let expected = chain.iter().find(|&&function| !all.is_folded(function)).or(chain.last());
         assert_eq!(all.function(all.place(id)).as_ref(), expected, "{site:?}");
     }
     assert_eq!(all.function(PathId::ROOT), None);

@@ -289,6 +289,8 @@ fn enter_in_a_field_of_another_tab_is_not_for_the_table() {
         settle(&mut window);
     }
     assert!(!is_filtered(&window), "a line that is not in sight");
+    assert!(!has_containing(&window, SECOND_LINE), "the status bar speaks of what is in sight");
+    click(&mut window, "Stacks");
     assert!(has_containing(&window, SECOND_LINE), "still the selected one");
 }
 

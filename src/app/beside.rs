@@ -16,6 +16,7 @@ use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::query::{Cancel, Cancelled, Index};
+use crate::stack_rules::StackRules;
 
 /// What there is to compare with.
 #[derive(Debug, Default)]
@@ -47,6 +48,11 @@ impl Beside {
         if let Self::Open(opened) = self { Some(opened) } else { None }
     }
 
+    /// The same, to change it.
+    pub fn opened_mut(&mut self) -> Option<&mut Opened> {
+        if let Self::Open(opened) = self { Some(opened) } else { None }
+    }
+
     /// Whether it is still loaded, or its names are looked for.
     pub fn is_busy(&self) -> bool {
         match self {
@@ -58,6 +64,11 @@ impl Beside {
 }
 
 impl Opened {
+    /// From now on these rules hold for it too.
+    pub fn set_rules(&mut self, rules: &Arc<StackRules>) {
+        self.names.set_rules(rules);
+    }
+
     /// What is known of its names by now.
     pub fn names(&self) -> &Arc<crate::symbols::Names> {
         self.names.known()
@@ -117,7 +128,7 @@ impl HighwaterApp {
                     LoadEvent::Trace(trace) if !trace.complete => return, // nobody asked for it
                     LoadEvent::Trace(trace) => {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
-                        let names = Names::start(ctx, &trace, search, &self.given);
+                        let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
                         let name = short_name(&job.inputs);
                         Beside::Open(Box::new(Opened { name, ready: Arc::new(Ready { trace, index: Mutex::default() }), names }))
                     }

@@ -1,6 +1,8 @@
 //! Everything a user can do, as values: menus, keys, clicks and tests all push
 //! the same commands.
 
+use std::path::PathBuf;
+
 use eframe::egui::{self, Key as K, KeyboardShortcut, Modifiers};
 
 use super::attach::Form;
@@ -10,9 +12,11 @@ use super::names::ModuleChange;
 use super::offer::OfferChange;
 use super::player::PlayerChange;
 use super::settings::{SymbolSettings, Theme};
+use super::stack_rules::RulesChange;
 use crate::load::{Input, Scope};
 use crate::model::CounterId;
 use crate::query::{Column, Finding, Path};
+use crate::stack_rules::TagRule;
 use crate::symbols::ModuleKey;
 use crate::units::{Interval, Ticks};
 
@@ -62,6 +66,16 @@ pub enum Command {
     SetSymbols(SymbolSettings),
     /// Let the user name the PDB of a module.
     BrowsePdb(ModuleKey),
+    /// Show the rules for stacks, or not any more.
+    ShowRules(bool),
+    ChangeRules(RulesChange),
+    /// Ask for the name of stacks with a frame, or not any more.
+    NameStacks(Option<TagRule>),
+    /// Let the user name a file whose rules are added, or one for the rules.
+    OpenRulesDialog,
+    SaveRulesDialog,
+    /// Add the rules of a file.
+    ReadRules(PathBuf),
     ChangeModule(ModuleKey, ModuleChange),
     DismissError(usize),
     ShowKeys(bool),

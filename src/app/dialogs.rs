@@ -17,6 +17,10 @@ pub enum Purpose {
     Traces,
     /// To be compared with the open trace.
     Compared,
+    /// Their rules for stacks are added.
+    Rules,
+    /// As the place for the rules for stacks.
+    SaveRules,
     /// As the PDB of a module.
     Pdb(ModuleKey),
     /// As the place for this trace.
@@ -43,6 +47,14 @@ impl FileDialog {
                     let dialog = dialog.set_title("The program database of the module");
                     let dialog = dialog.add_filter("Program databases", &["pdb", "PDB"]).add_filter("All files", &["*"]);
                     dialog.pick_file().map(|file| vec![file])
+                }
+                Purpose::Rules => {
+                    let dialog = dialog.set_title("Add rules for stacks").add_filter("Rules", &["toml"]);
+                    dialog.add_filter("All files", &["*"]).pick_files()
+                }
+                Purpose::SaveRules => {
+                    let dialog = dialog.set_title("Save the rules for stacks").add_filter("Rules", &["toml"]);
+                    dialog.set_file_name("stack-rules.toml").save_file().map(|file| vec![file])
                 }
                 Purpose::Traces | Purpose::Compared => {
                     let is_compared = matches!(purpose, Purpose::Compared);

@@ -24,6 +24,8 @@ pub enum Predicate {
     Function(Arc<str>),
     /// Allocated by a function of that module.
     Module(Arc<str>),
+    /// With a stack to which rules give that name, or none.
+    Tag(Arc<str>),
     /// Itself of that kind; and what a user calls that.
     Row(RowCondition, Arc<str>),
 }
@@ -87,7 +89,13 @@ impl Filters {
 
     /// Whether functions have to be.
     pub fn need_functions(&self) -> bool {
-        self.chips.iter().any(|chip| matches!(chip.what, Predicate::Function(_) | Predicate::Module(_)))
+        let needs = |chip: &Chip| matches!(chip.what, Predicate::Function(_) | Predicate::Module(_) | Predicate::Tag(_));
+        self.chips.iter().any(needs)
+    }
+
+    /// Whether the names that rules give have to be.
+    pub fn need_tags(&self) -> bool {
+        self.chips.iter().any(|chip| matches!(chip.what, Predicate::Tag(_)))
     }
 
     /// Whether the rows that count follow from names.

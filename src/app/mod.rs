@@ -31,6 +31,7 @@ mod panels;
 mod player;
 mod recording;
 mod settings;
+mod stack_rules;
 mod start;
 mod theme;
 mod ui_dump;
@@ -56,6 +57,7 @@ use offer::Offer;
 use player::Pace;
 use recording::RecordJob;
 pub use settings::{Settings, SymbolSettings, Theme};
+use stack_rules::RuleBook;
 
 /// How to open the window.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +78,8 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Where symbols come from in this run, beside the settings.
     pub symbols: Given,
+    /// Where the rules for stacks are kept in this run, in place of the file beside the settings.
+    pub stack_rules: Option<PathBuf>,
     /// Who records, if anybody can.
     pub recorder: Option<Arc<dyn Recorder>>,
     /// Where recordings are kept in this run.
@@ -185,6 +189,7 @@ fn native_options(options: &Options, settings: &Settings, renderer: Renderer) ->
 /// The program's window.
 pub struct HighwaterApp {
     settings: Settings,
+    rules: RuleBook,
     document: Option<Document>,
     loading: Option<LoadJob>,
     /// The choice that the load waits for, if its trace needs too much memory.
@@ -215,8 +220,11 @@ impl HighwaterApp {
         frame_times::install(ctx);
         let theme = options.theme.unwrap_or(settings.theme);
         ctx.set_theme(theme.preference());
+        let rules = RuleBook::load(options.stack_rules.or_else(|| settings.stack_rules()));
+        let errors = rules.unread.iter().map(|reason| Failure::expected(format!("{reason}."))).collect();
         let mut app = Self {
             settings,
+            rules,
             document: None,
             loading: None,
             offer: None,
@@ -225,7 +233,7 @@ impl HighwaterApp {
             queries: Queries::start(ctx.clone()),
             commands: Commands::default(),
             file_dialog: dialogs::FileDialog::default(),
-            errors: Vec::new(),
+            errors,
             picture: options.screenshot.map(start::Picture::new),
             recorder: options.recorder,
             recordings: options.recordings.or_else(settings::recordings),
@@ -253,6 +261,7 @@ impl HighwaterApp {
         !self.commands.is_empty()
             || (self.loading.is_some() && self.offer.is_none())
             || self.queries.is_busy()
+            || self.rules.is_at_work()
             || self.document.as_ref().is_some_and(Document::needs_query)
     }
 
@@ -329,6 +338,12 @@ impl HighwaterApp {
                 self.save_settings();
                 self.search_again();
             }
+            Command::ShowRules(shown) => self.rules.is_shown = shown,
+            Command::ChangeRules(change) => self.change_rules(ctx, change),
+            Command::NameStacks(naming) => self.rules.naming = naming,
+            Command::OpenRulesDialog => self.file_dialog.show(ctx, Purpose::Rules),
+            Command::SaveRulesDialog => self.file_dialog.show(ctx, Purpose::SaveRules),
+            Command::ReadRules(file) => self.read_rules(ctx, file),
             Command::BrowsePdb(key) => self.file_dialog.show(ctx, Purpose::Pdb(key)),
             Command::ChangeModule(key, change) => {
                 self.document.iter().flat_map(|document| &document.names).for_each(|names| names.change(&key, change.clone()));
@@ -351,13 +366,17 @@ impl HighwaterApp {
         let is_wanted = |document: &&mut Document| document.is_settled() || live == Some(document.job);
         let Some(document) = self.document.as_mut().filter(is_wanted) else { return };
         let settled = document.is_settled();
+        let mut is_begun = false;
         let names = document.names.get_or_insert_with(|| {
             let search = Search::of(&document.trace.volumes, &self.settings.symbols, &self.given);
-            Names::start(ctx, &document.trace, search, &self.given)
+            is_begun = true;
+            Names::start(ctx, &document.trace, search, &self.given, self.rules.now())
         });
         names.go_on(&document.trace, settled);
         // The next publication shows them anyway.
-        if names.update(ctx, is_busy) && settled {
+        // Rules hold for frames without names, too.
+        let has_rules = is_begun && !self.rules.now().is_empty();
+        if (names.update(ctx, is_busy) || has_rules) && settled {
             document.show_names();
         }
     }
@@ -393,6 +412,8 @@ impl HighwaterApp {
             Some((Purpose::Compared, paths)) => {
                 self.commands.push(Command::CompareWith(paths.into_iter().map(Input::File).collect()));
             }
+            Some((Purpose::Rules, paths)) => paths.into_iter().for_each(|file| self.commands.push(Command::ReadRules(file))),
+            Some((Purpose::SaveRules, mut paths)) => paths.pop().into_iter().for_each(|file| self.write_rules(ctx, file)),
             Some((Purpose::Pdb(key), mut paths)) => {
                 let chosen = paths.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
                 chosen.into_iter().for_each(|command| self.commands.push(command));
@@ -405,6 +426,9 @@ impl HighwaterApp {
             None => {}
         }
         let dropped: Vec<PathBuf> = ctx.input(|i| i.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
+        let is_rules = |path: &PathBuf| path.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("toml"));
+        let (rules, dropped): (Vec<PathBuf>, Vec<PathBuf>) = dropped.into_iter().partition(is_rules);
+        rules.into_iter().for_each(|file| self.commands.push(Command::ReadRules(file)));
         if !dropped.is_empty() {
             self.commands.push(Command::Open(dropped.into_iter().map(Input::File).collect()));
         }
@@ -413,6 +437,7 @@ impl HighwaterApp {
             self.carry_out(ctx, command);
         }
         self.drain_loading(ctx);
+        self.drain_rules();
         self.drain_names(ctx);
         self.drain_beside(ctx);
         self.drain_recording(ctx);

@@ -13,6 +13,7 @@ use eframe::egui;
 use super::settings::SymbolSettings;
 use crate::model::Trace;
 use crate::query::Tree;
+use crate::stack_rules::StackRules;
 use crate::symbols::{self, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
 
@@ -104,8 +105,9 @@ pub struct Names {
     /// Set by the workers, taken by the window.
     news: Arc<AtomicBool>,
     pub search: Search,
-    /// What the tree is made with.
+    /// What the tree is made with, and the rules that hold for it.
     known: Arc<symbols::Names>,
+    rules: Arc<StackRules>,
     version: u64,
     /// All modules, those with most frames first.
     pub modules: Vec<ModuleReport>,
@@ -119,7 +121,13 @@ pub struct Names {
 
 impl Names {
     /// Begins to find the names of a trace.
-    pub fn start(ctx: &egui::Context, trace: &Arc<Trace>, search: Search, given: &Given) -> Self {
+    pub fn start(
+        ctx: &egui::Context,
+        trace: &Arc<Trace>,
+        search: Search,
+        given: &Given,
+        rules: &Arc<StackRules>,
+    ) -> Self {
         let mut options = symbols::Options { sources: search.sources.clone(), frees: true, ..symbols::Options::default() };
         if let Some(cache) = &given.cache {
             options.saved = Some(cache.join("names"));
@@ -138,7 +146,8 @@ impl Names {
             begun: Instant::now(),
             news,
             search,
-            known: Arc::default(),
+            known: Arc::new(symbols::Names::default().with_rules(Arc::clone(rules))),
+            rules: Arc::clone(rules),
             version: 0,
             modules: Vec::new(),
             is_done: false,
@@ -184,8 +193,19 @@ impl Names {
         if is_busy && self.asked.is_some() {
             self.patience *= 2;
         }
-        (self.version, self.known, self.asked) = (version, names, Some(now));
+        (self.version, self.asked) = (version, Some(now));
+        self.known = self.with_rules(names);
         true
+    }
+
+    /// Other rules are another state of the names: everything is to be made with them anew.
+    pub fn set_rules(&mut self, rules: &Arc<StackRules>) {
+        self.rules = Arc::clone(rules);
+        self.known = Arc::new(self.known.with_rules(Arc::clone(rules)));
+    }
+
+    fn with_rules(&self, names: Arc<symbols::Names>) -> Arc<symbols::Names> {
+        if self.rules.is_empty() { names } else { Arc::new(names.with_rules(Arc::clone(&self.rules))) }
     }
 
     /// What the tree is made with.

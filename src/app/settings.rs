@@ -116,6 +116,11 @@ impl Settings {
         fs::rename(&draft, path)
     }
 
+    /// The file of rules for stacks, beside that of the settings.
+    pub fn stack_rules(&self) -> Option<PathBuf> {
+        Some(self.file.as_ref()?.with_file_name("stack-rules.toml"))
+    }
+
     /// Puts files to the front of the recent ones.
     pub fn remember(&mut self, inputs: &[Input]) {
         for input in inputs.iter().rev() {

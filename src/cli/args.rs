@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::asked::Asked;
+use super::asked::{Asked, RulesFile};
 use super::choices::Choices;
 use super::diff::Side;
 use super::memory::{Memory, megabytes};
@@ -78,6 +78,10 @@ pub struct Look {
     /// Where to find the PDBs for names, before all other places: folders, stores and servers as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
     pub symbols: Option<String>,
+
+    /// Keep the rules for stacks in this file [default: stack-rules.toml beside the settings]
+    #[arg(long, value_name = "FILE")]
+    pub stack_rules: Option<PathBuf>,
 
     /// Play what is opened as if it were being recorded: seconds of it a second
     #[arg(skip)]
@@ -256,7 +260,7 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
 
-    /// By function and module: of the innermost frame that is not the allocator's
+    /// By function and module: of the innermost frame that is neither the allocator's nor folded by a rule
     #[arg(long)]
     pub(super) fold: bool,
 }
@@ -274,7 +278,7 @@ pub(super) struct FunctionsArgs {
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
 
-    /// Leave the allocator's frames out of the stacks
+    /// Leave the allocator's frames, and those that rules fold, out of the stacks
     #[arg(long)]
     pub(super) fold: bool,
 }
@@ -314,9 +318,16 @@ pub(super) struct DiffArgs {
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
 
+    /// By function and module: of the innermost frame that is not folded
+    #[arg(long)]
+    pub(super) fold: bool,
+
     /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
     pub(super) symbols: Option<String>,
+
+    #[command(flatten)]
+    pub(super) rules: RulesFile,
 
     #[command(flatten)]
     pub(super) memory: Memory,
@@ -358,6 +369,7 @@ impl ValueEnum for By {
             Self::Module => "module",
             Self::Size => "size",
             Self::Lifetime => "lifetime",
+            Self::Tag => "tag",
         }))
     }
 }

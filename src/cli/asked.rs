@@ -2,6 +2,7 @@
 //! rows and which interval, and what is loaded to answer them.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -15,6 +16,7 @@ use crate::load::{Input, Unwatched, load_planned};
 use crate::model::{Clock, Trace};
 use crate::panics;
 use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice};
+use crate::stack_rules::StackRules;
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -45,7 +47,26 @@ pub(super) struct Asked {
     symbols: Option<String>,
 
     #[command(flatten)]
+    rules: RulesFile,
+
+    #[command(flatten)]
     memory: Memory,
+}
+
+/// A file of rules for stacks.
+#[derive(Args, Debug)]
+pub(super) struct RulesFile {
+    /// Rules for stacks: which frames are folded, and which stacks have a name (--by tag)
+    #[arg(long, value_name = "FILE")]
+    stack_rules: Option<PathBuf>,
+}
+
+impl RulesFile {
+    /// What it says; no rules without a file.
+    pub(super) fn read(&self) -> Result<Arc<StackRules>, Failure> {
+        let rules = self.stack_rules.as_deref().map(StackRules::read).transpose().map_err(Failure::BadArguments)?;
+        Ok(rules.map(Arc::new).unwrap_or_default())
+    }
 }
 
 /// What is loaded to answer.
@@ -54,6 +75,8 @@ pub(super) struct Loaded {
     pub(super) interval: Interval,
     /// Which rows the answer is about; see [`Loaded::index`].
     pub(super) rows: RowChoice,
+    /// Rules for stacks.
+    rules: Arc<StackRules>,
 }
 
 /// An interval as the machine interface has it.
@@ -96,10 +119,11 @@ impl Asked {
     /// calls the command.
     pub(super) fn load(&self, stage: &'static str) -> Result<Loaded, Failure> {
         self.check().map_err(Failure::BadArguments)?;
+        let rules = self.rules.read()?;
         let trace = load_trace(&self.inputs(), self.memory, &self.choices, stage)?;
         let interval = self.interval(&trace)?;
         let rows = self.choices.rows(&trace.clock);
-        Ok(Loaded { trace, interval, rows })
+        Ok(Loaded { trace, interval, rows, rules })
     }
 
     /// The interval asked for. Only now it is known whether one edge alone lies
@@ -127,7 +151,7 @@ impl Asked {
 
 /// Whether groups or rows follow from names.
 pub(super) fn needs_names(filter: &ReportFilter, by: &[By]) -> bool {
-    [By::Stack, By::Type, By::Function].iter().any(|key| by.contains(key)) || !filter.sites.is_all()
+    [By::Stack, By::Type, By::Function, By::Tag].iter().any(|key| by.contains(key)) || !filter.sites.is_all()
 }
 
 /// Loads the files of a capture, as much as there is memory for.
@@ -151,9 +175,10 @@ pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cance
 
 impl Loaded {
     /// The names of what is asked about.
-    pub(super) fn names(&self, asked: &Asked) -> Arc<Names> {
+    pub(super) fn names(&self, asked: &Asked) -> Names {
         let mask = asked.filter().mask(&self.trace);
-        symbols::names(&self.trace, asked.symbols.as_deref(), move |site| mask.classes(site) != 0)
+        let names = symbols::names(&self.trace, asked.symbols.as_deref(), move |site| mask.classes(site) != 0);
+        names.with_rules(Arc::clone(&self.rules))
     }
 
     /// What one answer is worth preparing: of chosen rows nothing but which they are.

@@ -14,8 +14,7 @@ use super::{Failure, output, report_problems, symbols};
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
-use crate::query::{Cancel, Compared, DiffSide, Group, diff};
-use crate::symbols::Names;
+use crate::query::{By, Cancel, Compared, DiffSide, Group, folded_diff};
 use crate::units::Interval;
 
 /// The answer. Field names are those of the machine interface.
@@ -72,17 +71,19 @@ impl Side {
 
 pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let [a, b] = args.sides().map_err(Failure::BadArguments)?;
+    let rules = args.rules.read()?;
     let load = |side: &Side| load_trace(std::slice::from_ref(&side.input), args.memory, &args.choices, "diff");
     let trace = load(&a)?;
     let traces = if a.is_same(&b) { [Arc::clone(&trace), trace] } else { [trace, load(&b)?] };
     let intervals = [a.interval(&traces[0])?, b.interval(&traces[1])?];
     let is_one_trace = Arc::ptr_eq(&traces[0], &traces[1]);
     let filter = args.choices.filter();
-    let shows_names = needs_names(&filter, &args.by);
+    let shows_names = needs_names(&filter, &args.by) || (args.fold && args.by.contains(&By::Module));
     let names = |trace: &Arc<Trace>| {
         let mask = filter.mask(trace);
         let is_asked = move |site| mask.classes(site) != 0;
-        if shows_names { symbols::names(trace, args.symbols.as_deref(), is_asked) } else { Arc::<Names>::default() }
+        let names = if shows_names { symbols::names(trace, args.symbols.as_deref(), is_asked) } else { Arc::default() };
+        Arc::new(names.with_rules(Arc::clone(&rules)))
     };
     let first = names(&traces[0]);
     let names = [Arc::clone(&first), if is_one_trace { first } else { names(&traces[1]) }];
@@ -94,7 +95,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         sides.push((index(trace, &rows).map_err(stopped)?, mask));
     }
     let side = |i: usize| DiffSide { index: &sides[i].0, interval: intervals[i], mask: &sides[i].1, names: &names[i] };
-    let groups = diff([side(0), side(1)], &args.by, args.top, &never).map_err(stopped)?;
+    let groups = folded_diff([side(0), side(1)], &args.by, args.fold, args.top, &never).map_err(stopped)?;
     report_problems(&traces[0].problems);
     if !is_one_trace {
         report_problems(&traces[1].problems);

@@ -1,7 +1,5 @@
 //! `highwater report`: the numbers of the window's tables for one interval.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use super::args::ReportArgs;
@@ -11,6 +9,7 @@ use super::{Failure, output, report_problems};
 use crate::format;
 use crate::model::{Quality, Trace};
 use crate::query::{By, Cancel, Group, LifetimeBounds, Report, ReportRequest, named_report};
+use crate::symbols::Names;
 use crate::units::Interval;
 
 /// The answer. Field names are those of the machine interface.
@@ -28,7 +27,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let request = ReportRequest { interval, by: args.by.clone(), filter: args.asked.filter(), top: args.top, fold: args.fold };
     let never = Cancel::default();
     let shows_names = needs_names(&request.filter, &args.by) || (args.fold && args.by.contains(&By::Module));
-    let names = if shows_names { loaded.names(&args.asked) } else { Arc::default() };
+    let names = if shows_names { loaded.names(&args.asked) } else { Names::default() };
     let index = loaded.index()?;
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     let trace = index.trace();
@@ -84,7 +83,7 @@ fn table(by: &[By], groups: &[Group]) -> Table {
 }
 
 /// Keys that have a column of their own behind the layer; stacks stand below their group.
-const COLUMNS: [(&str, By); 7] = [
+const COLUMNS: [(&str, By); 8] = [
     ("Heap", By::Heap),
     ("Type", By::Type),
     ("Thread", By::Thread),
@@ -92,6 +91,7 @@ const COLUMNS: [(&str, By); 7] = [
     ("Lifetime", By::Lifetime),
     ("Function", By::Function),
     ("Module", By::Module),
+    ("Tag", By::Tag),
 ];
 
 /// What the columns of the keys are called.
@@ -123,6 +123,7 @@ fn cell<N>(group: &Group<N>, key: By) -> String {
         By::Thread => group.thread.map_or_else(String::new, |id| id.to_string()),
         By::Function => group.function.clone().unwrap_or_else(|| "(no stack recorded)".to_owned()),
         By::Module => group.module.clone().unwrap_or_else(|| "(no module)".to_owned()),
+        By::Tag => group.tag.clone().unwrap_or_default(),
         By::Size => group.size_bucket.map_or_else(String::new, size),
         By::Lifetime => group.lifetime_bucket.map_or_else(String::new, lifetime),
         By::Process | By::Stack => String::new(),

@@ -13,6 +13,7 @@ use super::{
     Cancel, Cancelled, Column, Forest, ForestSums, Functions, Index, LifetimeClass, Mask, NodeKey, Numbers, Sort, Totals,
 };
 use crate::model::SiteId;
+use crate::stack_rules::NO_TAG;
 use crate::units::Layer;
 
 /// One line.
@@ -40,6 +41,8 @@ pub fn node_name(functions: &Functions, key: NodeKey) -> String {
         NodeKey::Function(function) => functions.name(function).to_string(),
         NodeKey::Module(module) => functions.module_name(module).to_owned(),
         NodeKey::NoModule => "(no module)".to_owned(),
+        NodeKey::Tag(tag) => functions.rules().name(tag).to_string(),
+        NodeKey::NoTag => NO_TAG.to_owned(),
     }
 }
 

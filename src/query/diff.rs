@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
 use super::grouping::{Grouped, Groups, RowKey};
-use super::report::{describe, first, functions_for};
+use super::report::{describe, first, functions_for, tags_for};
 use super::{By, ByClass, Cancel, Cancelled, Group, GroupNumbers, Index, Mask};
 use crate::model::SiteId;
 use crate::symbols::Names;
@@ -100,13 +100,15 @@ pub fn folded_diff(
     let [a, b] = sides.map(|side| side.index.trace());
     let is_one_trace = std::ptr::eq(a, b);
     let identities = matching::identities(a, b, is_one_trace);
-    let mut functions = Vec::new();
+    let (mut functions, mut tags) = (Vec::new(), Vec::new());
     for side in &sides {
-        functions.push(functions_for(side.index.trace(), side.names, by, cancel)?);
+        let of_side = functions_for(side.index.trace(), side.names, by, cancel)?;
+        tags.push(tags_for(side.index.trace(), of_side.as_ref(), by, cancel)?);
+        functions.push(of_side);
     }
     let named = [0, 1].map(|i| {
         let functions = functions[i].as_ref().map(|functions| (functions, fold));
-        Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions }
+        Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions, tags: tags[i].as_ref() }
     });
     let mut keys = SiteKeys::default();
     let mut sites: Vec<SiteGroups> = Vec::new();

@@ -65,22 +65,27 @@ impl<'a> Recorded<'a> {
     }
 
     /// The first level from `from` on that has a line of its own. `fold`: frames of the
-    /// allocator have none, unless nothing else would be left of an outermost frame.
+    /// allocator and those that a rule folds have none, unless nothing else would be left of
+    /// an outermost frame.
     pub(super) fn shown_from(&self, from: u16, fold: bool) -> Option<u16> {
         let mut functions = (0..u16::MAX).zip(self.functions().into_iter().flatten()).peekable();
+        let is_kept = from == 0 && self.is_outermost;
         if functions.peek().is_none() {
-            return (from == 0).then_some(0); // goes by its place
+            return (is_kept || (from == 0 && !(fold && self.is_place_folded()))).then_some(0); // goes by its place
         }
-        let is_shown = |frame: &Frame<'_>| !fold || !frame.is_allocator();
-        let mut any = false;
-        for (level, frame) in functions {
-            let shown = is_shown(&frame);
-            if shown && level >= from {
-                return Some(level);
-            }
-            any |= shown;
-        }
-        (from == 0 && !any && self.is_outermost).then_some(0)
+        let mut functions = functions.skip(from.into());
+        let shown = functions.find(|(_, frame)| !fold || !self.is_folded(frame));
+        shown.map(|(level, _)| level).or(is_kept.then_some(0))
+    }
+
+    /// Whether a function of it is the allocator's, or a rule folds it.
+    fn is_folded(&self, frame: &Frame<'_>) -> bool {
+        frame.is_allocator() || self.module.is_some_and(|module| self.names.rules().fold(module.name(), frame.function))
+    }
+
+    /// The same where no name is known.
+    fn is_place_folded(&self) -> bool {
+        self.module.is_some_and(|module| self.names.rules().fold_unnamed(module.name(), self.address - module.base))
     }
 
     /// All levels with a line of their own.

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use super::grouping::keys::{Identity, Named, SiteKeys};
 use super::grouping::{Grouped, Groups};
-use super::{ByClass, Cancel, Cancelled, Functions, Index};
+use super::{ByClass, Cancel, Cancelled, Functions, Index, Tags};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -36,11 +36,13 @@ pub enum By {
     Function,
     /// Module of that function; null also where none is known.
     Module,
+    /// Name that rules give to the stack.
+    Tag,
 }
 
 impl By {
     /// All keys.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Process,
         Self::Heap,
         Self::Stack,
@@ -50,6 +52,7 @@ impl By {
         Self::Lifetime,
         Self::Function,
         Self::Module,
+        Self::Tag,
     ];
 }
 
@@ -89,7 +92,9 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
     let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
     let mask = request.filter.named_mask(trace, names, cancel)?;
     let functions = functions_for(trace, names, by, cancel)?;
-    let named = Named { trace, names, by, functions: functions.as_ref().map(|functions| (functions, request.fold)) };
+    let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
+    let functions = functions.as_ref().map(|functions| (functions, request.fold));
+    let named = Named { trace, names, by, functions, tags: tags.as_ref() };
     let mut keys = SiteKeys::default();
     let sites = keys.add(named, &Identity::of(trace), &mask, cancel)?;
     let groups = Groups::new(Grouped { index, interval, mask: &mask, by }, sites.of_site, keys.len(), cancel)?;
@@ -115,6 +120,17 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
 
 /// The functions of all sites, if a key asks for them.
 pub(super) fn functions_for(trace: &Trace, names: &Names, by: &[By], cancel: &Cancel) -> Result<Option<Functions>, Cancelled> {
-    let is_asked = by.contains(&By::Function) || by.contains(&By::Module);
+    let is_asked = [By::Function, By::Module, By::Tag].iter().any(|key| by.contains(key));
     is_asked.then(|| Functions::of(trace, names, false, cancel)).transpose()
+}
+
+/// The tags of all sites, if a key asks for them.
+pub(super) fn tags_for(
+    trace: &Trace,
+    functions: Option<&Functions>,
+    by: &[By],
+    cancel: &Cancel,
+) -> Result<Option<Tags>, Cancelled> {
+    let functions = functions.filter(|_| by.contains(&By::Tag));
+    functions.map(|functions| Tags::of(trace, functions, cancel)).transpose()
 }

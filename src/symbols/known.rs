@@ -1,4 +1,4 @@
-//! What is known of all modules of a trace at one moment.
+//! What is known of all modules of a trace at one moment, and the rules of stacks that hold then.
 
 use std::sync::Arc;
 
@@ -7,14 +7,27 @@ use rustc_hash::FxHashMap;
 use super::names::{Frame, ModuleNames};
 use super::{ModuleKey, lookup_address};
 use crate::model::Module;
+use crate::stack_rules::StackRules;
 
-/// The names that are known at one moment.
+/// The names that are known at one moment. What follows from names and rules alike follows
+/// from this one value.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     pub(super) modules: FxHashMap<ModuleKey, Arc<ModuleNames>>,
+    rules: Arc<StackRules>,
 }
 
 impl Names {
+    /// The same names with other rules. Cost: a step a module.
+    pub fn with_rules(&self, rules: Arc<StackRules>) -> Self {
+        Self { modules: self.modules.clone(), rules }
+    }
+
+    /// The rules of stacks; none unless they were given.
+    pub fn rules(&self) -> &Arc<StackRules> {
+        &self.rules
+    }
+
     /// Frames of a return address in `module`, innermost first: the last is the
     /// function in the image, those before it are inlined there. Empty or `None`
     /// where nothing is known. `is_innermost`: nothing was called from this frame.

@@ -153,6 +153,7 @@ impl Replay {
             thread: key.thread.flatten(),
             function: key.function.clone(),
             module: None,
+            tag: by.contains(&By::Tag).then(|| "(no tag)".to_owned()),
             size_bucket: key.size,
             lifetime_bucket: key.lifetime,
             numbers: numbers(rows, edges),

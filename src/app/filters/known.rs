@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use super::{Chip, Filters, Predicate};
 use crate::model::Trace;
-use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, PathId, RowChoice, RowSet, Types};
+use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, PathId, RowChoice, RowSet, Tags, Types};
 
 /// What follows from names, as far as filters need it.
 #[derive(Clone, Default)]
 pub struct Known {
     pub types: Option<Arc<Types>>,
     pub functions: Option<Arc<Functions>>,
+    pub tags: Option<Arc<Tags>>,
 }
 
 impl Filters {
@@ -26,6 +27,10 @@ impl Filters {
                 (Predicate::Type(key), Some(types), _) => types.mask(trace, key),
                 (Predicate::Function(name), _, Some(functions)) => with_function(trace, functions, name),
                 (Predicate::Module(name), _, Some(functions)) => of_module(trace, functions, name),
+                (Predicate::Tag(name), _, Some(functions)) => match &known.tags {
+                    Some(tags) => tags.mask(trace, functions.rules(), name),
+                    None => continue,
+                },
                 _ => continue, // rows; and what nobody can tell
             };
             if chip.is_excluded { mask.but(&meets) } else { mask.and(&meets) }

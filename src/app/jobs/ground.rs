@@ -7,7 +7,7 @@ use super::Query;
 use super::kept::{ForestKind, Kept};
 use crate::app::filters::{Chip, Filters, Known};
 use crate::model::Trace;
-use crate::query::{Cancel, Cancelled, Forest, Functions, Index, Mask, RowSet, Totals, Types};
+use crate::query::{Cancel, Cancelled, Forest, Functions, Index, Mask, RowSet, Tags, Totals, Types};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -43,7 +43,8 @@ impl<'a> Ground<'a> {
         ground.choose();
         let types = query.filters.need_types().then(|| ground.types()).transpose()?;
         let functions = query.filters.need_functions().then(|| ground.functions()).transpose()?;
-        ground.known = Known { types, functions };
+        let tags = query.filters.need_tags().then(|| ground.tags()).transpose()?;
+        ground.known = Known { types, functions, tags };
         ground.mask = Arc::new(query.filters.mask(&query.trace, &ground.known, |_| true));
         Ok(ground)
     }
@@ -135,9 +136,14 @@ impl<'a> Ground<'a> {
         self.kept.functions(&self.query.trace, &self.query.names, self.folds(), self.cancel)
     }
 
+    /// The names that rules give to the stacks of all sites.
+    pub fn tags(&mut self) -> Result<Arc<Tags>, Cancelled> {
+        self.kept.tags(&self.query.trace, &self.query.names, self.cancel)
+    }
+
     /// A tree over [`Ground::folded_functions`].
     pub fn forest(&mut self, kind: ForestKind) -> Result<Arc<Forest>, Cancelled> {
         let functions = self.folded_functions()?;
-        self.kept.forest(&self.query.trace, &functions, kind, self.cancel)
+        self.kept.forest(&self.query.trace, &self.query.names, &functions, kind, self.cancel)
     }
 }

@@ -8,7 +8,7 @@ use crate::app::filters::Filters;
 use crate::app::graph::Split;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
-use crate::query::{Cancel, Cancelled, Forest, Functions, Index, IndexOptions, RowSet, Totals, Types, totals};
+use crate::query::{Cancel, Cancelled, Forest, Functions, Index, IndexOptions, RowSet, Tags, Totals, Types, totals};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -29,6 +29,8 @@ pub struct Kept {
     types: Option<(Arc<Names>, Arc<Types>)>,
     /// Functions, with folding and without, and the names that they follow from.
     functions: Vec<(Arc<Names>, bool, Arc<Functions>)>,
+    /// Tags, and the functions that they follow from.
+    tags: Option<(Arc<Functions>, Arc<Tags>)>,
     /// Trees over some of these.
     forests: Vec<(Arc<Functions>, ForestKind, Arc<Forest>)>,
     /// The rows that filters leave.
@@ -51,6 +53,8 @@ pub enum ForestKind {
     ByFunction,
     /// One level: by its module.
     ByModule,
+    /// One level: by the name that rules give to the stack.
+    ByTag,
 }
 
 /// Trees of one state of the names.
@@ -191,10 +195,24 @@ impl Kept {
         Ok(functions)
     }
 
-    /// A tree over them.
+    /// The names that rules give to the stacks of all sites.
+    pub(super) fn tags(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Tags>, Cancelled> {
+        let functions = self.functions(trace, names, false, cancel)?;
+        if let Some((of, tags)) = &self.tags
+            && Arc::ptr_eq(of, &functions)
+        {
+            return Ok(Arc::clone(tags));
+        }
+        let tags = Arc::new(Tags::of(trace, &functions, cancel)?);
+        self.tags = Some((functions, Arc::clone(&tags)));
+        Ok(tags)
+    }
+
+    /// A tree over the functions.
     pub(super) fn forest(
         &mut self,
         trace: &Trace,
+        names: &Arc<Names>,
         functions: &Arc<Functions>,
         kind: ForestKind,
         cancel: &Cancel,
@@ -208,6 +226,7 @@ impl Kept {
             ForestKind::Inverted => Forest::inverted(functions, trace, cancel)?,
             ForestKind::ByFunction => Forest::by_function(functions, trace, true),
             ForestKind::ByModule => Forest::by_module(functions, trace, true),
+            ForestKind::ByTag => Forest::by_tag(&*self.tags(trace, names, cancel)?, trace),
         });
         self.forests.insert(0, (Arc::clone(functions), kind, Arc::clone(&forest)));
         self.forests.truncate(KEPT_FORESTS);

@@ -56,7 +56,7 @@ const SWITCH: &str = "Allocator frames";
 /// A switch for the frames of the allocator; in a narrow place without its name.
 pub fn switch(ui: &mut Ui, shown: bool, is_narrow: bool) -> Option<bool> {
     let mut shown = shown;
-    let hint = "Show the frames of the allocator itself (RtlAllocateHeap, operator new, malloc, \u{2026}); folded away, what they hold is their caller's";
+    let hint = "Show the frames of the allocator itself (RtlAllocateHeap, operator new, malloc, \u{2026}) and those that your rules fold; folded away, what they hold is their caller's";
     let response = ui.add(egui::Checkbox::new(&mut shown, if is_narrow { "" } else { SWITCH }));
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, shown, SWITCH));
     response.on_hover_text(hint).clicked().then_some(shown)

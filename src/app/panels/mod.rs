@@ -14,6 +14,7 @@ pub mod overview;
 mod player;
 mod recording;
 pub mod sources;
+pub mod stack_rules;
 pub mod start_page;
 pub mod status;
 mod symbol_sources;
@@ -48,6 +49,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     keys(app, ui.ctx());
     offer::show(app, ui.ctx());
     attach::show(app, ui.ctx());
+    stack_rules::show(app, ui.ctx());
 }
 
 fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {

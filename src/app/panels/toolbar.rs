@@ -5,7 +5,7 @@ use eframe::egui::{self, Button};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
-use crate::app::panels::{chips, columns, frames};
+use crate::app::panels::{chips, columns, frames, stack_rules};
 use crate::app::settings::Theme;
 use crate::format;
 use crate::load::{Input, default_budget};
@@ -88,6 +88,10 @@ fn view_menu(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     if let Some(shown) = frames::switch(ui, app.settings.show_allocators, false) {
         app.commands.push(Command::ShowAllocators(shown));
     }
+    let hint = "Frames that are folded away, and names for stacks";
+    if ui.button("Stack rules\u{2026}").on_hover_text(hint).clicked() {
+        app.commands.push(Command::ShowRules(true));
+    }
     ui.separator();
     // A number can be typed here, so a click inside closes nothing.
     let stays = MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside);
@@ -141,6 +145,7 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         ui.separator();
         let can_clear = !document.filters().is_all();
         tool(ui, can_clear, "Clear filter", "Show everything again", DocCommand::ClearFilter);
+        stack_rules::button(app.rules.now(), commands, ui);
         chips::show(document, commands, ui);
         let span = document.interval();
         let clock = &document.trace.clock;

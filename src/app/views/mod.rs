@@ -31,6 +31,7 @@ use super::document::Document;
 use super::filters::{Chip, Filters, Predicate};
 use super::graph::Split;
 use super::jobs::Ground;
+use super::panels::stack_rules;
 use super::settings::Settings;
 use crate::model::Trace;
 use crate::query::{Cancelled, Filter, Finding, KeyMap, Path, Tree};
@@ -174,6 +175,11 @@ impl Around<'_> {
     pub fn wait(&self, ui: &mut Ui) {
         let text = if self.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
         ui.centered_and_justified(|ui| ui.weak(text));
+    }
+
+    /// Offers to fold a function away, as it is printed, and to name the stacks that have it.
+    pub fn offer_rules(&mut self, ui: &mut Ui, function: &str) {
+        stack_rules::offer(ui, function, self.commands);
     }
 
     /// Offers to filter to something, which `name` says, and to leave it out.

@@ -1,5 +1,5 @@
-//! Places in the code: nodes of the stack trie below the frames of the allocator, and
-//! which of them holds most of some amount.
+//! Places in the code: nodes of the stack trie below the frames of the allocator and those
+//! that rules fold, and which of them holds most of some amount.
 //!
 //! Cost: a look at the innermost frames of each site, then a sort. No recursion: stacks
 //! can be thousands deep.
@@ -13,7 +13,7 @@ use crate::query::Recorded;
 use crate::symbols::{Names, is_allocators_module};
 use crate::units::Ticks;
 
-/// Finds the innermost frame of each stack that is not the allocator's.
+/// Finds the innermost frame of each stack that is not folded.
 pub(super) struct Folding<'a> {
     trace: &'a Trace,
     names: &'a Names,
@@ -25,25 +25,24 @@ impl<'a> Folding<'a> {
         Self { trace, names, known: FxHashMap::default() }
     }
 
-    /// The node of that frame; of a stack that is nothing but allocator its own.
+    /// The node of that frame; of a stack of which nothing else is left its own.
     pub(super) fn node(&mut self, site: SiteId) -> NodeId {
         let site = *self.trace.site(site);
         let Self { trace, names, known } = self;
-        let mut is_allocator = |node: NodeId| {
+        let mut is_folded = |node: NodeId| {
             *known.entry((site.caller, node)).or_insert_with(|| {
                 let frame = Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
-                match frame.function(0) {
-                    Some(_) => frame.shown_from(0, true).is_none(),
-                    None => frame.module().is_some_and(|module| is_allocators_module(module.name())),
-                }
+                let is_unnamed = frame.function(0).is_none();
+                let is_systems = || frame.module().is_some_and(|module| is_allocators_module(module.name()));
+                frame.shown_from(0, true).is_none() || (is_unnamed && is_systems())
             })
         };
-        trace.stacks.chain(site.stack).find(|&node| !is_allocator(node)).unwrap_or(site.stack)
+        trace.stacks.chain(site.stack).find(|&node| !is_folded(node)).unwrap_or(site.stack)
     }
 }
 
 /// The frames down to a node as they are printed, outermost first: of `process` at the time
-/// `at`. Functions of the allocator that were inlined there are left out.
+/// `at`. Folded functions that were inlined there are left out.
 pub(super) fn labels(trace: &Trace, names: &Names, node: NodeId, process: ProcessId, at: Ticks) -> Vec<String> {
     let frames = trace.stacks.path(node).into_iter().map(|n| (n, Recorded::of(trace, names, n, process, at, false)));
     frames.flat_map(|(n, frame)| frame.shown(n == node).map(move |level| frame.name(level).to_string())).collect()

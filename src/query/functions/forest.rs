@@ -17,7 +17,8 @@ use super::table::{FunctionId, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::{Children, Preorder, distribute, range};
 use crate::model::{HeapId, SiteId, Trace};
-use crate::query::{ByClass, Cancel, Cancelled, Mask, Totals};
+use crate::query::{ByClass, Cancel, Cancelled, Mask, Tags, Totals};
+use crate::stack_rules::TagId;
 use crate::units::Layer;
 
 /// What a node stands for, under the one above it.
@@ -33,6 +34,10 @@ pub enum NodeKey {
     Module(ModuleName),
     /// No module lies there.
     NoModule,
+    /// A name that a rule gives to stacks.
+    Tag(TagId),
+    /// No rule does.
+    NoTag,
 }
 
 /// A tree.
@@ -105,6 +110,11 @@ impl Forest {
             None => NodeKey::NoStack,
             Some(function) => functions.module(function).map_or(NodeKey::NoModule, NodeKey::Module),
         })
+    }
+
+    /// One level: by the name that rules give to the stack.
+    pub fn by_tag(tags: &Tags, trace: &Trace) -> Self {
+        Self::flat(trace, |site| tags.of_site(site).map_or(NodeKey::NoTag, NodeKey::Tag))
     }
 
     /// One level of any groups of sites.

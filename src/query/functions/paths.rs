@@ -11,6 +11,7 @@
 //! frames beyond the limit are left out of their stacks.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -20,6 +21,7 @@ use super::trie::Trie;
 use crate::model::preorder::Preorder;
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, FrameName, Recorded};
+use crate::stack_rules::StackRules;
 use crate::symbols::Names;
 use crate::units::Ticks;
 
@@ -45,8 +47,8 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Looks up the functions of all sites. `fold`: frames of the allocator are left out of
-    /// their stacks, but not an outermost frame that has nothing else.
+    /// Looks up the functions of all sites. `fold`: frames of the allocator and those that rules
+    /// fold are left out of their stacks, but not an outermost frame that has nothing else.
     pub fn of(trace: &Trace, names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut order: Vec<u32> = (0..trace.sites.len() as u32).collect();
         order.par_sort_unstable_by_key(|&i| {
@@ -96,10 +98,15 @@ impl Functions {
         self.table.module_name(module)
     }
 
-    /// Whether a frame is the allocator's: by its name, and where it has none by its module.
-    /// Modules speak for innermost frames only; see [`Functions::place`].
-    pub fn is_allocators(&self, function: FunctionId) -> bool {
-        self.table.is_allocators(function)
+    /// Whether a rule folds a frame or it is the allocator's: by its name, and where it has none
+    /// by its module. Modules speak for innermost frames only; see [`Functions::place`].
+    pub fn is_folded(&self, function: FunctionId) -> bool {
+        self.table.is_folded(function)
+    }
+
+    /// The rules that these functions were made with.
+    pub fn rules(&self) -> &Arc<StackRules> {
+        self.table.rules()
     }
 
     /// The functions of that name: as it is printed, or if there is none so in any case.
@@ -143,12 +150,11 @@ impl Functions {
         self.recurs[path.0 as usize]
     }
 
-    /// A path without its innermost frames that are the allocator's; its outermost frame
-    /// if all are.
-    pub fn below_allocator(&self, path: PathId) -> PathId {
+    /// A path without its innermost frames that are folded; its outermost frame if all are.
+    pub fn below_folded(&self, path: PathId) -> PathId {
         let mut path = path;
         while let Some(function) = self.function(path)
-            && self.is_allocators(function)
+            && self.is_folded(function)
             && self.parent(path) != PathId::ROOT
         {
             path = self.parent(path);
@@ -156,10 +162,10 @@ impl Functions {
         path
     }
 
-    /// Who wanted the memory of a site: its stack without the allocator's innermost frames,
-    /// whether those have names or not.
+    /// Who wanted the memory of a site: its stack without the innermost frames that are the
+    /// allocator's or that rules fold, whether those have names or not.
     pub fn place(&self, site: SiteId) -> PathId {
-        self.below_allocator(self.path(site))
+        self.below_folded(self.path(site))
     }
 }
 
@@ -234,7 +240,7 @@ impl<'a> Walk<'a> {
             trace,
             names,
             fold,
-            table: Table::default(),
+            table: Table::new(names.rules()),
             paths: Trie::new(most),
             known: vec![none; nodes],
             process: NOBODY,
@@ -310,7 +316,7 @@ impl<'a> Walk<'a> {
         let Trie { parent, function, .. } = &self.paths;
         let is_left_out = |path: u32| {
             let function = function[path as usize];
-            self.table.is_allocators(function) && parent[path as usize] != 0
+            self.table.is_folded(function) && parent[path as usize] != 0
         };
         let mut path = path;
         while path != 0 && is_left_out(path) {

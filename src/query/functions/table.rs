@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::query::FrameName;
+use crate::stack_rules::StackRules;
 use crate::symbols::{is_allocator, is_allocators_module};
 
 /// A function of one state of the names; its place where it has none.
@@ -28,10 +29,12 @@ enum Identity {
 /// All functions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
+    /// With whether each is folded.
     functions: Vec<(Identity, bool)>,
     index: FxHashMap<Identity, FunctionId>,
     modules: Texts,
     names: Texts,
+    rules: Arc<StackRules>,
 }
 
 /// Strings by number.
@@ -54,6 +57,14 @@ impl Texts {
 }
 
 impl Table {
+    pub(super) fn new(rules: &Arc<StackRules>) -> Self {
+        Self { rules: Arc::clone(rules), ..Self::default() }
+    }
+
+    pub(super) fn rules(&self) -> &Arc<StackRules> {
+        &self.rules
+    }
+
     /// The function of a frame.
     pub(super) fn intern(&mut self, name: FrameName<'_>) -> FunctionId {
         let mut module = |name| ModuleName(self.modules.intern(name));
@@ -63,9 +74,9 @@ impl Table {
             FrameName::InModule(name, rva) => Identity::Rva(module(name), rva),
             FrameName::Function(name, function) => Identity::Named(module(name), self.names.intern(function)),
         };
-        let functions = &mut self.functions;
+        let (functions, rules) = (&mut self.functions, &self.rules);
         *self.index.entry(identity).or_insert_with(|| {
-            functions.push((identity, is_allocators(name)));
+            functions.push((identity, is_folded(name, rules)));
             FunctionId(functions.len() as u32 - 1)
         })
     }
@@ -98,17 +109,18 @@ impl Table {
         &self.modules.list[module.0 as usize]
     }
 
-    pub(super) fn is_allocators(&self, function: FunctionId) -> bool {
+    pub(super) fn is_folded(&self, function: FunctionId) -> bool {
         self.functions[function.0 as usize].1
     }
 }
 
-/// Whether a frame is the allocator's: by its function, or where that has no name by its
-/// module, which says so of the innermost frames only.
-fn is_allocators(name: FrameName<'_>) -> bool {
+/// Whether a frame is the allocator's, or a rule folds it. Of the allocator's that is told by
+/// its function, or where that has no name by its module, which says so of the innermost frames
+/// only.
+fn is_folded(name: FrameName<'_>, rules: &StackRules) -> bool {
     match name {
-        FrameName::Function(_, function) => is_allocator(function),
-        FrameName::InModule(module, _) => is_allocators_module(module),
+        FrameName::Function(module, function) => is_allocator(function) || rules.fold(module, function),
+        FrameName::InModule(module, rva) => is_allocators_module(module) || rules.fold_unnamed(module, rva),
         FrameName::At(_) | FrameName::NoStack => false,
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Module, Site, SiteId, Trace};
 use crate::query::functions::innermost;
 use crate::query::naming::{UNKNOWN_TYPE, allocated_type};
-use crate::query::{By, Cancel, Cancelled, FrameName, Functions, Mask, Recorded};
+use crate::query::{By, Cancel, Cancelled, FrameName, Functions, Mask, Recorded, Tags};
 use crate::symbols::Names;
 use crate::units::Layer;
 
@@ -22,6 +22,8 @@ pub(in crate::query) struct Named<'a> {
     pub(in crate::query) by: &'a [By],
     /// If a key asks for them, and whether the allocator's innermost frames are left out.
     pub(in crate::query) functions: Option<(&'a Functions, bool)>,
+    /// If a key asks for them.
+    pub(in crate::query) tags: Option<&'a Tags>,
 }
 
 impl<'a> Named<'a> {
@@ -36,6 +38,13 @@ impl<'a> Named<'a> {
         let (functions, fold) = self.functions?;
         let module = functions.module(innermost(functions, site, fold)?)?;
         Some(functions.module_name(module))
+    }
+
+    /// The name that rules give to its stack.
+    pub(in crate::query) fn tag(&self, site: SiteId) -> Option<&'a str> {
+        let (functions, _) = self.functions?;
+        let tag = self.tags?.of_site(site)?;
+        Some(functions.rules().name(tag))
     }
 }
 
@@ -74,6 +83,8 @@ struct SiteKey {
     allocated_type: Option<u32>,
     function: Option<u32>,
     module: Option<u32>,
+    /// 0 is no tag.
+    tag: Option<u32>,
 }
 
 /// The groups met so far on all sides.
@@ -84,6 +95,7 @@ pub(in crate::query) struct SiteKeys {
     frames: FxHashMap<String, u32>,
     functions: FxHashMap<String, u32>,
     modules: FxHashMap<Box<str>, u32>,
+    tags: FxHashMap<Box<str>, u32>,
     /// By stack of the callers and frame.
     stacks: FxHashMap<(u32, u32), u32>,
 }
@@ -157,7 +169,9 @@ impl SiteKeys {
         let function = function.map(|name| number(&mut self.functions, name.to_string()));
         let module = if wants(By::Module) { named.module(id) } else { None };
         let module = module.map(|name| number(&mut self.modules, name.into()));
-        SiteKey { layer: trace.layer_of(site), process, heap, stack, allocated_type, function, module }
+        let mut tag = |name: Option<&str>| name.map_or(0, |name| 1 + number(&mut self.tags, name.into()));
+        let tag = wants(By::Tag).then(|| tag(named.tag(id)));
+        SiteKey { layer: trace.layer_of(site), process, heap, stack, allocated_type, function, module, tag }
     }
 
     /// The number of a stack by what its frames are called.

@@ -10,6 +10,7 @@ use crate::query::grouping::RowKey;
 use crate::query::grouping::keys::Named;
 use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels};
 use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket};
+use crate::stack_rules::NO_TAG;
 
 /// What some rows come to in an interval. Bytes and counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -73,6 +74,7 @@ pub struct Group<N = GroupNumbers> {
     pub thread: Option<u32>,
     pub function: Option<String>,
     pub module: Option<String>,
+    pub tag: Option<String>,
     pub size_bucket: Option<[u64; 2]>,
     pub lifetime_bucket: Option<LifetimeBounds>,
     #[serde(flatten)]
@@ -99,6 +101,7 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
         lifetime_bucket: row.lifetime.map(LifetimeBucket::bounds),
         function: if wants(By::Function) { named.function(id).map(|name| name.to_string()) } else { None },
         module: if wants(By::Module) { named.module(id).map(str::to_owned) } else { None },
+        tag: wants(By::Tag).then(|| named.tag(id).unwrap_or(NO_TAG).to_owned()),
         numbers,
     }
 }
@@ -137,6 +140,6 @@ impl<N> Group<N> {
             })
             .then_with(|| (self.thread, self.size_bucket).cmp(&(other.thread, other.size_bucket)))
             .then_with(|| shorter(self).partial_cmp(&shorter(other)).unwrap_or(Ordering::Equal))
-            .then_with(|| (&self.function, &self.module).cmp(&(&other.function, &other.module)))
+            .then_with(|| (&self.function, &self.module, &self.tag).cmp(&(&other.function, &other.module, &other.tag)))
     }
 }

@@ -316,7 +316,7 @@ impl<'a> Walk<'a> {
     /// The next of a frame's functions that has a line.
     fn shown_from(&self, place: u32, range: &Range<usize>, level: u16) -> Option<u16> {
         let Question { trace, request, .. } = self.question;
-        if place == 0 || request.names.is_empty() {
+        if place == 0 || (request.names.is_empty() && request.names.rules().folds().is_empty()) {
             return (level == 0).then_some(0);
         }
         let site = trace.site(self.section.sites[range.start]);

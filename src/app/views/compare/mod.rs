@@ -37,11 +37,12 @@ pub enum Grouping {
     Type,
     Function,
     Module,
+    Tag,
     Thread,
 }
 
 impl Grouping {
-    const ALL: [Self; 6] = [Self::Heap, Self::Stack, Self::Type, Self::Function, Self::Module, Self::Thread];
+    const ALL: [Self; 7] = [Self::Heap, Self::Stack, Self::Type, Self::Function, Self::Module, Self::Tag, Self::Thread];
 
     fn label(self) -> &'static str {
         match self {
@@ -50,6 +51,7 @@ impl Grouping {
             Self::Type => "By type",
             Self::Function => "By function",
             Self::Module => "By module",
+            Self::Tag => "By tag",
             Self::Thread => "By thread",
         }
     }
@@ -61,6 +63,7 @@ impl Grouping {
             Self::Type => &[By::Type],
             Self::Function => &[By::Function],
             Self::Module => &[By::Module],
+            Self::Tag => &[By::Tag],
             Self::Thread => &[By::Process, By::Thread],
         }
     }

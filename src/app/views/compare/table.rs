@@ -26,6 +26,7 @@ enum Cell {
     Type,
     Function,
     Module,
+    Tag,
     Thread,
     Layer,
     A,
@@ -62,6 +63,7 @@ impl Cell {
             Grouping::Type => &[Self::Type],
             Grouping::Function => &[Self::Function],
             Grouping::Module => &[Self::Module],
+            Grouping::Tag => &[Self::Tag],
             Grouping::Thread => &[Self::Process, Self::Thread],
         };
         let numbers = [Self::Layer, Self::A, Self::B, Self::Delta, Self::Allocated, Self::Count, Self::Peak];
@@ -76,6 +78,7 @@ impl Cell {
             Self::Type => ("Type", "The C++ type that was allocated", 240.0, false),
             Self::Function => ("Function", "The function that wanted the memory", 320.0, false),
             Self::Module => ("Module", "The module of the function that wanted the memory", 200.0, false),
+            Self::Tag => ("Tag", "The name that a rule gives to the stack", 240.0, false),
             Self::Thread => ("Thread", "Thread that allocated", 90.0, true),
             Self::Layer => ("Layer", "Layers nest and are never added together", 140.0, false),
             Self::A => ("A", "Outstanding at the end of A", 96.0, true),
@@ -115,6 +118,7 @@ impl Cell {
             Self::Stack | Self::Function => or(&group.function, "(no stack recorded)"),
             Self::Type => or(&group.allocated_type, ""),
             Self::Module => or(&group.module, "(no module)"),
+            Self::Tag => or(&group.tag, ""),
             Self::Thread => group.thread.map_or_else(|| "\u{2014}".to_owned(), |id| id.to_string()),
             Self::Layer => {
                 let layer = Layer::ALL.into_iter().find(|layer| layer.name() == group.layer);
@@ -146,7 +150,7 @@ fn signed_count(n: i64) -> String {
 
 /// Whether any key of a group contains a text in small letters.
 pub fn matches(group: &Group<Compared>, text: &str) -> bool {
-    let keys = [&group.process, &group.heap, &group.allocated_type, &group.function, &group.module];
+    let keys = [&group.process, &group.heap, &group.allocated_type, &group.function, &group.module, &group.tag];
     let thread = group.thread.map(|id| id.to_string());
     let keys = keys.into_iter().flatten().chain(group.stack.iter().flatten()).chain(&thread);
     keys.into_iter().any(|key| key.to_lowercase().contains(text))
@@ -222,9 +226,13 @@ impl List for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(group) = self.group(row) else { return };
-        let (function, module) = (group.function.clone(), group.module.clone());
+        let (function, module, tag) = (group.function.clone(), group.module.clone(), group.tag.clone());
         if let Some(name) = function {
-            self.around.offer_filters(ui, "this function", Predicate::Function(name.into()));
+            self.around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
+            self.around.offer_rules(ui, &name);
+        }
+        if let Some(name) = tag {
+            self.around.offer_filters(ui, "this tag", Predicate::Tag(name.into()));
         }
         if let Some(name) = module {
             self.around.offer_filters(ui, "this module", Predicate::Module(name.into()));

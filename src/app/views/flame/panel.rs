@@ -242,7 +242,8 @@ impl Icicle {
         if let NodeKey::Function(function) = one.key {
             let name = self.functions.name(function).to_string();
             ui.strong(&name);
-            around.offer_filters(ui, "this function", Predicate::Function(name.into()));
+            around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
+            around.offer_rules(ui, &name);
         }
         if ui.button("See it alone").clicked() {
             did = Some(self.way(depth, index));

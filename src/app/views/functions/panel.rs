@@ -56,6 +56,9 @@ pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
         ui.centered_and_justified(|ui| ui.label(text));
         return;
     }
+    if table.asked.kind == ForestKind::ByTag && table.functions.rules().tags().is_empty() {
+        ui.weak("No rule names stacks yet: choose Name these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}");
+    }
     let columns: Vec<Column> = COLUMNS.into_iter().filter(|&column| around.settings.shows(column)).collect();
     let room = ui.available_width();
     let titles: Vec<ListColumn> = columns.iter().map(|&column| list_column(column, table.asked.kind, room)).collect();
@@ -78,6 +81,7 @@ pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
 
 fn list_column(column: Column, kind: ForestKind, room: f32) -> ListColumn {
     let (title, hint) = match (column, kind) {
+        (Column::Name, ForestKind::ByTag) => ("Tag", "The name that the first rule that fits gives to the stack"),
         (Column::Name, ForestKind::ByModule) => ("Module", "The module of the function that wanted the memory"),
         (Column::Name, ForestKind::TopDown) => {
             ("Function", "From the thread's start inwards: under each function what it called")
@@ -170,7 +174,7 @@ fn name_job(ui: &Ui, table: &CallTable, key: NodeKey, name: &str) -> LayoutJob {
             };
             (FontId::monospace(12.0), text, module)
         }
-        NodeKey::Module(_) => (FontId::proportional(13.0), visuals.text_color(), 0),
+        NodeKey::Module(_) | NodeKey::Tag(_) => (FontId::proportional(13.0), visuals.text_color(), 0),
         _ => (FontId::proportional(13.0), visuals.weak_text_color(), 0),
     };
     let searched = table.asked.search.trim().to_ascii_lowercase();
@@ -299,9 +303,13 @@ pub fn menu(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
     let (word, what) = match key {
         NodeKey::Function(_) => ("this function", Predicate::Function(name.into())),
         NodeKey::Module(_) => ("this module", Predicate::Module(name.into())),
+        NodeKey::Tag(_) | NodeKey::NoTag => ("this tag", Predicate::Tag(name.into())),
         NodeKey::All | NodeKey::NoStack | NodeKey::NoModule => return,
     };
     around.offer_filters(ui, word, what);
+    if matches!(key, NodeKey::Function(_)) {
+        around.offer_rules(ui, name);
+    }
     if ui.button("Copy name").clicked() {
         around.commands.push(Command::Copy(name.to_owned()));
     }

@@ -12,7 +12,7 @@ use crate::app::views::Around;
 /// Points that all of it takes beside the search field.
 const ROOM: f32 = 760.0;
 
-const KINDS: [(ForestKind, &str, &str); 4] = [
+const KINDS: [(ForestKind, &str, &str); 5] = [
     (ForestKind::TopDown, "Top-down", "From the thread's start inwards: under each function what it called"),
     (ForestKind::Inverted, "Bottom-up", "Innermost functions outside, and under each what called it"),
     (
@@ -21,6 +21,7 @@ const KINDS: [(ForestKind, &str, &str); 4] = [
         "A line for each function that wanted memory: the innermost one that is not the allocator's",
     ),
     (ForestKind::ByModule, "By module", "A line for each module, by the function that wanted the memory"),
+    (ForestKind::ByTag, "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
 ];
 
 /// Whether lines of a grouping stand under others.

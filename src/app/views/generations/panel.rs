@@ -131,7 +131,8 @@ impl List for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(name) = self.name(row) else { return };
-        self.around.offer_filters(ui, "this function", Predicate::Function(name.into()));
+        self.around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
+        self.around.offer_rules(ui, &name);
     }
 
     fn copy(&mut self, text: String) {

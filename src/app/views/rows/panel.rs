@@ -144,7 +144,8 @@ impl List for Lines<'_, '_> {
             self.around.offer_filters(ui, "this thread", thread);
         }
         if let Some(name) = self.listed.function(&row) {
-            self.around.offer_filters(ui, "this function", Predicate::Function(name.into()));
+            self.around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
+            self.around.offer_rules(ui, &name);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::document::Document;
 use crate::app::filters::{Chip, Predicate};
 use crate::app::panels::columns::{explanation, number_color, sort_mark, title, width};
-use crate::app::panels::{frames, list, losses};
+use crate::app::panels::{frames, list, losses, stack_rules};
 use crate::app::views::Around;
 use crate::format;
 use crate::query::{Column, Key, TreeRow};
@@ -274,6 +274,9 @@ impl Lines<'_, '_> {
             && ui.button("Zoom to its life").clicked()
         {
             self.around.commands.doc(DocCommand::Zoom(life));
+        }
+        if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) {
+            stack_rules::offer(ui, &frame.name(level).to_string(), self.around.commands);
         }
         ui.separator();
         if ui.add(egui::Button::new("Copy line").shortcut_text("Ctrl+C")).clicked() {

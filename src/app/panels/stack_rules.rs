@@ -1,0 +1,249 @@
+//! The rules for stacks on the screen: what is in force, in a small window; what the menu of
+//! a function offers; and the dialog that names stacks.
+
+use eframe::egui::{self, Button, RichText, Ui, WidgetInfo};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, Commands};
+use crate::app::stack_rules::{RuleBook, RulesChange};
+use crate::format;
+use crate::stack_rules::{StackRules, TagRule};
+
+/// What a pattern is.
+const PATTERN: &str = "* stands for anything, in any case; with a ! it is about module!function, without one about \
+                       the function alone";
+
+/// Names that the dialog offers.
+const OFFERED: usize = 12;
+
+/// Points of a list of rules at most.
+const LIST: f32 = 160.0;
+
+/// What can be done with the frames of a function, as it is printed.
+pub fn offer(ui: &mut Ui, function: &str, commands: &mut Commands) {
+    if !function.contains('!') {
+        return; // in no module: nothing to know it by
+    }
+    let frame = || StackRules::pattern_of(function);
+    let hint = "Leave such frames out of all stacks: what they hold is their caller's";
+    if ui.button("Fold away").on_hover_text(hint).clicked() {
+        commands.push(Command::ChangeRules(RulesChange::Fold(frame())));
+    }
+    let hint = "Give all stacks that have it a name, to group and to filter by";
+    if ui.button("Name these stacks\u{2026}").on_hover_text(hint).clicked() {
+        commands.push(Command::NameStacks(Some(TagRule { frame: frame(), name: String::new() })));
+    }
+}
+
+/// How many rules there are, where filters stand.
+pub fn button(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
+    if rules.is_empty() {
+        return;
+    }
+    let hint = format!(
+        "{} away, {} stacks; click to see them",
+        counted(rules.folds().len(), "rule folds frames", "rules fold frames"),
+        counted(rules.tags().len(), "names", "name"),
+    );
+    if ui.button(counted(rules.len(), "rule", "rules")).on_hover_text(hint).clicked() {
+        commands.push(Command::ShowRules(true));
+    }
+}
+
+fn counted(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", format::count(n as u64), if n == 1 { one } else { many })
+}
+
+pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
+    let HighwaterApp { rules, commands, .. } = app;
+    if let Some(naming) = &rules.naming {
+        name_stacks(rules.now(), naming, commands, ctx);
+    }
+    if !rules.is_shown {
+        return;
+    }
+    let mut open = true;
+    let window = egui::Window::new("Stack rules").open(&mut open).collapsible(false).default_width(520.0);
+    window.default_pos(ctx.content_rect().center() - egui::vec2(270.0, 220.0)).show(ctx, |ui| {
+        folds(rules.now(), commands, ui);
+        ui.separator();
+        tags(rules.now(), commands, ui);
+        ui.separator();
+        buttons(rules, commands, ui);
+        kept(rules, ui);
+    });
+    if !open {
+        commands.push(Command::ShowRules(false));
+    }
+}
+
+fn folds(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
+    ui.strong("Folded away");
+    ui.weak("Such frames are left out of stacks like the allocator's own: what they hold is their caller's.");
+    list(ui, "folds", rules.folds().len(), |ui, at| {
+        let frame = &rules.folds()[at].frame;
+        if cross(ui, frame).clicked() {
+            commands.push(Command::ChangeRules(RulesChange::RemoveFold(at)));
+        }
+        pattern(ui, frame);
+    });
+    ui.horizontal(|ui| {
+        let (mut frame, id) = draft(ui, "fold draft");
+        let entered = field(ui, &mut frame, "Frame to fold", "engine.dll!*Allocator*", 330.0);
+        let is_ready = !frame.trim().is_empty();
+        if ui.add_enabled(is_ready, Button::new("Fold")).clicked() || (entered && is_ready) {
+            commands.push(Command::ChangeRules(RulesChange::Fold(std::mem::take(&mut frame).trim().to_owned())));
+        }
+        ui.data_mut(|data| data.insert_temp(id, frame));
+    });
+}
+
+fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
+    ui.strong("Names for stacks");
+    ui.weak("Stacks with such a frame have the name; the first rule that fits, from the top, wins.");
+    list(ui, "tags", rules.tags().len(), |ui, at| {
+        let TagRule { frame, name } = &rules.tags()[at];
+        if cross(ui, &format!("{frame} named {name}")).clicked() {
+            commands.push(Command::ChangeRules(RulesChange::RemoveTag(at)));
+        }
+        let up = ui.add_enabled(at > 0, Button::new("Up").small()).on_hover_text("Before the rule above it");
+        up.widget_info(|| WidgetInfo::labeled(egui::Role::Button, at > 0, format!("Raise rule {frame}")));
+        if up.clicked() {
+            commands.push(Command::ChangeRules(RulesChange::RaiseTag(at)));
+        }
+        ui.add_sized([140.0, ui.available_height()], egui::Label::new(name).truncate().halign(egui::Align::LEFT));
+        pattern(ui, frame);
+    });
+    ui.horizontal(|ui| {
+        let ((mut name, name_id), (mut frame, id)) = (draft(ui, "name draft"), draft(ui, "tag draft"));
+        let named = field(ui, &mut name, "Name of stacks", "Textures", 120.0);
+        let entered = field(ui, &mut frame, "Frame in stacks", "*LoadTexture*", 204.0);
+        let is_ready = !frame.trim().is_empty() && !name.trim().is_empty();
+        if ui.add_enabled(is_ready, Button::new("Name")).clicked() || ((named || entered) && is_ready) {
+            let rule = TagRule { frame: std::mem::take(&mut frame), name: std::mem::take(&mut name) };
+            commands.push(Command::ChangeRules(RulesChange::Tag(rule)));
+        }
+        ui.data_mut(|data| {
+            data.insert_temp(id, frame);
+            data.insert_temp(name_id, name);
+        });
+    });
+}
+
+/// Rules, a line each; only those in sight are drawn.
+fn list(ui: &mut Ui, id: &str, count: usize, mut line: impl FnMut(&mut Ui, usize)) {
+    if count == 0 {
+        return;
+    }
+    let height = ui.spacing().interact_size.y;
+    let area = egui::ScrollArea::vertical().id_salt(id).max_height(LIST).auto_shrink([false, true]);
+    area.show_rows(ui, height, count, |ui, range| {
+        for at in range {
+            ui.horizontal(|ui| {
+                ui.set_height(height);
+                line(ui, at);
+            });
+        }
+    });
+}
+
+fn cross(ui: &mut Ui, words: &str) -> egui::Response {
+    let cross = ui.add(Button::new("\u{d7}").frame(false).small()).on_hover_text("Take this rule away");
+    cross.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, format!("Remove rule {words}")));
+    cross
+}
+
+fn pattern(ui: &mut Ui, frame: &str) {
+    ui.add(egui::Label::new(RichText::new(frame).monospace().size(12.0)).truncate()).on_hover_text(frame);
+}
+
+/// What is in a field until it is entered.
+fn draft(ui: &Ui, name: &'static str) -> (String, egui::Id) {
+    let id = egui::Id::unique(name);
+    (ui.data(|data| data.get_temp(id)).unwrap_or_default(), id)
+}
+
+/// A field; whether it was left by Enter.
+fn field(ui: &mut Ui, text: &mut String, label: &'static str, hint: &str, width: f32) -> bool {
+    let field = egui::TextEdit::singleline(text).id_salt(label).hint_text(hint).desired_width(width);
+    let field = ui.add(field);
+    field.widget_info(|| WidgetInfo::labeled(egui::Role::TextInput, true, label));
+    let entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+    field.on_hover_text(if label.starts_with("Name") { "The name" } else { PATTERN });
+    entered
+}
+
+fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
+    ui.horizontal_wrapped(|ui| {
+        let mut tool = |ui: &mut Ui, is_enabled, text: &str, hint: &str, command: Command| {
+            if ui.add_enabled(is_enabled, Button::new(text)).on_hover_text(hint).clicked() {
+                commands.push(command);
+            }
+        };
+        let change = Command::ChangeRules;
+        tool(ui, rules.can_undo(), "Undo rule", "The rules before the last change", change(RulesChange::Undo));
+        tool(ui, rules.can_redo(), "Redo rule", "The rules after it again", change(RulesChange::Redo));
+        let any = !rules.now().is_empty();
+        tool(ui, any, "Remove all", "Take all rules away", change(RulesChange::RemoveAll));
+        ui.separator();
+        let hint = "Add the rules of a file, as another one of your team has written it, behind these";
+        tool(ui, true, "Add from file\u{2026}", hint, Command::OpenRulesDialog);
+        tool(ui, any, "Save to file\u{2026}", "Write these rules for others", Command::SaveRulesDialog);
+    });
+}
+
+/// Where the rules are kept.
+fn kept(rules: &RuleBook, ui: &mut Ui) {
+    match (&rules.unread, rules.file()) {
+        (Some(reason), _) => {
+            let text = format!("These rules are not kept: {reason}. Put that right and start again, or save over it.");
+            ui.add(egui::Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+        }
+        (None, Some(file)) => {
+            ui.add(egui::Label::new(RichText::new(format!("Kept in {}", file.display())).weak()).truncate());
+        }
+        (None, None) => {}
+    }
+}
+
+/// Asks for the name of stacks with a frame.
+fn name_stacks(rules: &StackRules, naming: &TagRule, commands: &mut Commands, ctx: &egui::Context) {
+    let mut rule = naming.clone();
+    let (mut is_named, mut is_closed) = (false, false);
+    let dialog = egui::Modal::new(egui::Id::unique("name stacks")).show(ctx, |ui| {
+        ui.set_width(440.0f32.min(ctx.content_rect().width() - 60.0));
+        ui.heading("Name these stacks");
+        ui.label("All stacks with this frame:");
+        let mut entered = field(ui, &mut rule.frame, "Frame", "*LoadTexture*", f32::INFINITY);
+        ui.label("have the name:");
+        let first = ui.memory(|memory| memory.focused().is_none());
+        let name = egui::TextEdit::singleline(&mut rule.name).id(egui::Id::unique("stack name")).hint_text("Textures");
+        let name = ui.add(name.desired_width(f32::INFINITY));
+        name.widget_info(|| WidgetInfo::labeled(egui::Role::TextInput, true, "Stack name"));
+        if first {
+            name.request_focus();
+        }
+        entered |= name.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+        ui.horizontal_wrapped(|ui| {
+            for known in rules.names().iter().take(OFFERED) {
+                if ui.selectable_label(*rule.name == **known, &**known).clicked() {
+                    rule.name = known.to_string();
+                }
+            }
+        });
+        ui.separator();
+        ui.horizontal(|ui| {
+            let is_ready = !rule.name.trim().is_empty() && !rule.frame.trim().is_empty();
+            is_named = ui.add_enabled(is_ready, Button::new("Name stacks")).clicked() || (entered && is_ready);
+            is_closed = ui.button("Cancel").clicked();
+        });
+    });
+    if is_named {
+        commands.push(Command::ChangeRules(RulesChange::Tag(rule)));
+        commands.push(Command::NameStacks(None));
+    } else if is_closed || dialog.should_close() {
+        commands.push(Command::NameStacks(None));
+    } else if rule != *naming {
+        commands.push(Command::NameStacks(Some(rule)));
+    }
+}

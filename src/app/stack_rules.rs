@@ -1,0 +1,298 @@
+//! The rules for stacks as the user has them: kept in a file of their own beside the settings
+//! (or where the start of the program says), changed in steps that can be undone, read from
+//! files of others and written for them. Other rules are another state of the names, so that
+//! everything is asked anew (see `names`).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use super::commands::Command;
+use super::document::Document;
+use super::failure::Failure;
+use crate::stack_rules::{FoldRule, StackRules, TagRule};
+
+/// A change of the rules.
+#[derive(Clone, Debug)]
+pub enum RulesChange {
+    /// Fold frames with this pattern.
+    Fold(String),
+    /// Name stacks; before all other rules, so that it does what the user has said last.
+    Tag(TagRule),
+    RemoveFold(usize),
+    RemoveTag(usize),
+    /// Put a rule that names before the one above it.
+    RaiseTag(usize),
+    RemoveAll,
+    Undo,
+    Redo,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct RuleBook {
+    now: Arc<StackRules>,
+    before: Vec<Arc<StackRules>>,
+    after: Vec<Arc<StackRules>>,
+    /// Where they are kept, if anywhere.
+    file: Option<PathBuf>,
+    /// Why that file is not written: what stands in it could not be read, and is not lost.
+    pub unread: Option<String>,
+    /// Files that are being read or written.
+    at_work: Vec<Receiver<Result<Option<StackRules>, String>>>,
+    /// Whether the rules are on the screen, and the dialog that names stacks.
+    pub is_shown: bool,
+    pub naming: Option<TagRule>,
+}
+
+impl RuleBook {
+    /// Those of a file; none if it is not there yet, or not readable.
+    pub fn load(file: Option<PathBuf>) -> Self {
+        let mut book = Self { file, ..Self::default() };
+        if let Some(path) = book.file.as_deref().filter(|path| path.exists()) {
+            match StackRules::read(path) {
+                Ok(rules) => book.now = Arc::new(rules),
+                Err(reason) => book.unread = Some(reason),
+            }
+        }
+        book
+    }
+
+    pub fn now(&self) -> &Arc<StackRules> {
+        &self.now
+    }
+
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    pub fn can_undo(&self) -> bool {
+        !self.before.is_empty()
+    }
+
+    pub fn can_redo(&self) -> bool {
+        !self.after.is_empty()
+    }
+
+    pub fn is_at_work(&self) -> bool {
+        !self.at_work.is_empty()
+    }
+
+    /// Makes other rules of them; `None` if they stay, or a sentence why that cannot be.
+    fn change(&mut self, change: RulesChange) -> Result<Option<()>, String> {
+        let (mut folds, mut tags) = (self.now.folds().to_vec(), self.now.tags().to_vec());
+        match change {
+            RulesChange::Undo => return Ok(step(&mut self.now, &mut self.before, &mut self.after)),
+            RulesChange::Redo => return Ok(step(&mut self.now, &mut self.after, &mut self.before)),
+            RulesChange::Fold(frame) => {
+                let rule = FoldRule { frame };
+                folds.retain(|other| *other != rule);
+                folds.push(rule);
+            }
+            RulesChange::Tag(rule) => {
+                let rule = TagRule { frame: rule.frame.trim().to_owned(), name: rule.name.trim().to_owned() };
+                tags.retain(|other| *other != rule);
+                tags.insert(0, rule);
+            }
+            RulesChange::RemoveFold(at) if at < folds.len() => _ = folds.remove(at),
+            RulesChange::RemoveTag(at) if at < tags.len() => _ = tags.remove(at),
+            RulesChange::RaiseTag(at) if (1..tags.len()).contains(&at) => tags.swap(at - 1, at),
+            RulesChange::RemoveAll => (folds, tags) = (Vec::new(), Vec::new()),
+            RulesChange::RemoveFold(_) | RulesChange::RemoveTag(_) | RulesChange::RaiseTag(_) => return Ok(None),
+        }
+        self.put(folds, tags)
+    }
+
+    /// Adds the rules of others, behind those that are there.
+    fn add(&mut self, others: &StackRules) -> Result<Option<()>, String> {
+        let (mut folds, mut tags) = (self.now.folds().to_vec(), self.now.tags().to_vec());
+        folds.extend(others.folds().iter().filter(|rule| !self.now.folds().contains(rule)).cloned());
+        tags.extend(others.tags().iter().filter(|rule| !self.now.tags().contains(rule)).cloned());
+        self.put(folds, tags)
+    }
+
+    fn put(&mut self, folds: Vec<FoldRule>, tags: Vec<TagRule>) -> Result<Option<()>, String> {
+        let new = StackRules::new(folds, tags).map_err(|refusal| format!("That is no rule: {refusal}."))?;
+        if new == *self.now {
+            return Ok(None);
+        }
+        self.before.push(std::mem::replace(&mut self.now, Arc::new(new)));
+        self.after.clear();
+        Ok(Some(()))
+    }
+
+    /// Writes the user's own file.
+    fn save(&self) -> Result<(), String> {
+        match &self.file {
+            Some(file) if self.unread.is_none() => self.now.write(file),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does something with a file without waiting for it.
+    fn work(
+        &mut self,
+        ctx: &egui::Context,
+        work: impl FnOnce() -> Result<Option<StackRules>, String> + Send + 'static,
+    ) {
+        let (send, done) = channel();
+        self.at_work.push(done);
+        let ctx = ctx.clone();
+        std::thread::spawn(move || {
+            let _ = send.send(work()); // the window may be gone by now
+            ctx.request_repaint();
+        });
+    }
+
+    /// What has come of files.
+    fn drain(&mut self) -> Vec<Result<Option<StackRules>, String>> {
+        let mut come = Vec::new();
+        self.at_work.retain(|done| match done.try_recv() {
+            Ok(result) => {
+                come.push(result);
+                false
+            }
+            Err(reason) => reason == TryRecvError::Empty,
+        });
+        come
+    }
+}
+
+/// Goes one step back, or forward.
+fn step(now: &mut Arc<StackRules>, from: &mut Vec<Arc<StackRules>>, to: &mut Vec<Arc<StackRules>>) -> Option<()> {
+    to.push(std::mem::replace(now, from.pop()?));
+    Some(())
+}
+
+impl HighwaterApp {
+    pub(super) fn change_rules(&mut self, ctx: &egui::Context, change: RulesChange) {
+        // What the user folds away shall be folded.
+        let folds = matches!(change, RulesChange::Fold(_));
+        let changed = self.rules.change(change);
+        if folds && self.settings.show_allocators && matches!(changed, Ok(Some(()))) {
+            self.carry_out(ctx, Command::ShowAllocators(false));
+        }
+        self.rules_changed(changed);
+    }
+
+    /// Adds the rules of a file, once it is read.
+    pub(super) fn read_rules(&mut self, ctx: &egui::Context, file: PathBuf) {
+        self.rules.work(ctx, move || StackRules::read(&file).map(Some));
+    }
+
+    /// Writes the rules to a file.
+    pub(super) fn write_rules(&mut self, ctx: &egui::Context, file: PathBuf) {
+        if self.rules.file.as_ref() == Some(&file) {
+            self.rules.unread = None; // the user wants what stands there replaced
+        }
+        let rules = Arc::clone(&self.rules.now);
+        self.rules.work(ctx, move || rules.write(&file).map(|()| None));
+    }
+
+    /// Takes what has come of files.
+    pub(super) fn drain_rules(&mut self) {
+        for result in self.rules.drain() {
+            let changed = match result {
+                Ok(Some(others)) => {
+                    self.rules.is_shown = true;
+                    self.rules.add(&others)
+                }
+                Ok(None) => Ok(None),
+                Err(reason) => Err(format!("{reason}.")),
+            };
+            self.rules_changed(changed);
+        }
+    }
+
+    /// Keeps what was changed, and has everything made with it.
+    fn rules_changed(&mut self, changed: Result<Option<()>, String>) {
+        let saved = match changed {
+            Ok(None) => return,
+            Err(reason) => Err(reason),
+            Ok(Some(())) => {
+                if let Some(document) = &mut self.document {
+                    document.set_rules(self.rules.now());
+                }
+                self.rules.save().map_err(|reason| format!("{reason}."))
+            }
+        };
+        if let Err(text) = saved
+            && self.errors.iter().all(|shown| shown.text != text)
+        {
+            self.errors.push(Failure::expected(text));
+        }
+    }
+}
+
+impl Document {
+    /// From now on these rules hold.
+    fn set_rules(&mut self, rules: &Arc<StackRules>) {
+        self.names.iter_mut().for_each(|names| names.set_rules(rules));
+        self.beside.opened_mut().into_iter().for_each(|opened| opened.set_rules(rules));
+        self.show_names();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(frame: &str, name: &str) -> TagRule {
+        TagRule { frame: frame.to_owned(), name: name.to_owned() }
+    }
+
+    #[test]
+    fn each_change_can_be_undone_and_done_again() {
+        let mut book = RuleBook::default();
+        assert_eq!(book.change(RulesChange::Undo), Ok(None));
+        assert_eq!(book.change(RulesChange::Fold("a".to_owned())), Ok(Some(())));
+        assert_eq!(book.change(RulesChange::Fold("a".to_owned())), Ok(None), "it is there");
+        assert_eq!(book.change(RulesChange::Tag(rule("b", " B "))), Ok(Some(())));
+        assert_eq!(book.change(RulesChange::Tag(rule("c", "C"))), Ok(Some(())));
+        assert_eq!(book.now().tags(), [rule("c", "C"), rule("b", "B")], "what was said last comes first");
+        assert_eq!(book.change(RulesChange::RaiseTag(1)), Ok(Some(())));
+        assert_eq!(book.now().tags()[0], rule("b", "B"));
+        assert!(book.change(RulesChange::Tag(rule("", "D"))).is_err());
+        assert_eq!(book.change(RulesChange::RemoveTag(7)), Ok(None));
+        assert_eq!(book.change(RulesChange::RemoveAll), Ok(Some(())));
+        assert!(book.now().is_empty() && book.can_undo() && !book.can_redo());
+        book.change(RulesChange::Undo).unwrap();
+        book.change(RulesChange::Undo).unwrap();
+        assert_eq!(book.now().tags()[0], rule("c", "C"));
+        book.change(RulesChange::Redo).unwrap();
+        assert_eq!(book.now().tags()[0], rule("b", "B"));
+        book.change(RulesChange::RemoveFold(0)).unwrap();
+        assert!(!book.can_redo());
+    }
+
+    #[test]
+    fn rules_of_others_come_behind_and_once() {
+        let mut book = RuleBook::default();
+        book.change(RulesChange::Tag(rule("a", "mine"))).unwrap();
+        let others = StackRules::new(vec![FoldRule { frame: "f".to_owned() }], vec![rule("b", "theirs"), rule("a", "mine")]);
+        let others = others.unwrap();
+        assert_eq!(book.add(&others), Ok(Some(())));
+        assert_eq!(book.now().tags(), [rule("a", "mine"), rule("b", "theirs")]);
+        assert_eq!(book.add(&others), Ok(None));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("stack-rules.toml");
+        let mut book = RuleBook::load(Some(file.clone()));
+        assert!(book.unread.is_none() && book.now().is_empty());
+        book.change(RulesChange::Fold("a".to_owned())).unwrap();
+        book.save().unwrap();
+        assert_eq!(RuleBook::load(Some(file.clone())).now(), book.now());
+        std::fs::write(&file, "[[fold]]\nfame = 1\n").unwrap();
+        let mut book = RuleBook::load(Some(file.clone()));
+        assert!(book.unread.as_ref().unwrap().contains("line 2"));
+        book.change(RulesChange::Fold("b".to_owned())).unwrap();
+        book.save().unwrap();
+        assert!(std::fs::read_to_string(&file).unwrap().contains("fame"));
+    }
+}

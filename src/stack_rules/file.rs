@@ -1,0 +1,227 @@
+//! Rules as a file, which a team can share: TOML with `[[fold]]` and `[[tag]]`.
+//!
+//! Whoever wrote it may have meant harm: it is read up to [`MAX_FILE`], what it says is
+//! checked as every rule is, and what is wrong is one sentence with its line.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::{FoldRule, Refusal, StackRules, TagRule, check_frame, check_name, MAX_RULES};
+use crate::paths;
+
+/// Bytes of a file at most: all rules that there can be have room in it.
+pub const MAX_FILE: u64 = 4 << 20;
+
+/// What is wrong with the text of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadRules {
+    /// In which line, the first being 1; `None` if it is about all of it.
+    pub line: Option<usize>,
+    /// What, in words.
+    pub what: String,
+}
+
+impl fmt::Display for BadRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+/// What stands in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    fold: Vec<WrittenFold>,
+    #[serde(default)]
+    tag: Vec<WrittenTag>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFold {
+    frame: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTag {
+    frame: Spanned<String>,
+    name: Spanned<String>,
+}
+
+/// What is written.
+#[derive(Serialize)]
+struct ToWrite<'a> {
+    fold: &'a [FoldRule],
+    tag: &'a [TagRule],
+}
+
+/// What stands above all rules.
+const HEADER: &str = "\
+# Rules of highwater for stacks. In a pattern * stands for anything (\\* for a star), in any case;
+# with a ! it is about module!function, without one about the function alone.
+# [[fold]] frame: such frames are left out of stacks, what they hold is their caller's.
+# [[tag]] frame, name: stacks with such a frame have that name; the first rule that fits, from the top, wins.
+
+";
+
+impl StackRules {
+    /// From the text of a file.
+    pub fn parse(text: &str) -> Result<Self, BadRules> {
+        let line = |at: usize| 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+        let written: Written = toml::from_str(text).map_err(|error| BadRules {
+            line: error.span().map(|span| line(span.start)),
+            what: error.message().lines().collect::<Vec<_>>().join(", "),
+        })?;
+        let refuse = |at: &Spanned<String>, refusal: Refusal| BadRules {
+            line: Some(line(at.span().start)),
+            what: refusal.to_string(),
+        };
+        let frames = written.fold.iter().map(|rule| &rule.frame).chain(written.tag.iter().map(|rule| &rule.frame));
+        if let Some(frame) = frames.clone().nth(MAX_RULES) {
+            return Err(refuse(frame, Refusal::TooMany));
+        }
+        for frame in frames {
+            check_frame(frame.get_ref()).map_err(|refusal| refuse(frame, refusal))?;
+        }
+        for WrittenTag { name, .. } in &written.tag {
+            check_name(name.get_ref()).map_err(|refusal| refuse(name, refusal))?;
+        }
+        let folds = written.fold.into_iter().map(|rule| FoldRule { frame: rule.frame.into_inner() });
+        let tags =
+            written.tag.into_iter().map(|rule| TagRule { frame: rule.frame.into_inner(), name: rule.name.into_inner() });
+        Self::new(folds.collect(), tags.collect()).map_err(|refusal| BadRules { line: None, what: refusal.to_string() })
+    }
+
+    /// The text of a file with these rules.
+    pub fn to_text(&self) -> String {
+        let rules = ToWrite { fold: self.folds(), tag: self.tags() };
+        // Two lists of strings cannot fail to be written.
+        let mut text = toml::to_string(&rules).unwrap_or_default();
+        for empty in ["fold = []\n", "tag = []\n"] {
+            text = text.replace(empty, "");
+        }
+        HEADER.to_owned() + text.trim_start()
+    }
+
+    /// Reads a file; what is wrong is a sentence with its name, and its line if it has one.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text = text_of(path).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
+        Self::parse(&text).map_err(|bad| match bad.line {
+            Some(_) => format!("{}, {bad}", path.display()),
+            None => format!("{}: {bad}", path.display()),
+        })
+    }
+
+    /// Writes a file; the old one stays whole if that fails.
+    pub fn write(&self, path: &Path) -> Result<(), String> {
+        let write = || {
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                fs::create_dir_all(folder)?;
+            }
+            let draft = path.with_extension("toml.new");
+            fs::write(&draft, self.to_text())?;
+            fs::rename(&draft, path)
+        };
+        write().map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
+    }
+}
+
+fn text_of(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    paths::open_regular(path)?.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > MAX_FILE {
+        true => Err(io::Error::other(format!("it is larger than {} MB", MAX_FILE >> 20))),
+        false => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bad(text: &str) -> String {
+        StackRules::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_has_two_kinds_of_rules() {
+        let text = "# a team's\n[[fold]]\nframe = \"engine.dll!*Allocator*\"\n\n[[tag]]\nframe = '*LoadTexture*'\nname = \"Textures\"\n";
+        let rules = StackRules::parse(text).unwrap();
+        assert_eq!(rules.folds(), [FoldRule { frame: "engine.dll!*Allocator*".to_owned() }]);
+        assert_eq!(rules.tags(), [TagRule { frame: "*LoadTexture*".to_owned(), name: "Textures".to_owned() }]);
+        assert_eq!(StackRules::parse("").unwrap(), StackRules::default());
+        assert_eq!(StackRules::parse("\u{feff}").unwrap_or_default(), StackRules::default());
+        assert_eq!(StackRules::parse(&StackRules::default().to_text()).unwrap(), StackRules::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        for (text, parts) in [
+            ("[[fold]]\nfame = \"a\"", &["line 2: ", "`fame`", "`frame`"][..]),
+            ("\n[[folds]]\nframe = \"a\"", &["line 2: ", "`folds`"]),
+            ("[[fold]]\n", &["line 1: ", "`frame`"]),
+            ("[[tag]]\nframe = \"a\"\n", &["line 1: ", "`name`"]),
+            ("[[fold]]\nframe = 7\n", &["line 2: ", "integer", "string"]),
+            ("[[fold]]\nframe = \"a\n", &["line 2: "]),
+            ("[[fold]]\nframe = \"a\"\n[[fold]]\nframe = \"\"\n", &["line 4: ", "empty"]),
+            ("[[tag]]\nframe = \"a\"\nname = \"(no tag)\"\n", &["line 3: ", "(no tag)"]),
+            ("fold = 3", &["line 1: "]),
+            ("\u{0}", &["line 1: "]),
+        ] {
+            let said = bad(text);
+            assert!(parts.iter().all(|part| said.contains(part)), "{text:?}: {said}");
+            assert!(!said.contains('\n'), "{said:?}");
+        }
+        let many = "[[fold]]\nframe = \"a\"\n".repeat(MAX_RULES + 1);
+        assert!(bad(&many).starts_with(&format!("line {}: ", 2 * MAX_RULES + 2)), "{}", bad(&many));
+        assert!(bad(&format!("a = {}", "[".repeat(1 << 20))).starts_with("line 1"), "no room for all that");
+    }
+
+    #[test]
+    fn files_are_written_whole_and_read_up_to_a_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new").join("stack-rules.toml");
+        let rules = StackRules::parse("[[fold]]\nframe = 'a\\*\"'").unwrap();
+        assert!(StackRules::read(&path).unwrap_err().contains("stack-rules.toml cannot be read"));
+        rules.write(&path).unwrap();
+        assert_eq!(StackRules::read(&path).unwrap(), rules);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no draft stays");
+        fs::write(&path, "#".repeat(MAX_FILE as usize + 1)).unwrap();
+        assert!(StackRules::read(&path).unwrap_err().contains("larger than 4 MB"));
+        fs::write(&path, "[[fold]]\nframes = 1").unwrap();
+        assert!(StackRules::read(&path).unwrap_err().contains("stack-rules.toml, line 2: "));
+        assert!(StackRules::read(folder.path()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(frames in prop::collection::vec("[^\\p{Cc} ][^\\p{Cc}]{0,20}", 0..6), name in "[^\\p{Cc} ]{1,9}") {
+            let folds = frames.iter().cloned().map(|frame| FoldRule { frame }).collect();
+            let tags = frames.into_iter().map(|frame| TagRule { frame, name: name.clone() }).collect();
+            // Spaces of other alphabets are empty, too.
+            if let Ok(rules) = StackRules::new(folds, tags) {
+                prop_assert_eq!(StackRules::parse(&rules.to_text()).unwrap(), rules);
+            }
+        }
+
+        #[test]
+        fn any_text_is_rules_or_a_line(text in "(\\[\\[(fold|tag)\\]\\]\n|frame = |name = |\"a\"|\n|.){0,12}") {
+            if let Err(bad) = StackRules::parse(&text) {
+                prop_assert!(!bad.what.is_empty() && !bad.what.contains('\n'));
+                prop_assert!(bad.line.is_none_or(|line| line <= text.lines().count().max(1) + 1));
+            }
+        }
+    }
+}

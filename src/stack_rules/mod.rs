@@ -1,0 +1,333 @@
+//! A team's rules for stacks: frames that are folded away like the allocator's own, and
+//! names (tags) for stacks that have a frame.
+//!
+//! Rules are immutable and shared; whoever has names of frames has the rules too (see
+//! `symbols::Names`), so that other rules are another state of the names. Where a fold rule
+//! acts is where the allocator's frames are folded. Of the tag rules the first one that fits
+//! any frame of a stack, from the top, gives the stack its name.
+//!
+//! A pattern without `!` is about functions alone, whatever module they are in; one with `!`
+//! about `module!function`, and also `module!+0xrva` where there is no name. Letters fit in
+//! any case.
+//!
+//! Cost: for a frame a step for each byte of its name and rule; without rules nothing.
+
+mod file;
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::pattern::Pattern;
+pub use file::{BadRules, MAX_FILE};
+
+/// Rules at most, of both kinds together.
+pub const MAX_RULES: usize = 1_000;
+
+/// Bytes of a pattern at most.
+pub const MAX_FRAME: usize = 1_000;
+
+/// Bytes of a tag's name at most.
+pub const MAX_NAME: usize = 200;
+
+/// What stacks are under to which no rule gives a name.
+pub const NO_TAG: &str = "(no tag)";
+
+/// Frames that are left out of stacks: what they hold is their caller's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FoldRule {
+    /// Pattern.
+    pub frame: String,
+}
+
+/// Stacks with such a frame have a name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TagRule {
+    /// Pattern.
+    pub frame: String,
+    /// The name.
+    pub name: String,
+}
+
+/// A name that rules give, by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TagId(pub u32);
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct StackRules {
+    folds: Vec<FoldRule>,
+    tags: Vec<TagRule>,
+    /// Of the rules, in their order.
+    fold_patterns: Vec<FramePattern>,
+    tag_patterns: Vec<(FramePattern, TagId)>,
+    /// By tag.
+    names: Vec<Arc<str>>,
+}
+
+impl PartialEq for StackRules {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.folds, &self.tags) == (&other.folds, &other.tags)
+    }
+}
+
+impl Eq for StackRules {}
+
+/// Why rules cannot be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// More than [`MAX_RULES`].
+    TooMany,
+    /// A pattern without a letter.
+    EmptyFrame,
+    /// A pattern of more than [`MAX_FRAME`] bytes.
+    LongFrame,
+    /// A name without a letter.
+    EmptyName,
+    /// A name of more than [`MAX_NAME`] bytes.
+    LongName,
+    /// What stands for stacks without a name is none.
+    NoTag,
+    /// Line breaks and the like.
+    ControlCharacter,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(f, "more than {MAX_RULES} rules"),
+            Self::EmptyFrame => f.write_str("the pattern of a frame is empty"),
+            Self::LongFrame => write!(f, "the pattern of a frame has more than {MAX_FRAME} bytes"),
+            Self::EmptyName => f.write_str("the name is empty"),
+            Self::LongName => write!(f, "the name has more than {MAX_NAME} bytes"),
+            Self::NoTag => write!(f, "{NO_TAG} stands for stacks without a name"),
+            Self::ControlCharacter => f.write_str("a control character in a pattern or name"),
+        }
+    }
+}
+
+impl StackRules {
+    /// From rules, the first ones first.
+    pub fn new(folds: Vec<FoldRule>, tags: Vec<TagRule>) -> Result<Self, Refusal> {
+        if folds.len() + tags.len() > MAX_RULES {
+            return Err(Refusal::TooMany);
+        }
+        folds.iter().try_for_each(|rule| check_frame(&rule.frame))?;
+        for rule in &tags {
+            check_frame(&rule.frame)?;
+            check_name(&rule.name)?;
+        }
+        let (mut names, mut index): (Vec<Arc<str>>, FxHashMap<String, TagId>) = Default::default();
+        let tag = |TagRule { frame, name }: &TagRule| {
+            let tag = *index.entry(name.clone()).or_insert_with(|| {
+                names.push(name.as_str().into());
+                TagId(names.len() as u32 - 1)
+            });
+            (FramePattern::new(frame), tag)
+        };
+        let tag_patterns = tags.iter().map(tag).collect();
+        let fold_patterns = folds.iter().map(|rule| FramePattern::new(&rule.frame)).collect();
+        Ok(Self { folds, tags, fold_patterns, tag_patterns, names })
+    }
+
+    /// The rules that fold, in order.
+    pub fn folds(&self) -> &[FoldRule] {
+        &self.folds
+    }
+
+    /// The rules that give names, in order.
+    pub fn tags(&self) -> &[TagRule] {
+        &self.tags
+    }
+
+    /// Number of rules.
+    pub fn len(&self) -> usize {
+        self.folds.len() + self.tags.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a rule folds the frame of a named function.
+    pub fn fold(&self, module: &str, function: &str) -> bool {
+        !self.fold_patterns.is_empty() && self.folds_text(&FrameText::named(module, function))
+    }
+
+    /// Whether a rule folds the frame at a place of a module where no name is known.
+    pub fn fold_unnamed(&self, module: &str, rva: u64) -> bool {
+        !self.fold_patterns.is_empty() && self.folds_text(&FrameText::unnamed(module, rva))
+    }
+
+    fn folds_text(&self, frame: &FrameText) -> bool {
+        self.fold_patterns.iter().any(|pattern| pattern.fits(frame))
+    }
+
+    /// The first rule that gives stacks with this frame a name.
+    pub(crate) fn tag_rule(&self, frame: &FrameText) -> Option<u32> {
+        (0..).zip(&self.tag_patterns).find(|(_, (pattern, _))| pattern.fits(frame)).map(|(rule, _)| rule)
+    }
+
+    /// The name that a rule gives.
+    pub(crate) fn tag_of_rule(&self, rule: u32) -> TagId {
+        self.tag_patterns[rule as usize].1
+    }
+
+    /// All names, in the order of their first rules.
+    pub fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
+    /// What a tag is called.
+    pub fn name(&self, tag: TagId) -> &Arc<str> {
+        &self.names[tag.0 as usize]
+    }
+
+    /// The tag of that name.
+    pub fn tag_called(&self, name: &str) -> Option<TagId> {
+        (0..).zip(&self.names).find(|(_, known)| ***known == *name).map(|(tag, _)| TagId(tag))
+    }
+
+    /// The pattern that only a frame fits which is printed so; of a very long name its
+    /// beginning.
+    pub fn pattern_of(printed: &str) -> String {
+        let mut pattern = Pattern::escape(printed);
+        if pattern.len() > MAX_FRAME {
+            pattern.truncate(pattern.floor_char_boundary(MAX_FRAME - 1));
+            if pattern.ends_with('\\') {
+                pattern.pop();
+            }
+            pattern.push('*');
+        }
+        pattern
+    }
+}
+
+fn check_frame(frame: &str) -> Result<(), Refusal> {
+    match () {
+        () if frame.trim().is_empty() => Err(Refusal::EmptyFrame),
+        () if frame.len() > MAX_FRAME => Err(Refusal::LongFrame),
+        () if frame.contains(char::is_control) => Err(Refusal::ControlCharacter),
+        () => Ok(()),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    match name.trim() {
+        "" => Err(Refusal::EmptyName),
+        NO_TAG => Err(Refusal::NoTag),
+        _ if name.len() > MAX_NAME => Err(Refusal::LongName),
+        _ if name.contains(char::is_control) => Err(Refusal::ControlCharacter),
+        _ => Ok(()),
+    }
+}
+
+/// A frame as patterns see it, in small letters.
+pub(crate) struct FrameText {
+    /// As it is printed.
+    whole: String,
+    /// Where its function begins, if it has a name.
+    function: Option<usize>,
+}
+
+impl FrameText {
+    pub(crate) fn named(module: &str, function: &str) -> Self {
+        let mut whole = module.to_lowercase();
+        whole.push('!');
+        let begin = whole.len();
+        whole.push_str(&function.to_lowercase());
+        Self { whole, function: Some(begin) }
+    }
+
+    pub(crate) fn unnamed(module: &str, rva: u64) -> Self {
+        Self { whole: format!("{}!+{rva:#x}", module.to_lowercase()), function: None }
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+struct FramePattern {
+    pattern: Pattern,
+    /// Whether it is about the module too.
+    has_module: bool,
+}
+
+impl FramePattern {
+    fn new(text: &str) -> Self {
+        Self { pattern: Pattern::new(&text.to_lowercase()), has_module: text.contains('!') }
+    }
+
+    fn fits(&self, frame: &FrameText) -> bool {
+        // Names of functions can have a `!` too, as `operator!=`.
+        let alone = frame.function.is_some_and(|begin| self.pattern.fits(&frame.whole[begin..]));
+        alone || (self.has_module && self.pattern.fits(&frame.whole))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fold(frame: &str) -> StackRules {
+        StackRules::new(vec![FoldRule { frame: frame.to_owned() }], Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn patterns_are_about_functions_and_with_a_module_about_both() {
+        let game = |pattern: &str, function: &str| fold(pattern).fold("Game.exe", function);
+        assert!(game("loadTEXTURE", "LoadTexture") && !game("Load", "LoadTexture"));
+        assert!(game("*load*", "LoadTexture") && !game("*game*", "LoadTexture"), "the module does not count");
+        assert!(game("game.exe!Load*", "LoadTexture") && !game("other.dll!Load*", "LoadTexture"));
+        assert!(game("game*!*", "LoadTexture") && game("*!LoadTexture", "LoadTexture"));
+        assert!(game("operator!=", "operator!=") && game("game.exe!operator!=", "operator!="));
+        assert!(game(r"operator\*", "operator*") && !game(r"operator\*", "operator new"));
+        assert!(game("GRÖSSE", "größe") == game("größe", "GRÖSSE"));
+    }
+
+    #[test]
+    fn frames_without_a_name_are_folded_by_module() {
+        assert!(fold("game.exe!*").fold_unnamed("GAME.exe", 0x12));
+        assert!(fold("game.exe!+0x1*").fold_unnamed("game.exe", 0x12));
+        assert!(!fold("*").fold_unnamed("game.exe", 0x12) && !fold("game.*").fold_unnamed("game.exe", 0x12));
+        assert!(!StackRules::default().fold("game.exe", "main"));
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_gives_the_name_and_rules_share_names() {
+        let rule = |frame: &str, name: &str| TagRule { frame: frame.to_owned(), name: name.to_owned() };
+        let rules = vec![rule("b*", "B"), rule("*", "all"), rule("c", "B")];
+        let rules = StackRules::new(Vec::new(), rules).unwrap();
+        assert_eq!(rules.names().iter().map(|name| &**name).collect::<Vec<_>>(), ["B", "all"]);
+        let of = |function| rules.tag_rule(&FrameText::named("m", function)).map(|rule| &**rules.name(rules.tag_of_rule(rule)));
+        assert_eq!((of("bc"), of("c"), of("x")), (Some("B"), Some("all"), Some("all")));
+        assert_eq!((rules.tag_called("all"), rules.tag_called("none")), (Some(TagId(1)), None));
+    }
+
+    #[test]
+    fn what_cannot_be_a_rule_is_refused() {
+        let tag = |frame: &str, name: &str| {
+            StackRules::new(Vec::new(), vec![TagRule { frame: frame.to_owned(), name: name.to_owned() }]).err()
+        };
+        assert_eq!(tag("a", "b"), None);
+        assert_eq!(tag(" ", "b"), Some(Refusal::EmptyFrame));
+        assert_eq!(tag("a", ""), Some(Refusal::EmptyName));
+        assert_eq!(tag("a", NO_TAG), Some(Refusal::NoTag));
+        assert_eq!(tag("a\nb", "b"), Some(Refusal::ControlCharacter));
+        assert_eq!(tag(&"a".repeat(MAX_FRAME + 1), "b"), Some(Refusal::LongFrame));
+        assert_eq!(tag("a", &"b".repeat(MAX_NAME + 1)), Some(Refusal::LongName));
+        let many = vec![FoldRule { frame: "a".to_owned() }; MAX_RULES + 1];
+        assert_eq!(StackRules::new(many, Vec::new()), Err(Refusal::TooMany));
+    }
+
+    #[test]
+    fn the_pattern_of_a_frame_fits_it_however_long_it_is() {
+        for function in ["a".repeat(5_000), "*".repeat(5_000), "ä*".repeat(5_000), "operator*".to_owned()] {
+            let rules = fold(&StackRules::pattern_of(&format!("m.dll!{function}")));
+            assert!(rules.fold("M.DLL", &function));
+            assert!(!rules.fold("M.DLL", "operator new"));
+        }
+    }
+}
