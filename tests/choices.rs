@@ -4,13 +4,14 @@
 
 mod oracle;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use highwater::model::{ProcessId, RowId};
 use highwater::query::{
-    Bounds, By, ByClass, Cancel, Filter, Group, Index, Key, LifetimeBucket, LifetimeClass, ReportFilter, ReportRequest, RowChoice,
-    RowCondition, SeriesOf, SizeBucket, Tree, TreeRequest, details, histogram, report, series, spans, totals, tree,
+    Bounds, By, ByClass, Cancel, Column, Filter, Group, Index, Key, LifetimeBucket, LifetimeClass, NodeKey, ReportFilter,
+    ReportRequest, RowChoice, RowCondition, RowGrouping, RowsAsked, SeriesOf, SizeBucket, Sort, Tree, TreeRequest, details,
+    histogram, report, row_groups, series, spans, totals, tree,
 };
 use highwater::units::{Layer, Ticks, Tid};
 use oracle::answer::{outstanding, peak};
@@ -189,6 +190,63 @@ proptest! {
                         let found = found.by_lifetime[bucket.index()].get(class);
                         prop_assert_eq!((found.count, found.size), sum(class, &|row| row.lifetime_bucket() == bucket.bounds()));
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn groups_of_rows_are_the_rows_by_thread_size_and_lifetime(
+        ops in strategy::ops(OPS), choice in wanted(), (a, b) in (place(), place()),
+        (column, descending) in (select(Column::ALL.to_vec()), any::<bool>()), options in options(),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let never = Cancel::default();
+        let choice = RowChoice { all: vec![condition(&scenario, &choice)] };
+        let mut expected = Replay::of(&scenario.steps).rows;
+        expected.retain(|row| meets(row, &choice.all[0]));
+        let edges = edges(&scenario, a, b);
+        for whole in ways(replay(&scenario), &options) {
+            let index = whole.choosing(choice.rows(whole.trace(), &never).unwrap());
+            let mask = Filter::all().mask(whole.trace());
+            for (layer, grouping) in
+                Layer::ALL.into_iter().zip([RowGrouping::Thread, RowGrouping::Size, RowGrouping::Lifetime].into_iter().cycle())
+            {
+                let asked = RowsAsked { index: &index, interval: interval(edges), mask: &mask, layer };
+                let sort = Sort { column, descending };
+                let (groups, all) = row_groups(asked, grouping, sort, true, &never).unwrap();
+                let of_layer = |row: &&Row| row.layer() == layer && row.class(edges).is_some();
+                prop_assert_eq!(all.count, expected.iter().filter(of_layer).count() as u64);
+                prop_assert_eq!(all.count, groups.iter().map(|group| group.numbers.count).sum::<u64>());
+                let mut threads = BTreeMap::new();
+                for group in &groups {
+                    let fits = |row: &&Row| of_layer(row) && match group.key {
+                        NodeKey::Thread(_, thread) => row.thread == Some(thread).filter(|t| t.is_known()).map(|t| t.0),
+                        NodeKey::Size(bucket) => row.size_bucket() == bucket.bounds(),
+                        NodeKey::Lifetime(bucket) => row.lifetime_bucket() == bucket.bounds(),
+                        other => panic!("{other:?}"),
+                    };
+                    let rows: Vec<&Row> = expected.iter().filter(fits).collect();
+                    if let NodeKey::Thread(_, thread) = group.key {
+                        // One thread id can be that of several processes.
+                        let sum: &mut (u64, u64) = threads.entry(thread).or_default();
+                        *sum = (sum.0 + group.numbers.count, sum.1 + group.numbers.size);
+                        prop_assert!(group.peak.unwrap() <= peak(&rows, edges));
+                        continue;
+                    }
+                    let n = group.numbers;
+                    prop_assert_eq!((n.count, n.size), (rows.len() as u64, rows.iter().map(|row| row.size).sum::<u64>()));
+                    prop_assert_eq!((n.outstanding_to, group.peak), (outstanding(&rows, edges.1), Some(peak(&rows, edges))));
+                }
+                for (thread, sums) in threads {
+                    let id = Some(thread).filter(|t| t.is_known()).map(|t| t.0);
+                    let rows = expected.iter().filter(|row| of_layer(row) && row.thread == id);
+                    prop_assert_eq!(sums, rows.fold((0, 0), |(count, size), row| (count + 1, size + row.size)));
+                }
+                if column == Column::Size {
+                    let sizes: Vec<u64> = groups.iter().map(|group| group.numbers.size).collect();
+                    let is_sorted = sizes.is_sorted_by(|a, b| if descending { a >= b } else { a <= b });
+                    prop_assert!(is_sorted);
                 }
             }
         }

@@ -266,6 +266,7 @@ fn check_forest(
         NodeKey::Function(function) => all.name(function).to_string(),
         NodeKey::Module(module) => all.module_name(module).to_owned(),
         NodeKey::NoModule => "(no module)".to_owned(),
+        other => panic!("{other:?} is no function"),
     };
     let ways: Vec<Vec<String>> = (0..forest.len() as u32).map(|node| forest.way(node).iter().map(name).collect()).collect();
     assert_eq!(ways.iter().collect::<BTreeSet<_>>().len(), ways.len(), "{ways:?}");

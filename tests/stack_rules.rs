@@ -110,7 +110,11 @@ fn rows(trace: &Trace) -> Vec<(SiteId, Row)> {
 }
 
 /// Groups by layer and key, as JSON; those in which nothing takes part are left out.
-fn naive_groups(trace: &Trace, edges: Edges, key: impl Fn(SiteId) -> Option<String>) -> BTreeMap<(String, Option<String>), Value> {
+fn naive_groups(
+    trace: &Trace,
+    edges: Edges,
+    key: impl Fn(SiteId) -> Option<String>,
+) -> BTreeMap<(String, Option<String>), Value> {
     let rows = rows(trace);
     let mut groups: BTreeMap<(String, Option<String>), Vec<&Row>> = BTreeMap::new();
     for (site, row) in rows.iter().filter(|(_, row)| row.class(edges).is_some()) {
@@ -250,7 +254,8 @@ fn tree_ways(names: &Arc<Names>) -> BTreeMap<(String, Vec<String>), Bucket> {
     let mut request = TreeRequest { names: Arc::clone(names), fold: true, ..TreeRequest::default() };
     let lines: Vec<TreeRow> = loop {
         let lines: Vec<TreeRow> = tree(trace, &totals, &request, &Cancel::default()).unwrap().rows(trace).collect();
-        let closed: Vec<_> = lines.iter().filter(|line| line.has_children && !line.is_open).map(|line| line.path.clone()).collect();
+        let closed: Vec<_> =
+            lines.iter().filter(|line| line.has_children && !line.is_open).map(|line| line.path.clone()).collect();
         if closed.is_empty() {
             break lines;
         }

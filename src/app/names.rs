@@ -121,13 +121,7 @@ pub struct Names {
 
 impl Names {
     /// Begins to find the names of a trace.
-    pub fn start(
-        ctx: &egui::Context,
-        trace: &Arc<Trace>,
-        search: Search,
-        given: &Given,
-        rules: &Arc<StackRules>,
-    ) -> Self {
+    pub fn start(ctx: &egui::Context, trace: &Arc<Trace>, search: Search, given: &Given, rules: &Arc<StackRules>) -> Self {
         let mut options = symbols::Options { sources: search.sources.clone(), frees: true, ..symbols::Options::default() };
         if let Some(cache) = &given.cache {
             options.saved = Some(cache.join("names"));

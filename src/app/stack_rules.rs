@@ -133,11 +133,7 @@ impl RuleBook {
     }
 
     /// Does something with a file without waiting for it.
-    fn work(
-        &mut self,
-        ctx: &egui::Context,
-        work: impl FnOnce() -> Result<Option<StackRules>, String> + Send + 'static,
-    ) {
+    fn work(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Result<Option<StackRules>, String> + Send + 'static) {
         let (send, done) = channel();
         self.at_work.push(done);
         let ctx = ctx.clone();

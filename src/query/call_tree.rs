@@ -41,6 +41,9 @@ pub fn node_name(functions: &Functions, key: NodeKey) -> String {
         NodeKey::Function(function) => functions.name(function).to_string(),
         NodeKey::Module(module) => functions.module_name(module).to_owned(),
         NodeKey::NoModule => "(no module)".to_owned(),
+        NodeKey::Thread(_, thread) => format!("thread {thread}"),
+        NodeKey::Size(bucket) => format!("size in {:?}", bucket.bounds()),
+        NodeKey::Lifetime(bucket) => format!("lifetime in {:?}", bucket.bounds()),
         NodeKey::Tag(tag) => functions.rules().name(tag).to_string(),
         NodeKey::NoTag => NO_TAG.to_owned(),
     }

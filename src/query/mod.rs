@@ -41,6 +41,7 @@ mod numbers;
 mod peaks;
 mod recorded;
 mod report;
+mod row_groups;
 mod row_set;
 mod rows;
 mod scan;
@@ -76,6 +77,7 @@ pub use naming::{FrameName, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_
 pub use numbers::{Bucket, ByClass, Numbers};
 pub use recorded::Recorded;
 pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, named_report, report};
+pub use row_groups::{RowGroup, RowGrouping, RowsAsked, row_groups};
 pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use rows::{RowColumn, RowSort, RowTable, rows};
 pub use series::{Series, SeriesOf, series};

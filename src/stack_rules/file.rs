@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::{FoldRule, Refusal, StackRules, TagRule, check_frame, check_name, MAX_RULES};
+use super::{FoldRule, MAX_RULES, Refusal, StackRules, TagRule, check_frame, check_name};
 use crate::paths;
 
 /// Bytes of a file at most: all rules that there can be have room in it.
@@ -82,10 +82,8 @@ impl StackRules {
             line: error.span().map(|span| line(span.start)),
             what: error.message().lines().collect::<Vec<_>>().join(", "),
         })?;
-        let refuse = |at: &Spanned<String>, refusal: Refusal| BadRules {
-            line: Some(line(at.span().start)),
-            what: refusal.to_string(),
-        };
+        let refuse =
+            |at: &Spanned<String>, refusal: Refusal| BadRules { line: Some(line(at.span().start)), what: refusal.to_string() };
         let frames = written.fold.iter().map(|rule| &rule.frame).chain(written.tag.iter().map(|rule| &rule.frame));
         if let Some(frame) = frames.clone().nth(MAX_RULES) {
             return Err(refuse(frame, Refusal::TooMany));
@@ -97,8 +95,7 @@ impl StackRules {
             check_name(name.get_ref()).map_err(|refusal| refuse(name, refusal))?;
         }
         let folds = written.fold.into_iter().map(|rule| FoldRule { frame: rule.frame.into_inner() });
-        let tags =
-            written.tag.into_iter().map(|rule| TagRule { frame: rule.frame.into_inner(), name: rule.name.into_inner() });
+        let tags = written.tag.into_iter().map(|rule| TagRule { frame: rule.frame.into_inner(), name: rule.name.into_inner() });
         Self::new(folds.collect(), tags.collect()).map_err(|refusal| BadRules { line: None, what: refusal.to_string() })
     }
 
@@ -157,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_file_has_two_kinds_of_rules() {
-        let text = "# a team's\n[[fold]]\nframe = \"engine.dll!*Allocator*\"\n\n[[tag]]\nframe = '*LoadTexture*'\nname = \"Textures\"\n";
+        let text =
+            "# a team's\n[[fold]]\nframe = \"engine.dll!*Allocator*\"\n\n[[tag]]\nframe = '*LoadTexture*'\nname = \"Textures\"\n";
         let rules = StackRules::parse(text).unwrap();
         assert_eq!(rules.folds(), [FoldRule { frame: "engine.dll!*Allocator*".to_owned() }]);
         assert_eq!(rules.tags(), [TagRule { frame: "*LoadTexture*".to_owned(), name: "Textures".to_owned() }]);

@@ -16,10 +16,10 @@ use super::paths::{Functions, PathId};
 use super::table::{FunctionId, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::{Children, Preorder, distribute, range};
-use crate::model::{HeapId, SiteId, Trace};
-use crate::query::{ByClass, Cancel, Cancelled, Mask, Tags, Totals};
+use crate::model::{HeapId, ProcessId, SiteId, Trace};
+use crate::query::{ByClass, Cancel, Cancelled, LifetimeBucket, Mask, SizeBucket, Tags, Totals};
 use crate::stack_rules::TagId;
-use crate::units::Layer;
+use crate::units::{Layer, Tid};
 
 /// What a node stands for, under the one above it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -34,6 +34,12 @@ pub enum NodeKey {
     Module(ModuleName),
     /// No module lies there.
     NoModule,
+    /// A thread of a process.
+    Thread(ProcessId, Tid),
+    /// Sizes.
+    Size(SizeBucket),
+    /// Lifetimes.
+    Lifetime(LifetimeBucket),
     /// A name that a rule gives to stacks.
     Tag(TagId),
     /// No rule does.

@@ -5,21 +5,91 @@ use std::sync::Arc;
 
 use super::opened::{Finder, Way};
 use super::search::search;
-use super::{CallTable, Request, butterfly, magnitude};
-use crate::app::jobs::Ground;
+use super::{CallTable, Grouping, Request, Tree, Wish, butterfly, magnitude, name_of};
+use crate::app::jobs::{ForestKind, Ground};
 use crate::query::{
-    Cancelled, Column, Forest, ForestSums, Functions, NodeKey, call_tree, call_tree_peaks, heaviest_path, node_name,
-    sort_call_tree_by_peak,
+    CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, Sort, call_tree,
+    call_tree_peaks, heaviest_path, node_name, row_groups, sort_call_tree_by_peak,
 };
+use crate::units::Layer;
 
 /// Nodes that are opened at once on the way to the heaviest: deeper stacks go on from there.
 const DEEPEST: usize = 2000;
 
 /// The open lines, and the butterfly, without peaks.
 pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
+    match request.wish.grouping {
+        Grouping::Sites(kind) => of_sites(request, kind, ground),
+        Grouping::Rows(by) => of_rows(request, by, false, ground),
+    }
+}
+
+/// The same with the peaks of all lines, which stand in their order if that is wished.
+pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
+    match request.wish.grouping {
+        Grouping::Sites(kind) => {
+            let mut table = of_sites(request, kind, ground)?;
+            add_peaks(&mut table, ground)?;
+            Ok(table)
+        }
+        Grouping::Rows(by) => of_rows(request, by, true, ground),
+    }
+}
+
+/// Lines by what allocations have of their own. Cost: see [`row_groups`].
+fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
+    let Request { wish, layer } = request;
+    let (totals, functions, trace) = (ground.totals()?, ground.folded_functions()?, Arc::clone(ground.trace()));
+    let asked = RowsAsked { index: &ground.index, interval: ground.interval(), mask: &ground.mask, layer: *layer };
+    let (mut groups, whole) = row_groups(asked, by, wish.sort, with_peaks, ground.cancel)?;
+    let text = wish.search.trim().to_lowercase();
+    groups.retain(|group| name_of(&trace, &functions, group.key).to_lowercase().contains(&text));
+    if let Sort { column: Column::Peak, descending } = wish.sort {
+        groups.sort_by_key(|group| if descending { !group.peak.unwrap_or(0) } else { group.peak.unwrap_or(0) });
+    }
+    let line = |(node, group): (u32, &RowGroup)| CallLine {
+        node,
+        parent: None,
+        depth: 0,
+        numbers: group.numbers,
+        has_children: false,
+        is_open: false,
+    };
+    let lines: Vec<CallLine> = (0..).zip(&groups).map(line).collect();
+    let peaks: Option<Vec<u64>> = groups.iter().map(|group| group.peak).collect();
+    let selected = wish.selected.as_ref().and_then(|way| way.first());
+    let is_selected = |group: &RowGroup| selected.is_some_and(|name| **name == *name_of(&trace, &functions, group.key));
+    let scale = match (wish.sort.column, &peaks) {
+        (Column::Peak, Some(peaks)) => peaks.iter().copied().max().unwrap_or(0),
+        (column, _) => lines.iter().map(|line| magnitude(column, &line.numbers)).max().unwrap_or(0),
+    };
+    let butterfly = butterfly::of(&butterfly_of(wish, *layer), &functions, &totals, ground)?;
+    Ok(CallTable {
+        asked: wish.clone(),
+        fulfilled: wish.clone(),
+        layer: *layer,
+        interval: ground.interval(),
+        selected: groups.iter().position(is_selected),
+        tree: Tree::Rows(groups.iter().map(|group| group.key).collect()),
+        trace,
+        whole,
+        scale,
+        functions,
+        lines,
+        peaks: peaks.filter(|_| with_peaks),
+        butterfly,
+    })
+}
+
+fn butterfly_of(wish: &Wish, layer: Layer) -> butterfly::Asked<'_> {
+    butterfly::Asked { middle: wish.middle.as_ref(), process: wish.process, layer }
+}
+
+/// Lines by functions, or by what else follows from stacks.
+fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer } = request;
     let (totals, functions) = (ground.totals()?, ground.folded_functions()?);
-    let forest = ground.forest(wish.kind)?;
+    let forest = ground.forest(kind)?;
     let (trace, cancel) = (Arc::clone(ground.trace()), ground.cancel);
     let mut sums = forest.sums(&trace, &totals, &ground.mask, *layer);
     cancel.check()?;
@@ -47,8 +117,7 @@ pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTabl
     // Of changes a part can be more than the whole.
     let sizes = lines.iter().map(|line| &line.numbers).chain([&whole]);
     let scale = sizes.map(|numbers| magnitude(wish.sort.column, numbers)).max().unwrap_or(0);
-    let asked = butterfly::Asked { middle: fulfilled.middle.as_ref(), process: fulfilled.process, layer: *layer };
-    let butterfly = butterfly::of(&asked, &functions, &totals, ground)?;
+    let butterfly = butterfly::of(&butterfly_of(&fulfilled, *layer), &functions, &totals, ground)?;
     Ok(CallTable {
         asked: wish.clone(),
         fulfilled,
@@ -58,7 +127,7 @@ pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTabl
         whole,
         scale,
         functions,
-        forest,
+        tree: Tree::Forest(forest),
         lines,
         peaks: None,
         selected,
@@ -67,9 +136,9 @@ pub fn call_table(request: &Request, ground: &mut Ground<'_>) -> Result<CallTabl
 }
 
 /// Adds the peaks of all lines, and puts those into their order if it is wished.
-pub fn add_peaks(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Cancelled> {
-    let totals = ground.totals()?;
-    let tree = (&*table.forest, table.lines.as_slice());
+fn add_peaks(table: &mut CallTable, ground: &mut Ground<'_>) -> Result<(), Cancelled> {
+    let (totals, Tree::Forest(forest)) = (ground.totals()?, &table.tree) else { return Ok(()) };
+    let tree = (&**forest, table.lines.as_slice());
     let mut peaks = call_tree_peaks(&ground.index, &totals, &ground.mask, table.layer, tree, ground.cancel)?;
     let sort = table.asked.sort;
     if sort.column == Column::Peak {

@@ -18,21 +18,48 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
+use super::histograms::AnyBucket;
 use super::layers::LayerChoice;
 use super::{Around, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::model::Trace;
-use crate::query::{CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, Sort, node_name};
+use crate::query::{
+    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, Sort, node_name, thread_label,
+};
 use crate::units::{Interval, Layer};
 use butterfly::{Butterflied, ProcessLife};
 use opened::{Opened, Way};
+
+/// What lines stand for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grouping {
+    /// Functions, or what follows from stacks.
+    Sites(ForestKind),
+    /// What allocations have of their own.
+    Rows(RowGrouping),
+}
+
+impl Grouping {
+    const INVERTED: Self = Self::Sites(ForestKind::Inverted);
+
+    /// Whether lines stand under others.
+    fn is_tree(self) -> bool {
+        matches!(self, Self::Sites(ForestKind::TopDown | ForestKind::Inverted))
+    }
+}
+
+impl Default for Grouping {
+    fn default() -> Self {
+        Self::Sites(ForestKind::default())
+    }
+}
 
 /// What the user chose in this view.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wish {
     layer: LayerChoice,
-    kind: ForestKind,
+    grouping: Grouping,
     sort: Sort,
     search: String,
     /// With callers outside, and with innermost functions outside.
@@ -48,11 +75,11 @@ pub struct Wish {
 
 impl Wish {
     fn opened(&self) -> &Opened {
-        &self.opened[usize::from(self.kind == ForestKind::Inverted)]
+        &self.opened[usize::from(self.grouping == Grouping::INVERTED)]
     }
 
     fn opened_mut(&mut self) -> &mut Opened {
-        Arc::make_mut(&mut self.opened[usize::from(self.kind == ForestKind::Inverted)])
+        Arc::make_mut(&mut self.opened[usize::from(self.grouping == Grouping::INVERTED)])
     }
 }
 
@@ -72,7 +99,7 @@ pub struct CallTable {
     interval: Interval,
     trace: Arc<Trace>,
     functions: Arc<Functions>,
-    forest: Arc<Forest>,
+    tree: Tree,
     lines: Vec<CallLine>,
     /// Largest sizes of the lines, once they are known.
     peaks: Option<Vec<u64>>,
@@ -83,6 +110,13 @@ pub struct CallTable {
     /// The selected line, if it is in sight.
     selected: Option<usize>,
     butterfly: Option<Butterflied>,
+}
+
+/// What the lines are nodes of.
+enum Tree {
+    Forest(Arc<Forest>),
+    /// By node.
+    Rows(Vec<NodeKey>),
 }
 
 /// What a column's bar is long by; peaks come apart.
@@ -98,15 +132,34 @@ fn magnitude(column: Column, n: &Numbers) -> u64 {
 
 impl CallTable {
     fn key(&self, line: &CallLine) -> NodeKey {
-        self.forest.key(line.node)
+        match &self.tree {
+            Tree::Forest(forest) => forest.key(line.node),
+            Tree::Rows(keys) => keys[line.node as usize],
+        }
     }
 
     fn name(&self, line: &CallLine) -> String {
-        node_name(&self.functions, self.key(line))
+        name_of(&self.trace, &self.functions, self.key(line))
     }
 
     fn way(&self, line: &CallLine) -> Way {
-        self.forest.way(line.node).into_iter().map(|key| node_name(&self.functions, key).into()).collect()
+        match &self.tree {
+            Tree::Forest(forest) => forest.way(line.node).into_iter().map(|key| node_name(&self.functions, key).into()).collect(),
+            Tree::Rows(_) => [self.name(line).into()].into(),
+        }
+    }
+}
+
+/// What a line is called.
+fn name_of(trace: &Trace, functions: &Functions, key: NodeKey) -> String {
+    match key {
+        NodeKey::Thread(process, thread) => match thread_label(trace, process, thread) {
+            thread if thread.is_empty() => format!("{}, unknown thread", trace.process(process).label()),
+            thread => format!("{}, thread {thread}", trace.process(process).label()),
+        },
+        NodeKey::Size(bucket) => AnyBucket::Size(bucket).words(),
+        NodeKey::Lifetime(bucket) => AnyBucket::Lifetime(bucket).words(),
+        key => node_name(functions, key),
     }
 }
 
@@ -138,9 +191,7 @@ impl View for FunctionTrees {
     }
 
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
-        let mut table = answer::call_table(request, ground)?;
-        answer::add_peaks(&mut table, ground)?;
-        tell(table);
+        tell(answer::call_table_with_peaks(request, ground)?);
         Ok(())
     }
 
@@ -219,9 +270,9 @@ impl FunctionTrees {
         self.middles_before.clear();
     }
 
-    fn group(&mut self, kind: ForestKind) {
-        if self.wish.kind != kind {
-            self.wish.kind = kind;
+    fn group(&mut self, grouping: Grouping) {
+        if self.wish.grouping != grouping {
+            self.wish.grouping = grouping;
             self.wish.expand = false;
             self.wish.selected = None; // there is no such way in the other tree
         }

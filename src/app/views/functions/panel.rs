@@ -3,8 +3,8 @@
 use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, Align, Color32, FontId, Key, Layout, Modifiers, Ui, vec2};
 
-use super::tools::{above_table, is_tree};
-use super::{CallTable, FunctionTrees, magnitude, wings};
+use super::tools::above_table;
+use super::{CallTable, FunctionTrees, Grouping, magnitude, wings};
 use crate::app::commands::Command;
 use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
@@ -13,8 +13,9 @@ use crate::app::panels::list::{self, List, ListColumn, TRIANGLE};
 use crate::app::panels::losses;
 use crate::app::theme;
 use crate::app::views::Around;
+use crate::app::views::histograms::AnyBucket;
 use crate::format;
-use crate::query::{CallLine, Column, FrameName, NodeKey, layer_label};
+use crate::query::{CallLine, Column, FrameName, NodeKey, RowCondition, RowGrouping, layer_label};
 
 /// Columns that can be shown; what only single allocations have is none of them.
 const COLUMNS: [Column; 7] =
@@ -51,17 +52,19 @@ pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
     if table.lines.is_empty() {
         let text = match table.asked.search.trim().is_empty() {
             true => format!("{}: nothing was alive in this interval.", layer_label(table.layer)),
-            false => "No function in this interval has that in its name.".to_owned(),
+            false => "Nothing in this interval has that in its name.".to_owned(),
         };
         ui.centered_and_justified(|ui| ui.label(text));
         return;
     }
-    if table.asked.kind == ForestKind::ByTag && table.functions.rules().tags().is_empty() {
-        ui.weak("No rule names stacks yet: choose Name these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}");
+    if table.asked.grouping == Grouping::Sites(ForestKind::ByTag) && table.functions.rules().tags().is_empty() {
+        ui.weak(
+            "No rule names stacks yet: choose Name these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
+        );
     }
     let columns: Vec<Column> = COLUMNS.into_iter().filter(|&column| around.settings.shows(column)).collect();
     let room = ui.available_width();
-    let titles: Vec<ListColumn> = columns.iter().map(|&column| list_column(column, table.asked.kind, room)).collect();
+    let titles: Vec<ListColumn> = columns.iter().map(|&column| list_column(column, table.asked.grouping, room)).collect();
     let by_key = keys(ui, table);
     let is_key = by_key.is_some();
     let reveal = std::mem::take(&mut view.reveal).then_some(table.selected).flatten();
@@ -79,16 +82,23 @@ pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
     around.ask();
 }
 
-fn list_column(column: Column, kind: ForestKind, room: f32) -> ListColumn {
-    let (title, hint) = match (column, kind) {
-        (Column::Name, ForestKind::ByTag) => ("Tag", "The name that the first rule that fits gives to the stack"),
-        (Column::Name, ForestKind::ByModule) => ("Module", "The module of the function that wanted the memory"),
-        (Column::Name, ForestKind::TopDown) => {
+fn list_column(column: Column, grouping: Grouping, room: f32) -> ListColumn {
+    let (title, hint) = match (column, grouping) {
+        (Column::Name, Grouping::Sites(ForestKind::ByTag)) => {
+            ("Tag", "The name that the first rule that fits gives to the stack")
+        }
+        (Column::Name, Grouping::Sites(ForestKind::ByModule)) => ("Module", "The module of the function that wanted the memory"),
+        (Column::Name, Grouping::Sites(ForestKind::TopDown)) => {
             ("Function", "From the thread's start inwards: under each function what it called")
         }
-        (Column::Name, ForestKind::Inverted) => ("Function", "Innermost functions outside, and under each what called it"),
-        (Column::Name, ForestKind::ByFunction) => {
+        (Column::Name, Grouping::INVERTED) => ("Function", "Innermost functions outside, and under each what called it"),
+        (Column::Name, Grouping::Sites(ForestKind::ByFunction)) => {
             ("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
+        }
+        (Column::Name, Grouping::Rows(RowGrouping::Thread)) => ("Thread", "The thread that allocated"),
+        (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Size", "Powers of two, in bytes"),
+        (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => {
+            ("LifeTime", "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace")
         }
         _ => (title(column), explanation(column)),
     };
@@ -141,7 +151,7 @@ impl Lines<'_, '_> {
         let table = self.table;
         let Some(line) = table.lines.get(row) else { return };
         let (key, name) = (table.key(line), table.name(line));
-        if is_tree(table.asked.kind) {
+        if table.asked.grouping.is_tree() {
             ui.add_space(line.depth as f32 * 13.0 - 2.0);
             if line.has_children {
                 if list::triangle(ui, line.is_open, &name).clicked() {
@@ -174,7 +184,9 @@ fn name_job(ui: &Ui, table: &CallTable, key: NodeKey, name: &str) -> LayoutJob {
             };
             (FontId::monospace(12.0), text, module)
         }
-        NodeKey::Module(_) | NodeKey::Tag(_) => (FontId::proportional(13.0), visuals.text_color(), 0),
+        NodeKey::Module(_) | NodeKey::Tag(_) | NodeKey::Thread(..) | NodeKey::Size(_) | NodeKey::Lifetime(_) => {
+            (FontId::proportional(13.0), visuals.text_color(), 0)
+        }
         _ => (FontId::proportional(13.0), visuals.weak_text_color(), 0),
     };
     let searched = table.asked.search.trim().to_ascii_lowercase();
@@ -300,11 +312,17 @@ impl List for Lines<'_, '_> {
 
 /// What can be done with a function or module.
 pub fn menu(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
+    let clock = &around.document.trace.clock;
     let (word, what) = match key {
         NodeKey::Function(_) => ("this function", Predicate::Function(name.into())),
         NodeKey::Module(_) => ("this module", Predicate::Module(name.into())),
         NodeKey::Tag(_) | NodeKey::NoTag => ("this tag", Predicate::Tag(name.into())),
-        NodeKey::All | NodeKey::NoStack | NodeKey::NoModule => return,
+        NodeKey::Thread(_, thread) if thread.is_known() => {
+            ("this thread", Predicate::Row(RowCondition::Thread(thread), format!("thread {thread}").into()))
+        }
+        NodeKey::Size(bucket) => ("this size", AnyBucket::Size(bucket).predicate(clock)),
+        NodeKey::Lifetime(bucket) => ("this lifetime", AnyBucket::Lifetime(bucket).predicate(clock)),
+        NodeKey::All | NodeKey::NoStack | NodeKey::NoModule | NodeKey::Thread(..) => return,
     };
     around.offer_filters(ui, word, what);
     if matches!(key, NodeKey::Function(_)) {

@@ -3,31 +3,30 @@
 
 use eframe::egui::{self, Ui};
 
-use super::FunctionTrees;
+use super::{FunctionTrees, Grouping};
 use crate::app::commands::Command;
 use crate::app::jobs::ForestKind;
 use crate::app::panels::frames;
 use crate::app::views::Around;
+use crate::query::RowGrouping;
 
 /// Points that all of it takes beside the search field.
 const ROOM: f32 = 760.0;
 
-const KINDS: [(ForestKind, &str, &str); 5] = [
-    (ForestKind::TopDown, "Top-down", "From the thread's start inwards: under each function what it called"),
-    (ForestKind::Inverted, "Bottom-up", "Innermost functions outside, and under each what called it"),
+const GROUPINGS: [(Grouping, &str, &str); 8] = [
+    (Grouping::Sites(ForestKind::TopDown), "Top-down", "From the thread's start inwards: under each function what it called"),
+    (Grouping::INVERTED, "Bottom-up", "Innermost functions outside, and under each what called it"),
     (
-        ForestKind::ByFunction,
+        Grouping::Sites(ForestKind::ByFunction),
         "By function",
         "A line for each function that wanted memory: the innermost one that is not the allocator's",
     ),
-    (ForestKind::ByModule, "By module", "A line for each module, by the function that wanted the memory"),
-    (ForestKind::ByTag, "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
+    (Grouping::Sites(ForestKind::ByModule), "By module", "A line for each module, by the function that wanted the memory"),
+    (Grouping::Sites(ForestKind::ByTag), "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
+    (Grouping::Rows(RowGrouping::Thread), "By thread", "A line for each thread that allocated"),
+    (Grouping::Rows(RowGrouping::Size), "By size", "A line for each power of two"),
+    (Grouping::Rows(RowGrouping::Lifetime), "By lifetime", "A line for each decade of seconds"),
 ];
-
-/// Whether lines of a grouping stand under others.
-pub fn is_tree(kind: ForestKind) -> bool {
-    matches!(kind, ForestKind::TopDown | ForestKind::Inverted)
-}
 
 pub fn beside_tabs(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
     view.is_narrow = ui.available_width() < ROOM;
@@ -45,16 +44,16 @@ pub fn above_table(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut U
 
 fn all(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
     view.wish.layer.show(around, ui);
-    let now = KINDS.iter().find(|(kind, ..)| *kind == view.wish.kind).map_or("", |(_, label, _)| label);
+    let now = GROUPINGS.iter().find(|(grouping, ..)| *grouping == view.wish.grouping).map_or("", |(_, label, _)| label);
     egui::ComboBox::from_id_salt("grouping").width(96.0).selected_text(now).show_ui(ui, |ui| {
-        for (kind, label, hint) in KINDS {
-            if ui.selectable_label(kind == view.wish.kind, label).on_hover_text(hint).clicked() {
-                view.group(kind);
+        for (grouping, label, hint) in GROUPINGS {
+            if ui.selectable_label(grouping == view.wish.grouping, label).on_hover_text(hint).clicked() {
+                view.group(grouping);
                 around.ask();
             }
         }
     });
-    let is_tree = is_tree(view.wish.kind);
+    let is_tree = view.wish.grouping.is_tree();
     let hint = "From the selected line, or from the top: opens the largest line under each, by the column of the order, \
                 as long as it has at least half";
     if ui.add_enabled(is_tree, egui::Button::new("Expand heaviest path")).on_hover_text(hint).clicked() {

@@ -18,7 +18,7 @@ use crate::app::jobs::{Ground, drop_aside};
 use crate::query::{ByClass, Cancelled, histogram};
 use crate::units::Layer;
 use bucket::bucket_of;
-pub use bucket::BucketKind;
+pub use bucket::{AnyBucket, BucketKind};
 pub use chart::{Measure, Scale};
 pub use panel::chart as histogram_chart;
 

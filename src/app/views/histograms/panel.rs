@@ -2,9 +2,9 @@
 
 use eframe::egui::{self, Rect, Sense, Ui, UiBuilder, pos2, vec2};
 
+use super::Histograms;
 use super::bucket::{AnyBucket, BucketKind, bucket_of};
 use super::chart::{Bar, Chart, Did, Measure, STACKED, Scale, class_color};
-use super::Histograms;
 use crate::app::commands::DocCommand;
 use crate::app::filters::{Chip, Predicate};
 use crate::app::views::Around;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 use rustc_hash::FxHashMap;
 
+use super::closer::Closer;
 use super::{Around, Looked, View, ViewId};
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
@@ -27,7 +28,6 @@ use crate::query::{
     Cancelled, Column, Filter, Finding, KeyMap, Path, Sort, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, tree,
 };
 use crate::units::Interval;
-use super::closer::Closer;
 use selected::SelectedLine;
 
 /// Nodes that the user opened or closed.
@@ -212,7 +212,15 @@ impl Request {
     fn table(&self, tree: Tree, peaks: Vec<u64>, ground: &Ground<'_>) -> Result<Table, Cancelled> {
         let trace = Arc::clone(ground.trace());
         let found = tree.first_found(&trace, &self.search, ground.cancel)?;
-        Ok(Table { interval: ground.interval(), trace, tree: Arc::new(tree), peaks, search: self.search.clone(), found, closer: None })
+        Ok(Table {
+            interval: ground.interval(),
+            trace,
+            tree: Arc::new(tree),
+            peaks,
+            search: self.search.clone(),
+            found,
+            closer: None,
+        })
     }
 }
 
