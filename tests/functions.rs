@@ -65,6 +65,7 @@ fn rows(trace: &Trace, names_of: impl Fn(&Site) -> Vec<String>) -> Vec<Named> {
                 death,
                 stack: Vec::new(),
                 thread: None,
+                freed_stack: Vec::new(),
             },
         }
     };

@@ -6,6 +6,7 @@
 mod actors;
 mod forget;
 mod framed;
+mod freed;
 mod heaps;
 mod held;
 mod keyed;
@@ -13,6 +14,7 @@ mod limit;
 mod owners;
 mod pages;
 mod publish;
+mod sites;
 mod stacks;
 mod tidy;
 mod unmatched;
@@ -41,21 +43,15 @@ use crate::problem::Problem;
 use crate::units::{Pid, Ticks, Tid};
 use actors::Actors;
 use framed::Framed;
+use freed::Frees;
 use held::Held;
 use keyed::Keyed;
 use limit::Limit;
 pub use limit::{BLOCKS_A_ROW, SUMS_A_ROW};
 use owners::Owners;
+use sites::{SiteKey, SiteTable};
 use stacks::LatestTick;
 use unmatched::UnmatchedFrees;
-
-/// A site as interned while stacks may still be unknown.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct SiteKey {
-    heap: HeapId,
-    stack: StackRef,
-    caller: ProcessId,
-}
 
 /// Who wrote an event and when.
 #[derive(Clone, Copy)]
@@ -99,10 +95,7 @@ pub struct Builder {
     pieces: Pieces,
     fragments: KernelFragments,
     rows: RowWriter,
-    sites: Vec<(SiteKey, Ticks)>,
-    site_index: FxHashMap<SiteKey, SiteId>,
-    /// How many sites there were when they were tidied up last.
-    tidy_sites: usize,
+    sites: SiteTable,
     thread_names: Arc<FxHashMap<(ProcessId, Tid), Arc<str>>>,
     volumes: Vec<(String, String)>,
     /// The same to look them up; keyed, since files choose them.
@@ -112,7 +105,7 @@ pub struct Builder {
     reported: Vec<Loss>,
     held: VecDeque<Held>,
     actors: Actors,
-    /// Rows whose stack is given by a key, until no definition before it can come.
+    /// Rows, and frees, whose stack is given by a key, until no definition before it can come.
     keyed: Keyed,
     /// Rows whose stack came with them, until enough of them wait.
     framed: Framed,
@@ -120,6 +113,7 @@ pub struct Builder {
     early: Vec<(Record, Vec<u64>)>,
     tick: LatestTick,
     unmatched_frees: UnmatchedFrees,
+    frees: Frees,
     owners: Owners,
     limit: Limit,
     /// Time of the record that was applied last.
@@ -151,9 +145,7 @@ impl Builder {
             pieces: Pieces::default(),
             fragments: KernelFragments::default(),
             rows,
-            sites: Vec::new(),
-            site_index: FxHashMap::default(),
-            tidy_sites: 0,
+            sites: SiteTable::default(),
             thread_names: Arc::default(),
             volumes: Vec::new(),
             known_volumes: HashSet::new(),
@@ -166,6 +158,7 @@ impl Builder {
             early: Vec::new(),
             tick: LatestTick::default(),
             unmatched_frees: UnmatchedFrees::default(),
+            frees: Frees::default(),
             owners: Owners::default(),
             limit: Limit::default(),
             now: Ticks::BEFORE_TRACE,
@@ -362,14 +355,7 @@ impl Builder {
     }
 
     fn site(&mut self, heap: HeapId, stack: StackRef, caller: ProcessId, first: Ticks) -> SiteId {
-        let key = SiteKey { heap, stack, caller };
-        let site = *self.site_index.entry(key).or_insert_with(|| {
-            self.sites.push((key, first));
-            SiteId((self.sites.len() - 1) as u32)
-        });
-        let known_since = &mut self.sites[site.0 as usize].1;
-        *known_since = first.min(*known_since);
-        site
+        self.sites.intern(SiteKey { heap, stack, caller }, first)
     }
 
     /// The site of frames in a heap whose own process, `caller`, allocates.

@@ -39,6 +39,15 @@ impl PlacesView {
         self.0[place as usize / PART][place as usize % PART].store(row.0, Ordering::Relaxed);
     }
 
+    /// Who ended at a place, as far as it is known; parts that were let go are not.
+    pub(super) fn get(&mut self, places: &Places, place: u32) -> Option<RowId> {
+        let (part, at) = (place as usize / PART, place as usize % PART);
+        if part >= self.0.len() {
+            self.refresh(places);
+        }
+        self.0.get(part)?.get(at).and_then(found)
+    }
+
     /// Sees the parts that were added.
     pub(super) fn refresh(&mut self, places: &Places) {
         let parts = places.parts.read().unwrap_or_else(PoisonError::into_inner);

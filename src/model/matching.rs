@@ -51,8 +51,6 @@ struct Step {
     time: Ticks,
     heap: HeapId,
     act: Act,
-    /// Stack of a free.
-    stack: StackRef,
 }
 
 /// A free of a block that was not alive.
@@ -62,7 +60,7 @@ pub(super) struct Unmatched {
     pub(super) heap: HeapId,
     pub(super) address: u64,
     pub(super) stack: StackRef,
-    /// Its place in the order of deaths, where nobody died.
+    /// Its place in the order of deaths, where nobody died. They stand in its order.
     pub(super) place: u32,
 }
 
@@ -149,27 +147,28 @@ impl Matcher {
 
     #[inline(always)]
     pub(super) fn begin(&mut self, time: Ticks, heap: HeapId, address: u64, row: RowId) {
-        self.step(Step { address, time, heap, act: Act::Begin(row), stack: StackRef::NONE });
+        self.step(Step { address, time, heap, act: Act::Begin(row) });
     }
 
     /// Frees a block; returns the free's place in the order of deaths.
     #[inline(always)]
-    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64, stack: StackRef) -> u32 {
+    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64) -> u32 {
         let place = self.place();
-        self.step(Step { address, time, heap, act: Act::Free(place), stack });
+        self.step(Step { address, time, heap, act: Act::Free(place) });
         place
     }
 
-    /// Ends a block if it is alive; it is no unmatched free if not.
-    pub(super) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) {
+    /// The same, but it is no unmatched free if the block is not alive.
+    pub(super) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) -> u32 {
         let place = self.place();
-        self.step(Step { address, time, heap, act: Act::End(place), stack: StackRef::NONE });
+        self.step(Step { address, time, heap, act: Act::End(place) });
+        place
     }
 
     /// Ends all blocks of a heap.
     pub(super) fn close(&mut self, time: Ticks, heap: HeapId) {
         for shard in 0..SHARDS {
-            self.push(shard, Step { address: 0, time, heap, act: Act::Close, stack: StackRef::NONE });
+            self.push(shard, Step { address: 0, time, heap, act: Act::Close });
         }
     }
 
@@ -178,6 +177,22 @@ impl Matcher {
         let place = self.place();
         self.places.refresh(&self.shared.places);
         self.places.set(place, row);
+    }
+
+    /// Who ended at a place, after [`Matcher::settle`]; of places before those that
+    /// [`Matcher::deaths_before`] took nothing is known any more.
+    pub(super) fn ended_at(&mut self, place: u32) -> Option<RowId> {
+        self.places.get(&self.shared.places, place)
+    }
+
+    /// The stack of a free that ended nothing, if it is one that is kept; after [`Matcher::settle`].
+    pub(super) fn tell_unmatched(&self, place: u32, stack: StackRef) {
+        for cell in &self.cells {
+            let kept = &mut cell.lock().findings.kept;
+            if let Ok(at) = kept.binary_search_by_key(&place, |free| free.place) {
+                kept[at].stack = stack;
+            }
+        }
     }
 
     /// The row that is alive at an address now, if it began at `since` or later;
@@ -459,10 +474,10 @@ impl Shard {
         self.deaths[row.0 as usize / CHUNK][row.0 as usize % CHUNK].store(at.0, Ordering::Relaxed);
     }
 
-    fn note_unmatched(&mut self, &Step { time, heap, address, stack, .. }: &Step, place: u32) {
+    fn note_unmatched(&mut self, &Step { time, heap, address, .. }: &Step, place: u32) {
         self.findings.unmatched += 1;
         if self.findings.kept.len() < MAX_KEPT {
-            self.findings.kept.push(Unmatched { time, heap, address, stack, place });
+            self.findings.kept.push(Unmatched { time, heap, address, stack: StackRef::NONE, place });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows that wait for their stack. A stack names its owner by raw time and thread;
+//! What waits for its stack: rows that began, and what frees ended. A stack names its owner by raw time and thread;
 //! it comes a little later, the user part perhaps much later and from another
 //! processor. (Most heap events do not wait: their stack comes with them.)
 //!
@@ -10,8 +10,9 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::RowId;
+use super::renumbering::Renumbering;
 use super::stack::StackRef;
+use super::{HeapId, RowId};
 use crate::events::StackPart;
 use crate::units::Tid;
 
@@ -27,11 +28,39 @@ const GENERATION: usize = 1 << 17;
 /// Tells an event from all others that ever waited.
 pub(super) type EventNumber = u64;
 
-/// The rows of one event and the part of their stack that is known.
+/// What a free ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    /// The row.
+    Row(RowId),
+    /// Whatever it is, if anything, at this place in the order of deaths.
+    Place(u32),
+}
+
+impl Ended {
+    /// Rows have new numbers, or none. Whether there is anything left.
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) -> bool {
+        match self {
+            Self::Place(_) => true,
+            Self::Row(row) => number(*row).map(|new| *row = new).is_some(),
+        }
+    }
+}
+
+/// The same, and in which heap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Freed {
+    pub(super) heap: HeapId,
+    pub(super) ended: Ended,
+}
+
+/// What one event did and the part of its stack that is known.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     /// Rows that the event made.
     pub(super) rows: Range<u32>,
+    /// What it ended, if anything.
+    pub(super) freed: Option<Box<[Freed]>>,
     /// Kernel part, if it came already.
     pub(super) kernel: Option<StackRef>,
     /// User part, if it came already.
@@ -45,7 +74,21 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Of rows of which nothing is known yet.
     pub(super) fn new(rows: Range<u32>, two_parts: bool) -> Self {
-        Self { rows, kernel: None, user: None, is_shared: false, two_parts }
+        Self { rows, freed: None, kernel: None, user: None, is_shared: false, two_parts }
+    }
+
+    /// The event ended this, too.
+    pub(super) fn freeing(self, freed: Vec<Freed>) -> Self {
+        Self { freed: (!freed.is_empty()).then(|| freed.into()), ..self }
+    }
+
+    fn ended(&self) -> usize {
+        self.freed.as_ref().map_or(0, |freed| freed.len())
+    }
+
+    /// Whether there is nobody to tell.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.freed.is_none()
     }
 
     fn wants(&self, part: StackPart) -> bool {
@@ -62,6 +105,10 @@ pub(super) struct Pending {
     events: VecDeque<(i64, Tid, Waiting)>,
     /// Number of the first of them: how many were given up.
     first: EventNumber,
+    /// Those before it were asked what they ended.
+    asked: EventNumber,
+    /// How much they ended.
+    ended: usize,
 }
 
 impl Pending {
@@ -70,18 +117,40 @@ impl Pending {
         if self.events.back().is_some_and(|(last, ..)| *last > time) {
             return;
         }
-        if self.events.len() >= MOST {
-            self.events.pop_front();
+        if self.events.len() >= MOST
+            && let Some((_, _, given_up)) = self.events.pop_front()
+        {
             self.first += 1;
+            self.ended -= given_up.ended();
         }
+        self.ended += waiting.ended();
         self.events.push_back((time, tid, waiting));
     }
 
-    /// Rows have new numbers: that of a row, or of the first behind it that has one.
-    pub(super) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+    /// Rows have new numbers, or none.
+    pub(super) fn renumber(&mut self, numbers: &Renumbering) {
         for (_, _, waiting) in &mut self.events {
-            waiting.rows = number(waiting.rows.start)..number(waiting.rows.end);
+            waiting.rows = numbers.first_from(waiting.rows.start)..numbers.first_from(waiting.rows.end);
+            if let Some(freed) = waiting.freed.take() {
+                let mut left = freed.into_vec();
+                left.retain_mut(|freed| freed.ended.renumber(|row| numbers.of(row)));
+                waiting.freed = (!left.is_empty()).then(|| left.into());
+            }
         }
+        self.ended = self.events.iter().map(|(_, _, waiting)| waiting.ended()).sum();
+    }
+
+    /// Bytes of the lists of what events ended: one can end very much.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.ended * size_of::<Freed>()) as u64
+    }
+
+    /// What those events ended that came since it was asked last.
+    pub(super) fn newly_freed(&mut self) -> impl Iterator<Item = &mut Ended> {
+        let end = self.first + self.events.len() as EventNumber;
+        let since = std::mem::replace(&mut self.asked, end).saturating_sub(self.first) as usize;
+        let freed = self.events.iter_mut().skip(since).filter_map(|(_, _, waiting)| waiting.freed.as_mut());
+        freed.flat_map(|freed| freed.iter_mut().map(|freed| &mut freed.ended))
     }
 
     /// All stacks that are known so far.

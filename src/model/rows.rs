@@ -1,11 +1,12 @@
 //! Allocation rows in columns: 28 bytes a row, 32 with its place in the order of
-//! deaths, in chunks that published traces share.
+//! deaths, 36 where frees have stacks, in chunks that published traces share.
 //!
 //! Rows stand in the order of their births, but for few ([`Rows::out_of_order`]).
 //! A published [`Rows`] never changes: deaths at or after its horizon are not seen
 //! through it, and a [`RowWriter`] that changes anything else of a sealed chunk
 //! copies that.
 
+mod freed;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::{RowList, SiteId};
 use crate::units::{Ticks, Tid};
 
+use freed::FreedColumn;
 pub(super) use writer::RowWriter;
 
 /// Index of a row.
@@ -50,6 +52,8 @@ pub struct Row {
     pub site: SiteId,
     /// Allocating thread.
     pub thread: Tid,
+    /// Who freed it where, if that is known: a site of [`Trace::free_sites`](super::Trace::free_sites).
+    pub freed_at: Option<SiteId>,
 }
 
 /// Sites of one chunk.
@@ -181,6 +185,8 @@ pub struct Rows {
     chunks: Vec<Arc<Columns>>,
     /// The chunks' sites, which may change when the rest does not.
     sites: Vec<SiteColumn>,
+    /// Who freed them, by chunk as far as that is known of any.
+    freed: Vec<FreedColumn>,
     /// Threads by index.
     threads: Arc<Vec<Tid>>,
     len: u32,
@@ -196,6 +202,7 @@ impl Default for Rows {
         Self {
             chunks: Vec::new(),
             sites: Vec::new(),
+            freed: Vec::new(),
             threads: Arc::default(),
             len: 0,
             horizon: Ticks::NEVER,
@@ -222,7 +229,8 @@ impl Rows {
             let others = c.birth_high.capacity() * 4 + c.late.capacity() * 8 + c.aside.len() * 24;
             c.birth.capacity() * 20 + CHUNK * 8 + others
         };
-        self.chunks.iter().map(columns).sum::<usize>() + self.out_of_order.heap_bytes() + self.by_death.heap_bytes()
+        let freed = self.freed.iter().map(FreedColumn::heap_bytes).sum::<usize>();
+        self.chunks.iter().map(columns).sum::<usize>() + freed + self.out_of_order.heap_bytes() + self.by_death.heap_bytes()
     }
 
     /// Everything before this moment is known; deaths from here on are those of later
@@ -258,6 +266,13 @@ impl Rows {
         self.visible(self.chunks[chunk].death[at].load(Ordering::Relaxed))
     }
 
+    /// Who freed one row, of [`Trace::free_sites`](super::Trace::free_sites); `None` if it was
+    /// not freed, or its free has no stack.
+    pub fn freed_at(&self, id: RowId) -> Option<SiteId> {
+        let (chunk, at) = split(id);
+        self.chunk(chunk).freed_at(at)
+    }
+
     /// Size of one row.
     #[inline]
     pub fn size(&self, id: RowId) -> u64 {
@@ -273,7 +288,7 @@ impl Rows {
     /// One chunk. Panics if there is no such chunk.
     pub fn chunk(&self, index: usize) -> Chunk<'_> {
         let first = RowId((index << CHUNK_BITS) as u32);
-        Chunk { rows: self, columns: &self.chunks[index], sites: &self.sites[index], first }
+        Chunk { rows: self, columns: &self.chunks[index], sites: &self.sites[index], freed: self.freed.get(index), first }
     }
 
     /// Rows that stand behind a row which was born later than they (parts of split
@@ -307,6 +322,7 @@ pub struct Chunk<'a> {
     rows: &'a Rows,
     columns: &'a Columns,
     sites: &'a [SiteId],
+    freed: Option<&'a FreedColumn>,
     first: RowId,
 }
 
@@ -342,6 +358,19 @@ impl<'a> Chunk<'a> {
     #[inline]
     pub fn death(&self, at: usize) -> Ticks {
         self.rows.visible(self.columns.death[at].load(Ordering::Relaxed))
+    }
+
+    /// Who freed a row, by place; see [`Rows::freed_at`].
+    #[inline]
+    pub fn freed_at(&self, at: usize) -> Option<SiteId> {
+        let site = self.freed?.get(at)?;
+        // The free may be one of a later publication.
+        (self.death(at) != Ticks::NEVER).then_some(site)
+    }
+
+    /// Whether anybody is known to have freed any of the rows.
+    pub fn has_freed_at(&self) -> bool {
+        self.freed.is_some_and(FreedColumn::is_there)
     }
 
     /// Size by place.
@@ -414,6 +443,7 @@ impl<'a> Chunk<'a> {
             death: self.death(at),
             site: self.sites[at],
             thread: self.thread(at),
+            freed_at: self.freed_at(at),
         }
     }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::mapped::{MappedModule, ModuleMap};
-use super::{Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, Rows, Scope, Stacks};
+use super::{Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Stacks};
 use crate::events::EventCounts;
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -16,16 +16,16 @@ use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SiteId(pub u32);
 
-/// Who allocated where: heap and stack, and for commits whose code it was.
+/// Who allocated where, or who freed: heap and stack, and for commits whose code it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site {
     /// Heap, and through it process and layer.
     pub heap: HeapId,
     /// Call stack, [`NodeId::ROOT`] if none was recorded.
     pub stack: NodeId,
-    /// Whose code allocated: not the heap's process for commits made in another process.
+    /// Whose code it was: not the heap's process for commits made in another process.
     pub caller: ProcessId,
-    /// Birth of the site's first row: the moment at which its frames are named.
+    /// Birth, or death, of the site's first row: the moment at which its frames are named.
     pub first: Ticks,
 }
 
@@ -131,6 +131,9 @@ pub struct Trace {
     pub heaps: Vec<Heap>,
     /// Sites, by [`SiteId`].
     pub sites: Vec<Site>,
+    /// Who freed where: sites of their own, of which [`Rows::freed_at`] tells the numbers.
+    /// Empty where no free has a stack.
+    pub free_sites: Vec<Site>,
     /// Call stacks.
     pub stacks: Stacks,
     /// Allocations.
@@ -171,6 +174,11 @@ impl Trace {
     /// One site.
     pub fn site(&self, id: SiteId) -> &Site {
         &self.sites[id.0 as usize]
+    }
+
+    /// Who freed a row and where, if that was recorded.
+    pub fn freed_at(&self, row: RowId) -> Option<&Site> {
+        self.rows.freed_at(row).map(|site| &self.free_sites[site.0 as usize])
     }
 
     /// Process of a site's memory.

@@ -41,6 +41,8 @@ pub struct Row {
     pub death: Option<i64>,
     pub stack: Vec<u64>,
     pub thread: Option<u32>,
+    /// Stack of the event that freed it; empty where there is none.
+    pub freed_stack: Vec<u64>,
 }
 
 /// One life of a process id.
@@ -283,12 +285,13 @@ impl Replay {
             death: None,
             stack: step.stack.clone(),
             thread: step.tid,
+            freed_stack: Vec::new(),
         });
     }
 
     fn free(&mut self, step: &Step, layer: Layer, handle: u64, address: u64) {
         match self.block(step.pid, layer, handle, address) {
-            Some(row) => self.rows[row].death = Some(step.time),
+            Some(row) => self.end_row(row, step),
             None => self.unmatched_frees += 1,
         }
     }
@@ -322,8 +325,13 @@ impl Replay {
             self.free(step, layer, handle, old);
             self.alloc(step, layer, handle, new, size);
         } else if let Some(old) = self.block(step.pid, layer, handle, old) {
-            self.rows[old].death = Some(step.time);
+            self.end_row(old, step);
         }
+    }
+
+    fn end_row(&mut self, row: usize, by: &Step) {
+        let row = &mut self.rows[row];
+        (row.death, row.freed_stack) = (Some(by.time), by.stack.clone());
     }
 
     // Commit
@@ -394,6 +402,7 @@ impl Replay {
                     death: None,
                     stack: stack.to_vec(),
                     thread,
+                    freed_stack: Vec::new(),
                 }),
             }
             joins = true;
@@ -418,7 +427,7 @@ impl Replay {
             to = self.reserved.iter().find(|&&(of, a, _)| of == life && a == from).map_or(to, |&(_, _, b)| b);
         }
         let known = self.reserved.iter().any(|&(of, a, b)| of == life && a < to && from < b && from < to);
-        let ended_any = self.decommit(life, from, to, step.time);
+        let ended_any = self.decommit(life, from, to, step);
         if range.flags & mem::RELEASE != 0 {
             self.unreserve(life, from, to);
         }
@@ -428,7 +437,7 @@ impl Replay {
     }
 
     /// Ends just this part of each row; the rest lives on as rows of its own.
-    fn decommit(&mut self, life: usize, from: u64, to: u64, at: i64) -> bool {
+    fn decommit(&mut self, life: usize, from: u64, to: u64, step: &Step) -> bool {
         let mut ended_any = false;
         for i in 0..self.rows.len() {
             let row = self.rows[i].clone();
@@ -438,7 +447,8 @@ impl Replay {
                 continue;
             }
             ended_any = true;
-            self.rows[i] = Row { address: a, size: b - a, death: Some(at), ..row.clone() };
+            self.rows[i] = Row { address: a, size: b - a, ..row.clone() };
+            self.end_row(i, step);
             for (a, b) in [(row.address, a), (b, end)] {
                 if a < b {
                     self.rows.push(Row { address: a, size: b - a, ..row.clone() });

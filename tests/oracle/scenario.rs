@@ -339,10 +339,10 @@ impl Writer {
         let step = self.step(pid, Some(tid), event.clone());
         self.send(Pid(pid), Tid(tid), event.clone(), &[]);
         let complete = self.stack(self.owner(step, !two_parts), stack) && !two_parts;
-        if !complete && !matches!(event, Event::Free { .. } | Event::HeapOpen { .. } | Event::HeapClose { .. }) {
+        if !complete && !matches!(event, Event::HeapOpen { .. } | Event::HeapClose { .. }) {
             self.hungry.push(Some(tid));
         } else if !complete {
-            // A late stack of a free could be taken for that of the next allocation.
+            // A late stack could be taken for that of the next event.
             let waits = self.late.iter().any(|late| late.owner.step == Some(step));
             self.hungry.extend(waits.then_some(Some(tid)));
         }

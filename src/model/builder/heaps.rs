@@ -1,47 +1,68 @@
 //! What happens in heaps and trackers: blocks begin and end.
 
+use super::super::pending::{Ended, Freed, Waiting};
 use super::super::rows::Row;
 use super::super::stack::StackRef;
 use super::super::{HeapId, ProcessId, SiteId};
+use super::stacks::reference;
 use super::{Builder, Origin};
 use crate::events::{CallStack, StackPart};
 use crate::units::{Layer, Pid, Ticks};
 
 impl Builder {
     #[inline(always)]
-    pub(super) fn alloc(&mut self, from: Origin, layer: Layer, handle: u64, (address, size): (u64, u64), stack: CallStack<'_>) {
+    pub(super) fn alloc(&mut self, from: Origin, layer: Layer, handle: u64, block: (u64, u64), stack: CallStack<'_>) {
+        self.begin_block(from, layer, handle, block, stack, None);
+    }
+
+    #[inline(always)]
+    pub(super) fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) {
+        if let Some(freed) = self.end_block(from, layer, handle, address, stack) {
+            self.freed_by(from, freed, stack);
+        }
+    }
+
+    /// A block begins; a stack that comes later is also that of what was `freed` for it.
+    #[inline(always)]
+    fn begin_block(
+        &mut self,
+        from: Origin,
+        layer: Layer,
+        handle: u64,
+        (address, size): (u64, u64),
+        stack: CallStack<'_>,
+        freed: Option<Freed>,
+    ) {
         let (heap, process) = self.actor(from, layer, handle);
         let site = match stack {
             CallStack::Nothing => self.site(heap, StackRef::NONE, process, from.time),
             CallStack::Frames(_) | CallStack::Key { .. } => SiteId::UNKNOWN,
         };
-        let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
+        let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
         let Some(row) = self.push(&row) else { return };
         self.matcher.begin(from.time, heap, address, row);
         self.owners.begins(&self.heaps.list, heap, address);
         match stack {
-            CallStack::Nothing => self.await_stack(from, row.0..row.0 + 1, false),
+            CallStack::Nothing => {
+                let waiting = Waiting::new(row.0..row.0 + 1, false);
+                self.await_stack(from, if let Some(freed) = freed { waiting.freeing(vec![freed]) } else { waiting });
+            }
             CallStack::Frames(frames) => self.await_site(from, row, heap, frames),
             CallStack::Key { key, time } => self.await_key(from, row, heap, key, time),
         }
     }
 
+    /// A block ends, its stack apart. `None` in a heap of which nothing is known.
     #[inline(always)]
-    pub(super) fn free(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) {
-        let (stack, has_stack) = match stack {
-            CallStack::Nothing => (StackRef::NONE, false),
-            CallStack::Frames(frames) => (self.stacks.frames(frames), true),
-            CallStack::Key { key, time } => (self.stacks.key(StackPart::User, key, time), true),
-        };
+    fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) -> Option<Freed> {
         let Some(heap) = self.live_heap(from.pid, layer, handle) else {
+            let stack = reference(&mut self.stacks, StackPart::User, stack);
             self.unmatched_frees.add(from, layer, handle, address, stack);
-            return;
+            return None;
         };
-        let place = self.matcher.free(from.time, heap, address, stack);
+        let place = self.matcher.free(from.time, heap, address);
         self.owners.ends(&self.heaps.list, heap, address);
-        if !has_stack {
-            self.unmatched_frees.await_stack(from, place);
-        }
+        Some(Freed { heap, ended: Ended::Place(place) })
     }
 
     #[inline(always)]
@@ -83,13 +104,19 @@ impl Builder {
         }
         if layer == Layer::Heap && old != new && self.is_summary(from, handle, new, size) {
             if let Some(heap) = self.live_heap(from.pid, layer, handle) {
-                self.matcher.end(from.time, heap, old);
+                let place = self.matcher.end(from.time, heap, old);
                 self.owners.ends(&self.heaps.list, heap, old);
+                self.freed_by(from, Freed { heap, ended: Ended::Place(place) }, stack);
             }
             return;
         }
-        self.free(from, layer, handle, old, CallStack::Nothing);
-        self.alloc(from, layer, handle, (new, size), stack);
+        // One stack for both.
+        let freed = self.end_block(from, layer, handle, old, stack);
+        let waits = if stack == CallStack::Nothing { freed } else { None };
+        if let (Some(freed), None) = (freed, waits) {
+            self.freed_by(from, freed, stack);
+        }
+        self.begin_block(from, layer, handle, (new, size), stack, waits);
     }
 
     /// A moving realloc is logged as an allocation, a free, and then this record:

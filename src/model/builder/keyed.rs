@@ -1,23 +1,33 @@
-//! Rows whose stack is given by a key.
+//! Rows, and frees, whose stack is given by a key.
 //!
 //! The key came with the event but was given a little after it, and in between a
 //! definition may end what the key stood for before. So the rows wait until their key
 //! is defined or enough of them came, and then are told their site all at once.
 
+use super::super::pending::{Ended, Freed};
 use super::super::stack::StackRef;
 use super::super::{HeapId, ProcessId, RowId, SiteId};
 use super::{Builder, Origin, SiteKey};
-use crate::units::Ticks;
+use crate::events::StackPart;
+use crate::units::{Pid, Ticks};
 
 /// So many wait at least.
 const TOGETHER: usize = 256;
 
+/// Whose stack it is.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Began(RowId),
+    Freed(Ended),
+}
+
 #[derive(Clone, Copy, Debug)]
 struct KeyedRow {
-    row: RowId,
+    owner: Owner,
     heap: HeapId,
     caller: ProcessId,
-    birth: Ticks,
+    /// When it began, or was freed.
+    at: Ticks,
     key: u64,
     /// Raw time at which the key was given.
     time: i64,
@@ -67,7 +77,18 @@ impl Default for Keys {
 impl Keyed {
     /// Rows have new numbers, or none.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
-        self.rows.retain_mut(|keyed| number(keyed.row).map(|row| keyed.row = row).is_some());
+        self.rows.retain_mut(|keyed| match &mut keyed.owner {
+            Owner::Began(row) => number(*row).map(|new| *row = new).is_some(),
+            Owner::Freed(ended) => ended.renumber(&number),
+        });
+    }
+
+    /// What frees ended.
+    pub(super) fn freed(&mut self) -> impl Iterator<Item = &mut Ended> {
+        self.rows.iter_mut().filter_map(|keyed| match &mut keyed.owner {
+            Owner::Freed(ended) => Some(ended),
+            Owner::Began(_) => None,
+        })
     }
 }
 
@@ -75,8 +96,18 @@ impl Builder {
     /// A row waits for the meaning of its key.
     #[inline(always)]
     pub(super) fn await_key(&mut self, from: Origin, row: RowId, heap: HeapId, key: u64, time: i64) {
+        self.await_meaning(from, Owner::Began(row), heap, key, time);
+    }
+
+    /// The same for a free.
+    pub(super) fn await_freeing_key(&mut self, from: Origin, freed: Freed, key: u64, time: i64) {
+        self.await_meaning(from, Owner::Freed(freed.ended), freed.heap, key, time);
+    }
+
+    #[inline(always)]
+    fn await_meaning(&mut self, from: Origin, owner: Owner, heap: HeapId, key: u64, time: i64) {
         let caller = self.heaps.list[heap.0 as usize].process;
-        self.keyed.rows.push(KeyedRow { row, heap, caller, birth: from.time, key, time });
+        self.keyed.rows.push(KeyedRow { owner, heap, caller, at: from.time, key, time });
         self.keyed.keys.add(key);
         self.keyed.may_be_fresh |= self.stacks.is_fresh(time);
         if self.keyed.rows.len() > self.keyed.limit {
@@ -104,9 +135,17 @@ impl Builder {
             if keyed.time > time {
                 return true;
             }
-            let known = self.stacks.site_of_key(keyed.key, keyed.heap, keyed.time);
-            let site = known.unwrap_or_else(|| self.keyed_site(keyed));
-            self.rows.set_site(keyed.row, site);
+            match keyed.owner {
+                Owner::Began(row) => {
+                    let known = self.stacks.site_of_key(keyed.key, keyed.heap, keyed.time);
+                    let site = known.unwrap_or_else(|| self.keyed_site(keyed));
+                    self.rows.set_site(row, site);
+                }
+                Owner::Freed(ended) => {
+                    let stack = self.stacks.key(StackPart::User, keyed.key, keyed.time);
+                    self.tell_freed(Freed { heap: keyed.heap, ended }, stack, Pid::NONE, keyed.at);
+                }
+            }
             false
         });
         self.keyed.keys = Keys::default();
@@ -117,7 +156,7 @@ impl Builder {
 
     #[inline(never)]
     fn keyed_site(&mut self, keyed: &KeyedRow) -> SiteId {
-        let &KeyedRow { heap, caller, birth, key, time, .. } = keyed;
+        let &KeyedRow { heap, caller, at: birth, key, time, .. } = keyed;
         let (stack, known) = self.stacks.key_and_sites(key, time);
         let Some(known) = known else { return self.site(heap, stack, caller, birth) };
         if let Some(site) = known.of(heap) {
@@ -127,8 +166,7 @@ impl Builder {
             return self.site(heap, stack, caller, birth);
         }
         // Nobody else can have it: what a key stands for is new with each definition.
-        let site = SiteId(self.sites.len() as u32);
-        self.sites.push((SiteKey { heap, stack, caller }, birth));
+        let site = self.sites.add(SiteKey { heap, stack, caller }, birth);
         known.add(heap, site);
         site
     }
@@ -137,8 +175,8 @@ impl Builder {
     pub(super) fn name_keyed(&mut self) {
         self.settle_keyed(self.trace_start.saturating_add(self.now.0));
         for i in 0..self.keyed.rows.len() {
-            let KeyedRow { row, heap, caller, birth, .. } = self.keyed.rows[i];
-            let site = self.site(heap, StackRef::NONE, caller, birth);
+            let KeyedRow { owner: Owner::Began(row), heap, caller, at, .. } = self.keyed.rows[i] else { continue };
+            let site = self.site(heap, StackRef::NONE, caller, at);
             self.rows.set_site(row, site);
         }
     }

@@ -29,6 +29,9 @@ pub const SUMS_A_ROW: usize = 3;
 /// The second of them.
 pub const BLOCKS_A_ROW: usize = 4;
 
+/// Bytes of a row that tell who freed it, where frees have stacks.
+pub(super) const FREED_AT: u64 = 4;
+
 /// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
 const BLOCK: u64 = 19;
 /// Bytes of a heap with its tables, about.
@@ -224,14 +227,18 @@ impl Builder {
     /// Bytes in use, at most, and those that questions will need: as if all rows since a look were still alive.
     fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
         let begun = self.rows.len() - rows;
-        let sites = self.sites.capacity() as u64 * 24 + super::super::stack::map_bytes(self.site_index.capacity(), 16);
+        // Not where the columns are: when they are made depends on publications.
+        let freed = if self.frees.any { self.rows.len() as u64 * FREED_AT } else { 0 };
         self.rows.bytes()
+            + freed
             + self.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
             + self.matcher.places_bytes()
             + blocks * BLOCK
             + (ranges + begun as u64) * RANGE
             + self.stacks.bytes()
-            + sites
+            + self.sites.bytes()
+            + self.frees.sites.bytes()
+            + self.pending.bytes()
             + self.heaps.list.len() as u64 * HEAP
             + self.processes.list.len() as u64 * PROCESS
             + self.counters.bytes()

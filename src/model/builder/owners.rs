@@ -142,7 +142,7 @@ impl Builder {
         if let Some(heap) = self.live_blocks().only(free.heap, free.address) {
             self.owners.inferred += 1;
             self.owners.ends(&self.heaps.list, heap, free.address);
-            self.matcher.free(from.time, heap, free.address, StackRef::NONE);
+            self.matcher.free(from.time, heap, free.address);
         } else if self.limit.scope().has(Pid::NONE, Layer::Heap) {
             // Where only some processes are read, it may be that of another.
             self.unmatched_frees.add(from, free.layer, free.heap, free.address, StackRef::NONE);

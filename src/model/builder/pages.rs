@@ -2,6 +2,7 @@
 
 use super::super::ProcessId;
 use super::super::commit::Cut;
+use super::super::pending::{Ended, Freed, Waiting};
 use super::super::rows::Row;
 use super::super::stack::StackRef;
 use super::{Builder, Origin};
@@ -52,14 +53,14 @@ impl Builder {
         let first = self.rows.len() as u32;
         for piece in pieces {
             let (address, size) = (piece.0, piece.1 - piece.0);
-            let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid };
+            let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
             if let Some(row) = self.push(&row) {
                 self.pages.of(owner).own(piece, row);
             }
         }
         self.pages.of(owner).reserve(base, end);
         if from.time != Ticks::BEFORE_TRACE {
-            self.await_stack(from, first..self.rows.len() as u32, true);
+            self.await_stack(from, Waiting::new(first..self.rows.len() as u32, true));
         }
     }
 
@@ -83,9 +84,13 @@ impl Builder {
         if cuts.is_empty() && !known {
             self.unmatched_frees.add(Origin { pid: range.owner, ..from }, Layer::Commit, 0, range.base, StackRef::NONE);
         }
+        let ended = cuts.iter().map(|cut| Ended::Row(cut.row));
+        let freed = ended.map(|ended| Freed { heap: self.heaps.find_or_add(&self.processes, owner, Layer::Commit, 0), ended });
+        let freed: Vec<Freed> = freed.collect();
         for cut in cuts {
             self.cut_range(owner, cut, from.time);
         }
+        self.await_stack(from, Waiting::new(0..0, true).freeing(freed));
     }
 
     /// Ends a part of a committed range. The rest stays alive as rows of its own,

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use super::super::trace::Derived;
-use super::super::{Loss, Quality, Rows, Site, Trace};
+use super::super::{Loss, Quality, Rows, Trace};
 use super::{Builder, InputState};
 use crate::units::{Interval, Pid, Ticks};
 
 impl Builder {
     fn published_rows(&mut self, complete: bool) -> Rows {
+        self.leave_places();
         if complete {
             self.tidy_at_end();
         }
@@ -50,12 +51,7 @@ impl Builder {
         let rows = self.published_rows(input.complete);
         let findings = self.matcher.findings();
         let unmatched = self.unmatched(&findings.kept);
-        let sites = (0..self.sites.len())
-            .map(|i| {
-                let (key, first) = self.sites[i];
-                Site { heap: key.heap, stack: self.stacks.resolve(key.stack), caller: key.caller, first }
-            })
-            .collect();
+        let (sites, free_sites) = (self.sites.published(&mut self.stacks), self.frees.sites.published(&mut self.stacks));
         let (first, last) = input.times.unwrap_or((self.trace_start, self.trace_start));
         let span = Interval {
             from: Ticks::from_raw(first.min(self.trace_start), self.trace_start),
@@ -72,6 +68,7 @@ impl Builder {
             processes: self.processes.list.clone(),
             heaps: self.heaps.list.clone(),
             sites,
+            free_sites,
             stacks: self.stacks.stacks().clone(),
             rows,
             unmatched,

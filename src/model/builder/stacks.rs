@@ -1,4 +1,4 @@
-//! Stacks find the rows of their events: by raw time and thread, mostly a little
+//! Stacks find the rows of their events, those that began and those that ended: by raw time and thread, mostly a little
 //! later, the user part perhaps much later, sometimes at the same tick before. A user
 //! part is also that of the thread's other events in the kernel
 //! ([`KernelFragments`](super::super::fragments::KernelFragments)).
@@ -11,7 +11,7 @@ use super::super::rows::Row;
 use super::super::stack::{Interner, StackRef};
 use super::{Builder, Origin, SiteKey};
 use crate::events::{CallStack, Event, Frames, Record, StackPart};
-use crate::units::Tid;
+use crate::units::{Ticks, Tid};
 
 /// Stacks of one tick that are kept for an owner that comes after them.
 const MAX_EARLY: usize = 256;
@@ -65,22 +65,32 @@ impl LatestTick {
 impl Builder {
     /// Whether the event of a stack that belongs to nothing may still come: stack
     /// and event stand at one tick, and the thread has written nothing at it. If it
-    /// has, the stack is that of an event without rows, a free for example.
+    /// has, the stack is that of an event without rows, a release of what was only reserved for example.
     fn is_early(&self, owner: i64, stack: Origin) -> bool {
         owner == stack.raw && !self.tick.has(owner, stack.tid)
     }
 
-    pub(super) fn await_stack(&mut self, from: Origin, rows: std::ops::Range<u32>, two_parts: bool) {
-        if rows.is_empty() {
+    pub(super) fn await_stack(&mut self, from: Origin, waiting: Waiting) {
+        if waiting.is_empty() {
             return;
         }
         if !self.limit.reads_stacks() && from.tid.is_known() {
             return; // the stack would tell nothing but the thread
         }
-        self.pending.add(from.raw, from.tid, Waiting::new(rows, two_parts));
-        if self.early.is_empty() {
-            return;
+        self.pending.add(from.raw, from.tid, waiting);
+        self.take_early(from);
+    }
+
+    /// An event waits for its stack: perhaps it came already.
+    #[inline(always)]
+    pub(super) fn take_early(&mut self, from: Origin) {
+        if !self.early.is_empty() {
+            self.take_early_ones(from);
         }
+    }
+
+    #[inline(never)]
+    fn take_early_ones(&mut self, from: Origin) {
         if self.early[0].0.time != from.raw {
             self.early.clear();
             return;
@@ -100,13 +110,17 @@ impl Builder {
         };
         let (stacks, reads_stacks) = (&mut self.stacks, self.limit.reads_stacks());
         let mut intern = || if reads_stacks { reference(stacks, part, stack) } else { StackRef::NONE };
+        let at = Ticks::from_raw(owner, self.trace_start);
         if let Some((event, waiting)) = self.pending.give(owner, from.tid, part, &mut intern) {
             if part == StackPart::Kernel && waiting.user.is_none() && reads_stacks {
                 self.fragments.add(from.pid, from.tid, event);
             }
-            self.tell_rows(from, waiting);
-        } else if let Some(place) = self.unmatched_frees.owner_of(owner, from.tid).filter(|_| part == StackPart::User) {
-            self.unmatched_frees.give_stack(place, intern());
+            self.tell_rows(from, waiting, at);
+        } else if part == StackPart::User
+            && let Some(freed) = self.frees.owner_of(owner, from.tid)
+        {
+            let stack = intern();
+            self.tell_freed(freed, stack, from.pid, at);
         } else if self.is_early(owner, from) && self.early.len() < MAX_EARLY {
             if self.early.first().is_some_and(|(first, _)| first.time != from.raw) {
                 self.early.clear();
@@ -143,17 +157,20 @@ impl Builder {
             let stacks = &mut self.stacks;
             let user = || *known.get_or_insert_with(|| reference(stacks, StackPart::User, user));
             if let Some(waiting) = self.pending.share(event, user) {
-                self.tell_rows(from, waiting);
+                self.tell_rows(from, waiting, from.time);
             }
         }
     }
 
-    /// The rows of an event have the stack that is known of it by now.
-    fn tell_rows(&mut self, from: Origin, waiting: Waiting) {
+    /// The rows of an event at about `at` have the stack that is known of it by now.
+    fn tell_rows(&mut self, from: Origin, waiting: Waiting, at: Ticks) {
         let whole = match (waiting.kernel, waiting.user) {
             (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
             (one, other) => one.or(other).unwrap_or(StackRef::NONE),
         };
+        for freed in waiting.freed.iter().flatten() {
+            self.tell_freed(*freed, whole, from.pid, at);
+        }
         for row in waiting.rows.map(RowId) {
             self.give_stack(row, whole, from);
             if waiting.two_parts {
@@ -166,7 +183,7 @@ impl Builder {
 
     fn give_stack(&mut self, row: RowId, stack: StackRef, from: Origin) {
         let Row { site, birth, thread, .. } = self.rows.get(row);
-        let SiteKey { heap, mut caller, .. } = self.sites[site.0 as usize].0;
+        let SiteKey { heap, mut caller, .. } = self.sites.key(site);
         if !thread.is_known() {
             self.rows.set_thread(row, from.tid);
             caller = self.processes.find_or_add(from.pid, from.time);
@@ -177,7 +194,7 @@ impl Builder {
 }
 
 /// What stands for the part of a stack that came.
-fn reference(stacks: &mut Interner, part: StackPart, stack: CallStack<'_>) -> StackRef {
+pub(super) fn reference(stacks: &mut Interner, part: StackPart, stack: CallStack<'_>) -> StackRef {
     match stack {
         CallStack::Nothing => StackRef::NONE,
         CallStack::Frames(frames) => stacks.frames(frames),

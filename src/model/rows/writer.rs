@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::{CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
+use super::{CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, FreedColumn, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
 use crate::model::renumbering::Renumbering;
 use crate::model::{RowList, SiteId};
 use crate::units::{Ticks, Tid};
@@ -17,6 +17,8 @@ use crate::units::{Ticks, Tid};
 pub(in crate::model) struct RowWriter {
     sealed: Vec<Arc<Columns>>,
     sites: Vec<SiteColumn>,
+    /// By chunk, up to the last that has any.
+    freed: Vec<FreedColumn>,
     /// The chunk that is being filled.
     open: Columns,
     open_sites: Vec<SiteId>,
@@ -46,6 +48,7 @@ impl RowWriter {
         let writer = Self {
             sealed: Vec::new(),
             sites: Vec::new(),
+            freed: Vec::new(),
             open_sites: Vec::with_capacity(CHUNK),
             open,
             threads: Arc::default(),
@@ -82,11 +85,15 @@ impl RowWriter {
                 && let Some(new) = self.push(&old.get(id), |column| columns.push(column))
             {
                 self.kill(new, death);
+                if let Some(site) = old.freed_at(id) {
+                    self.set_freed_at(new, site);
+                }
             }
             // Chunks that nobody else has are let go one by one.
             let (chunk, at) = split(id);
             if let (Some(sealed), true) = (old.sealed.get_mut(chunk), at + 1 == CHUNK) {
                 *sealed = Arc::clone(&nothing);
+                old.freed.get_mut(chunk).into_iter().for_each(|freed| *freed = FreedColumn::default());
             }
         }
         numbers
@@ -111,7 +118,7 @@ impl RowWriter {
         self.passed = self.passed.max(now);
     }
 
-    /// Appends a row that is alive; `None` when no more rows can be numbered. A new
+    /// Appends a row that is alive, whatever it says of its end; `None` when no more rows can be numbered. A new
     /// chunk's column of deaths goes to `opened`.
     #[inline(always)]
     pub(in crate::model) fn push(&mut self, row: &Row, opened: impl FnOnce(DeathColumn)) -> Option<RowId> {
@@ -166,6 +173,7 @@ impl RowWriter {
             death: Ticks::NEVER,
             site: self.site(id),
             thread: columns.thread(at, &self.threads),
+            freed_at: self.freed_at(id),
         }
     }
 
@@ -192,6 +200,35 @@ impl RowWriter {
             Some(sites) => Arc::make_mut(sites)[at] = site,
             None => self.open_sites[at] = site,
         }
+    }
+
+    fn freed_at(&self, id: RowId) -> Option<SiteId> {
+        let (chunk, at) = split(id);
+        self.freed.get(chunk)?.get(at)
+    }
+
+    /// Who freed a row.
+    pub(in crate::model) fn set_freed_at(&mut self, id: RowId, site: SiteId) {
+        let (chunk, at) = split(id);
+        if self.freed.len() <= chunk {
+            self.freed.resize_with(chunk + 1, FreedColumn::default);
+        }
+        self.freed[chunk].set(at, site);
+    }
+
+    /// Which of so many sites freed any row.
+    pub(in crate::model) fn free_sites_in_use(&self, sites: usize) -> Vec<bool> {
+        let mut is_used = vec![false; sites];
+        for site in self.freed.iter().flat_map(FreedColumn::sites) {
+            is_used.get_mut(site.0 as usize).into_iter().for_each(|used| *used = true);
+        }
+        is_used
+    }
+
+    /// Gives all rows that somebody freed the sites that `number` says for theirs.
+    pub(in crate::model) fn renumber_free_sites(&mut self, number: &[SiteId]) {
+        let new = |site: SiteId| number.get(site.0 as usize).copied().unwrap_or(site);
+        self.freed.par_iter_mut().for_each(|freed| freed.renumber(new));
     }
 
     /// Which of so many sites any row has.
@@ -246,6 +283,7 @@ impl RowWriter {
         Rows {
             chunks,
             sites,
+            freed: self.freed.clone(),
             threads: Arc::clone(&self.threads),
             len: self.len() as u32,
             horizon,
@@ -335,7 +373,7 @@ mod tests {
     use super::*;
 
     fn row(size: u64) -> Row {
-        Row { address: 0x1000, size, birth: Ticks(5), death: Ticks::NEVER, site: SiteId(0), thread: Tid(1) }
+        Row { address: 0x1000, size, birth: Ticks(5), death: Ticks::NEVER, site: SiteId(0), thread: Tid(1), freed_at: None }
     }
 
     #[test]

@@ -1,0 +1,52 @@
+//! Who freed the rows of a chunk: a column apart, which is only there where the trace has
+//! the stack of any free.
+
+use std::sync::Arc;
+
+use super::CHUNK;
+use crate::model::SiteId;
+
+/// Nobody, among sites.
+const NOBODY: SiteId = SiteId(u32::MAX);
+
+/// By row a place in [`Trace::free_sites`](crate::model::Trace::free_sites). Publications
+/// share it: it is copied when it changes after one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FreedColumn(Option<Arc<Vec<SiteId>>>);
+
+impl FreedColumn {
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> Option<SiteId> {
+        self.0.as_ref().map(|sites| sites[at]).filter(|&site| site != NOBODY)
+    }
+
+    pub(super) fn set(&mut self, at: usize, site: SiteId) {
+        let sites = self.0.get_or_insert_with(|| Arc::new(vec![NOBODY; CHUNK]));
+        if sites[at] != site {
+            Arc::make_mut(sites)[at] = site;
+        }
+    }
+
+    /// Whether any row has one.
+    pub(super) fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// All that there are.
+    pub(super) fn sites(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.0.iter().flat_map(|sites| sites.iter().copied()).filter(|&site| site != NOBODY)
+    }
+
+    /// Other numbers for the sites.
+    pub(super) fn renumber(&mut self, number: impl Fn(SiteId) -> SiteId) {
+        let changes = |site: &SiteId| *site != NOBODY && number(*site) != *site;
+        if let Some(sites) = self.0.as_mut().filter(|sites| sites.iter().any(changes)) {
+            Arc::make_mut(sites).iter_mut().filter(|site| **site != NOBODY).for_each(|site| *site = number(*site));
+        }
+    }
+
+    /// Bytes in memory.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |sites| sites.capacity() * size_of::<SiteId>())
+    }
+}
