@@ -116,7 +116,7 @@ fn viewed(path: &Path) -> String {
     let functions = Functions::of(&trace, &names, true, &never).unwrap();
     let totals = totals(&index, trace.span, &never).unwrap();
     let sums = function_sums(&trace, &functions, &totals, &mask, &never).unwrap();
-    let trees = [Forest::top_down(&functions, &trace), Forest::inverted(&functions, &trace, &never).unwrap()];
+    let trees = [Forest::top_down(&functions), Forest::inverted(&functions, &never).unwrap()];
     for layer in Layer::ALL {
         trees.iter().for_each(|tree| drop(tree.sums(&trace, &totals, &mask, layer)));
         histogram(&index, trace.span, &mask, layer, &never).unwrap();

@@ -116,7 +116,7 @@ proptest! {
     fn questions_about_chosen_rows_see_no_others(
         ops in strategy::ops(OPS),
         wanted in prop::collection::vec(wanted(), 0..4),
-        by in prop::sample::subsequence(vec![By::Process, By::Heap, By::Stack, By::Thread, By::Size, By::Lifetime], 0..=6),
+        by in prop::sample::subsequence(vec![By::Process, By::Heap, By::Stack, By::FreedStack, By::Thread, By::Size, By::Lifetime], 0..=6),
         (a, b) in (place(), place()),
         together: bool,
         options in options(),

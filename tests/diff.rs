@@ -27,8 +27,19 @@ fn compare(a: (&Index, Interval), b: (&Index, Interval), by: &[By]) -> Vec<Group
     diff([side(a, 0), side(b, 1)], by, None, &Cancel::default()).unwrap()
 }
 
-const KEYS: [&str; 10] =
-    ["process", "pid", "process_start_s", "layer", "heap", "stack", "type", "thread", "size_bucket", "lifetime_bucket"];
+const KEYS: [&str; 11] = [
+    "process",
+    "pid",
+    "process_start_s",
+    "layer",
+    "heap",
+    "stack",
+    "freed_stack",
+    "type",
+    "thread",
+    "size_bucket",
+    "lifetime_bucket",
+];
 
 /// The keys of a group as text.
 fn keys<N: serde::Serialize>(group: &Group<N>) -> String {
@@ -45,7 +56,7 @@ fn are_told_apart<N: serde::Serialize>(groups: &[Group<N>]) -> bool {
 }
 
 fn by() -> impl Strategy<Value = Vec<By>> {
-    let keys = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread, By::Size, By::Lifetime];
+    let keys = vec![By::Process, By::Heap, By::Stack, By::FreedStack, By::Type, By::Thread, By::Size, By::Lifetime];
     prop::sample::subsequence(keys, 0..=7)
 }
 

@@ -283,7 +283,7 @@ fn a_followed_recording_forgets_what_is_over_instead_of_ending() {
     let from = trace.forgotten.unwrap();
     assert_eq!((trace.cut, trace.span), (None, whole.span));
     let interval = Interval { from, to: whole.span.to };
-    let by = || vec![By::Process, By::Heap, By::Stack, By::Thread];
+    let by = || vec![By::Process, By::Heap, By::Stack, By::FreedStack, By::Thread];
     assert_eq!(groups(&trace, interval, by()), groups(&whole, interval, by()));
 }
 

@@ -237,15 +237,13 @@ fn check(index: &Index, all: &Functions, names_of: impl Fn(&Site) -> Vec<String>
     let expected = lines(&naive(&rows, edges, frequency, of));
     assert_eq!(lines(&ask(index, all, edges, of, None)), expected);
     let never = Cancel::default();
-    let inverted = Forest::inverted(all, trace, &never).unwrap();
+    let inverted = Forest::inverted(all, &never).unwrap();
     let reversed = |names: &[String]| names.iter().rev().cloned().collect();
     let module = |name: &String| name.split_once('!').map_or("(no module)".to_owned(), |(module, _)| module.to_owned());
-    check_forest(index, all, &Forest::top_down(all, trace), &rows, edges, |names| names.to_vec());
+    check_forest(index, all, &Forest::top_down(all), &rows, edges, |names| names.to_vec());
     check_forest(index, all, &inverted, &rows, edges, reversed);
-    check_forest(index, all, &Forest::by_function(all, trace, false), &rows, edges, |names| {
-        names.last().cloned().into_iter().collect()
-    });
-    check_forest(index, all, &Forest::by_module(all, trace, false), &rows, edges, |names| {
+    check_forest(index, all, &Forest::by_function(all, false), &rows, edges, |names| names.last().cloned().into_iter().collect());
+    check_forest(index, all, &Forest::by_module(all, false), &rows, edges, |names| {
         names.last().map(module).into_iter().collect()
     });
 }

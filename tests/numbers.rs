@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 fn by() -> impl Strategy<Value = Vec<By>> {
-    prop::sample::subsequence(By::ALL.to_vec(), 0..=6)
+    prop::sample::subsequence(By::ALL.to_vec(), 0..=7)
 }
 
 fn filter() -> impl Strategy<Value = ReportFilter> {
@@ -103,7 +103,7 @@ proptest! {
         let mut builder = builder();
         let mut early = Vec::new();
         let everything = |index: &Index| {
-            let by = [By::Process, By::Heap, By::Stack, By::Thread];
+            let by = [By::Process, By::Heap, By::Stack, By::FreedStack, By::Thread];
             lines(&ask(index, (-FAR, FAR), &by, &ReportFilter::default(), None))
         };
         let options = IndexOptions { block: Some(3), ..IndexOptions::default() };

@@ -103,6 +103,7 @@ fn rows(trace: &Trace) -> Vec<(SiteId, Row)> {
             death,
             stack: Vec::new(),
             thread: None,
+            freed_stack: Vec::new(),
         };
         (row.site, plain)
     };

@@ -15,10 +15,12 @@ use highwater::app::{Options, Settings};
 use highwater::format;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{
-    Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, IndexOptions, Mask, functions, totals,
+    By, Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, IndexOptions, Mask, ReportFilter, ReportRequest,
+    functions, report, totals,
 };
 use highwater::symbols::{Options as SymbolOptions, Sources, Symbols};
 use highwater::synth::demo;
+use highwater::units::Layer;
 
 const LEAK: &str = "MemoryTestApp.exe!InnerLoopOperation";
 const MAIN: &str = "MemoryTestApp.exe!Main";
@@ -227,4 +229,26 @@ fn a_search_opens_the_way_and_keys_move_the_selection() {
     window.key_press(egui::Key::ArrowLeft);
     settle(&mut window);
     assert_eq!(butterfly(&window, ": total "), first, "and back to the one above");
+}
+
+#[test]
+fn who_freed_is_a_tree_of_its_own() {
+    let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
+    let (interval, by) = (trace.span, vec![By::FreedStack]);
+    let filter = ReportFilter { layer: Some(Layer::Tracker), ..ReportFilter::default() };
+    let request = ReportRequest { interval, by, filter, top: None, fold: false };
+    let groups = report(&Index::scan(trace), &request, &Cancel::default()).unwrap().groups;
+    let freed = |has_stack: bool| {
+        let groups = || groups.iter().filter(|group| group.freed_stack.as_deref().unwrap().is_empty() != has_stack);
+        let sum = |of: fn(&GroupNumbers) -> u64| groups().map(|group| of(&group.numbers)).sum::<u64>();
+        [format::count(sum(|n| n.freed_count)), format::bytes(sum(|n| n.freed_size))]
+    };
+    let mut window = window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default());
+    click(&mut window, "Source MemoryTestApp.exe: PhysicsHeap");
+    click(&mut window, "Freed by");
+    wait_for(&mut window, "Freed Size");
+    settle(&mut window); // all begin in one function, the start of the thread
+    let drawn = texts(&window).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    assert_ne!(freed(true)[0], "0", "{groups:?}");
+    assert!(freed(true).iter().all(|text| drawn.contains(text)), "{:?} in {drawn:?}", freed(true));
 }

@@ -363,6 +363,7 @@ impl ValueEnum for By {
             Self::Process => "process",
             Self::Heap => "heap",
             Self::Stack => "stack",
+            Self::FreedStack => "freed_stack",
             Self::Type => "type",
             Self::Thread => "thread",
             Self::Function => "function",

@@ -151,7 +151,7 @@ impl Asked {
 
 /// Whether groups or rows follow from names.
 pub(super) fn needs_names(filter: &ReportFilter, by: &[By]) -> bool {
-    [By::Stack, By::Type, By::Function, By::Tag].iter().any(|key| by.contains(key)) || !filter.sites.is_all()
+    [By::Stack, By::FreedStack, By::Type, By::Function, By::Tag].iter().any(|key| by.contains(key)) || !filter.sites.is_all()
 }
 
 /// Loads the files of a capture, as much as there is memory for.
@@ -174,10 +174,11 @@ pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cance
 }
 
 impl Loaded {
-    /// The names of what is asked about.
-    pub(super) fn names(&self, asked: &Asked) -> Names {
+    /// The names of what is asked about; of frees only if they tell groups apart.
+    pub(super) fn names(&self, asked: &Asked, by: &[By]) -> Names {
         let mask = asked.filter().mask(&self.trace);
-        let names = symbols::names(&self.trace, asked.symbols.as_deref(), move |site| mask.classes(site) != 0);
+        let frees = by.contains(&By::FreedStack);
+        let names = symbols::names(&self.trace, asked.symbols.as_deref(), frees, move |site| mask.classes(site) != 0);
         names.with_rules(Arc::clone(&self.rules))
     }
 

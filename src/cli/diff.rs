@@ -82,7 +82,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let names = |trace: &Arc<Trace>| {
         let mask = filter.mask(trace);
         let is_asked = move |site| mask.classes(site) != 0;
-        let names = if shows_names { symbols::names(trace, args.symbols.as_deref(), is_asked) } else { Arc::default() };
+        let frees = args.by.contains(&By::FreedStack);
+        let names = if shows_names { symbols::names(trace, args.symbols.as_deref(), frees, is_asked) } else { Arc::default() };
         Arc::new(names.with_rules(Arc::clone(&rules)))
     };
     let first = names(&traces[0]);

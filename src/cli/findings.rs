@@ -37,7 +37,7 @@ struct Entry<'a> {
 
 pub(super) fn run(args: &FindingsArgs) -> Result<(), Failure> {
     let loaded = args.asked.load("findings")?;
-    let names = loaded.names(&args.asked);
+    let names = loaded.names(&args.asked, &[]);
     let index = loaded.index()?;
     let trace = index.trace();
     let mask = args.asked.filter().named_mask(trace, &names, &Cancel::default()).map_err(stopped)?;

@@ -23,7 +23,7 @@ const SHOWN: usize = 40;
 pub(super) fn run(args: &FunctionsArgs) -> Result<(), Failure> {
     let loaded = args.asked.load("functions")?;
     let never = Cancel::default();
-    let names = loaded.names(&args.asked);
+    let names = loaded.names(&args.asked, &[]);
     let index = loaded.index()?;
     let trace = index.trace();
     let all = Functions::of(trace, &names, args.fold, &never).map_err(stopped)?;

@@ -27,7 +27,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let request = ReportRequest { interval, by: args.by.clone(), filter: args.asked.filter(), top: args.top, fold: args.fold };
     let never = Cancel::default();
     let shows_names = needs_names(&request.filter, &args.by) || (args.fold && args.by.contains(&By::Module));
-    let names = if shows_names { loaded.names(&args.asked) } else { Names::default() };
+    let names = if shows_names { loaded.names(&args.asked, &args.by) } else { Names::default() };
     let index = loaded.index()?;
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     let trace = index.trace();
@@ -126,17 +126,26 @@ fn cell<N>(group: &Group<N>, key: By) -> String {
         By::Tag => group.tag.clone().unwrap_or_default(),
         By::Size => group.size_bucket.map_or_else(String::new, size),
         By::Lifetime => group.lifetime_bucket.map_or_else(String::new, lifetime),
-        By::Process | By::Stack => String::new(),
+        By::Process | By::Stack | By::FreedStack => String::new(),
     }
 }
 
-/// The frames, innermost first, as a debugger lists them.
+/// The frames, innermost first, as a debugger lists them; of what allocated, then of what freed.
 pub(super) fn stack_notes<N>(group: &Group<N>) -> Vec<String> {
-    match group.stack.as_deref() {
+    let mut notes = match group.stack.as_deref() {
         None => Vec::new(),
         Some([]) => vec!["(no stack recorded)".to_owned()],
         Some(frames) => frames.iter().rev().cloned().collect(),
+    };
+    match group.freed_stack.as_deref() {
+        None => {}
+        Some([]) => notes.push("(not freed, or no stack of it recorded)".to_owned()),
+        Some(frames) => {
+            notes.push("freed by".to_owned());
+            notes.extend(frames.iter().rev().cloned());
+        }
     }
+    notes
 }
 
 /// From when on totals are bounds, and whether that touches the interval.

@@ -89,14 +89,20 @@ fn describe(pdb: &Pdb, addresses: &[Address<'_>]) -> String {
 
 /// Finds the names of the frames of some sites: on the path that is given, in which
 /// a server is asked because it was named, and on that of the environment without its
-/// servers, because nobody was asked about them. Those of the demo are always there.
-pub(super) fn names(trace: &Arc<Trace>, path: Option<&str>, is_asked: impl Fn(SiteId) -> bool + Send + 'static) -> Arc<Names> {
+/// servers, because nobody was asked about them. Those of the demo are always there. With
+/// `frees` those of frees, too.
+pub(super) fn names(
+    trace: &Arc<Trace>,
+    path: Option<&str>,
+    frees: bool,
+    is_asked: impl Fn(SiteId) -> bool + Send + 'static,
+) -> Arc<Names> {
     let store = Sources::default_store();
     let mut search = path.map_or_else(SymbolPath::default, |path| SymbolPath::parse(path, store.as_deref()));
     search.append(SymbolPath::from_environment(store.as_deref()).without_servers());
     let (volumes, embedded) = (trace.volumes.clone(), vec![demo::symbols()]);
     let sources = Sources { path: search, network: true, store, volumes, embedded, ..Sources::default() };
-    let symbols = Symbols::start(Arc::clone(trace), Options { sources, ..Options::default() }, is_asked, || {});
+    let symbols = Symbols::start(Arc::clone(trace), Options { sources, frees, ..Options::default() }, is_asked, || {});
     symbols.wait();
     if path.is_some() {
         report_failures(&symbols);

@@ -108,7 +108,7 @@ pub fn folded_diff(
     }
     let named = [0, 1].map(|i| {
         let functions = functions[i].as_ref().map(|functions| (functions, fold));
-        Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions, tags: tags[i].as_ref() }
+        Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions, tags: tags[i].as_ref(), freed: None }
     });
     let mut keys = SiteKeys::default();
     let mut sites: Vec<SiteGroups> = Vec::new();
@@ -117,7 +117,7 @@ pub fn folded_diff(
     }
     let mut groups: Vec<Groups<'_>> = Vec::new();
     for (DiffSide { index, interval, mask, .. }, sites) in sides.into_iter().zip(&sites) {
-        let of = Grouped { index, interval, mask, by };
+        let of = Grouped { index, interval, mask, by, freed: sites.freed.as_ref() };
         groups.push(Groups::new(of, sites.of_site.clone(), keys.len(), cancel)?);
     }
     let pairs = pairs(&groups, is_one_trace);
@@ -138,7 +138,7 @@ pub fn folded_diff(
         let (group, row) = pairs[i][side].map_or((0, RowKey::default()), |i| groups[side].keys[i]);
         // A group of sites has a first one on a side where something takes part.
         let site = sites[side].first.get(group as usize).copied().flatten().unwrap_or(SiteId(0));
-        describe(named[side], site, row, Compared::default())
+        describe(Named { freed: sites[side].freed.as_ref(), ..named[side] }, site, row, Compared::default())
     });
     let mut peaks = Vec::new();
     for (side, groups) in groups.iter().enumerate() {

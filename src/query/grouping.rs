@@ -1,6 +1,6 @@
 //! Rows of a trace in groups, with their sums and peaks: what reports and comparisons are
 //! made of. Groups are told apart by what follows from the site ([`keys`]), and if that is
-//! asked by what a row has of its own ([`RowKey`]).
+//! asked by what a row has of its own or who freed it ([`RowKey`]).
 //!
 //! Cost: groups of sites take the totals and a pass over the sites; groups of rows a
 //! parallel scan of the rows with a look-up each. Peaks as in [`super::peaks`].
@@ -16,6 +16,7 @@ use super::{By, ByClass, Cancel, Cancelled, Index, LifetimeBucket, LifetimeClass
 use super::{series, totals};
 use crate::model::{Clock, SiteId};
 use crate::units::{Interval, Ticks, Tid};
+use keys::FreedStacks;
 
 /// What tells rows of one site apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -23,30 +24,40 @@ pub(super) struct RowKey {
     pub(super) thread: Option<Tid>,
     pub(super) size: Option<SizeBucket>,
     pub(super) lifetime: Option<LifetimeBucket>,
+    /// Number of the stack that freed; see [`keys::FreedStacks`].
+    pub(super) freed: Option<u32>,
 }
 
 /// Makes the keys that are asked for.
-struct RowKeys {
+struct RowKeys<'a> {
     thread: bool,
     size: bool,
     lifetime: Option<Decades>,
+    freed: Option<&'a FreedStacks>,
 }
 
-impl RowKeys {
+impl<'a> RowKeys<'a> {
     /// `None` if sites tell all groups apart.
-    fn new(by: &[By], clock: &Clock) -> Option<Self> {
+    fn new(by: &[By], freed: Option<&'a FreedStacks>, clock: &Clock) -> Option<Self> {
         let wants = |key| by.contains(&key);
         let lifetime = wants(By::Lifetime).then(|| Decades::new(clock));
-        let keys = Self { thread: wants(By::Thread), size: wants(By::Size), lifetime };
-        (keys.thread || keys.size || keys.lifetime.is_some()).then_some(keys)
+        let keys = Self { thread: wants(By::Thread), size: wants(By::Size), lifetime, freed };
+        (keys.thread || keys.size || keys.lifetime.is_some() || freed.is_some()).then_some(keys)
     }
 
     #[inline]
-    fn key(&self, thread: impl FnOnce() -> Tid, size: u64, (birth, death): (Ticks, Ticks)) -> RowKey {
+    fn key(
+        &self,
+        thread: impl FnOnce() -> Tid,
+        freed_at: impl FnOnce() -> Option<SiteId>,
+        size: u64,
+        (birth, death): (Ticks, Ticks),
+    ) -> RowKey {
         RowKey {
             thread: self.thread.then(thread),
             size: self.size.then(|| SizeBucket::of(size)),
             lifetime: self.lifetime.as_ref().map(|decades| decades.of(birth, death)),
+            freed: self.freed.map(|stacks| stacks.of(freed_at())),
         }
     }
 }
@@ -58,6 +69,8 @@ pub(super) struct Grouped<'a> {
     pub(super) interval: Interval,
     pub(super) mask: &'a Mask,
     pub(super) by: &'a [By],
+    /// If they tell groups apart.
+    pub(super) freed: Option<&'a FreedStacks>,
 }
 
 /// The groups. Those in which nothing takes part may be missing.
@@ -65,16 +78,16 @@ pub(super) struct Groups<'a> {
     of: Grouped<'a>,
     /// The group of sites of each wanted site.
     of_site: Vec<Option<u32>>,
-    way: Way,
+    way: Way<'a>,
     /// Group of sites, and what tells its rows apart.
     pub(super) keys: Vec<(u32, RowKey)>,
     pub(super) sums: Vec<ByClass>,
 }
 
 /// What groups are made of.
-enum Way {
+enum Way<'a> {
     Sites(Totals),
-    Rows(Box<RowKeys>, FxHashMap<(u32, RowKey), u32>),
+    Rows(Box<RowKeys<'a>>, FxHashMap<(u32, RowKey), u32>),
 }
 
 /// Groups of rows as a worker meets them.
@@ -99,7 +112,7 @@ impl Met {
 impl<'a> Groups<'a> {
     /// Adds up the rows of an interval. `of_site` are numbers below `count`.
     pub(super) fn new(of: Grouped<'a>, of_site: Vec<Option<u32>>, count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
-        match RowKeys::new(of.by, &of.index.trace().clock) {
+        match RowKeys::new(of.by, of.freed, &of.index.trace().clock) {
             None => Self::of_sites(of, of_site, count, cancel),
             Some(keys) => Self::of_rows(of, of_site, keys, cancel),
         }
@@ -117,13 +130,13 @@ impl<'a> Groups<'a> {
         Ok(Self { of, of_site, way: Way::Sites(totals), keys, sums })
     }
 
-    fn of_rows(of: Grouped<'a>, of_site: Vec<Option<u32>>, row_keys: RowKeys, cancel: &Cancel) -> Result<Self, Cancelled> {
+    fn of_rows(of: Grouped<'a>, of_site: Vec<Option<u32>>, row_keys: RowKeys<'a>, cancel: &Cancel) -> Result<Self, Cancelled> {
         let parts = of.index.fold(cancel, Met::default, |met, visited| {
             let (chunk, sites) = (visited.chunk, visited.chunk.sites());
             visited.each_in(of.interval, |at, class| {
                 let Some(group) = of_site[sites[at].0 as usize].filter(|_| of.mask.has(sites[at], class)) else { return };
                 let (size, life) = (chunk.size(at), (chunk.birth(at), chunk.death(at)));
-                let key = row_keys.key(|| chunk.thread(at), size, life);
+                let key = row_keys.key(|| chunk.thread(at), || chunk.freed_at(at), size, life);
                 met.sums((group, key)).get_mut(class).add_row(size);
             });
         })?;
@@ -149,7 +162,7 @@ impl<'a> Groups<'a> {
             now,
             |row| {
                 let group = self.of_site[row.site.0 as usize]?;
-                let key = row_keys.key(|| row.thread, row.size, (row.birth, row.death));
+                let key = row_keys.key(|| row.thread, || row.freed_at, row.size, (row.birth, row.death));
                 let place = place[*numbers.get(&(group, key))? as usize]?;
                 let class = LifetimeClass::of(row.birth, row.death, interval)?;
                 mask.has(row.site, class).then_some(place)

@@ -66,7 +66,7 @@ pub use findings::{Finding, FindingKind, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
 pub use functions::{
     Amount, Butterfly, Forest, ForestSums, FunctionGroup, FunctionId, FunctionPlaces, FunctionSums, Functions, FunctionsRequest,
-    ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, function_peaks, function_sums, functions,
+    ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, freed_sums, function_peaks, function_sums, functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use highlight::spans;

@@ -5,7 +5,7 @@ mod group;
 
 use std::cmp::Reverse;
 
-use super::grouping::keys::{Identity, Named, SiteKeys};
+use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
 use super::grouping::{Grouped, Groups};
 use super::{ByClass, Cancel, Cancelled, Functions, Index, Tags};
 use crate::model::{SiteId, Trace};
@@ -24,6 +24,9 @@ pub enum By {
     Heap,
     /// Recorded addresses of the stack.
     Stack,
+    /// The same of the stack that freed; what never died is in the group of an empty one, with
+    /// what was freed without a stack.
+    FreedStack,
     /// Allocated C++ type.
     Type,
     /// Allocating thread; null also where no event tells it.
@@ -42,10 +45,11 @@ pub enum By {
 
 impl By {
     /// All keys.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Process,
         Self::Heap,
         Self::Stack,
+        Self::FreedStack,
         Self::Type,
         Self::Thread,
         Self::Size,
@@ -94,10 +98,11 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
     let functions = functions_for(trace, names, by, cancel)?;
     let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
     let functions = functions.as_ref().map(|functions| (functions, request.fold));
-    let named = Named { trace, names, by, functions, tags: tags.as_ref() };
+    let named = Named { trace, names, by, functions, tags: tags.as_ref(), freed: None };
     let mut keys = SiteKeys::default();
-    let sites = keys.add(named, &Identity::of(trace), &mask, cancel)?;
-    let groups = Groups::new(Grouped { index, interval, mask: &mask, by }, sites.of_site, keys.len(), cancel)?;
+    let sites: SiteGroups = keys.add(named, &Identity::of(trace), &mask, cancel)?;
+    let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), ..named });
+    let groups = Groups::new(Grouped { index, interval, mask: &mask, by, freed }, sites.of_site, keys.len(), cancel)?;
     let rank = |sums: &ByClass| {
         let numbers = sums.numbers();
         (!sums.is_empty()).then_some(Reverse((numbers.impacting.unsigned_abs(), numbers.size)))

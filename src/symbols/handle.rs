@@ -22,7 +22,7 @@ use table::{Entry, Table};
 pub struct Options {
     /// Where symbols come from.
     pub sources: Sources,
-    /// Whether the stacks of frees of unknown blocks are asked about, too.
+    /// Whether the stacks of frees are asked about, too.
     pub frees: bool,
     /// Folder for resolved names; without it nothing is saved.
     pub saved: Option<PathBuf>,
@@ -53,7 +53,7 @@ struct Shared {
     stop: Stop,
     locator: Mutex<Arc<Locator>>,
     saved: Option<SavedNames>,
-    /// Whether frees of unknown blocks are asked about.
+    /// Whether frees are asked about.
     frees: bool,
     notify: Box<dyn Fn() + Send + Sync>,
 }

@@ -40,13 +40,14 @@ impl ModuleAddresses {
 }
 
 /// The addresses of all frames of the sites for which `is_asked`, by module; with `frees`
-/// those of frees of unknown blocks, too.
+/// those of frees, too, of whatever blocks.
 pub fn addresses(trace: &Trace, is_asked: impl Fn(SiteId) -> bool, frees: bool) -> Vec<ModuleAddresses> {
     let sites = trace.sites.iter().enumerate().filter(|(i, _)| is_asked(SiteId(*i as u32)));
     let sites = sites.map(|(_, site)| (site.first, site.caller, site.stack));
-    let frees = trace.unmatched.iter().filter(|_| frees);
-    let frees = frees.filter_map(|free| Some((free.time, trace.process_of_free(free)?, free.stack)));
-    let mut stacks: Vec<(Ticks, ProcessId, NodeId)> = sites.chain(frees).collect();
+    let unmatched = trace.unmatched.iter().filter(|_| frees);
+    let unmatched = unmatched.filter_map(|free| Some((free.time, trace.process_of_free(free)?, free.stack)));
+    let freed = trace.free_sites.iter().filter(|_| frees).map(|site| (site.first, site.caller, site.stack));
+    let mut stacks: Vec<(Ticks, ProcessId, NodeId)> = sites.chain(unmatched).chain(freed).collect();
     // In order of time no frame is looked up twice for the same stay of a module.
     stacks.sort_by_key(|(at, ..)| *at);
     let mut all = Collector::default();
@@ -211,7 +212,9 @@ mod tests {
                     continue;
                 }
                 Act::Alloc(frames) => (Event::Alloc { layer, heap, address: 0x1000 + time as u64, size: 8 }, frames),
-                Act::Free(frames) => (Event::Free { layer, heap, address: 0x900 }, frames),
+                Act::Free(frames) => {
+                    (Event::Free { layer, heap, address: if time % 2 == 0 { 0x900 } else { 0x1000 + time as u64 - 1 } }, frames)
+                }
             };
             tell(time, event, &[]);
             tell(time, Event::Stack { owner: time, part: StackPart::User, frames: FrameRange::default() }, frames);
@@ -226,7 +229,8 @@ mod tests {
             let sites = trace.sites.iter().map(|site| (site.first, site.caller, site.stack));
             let frees = trace.unmatched.iter().map(|free| (free.time, trace.process_of_free(free).unwrap(), free.stack));
             let mut expected = BTreeSet::new();
-            for (at, process, stack) in sites.chain(frees) {
+            let freed = trace.free_sites.iter().map(|site| (site.first, site.caller, site.stack));
+            for (at, process, stack) in sites.chain(frees).chain(freed) {
                 for address in trace.stacks.chain(stack).map(|node| trace.stacks.address(node)) {
                     if let Some(module) = trace.module_at(process, address, at)
                         && address > module.base

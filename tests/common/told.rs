@@ -14,11 +14,13 @@ pub fn told(trace: Trace) -> Vec<String> {
     let row = |row: Row| {
         let site = trace.site(row.site);
         let heap = trace.heap(site.heap);
-        let stack: Vec<u64> = trace.stacks.chain(site.stack).map(|node| trace.stacks.address(node)).collect();
+        let frames = |stack| trace.stacks.chain(stack).map(|node| trace.stacks.address(node)).collect::<Vec<u64>>();
+        let freed = row.freed_at.map(|site| &trace.free_sites[site.0 as usize]);
+        let (stack, freed) = (frames(site.stack), freed.map(|site| (frames(site.stack), trace.process(site.caller).label())));
         let place = format!("{} {:?} {:?}", trace.process(heap.process).label(), heap.layer, heap.key());
-        format!("{place} {:?} {:?} {:?} {:#x} {} {stack:x?}", row.birth, row.death, row.thread, row.address, row.size)
+        format!("{place} {:?} {:?} {:?} {:#x} {} {stack:x?} {freed:x?}", row.birth, row.death, row.thread, row.address, row.size)
     };
-    let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
+    let by = vec![By::Process, By::Heap, By::Stack, By::FreedStack, By::Thread];
     let groups = groups(&trace, trace.span, by);
     let state = format!("{:?} {:?} {:?} {:?} {:?}", trace.span, trace.quality, trace.counts, trace.problems, trace.losses);
     let rows = trace.rows.chunks().flat_map(|chunk| chunk.rows().map(|(_, it)| row(it)).collect::<Vec<_>>());

@@ -71,6 +71,7 @@ struct Key {
     layer: Layer,
     heap: Option<String>,
     stack: Option<Vec<u64>>,
+    freed_stack: Option<Vec<u64>>,
     thread: Option<Option<u32>>,
     function: Option<String>,
     size: Option<[u64; 2]>,
@@ -113,6 +114,7 @@ impl Replay {
                 layer: row.layer(),
                 heap: if by.contains(&By::Heap) { self.heap_name(row) } else { None },
                 stack: by.contains(&By::Stack).then(|| row.stack.clone()),
+                freed_stack: by.contains(&By::FreedStack).then(|| row.freed_stack.clone()),
                 thread: by.contains(&By::Thread).then_some(row.thread),
                 function: row.stack.first().filter(|_| by.contains(&By::Function)).map(|frame| format!("{frame:#x}")),
                 size: by.contains(&By::Size).then(|| row.size_bucket()),
@@ -137,7 +139,9 @@ impl Replay {
 
     fn group(&self, key: &Key, rows: &[&Row], edges: Edges, by: &[By]) -> Group {
         let life = key.life.map(|life| &self.lives[life]);
-        let stack = key.stack.as_ref().map(|frames| frames.iter().rev().map(|frame| format!("{frame:#x}")).collect());
+        let outermost_first = |frames: &Vec<u64>| frames.iter().rev().map(|frame| format!("{frame:#x}")).collect();
+        let stack = key.stack.as_ref().map(outermost_first);
+        let freed_stack = key.freed_stack.as_ref().map(outermost_first);
         Group {
             process: rows.first().filter(|_| life.is_some()).map(|row| self.process_name(row)),
             pid: life.map(|life| life.pid),
@@ -149,6 +153,7 @@ impl Replay {
             },
             heap: key.heap.clone(),
             stack,
+            freed_stack,
             allocated_type: by.contains(&By::Type).then(|| "(unknown type)".to_owned()),
             thread: key.thread.flatten(),
             function: key.function.clone(),
@@ -202,12 +207,22 @@ pub fn peak(rows: &[&Row], (t0, t1): Edges) -> u64 {
     moments.map(|t| outstanding(rows, t)).max().unwrap_or(0)
 }
 
-type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Option<Vec<String>>, RowSortKey, Option<String>);
+type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Stacks, RowSortKey, Option<String>);
+type Stacks = [Option<Vec<String>>; 2];
 type RowSortKey = (Option<u32>, Option<[u64; 2]>, Option<(bool, f64)>);
 
 fn key(g: &Group) -> SortKey {
     let start = g.process_start_s.unwrap_or(f64::NEG_INFINITY);
     let lifetime = g.lifetime_bucket.map(|LifetimeBounds(from, to)| (to.is_none(), from));
     let of_rows = (g.thread, g.size_bucket, lifetime);
-    (g.process.clone(), g.pid, start, g.layer, g.heap.clone(), g.stack.clone(), of_rows, g.function.clone())
+    (
+        g.process.clone(),
+        g.pid,
+        start,
+        g.layer,
+        g.heap.clone(),
+        [g.stack.clone(), g.freed_stack.clone()],
+        of_rows,
+        g.function.clone(),
+    )
 }

@@ -146,4 +146,12 @@ impl<'a> Ground<'a> {
         let functions = self.folded_functions()?;
         self.kept.forest(&self.query.trace, &self.query.names, &functions, kind, self.cancel)
     }
+
+    /// The functions of those who freed, folded as [`Ground::folded_functions`], and a tree over them.
+    pub fn freeing(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
+        let (trace, names) = (&self.query.trace, &self.query.names);
+        let functions = self.kept.freeing_functions(trace, names, self.folds(), self.cancel)?;
+        let forest = self.kept.forest(trace, names, &functions, kind, self.cancel)?;
+        Ok((functions, forest))
+    }
 }

@@ -31,6 +31,8 @@ pub struct Kept {
     functions: Vec<(Arc<Names>, bool, Arc<Functions>)>,
     /// Tags, and the functions that they follow from.
     tags: Option<(Arc<Functions>, Arc<Tags>)>,
+    /// Those of who freed.
+    freeing: Option<(Arc<Names>, bool, Arc<Functions>)>,
     /// Trees over some of these.
     forests: Vec<(Arc<Functions>, ForestKind, Arc<Forest>)>,
     /// The rows that filters leave.
@@ -208,7 +210,26 @@ impl Kept {
         Ok(tags)
     }
 
-    /// A tree over the functions.
+    /// The functions of those who freed.
+    pub(super) fn freeing_functions(
+        &mut self,
+        trace: &Trace,
+        names: &Arc<Names>,
+        fold: bool,
+        cancel: &Cancel,
+    ) -> Result<Arc<Functions>, Cancelled> {
+        if let Some((of, folded, functions)) = &self.freeing
+            && Arc::ptr_eq(of, names)
+            && *folded == fold
+        {
+            return Ok(Arc::clone(functions));
+        }
+        let functions = Arc::new(Functions::of_frees(trace, names, fold, cancel)?);
+        self.freeing = Some((Arc::clone(names), fold, Arc::clone(&functions)));
+        Ok(functions)
+    }
+
+    /// A tree over the functions of who allocated, or of who freed.
     pub(super) fn forest(
         &mut self,
         trace: &Trace,
@@ -222,11 +243,11 @@ impl Kept {
             return Ok(Arc::clone(forest));
         }
         let forest = Arc::new(match kind {
-            ForestKind::TopDown => Forest::top_down(functions, trace),
-            ForestKind::Inverted => Forest::inverted(functions, trace, cancel)?,
-            ForestKind::ByFunction => Forest::by_function(functions, trace, true),
-            ForestKind::ByModule => Forest::by_module(functions, trace, true),
-            ForestKind::ByTag => Forest::by_tag(&*self.tags(trace, names, cancel)?, trace),
+            ForestKind::TopDown => Forest::top_down(functions),
+            ForestKind::Inverted => Forest::inverted(functions, cancel)?,
+            ForestKind::ByFunction => Forest::by_function(functions, true),
+            ForestKind::ByModule => Forest::by_module(functions, true),
+            ForestKind::ByTag => Forest::by_tag(&*self.tags(trace, names, cancel)?, functions),
         });
         self.forests.insert(0, (Arc::clone(functions), kind, Arc::clone(&forest)));
         self.forests.truncate(KEPT_FORESTS);

@@ -4,7 +4,9 @@ use std::any::Any;
 
 use eframe::egui::{Context, Ui};
 
-use super::{Around, Compare, Findings, Flame, FunctionTrees, Generations, Histograms, Rows, Stacks, Types, View, ViewId};
+use super::{
+    Around, Compare, Findings, Flame, FreedBy, FunctionTrees, Generations, Histograms, Rows, Stacks, Types, View, ViewId,
+};
 use crate::app::document::Document;
 use crate::app::filters::Filters;
 use crate::app::graph::Split;
@@ -172,6 +174,7 @@ impl Default for Views {
             Box::<Flame>::default(),
             Box::<Types>::default(),
             Box::<Rows>::default(),
+            Box::<FreedBy>::default(),
             Box::<Generations>::default(),
             Box::<Histograms>::default(),
             Box::<Compare>::default(),

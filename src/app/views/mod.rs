@@ -39,7 +39,7 @@ use compare::Compare;
 pub use erased::{AnyAnswer, Ask, Views};
 use findings::Findings;
 use flame::Flame;
-use functions::FunctionTrees;
+use functions::{FreedBy, FunctionTrees};
 use generations::Generations;
 use histograms::Histograms;
 use rows::Rows;

@@ -34,10 +34,10 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
     let names = Names::default();
     let functions = Functions::of(trace, &names, true, cancel)?;
     let forests = [
-        ("top-down", Forest::top_down(&functions, trace)),
-        ("bottom-up", Forest::inverted(&functions, trace, cancel)?),
-        ("by function", Forest::by_function(&functions, trace, true)),
-        ("by module", Forest::by_module(&functions, trace, true)),
+        ("top-down", Forest::top_down(&functions)),
+        ("bottom-up", Forest::inverted(&functions, cancel)?),
+        ("by function", Forest::by_function(&functions, true)),
+        ("by module", Forest::by_module(&functions, true)),
     ];
     let layer = trace.heaps.first().map_or(Layer::Heap, |heap| heap.layer);
     let types = timed(&mut views, "types, once", || Types::of(trace, &names, cancel))?;
@@ -100,8 +100,8 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
 fn once(index: &Index, views: &mut Views, cancel: &Cancel) -> Result<(), Cancelled> {
     let (trace, names) = (index.trace(), Names::default());
     let functions = timed(views, "functions, once", || Functions::of(trace, &names, true, cancel))?;
-    timed(views, "top-down, once", || Ok(Forest::top_down(&functions, trace)))?;
-    timed(views, "bottom-up, once", || Forest::inverted(&functions, trace, cancel))?;
+    timed(views, "top-down, once", || Ok(Forest::top_down(&functions)))?;
+    timed(views, "bottom-up, once", || Forest::inverted(&functions, cancel))?;
     timed(views, "findings, once", || findings(index, trace.span, &Mask::all(trace), &names, cancel))?;
     Ok(())
 }

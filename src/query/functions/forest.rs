@@ -68,23 +68,23 @@ const MAX_NODES: usize = 1 << 24;
 
 impl Forest {
     /// Callers outside: each site at the node of its innermost function.
-    pub fn top_down(functions: &Functions, trace: &Trace) -> Self {
+    pub fn top_down(functions: &Functions) -> Self {
         let parent: Vec<u32> = (0..functions.paths() as u32).map(|path| functions.parent(PathId(path)).0).collect();
         let key = (0..functions.paths() as u32).map(|path| match functions.function(PathId(path)) {
             Some(function) => NodeKey::Function(function),
             None => NodeKey::All,
         });
-        let at = sites(trace).map(|site| functions.path(site).0).collect();
-        Self::of(trace, parent, key.collect(), at)
+        let at = functions.sites().map(|site| functions.path(site).0).collect();
+        Self::of(functions, parent, key.collect(), at)
     }
 
     /// Innermost functions outside: each site at the node of its whole stack, reversed.
-    pub fn inverted(functions: &Functions, trace: &Trace, cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub fn inverted(functions: &Functions, cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut trie = Trie::new(MAX_NODES);
         let mut reversed = vec![u32::MAX; functions.paths()];
         reversed[0] = 0;
-        let mut at = Vec::with_capacity(trace.sites.len());
-        for site in sites(trace) {
+        let mut at = Vec::new();
+        for site in functions.sites() {
             if site.0.is_multiple_of(1024) {
                 cancel.check()?;
             }
@@ -101,30 +101,30 @@ impl Forest {
         }
         let mut key: Vec<NodeKey> = trie.function.iter().map(|&function| NodeKey::Function(function)).collect();
         key[0] = NodeKey::All;
-        Ok(Self::of(trace, trie.parent, key, at))
+        Ok(Self::of(functions, trie.parent, key, at))
     }
 
     /// One level: by the function that wanted the memory; see [`Functions::place`] for
     /// `fold`.
-    pub fn by_function(functions: &Functions, trace: &Trace, fold: bool) -> Self {
-        Self::flat(trace, |site| innermost(functions, site, fold).map_or(NodeKey::NoStack, NodeKey::Function))
+    pub fn by_function(functions: &Functions, fold: bool) -> Self {
+        Self::flat(functions, |site| innermost(functions, site, fold).map_or(NodeKey::NoStack, NodeKey::Function))
     }
 
     /// One level: by the module of that function.
-    pub fn by_module(functions: &Functions, trace: &Trace, fold: bool) -> Self {
-        Self::flat(trace, |site| match innermost(functions, site, fold) {
+    pub fn by_module(functions: &Functions, fold: bool) -> Self {
+        Self::flat(functions, |site| match innermost(functions, site, fold) {
             None => NodeKey::NoStack,
             Some(function) => functions.module(function).map_or(NodeKey::NoModule, NodeKey::Module),
         })
     }
 
     /// One level: by the name that rules give to the stack.
-    pub fn by_tag(tags: &Tags, trace: &Trace) -> Self {
-        Self::flat(trace, |site| tags.of_site(site).map_or(NodeKey::NoTag, NodeKey::Tag))
+    pub fn by_tag(tags: &Tags, functions: &Functions) -> Self {
+        Self::flat(functions, |site| tags.of_site(site).map_or(NodeKey::NoTag, NodeKey::Tag))
     }
 
     /// One level of any groups of sites.
-    pub fn flat(trace: &Trace, group: impl Fn(SiteId) -> NodeKey) -> Self {
+    fn flat(functions: &Functions, group: impl Fn(SiteId) -> NodeKey) -> Self {
         let (mut key, mut index) = (vec![NodeKey::All], FxHashMap::default());
         let mut add = |group: NodeKey| {
             *index.entry(group).or_insert_with(|| {
@@ -132,12 +132,12 @@ impl Forest {
                 key.len() as u32 - 1
             })
         };
-        let at = sites(trace).map(|site| add(group(site))).collect();
-        Self::of(trace, vec![0; key.len()], key, at)
+        let at = functions.sites().map(|site| add(group(site))).collect();
+        Self::of(functions, vec![0; key.len()], key, at)
     }
 
     /// Of nodes whose parents have smaller numbers, and the node of each site.
-    fn of(trace: &Trace, mut parent: Vec<u32>, mut key: Vec<NodeKey>, mut at: Vec<u32>) -> Self {
+    fn of(functions: &Functions, mut parent: Vec<u32>, mut key: Vec<NodeKey>, mut at: Vec<u32>) -> Self {
         if at.contains(&0) {
             let no_stack = parent.len() as u32;
             parent.push(0);
@@ -155,7 +155,7 @@ impl Forest {
             children: Children::of(parent.len(), |node| parent[node] as usize),
             parent,
             end: nodes.end,
-            heaps: sites.iter().map(|&site| trace.site(site).heap).collect(),
+            heaps: sites.iter().map(|&site| functions.heap(site)).collect(),
             sites,
             first_site,
             node_of,
@@ -236,6 +236,11 @@ impl Forest {
         way
     }
 
+    /// By node what is at it and under it, of sums by site.
+    pub fn sums_of(&self, by_site: &[ByClass]) -> ForestSums<'_> {
+        ForestSums::of_sites(self, by_site)
+    }
+
     /// By node what is at it and under it: the sites of `layer`, as far as `mask` wants them.
     pub fn sums(&self, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer) -> ForestSums<'_> {
         ForestSums::new(self, trace, totals, mask, layer)
@@ -257,8 +262,4 @@ impl Forest {
 /// The function that a site's memory is accounted to.
 pub(in crate::query) fn innermost(functions: &Functions, site: SiteId, fold: bool) -> Option<FunctionId> {
     functions.function(if fold { functions.place(site) } else { functions.path(site) })
-}
-
-fn sites(trace: &Trace) -> impl Iterator<Item = SiteId> {
-    (0..trace.sites.len() as u32).map(SiteId)
 }

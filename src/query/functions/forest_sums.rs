@@ -11,7 +11,7 @@ use std::ops::{AddAssign, Range, Sub};
 use rayon::prelude::*;
 
 use super::forest::Forest;
-use crate::model::Trace;
+use crate::model::{SiteId, Trace};
 use crate::query::{Bucket, ByClass, LifetimeClass, Mask, Numbers, Totals};
 use crate::units::Layer;
 
@@ -41,17 +41,23 @@ impl<'a, A: Amount> NodeSums<'a, A> {
         amount: impl Fn(&ByClass) -> A + Sync,
     ) -> Self {
         let is_in_layer: Vec<bool> = trace.heaps.iter().map(|heap| heap.layer == layer).collect();
+        Self::by_place(forest, |place, site| {
+            let classes = mask.classes(site);
+            let counts = classes != 0 && is_in_layer[forest.heap_at(place).0 as usize];
+            counts.then(|| amount(&totals.of(site).only(classes)))
+        })
+    }
+
+    /// Of what each site comes to, by its place and number.
+    fn by_place(forest: &'a Forest, amount: impl Fn(usize, SiteId) -> Option<A> + Sync) -> Self {
         let count = forest.sites().len();
         let run = |i: usize| {
             let mut now = A::default();
             let places = i * GRAIN..((i + 1) * GRAIN).min(count + 1);
             let before = places.map(|place| {
                 let before = now;
-                if let Some(&site) = forest.sites().get(place) {
-                    let classes = mask.classes(site);
-                    if classes != 0 && is_in_layer[forest.heap_at(place).0 as usize] {
-                        now += amount(&totals.of(site).only(classes));
-                    }
+                if let Some(amount) = forest.sites().get(place).and_then(|&site| amount(place, site)) {
+                    now += amount;
                 }
                 before
             });
@@ -138,6 +144,11 @@ pub struct ForestSums<'a> {
 impl<'a> ForestSums<'a> {
     pub(super) fn new(forest: &'a Forest, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer) -> Self {
         Self { sums: NodeSums::new(forest, trace, totals, mask, layer, Wide::of), hidden: None }
+    }
+
+    /// Of what each site comes to.
+    pub(super) fn of_sites(forest: &'a Forest, by_site: &[ByClass]) -> Self {
+        Self { sums: NodeSums::by_place(forest, |_, site| by_site.get(site.0 as usize).map(Wide::of)), hidden: None }
     }
 
     /// The forest.

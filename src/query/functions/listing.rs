@@ -68,7 +68,7 @@ pub fn functions(
     let mut place = 0..request.top.unwrap_or(all);
     sums.retain(|sums| place.next().is_some() || of.contains(&sums.function));
     let peaks = function_peaks(index, functions, totals, mask, &sums, cancel)?;
-    let forest = (!of.is_empty()).then(|| Forest::top_down(functions, trace));
+    let forest = (!of.is_empty()).then(|| Forest::top_down(functions));
     let groups = sums.iter().zip(peaks).map(|(sums, peaks)| {
         let mut group = group(trace, functions, sums, peaks);
         if let Some(forest) = forest.as_ref().filter(|_| of.contains(&sums.function)) {

@@ -6,11 +6,14 @@
 //! outside (inverted), one level by function or module. [`function_sums`] are self and
 //! total of each function, [`Butterfly`] its callers and callees.
 //!
+//! The same is there for who freed what died ([`freed_sums`]).
+//!
 //! Layers nest, so each sum is of one layer.
 
 mod butterfly;
 mod forest;
 mod forest_sums;
+mod freed;
 mod listing;
 mod part;
 mod paths;
@@ -23,6 +26,7 @@ pub use butterfly::{Butterfly, FunctionPlaces, Neighbour};
 pub(super) use forest::innermost;
 pub use forest::{Forest, NodeKey};
 pub use forest_sums::{Amount, ForestSums, NodeSums};
+pub use freed::freed_sums;
 pub use listing::{FunctionGroup, FunctionsRequest, NeighbourGroup, functions};
 pub use paths::{Functions, PathId};
 pub use peaks::function_peaks;

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use super::table::{FunctionId, ModuleName, Table};
 use super::trie::Trie;
 use crate::model::preorder::Preorder;
-use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
+use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, FrameName, Recorded};
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
@@ -44,28 +44,36 @@ pub struct Functions {
     /// By path, whether the same function is around it.
     recurs: Vec<bool>,
     of_site: Vec<PathId>,
+    /// By site.
+    heaps: Vec<HeapId>,
 }
 
 impl Functions {
     /// Looks up the functions of all sites. `fold`: frames of the allocator and those that rules
     /// fold are left out of their stacks, but not an outermost frame that has nothing else.
     pub fn of(trace: &Trace, names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let mut order: Vec<u32> = (0..trace.sites.len() as u32).collect();
+        Self::of_sites(trace, &trace.sites, names, fold, cancel)
+    }
+
+    /// The same of other sites with stacks of the trace.
+    pub(super) fn of_sites(trace: &Trace, sites: &[Site], names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let mut order: Vec<u32> = (0..sites.len() as u32).collect();
         order.par_sort_unstable_by_key(|&i| {
-            let site = &trace.sites[i as usize];
+            let site = &sites[i as usize];
             (site.caller, site.first, i)
         });
         let mut walk = Walk::new(trace, names, fold);
-        let mut of_site = vec![PathId::ROOT; trace.sites.len()];
+        let mut of_site = vec![PathId::ROOT; sites.len()];
         for (n, &i) in order.iter().enumerate() {
             if n % 1024 == 0 {
                 cancel.check()?;
             }
-            of_site[i as usize] = PathId(walk.path_of(&trace.sites[i as usize]));
+            of_site[i as usize] = PathId(walk.path_of(&sites[i as usize]));
         }
         let Trie { parent, function, .. } = walk.paths;
         let recurs = recurring(&parent, &function, walk.table.len());
-        Ok(Self { table: walk.table, parent, function, recurs, of_site })
+        let heaps = sites.iter().map(|site| site.heap).collect();
+        Ok(Self { table: walk.table, parent, function, recurs, of_site, heaps })
     }
 
     /// Number of functions.
@@ -123,6 +131,16 @@ impl Functions {
     /// Number of paths, the root included.
     pub fn paths(&self) -> usize {
         self.parent.len()
+    }
+
+    /// All sites that have one.
+    pub(super) fn sites(&self) -> impl Iterator<Item = SiteId> + use<> {
+        (0..self.of_site.len() as u32).map(SiteId)
+    }
+
+    /// The heap of a site.
+    pub(super) fn heap(&self, site: SiteId) -> HeapId {
+        self.heaps[site.0 as usize]
     }
 
     /// The whole stack of a site.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Module, Site, SiteId, Trace};
+use crate::model::{Module, NodeId, Site, SiteId, Trace};
 use crate::query::functions::innermost;
 use crate::query::naming::{UNKNOWN_TYPE, allocated_type};
 use crate::query::{By, Cancel, Cancelled, FrameName, Functions, Mask, Recorded, Tags};
@@ -24,6 +24,8 @@ pub(in crate::query) struct Named<'a> {
     pub(in crate::query) functions: Option<(&'a Functions, bool)>,
     /// If a key asks for them.
     pub(in crate::query) tags: Option<&'a Tags>,
+    /// Stacks of frees, once they have numbers.
+    pub(in crate::query) freed: Option<&'a FreedStacks>,
 }
 
 impl<'a> Named<'a> {
@@ -31,6 +33,11 @@ impl<'a> Named<'a> {
     pub(in crate::query) fn function(&self, site: SiteId) -> Option<FrameName<'a>> {
         let (functions, fold) = self.functions?;
         innermost(functions, site, fold).map(|function| functions.name(function))
+    }
+
+    /// A site that freed with the stack of this number.
+    pub(in crate::query) fn freed_site(&self, stack: u32) -> Option<&'a Site> {
+        self.freed?.first.get(&stack).map(|site| &self.trace.free_sites[site.0 as usize])
     }
 
     /// The file name of that function's module.
@@ -106,6 +113,25 @@ pub(in crate::query) struct SiteGroups {
     pub(in crate::query) of_site: Vec<Option<u32>>,
     /// By group, as far as this side has any: its first site.
     pub(in crate::query) first: Vec<Option<SiteId>>,
+    /// If a key asks for them.
+    pub(in crate::query) freed: Option<FreedStacks>,
+}
+
+/// The stacks of frees of one side. What was not freed, or without a stack, has the number
+/// of no stack.
+pub(in crate::query) struct FreedStacks {
+    /// By site of those who freed.
+    of_site: Vec<u32>,
+    none: u32,
+    /// By stack the first site that has it.
+    first: FxHashMap<u32, SiteId>,
+}
+
+impl FreedStacks {
+    /// The stack that freed a row.
+    pub(in crate::query) fn of(&self, freed_at: Option<SiteId>) -> u32 {
+        freed_at.map_or(self.none, |site| self.of_site[site.0 as usize])
+    }
 }
 
 /// Sites between two looks at whether somebody cancelled.
@@ -133,7 +159,7 @@ impl SiteKeys {
         cancel: &Cancel,
     ) -> Result<SiteGroups, Cancelled> {
         let mut frames_of = FramesOf::default();
-        let mut groups = SiteGroups { of_site: vec![None; named.trace.sites.len()], first: Vec::new() };
+        let mut groups = SiteGroups { of_site: vec![None; named.trace.sites.len()], first: Vec::new(), freed: None };
         for (i, site) in named.trace.sites.iter().enumerate() {
             if i % PIECE == 0 {
                 cancel.check()?;
@@ -148,6 +174,9 @@ impl SiteKeys {
             groups.first.resize(groups.first.len().max(group as usize + 1), None);
             groups.first[group as usize].get_or_insert(id);
         }
+        if named.by.contains(&By::FreedStack) {
+            groups.freed = Some(self.freed_stacks(named, identity, &mut frames_of, cancel)?);
+        }
         Ok(groups)
     }
 
@@ -156,10 +185,7 @@ impl SiteKeys {
         let wants = |key| by.contains(&key);
         let process = wants(By::Process).then(|| identity.processes[trace.process_of(site).0 as usize]);
         let heap = wants(By::Heap).then(|| identity.heaps[site.heap.0 as usize]);
-        let stack = wants(By::Stack).then(|| match identity.stacks_by_name {
-            true => self.stack(named, site, frames_of),
-            false => site.stack.0,
-        });
+        let stack = wants(By::Stack).then(|| self.stack_number(named, identity, site, frames_of));
         let allocated_type = wants(By::Type).then(|| {
             let name = allocated_type(trace, names, site).unwrap_or(UNKNOWN_TYPE);
             self.types.get(name).copied().unwrap_or_else(|| number(&mut self.types, name.into()))
@@ -172,6 +198,33 @@ impl SiteKeys {
         let mut tag = |name: Option<&str>| name.map_or(0, |name| 1 + number(&mut self.tags, name.into()));
         let tag = wants(By::Tag).then(|| tag(named.tag(id)));
         SiteKey { layer: trace.layer_of(site), process, heap, stack, allocated_type, function, module, tag }
+    }
+
+    fn freed_stacks(
+        &mut self,
+        named: Named<'_>,
+        identity: &Identity,
+        frames_of: &mut FramesOf,
+        cancel: &Cancel,
+    ) -> Result<FreedStacks, Cancelled> {
+        let none = if identity.stacks_by_name { NO_STACK } else { NodeId::ROOT.0 };
+        let mut stacks = FreedStacks { of_site: Vec::new(), none, first: FxHashMap::default() };
+        for (i, site) in named.trace.free_sites.iter().enumerate() {
+            if i % PIECE == 0 {
+                cancel.check()?;
+            }
+            let stack = self.stack_number(named, identity, site, frames_of);
+            stacks.of_site.push(stack);
+            stacks.first.entry(stack).or_insert(SiteId(i as u32));
+        }
+        Ok(stacks)
+    }
+
+    fn stack_number(&mut self, named: Named<'_>, identity: &Identity, site: &Site, frames_of: &mut FramesOf) -> u32 {
+        match identity.stacks_by_name {
+            true => self.stack(named, site, frames_of),
+            false => site.stack.0,
+        }
     }
 
     /// The number of a stack by what its frames are called.

@@ -69,6 +69,8 @@ pub struct Group<N = GroupNumbers> {
     pub heap: Option<String>,
     /// Outermost frame first.
     pub stack: Option<Vec<String>>,
+    /// The same of the stack that freed.
+    pub freed_stack: Option<Vec<String>>,
     #[serde(rename = "type")]
     pub allocated_type: Option<String>,
     pub thread: Option<u32>,
@@ -95,6 +97,9 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
         layer: trace.layer_of(site).name(),
         heap: if wants(By::Heap) { trace.heap(site.heap).key() } else { None },
         stack: wants(By::Stack).then(|| stack_labels(trace, names, site)),
+        freed_stack: row
+            .freed
+            .map(|freed| named.freed_site(freed).map_or_else(Vec::new, |site| stack_labels(trace, names, site))),
         allocated_type: wants(By::Type).then(allocated_type),
         thread: row.thread.filter(|t| t.is_known()).map(|t| t.0),
         size_bucket: row.size.map(SizeBucket::bounds),
@@ -135,9 +140,8 @@ impl<N> Group<N> {
         process
             .then(start(self).total_cmp(&start(other)))
             .then_with(|| self.layer.cmp(other.layer))
-            .then_with(|| {
-                (&self.heap, &self.stack, &self.allocated_type).cmp(&(&other.heap, &other.stack, &other.allocated_type))
-            })
+            .then_with(|| (&self.heap, &self.stack, &self.freed_stack).cmp(&(&other.heap, &other.stack, &other.freed_stack)))
+            .then_with(|| self.allocated_type.cmp(&other.allocated_type))
             .then_with(|| (self.thread, self.size_bucket).cmp(&(other.thread, other.size_bucket)))
             .then_with(|| shorter(self).partial_cmp(&shorter(other)).unwrap_or(Ordering::Equal))
             .then_with(|| (&self.function, &self.module, &self.tag).cmp(&(&other.function, &other.module, &other.tag)))

@@ -9,7 +9,7 @@ use super::{CallTable, Grouping, Request, Tree, Wish, butterfly, magnitude, name
 use crate::app::jobs::{ForestKind, Ground};
 use crate::query::{
     CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, Sort, call_tree,
-    call_tree_peaks, heaviest_path, node_name, row_groups, sort_call_tree_by_peak,
+    call_tree_peaks, freed_sums, heaviest_path, node_name, row_groups, sort_call_tree_by_peak,
 };
 use crate::units::Layer;
 
@@ -39,7 +39,7 @@ pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Resu
 /// Lines by what allocations have of their own. Cost: see [`row_groups`].
 fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer } = request;
-    let (totals, functions, trace) = (ground.totals()?, ground.folded_functions()?, Arc::clone(ground.trace()));
+    let (functions, trace) = (ground.folded_functions()?, Arc::clone(ground.trace()));
     let asked = RowsAsked { index: &ground.index, interval: ground.interval(), mask: &ground.mask, layer: *layer };
     let (mut groups, whole) = row_groups(asked, by, wish.sort, with_peaks, ground.cancel)?;
     let text = wish.search.trim().to_lowercase();
@@ -63,7 +63,7 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
         (Column::Peak, Some(peaks)) => peaks.iter().copied().max().unwrap_or(0),
         (column, _) => lines.iter().map(|line| magnitude(column, &line.numbers)).max().unwrap_or(0),
     };
-    let butterfly = butterfly::of(&butterfly_of(wish, *layer), &functions, &totals, ground)?;
+    let butterfly = butterfly::of(&butterfly_of(wish, *layer), &functions, ground)?;
     Ok(CallTable {
         asked: wish.clone(),
         fulfilled: wish.clone(),
@@ -88,10 +88,12 @@ fn butterfly_of(wish: &Wish, layer: Layer) -> butterfly::Asked<'_> {
 /// Lines by functions, or by what else follows from stacks.
 fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer } = request;
-    let (totals, functions) = (ground.totals()?, ground.folded_functions()?);
-    let forest = ground.forest(kind)?;
+    let (functions, forest) = if wish.frees { ground.freeing(kind)? } else { (ground.folded_functions()?, ground.forest(kind)?) };
     let (trace, cancel) = (Arc::clone(ground.trace()), ground.cancel);
-    let mut sums = forest.sums(&trace, &totals, &ground.mask, *layer);
+    let mut sums = match wish.frees {
+        true => forest.sums_of(&freed_sums(&ground.index, ground.interval(), &ground.mask, *layer, cancel)?),
+        false => forest.sums(&trace, &*ground.totals()?, &ground.mask, *layer),
+    };
     cancel.check()?;
     let mut toggled = search(&functions, &mut sums, &wish.search, cancel)?;
     let finder = Finder::new(&forest, &functions, wish.opened(), wish.selected.as_ref());
@@ -105,7 +107,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
             let way = way(&forest, &functions, node);
             fulfilled.opened_mut().open_way(&way);
             fulfilled.middle = match forest.key(node) {
-                NodeKey::Function(_) => way.last().cloned(),
+                NodeKey::Function(_) if !wish.frees => way.last().cloned(),
                 _ => None,
             };
             (fulfilled.selected, selected) = (Some(way), Some(node));
@@ -117,7 +119,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
     // Of changes a part can be more than the whole.
     let sizes = lines.iter().map(|line| &line.numbers).chain([&whole]);
     let scale = sizes.map(|numbers| magnitude(wish.sort.column, numbers)).max().unwrap_or(0);
-    let butterfly = butterfly::of(&butterfly_of(&fulfilled, *layer), &functions, &totals, ground)?;
+    let butterfly = butterfly::of(&butterfly_of(&fulfilled, *layer), &functions, ground)?;
     Ok(CallTable {
         asked: wish.clone(),
         fulfilled,

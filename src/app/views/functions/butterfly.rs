@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::app::jobs::{ForestKind, Ground};
 use crate::model::{ProcessId, Trace};
-use crate::query::{Butterfly, Cancelled, FunctionPlaces, FunctionSums, Functions, Numbers, Totals};
+use crate::query::{Butterfly, Cancelled, FunctionPlaces, FunctionSums, Functions, Numbers};
 use crate::units::{Layer, Pid, Ticks};
 
 /// What tells lives of processes apart, in every publication of a trace.
@@ -39,14 +39,9 @@ pub struct Sides {
 }
 
 /// The butterfly of the function that is asked for, if one is.
-pub fn of(
-    asked: &Asked<'_>,
-    functions: &Functions,
-    totals: &Totals,
-    ground: &mut Ground<'_>,
-) -> Result<Option<Butterflied>, Cancelled> {
+pub fn of(asked: &Asked<'_>, functions: &Functions, ground: &mut Ground<'_>) -> Result<Option<Butterflied>, Cancelled> {
     let Some(name) = asked.middle else { return Ok(None) };
-    let forest = ground.forest(ForestKind::TopDown)?;
+    let (totals, forest) = (&*ground.totals()?, ground.forest(ForestKind::TopDown)?);
     let (trace, mask, cancel) = (&**ground.trace(), &*ground.mask, ground.cancel);
     let called = functions.called(name).into_iter();
     let places = called.map(|function| FunctionPlaces::of(trace, &forest, (totals, mask), function, asked.layer, cancel));

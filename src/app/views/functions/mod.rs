@@ -1,6 +1,8 @@
 //! The call tree by function, with its groupings, and beside it the butterfly: one function
 //! between its callers and what it calls. Of one layer at a time, for layers nest.
 //!
+//! There are two of them: of who allocated, and of who freed what died (without a butterfly).
+//!
 //! What the user wishes is a value ([`Wish`]). An answer knows the wish that it is about, and
 //! one that is about another is dropped: what is drawn is what was asked for. Nodes are opened
 //! and selected by the names on the way to them; what those are in a forest is found by the
@@ -58,6 +60,8 @@ impl Default for Grouping {
 /// What the user chose in this view.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wish {
+    /// Whether it is about who freed, not about who allocated.
+    frees: bool,
     layer: LayerChoice,
     grouping: Grouping,
     sort: Sort,
@@ -163,9 +167,14 @@ fn name_of(trace: &Trace, functions: &Functions, key: NodeKey) -> String {
     }
 }
 
-/// State of the view.
-#[derive(Default)]
-pub struct FunctionTrees {
+/// The view of who allocated.
+pub type FunctionTrees = CallTrees<false>;
+
+/// The view of who freed.
+pub type FreedBy = CallTrees<true>;
+
+/// State of a view.
+pub struct CallTrees<const FREES: bool> {
     wish: Wish,
     /// Functions that were in the middle before, the last one last.
     middles_before: Vec<Arc<str>>,
@@ -176,8 +185,16 @@ pub struct FunctionTrees {
     is_narrow: bool,
 }
 
-impl View for FunctionTrees {
-    const TITLE: ViewId = "Functions";
+impl<const FREES: bool> Default for CallTrees<FREES> {
+    fn default() -> Self {
+        let column = if FREES { Column::Size } else { Sort::default().column };
+        let wish = Wish { frees: FREES, sort: Sort { column, ..Sort::default() }, ..Wish::default() };
+        Self { wish, middles_before: Vec::new(), table: None, reveal: false, is_narrow: false }
+    }
+}
+
+impl<const FREES: bool> View for CallTrees<FREES> {
+    const TITLE: ViewId = if FREES { "Freed by" } else { "Functions" };
     type Request = Request;
     type Answer = CallTable;
 
@@ -191,7 +208,9 @@ impl View for FunctionTrees {
     }
 
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
-        tell(answer::call_table_with_peaks(request, ground)?);
+        if !FREES {
+            tell(answer::call_table_with_peaks(request, ground)?); // what is dead has no peak
+        }
         Ok(())
     }
 
@@ -229,7 +248,7 @@ impl View for FunctionTrees {
     }
 }
 
-impl FunctionTrees {
+impl<const FREES: bool> CallTrees<FREES> {
     /// Selects a line of the table: its function stands in the middle.
     fn select(&mut self, index: usize) {
         let Some(table) = &mut self.table else { return };
@@ -237,7 +256,7 @@ impl FunctionTrees {
         table.selected = Some(index);
         self.wish.selected = Some(table.way(&line));
         self.wish.middle = match table.key(&line) {
-            NodeKey::Function(_) => Some(table.name(&line).into()),
+            NodeKey::Function(_) if !FREES => Some(table.name(&line).into()),
             _ => None,
         };
         self.middles_before.clear();

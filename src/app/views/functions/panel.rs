@@ -4,7 +4,7 @@ use eframe::egui::text::{LayoutJob, TextFormat};
 use eframe::egui::{self, Align, Color32, FontId, Key, Layout, Modifiers, Ui, vec2};
 
 use super::tools::above_table;
-use super::{CallTable, FunctionTrees, Grouping, magnitude, wings};
+use super::{CallTable, CallTrees, Grouping, Wish, magnitude, wings};
 use crate::app::commands::Command;
 use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
@@ -21,6 +21,14 @@ use crate::query::{CallLine, Column, FrameName, NodeKey, RowCondition, RowGroupi
 const COLUMNS: [Column; 7] =
     [Column::Name, Column::Count, Column::Impacting, Column::Size, Column::OutstandingFrom, Column::OutstandingTo, Column::Peak];
 
+/// Those of what died.
+const FREED_COLUMNS: [Column; 3] = [Column::Name, Column::Count, Column::Size];
+
+/// Where no free has a stack.
+const NO_FREE_STACKS: &str = "No free in this trace has a call stack. To see who frees, record them: \
+                              highwater record --stacks --free-stacks, or with xperf -stackwalk VirtualFree \
+                              for commit and HeapFree for heaps.";
+
 /// Points that a name has at least, however deep its line is.
 const NAME_ROOM: f32 = 220.0;
 
@@ -31,7 +39,7 @@ enum Did {
     SortBy(Column),
 }
 
-pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
     above_table(view, around, ui);
     let Some(table) = &view.table else {
         around.wait(ui);
@@ -49,8 +57,13 @@ pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
             return; // the rest follows with the next frame
         }
     }
+    if FREES && table.trace.free_sites.is_empty() {
+        ui.centered_and_justified(|ui| ui.label(NO_FREE_STACKS));
+        return;
+    }
     if table.lines.is_empty() {
         let text = match table.asked.search.trim().is_empty() {
+            true if FREES => format!("{}: nothing was freed in this interval.", layer_label(table.layer)),
             true => format!("{}: nothing was alive in this interval.", layer_label(table.layer)),
             false => "Nothing in this interval has that in its name.".to_owned(),
         };
@@ -62,9 +75,10 @@ pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
             "No rule names stacks yet: choose Name these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
         );
     }
-    let columns: Vec<Column> = COLUMNS.into_iter().filter(|&column| around.settings.shows(column)).collect();
+    let columns: &[Column] = if FREES { &FREED_COLUMNS } else { &COLUMNS };
+    let columns: Vec<Column> = columns.iter().copied().filter(|&column| FREES || around.settings.shows(column)).collect();
     let room = ui.available_width();
-    let titles: Vec<ListColumn> = columns.iter().map(|&column| list_column(column, table.asked.grouping, room)).collect();
+    let titles: Vec<ListColumn> = columns.iter().map(|&column| list_column(column, &table.asked, room)).collect();
     let by_key = keys(ui, table);
     let is_key = by_key.is_some();
     let reveal = std::mem::take(&mut view.reveal).then_some(table.selected).flatten();
@@ -82,16 +96,22 @@ pub fn show(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
     around.ask();
 }
 
-fn list_column(column: Column, grouping: Grouping, room: f32) -> ListColumn {
-    let (title, hint) = match (column, grouping) {
+fn list_column(column: Column, wish: &Wish, room: f32) -> ListColumn {
+    let (title, hint) = match (column, wish.grouping) {
+        (Column::Count, _) if wish.frees => ("Freed", "Allocations that died in the interval"),
+        (Column::Size, _) if wish.frees => ("Freed Size", "Bytes of those that died in the interval"),
         (Column::Name, Grouping::Sites(ForestKind::ByTag)) => {
             ("Tag", "The name that the first rule that fits gives to the stack")
         }
+        (Column::Name, Grouping::Sites(ForestKind::ByModule)) if wish.frees => ("Module", "The module of the function that freed"),
         (Column::Name, Grouping::Sites(ForestKind::ByModule)) => ("Module", "The module of the function that wanted the memory"),
         (Column::Name, Grouping::Sites(ForestKind::TopDown)) => {
             ("Function", "From the thread's start inwards: under each function what it called")
         }
         (Column::Name, Grouping::INVERTED) => ("Function", "Innermost functions outside, and under each what called it"),
+        (Column::Name, Grouping::Sites(ForestKind::ByFunction)) if wish.frees => {
+            ("Function", "The function that freed: the innermost one that is not the allocator's")
+        }
         (Column::Name, Grouping::Sites(ForestKind::ByFunction)) => {
             ("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
         }
@@ -216,7 +236,10 @@ fn details(ui: &mut Ui, table: &CallTable, line: &CallLine, name: &str) {
             ui.label(format!("{share:.1} % of {}, by {}", layer_label(table.layer), title(column)));
         }
     }
-    ui.weak("Click for callers and callees, double click to open or close");
+    ui.weak(match table.asked.frees {
+        true => "Double click to open or close",
+        false => "Click for callers and callees, double click to open or close",
+    });
 }
 
 /// Paints a bar behind a number; a change has the colour of its sign.
@@ -289,7 +312,11 @@ impl List for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(line) = self.table.lines.get(row) else { return };
-        menu(ui, self.around, self.table.key(line), &self.table.name(line));
+        let (key, name) = (self.table.key(line), self.table.name(line));
+        match self.table.asked.frees {
+            true => copy_name(ui, self.around, &name), // filters are about who allocated
+            false => menu(ui, self.around, key, &name),
+        }
     }
 
     fn copy(&mut self, text: String) {
@@ -302,6 +329,9 @@ impl List for Lines<'_, '_> {
     }
 
     fn bound(&self, column: usize) -> Option<String> {
+        if self.table.asked.frees {
+            return None;
+        }
         losses::bound(&self.table.trace, self.table.interval, self.column(column))
     }
 
@@ -328,6 +358,10 @@ pub fn menu(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
     if matches!(key, NodeKey::Function(_)) {
         around.offer_rules(ui, name);
     }
+    copy_name(ui, around, name);
+}
+
+fn copy_name(ui: &mut Ui, around: &mut Around<'_>, name: &str) {
     if ui.button("Copy name").clicked() {
         around.commands.push(Command::Copy(name.to_owned()));
     }

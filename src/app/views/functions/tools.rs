@@ -3,7 +3,7 @@
 
 use eframe::egui::{self, Ui};
 
-use super::{FunctionTrees, Grouping};
+use super::{CallTrees, Grouping};
 use crate::app::commands::Command;
 use crate::app::jobs::ForestKind;
 use crate::app::panels::frames;
@@ -19,16 +19,19 @@ const GROUPINGS: [(Grouping, &str, &str); 8] = [
     (
         Grouping::Sites(ForestKind::ByFunction),
         "By function",
-        "A line for each function that wanted memory: the innermost one that is not the allocator's",
+        "A line for each function that wanted memory, or gave it back: the innermost one that is not the allocator's",
     ),
-    (Grouping::Sites(ForestKind::ByModule), "By module", "A line for each module, by the function that wanted the memory"),
+    (Grouping::Sites(ForestKind::ByModule), "By module", "A line for each module, by that function"),
     (Grouping::Sites(ForestKind::ByTag), "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
     (Grouping::Rows(RowGrouping::Thread), "By thread", "A line for each thread that allocated"),
     (Grouping::Rows(RowGrouping::Size), "By size", "A line for each power of two"),
     (Grouping::Rows(RowGrouping::Lifetime), "By lifetime", "A line for each decade of seconds"),
 ];
 
-pub fn beside_tabs(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
+/// Groupings that say something of who freed too.
+const OF_FREES: usize = 4;
+
+pub fn beside_tabs<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
     view.is_narrow = ui.available_width() < ROOM;
     if !view.is_narrow {
         all(view, around, ui);
@@ -36,17 +39,18 @@ pub fn beside_tabs(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut U
 }
 
 /// The same where there is room for a line of its own.
-pub fn above_table(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn above_table<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
     if view.is_narrow {
         ui.horizontal(|ui| all(view, around, ui));
     }
 }
 
-fn all(view: &mut FunctionTrees, around: &mut Around<'_>, ui: &mut Ui) {
+fn all<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
     view.wish.layer.show(around, ui);
     let now = GROUPINGS.iter().find(|(grouping, ..)| *grouping == view.wish.grouping).map_or("", |(_, label, _)| label);
     egui::ComboBox::from_id_salt("grouping").width(96.0).selected_text(now).show_ui(ui, |ui| {
-        for (grouping, label, hint) in GROUPINGS {
+        let groupings = if FREES { &GROUPINGS[..OF_FREES] } else { &GROUPINGS };
+        for &(grouping, label, hint) in groupings {
             if ui.selectable_label(grouping == view.wish.grouping, label).on_hover_text(hint).clicked() {
                 view.group(grouping);
                 around.ask();

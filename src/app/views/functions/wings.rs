@@ -8,7 +8,7 @@ use eframe::egui::{self, Align2, Color32, FontId, Rect, Response, Sense, Ui, Wid
 
 use super::butterfly::{Butterflied, ProcessLife, Sides};
 use super::panel::{bar, menu};
-use super::{CallTable, FunctionTrees, magnitude};
+use super::{CallTable, CallTrees, magnitude};
 use crate::app::panels::columns::{number_color, title};
 use crate::app::views::Around;
 use crate::format;
@@ -29,7 +29,7 @@ pub enum Did {
     Process(ProcessLife),
 }
 
-pub fn carry_out(view: &mut FunctionTrees, did: Did) {
+pub fn carry_out<const FREES: bool>(view: &mut CallTrees<FREES>, did: Did) {
     match did {
         Did::Middle(name) => view.put_into_middle(&name),
         Did::Back => view.middle_before(),

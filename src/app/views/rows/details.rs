@@ -1,12 +1,13 @@
-//! All that is known of one allocation.
+//! All that is known of one allocation: who allocated it, and who freed it.
 
 use eframe::egui::{self, RichText, Ui};
 
 use super::Listed;
 use crate::app::panels::frames;
 use crate::format;
-use crate::model::RowId;
+use crate::model::{NodeId, RowId, Site};
 use crate::query::{Recorded, allocated_type, heap_label, thread_label};
+use crate::units::Layer;
 
 pub fn show(ui: &mut Ui, listed: &Listed, id: RowId) {
     let trace = &listed.trace;
@@ -31,12 +32,21 @@ pub fn show(ui: &mut Ui, listed: &Listed, id: RowId) {
         line("Freed", listed.time(row.death));
         line("LifeTime", listed.lifetime(&row));
     });
+    stack(ui, listed, "Stack", site);
+    if let Some(freed) = trace.freed_at(id) {
+        let title = if trace.layer_of(site) == Layer::Commit { "Decommit Stack" } else { "Free Stack" };
+        stack(ui, listed, title, freed);
+    }
+}
+
+/// A whole stack, innermost frame first, as a debugger lists them.
+fn stack(ui: &mut Ui, listed: &Listed, title: &str, site: &Site) {
+    let trace = &listed.trace;
     ui.separator();
-    ui.strong("Stack");
-    if site.stack == crate::model::NodeId::ROOT {
+    ui.strong(title);
+    if site.stack == NodeId::ROOT {
         ui.weak("No stack was recorded.");
     }
-    // Innermost first, as a debugger lists them.
     for node in trace.stacks.chain(site.stack) {
         let frame = Recorded::of(trace, &listed.names, node, site.caller, site.first, node == site.stack);
         let mut levels: Vec<u16> = frame.shown(false).collect();
