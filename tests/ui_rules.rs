@@ -142,8 +142,11 @@ fn named_stacks_are_a_grouping_and_a_filter() {
     let file = folder.path().join("stack-rules.toml");
     let mut window = window(&file);
     menu(&mut window, LEAK, "Name these stacks\u{2026}");
-    enter(&mut window, "Stack name", "The leak");
-    click(&mut window, "Name stacks");
+    assert!(window.get_by_label("Stack name").is_focused(), "the name can be typed at once");
+    window.get_by_label("Stack name").type_text("The leak");
+    settle(&mut window);
+    window.key_press(egui::Key::Enter);
+    settle(&mut window);
     assert!(has(&window, "1 rule"));
     let rules = std::fs::read_to_string(&file).unwrap();
     assert_eq!(StackRules::parse(&rules).unwrap().tags()[0].name, "The leak");

@@ -340,7 +340,7 @@ impl HighwaterApp {
             }
             Command::ShowRules(shown) => self.rules.is_shown = shown,
             Command::ChangeRules(change) => self.change_rules(ctx, change),
-            Command::NameStacks(naming) => self.rules.naming = naming,
+            Command::NameStacks(naming) => self.rules.name_stacks(naming),
             Command::OpenRulesDialog => self.file_dialog.show(ctx, Purpose::Rules),
             Command::SaveRulesDialog => self.file_dialog.show(ctx, Purpose::SaveRules),
             Command::ReadRules(file) => self.read_rules(ctx, file),

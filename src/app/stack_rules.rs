@@ -45,7 +45,9 @@ pub struct RuleBook {
     at_work: Vec<Receiver<Result<Option<StackRules>, String>>>,
     /// Whether the rules are on the screen, and the dialog that names stacks.
     pub is_shown: bool,
-    pub naming: Option<TagRule>,
+    naming: Option<TagRule>,
+    /// Whether that dialog has just been opened.
+    is_naming_new: bool,
 }
 
 impl RuleBook {
@@ -67,6 +69,18 @@ impl RuleBook {
 
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// What the dialog that names stacks says, and whether it is new; once.
+    pub fn naming(&mut self) -> Option<(TagRule, bool)> {
+        let is_new = std::mem::take(&mut self.is_naming_new);
+        self.naming.clone().map(|rule| (rule, is_new))
+    }
+
+    /// Opens the dialog, changes what it says, or closes it.
+    pub fn name_stacks(&mut self, naming: Option<TagRule>) {
+        self.is_naming_new = self.naming.is_none();
+        self.naming = naming;
     }
 
     pub fn can_undo(&self) -> bool {

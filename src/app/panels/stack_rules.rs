@@ -56,8 +56,8 @@ fn counted(n: usize, one: &str, many: &str) -> String {
 
 pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
     let HighwaterApp { rules, commands, .. } = app;
-    if let Some(naming) = &rules.naming {
-        name_stacks(rules.now(), naming, commands, ctx);
+    if let Some((naming, is_new)) = rules.naming() {
+        name_stacks(rules.now(), &naming, is_new, commands, ctx);
     }
     if !rules.is_shown {
         return;
@@ -207,7 +207,7 @@ fn kept(rules: &RuleBook, ui: &mut Ui) {
 }
 
 /// Asks for the name of stacks with a frame.
-fn name_stacks(rules: &StackRules, naming: &TagRule, commands: &mut Commands, ctx: &egui::Context) {
+fn name_stacks(rules: &StackRules, naming: &TagRule, is_new: bool, commands: &mut Commands, ctx: &egui::Context) {
     let mut rule = naming.clone();
     let (mut is_named, mut is_closed) = (false, false);
     let dialog = egui::Modal::new(egui::Id::unique("name stacks")).show(ctx, |ui| {
@@ -216,11 +216,10 @@ fn name_stacks(rules: &StackRules, naming: &TagRule, commands: &mut Commands, ct
         ui.label("All stacks with this frame:");
         let mut entered = field(ui, &mut rule.frame, "Frame", "*LoadTexture*", f32::INFINITY);
         ui.label("have the name:");
-        let first = ui.memory(|memory| memory.focused().is_none());
         let name = egui::TextEdit::singleline(&mut rule.name).id(egui::Id::unique("stack name")).hint_text("Textures");
         let name = ui.add(name.desired_width(f32::INFINITY));
         name.widget_info(|| WidgetInfo::labeled(egui::Role::TextInput, true, "Stack name"));
-        if first {
+        if is_new {
             name.request_focus();
         }
         entered |= name.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
