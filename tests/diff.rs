@@ -11,9 +11,12 @@ use std::sync::Arc;
 use common::trace::story;
 use highwater::events::Event;
 use highwater::model::{Builder, Clock, InputState, Trace};
-use highwater::query::{By, Cancel, Compared, DiffSide, Filter, Group, GroupNumbers, Index, ReportFilter, diff};
+use highwater::query::{
+    By, Cancel, Compared, DiffSide, Filter, FlameWeights, Forest, Functions, Group, GroupNumbers, Index, NodeKey, ReportFilter,
+    diff, node_name, totals,
+};
 use highwater::symbols::Names;
-use highwater::units::Interval;
+use highwater::units::{Interval, Layer};
 use oracle::question::{OPS, builder, edges, input, interval, options, place, replay, ways};
 use oracle::scenario::Scenario;
 use oracle::{Replay, strategy};
@@ -109,6 +112,38 @@ fn renamed(event: &Event) -> Event {
 
 proptest! {
     #![proptest_config(strategy::config())]
+
+    #[test]
+    fn flame_graphs_of_a_difference_have_the_deltas_of_their_functions(
+        ops in strategy::ops(OPS), (a, b, c, d) in (place(), place(), place(), place()), options in options(),
+    ) {
+        let scenario = Scenario::of(&ops);
+        let never = Cancel::default();
+        let sides = [interval(edges(&scenario, a, b)), interval(edges(&scenario, c, d))];
+        for index in ways(replay(&scenario), &options) {
+            let trace = index.trace();
+            let functions = Functions::of(trace, &Names::default(), false, &never).unwrap();
+            let forest = Forest::by_function(&functions, false);
+            let sums = sides.map(|side| totals(&index, side, &never).unwrap());
+            let groups = compare((&index, sides[0]), (&index, sides[1]), &[By::Function]);
+            for layer in Layer::ALL {
+                let groups: Vec<_> = groups.iter().filter(|group| group.layer == layer.name()).collect();
+                let mask = Filter::all().mask(trace);
+                let weights = FlameWeights::difference(&forest, trace, [&sums[0], &sums[1]], &mask, layer);
+                let delta = |group: &&Group<Compared>| group.numbers.delta.outstanding_to;
+                prop_assert_eq!(weights.net(0), groups.iter().map(delta).sum::<i64>());
+                for node in 1..forest.len() as u32 {
+                    let name = match forest.key(node) {
+                        NodeKey::NoStack => None,
+                        key => Some(node_name(&functions, key)),
+                    };
+                    let expected = groups.iter().find(|group| group.function == name).map_or(0, delta);
+                    prop_assert_eq!(weights.net(node), expected, "{:?}", name);
+                    prop_assert!(weights.width(node) >= expected.unsigned_abs());
+                }
+            }
+        }
+    }
 
     #[test]
     fn inside_one_trace_both_sides_are_the_oracles_reports(

@@ -112,12 +112,25 @@ impl<'a> FlameWeights<'a> {
         }))
     }
 
+    /// Of what is outstanding at the ends of two intervals the second minus the first.
+    pub fn difference(forest: &'a Forest, trace: &Trace, sides: [&Totals; 2], mask: &Mask, layer: Layer) -> Self {
+        Self(NodeSums::by_place(forest, |_, site| {
+            let classes = mask.classes(site);
+            if classes == 0 || trace.layer_of(trace.site(site)) != layer {
+                return None;
+            }
+            let [a, b] = sides.map(|sums| i128::from(sums.of(site).only(classes).numbers().outstanding_to));
+            Some(Extent { width: (b - a).unsigned_abs(), net: b - a })
+        }))
+    }
+
     /// How wide a node is.
     pub fn width(&self, node: u32) -> u64 {
         u64::try_from(self.0.amount(node).width).unwrap_or(u64::MAX)
     }
 
-    fn net(&self, node: u32) -> i64 {
+    /// What a node comes to: of changes those up minus those down.
+    pub fn net(&self, node: u32) -> i64 {
         self.0.amount(node).net.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 }

@@ -49,7 +49,7 @@ impl<'a, A: Amount> NodeSums<'a, A> {
     }
 
     /// Of what each site comes to, by its place and number.
-    fn by_place(forest: &'a Forest, amount: impl Fn(usize, SiteId) -> Option<A> + Sync) -> Self {
+    pub(in crate::query) fn by_place(forest: &'a Forest, amount: impl Fn(usize, SiteId) -> Option<A> + Sync) -> Self {
         let count = forest.sites().len();
         let run = |i: usize| {
             let mut now = A::default();

@@ -12,13 +12,15 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
+use super::flame::{Icicle, Measure, Way};
+use super::layers::LayerChoice;
 use super::{Around, View, ViewId};
 use crate::app::beside::Ready;
 use crate::app::document::Document;
-use crate::app::jobs::{Ground, drop_aside};
-use crate::query::{By, Cancelled, Compared, DiffSide, Group, Mask, folded_diff};
+use crate::app::jobs::{ForestKind, Ground, drop_aside};
+use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, folded_diff};
 use crate::symbols::Names;
-use crate::units::Interval;
+use crate::units::{Interval, Layer};
 use sides::Sides;
 use table::Order;
 
@@ -86,6 +88,13 @@ pub struct Request {
     other: Option<Other>,
     grouping: Grouping,
     search: String,
+    flame: Option<FlameRequest>,
+}
+
+/// What is asked of the flame graph of the difference.
+pub struct FlameRequest {
+    layer: Layer,
+    focus: Way,
 }
 
 /// What is different.
@@ -97,6 +106,8 @@ pub struct Difference {
     /// Whether there are more.
     is_cut: bool,
     order: Vec<usize>,
+    /// Shown instead of the groups.
+    flame: Option<Icicle>,
 }
 
 /// State of the view.
@@ -107,6 +118,9 @@ pub struct Compare {
     order: Order,
     search: String,
     difference: Option<Difference>,
+    layer: LayerChoice,
+    /// The flame graph in the place of the table, and the way to what is seen alone in it.
+    flame: Option<Way>,
 }
 
 impl View for Compare {
@@ -121,7 +135,9 @@ impl View for Compare {
             None => self.sides.of(document)?,
         };
         let other = opened.map(|opened| Other { ready: Arc::clone(&opened.ready), names: Arc::clone(opened.names()) });
-        Some(Request { sides, other, grouping: self.grouping, search: self.search.trim().to_lowercase() })
+        let layer = self.layer.of(document);
+        let flame = self.flame.as_ref().filter(|_| opened.is_none()).map(|focus| FlameRequest { layer, focus: focus.clone() });
+        Some(Request { sides, other, grouping: self.grouping, search: self.search.trim().to_lowercase(), flame })
     }
 
     fn answer(_: &Request, _: &mut Ground<'_>, _: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
@@ -129,6 +145,10 @@ impl View for Compare {
     }
 
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Difference)) -> Result<(), Cancelled> {
+        if let Some(flame) = &request.flame {
+            tell(request.as_flame(flame, ground)?);
+            return Ok(());
+        }
         let (by, most) = (request.grouping.by(), request.grouping.most());
         let compare = |sides| folded_diff(sides, by, ground.folds(), Some(most + 1), ground.cancel);
         let side = |interval| DiffSide { index: &ground.index, interval, mask: &ground.mask, names: ground.names() };
@@ -148,7 +168,15 @@ impl View for Compare {
         }
         let order = (0..groups.len()).collect();
         let is_across = request.other.is_some();
-        tell(Difference { is_across, sides: request.sides, grouping: request.grouping, groups: groups.into(), is_cut, order });
+        tell(Difference {
+            is_across,
+            sides: request.sides,
+            grouping: request.grouping,
+            groups: groups.into(),
+            is_cut,
+            order,
+            flame: None,
+        });
         Ok(())
     }
 
@@ -175,5 +203,22 @@ impl View for Compare {
 
     fn search(&mut self, text: String) {
         self.search = text;
+    }
+}
+
+impl Request {
+    /// What the places of one layer have at the end of B, minus what they have at the end of A.
+    fn as_flame(&self, flame: &FlameRequest, ground: &mut Ground<'_>) -> Result<Difference, Cancelled> {
+        let [a, b] = self.sides;
+        let sides = [ground.totals_of(a)?, ground.totals_of(b)?];
+        let (functions, forest) = (ground.folded_functions()?, ground.forest(ForestKind::TopDown)?);
+        let totals = [&*sides[0], &*sides[1]];
+        let weights = FlameWeights::difference(&forest, ground.trace(), totals, &ground.mask, flame.layer);
+        ground.cancel.check()?;
+        let measure = Measure { label: "B minus A, outstanding at their ends", is_count: false, is_change: true };
+        let icicle = Icicle::of(&weights, (&forest, &functions), measure, (flame.layer, &flame.focus, &self.search));
+        let (sides, grouping) = (self.sides, self.grouping);
+        let none = Difference { is_across: false, sides, grouping, groups: [].into(), is_cut: false, order: vec![], flame: None };
+        Ok(Difference { flame: Some(icicle), ..none })
     }
 }

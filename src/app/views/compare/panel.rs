@@ -34,6 +34,17 @@ pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
         ui.centered_and_justified(|ui| ui.weak(text));
         return;
     };
+    if !is_across && difference.flame.is_some() != view.flame.is_some() {
+        around.wait(ui);
+        return;
+    }
+    if let (Some(icicle), Some(before)) = (&difference.flame, &view.flame) {
+        if let Some(focus) = icicle.show(around, ui).filter(|focus| focus != before) {
+            view.flame = Some(focus);
+            around.ask();
+        }
+        return;
+    }
     if difference.groups.is_empty() {
         let text = match (view.search.trim().is_empty(), is_across || document.filters().is_all()) {
             (false, _) => "No group has that in its name.",
@@ -124,8 +135,24 @@ fn words(around: &Around<'_>, interval: Interval) -> String {
     if interval.is_empty() { format!("at {to}") } else { format!("{from} to {to}") }
 }
 
-/// What tells groups apart.
+/// What tells groups apart, or the flame graph in their place.
 pub fn tools(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
+    let is_across = around.document.beside.opened().is_some();
+    let hint = "What places of one layer have at the end of B, minus what they have at the end of A";
+    let flame = egui::Button::selectable(view.flame.is_some() && !is_across, "Flame graph");
+    let flame = ui.add_enabled(!is_across, flame).on_disabled_hover_text("Within one trace only");
+    if flame.on_hover_text(hint).clicked() {
+        view.flame = if view.flame.is_some() { None } else { Some(Vec::new()) };
+        around.ask();
+    }
+    if let Some(focus) = view.flame.as_mut().filter(|_| !is_across) {
+        view.layer.show(around, ui);
+        if !focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
+            focus.clear();
+            around.ask();
+        }
+        return;
+    }
     let shown = egui::ComboBox::from_id_salt("compare by").width(140.0).selected_text(view.grouping.label());
     shown.show_ui(ui, |ui| {
         for grouping in Grouping::ALL {

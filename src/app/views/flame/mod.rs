@@ -15,11 +15,23 @@ use super::layers::LayerChoice;
 use super::{Around, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground};
-use crate::query::{Cancelled, FlameBox, FlameWeight, FlameWeights, Functions, NodeKey, find_way, flame_boxes, node_name};
+use crate::query::{
+    Cancelled, FlameBox, FlameWeight, FlameWeights, Forest, Functions, NodeKey, find_way, flame_boxes, node_name,
+};
 use crate::units::Layer;
 
 /// Names of functions from the outside inwards: what a node is called in every answer.
-type Way = Vec<Arc<str>>;
+pub type Way = Vec<Arc<str>>;
+
+/// What widths stand for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Measure {
+    pub label: &'static str,
+    /// Whether it is no size.
+    pub is_count: bool,
+    /// Whether it can be below nothing.
+    pub is_change: bool,
+}
 
 /// What is asked.
 pub struct Request {
@@ -33,7 +45,7 @@ pub struct Request {
 /// The boxes that can be seen.
 pub struct Icicle {
     layer: Layer,
-    weight: FlameWeight,
+    measure: Measure,
     /// By depth, then from left to right; the focus is at the depth of its way.
     boxes: Vec<FlameBox>,
     /// Where each depth begins in `boxes`, and where the last ends.
@@ -48,6 +60,37 @@ pub struct Icicle {
     found: u64,
     is_searched: bool,
     functions: Arc<Functions>,
+}
+
+impl Icicle {
+    /// Of a layer what is seen from a focus, with what a text in small letters lights up.
+    pub fn of(
+        weights: &FlameWeights<'_>,
+        (forest, functions): (&Forest, &Arc<Functions>),
+        measure: Measure,
+        (layer, focus, search): (Layer, &[Arc<str>], &str),
+    ) -> Self {
+        let is_found = |key: NodeKey| match key {
+            NodeKey::Function(function) if !search.is_empty() => {
+                functions.name(function).to_string().to_lowercase().contains(search)
+            }
+            _ => false,
+        };
+        let node = find_way(forest, functions, focus);
+        let made = flame_boxes(weights, node, is_found);
+        Self {
+            layer,
+            measure,
+            boxes: made.boxes,
+            depths: made.depths,
+            focus: forest.way(node).into_iter().map(|key| node_name(functions, key).into()).collect(),
+            total: weights.width(0),
+            shown: weights.width(node),
+            found: made.found,
+            is_searched: !search.is_empty(),
+            functions: Arc::clone(functions),
+        }
+    }
 }
 
 /// State of the view.
@@ -83,26 +126,8 @@ impl View for Flame {
         let forest = ground.forest(kind)?;
         let weights = FlameWeights::new(&forest, ground.trace(), &sums, &ground.mask, request.layer, request.weight);
         ground.cancel.check()?;
-        let is_found = |key: NodeKey| match key {
-            NodeKey::Function(function) if !request.search.is_empty() => {
-                functions.name(function).to_string().to_lowercase().contains(&request.search)
-            }
-            _ => false,
-        };
-        let node = find_way(&forest, &functions, &request.focus);
-        let made = flame_boxes(&weights, node, is_found);
-        tell(Icicle {
-            layer: request.layer,
-            weight: request.weight,
-            boxes: made.boxes,
-            depths: made.depths,
-            focus: forest.way(node).into_iter().map(|key| node_name(&functions, key).into()).collect(),
-            total: weights.width(0),
-            shown: weights.width(node),
-            found: made.found,
-            is_searched: !request.search.is_empty(),
-            functions,
-        });
+        let (measure, asked) = (panel::measure(request.weight), (request.layer, request.focus.as_slice(), &*request.search));
+        tell(Icicle::of(&weights, (&forest, &functions), measure, asked));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
 
-use super::{Flame, Icicle, Way};
+use super::{Flame, Icicle, Measure, Way};
 use crate::app::commands::Command;
 use crate::app::filters::Predicate;
 use crate::app::theme;
@@ -26,6 +26,12 @@ fn weight_label(weight: FlameWeight) -> &'static str {
         FlameWeight::AtEnd => "At End",
         FlameWeight::Count => "Count",
     }
+}
+
+/// What the widths of a weight stand for.
+pub fn measure(weight: FlameWeight) -> Measure {
+    let (is_count, is_change) = (weight == FlameWeight::Count, weight == FlameWeight::Impacting);
+    Measure { label: weight_label(weight), is_count, is_change }
 }
 
 pub fn tools(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
@@ -56,26 +62,29 @@ pub fn show(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
         around.wait(ui);
         return;
     };
-    if icicle.total == 0 {
-        let layer = layer_label(icicle.layer);
-        ui.centered_and_justified(|ui| {
-            ui.label(format!("{layer}: nothing to show for {} in this interval.", weight_label(icicle.weight)))
-        });
-        return;
-    }
-    if icicle.is_searched {
-        let share = 100.0 * icicle.found as f64 / icicle.shown.max(1) as f64;
-        ui.weak(format!("The search lights up {share:.1} % of what is in sight."));
-    }
-    let area = egui::ScrollArea::vertical().auto_shrink(false);
-    let focus = area.show(ui, |ui| icicle.draw(around, ui)).inner;
-    if let Some(focus) = focus.filter(|focus| *focus != view.focus) {
+    if let Some(focus) = icicle.show(around, ui).filter(|focus| *focus != view.focus) {
         view.focus = focus;
         around.ask();
     }
 }
 
 impl Icicle {
+    /// Shows it; the way to what the user wants to see alone.
+    pub fn show(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
+        if self.total == 0 {
+            let layer = layer_label(self.layer);
+            ui.centered_and_justified(|ui| {
+                ui.label(format!("{layer}: nothing to show for {} in this interval.", self.measure.label))
+            });
+            return None;
+        }
+        if self.is_searched {
+            let share = 100.0 * self.found as f64 / self.shown.max(1) as f64;
+            ui.weak(format!("The search lights up {share:.1} % of what is in sight."));
+        }
+        egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.draw(around, ui)).inner
+    }
+
     fn depth_count(&self) -> usize {
         self.depths.len() - 1
     }
@@ -165,7 +174,7 @@ impl Icicle {
     /// Frames of one module have one colour; of changes green is what was given back.
     fn color(&self, ui: &Ui, one: &FlameBox) -> Color32 {
         let visuals = ui.visuals();
-        if self.weight == FlameWeight::Impacting && one.net < 0 {
+        if self.measure.is_change && one.net < 0 {
             return theme::flame_shrinkage(visuals);
         }
         match one.key {
@@ -197,9 +206,9 @@ impl Icicle {
     }
 
     fn value(&self, one: &FlameBox) -> String {
-        match self.weight {
-            FlameWeight::Impacting => format::signed_bytes(one.net),
-            FlameWeight::Count => format::count(one.net.unsigned_abs()),
+        match self.measure {
+            Measure { is_change: true, .. } => format::signed_bytes(one.net),
+            Measure { is_count: true, .. } => format::count(one.net.unsigned_abs()),
             _ => format::bytes(one.net.unsigned_abs()),
         }
     }
@@ -207,12 +216,12 @@ impl Icicle {
     fn details(&self, ui: &mut Ui, one: &FlameBox) {
         ui.strong(self.name(one.key));
         let whole = self.boxes.first().map_or(0, |all| all.net.unsigned_abs());
-        let share = if self.weight == FlameWeight::Impacting || whole == 0 {
+        let share = if self.measure.is_change || whole == 0 {
             String::new()
         } else {
             format!(", {:.1} % of all", 100.0 * one.net.unsigned_abs() as f64 / whole as f64)
         };
-        ui.label(format!("{}: {}{share}", weight_label(self.weight), self.value(one)));
+        ui.label(format!("{}: {}{share}", self.measure.label, self.value(one)));
         if one.key != NodeKey::All {
             ui.weak("Click to see it alone");
         }

@@ -103,7 +103,9 @@ fn list_column(column: Column, wish: &Wish, room: f32) -> ListColumn {
         (Column::Name, Grouping::Sites(ForestKind::ByTag)) => {
             ("Tag", "The name that the first rule that fits gives to the stack")
         }
-        (Column::Name, Grouping::Sites(ForestKind::ByModule)) if wish.frees => ("Module", "The module of the function that freed"),
+        (Column::Name, Grouping::Sites(ForestKind::ByModule)) if wish.frees => {
+            ("Module", "The module of the function that freed")
+        }
         (Column::Name, Grouping::Sites(ForestKind::ByModule)) => ("Module", "The module of the function that wanted the memory"),
         (Column::Name, Grouping::Sites(ForestKind::TopDown)) => {
             ("Function", "From the thread's start inwards: under each function what it called")
