@@ -117,6 +117,18 @@ fn halves_of_the_view_are_what_diff_says() {
 }
 
 #[test]
+fn the_difference_as_a_flame_graph_takes_the_place_of_the_table_and_gives_it_back() {
+    let mut window = demo();
+    click(&mut window, "Compare");
+    let before = lines(&window);
+    click(&mut window, "Flame graph");
+    assert!(has(&window, "Flame graph of ") && window.query_by_label("Delta").is_none());
+    click(&mut window, "Flame graph");
+    assert!(!has(&window, "Flame graph of "));
+    assert_eq!(lines(&window), before);
+}
+
+#[test]
 fn a_selection_is_compared_with_what_comes_before() {
     let mut window = demo();
     window.get_by_label_contains("Finding Up by 10.00 MB").click();
