@@ -18,7 +18,7 @@ use super::heap_lines::HeapLines;
 use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query, drop_aside};
 use super::names::Names;
-use super::views::{ViewId, Views};
+use super::views::{Pane, ViewId, Views};
 use crate::load::Input;
 use crate::model::{HeapId, Trace};
 use crate::query::{Filter, Path, UnmatchedGroup};
@@ -160,7 +160,7 @@ impl Document {
             _ => None,
         };
         let in_sight = self.view_in_sight();
-        let highlight = in_sight.and_then(|view| self.views.highlight(view));
+        let highlight = in_sight.and_then(|view| self.views.get(view)?.highlight());
         if self.highlight != highlight {
             self.answers.spans.clear(); // the lives of the one before
             self.highlight.clone_from(&highlight);
@@ -275,11 +275,9 @@ impl Document {
                 self.counters.list_all = all;
                 self.choose_lines();
             }
-            DocCommand::Unselect => self.view_in_sight().into_iter().for_each(|view| self.views.unselect(view)),
-            DocCommand::GoToFound => self.with_views(|views, document| {
-                document.view_in_sight().into_iter().for_each(|view| views.go_to_found(view, document));
-            }),
-            DocCommand::Search(text) => self.view_in_sight().into_iter().for_each(|view| self.views.search(view, text.clone())),
+            DocCommand::Unselect => self.change_view(|view, _| view.unselect()),
+            DocCommand::GoToFound => self.change_view(|view, document| view.go_to_found(document)),
+            DocCommand::Search(text) => self.change_view(|view, _| view.search(text)),
             DocCommand::ShowTab(tab) => self.show_tab(tab),
         }
         self.ask();
@@ -365,7 +363,7 @@ impl Document {
             DocCommand::Select(None)
         } else if !self.pins.is_empty() {
             DocCommand::ClearPins
-        } else if self.view_in_sight().is_some_and(|view| self.views.has_selected(view)) {
+        } else if self.view_in_sight().and_then(|view| self.views.get(view)).is_some_and(Pane::has_selected) {
             DocCommand::Unselect
         } else if self.searched().is_some_and(|text| !text.is_empty()) {
             DocCommand::Search(String::new())
@@ -378,7 +376,7 @@ impl Document {
 
     /// What is searched for in the table in sight.
     pub fn searched(&self) -> Option<&str> {
-        self.views.searched(self.view_in_sight()?)
+        self.views.get(self.view_in_sight()?)?.searched()
     }
 
     /// The view in sight, if it is not another tab.
@@ -387,6 +385,16 @@ impl Document {
             Tab::View(view) => Some(view),
             Tab::Symbols | Tab::Trace => None,
         }
+    }
+
+    /// Lets the view in sight change.
+    fn change_view(&mut self, change: impl FnOnce(&mut dyn Pane, &Self)) {
+        let Some(view) = self.view_in_sight() else { return };
+        self.with_views(|views, document| {
+            if let Some(view) = views.get_mut(view) {
+                change(view, document);
+            }
+        });
     }
 
     /// Lets the views change, which see the document without them.
@@ -411,7 +419,7 @@ impl Document {
 
     /// What the graph has lines for.
     pub fn graph_split(&self) -> Split {
-        self.view_in_sight().map_or(Split::Heaps, |view| self.views.split(view))
+        self.view_in_sight().and_then(|view| self.views.get(view)).map_or(Split::Heaps, Pane::split)
     }
 
     /// Whether a heap has a line on the graph.

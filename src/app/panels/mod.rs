@@ -29,7 +29,7 @@ use eframe::egui;
 use super::HighwaterApp;
 use super::commands::{BINDINGS, Command, DocCommand};
 use super::document::{Document, Tab};
-use super::views::{Around, Looked, ViewId, Views};
+use super::views::{Around, Looked, Pane, ViewId, Views};
 
 /// Draws the whole window.
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -75,10 +75,10 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         match tab {
             Tab::View(view) => {
                 ui.horizontal(|ui| {
-                    with_views(app, |views, around| views.tools(view, around, ui));
+                    with_view(app, view, |view, around| view.tools(around, ui));
                     toolbar::search(app, ui);
                 });
-                with_views(app, |views, around| views.show(view, around, ui));
+                with_view(app, view, |view, around| view.show(around, ui));
             }
             Tab::Symbols => symbols_tab::show(app, ui),
             Tab::Trace => trace_tab::show(app, ui),
@@ -112,10 +112,19 @@ fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<
     }
 }
 
+/// Hands one view what is around it.
+fn with_view(app: &mut HighwaterApp, id: ViewId, draw: impl FnOnce(&mut dyn Pane, &mut Around<'_>)) {
+    with_views(app, |views, around| {
+        if let Some(view) = views.get_mut(id) {
+            draw(view, around);
+        }
+    });
+}
+
 /// Keys that act on the view in sight.
 pub fn view_keys(app: &mut HighwaterApp, ctx: &egui::Context) {
     let Some(view) = app.document.as_ref().and_then(Document::view_in_sight) else { return };
-    with_views(app, |views, around| views.keys(view, around, ctx));
+    with_view(app, view, |view, around| view.keys(around, ctx));
 }
 
 /// What went wrong, above everything until it is closed.

@@ -24,7 +24,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             app.commands.doc(DocCommand::ShowTab(Tab::Trace));
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let selected = document.view_in_sight().and_then(|view| document.views.says(view));
+            let selected = document.view_in_sight().and_then(|view| document.views.get(view)?.says());
             ui.add(egui::Label::new(selected.unwrap_or_else(|| layers(document))).truncate());
         });
     });

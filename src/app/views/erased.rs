@@ -2,17 +2,16 @@
 
 use std::any::Any;
 
-use eframe::egui::{Context, Ui};
+use eframe::egui::Ui;
 
 use super::{
-    Around, Compare, Findings, Flame, FreedBy, FunctionTrees, Generations, Histograms, Rows, Stacks, Types, View, ViewId,
+    Around, Compare, Findings, Flame, FreedBy, FunctionTrees, Generations, Histograms, Pane, Rows, Stacks, Types, View, ViewId,
 };
 use crate::app::document::Document;
 use crate::app::filters::Filters;
-use crate::app::graph::Split;
 use crate::app::jobs::Ground;
 use crate::model::Trace;
-use crate::query::{Cancelled, Filter, Finding, KeyMap, Path};
+use crate::query::{Cancelled, Finding, KeyMap, Path};
 
 /// An answer of a view's own type.
 pub type AnyAnswer = Box<dyn Any + Send>;
@@ -44,29 +43,11 @@ impl<V: View> Ask for Asked<V> {
 }
 
 /// A [`View`] whose types are not known.
-trait AnyView {
+trait AnyView: Pane {
     fn title(&self) -> ViewId;
     fn is_always_asked(&self) -> bool;
     fn ask(&self, document: &Document) -> Option<Box<dyn Ask>>;
-    fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui);
-    fn take(&mut self, answer: AnyAnswer);
-    fn settle(&mut self, trace: &Trace) -> bool;
-    fn forget(&mut self);
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui);
-    fn searched(&self) -> Option<&str>;
-    fn search(&mut self, text: String);
-    fn go_to_found(&mut self, document: &Document);
-    fn split(&self) -> Split;
-    fn highlight(&self) -> Option<Filter>;
-    fn keys(&mut self, around: &mut Around<'_>, ctx: &Context);
-    fn has_selected(&self) -> bool;
-    fn unselect(&mut self);
-    fn says(&self) -> Option<String>;
-    fn filtered(&mut self, filters: &Filters);
-    fn paths(&self) -> Vec<Path>;
-    fn renumber(&mut self, map: &KeyMap);
-    fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool;
+    fn take_any(&mut self, answer: AnyAnswer);
 }
 
 impl<V: View> AnyView for V {
@@ -82,82 +63,10 @@ impl<V: View> AnyView for V {
         self.request(document).map(|request| -> Box<dyn Ask> { Box::new(Asked::<V>(request)) })
     }
 
-    fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        View::strip(self, around, ui);
-    }
-
-    fn take(&mut self, answer: AnyAnswer) {
+    fn take_any(&mut self, answer: AnyAnswer) {
         if let Ok(answer) = answer.downcast::<V::Answer>() {
-            View::take(self, *answer);
+            self.take(*answer);
         }
-    }
-
-    fn settle(&mut self, trace: &Trace) -> bool {
-        View::settle(self, trace)
-    }
-
-    fn forget(&mut self) {
-        View::forget(self);
-    }
-
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        View::show(self, around, ui);
-    }
-
-    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        View::tools(self, around, ui);
-    }
-
-    fn searched(&self) -> Option<&str> {
-        View::searched(self)
-    }
-
-    fn search(&mut self, text: String) {
-        View::search(self, text);
-    }
-
-    fn go_to_found(&mut self, document: &Document) {
-        View::go_to_found(self, document);
-    }
-
-    fn split(&self) -> Split {
-        View::split(self)
-    }
-
-    fn highlight(&self) -> Option<Filter> {
-        View::highlight(self)
-    }
-
-    fn keys(&mut self, around: &mut Around<'_>, ctx: &Context) {
-        View::keys(self, around, ctx);
-    }
-
-    fn has_selected(&self) -> bool {
-        View::has_selected(self)
-    }
-
-    fn unselect(&mut self) {
-        View::unselect(self);
-    }
-
-    fn says(&self) -> Option<String> {
-        View::says(self)
-    }
-
-    fn filtered(&mut self, filters: &Filters) {
-        View::filtered(self, filters);
-    }
-
-    fn paths(&self) -> Vec<Path> {
-        View::paths(self)
-    }
-
-    fn renumber(&mut self, map: &KeyMap) {
-        View::renumber(self, map);
-    }
-
-    fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool {
-        View::show_finding(self, finding, document)
     }
 }
 
@@ -193,12 +102,19 @@ impl Views {
         self.0.iter().map(|view| view.title()).collect()
     }
 
-    fn get(&self, id: ViewId) -> Option<&dyn AnyView> {
-        self.0.iter().find(|view| view.title() == id).map(|view| &**view)
+    /// What the window does with one of them, if it is there.
+    pub fn get(&self, id: ViewId) -> Option<&dyn Pane> {
+        self.0.iter().find(|view| view.title() == id).map(|view| &**view as _)
     }
 
-    fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn AnyView> {
+    /// The same, to change it.
+    pub fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn Pane> {
         self.0.iter_mut().find(|view| view.title() == id).map(|view| &mut **view as _)
+    }
+
+    /// The view that is in sight at first.
+    pub fn first(&self) -> Option<ViewId> {
+        self.0.first().map(|view| view.title())
     }
 
     /// What the view in sight wants to know now, and behind it those that always ask.
@@ -210,27 +126,19 @@ impl Views {
 
     /// Whether the answers of a view are wanted although it is not in sight.
     pub fn is_always_asked(&self, id: ViewId) -> bool {
-        self.get(id).is_some_and(|view| view.is_always_asked())
-    }
-
-    /// Draws what stands above the tabs.
-    pub fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        self.0.iter_mut().for_each(|view| view.strip(around, ui));
+        self.0.iter().any(|view| view.title() == id && view.is_always_asked())
     }
 
     /// Hands an answer to its view. Whether the view wants to know something else now.
     pub fn take(&mut self, id: ViewId, answer: AnyAnswer, trace: &Trace) -> bool {
-        self.get_mut(id).is_some_and(|view| {
-            view.take(answer);
-            view.settle(trace)
-        })
+        let Some(view) = self.0.iter_mut().find(|view| view.title() == id) else { return false };
+        view.take_any(answer);
+        view.settle(trace)
     }
 
     /// The answers of a view are not kept up any more.
     pub fn forget(&mut self, id: ViewId) {
-        if let Some(view) = self.get_mut(id) {
-            view.forget();
-        }
+        self.get_mut(id).into_iter().for_each(Pane::forget);
     }
 
     /// All answers are about what is not there any more.
@@ -238,69 +146,9 @@ impl Views {
         self.0.iter_mut().for_each(|view| view.forget());
     }
 
-    pub fn show(&mut self, id: ViewId, around: &mut Around<'_>, ui: &mut Ui) {
-        if let Some(view) = self.get_mut(id) {
-            view.show(around, ui);
-        }
-    }
-
-    pub fn tools(&mut self, id: ViewId, around: &mut Around<'_>, ui: &mut Ui) {
-        if let Some(view) = self.get_mut(id) {
-            view.tools(around, ui);
-        }
-    }
-
-    /// See [`View::keys`].
-    pub fn keys(&mut self, id: ViewId, around: &mut Around<'_>, ctx: &Context) {
-        if let Some(view) = self.get_mut(id) {
-            view.keys(around, ctx);
-        }
-    }
-
-    /// What is searched for in a view, if it can be searched.
-    pub fn searched(&self, id: ViewId) -> Option<&str> {
-        self.get(id)?.searched()
-    }
-
-    /// Searches for something else in a view.
-    pub fn search(&mut self, id: ViewId, text: String) {
-        if let Some(view) = self.get_mut(id) {
-            view.search(text);
-        }
-    }
-
-    /// What the graph has lines for while a view is in sight.
-    pub fn split(&self, id: ViewId) -> Split {
-        self.get(id).map_or_else(Split::default, |view| view.split())
-    }
-
-    /// See [`View::go_to_found`].
-    pub fn go_to_found(&mut self, id: ViewId, document: &Document) {
-        if let Some(view) = self.get_mut(id) {
-            view.go_to_found(document);
-        }
-    }
-
-    /// See [`View::highlight`].
-    pub fn highlight(&self, id: ViewId) -> Option<Filter> {
-        self.get(id)?.highlight()
-    }
-
-    /// See [`View::has_selected`].
-    pub fn has_selected(&self, id: ViewId) -> bool {
-        self.get(id).is_some_and(|view| view.has_selected())
-    }
-
-    /// See [`View::unselect`].
-    pub fn unselect(&mut self, id: ViewId) {
-        if let Some(view) = self.get_mut(id) {
-            view.unselect();
-        }
-    }
-
-    /// See [`View::says`].
-    pub fn says(&self, id: ViewId) -> Option<String> {
-        self.get(id)?.says()
+    /// Draws what stands above the tabs.
+    pub fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        self.0.iter_mut().for_each(|view| view.strip(around, ui));
     }
 
     /// The filters have changed.
@@ -321,10 +169,5 @@ impl Views {
     /// Makes ready to show the place of a finding; which view does that.
     pub fn show_finding(&mut self, finding: &Finding, document: &Document) -> Option<ViewId> {
         self.0.iter_mut().find_map(|view| view.show_finding(finding, document).then(|| view.title()))
-    }
-
-    /// The view that is in sight at first.
-    pub fn first(&self) -> Option<ViewId> {
-        self.0.first().map(|view| view.title())
     }
 }

@@ -16,6 +16,7 @@ mod functions;
 mod generations;
 mod histograms;
 mod layers;
+mod pane;
 mod questions;
 mod rows;
 mod stacks;
@@ -24,17 +25,16 @@ mod types;
 use std::ops::Range;
 use std::sync::Arc;
 
-use eframe::egui::{self, Ui};
+use eframe::egui::Ui;
 
 use super::commands::{Commands, DocCommand};
 use super::document::Document;
-use super::filters::{Chip, Filters, Predicate};
-use super::graph::Split;
+use super::filters::{Chip, Predicate};
 use super::jobs::Ground;
 use super::panels::stack_rules;
 use super::settings::Settings;
 use crate::model::Trace;
-use crate::query::{Cancelled, Filter, Finding, KeyMap, Path, Tree};
+use crate::query::{Cancelled, Tree};
 use compare::Compare;
 pub use erased::{AnyAnswer, Ask, Views};
 use findings::Findings;
@@ -42,6 +42,7 @@ use flame::Flame;
 use functions::{FreedBy, FunctionTrees};
 use generations::Generations;
 use histograms::Histograms;
+pub use pane::Pane;
 use rows::Rows;
 use stacks::Stacks;
 use types::Types;
@@ -49,8 +50,8 @@ use types::Types;
 /// What tells views apart: the words on their tabs.
 pub type ViewId = &'static str;
 
-/// A view; see the module.
-pub trait View: Default + 'static {
+/// A view; see the module. What the window does with it is its [`Pane`].
+pub trait View: Pane + Default + 'static {
     /// What its tab says.
     const TITLE: ViewId;
 
@@ -76,77 +77,6 @@ pub trait View: Default + 'static {
 
     /// Takes an answer.
     fn take(&mut self, answer: Self::Answer);
-
-    /// Puts what it has taken in terms of `trace`, which can be ahead of the answer. Whether it
-    /// wants to know something else now.
-    fn settle(&mut self, _trace: &Trace) -> bool {
-        false
-    }
-
-    /// What it has answered is about a trace that is not there any more, or nobody keeps it up.
-    fn forget(&mut self);
-
-    /// Draws it.
-    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
-
-    /// Draws what stands above the tabs, whatever view is in sight.
-    fn strip(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
-
-    /// Draws what stands below the tabs.
-    fn tools(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
-
-    /// What is searched for in it, if it can be searched.
-    fn searched(&self) -> Option<&str> {
-        None
-    }
-
-    /// Searches for something else.
-    fn search(&mut self, _: String) {}
-
-    /// Selects what the search finds first.
-    fn go_to_found(&mut self, _document: &Document) {}
-
-    /// What the graph has lines for while the view is in sight.
-    fn split(&self) -> Split {
-        Split::Heaps
-    }
-
-    /// Whose lives the graph paints while the view is in sight.
-    fn highlight(&self) -> Option<Filter> {
-        None
-    }
-
-    /// What keys do while the view is in sight, unless a text field wants them.
-    fn keys(&mut self, _around: &mut Around<'_>, _ctx: &egui::Context) {}
-
-    /// Whether a line is selected that Escape takes back.
-    fn has_selected(&self) -> bool {
-        false
-    }
-
-    /// Selects nothing.
-    fn unselect(&mut self) {}
-
-    /// What the status bar says of the selected line.
-    fn says(&self) -> Option<String> {
-        None
-    }
-
-    /// The filters have changed.
-    fn filtered(&mut self, _filters: &Filters) {}
-
-    /// The nodes of the tree that it remembers.
-    fn paths(&self) -> Vec<Path> {
-        Vec::new()
-    }
-
-    /// These are called otherwise from now on, or are gone.
-    fn renumber(&mut self, _map: &KeyMap) {}
-
-    /// Makes ready to show the place of a finding; whether it is the view for that.
-    fn show_finding(&mut self, _finding: &Finding, _document: &Document) -> bool {
-        false
-    }
 }
 
 /// What a view sees of the window, and how it changes that.

@@ -14,7 +14,7 @@ use eframe::egui::Ui;
 
 use super::flame::{Icicle, Measure, Way};
 use super::layers::LayerChoice;
-use super::{Around, View, ViewId};
+use super::{Around, Pane, View, ViewId};
 use crate::app::beside::Ready;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
@@ -184,7 +184,9 @@ impl View for Compare {
         self.order.sort(&mut difference);
         drop_aside(self.difference.replace(difference));
     }
+}
 
+impl Pane for Compare {
     fn forget(&mut self) {
         drop_aside(self.difference.take());
     }

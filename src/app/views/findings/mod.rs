@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, View, ViewId};
+use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::Ground;
 use crate::model::Trace;
@@ -72,7 +72,9 @@ impl View for Findings {
     fn take(&mut self, found: Found) {
         self.found = Some(found);
     }
+}
 
+impl Pane for Findings {
     fn forget(&mut self) {
         self.found = None;
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, View, ViewId};
+use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground};
 use crate::query::{
@@ -134,7 +134,9 @@ impl View for Flame {
     fn take(&mut self, icicle: Icicle) {
         self.icicle = Some(icicle);
     }
+}
 
+impl Pane for Flame {
     fn forget(&mut self) {
         self.icicle = None;
     }

@@ -22,7 +22,7 @@ use eframe::egui::Ui;
 
 use super::histograms::AnyBucket;
 use super::layers::LayerChoice;
-use super::{Around, View, ViewId};
+use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::model::Trace;
@@ -226,7 +226,9 @@ impl<const FREES: bool> View for CallTrees<FREES> {
             drop_aside(table); // the answer to the present wish is on its way
         }
     }
+}
 
+impl<const FREES: bool> Pane for CallTrees<FREES> {
     fn forget(&mut self) {
         drop_aside(self.table.take());
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, View, ViewId};
+use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, generations};
@@ -64,7 +64,9 @@ impl View for Generations {
     fn take(&mut self, left: Left) {
         drop_aside(self.left.replace(left));
     }
+}
 
+impl Pane for Generations {
     fn forget(&mut self) {
         drop_aside(self.left.take());
     }

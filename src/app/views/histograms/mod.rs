@@ -12,7 +12,7 @@ mod panel;
 use eframe::egui::Ui;
 
 use super::layers::LayerChoice;
-use super::{Around, View, ViewId};
+use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::query::{ByClass, Cancelled, histogram};
@@ -69,7 +69,9 @@ impl View for Histograms {
         self.layer.keep(distributed.layer);
         drop_aside(self.distributed.replace(distributed));
     }
+}
 
+impl Pane for Histograms {
     fn forget(&mut self) {
         self.distributed = None;
     }

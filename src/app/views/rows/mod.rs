@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::{Around, View, ViewId};
+use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::model::{RowId, Trace};
@@ -61,7 +61,9 @@ impl View for Rows {
         }
         drop_aside(self.listed.replace(listed));
     }
+}
 
+impl Pane for Rows {
     fn forget(&mut self) {
         drop_aside(self.listed.take());
     }

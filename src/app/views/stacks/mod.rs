@@ -18,7 +18,7 @@ use eframe::egui::{self, Ui};
 use rustc_hash::FxHashMap;
 
 use super::closer::Closer;
-use super::{Around, Looked, View, ViewId};
+use super::{Around, Looked, Pane, View, ViewId};
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
 use crate::app::filters::Filters;
@@ -114,7 +114,9 @@ impl View for Stacks {
         self.table = Some(table);
         drop_aside(before);
     }
+}
 
+impl Pane for Stacks {
     fn settle(&mut self, trace: &Trace) -> bool {
         let search = self.search.clone();
         self.select(trace, |line, table| line.look(&search, table))

@@ -5,7 +5,7 @@ mod panel;
 
 use eframe::egui::Ui;
 
-use super::{Around, View, ViewId};
+use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::filters::Predicate;
 use crate::app::graph::Split;
@@ -72,7 +72,9 @@ impl View for Types {
     fn take(&mut self, table: TypeTable) {
         self.table = Some(table);
     }
+}
 
+impl Pane for Types {
     fn forget(&mut self) {
         self.table = None;
     }
