@@ -46,13 +46,18 @@ impl Levels {
         let none = || ();
         index.fold(cancel, none, |(), visited| {
             let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+            // Rows stand in the order of birth, and most die before the next moment.
+            let mut first = 0;
             visited.each(|at| {
-                let line = line_of[sites[at].0 as usize];
-                if line == NO_LINE {
+                let (birth, death) = (chunk.birth(at), chunk.death(at));
+                if !scale.is_behind(birth, first) {
+                    first = scale.behind(birth);
+                }
+                if scale.is_behind(death, first) {
                     return;
                 }
-                let (first, end) = (scale.behind(chunk.birth(at)), scale.behind(chunk.death(at)));
-                if first < end {
+                let (line, end) = (line_of[sites[at].0 as usize], scale.behind(death));
+                if line != NO_LINE && first < end {
                     let size = i64::try_from(chunk.size(at)).unwrap_or(i64::MAX);
                     let cells = &table[(line as usize + 1) * width..][..width];
                     cells[first].fetch_add(size, Ordering::Relaxed);
@@ -63,11 +68,11 @@ impl Levels {
             });
         })?;
         let mut alive: Vec<i64> = table.into_iter().map(AtomicI64::into_inner).collect();
-        for line in alive.chunks_mut(width) {
+        alive.par_chunks_mut(width).for_each(|line| {
             for k in 1..width {
                 line[k] = line[k].wrapping_add(line[k - 1]);
             }
-        }
+        });
         for i in width..alive.len() {
             alive[i] = alive[i].wrapping_add(alive[i - width]);
         }
@@ -96,6 +101,12 @@ impl Scale {
         Self { moments, a_tick: steps as f64 / (length.max(1) as f64) }
     }
 
+    /// Whether [`Scale::behind`] of `t` is `k`.
+    #[inline]
+    fn is_behind(&self, t: Ticks, k: usize) -> bool {
+        (k == 0 || self.moments[k - 1] <= t) && self.moments.get(k).is_none_or(|&moment| t < moment)
+    }
+
     /// The first moment at which what happened at `t` counts: the first behind it.
     #[inline]
     fn behind(&self, t: Ticks) -> usize {
@@ -107,7 +118,8 @@ impl Scale {
             return last + 1;
         }
         // The guess can be off by one where the fraction is rounded.
-        let mut k = (((t.0 as i128 - self.moments[0].0 as i128) as f64 * self.a_tick) as usize).min(last);
+        let since = t.0.wrapping_sub(self.moments[0].0) as u64; // not before it
+        let mut k = ((since as f64 * self.a_tick) as usize).min(last);
         while k > 0 && self.moments[k] > t {
             k -= 1;
         }
@@ -128,7 +140,10 @@ mod tests {
             let scale = Scale::new(Interval { from: Ticks(from), to: Ticks(to) }, steps);
             let near = scale.moments.iter().flat_map(|t| [t.0.saturating_sub(1), t.0, t.0.saturating_add(1)]);
             for t in near.chain([i64::MIN, i64::MAX]).map(Ticks) {
-                assert_eq!(scale.behind(t), scale.moments.partition_point(|&moment| moment <= t), "{t:?}");
+                let expected = scale.moments.partition_point(|&moment| moment <= t);
+                assert_eq!(scale.behind(t), expected, "{t:?}");
+                let found: Vec<usize> = (0..=scale.moments.len()).filter(|&k| scale.is_behind(t, k)).collect();
+                assert_eq!(found, [expected], "{t:?}");
             }
         }
     }
