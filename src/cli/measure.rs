@@ -52,7 +52,7 @@ struct Figures {
     /// Of the open table's lines, and how many there were.
     peaks_ms: Vec<f64>,
     peak_lines: Vec<usize>,
-    /// Milliseconds of the views.
+    /// Of the views.
     views: views::Views,
 }
 

@@ -4,17 +4,20 @@
 //! unless the user wants it otherwise. Not recursive: stacks can be deep. Cost: the children
 //! of the open nodes, sorted; names are only made where they decide the order.
 
+use std::cmp::Ordering;
+
 use rustc_hash::FxHashMap;
 
 use super::nest::NOBODY;
 use super::peaks::line_peaks;
 use super::tree::{measure, sort_lines};
 use super::{
-    Cancel, Cancelled, Column, Forest, ForestSums, Functions, Index, LifetimeClass, Mask, NodeKey, Numbers, Sort, Totals,
+    Cancel, Cancelled, Column, Forest, ForestSums, FrameName, Functions, Index, LifetimeBucket, LifetimeClass, Mask, NodeKey, Numbers, SizeBucket,
+    Sort, Totals,
 };
 use crate::model::SiteId;
 use crate::stack_rules::NO_TAG;
-use crate::units::Layer;
+use crate::units::{Layer, Tid};
 
 /// One line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,19 +38,71 @@ pub struct CallLine {
 
 /// What a node of a forest is called.
 pub fn node_name(functions: &Functions, key: NodeKey) -> String {
-    match key {
-        NodeKey::All => "(everything)".to_owned(),
-        NodeKey::NoStack => "(no stack recorded)".to_owned(),
-        NodeKey::Function(function) => functions.name(function).to_string(),
-        NodeKey::Module(module) => functions.module_name(module).to_owned(),
-        NodeKey::NoModule => "(no module)".to_owned(),
-        NodeKey::Thread(_, thread) => format!("thread {thread}"),
-        NodeKey::Size(bucket) => format!("size in {:?}", bucket.bounds()),
-        NodeKey::Lifetime(bucket) => format!("lifetime in {:?}", bucket.bounds()),
-        NodeKey::Tag(tag) => functions.rules().name(tag).to_string(),
-        NodeKey::NoTag => NO_TAG.to_owned(),
+    Name::of(functions, key).to_string()
+}
+
+/// The name of a node that is not written out yet; in the order of the names.
+#[derive(Clone, Copy)]
+enum Name<'a> {
+    Frame(FrameName<'a>),
+    Text(&'a str),
+    Thread(Tid),
+    Size(SizeBucket),
+    Lifetime(LifetimeBucket),
+}
+
+impl<'a> Name<'a> {
+    fn of(functions: &'a Functions, key: NodeKey) -> Self {
+        match key {
+            NodeKey::All => Self::Text("(everything)"),
+            NodeKey::NoStack => Self::Frame(FrameName::NoStack),
+            NodeKey::Function(function) => Self::Frame(functions.name(function)),
+            NodeKey::Module(module) => Self::Text(functions.module_name(module)),
+            NodeKey::NoModule => Self::Text("(no module)"),
+            NodeKey::Tag(tag) => Self::Text(functions.rules().name(tag)),
+            NodeKey::NoTag => Self::Text(NO_TAG),
+            NodeKey::Thread(_, thread) => Self::Thread(thread),
+            NodeKey::Size(bucket) => Self::Size(bucket),
+            NodeKey::Lifetime(bucket) => Self::Lifetime(bucket),
+        }
     }
 }
+
+impl std::fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Frame(name) => name.fmt(f),
+            Self::Text(text) => f.write_str(text),
+            Self::Thread(thread) => write!(f, "thread {thread}"),
+            Self::Size(bucket) => write!(f, "size in {:?}", bucket.bounds()),
+            Self::Lifetime(bucket) => write!(f, "lifetime in {:?}", bucket.bounds()),
+        }
+    }
+}
+
+impl Ord for Name<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Frame(a), Self::Frame(b)) => a.cmp(b),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            _ => self.to_string().cmp(&other.to_string()),
+        }
+    }
+}
+
+impl PartialOrd for Name<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Name<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Name<'_> {}
 
 /// The open lines. `toggled` has the nodes that the user opened or closed.
 pub fn call_tree(
@@ -64,7 +119,7 @@ pub fn call_tree(
     let mut todo: Vec<(u32, Option<u32>, bool)> = Vec::new();
     let plan = |todo: &mut Vec<_>, node: u32, line: Option<u32>| {
         let mut children: Vec<(u32, Numbers)> = below(node).map(|child| (child, sums.numbers(child))).collect();
-        sort_lines(&mut children, sort, |(_, numbers)| *numbers, |(child, _)| node_name(functions, forest.key(*child)));
+        sort_lines(&mut children, sort, |(_, numbers)| *numbers, |(child, _)| Name::of(functions, forest.key(*child)));
         let is_only = children.len() == 1;
         todo.extend(children.into_iter().rev().map(|(child, _)| (child, line, is_only)));
     };

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::report::{describe, first, functions_for, tags_for};
-use super::{By, ByClass, Cancel, Cancelled, Group, GroupNumbers, Index, Mask};
+use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask};
 use crate::model::SiteId;
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -30,6 +30,8 @@ pub struct DiffSide<'a> {
     pub mask: &'a Mask,
     /// What frames and types are called.
     pub names: &'a Names,
+    /// The functions of all sites by these names, if they are known: to find them costs most.
+    pub functions: Option<&'a Functions>,
 }
 
 /// The numbers of a group on both sides; all zeros where a side lacks it.
@@ -100,14 +102,18 @@ pub fn folded_diff(
     let [a, b] = sides.map(|side| side.index.trace());
     let is_one_trace = std::ptr::eq(a, b);
     let identities = matching::identities(a, b, is_one_trace);
-    let (mut functions, mut tags) = (Vec::new(), Vec::new());
-    for side in &sides {
-        let of_side = functions_for(side.index.trace(), side.names, by, cancel)?;
-        tags.push(tags_for(side.index.trace(), of_side.as_ref(), by, cancel)?);
-        functions.push(of_side);
-    }
+    let new = |side: &DiffSide<'_>| match side.functions {
+        Some(_) => Ok(None),
+        None => functions_for(side.index.trace(), side.names, by, cancel),
+    };
+    let is_alike = is_one_trace && std::ptr::eq(sides[0].names, sides[1].names);
+    let new = [new(&sides[0])?, if is_alike { None } else { new(&sides[1])? }];
+    let known = [0, 1].map(|i| sides[i].functions.or(new[i].as_ref()));
+    let functions = [0, 1].map(|i| known[i].or(known[0].filter(|_| is_alike)));
+    let tags = |i: usize| tags_for(sides[i].index.trace(), functions[i], by, cancel);
+    let tags = [tags(0)?, tags(1)?];
     let named = [0, 1].map(|i| {
-        let functions = functions[i].as_ref().map(|functions| (functions, fold));
+        let functions = functions[i].map(|functions| (functions, fold));
         Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions, tags: tags[i].as_ref(), freed: None }
     });
     let mut keys = SiteKeys::default();

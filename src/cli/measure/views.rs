@@ -1,7 +1,10 @@
-//! How long the window's views take, each for intervals by chance.
+//! How long the window's views take, each for intervals by chance; and how much of the
+//! processors that was, which says more where others use them too.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
+
+use serde::Serialize;
 
 use super::{interval, milliseconds};
 use crate::query::{
@@ -13,8 +16,17 @@ use crate::symbols::Names;
 use crate::synth::Random;
 use crate::units::{Interval, Layer, Ticks};
 
-/// Milliseconds of each view, by what is asked.
-pub(super) type Views = BTreeMap<&'static str, Vec<f64>>;
+/// Of each view, by what is asked.
+pub(super) type Views = BTreeMap<&'static str, Vec<Took>>;
+
+/// Milliseconds.
+#[derive(Serialize)]
+pub(super) struct Took {
+    /// From the question to the answer.
+    ms: f64,
+    /// Of all processors together, where the system tells it (Linux).
+    processors_ms: Option<f64>,
+}
 
 /// Rows of the table of allocations.
 const ROWS: usize = 1_000_000;
@@ -71,7 +83,13 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         }
         timed(&mut views, "types", || Ok(types.groups(&totals(index, interval, cancel)?, &mask, Sort::default())))?;
         let halves = [(interval.from, middle(interval)), (middle(interval), interval.to)];
-        let sides = halves.map(|(from, to)| DiffSide { index, interval: Interval { from, to }, mask: &mask, names: &names });
+        let sides = halves.map(|(from, to)| DiffSide {
+            index,
+            interval: Interval { from, to },
+            mask: &mask,
+            names: &names,
+            functions: Some(&functions),
+        });
         timed(&mut views, "compare", || folded_diff(sides, &[By::Function], true, Some(COMPARED), cancel))?;
         timed(&mut views, "allocations", || rows(index, interval, &mask, RowSort::default(), ROWS, cancel))?;
         timed(&mut views, "histograms", || histogram(index, interval, &mask, layer, cancel))?;
@@ -111,8 +129,22 @@ fn middle(interval: Interval) -> Ticks {
 }
 
 fn timed<T>(views: &mut Views, name: &'static str, ask: impl FnOnce() -> Result<T, Cancelled>) -> Result<T, Cancelled> {
-    let start = Instant::now();
+    let (before, start) = (processor_time(), Instant::now());
     let answer = ask()?;
-    views.entry(name).or_default().push(milliseconds(start));
+    let ms = milliseconds(start);
+    let processors_ms = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before) as f64 / 1e6);
+    views.entry(name).or_default().push(Took { ms, processors_ms });
     Ok(answer)
+}
+
+/// Nanoseconds that all threads of this process have run so far.
+fn processor_time() -> Option<u64> {
+    // The kernel brings the number of a thread up to date when it leaves its processor.
+    std::thread::yield_now();
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    let of_thread = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Some(threads.filter_map(|thread| of_thread(thread.ok()?)).sum())
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Module, NodeId, Site, SiteId, Trace};
 use crate::query::functions::innermost;
 use crate::query::naming::{UNKNOWN_TYPE, allocated_type};
-use crate::query::{By, Cancel, Cancelled, FrameName, Functions, Mask, Recorded, Tags};
+use crate::query::{By, Cancel, Cancelled, FrameName, FunctionId, Functions, Mask, ModuleName, Recorded, Tags};
 use crate::symbols::Names;
 use crate::units::Layer;
 
@@ -29,10 +29,15 @@ pub(in crate::query) struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// The function to which a site's memory is accounted, as it is printed.
-    pub(in crate::query) fn function(&self, site: SiteId) -> Option<FrameName<'a>> {
+    /// The function to which a site's memory is accounted.
+    fn innermost(&self, site: SiteId) -> Option<(&'a Functions, FunctionId)> {
         let (functions, fold) = self.functions?;
-        innermost(functions, site, fold).map(|function| functions.name(function))
+        innermost(functions, site, fold).map(|function| (functions, function))
+    }
+
+    /// The same as it is printed.
+    pub(in crate::query) fn function(&self, site: SiteId) -> Option<FrameName<'a>> {
+        self.innermost(site).map(|(functions, function)| functions.name(function))
     }
 
     /// A site that freed with the stack of this number.
@@ -42,9 +47,8 @@ impl<'a> Named<'a> {
 
     /// The file name of that function's module.
     pub(in crate::query) fn module(&self, site: SiteId) -> Option<&'a str> {
-        let (functions, fold) = self.functions?;
-        let module = functions.module(innermost(functions, site, fold)?)?;
-        Some(functions.module_name(module))
+        let (functions, function) = self.innermost(site)?;
+        Some(functions.module_name(functions.module(function)?))
     }
 
     /// The name that rules give to its stack.
@@ -141,6 +145,14 @@ const PIECE: usize = 1 << 10;
 /// whether the frame is the innermost.
 type FramesOf = FxHashMap<(Option<*const Module>, u64, bool), Vec<u32>>;
 
+/// Numbers of what one side has met, which save to make a name once more.
+#[derive(Default)]
+struct Met {
+    frames: FramesOf,
+    functions: FxHashMap<FunctionId, u32>,
+    modules: FxHashMap<ModuleName, u32>,
+}
+
 /// No caller.
 const NO_STACK: u32 = u32::MAX;
 
@@ -158,7 +170,7 @@ impl SiteKeys {
         mask: &Mask,
         cancel: &Cancel,
     ) -> Result<SiteGroups, Cancelled> {
-        let mut frames_of = FramesOf::default();
+        let mut met = Met::default();
         let mut groups = SiteGroups { of_site: vec![None; named.trace.sites.len()], first: Vec::new(), freed: None };
         for (i, site) in named.trace.sites.iter().enumerate() {
             if i % PIECE == 0 {
@@ -168,33 +180,38 @@ impl SiteKeys {
             if mask.classes(id) == 0 {
                 continue;
             }
-            let key = self.key(named, identity, (id, site), &mut frames_of);
+            let key = self.key(named, identity, (id, site), &mut met);
             let group = number(&mut self.groups, key);
             groups.of_site[i] = Some(group);
             groups.first.resize(groups.first.len().max(group as usize + 1), None);
             groups.first[group as usize].get_or_insert(id);
         }
         if named.by.contains(&By::FreedStack) {
-            groups.freed = Some(self.freed_stacks(named, identity, &mut frames_of, cancel)?);
+            groups.freed = Some(self.freed_stacks(named, identity, &mut met.frames, cancel)?);
         }
         Ok(groups)
     }
 
-    fn key(&mut self, named: Named<'_>, identity: &Identity, (id, site): (SiteId, &Site), frames_of: &mut FramesOf) -> SiteKey {
+    fn key(&mut self, named: Named<'_>, identity: &Identity, (id, site): (SiteId, &Site), met: &mut Met) -> SiteKey {
         let Named { trace, names, by, .. } = named;
         let wants = |key| by.contains(&key);
         let process = wants(By::Process).then(|| identity.processes[trace.process_of(site).0 as usize]);
         let heap = wants(By::Heap).then(|| identity.heaps[site.heap.0 as usize]);
-        let stack = wants(By::Stack).then(|| self.stack_number(named, identity, site, frames_of));
+        let stack = wants(By::Stack).then(|| self.stack_number(named, identity, site, &mut met.frames));
         let allocated_type = wants(By::Type).then(|| {
             let name = allocated_type(trace, names, site).unwrap_or(UNKNOWN_TYPE);
             self.types.get(name).copied().unwrap_or_else(|| number(&mut self.types, name.into()))
         });
         // On all sides a function is what it is called.
-        let function = if wants(By::Function) { named.function(id) } else { None };
-        let function = function.map(|name| number(&mut self.functions, name.to_string()));
-        let module = if wants(By::Module) { named.module(id) } else { None };
-        let module = module.map(|name| number(&mut self.modules, name.into()));
+        let function = named.innermost(id).filter(|_| wants(By::Function)).map(|(functions, function)| {
+            let new = || number(&mut self.functions, functions.name(function).to_string());
+            *met.functions.entry(function).or_insert_with(new)
+        });
+        let module = named.innermost(id).filter(|_| wants(By::Module)).and_then(|(functions, function)| {
+            let module = functions.module(function)?;
+            let new = || number(&mut self.modules, functions.module_name(module).into());
+            Some(*met.modules.entry(module).or_insert_with(new))
+        });
         let mut tag = |name: Option<&str>| name.map_or(0, |name| 1 + number(&mut self.tags, name.into()));
         let tag = wants(By::Tag).then(|| tag(named.tag(id)));
         SiteKey { layer: trace.layer_of(site), process, heap, stack, allocated_type, function, module, tag }

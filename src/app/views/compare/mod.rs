@@ -150,14 +150,17 @@ impl View for Compare {
             return Ok(());
         }
         let (by, most) = (request.grouping.by(), request.grouping.most());
+        let is_by_function = by.contains(&By::Function) || by.contains(&By::Module);
+        let functions = is_by_function.then(|| ground.functions()).transpose()?;
+        let functions = functions.as_deref();
         let compare = |sides| folded_diff(sides, by, ground.folds(), Some(most + 1), ground.cancel);
-        let side = |interval| DiffSide { index: &ground.index, interval, mask: &ground.mask, names: ground.names() };
+        let side = |interval| DiffSide { index: &ground.index, interval, mask: &ground.mask, names: ground.names(), functions };
         let [a, b] = request.sides;
         let mut groups = match &request.other {
             None => compare([side(a), side(b)])?,
             Some(Other { ready, names }) => {
                 let (index, all) = (ready.index(ground.cancel)?, [&ready.trace, ground.trace()].map(|trace| Mask::all(trace)));
-                let theirs = DiffSide { index: &index, interval: ready.trace.span, mask: &all[0], names };
+                let theirs = DiffSide { index: &index, interval: ready.trace.span, mask: &all[0], names, functions: None };
                 compare([theirs, DiffSide { index: ground.all_rows(), mask: &all[1], ..side(b) }])?
             }
         };
