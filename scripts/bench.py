@@ -106,6 +106,43 @@ def questions(results):
         yield f"| {mega(n)} | peaks of the open table's lines, which follow later | | | | {spread(f['peaks_ms'])} |"
 
 
+VIEWS = ["totals", "top-down", "bottom-up", "by function", "by module", "flame graph", "flame graph, bottom-up"]
+VIEWS += ["butterfly", "types", "compare", "generations", "histograms", "allocations"]
+CHOSEN = [f"rows of a size, {what}" for what in ("chosen", "totals", "top-down", "first graph", "graph")]
+ONCE = [f"{what}, once" for what in ("functions", "top-down", "bottom-up", "types", "findings")]
+
+
+def views(results):
+    count = min(len(f["views"]["totals"]) for f in results.values())
+    yield "\n## Views\n"
+    yield f"Milliseconds for {count} random intervals each, median (95th percentile), from the question to the answer, totals"
+    yield "included; in brackets the median of what all processors together worked for it. Views that tell places apart"
+    yield "stand on the sums of sites; generations, histograms and allocations look at the rows born before the end of the"
+    yield "interval, and so do sums of chosen rows (up to 64 bytes). The butterfly is that of the function that is around most.\n"
+    yield f"| view | {' | '.join(mega(n) for n in results)} |"
+    yield "|-|" + "-|" * len(results)
+    for view in [*VIEWS, *CHOSEN, *ONCE]:
+        yield f"| {view} | {' | '.join(took(f['views'].get(view, [])) for f in results.values())} |"
+
+
+def took(values):
+    worked = [value["processors_ms"] for value in values if value["processors_ms"] is not None]
+    return spread([value["ms"] for value in values]) + (f" [{statistics.median(worked):.1f}]" if worked else "")
+
+
+def with_section(text, section):
+    """A document with its section of that heading replaced, or before the last one if there was none."""
+    heading = section[0].strip()
+    parts = ("\n" + text).split("\n## ")
+    names = ["## " + part.split("\n", 1)[0] for part in parts]
+    part = "\n".join(section).strip().removeprefix("## ") + "\n"
+    if heading in names[1:]:
+        parts[names.index(heading)] = part
+    else:
+        parts.insert(len(parts) - 1, part)
+    return "\n## ".join(part.rstrip("\n") + "\n" for part in parts).lstrip("\n")
+
+
 def frames(args, n):
     """The window on a large trace: wheel, scrolling, another interval; times of its frames."""
     log = Path(args.dir) / "frames.tsv"
@@ -191,8 +228,15 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--only-views", action="store_true", help="leave the other sections as they are")
     parser.add_argument("events", type=int, nargs="+")
     args = parser.parse_args()
+    if args.only_views:
+        asked = {n: timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])[0] for n in args.events}
+        section = list(views({n: json.loads(output) for n, output in asked.items()}))
+        out = Path(args.out)
+        out.write_text(with_section(out.read_text(), section))
+        return
     results = {n: sizes_of(args, n) for n in args.events}
     walk = json.loads(timed([args.program, "measure", f"{args.dir}/walk.etl"])[0])
     largest = max(args.events)
@@ -207,6 +251,7 @@ def main():
         f"\nWith whole stacks behind the events (StackWalk) instead of keys: {walk['heap_events'] / walk['load_s'] / 1e6:.1f} M"
         f" events/s, {walk['bytes_per_s'] / 1e9:.2f} GB/s ({walk['file_bytes'] / 1e9:.1f} GB).",
         *questions(results),
+        *views(results),
         *window(largest, frames(args, largest)),
     ]
     Path(args.out).write_text("\n".join(text) + "\n")

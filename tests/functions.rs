@@ -17,9 +17,10 @@ use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
-    CallLine, Cancel, Column, Forest, FrameName, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass,
-    Mask, NeighbourGroup, NodeKey, Numbers, PathId, Recorded, Sort, call_tree, call_tree_peaks, functions, heaviest_path,
-    node_name, sort_call_tree_by_peak, stack_labels, totals,
+    CallLine, Cancel, Column, FlameBoxes, FlameWeight, FlameWeights, Forest, FrameName, FunctionGroup, FunctionId,
+    FunctionPlaces, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass, Mask, NeighbourGroup, NodeKey, Numbers,
+    PathId, Recorded, Sort, call_tree, call_tree_peaks, flame_boxes, function_sums, functions, heaviest_path, node_name,
+    sort_call_tree_by_peak, stack_labels, totals,
 };
 use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols, is_allocators_module};
 use highwater::synth::demo;
@@ -239,6 +240,7 @@ fn check(index: &Index, all: &Functions, names_of: impl Fn(&Site) -> Vec<String>
     let never = Cancel::default();
     let inverted = Forest::inverted(all, &never).unwrap();
     let reversed = |names: &[String]| names.iter().rev().cloned().collect();
+    check_places(index, all, edges);
     let module = |name: &String| name.split_once('!').map_or("(no module)".to_owned(), |(module, _)| module.to_owned());
     check_forest(index, all, &Forest::top_down(all), &rows, edges, |names| names.to_vec());
     check_forest(index, all, &inverted, &rows, edges, reversed);
@@ -246,6 +248,21 @@ fn check(index: &Index, all: &Functions, names_of: impl Fn(&Site) -> Vec<String>
     check_forest(index, all, &Forest::by_module(all, false), &rows, edges, |names| {
         names.last().map(module).into_iter().collect()
     });
+}
+
+/// What a function comes to by its places is what it comes to among all functions.
+fn check_places(index: &Index, all: &Functions, edges: Edges) {
+    let (trace, never) = (index.trace(), Cancel::default());
+    let totals = totals(index, interval(edges), &never).unwrap();
+    let mask = Mask::of_sites(trace, |site, _| site.0 % 5 != 1);
+    let forest = Forest::top_down(all, trace);
+    let every = function_sums(trace, all, &totals, &mask, &never).unwrap();
+    for (function, layer) in (0..all.len() as u32).flat_map(|id| Layer::ALL.map(|layer| (FunctionId(id), layer))) {
+        let places = FunctionPlaces::of(trace, &forest, (&totals, &mask), function, layer, &never).unwrap();
+        let mut expected: Vec<_> = every.iter().filter(|of| (of.function, of.layer) == (function, layer)).copied().collect();
+        expected.sort_by_key(|of| of.process);
+        assert_eq!(places.sums(), expected);
+    }
 }
 
 /// Each node is another way, it has the rows on whose way it is, and every site is at the
@@ -287,6 +304,29 @@ fn check_forest(
             let is_wanted = |site: &&SiteId| is_odd[site.0 as usize] && trace.layer_of(trace.site(**site)) == layer;
             let expected: u64 = forest.under(node).iter().filter(is_wanted).map(|site| totals.of(*site).numbers().size).sum();
             assert_eq!(sums.numbers().size, expected);
+        }
+        let of = FlameWeight::Impacting;
+        let weights = FlameWeights::new(forest, trace, &totals, &odd, layer, of);
+        for node in 0..forest.len() as u32 {
+            let wanted = forest.under(node).iter().filter(|site| is_odd[site.0 as usize]);
+            let wanted = wanted.filter(|site| trace.layer_of(trace.site(**site)) == layer);
+            let expected: u64 = wanted.map(|site| totals.of(*site).numbers().impacting.unsigned_abs()).sum();
+            assert_eq!(weights.width(node), expected);
+        }
+        // All that is wide, one in the other, and as wide as it is.
+        let FlameBoxes { boxes, depths, .. } = flame_boxes(&weights, 0, |_| false);
+        let whole = weights.width(0);
+        let seen: BTreeSet<u32> = boxes.iter().map(|one| one.node).collect();
+        assert_eq!(seen.len(), boxes.len());
+        let is_wide = |node: &u32| weights.width(*node) > whole / 6000;
+        assert_eq!(seen, (0..forest.len() as u32).filter(|node| *node == 0 || is_wide(node)).collect());
+        for (depth, range) in depths.windows(2).enumerate() {
+            for one in &boxes[range[0]..range[1]] {
+                assert_eq!(forest.way(one.node).len(), depth);
+                assert!(whole == 0 || (f64::from(one.width) - weights.width(one.node) as f64 / whole as f64).abs() < 1e-6);
+                let around = boxes.iter().find(|other| other.node == forest.parent(one.node)).unwrap();
+                assert!(around.left <= one.left && one.left + one.width <= around.left + around.width + 1e-5);
+            }
         }
     }
     check_lines(index, all, forest, &ways, rows, edges, &way_of);

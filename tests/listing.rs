@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use highwater::events::{Event, FrameRange, Record, StackPart};
 use highwater::model::{Builder, Clock, InputState, Row, RowId, Trace};
-use highwater::query::{Cancel, Column, Index, Key, LifetimeClass, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, totals, tree};
+use highwater::query::{
+    Cancel, Column, Functions, GenerationsRequest, Index, Key, LifetimeBucket, LifetimeClass, MAX_FOUND_FRAMES, Mask, RowColumn,
+    RowSort, Sort, Tree, TreeRequest, generations, histogram, rows, totals, tree,
+};
+use highwater::symbols::Names;
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 
 /// What the table lists at most under one node.
@@ -153,4 +157,63 @@ fn a_search_that_finds_everything_opens_a_bounded_number_of_frames() {
     let (least, most) = (MAX_FOUND_FRAMES, MAX_FOUND_FRAMES + 20_000 + 100);
     assert!((least..most).contains(&tree.len()), "{} lines", tree.len());
     assert_eq!(tree.row(&trace, 0).unwrap().numbers.count, stacks);
+}
+
+/// The table of allocations, histograms and generations of a part of some chunks' rows.
+#[test]
+fn of_many_rows_those_that_come_first_are_listed_and_all_are_counted() {
+    let trace = many_blocks(150_000);
+    let (never, mask) = (Cancel::default(), Mask::all(&trace));
+    let index = Index::scan(Arc::new(trace.clone()));
+    let all: Vec<(RowId, Row)> = (0..trace.rows.len() as u32).map(|i| (RowId(i), trace.rows.get(RowId(i)))).collect();
+    for (from, to) in [(0, 750_000), (300_000, 320_000), (340_000, 750_000), (-5, 10)] {
+        let interval = Interval { from: Ticks(from), to: Ticks(to) };
+        let inside = |row: &Row| LifetimeClass::of(row.birth, row.death, interval);
+        let taking_part: Vec<&(RowId, Row)> = all.iter().filter(|(_, row)| inside(row).is_some()).collect();
+        for (column, descending, most) in [
+            (RowColumn::Size, true, 0),
+            (RowColumn::Size, true, 1),
+            (RowColumn::Size, false, 700),
+            (RowColumn::Address, true, 9000),
+            (RowColumn::AllocTime, true, 60),
+            (RowColumn::FreeTime, false, 5000),
+            (RowColumn::Lifetime, true, 20_000),
+        ] {
+            let rank = |row: &Row| match column {
+                RowColumn::Address => row.address as i64,
+                RowColumn::AllocTime => row.birth.0,
+                RowColumn::FreeTime => row.death.0,
+                RowColumn::Lifetime if row.death == Ticks::NEVER => i64::MAX,
+                RowColumn::Lifetime => row.death.0 - row.birth.0,
+                _ => row.size as i64,
+            };
+            let mut expected = taking_part.clone();
+            expected.sort_by_key(|(id, row)| (if descending { !rank(row) } else { rank(row) }, *id));
+            let found = rows(&index, interval, &mask, RowSort { column, descending }, most, &never).unwrap();
+            assert_eq!(found.count, taking_part.len() as u64);
+            let expected: Vec<RowId> = expected.into_iter().take(most).map(|(id, _)| *id).collect();
+            assert!(found.rows == expected, "{column:?} {descending} {most} {interval:?}");
+        }
+        let sizes = |class| taking_part.iter().filter(move |(_, row)| inside(row) == Some(class)).map(|(_, row)| row.size);
+        let all_of_it = histogram(&index, interval, &mask, Layer::Heap, &never).unwrap();
+        for class in LifetimeClass::ALL {
+            let of_sizes: u64 = all_of_it.by_size.iter().map(|buckets| buckets.get(class).size).sum();
+            let of_lives: u64 = all_of_it.by_lifetime.iter().map(|buckets| buckets.get(class).count).sum();
+            assert_eq!((of_sizes, of_lives), (sizes(class).sum(), sizes(class).count() as u64), "{class:?} {interval:?}");
+            let scanned = totals(&index, interval, &never).unwrap().sum(&mask).get(class);
+            assert_eq!((scanned.size, scanned.count), (of_sizes, of_lives));
+        }
+        let endless = taking_part.iter().filter(|(_, row)| row.death == Ticks::NEVER).count() as u64;
+        assert_eq!(all_of_it.by_lifetime[LifetimeBucket::ENDLESS.index()].numbers().count, endless);
+        let functions = Functions::of(&trace, &Names::default(), false, &never).unwrap();
+        let edges = vec![interval.from, Ticks((from + to) / 2), interval.to];
+        let request = GenerationsRequest { edges: edges.clone(), end: interval.to, layer: Layer::Heap };
+        let left = generations(&index, &request, &mask, &functions, &never).unwrap();
+        let edges = &edges;
+        let born = |k: usize| all.iter().filter(move |(_, row)| edges[k] <= row.birth && row.birth < edges[k + 1]);
+        for k in 0..2 {
+            let expected = born(k).filter(|(_, row)| row.death >= interval.to).count() as u64;
+            assert_eq!(left.iter().map(|group| group.left[k].count).sum::<u64>(), expected, "{k} {interval:?}");
+        }
+    }
 }

@@ -131,6 +131,16 @@ impl Wide {
             counts: std::array::from_fn(|class| bucket(class).count as u32),
         }
     }
+
+    /// As much as there is room for.
+    fn told(self) -> ByClass {
+        let mut told = ByClass::default();
+        for (i, class) in LifetimeClass::ALL.into_iter().enumerate() {
+            let size = u64::try_from(self.sizes[i]).unwrap_or(u64::MAX);
+            *told.get_mut(class) = Bucket { count: self.counts[i].into(), size };
+        }
+        told
+    }
 }
 
 /// By node what is at it and under it, by lifetime class.
@@ -158,15 +168,7 @@ impl<'a> ForestSums<'a> {
 
     /// What a node comes to; nothing if it is hidden.
     pub fn of(&self, node: u32) -> ByClass {
-        let mut out = ByClass::default();
-        if self.is_hidden(node) {
-            return out;
-        }
-        let Wide { sizes, counts } = self.sums.amount(node);
-        for (class, (size, count)) in LifetimeClass::ALL.into_iter().zip(sizes.into_iter().zip(counts)) {
-            *out.get_mut(class) = Bucket { count: count.into(), size: u64::try_from(size).unwrap_or(u64::MAX) };
-        }
-        out
+        if self.is_hidden(node) { ByClass::default() } else { self.sums.amount(node).told() }
     }
 
     /// The numbers of a node.
@@ -186,5 +188,30 @@ impl<'a> ForestSums<'a> {
 
     fn is_hidden(&self, node: u32) -> bool {
         self.hidden.as_ref().is_some_and(|hidden| hidden[node as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_that_are_too_large_saturate_and_their_parts_stay_exact() {
+        let of = |size| {
+            let mut buckets = ByClass::default();
+            buckets.get_mut(LifetimeClass::Aofi).add_row(size);
+            Wide::of(&buckets)
+        };
+        let mut upto = vec![Wide::default()];
+        for size in [7, u64::MAX, u64::MAX, 5] {
+            let mut next = upto[upto.len() - 1];
+            next += of(size);
+            upto.push(next);
+        }
+        let between = |from: usize, to: usize| (upto[to] - upto[from]).told().get(LifetimeClass::Aofi);
+        assert_eq!(between(0, 4), Bucket { count: 4, size: u64::MAX });
+        assert_eq!(between(1, 2), Bucket { count: 1, size: u64::MAX });
+        assert_eq!(between(3, 4), Bucket { count: 1, size: 5 });
+        assert_eq!(between(2, 2), Bucket::default());
     }
 }
