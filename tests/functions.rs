@@ -255,7 +255,7 @@ fn check_places(index: &Index, all: &Functions, edges: Edges) {
     let (trace, never) = (index.trace(), Cancel::default());
     let totals = totals(index, interval(edges), &never).unwrap();
     let mask = Mask::of_sites(trace, |site, _| site.0 % 5 != 1);
-    let forest = Forest::top_down(all, trace);
+    let forest = Forest::top_down(all);
     let every = function_sums(trace, all, &totals, &mask, &never).unwrap();
     for (function, layer) in (0..all.len() as u32).flat_map(|id| Layer::ALL.map(|layer| (FunctionId(id), layer))) {
         let places = FunctionPlaces::of(trace, &forest, (&totals, &mask), function, layer, &never).unwrap();
