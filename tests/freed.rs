@@ -29,7 +29,7 @@ fn told(trace: &Trace) -> Vec<Told> {
         assert_eq!(row.freed_at, trace.rows.freed_at(id));
         let (site, freed) = (trace.site(row.site), trace.freed_at(id));
         let of_freed = freed.map(|site| frames(site.stack)).unwrap_or_default();
-        assert!(freed.is_none_or(|freed| freed.heap == site.heap && freed.first <= row.death));
+        assert!(freed.is_none_or(|freed| freed.heap == site.heap && freed.first <= row.death && row.death != Ticks::NEVER));
         let (birth, death) = (row.birth.0, row.death.0);
         all.push((trace.layer_of(site), row.address, row.size, birth, death, frames(site.stack), of_freed));
     }
@@ -92,6 +92,7 @@ proptest! {
     #[test]
     fn trees_of_who_freed_equal_the_oracles(
         ops in strategy::ops(OPS), a in place(), b in place(), options in options(), least in prop::option::of(0..101u64),
+        with_stack: bool,
     ) {
         let scenario = Scenario::of(&ops);
         let edges = edges(&scenario, a, b);
@@ -102,10 +103,10 @@ proptest! {
             let choice = RowChoice { all: size.into_iter().collect() };
             let index = index.choosing(choice.rows(index.trace(), &never).unwrap());
             // The filter is about who allocated.
-            let mask = Mask::of_sites(index.trace(), |_, site| least != Some(8) || site.stack != NodeId::ROOT);
+            let mask = Mask::of_sites(index.trace(), |_, site| !with_stack || site.stack != NodeId::ROOT);
             for layer in Layer::ALL {
                 let is_wanted = |row: &&Row| {
-                    let fits = row.size >= least.unwrap_or(0) && (least != Some(8) || !row.stack.is_empty());
+                    let fits = row.size >= least.unwrap_or(0) && (!with_stack || !row.stack.is_empty());
                     fits && row.layer() == layer
                 };
                 let wanted: Vec<&Row> = rows.iter().filter(is_wanted).collect();
@@ -266,4 +267,48 @@ fn a_row_costs_4_bytes_more_from_the_first_freeing_stack_of_its_chunk_on() {
         Arc::new(story.0.publish(InputState { complete: true, ..InputState::default() })).rows.heap_bytes()
     };
     assert_eq!(bytes(true) - bytes(false), 4 * CHUNK);
+}
+
+#[test]
+fn a_free_whose_place_was_let_go_is_still_found_by_its_stack() {
+    const PART: i64 = 1 << 16; // places that are let go at a time
+    let mut story = Story::new();
+    for n in 0..PART {
+        story.alloc(2 * n, 0x100);
+        story.free(2 * n + 1, 0x100);
+    }
+    story.alloc(2 * PART, 0x200);
+    story.free(2 * PART + 1, 0x200);
+    story.alloc(2 * PART + 2, 0x300);
+    drop(story.publish());
+    let last = 2 * (PART - 1) + 1;
+    story.stack(2 * PART + 3, last, StackPart::User, &[0x10]);
+    let trace = story.publish();
+    let freed: Vec<_> = told(&trace).into_iter().filter(|(.., freed)| !freed.is_empty()).collect();
+    assert_eq!(freed, [(Layer::Heap, 0x100, 8, last - 1, last, vec![], vec![0x10])]);
+}
+
+#[test]
+fn rows_that_stay_when_others_are_forgotten_keep_who_freed_them() {
+    let story = |budget: u64| {
+        let mut story = Story(builder().limited(Scope::default(), budget).when_full(WhenFull::Forget));
+        let (blocks, late) = (6_000, 40);
+        for n in 0..blocks {
+            story.alloc(2 * n, 0x1000 + 0x10 * n as u64);
+            // Each lives for some time, and the stack of its free comes later.
+            if n >= late {
+                let ends = 0x1000 + 0x10 * (n - late) as u64;
+                story.free(2 * n + 1, ends);
+            }
+            if n >= 2 * late {
+                story.stack(2 * n + 1, 2 * (n - late) + 1, StackPart::User, &[0x100 + n as u64 % 7, 0x10]);
+            }
+        }
+        story.0.publish(InputState { complete: true, ..InputState::default() })
+    };
+    let (whole, part) = (story(u64::MAX), story(400_000));
+    let from = part.forgotten.unwrap().0;
+    let left: Vec<Told> = told(&whole).into_iter().filter(|(.., death, _, _)| *death >= from).collect();
+    assert!(part.cut.is_none() && left.iter().filter(|(.., freed)| !freed.is_empty()).count() > 100);
+    assert_eq!(told(&part), left);
 }
