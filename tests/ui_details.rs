@@ -48,7 +48,10 @@ fn details_are_those_of_the_selected_line_and_filter() {
     let sum = format!("{size}, count {count}");
     assert_eq!(headlines(&window), [sum.clone(), sum], "{told}");
     assert!(has(&window, "Outstanding size"));
-    let peak = |window: &Window| window.query_by_label_contains(" MB at ").and_then(|label| label.value()).unwrap();
+    let peak = |window: &Window| {
+        let mut labels = window.query_all_by_label_contains(" MB at ").filter_map(|label| label.value());
+        labels.find(|text| text.ends_with(" s")).unwrap()
+    };
     let before = peak(&window);
     window.get_by_label_contains("Bar size 8 MB to 16 MB: ").click();
     settle(&mut window);

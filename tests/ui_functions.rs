@@ -121,7 +121,7 @@ fn threads_sizes_and_lifetimes_are_groupings_of_the_same_table() {
     choose(&mut window, "By function", "By thread");
     let threads: Vec<String> = {
         let lines = window.query_all_by_label_contains("MemoryTestApp.exe (4660), thread ");
-        lines.filter_map(|line| line.accesskit_node().label()).collect()
+        lines.filter_map(|line| line.value()).collect()
     };
     assert!(!threads.is_empty());
     window.get_by_label(&threads[0]).click_secondary();
@@ -130,7 +130,7 @@ fn threads_sizes_and_lifetimes_are_groupings_of_the_same_table() {
     let thread = threads[0].split(", ").last().unwrap();
     assert!(window.query_all_by_label_contains("Remove filter thread ").next().is_some(), "{thread}");
     choose(&mut window, "By thread", "By size");
-    let sizes = || window.query_all_by_label_contains("size ").filter_map(|line| line.accesskit_node().label());
+    let sizes = || window.query_all_by_label_contains("size ").filter_map(|line| line.value());
     assert!(sizes().any(|size| size.contains(" to ")), "{:?}", sizes().collect::<Vec<_>>());
     choose(&mut window, "By size", "By lifetime");
     assert!(window.query_all_by_label("lifetime without an end").next().is_some(), "what leaks has no end");
