@@ -6,7 +6,7 @@
 mod driver;
 
 use driver::{Window, settle, window_set};
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
 use highwater::load::Input;
 

@@ -12,8 +12,8 @@ use super::nest::NOBODY;
 use super::peaks::line_peaks;
 use super::tree::{measure, sort_lines};
 use super::{
-    Cancel, Cancelled, Column, Forest, ForestSums, FrameName, Functions, Index, LifetimeBucket, LifetimeClass, Mask, NodeKey, Numbers, SizeBucket,
-    Sort, Totals,
+    Cancel, Cancelled, Column, Forest, ForestSums, FrameName, Functions, Index, LifetimeBucket, LifetimeClass, Mask, NodeKey,
+    Numbers, SizeBucket, Sort, Totals,
 };
 use crate::model::SiteId;
 use crate::stack_rules::NO_TAG;
