@@ -54,8 +54,6 @@ impl Closer {
             return;
         };
         self.numbers(details, around, ui);
-        ui.add_space(4.0);
-        ui.strong("Outstanding size");
         line(ui, &details.line, self.interval, around);
         for (kind, sums) in
             [(BucketKind::Size, &details.histogram.by_size), (BucketKind::Lifetime, &details.histogram.by_lifetime)]
@@ -71,18 +69,24 @@ impl Closer {
     fn numbers(&self, details: &Details, around: &Around<'_>, ui: &mut Ui) {
         let n = &details.numbers;
         let peak_at = around.document.trace.clock.seconds(details.line.peak_at);
-        egui::Grid::new("numbers").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
-            let mut line = |name: &str, value: String| {
-                ui.weak(name);
-                ui.label(value);
+        let pairs = [
+            [("Count", format::count(n.count)), ("Size", format::bytes(n.size))],
+            [("At Start", format::bytes(n.outstanding_from)), ("At End", format::bytes(n.outstanding_to))],
+            [("Impacting Size", format::signed_bytes(n.impacting)), ("Peak", format::bytes(details.line.peak))],
+        ];
+        egui::Grid::new("numbers").num_columns(4).spacing([12.0, 2.0]).show(ui, |ui| {
+            for pair in pairs {
+                for (name, value) in pair {
+                    ui.weak(name);
+                    ui.label(value);
+                }
                 ui.end_row();
-            };
-            line("Count", format::count(n.count));
-            line("Size", format::bytes(n.size));
-            line("Impacting Size", format::signed_bytes(n.impacting));
-            line("At Start", format::bytes(n.outstanding_from));
-            line("At End", format::bytes(n.outstanding_to));
-            line("Peak", format!("{} at {peak_at:.3} s", format::bytes(details.line.peak)));
+            }
+        });
+        ui.add_space(4.0);
+        ui.horizontal(|ui| {
+            ui.strong("Outstanding size");
+            ui.weak(format!("peak at {peak_at:.3} s"));
         });
     }
 }

@@ -118,9 +118,9 @@ fn list_column(column: Column, wish: &Wish, room: f32) -> ListColumn {
             ("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
         }
         (Column::Name, Grouping::Rows(RowGrouping::Thread)) => ("Thread", "The thread that allocated"),
-        (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Size", "Powers of two, in bytes"),
+        (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Sizes", "Powers of two, in bytes"),
         (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => {
-            ("LifeTime", "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace")
+            ("LifeTimes", "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace")
         }
         _ => (title(column), explanation(column)),
     };
