@@ -135,6 +135,7 @@ fn reports_have_the_fields_of_the_contract_in_its_order() {
         "thread",
         "function",
         "module",
+        "tag",
         "size_bucket",
         "lifetime_bucket",
         "outstanding_from",

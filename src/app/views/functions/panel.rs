@@ -75,6 +75,9 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
             "No rule names stacks yet: choose Name these stacks\u{2026} in the menu of a function, or View, Stack rules\u{2026}",
         );
     }
+    if FREES && table.lines.iter().all(|line| table.key(line) == NodeKey::NoStack) {
+        ui.weak("What was freed in this layer and interval was recorded without stacks.");
+    }
     let columns: &[Column] = if FREES { &FREED_COLUMNS } else { &COLUMNS };
     let columns: Vec<Column> = columns.iter().copied().filter(|&column| FREES || around.settings.shows(column)).collect();
     let room = ui.available_width();
