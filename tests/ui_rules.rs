@@ -126,10 +126,10 @@ fn folding_away_a_function_gives_what_it_holds_to_its_caller_and_is_undone() {
 
     click(&mut window, "1 rule");
     assert!(has(&window, &format!("Remove rule {LEAK}")));
-    click(&mut window, "Undo rule");
+    click(&mut window, "Undo");
     assert_eq!((line(&window, LEAK), line(&window, MAIN)), (leak.clone(), main));
     assert_eq!(StackRules::read(&file).unwrap(), StackRules::default());
-    click(&mut window, "Redo rule");
+    click(&mut window, "Redo");
     assert_eq!(line(&window, MAIN), both);
     click(&mut window, &format!("Remove rule {LEAK}"));
     assert_eq!(line(&window, LEAK), leak);

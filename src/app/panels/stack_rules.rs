@@ -16,6 +16,9 @@ const PATTERN: &str = "* stands for anything, in any case; with a ! it is about 
 /// Names that the dialog offers.
 const OFFERED: usize = 12;
 
+/// Points that a name takes.
+const NAME: f32 = 150.0;
+
 /// Points of a list of rules at most.
 const LIST: f32 = 160.0;
 
@@ -79,7 +82,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
 
 fn folds(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
     ui.strong("Folded away");
-    ui.weak("Such frames are left out of stacks like the allocator's own: what they hold is their caller's.");
+    ui.weak("Left out of stacks like the allocator's own frames: what they hold is their caller's.");
     list(ui, "folds", rules.folds().len(), |ui, at| {
         let frame = &rules.folds()[at].frame;
         if cross(ui, frame).clicked() {
@@ -111,7 +114,12 @@ fn tags(rules: &StackRules, commands: &mut Commands, ui: &mut Ui) {
         if up.clicked() {
             commands.push(Command::ChangeRules(RulesChange::RaiseTag(at)));
         }
-        ui.add_sized([140.0, ui.available_height()], egui::Label::new(name).truncate().halign(egui::Align::LEFT));
+        let room = egui::vec2(NAME, ui.available_height());
+        let left = egui::Layout::left_to_right(egui::Align::Center);
+        ui.allocate_ui_with_layout(room, left, |ui| {
+            ui.set_min_width(NAME);
+            ui.add(egui::Label::new(name).truncate()).on_hover_text(name);
+        });
         pattern(ui, frame);
     });
     ui.horizontal(|ui| {
@@ -148,7 +156,7 @@ fn list(ui: &mut Ui, id: &str, count: usize, mut line: impl FnMut(&mut Ui, usize
 }
 
 fn cross(ui: &mut Ui, words: &str) -> egui::Response {
-    let cross = ui.add(Button::new("\u{d7}").frame(false).small()).on_hover_text("Take this rule away");
+    let cross = ui.add(Button::new("\u{d7}").frame(false)).on_hover_text("Take this rule away");
     cross.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, format!("Remove rule {words}")));
     cross
 }
@@ -181,8 +189,8 @@ fn buttons(rules: &RuleBook, commands: &mut Commands, ui: &mut Ui) {
             }
         };
         let change = Command::ChangeRules;
-        tool(ui, rules.can_undo(), "Undo rule", "The rules before the last change", change(RulesChange::Undo));
-        tool(ui, rules.can_redo(), "Redo rule", "The rules after it again", change(RulesChange::Redo));
+        tool(ui, rules.can_undo(), "Undo", "The rules before the last change", change(RulesChange::Undo));
+        tool(ui, rules.can_redo(), "Redo", "The rules after it again", change(RulesChange::Redo));
         let any = !rules.now().is_empty();
         tool(ui, any, "Remove all", "Take all rules away", change(RulesChange::RemoveAll));
         ui.separator();
