@@ -38,6 +38,7 @@ fn headlines(window: &Window) -> Vec<String> {
 #[test]
 fn details_are_those_of_the_selected_line_and_filter() {
     let mut window = demo();
+    click(&mut window, "Source MemoryTestApp.exe (4660)");
     click(&mut window, "Details");
     assert!(has(&window, "Select a line for its details."));
     select(&mut window, "Commit (VirtualAlloc)");

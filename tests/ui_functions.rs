@@ -120,7 +120,7 @@ fn threads_sizes_and_lifetimes_are_groupings_of_the_same_table() {
     let mut window = window();
     choose(&mut window, "By function", "By thread");
     let threads: Vec<String> = {
-        let lines = window.query_all_by_label_contains("MemoryTestApp.exe (4660), thread ");
+        let lines = window.query_all_by_label_contains(", thread ");
         lines.filter_map(|line| line.value()).collect()
     };
     assert!(!threads.is_empty());
