@@ -6,6 +6,7 @@
 mod driver;
 
 use driver::{Window, settle, window_set};
+use eframe::egui;
 use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
 use highwater::load::Input;
@@ -38,6 +39,7 @@ fn headlines(window: &Window) -> Vec<String> {
 #[test]
 fn details_are_those_of_the_selected_line_and_filter() {
     let mut window = demo();
+    window.set_size(egui::vec2(1280.0, 1600.0)); // room for all details
     click(&mut window, "Source MemoryTestApp.exe (4660)");
     click(&mut window, "Details");
     assert!(has(&window, "Select a line for its details."));
