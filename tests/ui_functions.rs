@@ -232,6 +232,23 @@ fn a_search_opens_the_way_and_keys_move_the_selection() {
 }
 
 #[test]
+fn enter_in_the_search_selects_what_it_found_first_and_escape_takes_that_back() {
+    let mut window = window();
+    window.get_by_label("Search").focus();
+    window.step();
+    window.get_by_label("Search").type_text("innerloop");
+    window.key_press(egui::Key::Enter);
+    settle(&mut window);
+    assert_eq!(butterfly(&window, ": total ").len(), 1);
+    let told = format!("{LEAK}: count ");
+    let says = |window: &Window| window.query_all_by_label_contains(&told).next().is_some();
+    assert!(says(&window), "the status bar speaks of it");
+    window.key_press(egui::Key::Escape);
+    settle(&mut window);
+    assert!(!says(&window) && butterfly(&window, ": total ").is_empty());
+}
+
+#[test]
 fn who_freed_is_a_tree_of_its_own() {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
     let (interval, by) = (trace.span, vec![By::FreedStack]);

@@ -25,6 +25,7 @@ use super::layers::LayerChoice;
 use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
+use crate::format;
 use crate::model::Trace;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, Sort, node_name, thread_label,
@@ -181,6 +182,8 @@ pub struct CallTrees<const FREES: bool> {
     table: Option<CallTable>,
     /// Whether the selected line is to be scrolled to.
     reveal: bool,
+    /// Whether the first line that the search finds is to be selected once it is there.
+    seeks: bool,
     /// Whether the tools have no room beside the tabs.
     is_narrow: bool,
 }
@@ -189,7 +192,7 @@ impl<const FREES: bool> Default for CallTrees<FREES> {
     fn default() -> Self {
         let column = if FREES { Column::Size } else { Sort::default().column };
         let wish = Wish { frees: FREES, sort: Sort { column, ..Sort::default() }, ..Wish::default() };
-        Self { wish, middles_before: Vec::new(), table: None, reveal: false, is_narrow: false }
+        Self { wish, middles_before: Vec::new(), table: None, reveal: false, seeks: false, is_narrow: false }
     }
 }
 
@@ -247,10 +250,56 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
 
     fn search(&mut self, text: String) {
         self.wish.search = text;
+        self.seeks = false;
+    }
+
+    fn settle(&mut self, _: &Trace) -> bool {
+        self.seeks && self.go_to_first()
+    }
+
+    fn go_to_found(&mut self, _: &Document) {
+        self.seeks = true;
+        self.go_to_first();
+    }
+
+    fn has_selected(&self) -> bool {
+        self.wish.selected.is_some()
+    }
+
+    fn unselect(&mut self) {
+        self.wish.selected = None;
+        self.close_butterfly();
+        if let Some(table) = &mut self.table {
+            table.selected = None;
+        }
+    }
+
+    fn says(&self) -> Option<String> {
+        let table = self.table.as_ref()?;
+        let line = table.lines.get(table.selected?)?;
+        let n = &line.numbers;
+        let (name, count, size) = (table.name(line), format::count(n.count), format::bytes(n.size));
+        Some(match FREES {
+            true => format!("{name}: freed {count}, {size}"),
+            false => format!("{name}: count {count}, size {size}, impacting size {}", format::signed_bytes(n.impacting)),
+        })
     }
 }
 
 impl<const FREES: bool> CallTrees<FREES> {
+    /// Selects the first line that the search found, once there is a table of what it found;
+    /// whether that is done.
+    fn go_to_first(&mut self) -> bool {
+        let Some(table) = self.table.as_ref().filter(|table| table.asked.search == self.wish.search) else { return false };
+        self.seeks = false;
+        let text = table.asked.search.trim().to_lowercase();
+        let is_found = |line: &CallLine| !text.is_empty() && table.name(line).to_lowercase().contains(&text);
+        let Some(index) = table.lines.iter().position(is_found) else { return false };
+        self.select(index);
+        self.reveal = true;
+        true
+    }
+
     /// Selects a line of the table: its function stands in the middle.
     fn select(&mut self, index: usize) {
         let Some(table) = &mut self.table else { return };

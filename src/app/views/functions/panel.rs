@@ -122,9 +122,10 @@ fn list_column(column: Column, wish: &Wish, room: f32) -> ListColumn {
         }
         (Column::Name, Grouping::Rows(RowGrouping::Thread)) => ("Thread", "The thread that allocated"),
         (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Sizes", "Powers of two, in bytes"),
-        (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => {
-            ("LifeTimes", "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace")
-        }
+        (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => (
+            "LifeTimes",
+            "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace",
+        ),
         _ => (title(column), explanation(column)),
     };
     let is_number = column != Column::Name;
