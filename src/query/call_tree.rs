@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::nest::NOBODY;
@@ -104,6 +105,9 @@ impl PartialEq for Name<'_> {
 
 impl Eq for Name<'_> {}
 
+/// Children that one worker looks at at a time.
+const GRAIN: usize = 1024;
+
 /// The open lines. `toggled` has the nodes that the user opened or closed.
 pub fn call_tree(
     functions: &Functions,
@@ -113,29 +117,30 @@ pub fn call_tree(
     cancel: &Cancel,
 ) -> Result<Vec<CallLine>, Cancelled> {
     let forest = sums.forest();
-    let below = |node: u32| forest.children(node).iter().copied().filter(|&child| !sums.is_empty(child));
     let mut lines: Vec<CallLine> = Vec::new();
-    // Nodes, with the line that each is under, and whether it is alone there; the next last.
-    let mut todo: Vec<(u32, Option<u32>, bool)> = Vec::new();
-    let plan = |todo: &mut Vec<_>, node: u32, line: Option<u32>| {
-        let mut children: Vec<(u32, Numbers)> = below(node).map(|child| (child, sums.numbers(child))).collect();
-        sort_lines(&mut children, sort, |(_, numbers)| *numbers, |(child, _)| Name::of(functions, forest.key(*child)));
+    // Lines as they come, the next last, and whether each is alone under its parent.
+    let mut todo: Vec<(CallLine, bool)> = Vec::new();
+    let plan = |todo: &mut Vec<_>, node: u32, parent: Option<u32>, depth: u32| {
+        let children = forest.children(node).par_iter().with_min_len(GRAIN).filter(|&&child| !sums.is_empty(child));
+        let line = |&node: &u32| {
+            let has_children = forest.children(node).iter().any(|&child| !sums.is_empty(child));
+            CallLine { node, parent, depth, numbers: sums.numbers(node), has_children, is_open: false }
+        };
+        let mut children: Vec<CallLine> = children.map(line).collect();
+        sort_lines(&mut children, sort, |line| line.numbers, |line| Name::of(functions, forest.key(line.node)));
         let is_only = children.len() == 1;
-        todo.extend(children.into_iter().rev().map(|(child, _)| (child, line, is_only)));
+        todo.extend(children.into_iter().rev().map(|line| (line, is_only)));
     };
-    plan(&mut todo, 0, None);
-    while let Some((node, parent, is_only)) = todo.pop() {
-        let line = lines.len() as u32;
-        if line.is_multiple_of(1024) {
+    plan(&mut todo, 0, None, 0);
+    while let Some((mut line, is_only)) = todo.pop() {
+        let at = lines.len() as u32;
+        if at.is_multiple_of(1024) {
             cancel.check()?;
         }
-        let has_children = below(node).next().is_some();
-        let is_open = has_children && toggled.get(&node).copied().unwrap_or(is_only);
-        let depth = parent.map_or(0, |parent| lines[parent as usize].depth + 1);
-        let numbers = sums.numbers(node);
-        lines.push(CallLine { node, parent, depth, numbers, has_children, is_open });
-        if is_open {
-            plan(&mut todo, node, Some(line));
+        line.is_open = line.has_children && toggled.get(&line.node).copied().unwrap_or(is_only);
+        lines.push(line);
+        if line.is_open {
+            plan(&mut todo, line.node, Some(at), line.depth + 1);
         }
     }
     Ok(lines)

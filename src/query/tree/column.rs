@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use rayon::prelude::*;
+
 use crate::query::Numbers;
 
 /// What lines can be sorted by.
@@ -92,31 +94,58 @@ pub(in crate::query) fn measure(column: Column, n: &Numbers) -> u64 {
 }
 
 /// Puts lines under one node into order; equal numbers come by size, then by name.
-/// Names cost most, so they are only made where they decide.
-pub(in crate::query) fn sort_lines<T, Name: Ord>(
+/// Names cost most, so they are only made where they decide; parallel.
+pub(in crate::query) fn sort_lines<T: Send + Sync, Name: Ord + Send>(
     lines: &mut [T],
     sort: Sort,
-    numbers: impl Fn(&T) -> Numbers,
-    name: impl Fn(&T) -> Name,
+    numbers: impl Fn(&T) -> Numbers + Sync,
+    name: impl Fn(&T) -> Name + Sync,
 ) {
     if lines.len() < 2 {
         return;
     }
-    if sort.column == Column::Name {
-        lines.sort_by_key(|line| Reverse(numbers(line).size));
-        match sort.descending {
-            true => lines.sort_by_cached_key(|line| Reverse(name(line))),
-            false => lines.sort_by_cached_key(name),
-        }
-        return;
-    }
     let rank = |line: &T| {
         let numbers = numbers(line);
-        let measure = measure(sort.column, &numbers);
-        (if sort.descending { !measure } else { measure }, Reverse(numbers.size))
+        let first = match sort.column {
+            Column::Name => 0,
+            column => measure(column, &numbers),
+        };
+        (if sort.descending { !first } else { first }, Reverse(numbers.size))
     };
-    lines.sort_by_key(rank);
-    for equal in lines.chunk_by_mut(|a, b| rank(a) == rank(b)).filter(|equal| equal.len() > 1) {
-        equal.sort_by_cached_key(&name);
+    // Lines are large and numbers are sums: each is worked out once, and moved once.
+    let mut order: Vec<((u64, Reverse<u64>), usize)> = lines.par_iter().map(rank).zip(0..lines.len()).collect();
+    order.par_sort_unstable();
+    let name = |&(_, at): &(_, usize)| name(&lines[at]);
+    if sort.column == Column::Name {
+        match sort.descending {
+            true => order.par_sort_by_cached_key(|line| Reverse(name(line))),
+            false => order.par_sort_by_cached_key(name),
+        }
+    } else {
+        for equal in order.chunk_by_mut(|a, b| a.0 == b.0) {
+            match equal.len() {
+                1 => {}
+                2..MANY => equal.sort_by_cached_key(name),
+                _ => equal.par_sort_by_cached_key(name),
+            }
+        }
+    }
+    arrange(lines, order.into_iter().map(|(_, from)| from).collect());
+}
+
+/// Lines of equal numbers that are worth waking other threads up for.
+const MANY: usize = 1024;
+
+/// Moves each item to its place: `from` has where the one comes from that belongs there.
+fn arrange<T>(items: &mut [T], mut from: Vec<usize>) {
+    for start in 0..items.len() {
+        let mut at = start;
+        while from[at] != start {
+            let next = from[at];
+            items.swap(at, next);
+            from[at] = at;
+            at = next;
+        }
+        from[at] = at;
     }
 }
