@@ -118,11 +118,13 @@ pub fn folded_diff(
     });
     let mut keys = SiteKeys::default();
     let mut sites: Vec<SiteGroups> = Vec::new();
-    for ((side, named), identity) in sides.iter().zip(named).zip(&identities) {
+    let is_same = is_alike && sides[0].mask == sides[1].mask;
+    for ((side, named), identity) in sides.iter().zip(named).zip(&identities).take(if is_same { 1 } else { 2 }) {
         sites.push(keys.add(named, identity, side.mask, cancel)?);
     }
+    let sites = [&sites[0], sites.last().unwrap_or(&sites[0])];
     let mut groups: Vec<Groups<'_>> = Vec::new();
-    for (DiffSide { index, interval, mask, .. }, sites) in sides.into_iter().zip(&sites) {
+    for (DiffSide { index, interval, mask, .. }, sites) in sides.into_iter().zip(sites) {
         let of = Grouped { index, interval, mask, by, freed: sites.freed.as_ref() };
         groups.push(Groups::new(of, sites.of_site.clone(), keys.len(), cancel)?);
     }

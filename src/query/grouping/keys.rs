@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Module, NodeId, Site, SiteId, Trace};
@@ -153,6 +154,16 @@ struct Met {
     modules: FxHashMap<ModuleName, u32>,
 }
 
+/// By site the function that its memory is accounted to, if a key asks for it.
+fn accounted(named: Named<'_>) -> Vec<Option<FunctionId>> {
+    let Some((functions, fold)) = named.functions else { return Vec::new() };
+    if !named.by.iter().any(|by| matches!(by, By::Function | By::Module)) {
+        return Vec::new();
+    }
+    let sites = 0..named.trace.sites.len() as u32;
+    sites.into_par_iter().map(|site| innermost(functions, SiteId(site), fold)).collect()
+}
+
 /// No caller.
 const NO_STACK: u32 = u32::MAX;
 
@@ -171,6 +182,7 @@ impl SiteKeys {
         cancel: &Cancel,
     ) -> Result<SiteGroups, Cancelled> {
         let mut met = Met::default();
+        let accounted = accounted(named);
         let mut groups = SiteGroups { of_site: vec![None; named.trace.sites.len()], first: Vec::new(), freed: None };
         for (i, site) in named.trace.sites.iter().enumerate() {
             if i % PIECE == 0 {
@@ -180,7 +192,8 @@ impl SiteKeys {
             if mask.classes(id) == 0 {
                 continue;
             }
-            let key = self.key(named, identity, (id, site), &mut met);
+            let function = accounted.get(i).copied().flatten();
+            let key = self.key(named, identity, (id, site, function), &mut met);
             let group = number(&mut self.groups, key);
             groups.of_site[i] = Some(group);
             groups.first.resize(groups.first.len().max(group as usize + 1), None);
@@ -192,7 +205,13 @@ impl SiteKeys {
         Ok(groups)
     }
 
-    fn key(&mut self, named: Named<'_>, identity: &Identity, (id, site): (SiteId, &Site), met: &mut Met) -> SiteKey {
+    fn key(
+        &mut self,
+        named: Named<'_>,
+        identity: &Identity,
+        (id, site, function): (SiteId, &Site, Option<FunctionId>),
+        met: &mut Met,
+    ) -> SiteKey {
         let Named { trace, names, by, .. } = named;
         let wants = |key| by.contains(&key);
         let process = wants(By::Process).then(|| identity.processes[trace.process_of(site).0 as usize]);
@@ -203,11 +222,12 @@ impl SiteKeys {
             self.types.get(name).copied().unwrap_or_else(|| number(&mut self.types, name.into()))
         });
         // On all sides a function is what it is called.
-        let function = named.innermost(id).filter(|_| wants(By::Function)).map(|(functions, function)| {
+        let innermost = named.functions.zip(function).map(|((functions, _), function)| (functions, function));
+        let function = innermost.filter(|_| wants(By::Function)).map(|(functions, function)| {
             let new = || number(&mut self.functions, functions.name(function).to_string());
             *met.functions.entry(function).or_insert_with(new)
         });
-        let module = named.innermost(id).filter(|_| wants(By::Module)).and_then(|(functions, function)| {
+        let module = innermost.filter(|_| wants(By::Module)).and_then(|(functions, function)| {
             let module = functions.module(function)?;
             let new = || number(&mut self.modules, functions.module_name(module).into());
             Some(*met.modules.entry(module).or_insert_with(new))
