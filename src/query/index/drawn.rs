@@ -37,6 +37,9 @@ const EVENTS_A_ROW: usize = 2;
 /// So many filters keep their pyramids, if there is room.
 const KEPT_FILTERS: usize = 4;
 
+/// One block of so many may have to be walked through.
+const WALKED: usize = 64;
+
 /// The blocks of a trace and what happens in them.
 #[derive(Debug)]
 pub(super) struct Drawn {
@@ -126,7 +129,7 @@ impl Drawn {
         };
         if let Some(of_heap) = &of_heap
             && chosen.is_none()
-            && (self.knows_all_blocks() || !self.has_room_for(of))
+            && (self.knows_blocks() || !self.has_room_for(of))
         {
             return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), of_heap);
         }
@@ -135,9 +138,13 @@ impl Drawn {
         lines(&mut filtered.pyramids.iter().map(|(stretch, pyramid)| (&**stretch, &**pyramid)), &same)
     }
 
-    /// Whether what heaps do is known of all blocks.
-    fn knows_all_blocks(&self) -> bool {
-        self.stretches.iter().all(|stretch| stretch.heaps.is_whole())
+    /// Whether what heaps do is known of nearly all blocks. To walk through the others takes
+    /// less than to make pyramids anew.
+    fn knows_blocks(&self) -> bool {
+        let blocks =
+            |stretches: &mut dyn Iterator<Item = &Arc<Stretch>>| stretches.map(|stretch| stretch.blocks.len()).sum::<usize>();
+        let unknown = blocks(&mut self.stretches.iter().filter(|stretch| !stretch.heaps.is_whole()));
+        unknown * WALKED <= blocks(&mut self.stretches.iter())
     }
 
     /// Whether every block has room for an entry of each series.
