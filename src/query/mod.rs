@@ -48,6 +48,7 @@ mod scan;
 mod series;
 mod site_choice;
 mod summary;
+mod summits;
 mod tags;
 mod totals;
 mod tree;

@@ -2,10 +2,11 @@
 
 use super::claim::Claim;
 use super::held::held;
-use super::source::Sources;
+use super::source::{BINS, Source, Sources};
 use super::{FindingKind, Question};
 use crate::model::{ProcessId, SiteId};
-use crate::query::{Bucket, Cancelled, Series, SeriesOf, series};
+use crate::query::summits::{Summit, SumsOf, summits};
+use crate::query::{Bucket, Cancelled, SeriesOf};
 use crate::units::{Interval, Layer, Ticks};
 
 /// The top of one layer of one process.
@@ -20,26 +21,33 @@ pub(super) struct Top {
 }
 
 /// The tops of all layers, and what each source's layer and all processes reach.
-/// Cost: a graph of one bin.
+/// Cost: see [`summits`].
 pub(super) fn tops(question: &Question<'_>, sources: &mut Sources) -> Result<Vec<Top>, Cancelled> {
-    let trace = question.index.trace();
-    let mut keys: Vec<(ProcessId, Layer)> = sources.list.iter().map(|source| (source.process, source.layer)).collect();
+    let key = |source: &Source| (source.process, source.layer);
+    let mut keys: Vec<(ProcessId, Layer)> = sources.list.iter().map(key).collect();
     keys.sort_unstable();
     keys.dedup();
-    let of_heap: Vec<Option<u32>> =
-        trace.heaps.iter().map(|heap| keys.binary_search(&(heap.process, heap.layer)).ok().map(|i| i as u32)).collect();
-    let of = SeriesOf::new(trace, keys.len(), |site| {
-        of_heap[trace.site(site).heap.0 as usize].filter(|_| question.mask.classes(site) != 0)
+    // All heaps of these layers, those that are too small to be sources too.
+    let trace = question.index.trace();
+    let mut series_of_heap = vec![None; trace.heaps.len()];
+    let mut sum = Vec::new();
+    for (heap, series) in trace.heaps.iter().zip(&mut series_of_heap) {
+        if let Ok(key) = keys.binary_search(&(heap.process, heap.layer)) {
+            *series = Some(sum.len() as u32);
+            sum.push(key as u32);
+        }
+    }
+    let of = SeriesOf::new(trace, sum.len(), |site| {
+        series_of_heap[trace.site(site).heap.0 as usize].filter(|_| question.mask.classes(site) != 0)
     });
-    let lines = series(question.index, question.totals, &of, 1, question.cancel)?;
-    let top = |(&(process, layer), line): (&(ProcessId, Layer), &Series)| {
-        // A line that begins at its highest value has it at the edge already.
-        let is_at_edge = line.points.first().is_some_and(|point| point.1 == line.peak);
-        let moment = if is_at_edge { question.interval.from } else { line.peak_at.next() };
-        let from = if is_at_edge { moment } else { line.peak_at };
-        Top { process, layer, bytes: line.peak, moment, interval: Interval { from, to: moment } }
+    let of = SumsOf { series: &of, sum: &sum, count: keys.len() };
+    let found = summits(question.index, question.totals, &of, BINS, question.cancel)?;
+    let top = |(&(process, layer), summit): (&(ProcessId, Layer), &Summit)| {
+        let moment = summit.at.map_or(question.interval.from, Ticks::next);
+        let from = summit.at.unwrap_or(moment);
+        Top { process, layer, bytes: summit.bytes, moment, interval: Interval { from, to: moment } }
     };
-    let tops: Vec<Top> = keys.iter().zip(&lines).map(top).collect();
+    let tops: Vec<Top> = keys.iter().zip(&found).map(top).collect();
     for source in &mut sources.list {
         let peaks = || tops.iter().filter(|top| top.layer == source.layer);
         source.layer_peak = peaks().find(|top| top.process == source.process).map_or(0, |top| top.bytes);

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::feed::{Feed, Item, NOBODY};
+use super::groups::Groups;
 use super::order::{Order, Place};
 use super::{Index, Ordered};
 use crate::model::{Row, RowId, SiteId, Trace};
 use crate::query::nest::Nest;
 use crate::query::peaks::ByClassLines;
+use crate::query::series::SeriesOf;
+use crate::query::summary::{Sketch, Summary};
 use crate::query::{Cancel, Cancelled, LifetimeClass, RowSet};
 use crate::units::{Interval, Ticks};
 
@@ -54,6 +57,27 @@ impl Index {
         let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(None) };
         let pick = |row: RowId, _: SiteId, _: bool| group_of(&self.trace.rows.get(row));
         self.sweep(order, self.edges(order, interval), &pick, self.chosen.as_deref(), nest, cancel).map(Some)
+    }
+
+    /// What one of some series does in each of some parts of time, event by event. Nothing
+    /// where no order is known, or sums could overflow.
+    pub(in crate::query) fn walk(
+        &self,
+        parts: &[Interval],
+        of: &SeriesOf,
+        series: u32,
+        cancel: &Cancel,
+    ) -> Result<Vec<Summary<i64>>, Cancelled> {
+        let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(Vec::new()) };
+        let wanted = Groups::new(of.site.iter().map(|of| of.filter(|of| *of == series).map(|_| 0)), 1);
+        let pick = |_: RowId, site: SiteId, _: bool| wanted.of(site);
+        let walk = |part: &Interval| {
+            let mut sketch = Sketch::default();
+            let mut feed = Feed::new(&self.trace.rows, &pick, self.chosen.as_deref());
+            feed.run(self.edges(order, *part), cancel, |item| sketch.change(item.at, item.delta))?;
+            Ok(sketch.take())
+        };
+        parts.par_iter().map(walk).collect()
     }
 
     fn edges(&self, order: &Order, interval: Interval) -> (Place, Place) {

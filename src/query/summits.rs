@@ -1,0 +1,235 @@
+//! The largest values of sums of series, and when they were reached first: what a process
+//! holds in all of its heaps together, out of what each heap does in each bin of time.
+//!
+//! Inside a bin in which several series move, only a bound is known of their sum. Bins are
+//! walked through event by event, those with the highest bounds first, until no other can
+//! reach what was found: few, unless the sum stays close to its top all the time.
+//! Cost: a graph of the series, a pass over the events of those bins; for growing traces a
+//! graph of the sums.
+
+use std::cmp::Reverse;
+
+use super::series::{Bins, SeriesOf, series};
+use super::summary::Summary;
+use super::{Cancel, Cancelled, Index, Totals};
+use crate::units::{Interval, Ticks};
+
+/// The largest value of a sum inside an interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Summit {
+    pub(super) bytes: u64,
+    /// The tick whose changes led to it first; `None` if it was so at the beginning.
+    pub(super) at: Option<Ticks>,
+}
+
+/// Sums of series.
+pub(super) struct SumsOf<'a> {
+    /// What is summed up. No series stands on another.
+    pub(super) series: &'a SeriesOf,
+    /// By series the sum that it belongs to.
+    pub(super) sum: &'a [u32],
+    pub(super) count: usize,
+}
+
+impl SumsOf<'_> {
+    /// The sums as series.
+    fn merged(&self) -> SeriesOf {
+        let of = |series: &Option<u32>| series.map(|series| self.sum[series as usize]);
+        SeriesOf { site: self.series.site.iter().map(of).collect(), count: self.count, is_stacked: false }
+    }
+}
+
+/// The summits of all sums in the interval of `totals`, looked for in `bins` bins.
+pub(super) fn summits(
+    index: &Index,
+    totals: &Totals,
+    of: &SumsOf<'_>,
+    bins: usize,
+    cancel: &Cancel,
+) -> Result<Vec<Summit>, Cancelled> {
+    let interval = totals.interval;
+    let scale = index.bins(interval, bins);
+    let merged = of.merged();
+    let found = match index.lines(interval, of.series, &scale, cancel)? {
+        Some(lines) => {
+            let base = totals.by_series(&merged, |numbers| numbers.outstanding_from);
+            let mut found = Vec::with_capacity(of.count);
+            for (sum, &base) in (0..).zip(&base) {
+                let members = of.sum.iter().zip(&lines).filter(|(of, _)| **of == sum).map(|(_, line)| line);
+                let mut search = Search::new(base, &scale, members);
+                search.finish(|parts| index.walk(parts, &merged, sum, cancel))?;
+                found.push(search.summit());
+            }
+            debug_assert!(
+                index.trace().rows.len() > SMALL || by_graph(index, totals, &merged, &Cancel::default()).as_ref() == Ok(&found),
+                "summits contradict the graph of {interval:?}"
+            );
+            found
+        }
+        None => by_graph(index, totals, &merged, cancel)?,
+    };
+    Ok(found)
+}
+
+/// Rows of traces whose summits debug builds look for a second time.
+const SMALL: usize = 4096;
+
+/// The same from a graph of the sums.
+fn by_graph(index: &Index, totals: &Totals, merged: &SeriesOf, cancel: &Cancel) -> Result<Vec<Summit>, Cancelled> {
+    let summit = |line: super::Series| {
+        let is_at_edge = line.points.first().is_some_and(|point| point.1 == line.peak);
+        Summit { bytes: line.peak, at: (!is_at_edge).then_some(line.peak_at) }
+    };
+    Ok(series(index, totals, merged, 1, cancel)?.into_iter().map(summit).collect())
+}
+
+/// A part of time in which several series move.
+#[derive(Clone, Copy)]
+struct Pending {
+    interval: Interval,
+    /// The sum before it.
+    before: i128,
+    /// What it can reach at most.
+    bound: i128,
+}
+
+/// The search for one summit.
+struct Search {
+    /// The largest value that is known, and where it was reached first.
+    best: i128,
+    at: Option<Ticks>,
+    /// What the sum reaches for certain.
+    floor: i128,
+    pending: Vec<Pending>,
+}
+
+impl Search {
+    /// What the lines of its series tell.
+    fn new<'a>(base: u64, scale: &Bins, lines: impl Iterator<Item = &'a Vec<Summary<i64>>>) -> Self {
+        let mut steps: Vec<&Summary<i64>> = lines.flatten().collect();
+        steps.sort_by_key(|step| step.first);
+        let base = i128::from(base);
+        let mut search = Self { best: base, at: None, floor: base, pending: Vec::new() };
+        let mut now = base;
+        for bin in steps.chunk_by(|a, b| b.first < scale.end(a.first)) {
+            let before = now;
+            now += bin.iter().map(|step| i128::from(step.sum)).sum::<i128>();
+            search.floor = search.floor.max(now);
+            if let [step] = bin {
+                search.offer(before + i128::from(step.high), step.high_at);
+                continue;
+            }
+            let bound = before + bin.iter().map(|step| i128::from(step.high.max(0))).sum::<i128>();
+            let interval = Interval { from: bin[0].first, to: scale.end(bin[0].first) };
+            search.pending.push(Pending { interval, before, bound });
+        }
+        search
+    }
+
+    fn offer(&mut self, value: i128, at: Ticks) {
+        let is_earlier = value == self.best && self.at.is_some_and(|known| at < known);
+        if value > self.best || is_earlier {
+            (self.best, self.at) = (value, Some(at));
+        }
+        self.floor = self.floor.max(value);
+    }
+
+    /// Whether a part can change what is known.
+    fn is_open(&self, part: &Pending) -> bool {
+        let is_first = self.at.is_some_and(|at| part.interval.from < at);
+        part.bound >= self.floor && (part.bound > self.best || (part.bound == self.best && is_first))
+    }
+
+    /// Walks through parts until none is left that could matter.
+    fn finish(&mut self, walk: impl Fn(&[Interval]) -> Result<Vec<Summary<i64>>, Cancelled>) -> Result<(), Cancelled> {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.sort_by_key(|part| (Reverse(part.bound), part.interval.from));
+        let at_once = 2 * rayon::current_num_threads();
+        let mut rest = pending.into_iter().peekable();
+        while rest.peek().is_some_and(|part| part.bound >= self.best) {
+            let some: Vec<Pending> = rest.by_ref().filter(|part| self.is_open(part)).take(at_once).collect();
+            let intervals: Vec<Interval> = some.iter().map(|part| part.interval).collect();
+            for (part, steps) in some.iter().zip(walk(&intervals)?) {
+                if steps.steps > 0 {
+                    self.offer(part.before + i128::from(steps.high), steps.high_at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn summit(&self) -> Summit {
+        Summit { bytes: u64::try_from(self.best.max(0)).unwrap_or(u64::MAX), at: self.at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::query::summary::Sketch;
+
+    /// Changes by time.
+    type Changes = [(i64, i64)];
+
+    fn summary(changes: impl Iterator<Item = (i64, i64)>) -> Summary<i64> {
+        let mut sketch = Sketch::default();
+        changes.for_each(|(at, delta)| sketch.change(Ticks(at), delta));
+        sketch.take()
+    }
+
+    /// The summit of some series in ten bins of ten ticks, and the bins that were walked through.
+    fn search(base: u64, series: &[&Changes]) -> (Summit, Vec<i64>) {
+        let scale = Bins::new(Interval { from: Ticks(0), to: Ticks(100) }, 10);
+        let line = |changes: &&Changes| {
+            let bins = (0..10).map(|bin| summary(changes.iter().copied().filter(|(at, _)| at / 10 == bin)));
+            bins.filter(|bin| bin.steps > 0).collect::<Vec<_>>()
+        };
+        let lines: Vec<_> = series.iter().map(line).collect();
+        let walked = RefCell::new(Vec::new());
+        let mut all: Vec<(i64, i64)> = series.iter().flat_map(|changes| changes.iter().copied()).collect();
+        all.sort_by_key(|change| change.0);
+        let mut search = Search::new(base, &scale, lines.iter());
+        let walk = |parts: &[Interval]| {
+            let one = |part: &Interval| {
+                walked.borrow_mut().push(part.to.0 / 10 - 1);
+                summary(all.iter().copied().filter(|(at, _)| part.contains(Ticks(*at))))
+            };
+            Ok(parts.iter().map(one).collect())
+        };
+        assert!(search.finish(walk).is_ok());
+        (search.summit(), walked.into_inner())
+    }
+
+    #[test]
+    fn where_one_series_moves_nothing_is_walked_through() {
+        let (summit, walked) = search(5, &[&[(3, 10), (4, -10)], &[(15, 20), (16, -20)]]);
+        assert_eq!(summit, Summit { bytes: 25, at: Some(Ticks(15)) });
+        assert!(walked.is_empty());
+    }
+
+    #[test]
+    fn two_peaks_at_two_times_of_a_bin_are_no_common_one() {
+        let (summit, _) = search(0, &[&[(1, 10), (2, -10)], &[(5, 8), (6, -8)]]);
+        assert_eq!(summit, Summit { bytes: 10, at: Some(Ticks(1)) });
+    }
+
+    #[test]
+    fn bins_that_cannot_reach_what_is_known_are_left_out() {
+        let low: Vec<(i64, i64)> = (0..90).map(|at| (at, if at % 2 == 0 { 1 } else { -1 })).collect();
+        let high = [(95, 1000), (97, -1000)];
+        let both: Vec<(i64, i64)> = low.iter().copied().chain([(96, 5)]).collect();
+        let (summit, walked) = search(0, &[&low, &both, &high]);
+        assert_eq!(summit, Summit { bytes: 1005, at: Some(Ticks(96)) });
+        assert_eq!(walked[0], 9);
+    }
+
+    #[test]
+    fn of_equal_tops_the_first_counts() {
+        let a = [(2, 10), (3, -10), (52, 10), (53, -10)];
+        let b = [(2, 1), (4, -1), (52, 1), (54, -1)];
+        assert_eq!(search(0, &[&a, &b]).0, Summit { bytes: 11, at: Some(Ticks(2)) });
+        assert_eq!(search(50, &[&[(2, -10), (5, 10)], &[(3, -1), (4, 1)]]).0, Summit { bytes: 50, at: None });
+    }
+}
