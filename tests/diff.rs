@@ -146,6 +146,52 @@ proptest! {
     }
 
     #[test]
+    fn flame_graphs_of_two_traces_have_what_each_place_in_the_code_changed(
+        ops in strategy::ops(OPS), others in strategy::ops(OPS), (a, b) in (place(), place()), inverted in any::<bool>(),
+    ) {
+        let never = Cancel::default();
+        let names = Names::default();
+        let scenarios = [Scenario::of(&ops), Scenario::of(&others)];
+        let indexes = [0, 1].map(|i| Index::scan(replay(&scenarios[i]).into()));
+        let functions = [0, 1].map(|i| Functions::of(indexes[i].trace(), &names, false, &never).unwrap());
+        let sums = [0, 1].map(|i| totals(&indexes[i], interval(edges(&scenarios[i], a, b)), &never).unwrap());
+        let joined = Functions::joined([&functions[0], &functions[1]], &never).unwrap();
+        let forest = if inverted { Forest::inverted(&joined, &never).unwrap() } else { Forest::top_down(&joined) };
+        for layer in Layer::ALL {
+            // By the whole stack of what changed, in the words of each side.
+            let mut changes: BTreeMap<Vec<String>, i64> = BTreeMap::new();
+            for (side, sign) in [(0, -1), (1, 1)] {
+                let (trace, functions) = (indexes[side].trace(), &functions[side]);
+                for (site, buckets) in sums[side].sites() {
+                    if trace.layer_of(trace.site(site)) == layer {
+                        let mut way: Vec<String> =
+                            functions.chain(functions.path(site)).map(|id| functions.name(id).to_string()).collect();
+                        if !inverted {
+                            way.reverse();
+                        }
+                        if way.is_empty() {
+                            way.push("no stack".to_owned());
+                        }
+                        *changes.entry(way).or_default() += sign * buckets.numbers().outstanding_to as i64;
+                    }
+                }
+            }
+            let sides = [0, 1].map(|i| (indexes[i].trace(), &sums[i]));
+            let weights = FlameWeights::across(&forest, sides, layer);
+            for node in 0..forest.len() as u32 {
+                let name = |key: &NodeKey| match key {
+                    NodeKey::NoStack => "no stack".to_owned(),
+                    key => node_name(&joined, *key),
+                };
+                let way: Vec<String> = forest.way(node).iter().map(name).collect();
+                let under = || changes.iter().filter(|(other, _)| other.starts_with(&way)).map(|(_, change)| *change);
+                prop_assert_eq!(weights.net(node), under().sum::<i64>(), "{:?}", way);
+                prop_assert_eq!(weights.width(node), under().map(i64::unsigned_abs).sum::<u64>(), "{:?}", way);
+            }
+        }
+    }
+
+    #[test]
     fn inside_one_trace_both_sides_are_the_oracles_reports(
         ops in strategy::ops(OPS), by in by(), [a, b, c, d] in [place(), place(), place(), place()], options in options(),
     ) {

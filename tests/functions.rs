@@ -316,12 +316,21 @@ fn check_forest(
         // All that is wide, one in the other, and as wide as it is.
         let FlameBoxes { boxes, depths, .. } = flame_boxes(&weights, 0, |_| false);
         let whole = weights.width(0);
-        let seen: BTreeSet<u32> = boxes.iter().map(|one| one.node).collect();
-        assert_eq!(seen.len(), boxes.len());
+        let seen: BTreeSet<u32> = boxes.iter().filter(|one| one.smaller == 0).map(|one| one.node).collect();
+        assert_eq!(seen.len(), boxes.iter().filter(|one| one.smaller == 0).count());
         let is_wide = |node: &u32| weights.width(*node) > whole / 6000;
         assert_eq!(seen, (0..forest.len() as u32).filter(|node| *node == 0 || is_wide(node)).collect());
         for (depth, range) in depths.windows(2).enumerate() {
             for one in &boxes[range[0]..range[1]] {
+                if one.smaller > 0 {
+                    let narrow = |child: &&u32| weights.width(**child) > 0 && !is_wide(child);
+                    let narrow: Vec<u32> = forest.children(one.node).iter().filter(narrow).copied().collect();
+                    assert_eq!((forest.way(one.node).len() + 1, narrow.len()), (depth, one.smaller as usize));
+                    let width: u64 = narrow.iter().map(|&child| weights.width(child)).sum();
+                    assert!((f64::from(one.width) - width as f64 / whole as f64).abs() < 1e-6);
+                    assert_eq!(one.net, narrow.iter().map(|&child| weights.net(child)).sum::<i64>());
+                    continue;
+                }
                 assert_eq!(forest.way(one.node).len(), depth);
                 assert!(whole == 0 || (f64::from(one.width) - weights.width(one.node) as f64 / whole as f64).abs() < 1e-6);
                 let around = boxes.iter().find(|other| other.node == forest.parent(one.node)).unwrap();

@@ -15,8 +15,9 @@ use super::player::Pace;
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
-use crate::query::{Cancel, Cancelled, Index};
+use crate::query::{Cancel, Cancelled, Forest, Functions, Index};
 use crate::stack_rules::StackRules;
+use crate::symbols;
 
 /// What there is to compare with.
 #[derive(Debug, Default)]
@@ -40,6 +41,17 @@ pub struct Opened {
 pub struct Ready {
     pub trace: Arc<Trace>,
     index: Mutex<Option<Arc<Index>>>,
+    joined: Mutex<Option<Joined>>,
+}
+
+/// The functions of both traces, and the tree over them.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    pub functions: Arc<Functions>,
+    pub forest: Arc<Forest>,
+    /// What they follow from: those of the open trace, and what is called how in the other.
+    ours: Arc<Functions>,
+    names: Arc<symbols::Names>,
 }
 
 impl Beside {
@@ -70,7 +82,7 @@ impl Opened {
     }
 
     /// What is known of its names by now.
-    pub fn names(&self) -> &Arc<crate::symbols::Names> {
+    pub fn names(&self) -> &Arc<symbols::Names> {
         self.names.known()
     }
 }
@@ -83,6 +95,32 @@ impl Ready {
             Some(index) => Ok(Arc::clone(index)),
             None => Ok(Arc::clone(index.insert(Arc::new(Index::for_one_question(Arc::clone(&self.trace), cancel)?)))),
         }
+    }
+}
+
+impl Ready {
+    fn new(trace: Arc<Trace>) -> Self {
+        Self { trace, index: Mutex::default(), joined: Mutex::default() }
+    }
+
+    /// What the code of this trace, folded as `ours` is, and that of the open one have in common.
+    pub fn joined(
+        &self,
+        names: &Arc<symbols::Names>,
+        ours: &Arc<Functions>,
+        fold: bool,
+        cancel: &Cancel,
+    ) -> Result<Joined, Cancelled> {
+        let mut known = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |known: &&Joined| Arc::ptr_eq(&known.ours, ours) && Arc::ptr_eq(&known.names, names);
+        if let Some(known) = known.as_ref().filter(is_it) {
+            return Ok(known.clone());
+        }
+        let theirs = Functions::of(&self.trace, names, fold, cancel)?;
+        let functions = Arc::new(Functions::joined([&theirs, ours], cancel)?);
+        let forest = Arc::new(Forest::top_down(&functions));
+        let (ours, names) = (Arc::clone(ours), Arc::clone(names));
+        Ok(known.insert(Joined { functions, forest, ours, names }).clone())
     }
 }
 
@@ -130,7 +168,7 @@ impl HighwaterApp {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
                         let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
                         let name = short_name(&job.inputs);
-                        Beside::Open(Box::new(Opened { name, ready: Arc::new(Ready { trace, index: Mutex::default() }), names }))
+                        Beside::Open(Box::new(Opened { name, ready: Arc::new(Ready::new(trace)), names }))
                     }
                     LoadEvent::TooLarge(too_large) => {
                         let [need, left] = [too_large.estimate.total(), too_large.budget].map(format::rough_bytes);

@@ -75,6 +75,11 @@ pub fn flame_shrinkage(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x2F6B3F } else { 0x9FD6AE })
 }
 
+/// Boxes that are too narrow to be told apart.
+pub fn flame_rest(visuals: &Visuals) -> Color32 {
+    rgb(if visuals.dark_mode { 0x34383F } else { 0xDDE1E7 })
+}
+
 /// Text in a box.
 pub fn on_flame(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xF2F4F8 } else { 0x1B1F26 })

@@ -8,7 +8,7 @@ use std::ops::{AddAssign, Sub};
 use std::sync::Arc;
 
 use super::{Forest, Functions, Mask, NodeKey, NodeSums, Numbers, Totals, node_name};
-use crate::model::Trace;
+use crate::model::{SiteId, Trace};
 use crate::units::Layer;
 
 /// What the width of a box says.
@@ -50,6 +50,9 @@ pub struct FlameBox {
     pub node: u32,
     /// What that stands for.
     pub key: NodeKey,
+    /// So many children of the node, each too narrow to be seen, side by side; 0 if the box is the
+    /// node itself.
+    pub smaller: u32,
     /// Where it begins.
     pub left: f32,
     /// How wide it is.
@@ -124,6 +127,27 @@ impl<'a> FlameWeights<'a> {
         }))
     }
 
+    /// The same of two traces, whose sites are no counterparts of each other: of places in the
+    /// code, as [`Functions::joined`] has them, `forest` being over those.
+    pub fn across(forest: &'a Forest, sides: [(&Trace, &Totals); 2], layer: Layer) -> Self {
+        let behind = sides[0].0.sites.len() as u32;
+        let change = |site: SiteId| -> i128 {
+            let ((trace, totals), site, sign) = match site.0.checked_sub(behind) {
+                None => (sides[0], site, -1),
+                Some(site) => (sides[1], SiteId(site), 1),
+            };
+            let is_its = trace.layer_of(trace.site(site)) == layer;
+            if is_its { sign * i128::from(totals.of(site).numbers().outstanding_to) } else { 0 }
+        };
+        // The first site of a place stands for all that are there.
+        Self(NodeSums::by_place(forest, |place, site| {
+            let own = forest.own(forest.node_of(site));
+            let is_first = place == 0 || forest.node_of(forest.sites()[place - 1]) != forest.node_of(site);
+            let net: i128 = own.iter().filter(|_| is_first).map(|&site| change(site)).sum();
+            Some(Extent { width: net.unsigned_abs(), net })
+        }))
+    }
+
     /// How wide a node is.
     pub fn width(&self, node: u32) -> u64 {
         u64::try_from(self.0.amount(node).width).unwrap_or(u64::MAX)
@@ -144,19 +168,36 @@ pub fn find_way(forest: &Forest, functions: &Functions, way: &[Arc<str>]) -> u32
     node
 }
 
+/// A box that is being placed.
+#[derive(Clone, Copy)]
+struct Placed {
+    node: u32,
+    smaller: u32,
+    start: u64,
+    width: u64,
+    net: i64,
+    /// Whether the search has found it, or what is around it.
+    inside: bool,
+}
+
+impl Placed {
+    fn node(weights: &FlameWeights<'_>, node: u32, start: u64, inside: bool) -> Self {
+        Self { node, smaller: 0, start, width: weights.width(node), net: weights.net(node), inside }
+    }
+}
+
 /// The boxes from the top down to the focus, and those under it.
 pub fn flame_boxes(weights: &FlameWeights<'_>, focus: u32, is_found: impl Fn(NodeKey) -> bool) -> FlameBoxes {
     let (forest, whole) = (weights.0.forest(), weights.width(focus));
     let mut out = FlameBoxes { boxes: Vec::new(), depths: vec![0], found: 0 };
     let mut around: Vec<u32> = std::iter::successors(Some(focus), |&node| (node != 0).then(|| forest.parent(node))).collect();
     around.reverse();
-    // Of each box where it begins, and whether the search has found what is around it.
-    let mut row: Vec<(u32, u64, bool)> = Vec::new();
+    let mut row: Vec<Placed> = Vec::new();
     let mut inside = false;
     for node in around {
         inside |= is_found(forest.key(node));
-        row = vec![(node, 0, inside)];
-        out.add(weights, &row, whole, &is_found);
+        row = vec![Placed::node(weights, node, 0, inside)];
+        out.add(forest, &row, whole, &is_found);
     }
     if inside {
         out.found = whole;
@@ -164,37 +205,59 @@ pub fn flame_boxes(weights: &FlameWeights<'_>, focus: u32, is_found: impl Fn(Nod
     let least = whole / FINEST;
     while !row.is_empty() && out.boxes.len() < MAX_BOXES {
         let mut next = Vec::new();
-        for &(node, start, inside) in &row {
-            let children = forest.children(node).iter().map(|&child| (weights.width(child), child));
-            let mut children: Vec<(u64, u32)> = children.filter(|(width, _)| *width > least).collect();
-            children.sort_unstable_by_key(|&(width, child)| (Reverse(width), child));
-            let mut at = start;
-            for (width, child) in children {
-                let is_new = !inside && is_found(forest.key(child));
-                if is_new {
-                    out.found = out.found.saturating_add(width);
+        for around in row.iter().filter(|placed| placed.smaller == 0) {
+            let first = next.len();
+            place_children(weights, around, least, &mut next);
+            for placed in next[first..].iter_mut().filter(|placed| placed.smaller == 0 && !placed.inside) {
+                placed.inside = is_found(forest.key(placed.node));
+                if placed.inside {
+                    out.found = out.found.saturating_add(placed.width);
                 }
-                next.push((child, at, inside || is_new));
-                at = at.saturating_add(width);
             }
         }
-        out.add(weights, &next, whole, &is_found);
+        out.add(forest, &next, whole, &is_found);
         row = next;
     }
     out
 }
 
+/// Places what is under a box: the largest first, and behind them those that are too narrow
+/// to be seen as one.
+fn place_children(weights: &FlameWeights<'_>, around: &Placed, least: u64, out: &mut Vec<Placed>) {
+    let mut smaller = Placed { smaller: 0, width: 0, net: 0, ..*around };
+    let mut children: Vec<(u64, u32)> = Vec::new();
+    for &child in weights.0.forest().children(around.node) {
+        match weights.width(child) {
+            0 => {}
+            width if width > least => children.push((width, child)),
+            width => {
+                smaller.smaller += 1;
+                smaller.width = smaller.width.saturating_add(width);
+                smaller.net = smaller.net.saturating_add(weights.net(child));
+            }
+        }
+    }
+    children.sort_unstable_by_key(|&(width, child)| (Reverse(width), child));
+    for (width, child) in children {
+        out.push(Placed::node(weights, child, smaller.start, around.inside));
+        smaller.start = smaller.start.saturating_add(width);
+    }
+    if smaller.width > least {
+        out.push(smaller);
+    }
+}
+
 impl FlameBoxes {
     /// Adds what stands at one depth.
-    fn add(&mut self, weights: &FlameWeights<'_>, row: &[(u32, u64, bool)], whole: u64, is_found: &impl Fn(NodeKey) -> bool) {
+    fn add(&mut self, forest: &Forest, row: &[Placed], whole: u64, is_found: &impl Fn(NodeKey) -> bool) {
         if row.is_empty() {
             return;
         }
         let part = |value: u64| if whole == 0 { 0.0 } else { (value as f64 / whole as f64) as f32 };
-        self.boxes.extend(row.iter().map(|&(node, start, _)| {
-            let key = weights.0.forest().key(node);
-            let width = part(weights.width(node)).min(1.0);
-            FlameBox { node, key, left: part(start), width, net: weights.net(node), is_found: is_found(key) }
+        self.boxes.extend(row.iter().map(|&Placed { node, smaller, start, width, net, .. }| {
+            let key = forest.key(node);
+            let is_found = smaller == 0 && is_found(key);
+            FlameBox { node, key, smaller, left: part(start), width: part(width).min(1.0), net, is_found }
         }));
         self.depths.push(self.boxes.len());
     }

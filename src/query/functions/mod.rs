@@ -14,6 +14,7 @@ mod butterfly;
 mod forest;
 mod forest_sums;
 mod freed;
+mod joined;
 mod listing;
 mod part;
 mod paths;

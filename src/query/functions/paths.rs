@@ -70,10 +70,13 @@ impl Functions {
             }
             of_site[i as usize] = PathId(walk.path_of(&sites[i as usize]));
         }
-        let Trie { parent, function, .. } = walk.paths;
-        let recurs = recurring(&parent, &function, walk.table.len());
-        let heaps = sites.iter().map(|site| site.heap).collect();
-        Ok(Self { table: walk.table, parent, function, recurs, of_site, heaps })
+        Ok(Self::of_parts(walk.table, walk.paths, of_site, sites.iter().map(|site| site.heap).collect()))
+    }
+
+    pub(super) fn of_parts(table: Table, paths: Trie, of_site: Vec<PathId>, heaps: Vec<HeapId>) -> Self {
+        let Trie { parent, function, .. } = paths;
+        let recurs = recurring(&parent, &function, table.len());
+        Self { table, parent, function, recurs, of_site, heaps }
     }
 
     /// Number of functions.

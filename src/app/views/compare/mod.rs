@@ -18,7 +18,7 @@ use super::{Around, Pane, View, ViewId};
 use crate::app::beside::Ready;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
-use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, folded_diff};
+use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, folded_diff, totals};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
 use sides::Sides;
@@ -136,7 +136,7 @@ impl View for Compare {
         };
         let other = opened.map(|opened| Other { ready: Arc::clone(&opened.ready), names: Arc::clone(opened.names()) });
         let layer = self.layer.of(document);
-        let flame = self.flame.as_ref().filter(|_| opened.is_none()).map(|focus| FlameRequest { layer, focus: focus.clone() });
+        let flame = self.flame.as_ref().map(|focus| FlameRequest { layer, focus: focus.clone() });
         Some(Request { sides, other, grouping: self.grouping, search: self.search.trim().to_lowercase(), flame })
     }
 
@@ -215,15 +215,31 @@ impl Request {
     /// What the places of one layer have at the end of B, minus what they have at the end of A.
     fn as_flame(&self, flame: &FlameRequest, ground: &mut Ground<'_>) -> Result<Difference, Cancelled> {
         let [a, b] = self.sides;
-        let sides = [ground.totals_of(a)?, ground.totals_of(b)?];
-        let (functions, forest) = (ground.folded_functions()?, ground.forest(ForestKind::TopDown)?);
-        let totals = [&*sides[0], &*sides[1]];
-        let weights = FlameWeights::difference(&forest, ground.trace(), totals, &ground.mask, flame.layer);
+        let functions = ground.folded_functions()?;
+        let (functions, forest) = match &self.other {
+            None => (functions, ground.forest(ForestKind::TopDown)?),
+            Some(Other { ready, names }) => {
+                let joined = ready.joined(names, &functions, ground.folds(), ground.cancel)?;
+                (joined.functions, joined.forest)
+            }
+        };
+        let weights = match &self.other {
+            None => {
+                let sides = [ground.totals_of(a)?, ground.totals_of(b)?];
+                FlameWeights::difference(&forest, ground.trace(), [&sides[0], &sides[1]], &ground.mask, flame.layer)
+            }
+            Some(Other { ready, .. }) => {
+                let theirs = totals(&*ready.index(ground.cancel)?, ready.trace.span, ground.cancel)?;
+                let sides = [(&*ready.trace, &theirs), (&**ground.trace(), &*ground.all_totals_of(b)?)];
+                FlameWeights::across(&forest, sides, flame.layer)
+            }
+        };
         ground.cancel.check()?;
         let measure = Measure { label: "B minus A, outstanding at their ends", is_count: false, is_change: true };
         let icicle = Icicle::of(&weights, (&forest, &functions), measure, (flame.layer, &flame.focus, &self.search));
         let (sides, grouping) = (self.sides, self.grouping);
-        let none = Difference { is_across: false, sides, grouping, groups: [].into(), is_cut: false, order: vec![], flame: None };
+        let is_across = self.other.is_some();
+        let none = Difference { is_across, sides, grouping, groups: [].into(), is_cut: false, order: vec![], flame: None };
         Ok(Difference { flame: Some(icicle), ..none })
     }
 }

@@ -34,7 +34,7 @@ pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
         ui.centered_and_justified(|ui| ui.weak(text));
         return;
     };
-    if !is_across && difference.flame.is_some() != view.flame.is_some() {
+    if difference.flame.is_some() != view.flame.is_some() {
         around.wait(ui);
         return;
     }
@@ -137,15 +137,12 @@ fn words(around: &Around<'_>, interval: Interval) -> String {
 
 /// What tells groups apart, or the flame graph in their place.
 pub fn tools(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
-    let is_across = around.document.beside.opened().is_some();
     let hint = "What places of one layer have at the end of B, minus what they have at the end of A";
-    let flame = egui::Button::selectable(view.flame.is_some() && !is_across, "Flame graph");
-    let flame = ui.add_enabled(!is_across, flame).on_disabled_hover_text("Within one trace only");
-    if flame.on_hover_text(hint).clicked() {
+    if ui.selectable_label(view.flame.is_some(), "Flame graph").on_hover_text(hint).clicked() {
         view.flame = if view.flame.is_some() { None } else { Some(Vec::new()) };
         around.ask();
     }
-    if let Some(focus) = view.flame.as_mut().filter(|_| !is_across) {
+    if let Some(focus) = view.flame.as_mut() {
         view.layer.show(around, ui);
         if !focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
             focus.clear();

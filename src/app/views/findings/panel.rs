@@ -4,9 +4,8 @@ use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Vis
 
 use super::Findings;
 use crate::app::commands::DocCommand;
-use crate::app::document::Tab;
 use crate::app::theme;
-use crate::app::views::{Around, View};
+use crate::app::views::Around;
 use crate::query::{Finding, FindingKind, headlines};
 
 /// Cards above the tabs.
@@ -36,8 +35,7 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
 /// The best findings, side by side.
 pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(found) = view.found.as_ref().filter(|found| !found.list.is_empty() && !view.is_hidden) else { return };
-    // The tab has them all.
-    if ui.available_height() < ROOMY || around.document.tab == Tab::View(Findings::TITLE) {
+    if ui.available_height() < ROOMY {
         return;
     }
     let best = headlines(&found.list, CARDS);

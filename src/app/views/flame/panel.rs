@@ -103,12 +103,23 @@ impl Icicle {
             if top > clip.bottom() || top + BOX_HEIGHT < clip.top() {
                 continue;
             }
+            // What is too narrow is one grey stretch with its neighbours: it is no gap.
+            let mut narrow: Option<Rect> = None;
+            let fill = |rect: Rect| painter.rect_filled(rect, 0.0, theme::flame_rest(ui.visuals()));
             for (i, one) in self.row(depth) {
                 let rect = Self::rect(area, top, one);
-                if rect.width() >= DRAWN_FROM {
-                    self.draw_box(ui, &painter, rect, depth, one, pointed == Some((depth, i)));
+                if rect.width() < DRAWN_FROM {
+                    let touching = narrow.filter(|before| rect.left() - before.right() < 0.1);
+                    if touching.is_none() {
+                        narrow.take().map(fill);
+                    }
+                    narrow = Some(touching.map_or(rect, |before| before.union(rect)));
+                    continue;
                 }
+                narrow.take().map(fill);
+                self.draw_box(ui, &painter, rect, depth, one, pointed == Some((depth, i)));
             }
+            narrow.map(fill);
         }
         let (depth, index) = pointed.or_else(|| ui.data(|data| data.get_temp(response.id)))?;
         let one = *self.boxes.get(index)?;
@@ -162,8 +173,9 @@ impl Icicle {
             painter.rect_stroke(rect, 2.0, egui::Stroke::new(1.5, ui.visuals().strong_text_color()), egui::StrokeKind::Inside);
         }
         if rect.width() >= NAMED_FROM {
-            let text = self.short_name(one.key);
-            let color = if is_around { ui.visuals().weak_text_color() } else { theme::on_flame(ui.visuals()) };
+            let text = if one.smaller > 0 { Self::smaller(one) } else { self.short_name(one.key) };
+            let is_weak = is_around || one.smaller > 0;
+            let color = if is_weak { ui.visuals().weak_text_color() } else { theme::on_flame(ui.visuals()) };
             let mut job = egui::text::LayoutJob::simple_singleline(text, FontId::proportional(11.5), color);
             job.wrap = egui::text::TextWrapping::truncate_at_width(rect.width() - 6.0);
             let galley = painter.layout_job(job);
@@ -174,6 +186,9 @@ impl Icicle {
     /// Frames of one module have one colour; of changes green is what was given back.
     fn color(&self, ui: &Ui, one: &FlameBox) -> Color32 {
         let visuals = ui.visuals();
+        if one.smaller > 0 {
+            return theme::flame_rest(visuals);
+        }
         if self.measure.is_change && one.net < 0 {
             return theme::flame_shrinkage(visuals);
         }
@@ -214,7 +229,10 @@ impl Icicle {
     }
 
     fn details(&self, ui: &mut Ui, one: &FlameBox) {
-        ui.strong(self.name(one.key));
+        match one.smaller {
+            0 => ui.strong(self.name(one.key)),
+            _ => ui.strong(format!("{} of {}", Self::smaller(one), self.name(one.key))),
+        };
         let whole = self.boxes.first().map_or(0, |all| all.net.unsigned_abs());
         let share = if self.measure.is_change || whole == 0 {
             String::new()
@@ -222,14 +240,22 @@ impl Icicle {
             format!(", {:.1} % of all", 100.0 * one.net.unsigned_abs() as f64 / whole as f64)
         };
         ui.label(format!("{}: {}{share}", self.measure.label, self.value(one)));
-        if one.key != NodeKey::All {
+        if one.smaller > 0 {
+            ui.weak("Click to see what they are in alone");
+        } else if one.key != NodeKey::All {
             ui.weak("Click to see it alone");
         }
     }
 
-    /// The names from the top down to a box.
+    /// What is called that is too narrow to be seen.
+    fn smaller(one: &FlameBox) -> String {
+        format!("{} smaller", format::count(one.smaller.into()))
+    }
+
+    /// The names from the top down to a box; of many small ones to what is around them.
     fn way(&self, depth: usize, index: usize) -> Way {
         let mut way = self.focus.clone();
+        let depth = depth - usize::from(self.boxes.get(index).is_some_and(|one| one.smaller > 0));
         if depth <= way.len() {
             way.truncate(depth);
             return way;
@@ -248,7 +274,9 @@ impl Icicle {
 
     fn menu(&self, around: &mut Around<'_>, ui: &mut Ui, depth: usize, index: usize, one: &FlameBox) -> Option<Way> {
         let mut did = None;
-        if let NodeKey::Function(function) = one.key {
+        if let NodeKey::Function(function) = one.key
+            && one.smaller == 0
+        {
             let name = self.functions.name(function).to_string();
             ui.strong(&name);
             around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
