@@ -101,20 +101,21 @@ pub fn folded_diff(
 ) -> Result<Vec<Group<Compared>>, Cancelled> {
     let [a, b] = sides.map(|side| side.index.trace());
     let is_one_trace = std::ptr::eq(a, b);
-    let identities = matching::identities(a, b, is_one_trace);
+    let is_alike = is_one_trace && std::ptr::eq(sides[0].names, sides[1].names);
+    let identities = matching::identities(a, b, (is_one_trace, is_alike));
     let new = |side: &DiffSide<'_>| match side.functions {
         Some(_) => Ok(None),
         None => functions_for(side.index.trace(), side.names, by, cancel),
     };
-    let is_alike = is_one_trace && std::ptr::eq(sides[0].names, sides[1].names);
     let new = [new(&sides[0])?, if is_alike { None } else { new(&sides[1])? }];
     let known = [0, 1].map(|i| sides[i].functions.or(new[i].as_ref()));
     let functions = [0, 1].map(|i| known[i].or(known[0].filter(|_| is_alike)));
     let tags = |i: usize| tags_for(sides[i].index.trace(), functions[i], by, cancel);
-    let tags = [tags(0)?, tags(1)?];
+    let tags = [tags(0)?, if is_alike { None } else { tags(1)? }];
+    let tags = [tags[0].as_ref(), tags[1].as_ref().or(tags[0].as_ref().filter(|_| is_alike))];
     let named = [0, 1].map(|i| {
         let functions = functions[i].map(|functions| (functions, fold));
-        Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions, tags: tags[i].as_ref(), freed: None }
+        Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions, tags: tags[i], freed: None }
     });
     let mut keys = SiteKeys::default();
     let mut sites: Vec<SiteGroups> = Vec::new();
@@ -165,6 +166,12 @@ pub fn folded_diff(
 
 /// Which groups of the two sides are the same. Threads are, only inside one trace.
 fn pairs(groups: &[Groups<'_>], is_one_trace: bool) -> Vec<Pair> {
+    if let [a, b] = groups
+        && a.keys == b.keys
+        && (is_one_trace || a.keys.iter().all(|key| key.1.thread.is_none()))
+    {
+        return (0..a.keys.len()).map(|i| [Some(i); 2]).collect();
+    }
     let mut numbers = FxHashMap::default();
     let mut pairs: Vec<Pair> = Vec::new();
     for (side, groups) in groups.iter().enumerate() {

@@ -8,9 +8,10 @@ use crate::query::grouping::keys::{Identity, number};
 use crate::units::{Layer, Ticks};
 
 /// What the processes, heaps and stacks of each side count as.
-pub(super) fn identities(a: &Trace, b: &Trace, is_one_trace: bool) -> [Identity; 2] {
+pub(super) fn identities(a: &Trace, b: &Trace, (is_one_trace, has_same_names): (bool, bool)) -> [Identity; 2] {
+    let functions_by_name = !has_same_names;
     if is_one_trace {
-        return [Identity::of(a), Identity::of(b)];
+        return [a, b].map(|trace| Identity { functions_by_name, ..Identity::of(trace) });
     }
     let mut names = FxHashMap::default();
     let processes = [a, b].map(|trace| processes(trace, &mut names));
@@ -28,7 +29,8 @@ pub(super) fn identities(a: &Trace, b: &Trace, is_one_trace: bool) -> [Identity;
     });
     let heaps_of_b = heaps_of_b.collect();
     let [of_a, of_b] = processes;
-    [(of_a, heaps_of_a), (of_b, heaps_of_b)].map(|(processes, heaps)| Identity { processes, heaps, stacks_by_name: true })
+    let sides = [(of_a, heaps_of_a), (of_b, heaps_of_b)];
+    sides.map(|(processes, heaps)| Identity { processes, heaps, stacks_by_name: true, functions_by_name })
 }
 
 /// By process the number of its name and its turn among those of that name.

@@ -68,6 +68,8 @@ pub(in crate::query) struct Identity {
     pub(in crate::query) heaps: Vec<u32>,
     /// Whether stacks go by what their frames are called, not by their addresses.
     pub(in crate::query) stacks_by_name: bool,
+    /// Whether functions and modules go by what they are called: on all sides are no others if not.
+    pub(in crate::query) functions_by_name: bool,
 }
 
 impl Identity {
@@ -75,7 +77,7 @@ impl Identity {
     pub(in crate::query) fn of(trace: &Trace) -> Self {
         let mut keys = FxHashMap::default();
         let heaps = trace.heaps.iter().map(|heap| number(&mut keys, heap.key())).collect();
-        Self { processes: (0..trace.processes.len() as u32).collect(), heaps, stacks_by_name: false }
+        Self { processes: (0..trace.processes.len() as u32).collect(), heaps, stacks_by_name: false, functions_by_name: false }
     }
 }
 
@@ -89,15 +91,17 @@ pub(in crate::query) fn number<K: std::hash::Hash + Eq>(numbers: &mut FxHashMap<
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct SiteKey {
     layer: Layer,
-    process: Option<u32>,
-    heap: Option<u32>,
-    stack: Option<u32>,
-    allocated_type: Option<u32>,
-    function: Option<u32>,
-    module: Option<u32>,
-    /// 0 is no tag.
-    tag: Option<u32>,
+    process: u32,
+    heap: u32,
+    stack: u32,
+    allocated_type: u32,
+    function: u32,
+    module: u32,
+    tag: u32,
 }
+
+/// In a key: nobody asks for it, or the site has none.
+const NONE: u32 = u32::MAX;
 
 /// The groups met so far on all sides.
 #[derive(Default)]
@@ -213,28 +217,34 @@ impl SiteKeys {
         met: &mut Met,
     ) -> SiteKey {
         let Named { trace, names, by, .. } = named;
-        let wants = |key| by.contains(&key);
-        let process = wants(By::Process).then(|| identity.processes[trace.process_of(site).0 as usize]);
-        let heap = wants(By::Heap).then(|| identity.heaps[site.heap.0 as usize]);
-        let stack = wants(By::Stack).then(|| self.stack_number(named, identity, site, &mut met.frames));
-        let allocated_type = wants(By::Type).then(|| {
-            let name = allocated_type(trace, names, site).unwrap_or(UNKNOWN_TYPE);
-            self.types.get(name).copied().unwrap_or_else(|| number(&mut self.types, name.into()))
-        });
-        // On all sides a function is what it is called.
+        let if_wanted = |key, number: &mut dyn FnMut() -> Option<u32>| {
+            if by.contains(&key) { number().unwrap_or(NONE) } else { NONE }
+        };
         let innermost = named.functions.zip(function).map(|((functions, _), function)| (functions, function));
-        let function = innermost.filter(|_| wants(By::Function)).map(|(functions, function)| {
-            let new = || number(&mut self.functions, functions.name(function).to_string());
-            *met.functions.entry(function).or_insert_with(new)
-        });
-        let module = innermost.filter(|_| wants(By::Module)).and_then(|(functions, function)| {
-            let module = functions.module(function)?;
-            let new = || number(&mut self.modules, functions.module_name(module).into());
-            Some(*met.modules.entry(module).or_insert_with(new))
-        });
-        let mut tag = |name: Option<&str>| name.map_or(0, |name| 1 + number(&mut self.tags, name.into()));
-        let tag = wants(By::Tag).then(|| tag(named.tag(id)));
-        SiteKey { layer: trace.layer_of(site), process, heap, stack, allocated_type, function, module, tag }
+        SiteKey {
+            layer: trace.layer_of(site),
+            process: if_wanted(By::Process, &mut || Some(identity.processes[trace.process_of(site).0 as usize])),
+            heap: if_wanted(By::Heap, &mut || Some(identity.heaps[site.heap.0 as usize])),
+            stack: if_wanted(By::Stack, &mut || Some(self.stack_number(named, identity, site, &mut met.frames))),
+            allocated_type: if_wanted(By::Type, &mut || {
+                let name = allocated_type(trace, names, site).unwrap_or(UNKNOWN_TYPE);
+                Some(self.types.get(name).copied().unwrap_or_else(|| number(&mut self.types, name.into())))
+            }),
+            function: if_wanted(By::Function, &mut || {
+                let (functions, function) = innermost?;
+                let new = || number(&mut self.functions, functions.name(function).to_string());
+                let is_told = identity.functions_by_name;
+                Some(if is_told { *met.functions.entry(function).or_insert_with(new) } else { function.0 })
+            }),
+            module: if_wanted(By::Module, &mut || {
+                let (functions, function) = innermost?;
+                let module = functions.module(function)?;
+                let new = || number(&mut self.modules, functions.module_name(module).into());
+                let is_told = identity.functions_by_name;
+                Some(if is_told { *met.modules.entry(module).or_insert_with(new) } else { module.0 })
+            }),
+            tag: if_wanted(By::Tag, &mut || named.tag(id).map(|name| number(&mut self.tags, name.into()))),
+        }
     }
 
     fn freed_stacks(
