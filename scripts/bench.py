@@ -107,7 +107,7 @@ def questions(results):
 
 
 VIEWS = ["totals", "top-down", "bottom-up", "by function", "by module", "flame graph", "flame graph, bottom-up"]
-VIEWS += ["butterfly", "types", "compare", "generations", "histograms", "allocations"]
+VIEWS += ["butterfly", "types", "compare", "compare, with peaks", "generations", "histograms", "allocations"]
 CHOSEN = [f"rows of a size, {what}" for what in ("chosen", "totals", "top-down", "first graph", "graph")]
 ONCE = [f"{what}, once" for what in ("functions", "top-down", "bottom-up", "types", "findings")]
 

@@ -26,7 +26,8 @@ use serde_json::{Value, json};
 fn compare(a: (&Index, Interval), b: (&Index, Interval), by: &[By]) -> Vec<Group<Compared>> {
     let masks = [a, b].map(|(index, _)| Filter::all().mask(index.trace()));
     let names = Names::default();
-    let side = |(index, interval), i: usize| DiffSide { index, interval, mask: &masks[i], names: &names, functions: None };
+    let side =
+        |(index, interval), i: usize| DiffSide { index, interval, mask: &masks[i], names: &names, functions: None, totals: None };
     diff([side(a, 0), side(b, 1)], by, None, &Cancel::default()).unwrap()
 }
 

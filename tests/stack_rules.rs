@@ -366,7 +366,7 @@ fn tags_are_the_same_on_both_sides_of_a_comparison() {
     let Demo { trace, names, index, .. } = &*DEMO;
     let names = names.with_rules(rules(&[], &[("InnerLoop*", "Leak"), ("main", "Main")]));
     let mask = Mask::all(trace);
-    let side = DiffSide { index, interval: trace.span, mask: &mask, names: &names, functions: None };
+    let side = DiffSide { index, interval: trace.span, mask: &mask, names: &names, functions: None, totals: None };
     let groups = folded_diff([side, side], &[By::Tag], true, None, &Cancel::default()).unwrap();
     let mut tags: Vec<_> = groups.iter().map(|group| (group.layer, group.tag.as_deref().unwrap())).collect();
     tags.sort();

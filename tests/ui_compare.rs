@@ -37,7 +37,14 @@ fn has(window: &Window, label: &str) -> bool {
 fn groups(traces: [&Arc<Trace>; 2], intervals: [Interval; 2], by: &[By]) -> Vec<Group<Compared>> {
     let (index, names) = (traces.map(|trace| Index::scan(Arc::clone(trace))), Names::default());
     let masks = traces.map(|trace| Filter::all().mask(trace));
-    let side = |i: usize| DiffSide { index: &index[i], interval: intervals[i], mask: &masks[i], names: &names, functions: None };
+    let side = |i: usize| DiffSide {
+        index: &index[i],
+        interval: intervals[i],
+        mask: &masks[i],
+        names: &names,
+        functions: None,
+        totals: None,
+    };
     diff([side(0), side(1)], by, None, &Cancel::default()).unwrap()
 }
 

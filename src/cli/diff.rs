@@ -95,8 +95,14 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         let mask = filter.named_mask(trace, names, &never).map_err(stopped)?;
         sides.push((index(trace, &rows).map_err(stopped)?, mask));
     }
-    let side =
-        |i: usize| DiffSide { index: &sides[i].0, interval: intervals[i], mask: &sides[i].1, names: &names[i], functions: None };
+    let side = |i: usize| DiffSide {
+        index: &sides[i].0,
+        interval: intervals[i],
+        mask: &sides[i].1,
+        names: &names[i],
+        functions: None,
+        totals: None,
+    };
     let groups = folded_diff([side(0), side(1)], &args.by, args.fold, args.top, &never).map_err(stopped)?;
     report_problems(&traces[0].problems);
     if !is_one_trace {

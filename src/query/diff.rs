@@ -7,6 +7,7 @@
 mod matching;
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::report::{describe, first, functions_for, tags_for};
-use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask};
+use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, Totals};
 use crate::model::SiteId;
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -32,6 +33,8 @@ pub struct DiffSide<'a> {
     pub names: &'a Names,
     /// The functions of all sites by these names, if they are known: to find them costs most.
     pub functions: Option<&'a Functions>,
+    /// The sums of the interval, if they are known.
+    pub totals: Option<&'a Arc<Totals>>,
 }
 
 /// The numbers of a group on both sides; all zeros where a side lacks it.
@@ -99,6 +102,17 @@ pub fn folded_diff(
     top: Option<usize>,
     cancel: &Cancel,
 ) -> Result<Vec<Group<Compared>>, Cancelled> {
+    diff_before_peaks(sides, (by, fold, top), |_| {}, cancel)
+}
+
+/// The same. `early` is told the groups as soon as only their peaks are missing, which take
+/// longest: they are 0 in it.
+pub fn diff_before_peaks(
+    sides: [DiffSide<'_>; 2],
+    (by, fold, top): (&[By], bool, Option<usize>),
+    early: impl FnOnce(&mut dyn Iterator<Item = &Group<Compared>>),
+    cancel: &Cancel,
+) -> Result<Vec<Group<Compared>>, Cancelled> {
     let [a, b] = sides.map(|side| side.index.trace());
     let is_one_trace = std::ptr::eq(a, b);
     let is_alike = is_one_trace && std::ptr::eq(sides[0].names, sides[1].names);
@@ -125,8 +139,8 @@ pub fn folded_diff(
     }
     let sites = [&sites[0], sites.last().unwrap_or(&sites[0])];
     let mut groups: Vec<Groups<'_>> = Vec::new();
-    for (DiffSide { index, interval, mask, .. }, sites) in sides.into_iter().zip(sites) {
-        let of = Grouped { index, interval, mask, by, freed: sites.freed.as_ref() };
+    for (DiffSide { index, interval, mask, totals, .. }, sites) in sides.into_iter().zip(sites) {
+        let of = Grouped { index, interval, mask, by, freed: sites.freed.as_ref(), totals };
         groups.push(Groups::new(of, sites.of_site.clone(), keys.len(), cancel)?);
     }
     let pairs = pairs(&groups, is_one_trace);
@@ -149,6 +163,8 @@ pub fn folded_diff(
         let site = sites[side].first.get(group as usize).copied().flatten().unwrap_or(SiteId(0));
         describe(Named { freed: sites[side].freed.as_ref(), ..named[side] }, site, row, Compared::default())
     });
+    kept.iter_mut().for_each(|(i, group)| group.numbers = compared(&pairs[*i], [0; 2]));
+    early(&mut kept.iter().map(|(_, group)| group));
     let mut peaks = Vec::new();
     for (side, groups) in groups.iter().enumerate() {
         let mut place = vec![None; groups.keys.len()];

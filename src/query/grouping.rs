@@ -7,6 +7,8 @@
 
 pub(super) mod keys;
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::buckets::Decades;
@@ -71,6 +73,8 @@ pub(super) struct Grouped<'a> {
     pub(super) by: &'a [By],
     /// If they tell groups apart.
     pub(super) freed: Option<&'a FreedStacks>,
+    /// The sums of the interval, if somebody has them.
+    pub(super) totals: Option<&'a Arc<Totals>>,
 }
 
 /// The groups. Those in which nothing takes part may be missing.
@@ -86,7 +90,7 @@ pub(super) struct Groups<'a> {
 
 /// What groups are made of.
 enum Way<'a> {
-    Sites(Totals),
+    Sites(Arc<Totals>),
     Rows(Box<RowKeys<'a>>, FxHashMap<(u32, RowKey), u32>),
 }
 
@@ -119,7 +123,10 @@ impl<'a> Groups<'a> {
     }
 
     fn of_sites(of: Grouped<'a>, of_site: Vec<Option<u32>>, count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
-        let totals = totals(of.index, of.interval, cancel)?;
+        let totals = match of.totals {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(totals(of.index, of.interval, cancel)?),
+        };
         let mut sums = vec![ByClass::default(); count];
         for (site, buckets) in totals.sites() {
             if let Some(group) = of_site[site.0 as usize] {

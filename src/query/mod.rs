@@ -61,7 +61,7 @@ pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use details::{Details, details};
-pub use diff::{Compared, Delta, DiffSide, diff, folded_diff};
+pub use diff::{Compared, Delta, DiffSide, diff, diff_before_peaks, folded_diff};
 pub use filter::{Filter, Key, Mask, Path};
 pub use findings::{Finding, FindingKind, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};

@@ -80,7 +80,7 @@ pub fn row_groups(
         }))
     });
     let of_site = of_site.collect();
-    let grouped = Grouped { index: asked.index, interval: asked.interval, mask: asked.mask, by: &by, freed: None };
+    let grouped = Grouped { index: asked.index, interval: asked.interval, mask: asked.mask, by: &by, freed: None, totals: None };
     let groups = Groups::new(grouped, of_site, list.len(), cancel)?;
     let peaks = if with_peaks {
         let place: Vec<Option<u32>> = (0..groups.keys.len() as u32).map(Some).collect();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{interval, milliseconds};
 use crate::query::{
     Bounds, By, Cancel, Cancelled, DiffSide, FlameWeight, FlameWeights, Forest, FunctionPlaces, Functions, GenerationsRequest,
-    Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types, call_tree, findings, flame_boxes, folded_diff,
+    Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types, call_tree, diff_before_peaks, findings, flame_boxes,
     function_sums, generations, histogram, rows, series, totals,
 };
 use crate::symbols::Names;
@@ -89,8 +89,11 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
             mask: &mask,
             names: &names,
             functions: Some(&functions),
+            totals: None,
         });
-        timed(&mut views, "compare", || folded_diff(sides, &[By::Function], true, Some(COMPARED), cancel))?;
+        let start = Start::now();
+        diff_before_peaks(sides, (&[By::Function], true, Some(COMPARED)), |_| start.note(&mut views, "compare"), cancel)?;
+        start.note(&mut views, "compare, with peaks");
         timed(&mut views, "allocations", || rows(index, interval, &mask, RowSort::default(), ROWS, cancel))?;
         timed(&mut views, "histograms", || histogram(index, interval, &mask, layer, cancel))?;
         let step = (interval.len() / GENERATIONS).max(1);
@@ -129,12 +132,30 @@ fn middle(interval: Interval) -> Ticks {
 }
 
 fn timed<T>(views: &mut Views, name: &'static str, ask: impl FnOnce() -> Result<T, Cancelled>) -> Result<T, Cancelled> {
-    let (before, start) = (processor_time(), Instant::now());
+    let start = Start::now();
     let answer = ask()?;
-    let ms = milliseconds(start);
-    let processors_ms = processor_time().zip(before).map(|(after, before)| after.saturating_sub(before) as f64 / 1e6);
-    views.entry(name).or_default().push(Took { ms, processors_ms });
+    start.note(views, name);
     Ok(answer)
+}
+
+/// When something was asked.
+#[derive(Clone, Copy)]
+struct Start {
+    at: Instant,
+    processors: Option<u64>,
+}
+
+impl Start {
+    fn now() -> Self {
+        Self { processors: processor_time(), at: Instant::now() }
+    }
+
+    fn note(self, views: &mut Views, name: &'static str) {
+        let ms = milliseconds(self.at);
+        let processors_ms =
+            processor_time().zip(self.processors).map(|(after, before)| after.saturating_sub(before) as f64 / 1e6);
+        views.entry(name).or_default().push(Took { ms, processors_ms });
+    }
 }
 
 /// Nanoseconds that all threads of this process have run so far.

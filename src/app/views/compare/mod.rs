@@ -18,7 +18,7 @@ use super::{Around, Pane, View, ViewId};
 use crate::app::beside::Ready;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
-use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, folded_diff, totals};
+use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, diff_before_peaks, totals};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
 use sides::Sides;
@@ -105,6 +105,8 @@ pub struct Difference {
     groups: Arc<[Group<Compared>]>,
     /// Whether there are more.
     is_cut: bool,
+    /// Peaks follow when the rest is there.
+    has_peaks: bool,
     order: Vec<usize>,
     /// Shown instead of the groups.
     flame: Option<Icicle>,
@@ -153,33 +155,38 @@ impl View for Compare {
         let is_by_function = by.contains(&By::Function) || by.contains(&By::Module);
         let functions = is_by_function.then(|| ground.functions()).transpose()?;
         let functions = functions.as_deref();
-        let compare = |sides| folded_diff(sides, by, ground.folds(), Some(most + 1), ground.cancel);
-        let side = |interval| DiffSide { index: &ground.index, interval, mask: &ground.mask, names: ground.names(), functions };
+        // Those of the view are known already.
+        let sums = match request.other {
+            None => Some([ground.totals_of(request.sides[0])?, ground.totals_of(request.sides[1])?]),
+            Some(_) => None,
+        };
+        let side = |interval| DiffSide {
+            index: &ground.index,
+            interval,
+            mask: &ground.mask,
+            names: ground.names(),
+            functions,
+            totals: None,
+        };
         let [a, b] = request.sides;
-        let mut groups = match &request.other {
-            None => compare([side(a), side(b)])?,
+        let asked = (by, ground.folds(), Some(most + 1));
+        let mut found = |groups: Vec<Group<Compared>>, has_peaks| tell(request.difference(groups, has_peaks));
+        let early = |groups: &mut dyn Iterator<Item = &Group<Compared>>| groups.cloned().collect();
+        let groups = match &request.other {
+            None => {
+                let side = |interval, i: usize| DiffSide { totals: sums.as_ref().map(|sums| &sums[i]), ..side(interval) };
+                let sides = [side(a, 0), side(b, 1)];
+                diff_before_peaks(sides, asked, |groups| found(early(groups), false), ground.cancel)?
+            }
             Some(Other { ready, names }) => {
                 let (index, all) = (ready.index(ground.cancel)?, [&ready.trace, ground.trace()].map(|trace| Mask::all(trace)));
-                let theirs = DiffSide { index: &index, interval: ready.trace.span, mask: &all[0], names, functions: None };
-                compare([theirs, DiffSide { index: ground.all_rows(), mask: &all[1], ..side(b) }])?
+                let theirs =
+                    DiffSide { index: &index, interval: ready.trace.span, mask: &all[0], names, functions: None, totals: None };
+                let ours = DiffSide { index: ground.all_rows(), mask: &all[1], ..side(b) };
+                diff_before_peaks([theirs, ours], asked, |groups| found(early(groups), false), ground.cancel)?
             }
         };
-        let is_cut = groups.len() > most;
-        groups.truncate(most);
-        if !request.search.is_empty() {
-            groups.retain(|group| table::matches(group, &request.search));
-        }
-        let order = (0..groups.len()).collect();
-        let is_across = request.other.is_some();
-        tell(Difference {
-            is_across,
-            sides: request.sides,
-            grouping: request.grouping,
-            groups: groups.into(),
-            is_cut,
-            order,
-            flame: None,
-        });
+        found(groups, true);
         Ok(())
     }
 
@@ -212,6 +219,26 @@ impl Pane for Compare {
 }
 
 impl Request {
+    /// What the groups say, of which there may be one too many.
+    fn difference(&self, mut groups: Vec<Group<Compared>>, has_peaks: bool) -> Difference {
+        let most = self.grouping.most();
+        let is_cut = groups.len() > most;
+        groups.truncate(most);
+        if !self.search.is_empty() {
+            groups.retain(|group| table::matches(group, &self.search));
+        }
+        Difference {
+            is_across: self.other.is_some(),
+            sides: self.sides,
+            grouping: self.grouping,
+            order: (0..groups.len()).collect(),
+            groups: groups.into(),
+            is_cut,
+            has_peaks,
+            flame: None,
+        }
+    }
+
     /// What the places of one layer have at the end of B, minus what they have at the end of A.
     fn as_flame(&self, flame: &FlameRequest, ground: &mut Ground<'_>) -> Result<Difference, Cancelled> {
         let [a, b] = self.sides;
@@ -237,9 +264,6 @@ impl Request {
         ground.cancel.check()?;
         let measure = Measure { label: "B minus A, outstanding at their ends", is_count: false, is_change: true };
         let icicle = Icicle::of(&weights, (&forest, &functions), measure, (flame.layer, &flame.focus, &self.search));
-        let (sides, grouping) = (self.sides, self.grouping);
-        let is_across = self.other.is_some();
-        let none = Difference { is_across, sides, grouping, groups: [].into(), is_cut: false, order: vec![], flame: None };
-        Ok(Difference { flame: Some(icicle), ..none })
+        Ok(Difference { flame: Some(icicle), ..self.difference(Vec::new(), false) })
     }
 }

@@ -176,6 +176,11 @@ struct Lines<'a, 'b> {
 }
 
 impl Lines<'_, '_> {
+    fn text_of(&self, cell: Cell, group: &Group<Compared>) -> String {
+        let is_awaited = cell == Cell::Peak && !self.difference.has_peaks;
+        if is_awaited { "\u{2026}".to_owned() } else { cell.text(group) }
+    }
+
     fn group(&self, row: usize) -> Option<&Group<Compared>> {
         self.difference.groups.get(*self.difference.order.get(row)?)
     }
@@ -184,12 +189,12 @@ impl Lines<'_, '_> {
 impl List for Lines<'_, '_> {
     fn text(&self, row: usize, column: usize) -> String {
         let group = self.group(row);
-        self.cells.get(column).zip(group).map_or_else(String::new, |(cell, group)| cell.text(group))
+        self.cells.get(column).zip(group).map_or_else(String::new, |(cell, group)| self.text_of(*cell, group))
     }
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         let (Some(cell), Some(group)) = (self.cells.get(column), self.group(row)) else { return };
-        let mut text = RichText::new(cell.text(group));
+        let mut text = RichText::new(self.text_of(*cell, group));
         if matches!(cell, Cell::Stack | Cell::Function | Cell::Type) {
             text = text.monospace().size(12.0);
         }
