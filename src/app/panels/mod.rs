@@ -67,8 +67,10 @@ fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     egui::CentralPanel::default().show(ui, |ui| {
         let Some(document) = &app.document else { return };
         let (tab, views) = (document.tab, document.views.titles());
-        // On all tabs: these stay where they are when another is chosen.
-        with_views(app, |views, around| views.strip(around, ui));
+        // Symbols and Trace need the room.
+        if matches!(tab, Tab::View(_)) {
+            with_views(app, |views, around| views.strip(around, ui));
+        }
         tabs(app, ui, tab, views);
         // The tools of a view have a row of their own: there are many tabs.
         match tab {
