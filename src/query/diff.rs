@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
+use super::grouping::keys::{Named, SiteKeys, number};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::report::{describe, first, functions_for, tags_for};
 use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, Totals};
@@ -132,12 +132,11 @@ pub fn diff_before_peaks(
         Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions, tags: tags[i], freed: None }
     });
     let mut keys = SiteKeys::default();
-    let mut sites: Vec<SiteGroups> = Vec::new();
+    let mut sites_of = |i: usize| keys.add(named[i], &identities[i], sides[i].mask, cancel);
     let is_same = is_alike && sides[0].mask == sides[1].mask;
-    for ((side, named), identity) in sides.iter().zip(named).zip(&identities).take(if is_same { 1 } else { 2 }) {
-        sites.push(keys.add(named, identity, side.mask, cancel)?);
-    }
-    let sites = [&sites[0], sites.last().unwrap_or(&sites[0])];
+    let a = sites_of(0)?;
+    let b = if is_same { None } else { Some(sites_of(1)?) };
+    let sites = [&a, b.as_ref().unwrap_or(&a)];
     let mut groups: Vec<Groups<'_>> = Vec::new();
     for (DiffSide { index, interval, mask, totals, .. }, sites) in sides.into_iter().zip(sites) {
         let of = Grouped { index, interval, mask, by, freed: sites.freed.as_ref(), totals };

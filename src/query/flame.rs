@@ -140,10 +140,9 @@ impl<'a> FlameWeights<'a> {
             if is_its { sign * i128::from(totals.of(site).numbers().outstanding_to) } else { 0 }
         };
         // The first site of a place stands for all that are there.
-        Self(NodeSums::by_place(forest, |place, site| {
+        Self(NodeSums::by_place(forest, |_, site| {
             let own = forest.own(forest.node_of(site));
-            let is_first = place == 0 || forest.node_of(forest.sites()[place - 1]) != forest.node_of(site);
-            let net: i128 = own.iter().filter(|_| is_first).map(|&site| change(site)).sum();
+            let net = if own.first() == Some(&site) { own.iter().map(|&site| change(site)).sum() } else { 0i128 };
             Some(Extent { width: net.unsigned_abs(), net })
         }))
     }
@@ -176,13 +175,15 @@ struct Placed {
     start: u64,
     width: u64,
     net: i64,
+    is_found: bool,
     /// Whether the search has found it, or what is around it.
     inside: bool,
 }
 
 impl Placed {
-    fn node(weights: &FlameWeights<'_>, node: u32, start: u64, inside: bool) -> Self {
-        Self { node, smaller: 0, start, width: weights.width(node), net: weights.net(node), inside }
+    fn node(weights: &FlameWeights<'_>, node: u32, start: u64, is_found: bool, inside: bool) -> Self {
+        let (width, net) = (weights.width(node), weights.net(node));
+        Self { node, smaller: 0, start, width, net, is_found, inside: inside || is_found }
     }
 }
 
@@ -195,9 +196,10 @@ pub fn flame_boxes(weights: &FlameWeights<'_>, focus: u32, is_found: impl Fn(Nod
     let mut row: Vec<Placed> = Vec::new();
     let mut inside = false;
     for node in around {
-        inside |= is_found(forest.key(node));
-        row = vec![Placed::node(weights, node, 0, inside)];
-        out.add(forest, &row, whole, &is_found);
+        let placed = Placed::node(weights, node, 0, is_found(forest.key(node)), inside);
+        inside = placed.inside;
+        row = vec![placed];
+        out.add(forest, &row, whole);
     }
     if inside {
         out.found = whole;
@@ -206,27 +208,28 @@ pub fn flame_boxes(weights: &FlameWeights<'_>, focus: u32, is_found: impl Fn(Nod
     while !row.is_empty() && out.boxes.len() < MAX_BOXES {
         let mut next = Vec::new();
         for around in row.iter().filter(|placed| placed.smaller == 0) {
-            let first = next.len();
-            place_children(weights, around, least, &mut next);
-            for placed in next[first..].iter_mut().filter(|placed| placed.smaller == 0 && !placed.inside) {
-                placed.inside = is_found(forest.key(placed.node));
-                if placed.inside {
-                    out.found = out.found.saturating_add(placed.width);
-                }
-            }
+            let found = place_children(weights, around, least, &is_found, &mut next);
+            out.found = out.found.saturating_add(if around.inside { 0 } else { found });
         }
-        out.add(forest, &next, whole, &is_found);
+        out.add(forest, &next, whole);
         row = next;
     }
     out
 }
 
 /// Places what is under a box: the largest first, and behind them those that are too narrow
-/// to be seen as one.
-fn place_children(weights: &FlameWeights<'_>, around: &Placed, least: u64, out: &mut Vec<Placed>) {
-    let mut smaller = Placed { smaller: 0, width: 0, net: 0, ..*around };
+/// to be seen as one. How much of them the search finds.
+fn place_children(
+    weights: &FlameWeights<'_>,
+    around: &Placed,
+    least: u64,
+    is_found: &impl Fn(NodeKey) -> bool,
+    out: &mut Vec<Placed>,
+) -> u64 {
+    let mut smaller = Placed { smaller: 0, width: 0, net: 0, is_found: false, ..*around };
     let mut children: Vec<(u64, u32)> = Vec::new();
-    for &child in weights.0.forest().children(around.node) {
+    let forest = weights.0.forest();
+    for &child in forest.children(around.node) {
         match weights.width(child) {
             0 => {}
             width if width > least => children.push((width, child)),
@@ -238,26 +241,29 @@ fn place_children(weights: &FlameWeights<'_>, around: &Placed, least: u64, out: 
         }
     }
     children.sort_unstable_by_key(|&(width, child)| (Reverse(width), child));
+    let mut found = 0u64;
     for (width, child) in children {
-        out.push(Placed::node(weights, child, smaller.start, around.inside));
+        let placed = Placed::node(weights, child, smaller.start, is_found(forest.key(child)), around.inside);
+        found = found.saturating_add(if placed.is_found { width } else { 0 });
         smaller.start = smaller.start.saturating_add(width);
+        out.push(placed);
     }
     if smaller.width > least {
         out.push(smaller);
     }
+    found
 }
 
 impl FlameBoxes {
     /// Adds what stands at one depth.
-    fn add(&mut self, forest: &Forest, row: &[Placed], whole: u64, is_found: &impl Fn(NodeKey) -> bool) {
+    fn add(&mut self, forest: &Forest, row: &[Placed], whole: u64) {
         if row.is_empty() {
             return;
         }
         let part = |value: u64| if whole == 0 { 0.0 } else { (value as f64 / whole as f64) as f32 };
-        self.boxes.extend(row.iter().map(|&Placed { node, smaller, start, width, net, .. }| {
-            let key = forest.key(node);
-            let is_found = smaller == 0 && is_found(key);
-            FlameBox { node, key, smaller, left: part(start), width: part(width).min(1.0), net, is_found }
+        self.boxes.extend(row.iter().map(|&Placed { node, smaller, start, width, net, is_found, .. }| {
+            let (key, left, width) = (forest.key(node), part(start), part(width).min(1.0));
+            FlameBox { node, key, smaller, left, width, net, is_found }
         }));
         self.depths.push(self.boxes.len());
     }

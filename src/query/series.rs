@@ -80,8 +80,7 @@ pub fn series(index: &Index, totals: &Totals, of: &SeriesOf, bins: usize, cancel
             let lines = lines.into_iter().map(|line| line.into_iter().map(|bin| bin.widen::<i128>()));
             let series: Vec<Series> = base.iter().zip(lines).map(|(&value, line)| draw(interval, value, line)).collect();
             debug_assert!(
-                index.trace().rows.len() > SMALL
-                    || scan(index, interval, of, &base, &scale, &Cancel::default()).as_ref() == Ok(&series),
+                !index.is_checked() || scan(index, interval, of, &base, &scale, &Cancel::default()).as_ref() == Ok(&series),
                 "the graph contradicts the sorted changes of {interval:?}"
             );
             series
@@ -91,9 +90,6 @@ pub fn series(index: &Index, totals: &Totals, of: &SeriesOf, bins: usize, cancel
     debug_assert!(ends_agree(totals, of, &series), "the graph of {interval:?} does not end where its totals do");
     Ok(series)
 }
-
-/// Rows of traces whose graphs debug builds draw a second time.
-const SMALL: usize = 4096;
 
 /// Whether the lines end at what is outstanding at the right edge.
 fn ends_agree(totals: &Totals, of: &SeriesOf, series: &[Series]) -> bool {

@@ -68,7 +68,8 @@ pub(in crate::query) struct Identity {
     pub(in crate::query) heaps: Vec<u32>,
     /// Whether stacks go by what their frames are called, not by their addresses.
     pub(in crate::query) stacks_by_name: bool,
-    /// Whether functions and modules go by what they are called: on all sides are no others if not.
+    /// Whether functions and modules of the sides are told apart by what they are called. Where
+    /// all sides have the same ones their numbers do.
     pub(in crate::query) functions_by_name: bool,
 }
 

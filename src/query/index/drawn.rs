@@ -141,10 +141,13 @@ impl Drawn {
     /// Whether what heaps do is known of nearly all blocks. To walk through the others takes
     /// less than to make pyramids anew.
     fn knows_blocks(&self) -> bool {
-        let blocks =
-            |stretches: &mut dyn Iterator<Item = &Arc<Stretch>>| stretches.map(|stretch| stretch.blocks.len()).sum::<usize>();
-        let unknown = blocks(&mut self.stretches.iter().filter(|stretch| !stretch.heaps.is_whole()));
-        unknown * WALKED <= blocks(&mut self.stretches.iter())
+        let (mut all, mut unknown) = (0, 0);
+        for stretch in &self.stretches {
+            let blocks = stretch.blocks.len();
+            all += blocks;
+            unknown += if stretch.heaps.is_whole() { 0 } else { blocks };
+        }
+        unknown * WALKED <= all
     }
 
     /// Whether every block has room for an entry of each series.

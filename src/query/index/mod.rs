@@ -207,6 +207,11 @@ impl Index {
         &self.trace
     }
 
+    /// Whether debug builds work out a second time, by scans, what they got from what is prepared.
+    pub(super) fn is_checked(&self) -> bool {
+        self.trace.rows.len() <= 4096
+    }
+
     /// The trace, to be kept.
     pub fn shared_trace(&self) -> &Arc<Trace> {
         &self.trace

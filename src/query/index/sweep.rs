@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::feed::{Feed, Item, NOBODY};
-use super::groups::Groups;
 use super::order::{Order, Place};
 use super::{Index, Ordered};
 use crate::model::{Row, RowId, SiteId, Trace};
@@ -69,8 +68,7 @@ impl Index {
         cancel: &Cancel,
     ) -> Result<Vec<Summary<i64>>, Cancelled> {
         let Some(Ordered { order, .. }) = &self.prepared.ordered else { return Ok(Vec::new()) };
-        let wanted = Groups::new(of.site.iter().map(|of| of.filter(|of| *of == series).map(|_| 0)), 1);
-        let pick = |_: RowId, site: SiteId, _: bool| wanted.of(site);
+        let pick = |_: RowId, site: SiteId, _: bool| if of.site[site.0 as usize] == Some(series) { 0 } else { NOBODY };
         let walk = |part: &Interval| {
             let mut sketch = Sketch::default();
             let mut feed = Feed::new(&self.trace.rows, &pick, self.chosen.as_deref());

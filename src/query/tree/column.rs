@@ -113,28 +113,31 @@ pub(in crate::query) fn sort_lines<T: Send + Sync, Name: Ord + Send>(
         (if sort.descending { !first } else { first }, Reverse(numbers.size))
     };
     // Lines are large and numbers are sums: each is worked out once, and moved once.
-    let mut order: Vec<((u64, Reverse<u64>), usize)> = lines.par_iter().map(rank).zip(0..lines.len()).collect();
+    let ranks = lines.par_iter().with_min_len(MANY).map(rank);
+    let mut order: Vec<((u64, Reverse<u64>), usize)> = ranks.zip(0..lines.len()).collect();
     order.par_sort_unstable();
     let name = |&(_, at): &(_, usize)| name(&lines[at]);
     if sort.column == Column::Name {
         match sort.descending {
-            true => order.par_sort_by_cached_key(|line| Reverse(name(line))),
-            false => order.par_sort_by_cached_key(name),
+            true => sort_by_name(&mut order, |line| Reverse(name(line))),
+            false => sort_by_name(&mut order, name),
         }
     } else {
-        for equal in order.chunk_by_mut(|a, b| a.0 == b.0) {
-            match equal.len() {
-                1 => {}
-                2..MANY => equal.sort_by_cached_key(name),
-                _ => equal.par_sort_by_cached_key(name),
-            }
-        }
+        order.chunk_by_mut(|a, b| a.0 == b.0).for_each(|equal| sort_by_name(equal, name));
     }
     arrange(lines, order.into_iter().map(|(_, from)| from).collect());
 }
 
-/// Lines of equal numbers that are worth waking other threads up for.
+/// Lines that are worth waking other threads up for.
 const MANY: usize = 1024;
+
+fn sort_by_name<T: Send + Sync, Name: Ord + Send>(lines: &mut [T], name: impl Fn(&T) -> Name + Sync) {
+    match lines.len() {
+        0 | 1 => {}
+        2..MANY => lines.sort_by_cached_key(name),
+        _ => lines.par_sort_by_cached_key(name),
+    }
+}
 
 /// Moves each item to its place: `from` has where the one comes from that belongs there.
 fn arrange<T>(items: &mut [T], mut from: Vec<usize>) {
