@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use super::row_set::each_bit;
 use super::{Cancel, Cancelled, LifetimeClass, RowSet};
 use crate::model::{Chunk, Rows};
 use crate::units::{Interval, Ticks};
@@ -27,19 +28,11 @@ pub(super) struct VisitedChunk<'a> {
 impl VisitedChunk<'_> {
     /// Tells the places of the rows, in order.
     #[inline]
-    pub(super) fn each(&self, mut each: impl FnMut(usize)) {
-        let len = self.chunk.len();
-        let Some(words) = self.words else { return (0..len).for_each(each) };
-        for (k, &word) in words.iter().enumerate() {
-            let mut rest = word;
-            while rest != 0 {
-                let at = k * 64 + rest.trailing_zeros() as usize;
-                if at >= len {
-                    return; // a set of another trace
-                }
-                each(at);
-                rest &= rest - 1;
-            }
+    pub(super) fn each(&self, each: impl FnMut(usize)) {
+        let all = 0..self.chunk.len();
+        match self.words {
+            Some(words) => each_bit(words, all, each),
+            None => all.for_each(each),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Cost: an eighth of a byte a row; to fill it, for each condition one parallel pass over
 //! the columns that it looks at.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -75,12 +76,12 @@ impl RowCondition {
     /// Clears the bits of the rows of a chunk that do not meet it.
     fn narrow(&self, chunk: &Chunk<'_>, words: &mut [u64]) {
         match self {
-            Self::Allocated(bounds) => keep(chunk, words, |at| bounds.contains(chunk.birth(at))),
+            Self::Allocated(bounds) => keep_inside(chunk, words, *bounds, |at| chunk.birth(at)),
             Self::Freed { within, or_never } => keep(chunk, words, |at| match chunk.death(at) {
                 Ticks::NEVER => *or_never,
                 death => within.is_some_and(|within| within.contains(death)),
             }),
-            Self::Size(bounds) => keep(chunk, words, |at| bounds.contains(chunk.size(at))),
+            Self::Size(bounds) => keep_inside(chunk, words, *bounds, |at| chunk.size(at)),
             Self::Lifetime(bounds) => keep(chunk, words, |at| match lifetime(chunk, at) {
                 None => bounds.to.is_none(),
                 Some(ticks) => bounds.contains(ticks),
@@ -104,6 +105,16 @@ pub(super) fn lifetime(chunk: &Chunk<'_>, at: usize) -> Option<i64> {
 pub(super) fn lifetime_of(birth: Ticks, death: Ticks) -> Option<i64> {
     let is_known = birth != Ticks::BEFORE_TRACE && death != Ticks::NEVER;
     is_known.then(|| death.0.saturating_sub(birth.0).min(i64::MAX - 1))
+}
+
+/// What is asked of every row is whether it is inside, not which edges there are.
+fn keep_inside<T: Copy + PartialOrd>(chunk: &Chunk<'_>, words: &mut [u64], bounds: Bounds<T>, of: impl Fn(usize) -> T) {
+    match (bounds.from, bounds.to) {
+        (None, None) => {}
+        (Some(from), None) => keep(chunk, words, |at| from <= of(at)),
+        (None, Some(to)) => keep(chunk, words, |at| of(at) < to),
+        (Some(from), Some(to)) => keep(chunk, words, |at| (from <= of(at)) & (of(at) < to)),
+    }
 }
 
 fn keep(chunk: &Chunk<'_>, words: &mut [u64], wants: impl Fn(usize) -> bool) {
@@ -138,6 +149,24 @@ impl RowChoice {
             return Ok(None);
         }
         RowSet::of(trace, self, cancel).map(|rows| Some(Arc::new(rows)))
+    }
+}
+
+/// Tells `each` the bits that are set of some places.
+#[inline]
+pub(super) fn each_bit(words: &[u64], places: Range<usize>, mut each: impl FnMut(usize)) {
+    for k in places.start / 64..places.end.div_ceil(64).min(words.len()) {
+        let first = k * 64;
+        let before = places.start.saturating_sub(first);
+        let mut rest = words[k] >> before << before;
+        while rest != 0 {
+            let at = first + rest.trailing_zeros() as usize;
+            if at >= places.end {
+                return;
+            }
+            each(at);
+            rest &= rest - 1;
+        }
     }
 }
 
@@ -200,6 +229,17 @@ impl RowSet {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
+    }
+
+    /// Bytes in memory.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.words.capacity() * 8
+    }
+
+    /// Tells `each` the rows that are in it of some places of a chunk, by place and in order.
+    #[inline]
+    pub(super) fn each_of_chunk(&self, index: usize, places: Range<usize>, each: impl FnMut(usize)) {
+        each_bit(self.of_chunk(index), places, each);
     }
 
     /// The bits of one chunk; none of rows that came since.

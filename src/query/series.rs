@@ -37,6 +37,11 @@ impl SeriesOf {
         Self { is_stacked: true, ..self }
     }
 
+    /// Whether no site is left out.
+    pub(super) fn has_all(&self) -> bool {
+        self.site.iter().all(Option::is_some)
+    }
+
     /// The series that a site of `series` belongs to.
     #[inline]
     pub(super) fn reach(&self, series: u32) -> Range<u32> {

@@ -9,7 +9,7 @@
 
 use super::Functions;
 use crate::model::{HeapId, NodeId, ProcessId, Site, Trace};
-use crate::query::scan::added;
+use crate::query::scan::SiteSums;
 use crate::query::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer, Ticks};
@@ -36,17 +36,17 @@ pub fn freed_sums(
     let nobody = trace.free_sites.len();
     let parts = index.fold(
         cancel,
-        || vec![ByClass::default(); nobody + 1],
+        || SiteSums::new(nobody + 1),
         |sums, visited| {
             let (chunk, sites) = (visited.chunk, visited.chunk.sites());
             visited.each_in(interval, |at, class| {
                 let has_died = matches!(class, LifetimeClass::Aifi | LifetimeClass::Aofi);
                 if has_died && mask.has(sites[at], class) && trace.layer_of(trace.site(sites[at])) == layer {
-                    let by = chunk.freed_at(at).map_or(nobody, |site| site.0 as usize);
-                    sums[by].get_mut(class).add_row(chunk.size(at));
+                    let by = chunk.freed_at(at).map_or(nobody as u32, |site| site.0);
+                    sums.add_row(by, class, chunk.size(at));
                 }
             });
         },
     )?;
-    Ok(added(parts))
+    Ok(SiteSums::added(nobody + 1, &parts))
 }

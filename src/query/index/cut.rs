@@ -157,19 +157,19 @@ impl Cutter {
     }
 }
 
-/// The same stretches for the series of `of`, which `group_of` has as groups. `wanted` are
-/// rows, if not all, outside of which nothing belongs to any group.
+/// The same stretches for the series of `of`, which `group_of` has as groups. `wanted` are the
+/// only rows that count, if not all do.
 pub(super) fn regroup(
     trace: &Trace,
-    stretches: &[Arc<Stretch>],
+    stretches: &[&Stretch],
     group_of: &Groups,
     of: &SeriesOf,
     granted: usize,
     wanted: Option<&RowSet>,
     cancel: &Cancel,
-) -> Result<Vec<Arc<Pyramid>>, Cancelled> {
+) -> Result<Vec<Pyramid>, Cancelled> {
     let pick = |_: RowId, site: SiteId, _: bool| group_of.of(site);
-    let pyramid = |stretch: &Arc<Stretch>| {
+    let pyramid = |stretch: &&Stretch| {
         let blocks = &stretch.blocks;
         let (from, to) = (blocks.place(&trace.rows, 0), blocks.place(&trace.rows, blocks.len()));
         let granted = usize::try_from(to.distance(from)).unwrap_or(usize::MAX).saturating_mul(granted);
@@ -183,7 +183,7 @@ pub(super) fn regroup(
             of.reach(item.of).for_each(|series| writer.add(series, item));
         })?;
         (block..blocks.len()).for_each(|block| writer.end_block(blocks.ticks(block).0));
-        Ok(Arc::new(writer.finish()))
+        Ok(writer.finish())
     };
     stretches.par_iter().map(pyramid).collect()
 }

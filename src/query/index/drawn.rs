@@ -3,9 +3,10 @@
 //!
 //! Cost: a pass over the rows and one over the deaths, parallel; of a trace that grew
 //! only over the last stretch and what came; for series that are no whole heaps, or some of
-//! so many that not every block knows them, another such pass when they are asked for the
-//! first time.
+//! so many that not every block knows them, another such pass over each stretch of which they
+//! are asked for the first time.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::cut::{Cut, Stretch, cut, regroup};
@@ -65,8 +66,10 @@ struct Filtered {
     chosen: Option<Arc<RowSet>>,
     /// The number of series if they are stacked: the upper ones have what the lower ones have.
     stacked: Option<usize>,
-    /// By stretch.
-    pyramids: Vec<(Arc<Stretch>, Arc<Pyramid>)>,
+    /// The rows of any series, if not all are and it pays to know them.
+    wanted: Option<Arc<RowSet>>,
+    /// By stretch, as far as somebody asked.
+    pyramids: Vec<(Arc<Stretch>, Option<Arc<Pyramid>>)>,
 }
 
 impl Drawn {
@@ -133,9 +136,18 @@ impl Drawn {
         {
             return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), of_heap);
         }
-        let filtered = self.filtered(trace, (&of_site, of_heap), of, chosen, cancel)?;
+        let asked = self.touched(interval);
+        let filtered = self.filtered(trace, (&of_site, of_heap), (of, asked.clone()), chosen, cancel)?;
         let same: Vec<u32> = (0..of.count as u32).collect();
-        lines(&mut filtered.pyramids.iter().map(|(stretch, pyramid)| (&**stretch, &**pyramid)), &same)
+        let known = filtered.pyramids[asked].iter();
+        lines(&mut known.filter_map(|(stretch, pyramid)| Some((&**stretch, pyramid.as_deref()?))), &same)
+    }
+
+    /// The stretches that an interval has a part of.
+    fn touched(&self, interval: Interval) -> Range<usize> {
+        let first = self.stretches.partition_point(|stretch| stretch.blocks.last() < interval.from);
+        let end = self.stretches.partition_point(|stretch| stretch.blocks.first() < interval.to);
+        first..end.max(first)
     }
 
     /// Whether what heaps do is known of nearly all blocks. To walk through the others takes
@@ -155,12 +167,13 @@ impl Drawn {
         of.count.saturating_mul(ENTRY) <= self.how.block.saturating_mul(self.how.granted)
     }
 
-    /// The pyramids of a choice of series, made when it is asked for the first time.
+    /// What there is of a choice of series, with the pyramids of all stretches that are asked
+    /// about: those that nobody asked for before are made now.
     fn filtered(
         &self,
         trace: &Trace,
         (of_site, of_heap): (&Groups, Option<Vec<u32>>),
-        of: &SeriesOf,
+        (of, asked): (&SeriesOf, Range<usize>),
         chosen: Option<&Arc<RowSet>>,
         cancel: &Cancel,
     ) -> Result<Arc<Filtered>, Cancelled> {
@@ -172,49 +185,63 @@ impl Drawn {
             }
             None => Choice::Sites(of_site.clone()),
         };
-        let is_it = |filter: &Filtered| {
-            let rows = |chosen: Option<&Arc<RowSet>>| chosen.map(Arc::as_ptr);
-            filter.choice == choice && filter.stacked == stacked && rows(filter.chosen.as_ref()) == rows(chosen)
-        };
-        let known = {
-            let mut kept = lock(&self.filters);
-            let at = kept.iter().position(|filter| is_it(filter));
-            at.map(|at| {
-                kept[..=at].rotate_right(1);
-                Arc::clone(&kept[0])
-            })
-        };
-        let mut pyramids = known.as_ref().map_or_else(Vec::new, |known| {
-            let is_same = |(known, own): &(&(Arc<Stretch>, _), &Arc<Stretch>)| Arc::ptr_eq(&known.0, own);
-            known.pyramids.iter().zip(&self.stretches).take_while(is_same).map(|(known, _)| known.clone()).collect()
-        });
-        let rest = &self.stretches[pyramids.len()..];
-        if let Some(known) = known.filter(|_| rest.is_empty()) {
-            return Ok(known);
-        }
-        let of_group = |chunk: &Chunk<'_>, at: usize| of_site.of(chunk.sites()[at]) != NOBODY;
-        let wanted = match (chosen, pyramids.is_empty()) {
-            (Some(chosen), _) => {
-                Some(RowSet::filled(&trace.rows, cancel, |chunk, at| chosen.has(chunk.id(at)) && of_group(chunk, at))?)
+        let pyramids = self.stretches.iter().map(|stretch| (Arc::clone(stretch), None)).collect();
+        let mut new = Filtered { choice, chosen: chosen.cloned(), stacked, wanted: None, pyramids };
+        let known = self.known(&new);
+        let mut same = 0;
+        for ((stretch, pyramid), (of, known)) in new.pyramids.iter_mut().zip(known.iter().flat_map(|known| &known.pyramids)) {
+            if !Arc::ptr_eq(stretch, of) {
+                break;
             }
-            (None, true) => Some(RowSet::filled(&trace.rows, cancel, of_group)?),
-            (None, false) => None,
+            pyramid.clone_from(known);
+            same += 1;
+        }
+        let missing: Vec<usize> = asked.filter(|&i| new.pyramids[i].1.is_none()).collect();
+        let current = known.as_ref().filter(|known| same == self.stretches.len() && same == known.pyramids.len());
+        if let Some(current) = current.filter(|_| missing.is_empty()) {
+            return Ok(Arc::clone(current));
+        }
+        new.wanted = match current.and_then(|current| current.wanted.clone()) {
+            Some(wanted) => Some(wanted),
+            // A pass over all rows: where most of them are looked at it pays.
+            None if missing.len() * 2 > self.stretches.len() && !of.has_all() => {
+                let of_group = |chunk: &Chunk<'_>, at: usize| {
+                    chosen.is_none_or(|chosen| chosen.has(chunk.id(at))) && of_site.of(chunk.sites()[at]) != NOBODY
+                };
+                Some(Arc::new(RowSet::filled(&trace.rows, cancel, of_group)?))
+            }
+            None => None,
         };
-        let new = regroup(trace, rest, of_site, of, self.how.granted, wanted.as_ref(), cancel)?;
-        pyramids.extend(rest.iter().cloned().zip(new));
-        let mut kept = lock(&self.filters);
-        kept.retain(|kept| !is_it(kept));
-        let new = Arc::new(Filtered { chosen: chosen.cloned(), choice, stacked, pyramids });
-        kept.insert(0, Arc::clone(&new));
-        kept.truncate(KEPT_FILTERS);
-        let granted = trace.rows.len().saturating_mul(EVENTS_A_ROW * self.how.granted);
-        let mut taken = self.blocks_bytes();
-        let mut has_room = |filter: &Arc<Filtered>| {
-            taken += filter.heap_bytes();
-            Arc::ptr_eq(filter, &new) || taken <= granted
-        };
-        kept.retain(&mut has_room);
+        let stretches: Vec<&Stretch> = missing.iter().map(|&i| &*self.stretches[i]).collect();
+        let rows = new.wanted.as_ref().or(chosen).map(|rows| &**rows);
+        let made = regroup(trace, &stretches, of_site, of, self.how.granted, rows, cancel)?;
+        missing.into_iter().zip(made).for_each(|(i, pyramid)| new.pyramids[i].1 = Some(Arc::new(pyramid)));
+        let new = Arc::new(new);
+        self.keep(&new, trace.rows.len());
         Ok(new)
+    }
+
+    /// What is kept of a filter, which becomes the newest.
+    fn known(&self, wanted: &Filtered) -> Option<Arc<Filtered>> {
+        let mut kept = lock(&self.filters);
+        let at = kept.iter().position(|kept| kept.is_of_same(wanted))?;
+        kept[..=at].rotate_right(1);
+        Some(Arc::clone(&kept[0]))
+    }
+
+    /// Keeps a filter in the place of what was known of it, and the last ones as far as there is
+    /// room.
+    fn keep(&self, new: &Arc<Filtered>, rows: usize) {
+        let mut kept = lock(&self.filters);
+        kept.retain(|kept| !kept.is_of_same(new));
+        kept.insert(0, Arc::clone(new));
+        kept.truncate(KEPT_FILTERS);
+        let granted = rows.saturating_mul(EVENTS_A_ROW * self.how.granted);
+        let mut taken = self.blocks_bytes();
+        kept.retain(|filter| {
+            taken += filter.heap_bytes();
+            Arc::ptr_eq(filter, new) || taken <= granted
+        });
     }
 
     fn blocks_bytes(&self) -> usize {
@@ -228,12 +255,20 @@ impl Drawn {
 }
 
 impl Filtered {
+    /// Whether both are about the same series of the same rows.
+    fn is_of_same(&self, other: &Self) -> bool {
+        let rows = |filter: &Self| filter.chosen.as_ref().map(Arc::as_ptr);
+        self.choice == other.choice && self.stacked == other.stacked && rows(self) == rows(other)
+    }
+
     fn heap_bytes(&self) -> usize {
         let choice = match &self.choice {
             Choice::Heaps(of_heap) => of_heap.capacity() * 4,
             Choice::Sites(of_site) => of_site.heap_bytes(),
         };
-        choice + self.pyramids.iter().map(|(_, pyramid)| pyramid.heap_bytes()).sum::<usize>()
+        let pyramids = self.pyramids.iter().filter_map(|(_, pyramid)| pyramid.as_ref());
+        let wanted = self.wanted.as_ref().map_or(0, |rows| rows.heap_bytes());
+        choice + wanted + pyramids.map(|pyramid| pyramid.heap_bytes()).sum::<usize>()
     }
 }
 

@@ -157,17 +157,22 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
         let first = chunk.first().0;
         let to = self.end.birth.min(first + chunk.len() as u32).min(self.next.birth.saturating_add(BATCH as u32));
         let all_in_order = !chunk.has_out_of_order();
-        for at in (self.next.birth - first) as usize..(to - first) as usize {
-            let id = chunk.id(at);
-            let is_wanted = self.wanted.is_none_or(|wanted| wanted.has(id));
-            if !is_wanted || !all_in_order && chunk.is_out_of_order(at) {
-                continue;
+        let places = (self.next.birth - first) as usize..(to - first) as usize;
+        let (items, pick) = (&mut self.births.items, self.pick);
+        let mut look = |at: usize| {
+            if !all_in_order && chunk.is_out_of_order(at) {
+                return;
             }
-            let of = (self.pick)(id, chunk.sites()[at], true);
+            let id = chunk.id(at);
+            let of = pick(id, chunk.sites()[at], true);
             if of != NOBODY {
                 let (at, delta) = (chunk.birth(at), chunk.size(at) as i64);
-                self.births.items.push(Item { at, delta, of, place: id.0, kind: Kind::Birth });
+                items.push(Item { at, delta, of, place: id.0, kind: Kind::Birth });
             }
+        };
+        match self.wanted {
+            Some(wanted) => wanted.each_of_chunk(self.next.birth as usize / CHUNK, places, look),
+            None => places.for_each(&mut look),
         }
         self.next.birth = to;
     }
@@ -176,10 +181,21 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
         self.deaths.clear();
         let to = self.end.death.min(self.next.death.saturating_add(DEATHS));
         let dead = self.rows.by_death().range(self.next.death..to).zip(self.next.death..);
-        self.dead.clear();
         match self.wanted {
-            Some(wanted) => self.dead.extend(dead.filter(|&(id, _)| wanted.has(id))),
-            None => self.dead.extend(dead),
+            Some(wanted) => {
+                // Which of them are wanted is pure chance: left out without a branch.
+                self.dead.resize((to - self.next.death) as usize, (RowId(0), 0));
+                let mut count = 0;
+                for (id, place) in dead {
+                    self.dead[count] = (id, place);
+                    count += usize::from(wanted.has(id));
+                }
+                self.dead.truncate(count);
+            }
+            None => {
+                self.dead.clear();
+                self.dead.extend(dead);
+            }
         }
         self.deaths.items.resize(self.dead.len(), Item::NOBODY);
         for (id, i) in in_row_order(self.dead.iter().map(|&(id, _)| id)) {
