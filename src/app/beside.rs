@@ -15,7 +15,7 @@ use super::player::Pace;
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
-use crate::query::{Cancel, Cancelled, Forest, Functions, Index};
+use crate::query::{Cancel, Cancelled, Forest, Functions, Index, Totals, totals};
 use crate::stack_rules::StackRules;
 use crate::symbols;
 
@@ -40,7 +40,7 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct Ready {
     pub trace: Arc<Trace>,
-    index: Mutex<Option<Arc<Index>>>,
+    whole: Mutex<Option<(Arc<Index>, Arc<Totals>)>>,
     joined: Mutex<Option<Joined>>,
 }
 
@@ -88,19 +88,19 @@ impl Opened {
 }
 
 impl Ready {
-    /// What its questions are asked of.
-    pub fn index(&self, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
-        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*index {
-            Some(index) => Ok(Arc::clone(index)),
-            None => Ok(Arc::clone(index.insert(Arc::new(Index::for_one_question(Arc::clone(&self.trace), cancel)?)))),
-        }
-    }
-}
-
-impl Ready {
     fn new(trace: Arc<Trace>) -> Self {
-        Self { trace, index: Mutex::default(), joined: Mutex::default() }
+        Self { trace, whole: Mutex::default(), joined: Mutex::default() }
+    }
+
+    /// What its questions are asked of, and the sums of all of it.
+    pub fn whole(&self, cancel: &Cancel) -> Result<(Arc<Index>, Arc<Totals>), Cancelled> {
+        let mut known = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
+        }
+        let index = Arc::new(Index::for_one_question(Arc::clone(&self.trace), cancel)?);
+        let sums = Arc::new(totals(&index, self.trace.span, cancel)?);
+        Ok(known.insert((index, sums)).clone())
     }
 
     /// What the code of this trace, folded as `ours` is, and that of the open one have in common.

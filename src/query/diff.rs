@@ -1,8 +1,8 @@
 //! What is different between two intervals, of one trace or of two: groups with their
 //! numbers on both sides ([`matching`] says what is the same there).
 //!
-//! Cost: that of two reports; between traces also a look at the frames of all sites if
-//! stacks tell groups apart.
+//! Cost: that of the totals of two intervals, once it is known which groups there are
+//! ([`CommonGroups`]); then that of their peaks.
 
 mod matching;
 
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::grouping::keys::{Named, SiteKeys, number};
+use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::report::{describe, first, functions_for, tags_for};
-use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, Totals};
+use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, Tags, Totals};
 use crate::model::SiteId;
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -32,7 +32,7 @@ pub struct DiffSide<'a> {
     /// What frames and types are called.
     pub names: &'a Names,
     /// The functions of all sites by these names, if they are known: to find them costs most.
-    pub functions: Option<&'a Functions>,
+    pub functions: Option<&'a Arc<Functions>>,
     /// The sums of the interval, if they are known.
     pub totals: Option<&'a Arc<Totals>>,
 }
@@ -102,81 +102,134 @@ pub fn folded_diff(
     top: Option<usize>,
     cancel: &Cancel,
 ) -> Result<Vec<Group<Compared>>, Cancelled> {
-    diff_before_peaks(sides, (by, fold, top), |_| {}, cancel)
+    CommonGroups::of(&sides, by, fold, cancel)?.compare(sides, top, |_| {}, cancel)
 }
 
-/// The same. `early` is told the groups as soon as only their peaks are missing, which take
-/// longest: they are 0 in it.
-pub fn diff_before_peaks(
-    sides: [DiffSide<'_>; 2],
-    (by, fold, top): (&[By], bool, Option<usize>),
-    early: impl FnOnce(&mut dyn Iterator<Item = &Group<Compared>>),
-    cancel: &Cancel,
-) -> Result<Vec<Group<Compared>>, Cancelled> {
-    let [a, b] = sides.map(|side| side.index.trace());
-    let is_one_trace = std::ptr::eq(a, b);
-    let is_alike = is_one_trace && std::ptr::eq(sides[0].names, sides[1].names);
-    let identities = matching::identities(a, b, (is_one_trace, is_alike));
-    let new = |side: &DiffSide<'_>| match side.functions {
-        Some(_) => Ok(None),
-        None => functions_for(side.index.trace(), side.names, by, cancel),
-    };
-    let new = [new(&sides[0])?, if is_alike { None } else { new(&sides[1])? }];
-    let known = [0, 1].map(|i| sides[i].functions.or(new[i].as_ref()));
-    let functions = [0, 1].map(|i| known[i].or(known[0].filter(|_| is_alike)));
-    let tags = |i: usize| tags_for(sides[i].index.trace(), functions[i], by, cancel);
-    let tags = [tags(0)?, if is_alike { None } else { tags(1)? }];
-    let tags = [tags[0].as_ref(), tags[1].as_ref().or(tags[0].as_ref().filter(|_| is_alike))];
-    let named = [0, 1].map(|i| {
-        let functions = functions[i].map(|functions| (functions, fold));
-        Named { trace: sides[i].index.trace(), names: sides[i].names, by, functions, tags: tags[i], freed: None }
-    });
-    let mut keys = SiteKeys::default();
-    let mut sites_of = |i: usize| keys.add(named[i], &identities[i], sides[i].mask, cancel);
-    let is_same = is_alike && sides[0].mask == sides[1].mask;
-    let a = sites_of(0)?;
-    let b = if is_same { None } else { Some(sites_of(1)?) };
-    let sites = [&a, b.as_ref().unwrap_or(&a)];
-    let mut groups: Vec<Groups<'_>> = Vec::new();
-    for (DiffSide { index, interval, mask, totals, .. }, sites) in sides.into_iter().zip(sites) {
-        let of = Grouped { index, interval, mask, by, freed: sites.freed.as_ref(), totals };
-        groups.push(Groups::new(of, sites.of_site.clone(), keys.len(), cancel)?);
+/// The groups that two sides have in common. They follow from traces, names and masks:
+/// comparing other intervals or rows costs only their sums.
+pub struct CommonGroups {
+    by: Vec<By>,
+    /// Whether functions are the innermost ones that are not the allocator's.
+    fold: bool,
+    /// If keys ask for them.
+    functions: [Option<Arc<Functions>>; 2],
+    tags: [Option<Arc<Tags>>; 2],
+    sites: [Arc<SiteGroups>; 2],
+    /// Groups of sites of both sides together.
+    count: usize,
+}
+
+impl CommonGroups {
+    /// Of these sides, whatever their intervals are. Cost: a pass over the sites, and of two
+    /// traces a look at the frames of all sites if stacks tell groups apart.
+    pub fn of(sides: &[DiffSide<'_>; 2], by: &[By], fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let [a, b] = sides.each_ref().map(|side| side.index.trace());
+        let is_one_trace = std::ptr::eq(a, b);
+        let is_alike = is_one_trace && std::ptr::eq(sides[0].names, sides[1].names);
+        let identities = matching::identities(a, b, (is_one_trace, is_alike));
+        let functions = each_side(is_alike, |i| match sides[i].functions {
+            Some(known) => Ok(Some(Arc::clone(known))),
+            None => Ok(functions_for(sides[i].index.trace(), sides[i].names, by, cancel)?.map(Arc::new)),
+        })?;
+        let tags =
+            each_side(is_alike, |i| Ok(tags_for(sides[i].index.trace(), functions[i].as_deref(), by, cancel)?.map(Arc::new)))?;
+        let named = [0, 1].map(|i| {
+            let functions = functions[i].as_deref().map(|functions| (functions, fold));
+            let DiffSide { index, names, .. } = sides[i];
+            Named { trace: index.trace(), names, by, functions, tags: tags[i].as_deref(), freed: None }
+        });
+        let mut keys = SiteKeys::default();
+        let sites = each_side(is_alike && sides[0].mask == sides[1].mask, |i| {
+            keys.add(named[i], &identities[i], sides[i].mask, cancel).map(Arc::new)
+        })?;
+        Ok(Self { by: by.to_vec(), fold, functions, tags, sites, count: keys.len() })
     }
-    let pairs = pairs(&groups, is_one_trace);
-    let sums = |pair: &Pair, side: usize| pair[side].map_or_else(ByClass::default, |i| groups[side].sums[i]);
-    let compared = |pair: &Pair, peaks: [u64; 2]| {
-        let [a, b] = [0, 1].map(|side| GroupNumbers::new(&sums(pair, side), peaks[side]));
-        // A side that lacks the group has no peak either.
+
+    /// The numbers of the sides that the groups are of, by |delta of outstanding_to|, then of
+    /// allocated_size, both falling, then by key; at most `top`. `early` is told the groups as
+    /// soon as only their peaks are missing, which take longest: they are 0 in it.
+    pub fn compare(
+        &self,
+        sides: [DiffSide<'_>; 2],
+        top: Option<usize>,
+        early: impl FnOnce(&mut dyn Iterator<Item = &Group<Compared>>),
+        cancel: &Cancel,
+    ) -> Result<Vec<Group<Compared>>, Cancelled> {
+        let (a, b) = rayon::join(|| self.groups(&sides, 0, cancel), || self.groups(&sides, 1, cancel));
+        let groups = [a?, b?];
+        let is_one_trace = std::ptr::eq(sides[0].index.trace(), sides[1].index.trace());
+        let all = Paired { pairs: pairs(&groups, is_one_trace), groups };
+        let ranks: Vec<_> = all.pairs.iter().map(|pair| all.rank(pair)).collect();
+        let mut kept = first(&ranks, top.unwrap_or(usize::MAX), |i| {
+            let pair = &all.pairs[i];
+            let side = usize::from(all.sums(pair, 0).is_empty());
+            let (group, row) = pair[side].map_or((0, RowKey::default()), |i| all.groups[side].keys[i]);
+            // A group of sites has a first one on a side where something takes part.
+            let site = self.sites[side].first.get(group as usize).copied().flatten().unwrap_or(SiteId(0));
+            describe(self.named(&sides, side), site, row, all.compared(pair, [0; 2]))
+        });
+        early(&mut kept.iter().map(|(_, group)| group));
+        let listed: Vec<Pair> = kept.iter().map(|(i, _)| all.pairs[*i]).collect();
+        let peaks = [all.peaks(&listed, 0, cancel)?, all.peaks(&listed, 1, cancel)?];
+        for (at, ((_, group), pair)) in kept.iter_mut().zip(&listed).enumerate() {
+            group.numbers = all.compared(pair, [peaks[0][at], peaks[1][at]]);
+        }
+        Ok(kept.into_iter().map(|(_, group)| group).collect())
+    }
+
+    fn groups<'a>(&'a self, sides: &[DiffSide<'a>; 2], side: usize, cancel: &Cancel) -> Result<Groups<'a>, Cancelled> {
+        let (DiffSide { index, interval, mask, totals, .. }, sites) = (sides[side], &self.sites[side]);
+        let of = Grouped { index, interval, mask, by: &self.by, freed: sites.freed.as_ref(), totals };
+        Groups::new(of, &sites.of_site, self.count, cancel)
+    }
+
+    fn named<'a>(&'a self, sides: &[DiffSide<'a>; 2], side: usize) -> Named<'a> {
+        let functions = self.functions[side].as_deref().map(|functions| (functions, self.fold));
+        let (of, freed) = (&sides[side], self.sites[side].freed.as_ref());
+        Named { trace: of.index.trace(), names: of.names, by: &self.by, functions, tags: self.tags[side].as_deref(), freed }
+    }
+}
+
+/// The groups of both sides, and which are the same.
+struct Paired<'a> {
+    groups: [Groups<'a>; 2],
+    pairs: Vec<Pair>,
+}
+
+impl Paired<'_> {
+    fn sums(&self, pair: &Pair, side: usize) -> ByClass {
+        pair[side].map_or_else(ByClass::default, |i| self.groups[side].sums[i])
+    }
+
+    /// A side that lacks the group has no peak either.
+    fn compared(&self, pair: &Pair, peaks: [u64; 2]) -> Compared {
+        let [a, b] = [0, 1].map(|side| GroupNumbers::new(&self.sums(pair, side), peaks[side]));
         Compared::new(a, b)
-    };
-    let rank = |pair: &Pair| {
-        let takes_part = !sums(pair, 0).is_empty() || !sums(pair, 1).is_empty();
-        let Delta { outstanding_to, allocated_size, .. } = compared(pair, [0; 2]).delta;
+    }
+
+    /// `None` if nothing takes part on any side.
+    fn rank(&self, pair: &Pair) -> Option<Reverse<(u64, u64)>> {
+        let takes_part = !self.sums(pair, 0).is_empty() || !self.sums(pair, 1).is_empty();
+        let Delta { outstanding_to, allocated_size, .. } = self.compared(pair, [0; 2]).delta;
         takes_part.then_some(Reverse((outstanding_to.unsigned_abs(), allocated_size.unsigned_abs())))
-    };
-    let ranks: Vec<_> = pairs.iter().map(rank).collect();
-    let mut kept = first(&ranks, top.unwrap_or(usize::MAX), |i| {
-        let side = usize::from(sums(&pairs[i], 0).is_empty());
-        let (group, row) = pairs[i][side].map_or((0, RowKey::default()), |i| groups[side].keys[i]);
-        // A group of sites has a first one on a side where something takes part.
-        let site = sites[side].first.get(group as usize).copied().flatten().unwrap_or(SiteId(0));
-        describe(Named { freed: sites[side].freed.as_ref(), ..named[side] }, site, row, Compared::default())
-    });
-    kept.iter_mut().for_each(|(i, group)| group.numbers = compared(&pairs[*i], [0; 2]));
-    early(&mut kept.iter().map(|(_, group)| group));
-    let mut peaks = Vec::new();
-    for (side, groups) in groups.iter().enumerate() {
+    }
+
+    /// Of some pairs on one side.
+    fn peaks(&self, pairs: &[Pair], side: usize, cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
+        let groups = &self.groups[side];
         let mut place = vec![None; groups.keys.len()];
-        let pair_of = |(i, _): &(usize, Group<Compared>)| pairs[*i];
-        let places = (0..).zip(kept.iter().map(pair_of)).filter_map(|(at, pair)| Some((pair[side]?, at)));
+        let places = (0..).zip(pairs).filter_map(|(at, pair)| Some((pair[side]?, at)));
         places.for_each(|(group, at)| place[group] = Some(at));
-        let now: Vec<u64> = kept.iter().map(|(i, _)| sums(&pairs[*i], side).numbers().outstanding_from).collect();
-        peaks.push(groups.peaks(&place, &now, cancel)?);
+        let now: Vec<u64> = pairs.iter().map(|pair| self.sums(pair, side).numbers().outstanding_from).collect();
+        groups.peaks(&place, &now, cancel)
     }
-    for (at, (i, group)) in kept.iter_mut().enumerate() {
-        group.numbers = compared(&pairs[*i], [peaks[0][at], peaks[1][at]]);
-    }
-    Ok(kept.into_iter().map(|(_, group)| group).collect())
+}
+
+/// What each side has; the second what the first has if they are `alike`.
+fn each_side<T: Clone>(alike: bool, mut of: impl FnMut(usize) -> Result<T, Cancelled>) -> Result<[T; 2], Cancelled> {
+    let first = of(0)?;
+    let second = if alike { first.clone() } else { of(1)? };
+    Ok([first, second])
 }
 
 /// Which groups of the two sides are the same. Threads are, only inside one trace.

@@ -81,7 +81,7 @@ pub(super) struct Grouped<'a> {
 pub(super) struct Groups<'a> {
     of: Grouped<'a>,
     /// The group of sites of each wanted site.
-    of_site: Vec<Option<u32>>,
+    of_site: &'a [Option<u32>],
     way: Way<'a>,
     /// Group of sites, and what tells its rows apart.
     pub(super) keys: Vec<(u32, RowKey)>,
@@ -115,14 +115,14 @@ impl Met {
 
 impl<'a> Groups<'a> {
     /// Adds up the rows of an interval. `of_site` are numbers below `count`.
-    pub(super) fn new(of: Grouped<'a>, of_site: Vec<Option<u32>>, count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub(super) fn new(of: Grouped<'a>, of_site: &'a [Option<u32>], count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
         match RowKeys::new(of.by, of.freed, &of.index.trace().clock) {
             None => Self::of_sites(of, of_site, count, cancel),
             Some(keys) => Self::of_rows(of, of_site, keys, cancel),
         }
     }
 
-    fn of_sites(of: Grouped<'a>, of_site: Vec<Option<u32>>, count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
+    fn of_sites(of: Grouped<'a>, of_site: &'a [Option<u32>], count: usize, cancel: &Cancel) -> Result<Self, Cancelled> {
         let totals = match of.totals {
             Some(known) => Arc::clone(known),
             None => Arc::new(totals(of.index, of.interval, cancel)?),
@@ -137,7 +137,7 @@ impl<'a> Groups<'a> {
         Ok(Self { of, of_site, way: Way::Sites(totals), keys, sums })
     }
 
-    fn of_rows(of: Grouped<'a>, of_site: Vec<Option<u32>>, row_keys: RowKeys<'a>, cancel: &Cancel) -> Result<Self, Cancelled> {
+    fn of_rows(of: Grouped<'a>, of_site: &'a [Option<u32>], row_keys: RowKeys<'a>, cancel: &Cancel) -> Result<Self, Cancelled> {
         let parts = of.index.fold(cancel, Met::default, |met, visited| {
             let (chunk, sites) = (visited.chunk, visited.chunk.sites());
             visited.each_in(of.interval, |at, class| {

@@ -103,7 +103,7 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
     let sites: SiteGroups = keys.add(named, &Identity::of(trace), &mask, cancel)?;
     let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), ..named });
     let grouped = Grouped { index, interval, mask: &mask, by, freed, totals: None };
-    let groups = Groups::new(grouped, sites.of_site, keys.len(), cancel)?;
+    let groups = Groups::new(grouped, &sites.of_site, keys.len(), cancel)?;
     let rank = |sums: &ByClass| {
         let numbers = sums.numbers();
         (!sums.is_empty()).then_some(Reverse((numbers.impacting.unsigned_abs(), numbers.size)))

@@ -79,9 +79,9 @@ pub fn row_groups(
             list.len() as u32 - 1
         }))
     });
-    let of_site = of_site.collect();
+    let of_site: Vec<Option<u32>> = of_site.collect();
     let grouped = Grouped { index: asked.index, interval: asked.interval, mask: asked.mask, by: &by, freed: None, totals: None };
-    let groups = Groups::new(grouped, of_site, list.len(), cancel)?;
+    let groups = Groups::new(grouped, &of_site, list.len(), cancel)?;
     let peaks = if with_peaks {
         let place: Vec<Option<u32>> = (0..groups.keys.len() as u32).map(Some).collect();
         let now: Vec<u64> = groups.sums.iter().map(|sums| sums.numbers().outstanding_from).collect();

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::Query;
-use super::kept::{ForestKind, Kept};
+use super::kept::{ForestKind, GroupsOf, Kept};
 use crate::app::filters::{Chip, Filters, Known};
 use crate::model::Trace;
-use crate::query::{Cancel, Cancelled, Forest, Functions, Index, Mask, RowSet, Tags, Totals, Types};
+use crate::query::{By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, Functions, Index, Mask, RowSet, Tags, Totals, Types};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -114,6 +114,19 @@ impl<'a> Ground<'a> {
     /// The sums of another interval.
     pub fn totals_of(&mut self, interval: Interval) -> Result<Arc<Totals>, Cancelled> {
         self.kept.totals(&self.index, interval, self.cancel)
+    }
+
+    /// The groups that two sides have in common, one of them of another trace if there is one.
+    pub fn common_groups(
+        &mut self,
+        sides: &[DiffSide<'_>; 2],
+        theirs: Option<(&Arc<Trace>, &Arc<Names>)>,
+        by: &'static [By],
+    ) -> Result<Arc<CommonGroups>, Cancelled> {
+        let theirs = theirs.map(|(trace, names)| (Arc::clone(trace), Arc::clone(names)));
+        let [_, ours] = sides;
+        let of = GroupsOf { names: Arc::clone(self.names()), theirs, mask: ours.mask.clone(), by, fold: self.folds() };
+        self.kept.common_groups(of, sides, self.cancel)
     }
 
     /// The sums of an interval over all rows.

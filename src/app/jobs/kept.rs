@@ -8,7 +8,10 @@ use crate::app::filters::Filters;
 use crate::app::graph::Split;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
-use crate::query::{Cancel, Cancelled, Forest, Functions, Index, IndexOptions, RowSet, Tags, Totals, Types, totals};
+use crate::query::{
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, Functions, Index, IndexOptions, Mask, RowSet, Tags, Totals, Types,
+    totals,
+};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -33,6 +36,8 @@ pub struct Kept {
     tags: Option<(Arc<Functions>, Arc<Tags>)>,
     /// Those of who freed.
     freeing: Option<(Arc<Names>, bool, Arc<Functions>)>,
+    /// Groups of a comparison, and what they follow from.
+    groups: Option<(GroupsOf, Arc<CommonGroups>)>,
     /// Trees over some of these.
     forests: Vec<(Arc<Functions>, ForestKind, Arc<Forest>)>,
     /// The rows that filters leave.
@@ -57,6 +62,24 @@ pub enum ForestKind {
     ByModule,
     /// One level: by the name that rules give to the stack.
     ByTag,
+}
+
+/// What the groups of a comparison follow from.
+pub struct GroupsOf {
+    pub names: Arc<Names>,
+    /// Another trace, and its names.
+    pub theirs: Option<(Arc<Trace>, Arc<Names>)>,
+    pub mask: Mask,
+    pub by: &'static [By],
+    pub fold: bool,
+}
+
+impl PartialEq for GroupsOf {
+    fn eq(&self, other: &Self) -> bool {
+        let theirs = |of: &Self| of.theirs.as_ref().map(|(trace, names)| (Arc::as_ptr(trace), Arc::as_ptr(names)));
+        let is_named_alike = Arc::ptr_eq(&self.names, &other.names) && theirs(self) == theirs(other);
+        is_named_alike && (self.by, self.fold) == (other.by, other.fold) && self.mask == other.mask
+    }
 }
 
 /// Trees of one state of the names.
@@ -227,6 +250,23 @@ impl Kept {
         let functions = Arc::new(Functions::of_frees(trace, names, fold, cancel)?);
         self.freeing = Some((Arc::clone(names), fold, Arc::clone(&functions)));
         Ok(functions)
+    }
+
+    /// The groups that two sides have in common.
+    pub(super) fn common_groups(
+        &mut self,
+        of: GroupsOf,
+        sides: &[DiffSide<'_>; 2],
+        cancel: &Cancel,
+    ) -> Result<Arc<CommonGroups>, Cancelled> {
+        if let Some((known, groups)) = &self.groups
+            && *known == of
+        {
+            return Ok(Arc::clone(groups));
+        }
+        let groups = Arc::new(CommonGroups::of(sides, of.by, of.fold, cancel)?);
+        self.groups = Some((of, Arc::clone(&groups)));
+        Ok(groups)
     }
 
     /// A tree over the functions of who allocated, or of who freed.

@@ -18,7 +18,7 @@ use super::{Around, Pane, View, ViewId};
 use crate::app::beside::Ready;
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
-use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, diff_before_peaks, totals};
+use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
 use sides::Sides;
@@ -154,36 +154,34 @@ impl View for Compare {
         let (by, most) = (request.grouping.by(), request.grouping.most());
         let is_by_function = by.contains(&By::Function) || by.contains(&By::Module);
         let functions = is_by_function.then(|| ground.functions()).transpose()?;
-        let functions = functions.as_deref();
-        // Those of the view are known already.
-        let sums = match request.other {
-            None => Some([ground.totals_of(request.sides[0])?, ground.totals_of(request.sides[1])?]),
-            Some(_) => None,
-        };
-        let side = |interval| DiffSide {
-            index: &ground.index,
-            interval,
-            mask: &ground.mask,
-            names: ground.names(),
-            functions,
-            totals: None,
-        };
         let [a, b] = request.sides;
-        let asked = (by, ground.folds(), Some(most + 1));
         let mut found = |groups: Vec<Group<Compared>>, has_peaks| tell(request.difference(groups, has_peaks));
-        let early = |groups: &mut dyn Iterator<Item = &Group<Compared>>| groups.cloned().collect();
+        let (names, functions) = (ground.names(), functions.as_ref());
+        let cancel = ground.cancel;
+        let mut compare = |sides: [DiffSide<'_>; 2], ground: &mut Ground<'_>| {
+            let theirs = request.other.as_ref().map(|other| (&other.ready.trace, &other.names));
+            let groups = ground.common_groups(&sides, theirs, by)?;
+            groups.compare(sides, Some(most + 1), |early| found(early.cloned().collect(), false), cancel)
+        };
         let groups = match &request.other {
             None => {
-                let side = |interval, i: usize| DiffSide { totals: sums.as_ref().map(|sums| &sums[i]), ..side(interval) };
-                let sides = [side(a, 0), side(b, 1)];
-                diff_before_peaks(sides, asked, |groups| found(early(groups), false), ground.cancel)?
+                let (index, mask) = (Arc::clone(&ground.index), Arc::clone(&ground.mask));
+                let sums = [ground.totals_of(a)?, ground.totals_of(b)?];
+                let side = |i: usize| {
+                    let (interval, totals) = (request.sides[i], Some(&sums[i]));
+                    DiffSide { index: &index, interval, mask: &mask, names, functions, totals }
+                };
+                compare([side(0), side(1)], ground)?
             }
-            Some(Other { ready, names }) => {
-                let (index, all) = (ready.index(ground.cancel)?, [&ready.trace, ground.trace()].map(|trace| Mask::all(trace)));
+            Some(Other { ready, names: their_names }) => {
+                let (index, sums) = ready.whole(cancel)?;
+                let (ours, our_sums) = (Arc::clone(ground.all_rows()), ground.all_totals_of(b)?);
+                let all = [&ready.trace, ground.trace()].map(|trace| Mask::all(trace));
+                let interval = ready.trace.span;
                 let theirs =
-                    DiffSide { index: &index, interval: ready.trace.span, mask: &all[0], names, functions: None, totals: None };
-                let ours = DiffSide { index: ground.all_rows(), mask: &all[1], ..side(b) };
-                diff_before_peaks([theirs, ours], asked, |groups| found(early(groups), false), ground.cancel)?
+                    DiffSide { index: &index, interval, mask: &all[0], names: their_names, functions: None, totals: Some(&sums) };
+                let ours = DiffSide { index: &ours, interval: b, mask: &all[1], names, functions, totals: Some(&our_sums) };
+                compare([theirs, ours], ground)?
             }
         };
         found(groups, true);
@@ -256,8 +254,8 @@ impl Request {
                 FlameWeights::difference(&forest, ground.trace(), [&sides[0], &sides[1]], &ground.mask, flame.layer)
             }
             Some(Other { ready, .. }) => {
-                let theirs = totals(&*ready.index(ground.cancel)?, ready.trace.span, ground.cancel)?;
-                let sides = [(&*ready.trace, &theirs), (&**ground.trace(), &*ground.all_totals_of(b)?)];
+                let (_, theirs) = ready.whole(ground.cancel)?;
+                let sides = [(&*ready.trace, &*theirs), (&**ground.trace(), &*ground.all_totals_of(b)?)];
                 FlameWeights::across(&forest, sides, flame.layer)
             }
         };
