@@ -10,8 +10,8 @@ use std::sync::Arc;
 use highwater::model::{ProcessId, RowId};
 use highwater::query::{
     Bounds, By, ByClass, Cancel, Column, Filter, Group, Index, Key, LifetimeBucket, LifetimeClass, NodeKey, ReportFilter,
-    ReportRequest, RowChoice, RowCondition, RowGrouping, RowsAsked, SeriesOf, SizeBucket, Sort, Tree, TreeRequest, details,
-    histogram, report, row_groups, series, spans, totals, tree,
+    ReportRequest, RowChoice, RowCondition, RowGrouping, RowsAsked, SeriesOf, SizeBucket, Sort, Tree, TreeRequest, coarse_series,
+    details, histogram, report, row_groups, series, spans, totals, tree,
 };
 use highwater::units::{Layer, Ticks, Tid};
 use oracle::answer::{outstanding, peak};
@@ -141,6 +141,11 @@ proptest! {
 
             let totals = totals(&index, interval(edges), &never).unwrap();
             let of = SeriesOf::new(trace, 3, |site| Some(trace.layer_of(trace.site(site)) as u32));
+            let coarse = coarse_series(&index, &totals, &of, 7, &never).unwrap();
+            for (layer, line) in Layer::ALL.into_iter().zip(coarse.into_iter().flatten()) {
+                let rows: Vec<&Row> = expected.rows.iter().filter(|row| row.layer() == layer).collect();
+                prop_assert_eq!(line.last, outstanding(&rows, edges.1));
+            }
             for (layer, line) in Layer::ALL.into_iter().zip(series(&index, &totals, &of, 7, &never).unwrap()) {
                 let rows: Vec<&Row> = expected.rows.iter().filter(|row| row.layer() == layer).collect();
                 prop_assert_eq!((line.peak, line.last), (peak(&rows, edges), outstanding(&rows, edges.1)));

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use highwater::events::{Event, Record};
 use highwater::model::{InputState, SiteId, Trace};
-use highwater::query::{Cancel, Index, IndexOptions, Series, SeriesOf, Totals, TreeRequest, peaks, series, totals, tree};
+use highwater::query::{
+    Bounds, Cancel, Index, IndexOptions, RowChoice, RowCondition, Series, SeriesOf, Totals, TreeRequest, coarse_series, peaks,
+    series, totals, tree,
+};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use oracle::question::{OPS, builder, edges, interval, options, place, replay, ways};
 use oracle::scenario::{Act, Op, Scenario, TRACE_START};
@@ -108,6 +111,21 @@ fn assert_drawn(trace: &Trace, interval: Interval, of: &SeriesOf, bins: usize, l
     }
 }
 
+/// What one look at the rows tells of lines: exact at the edges of the bins, and the end.
+fn assert_coarse(trace: &Trace, interval: Interval, of: &SeriesOf, bins: usize, lines: &[Series]) {
+    assert_eq!(lines.len(), of.count);
+    for (n, line) in lines.iter().enumerate() {
+        let steps = Steps::of(trace, interval, |site| counts(of, site, n as u32));
+        let (from, to, count) = (i128::from(interval.from.0), i128::from(interval.to.0), bins as i128);
+        for k in 0..=count {
+            let edge = Ticks((from + (k * (to - from) + count - 1) / count) as i64);
+            assert_eq!(i128::from(line.value_at(edge)), steps.around(edge)[0], "{edge:?} of {:?}", line.points);
+        }
+        assert_eq!(i128::from(line.last), steps.values().last().unwrap_or(0));
+        assert!(i128::from(line.peak) <= steps.values().max().unwrap_or(0));
+    }
+}
+
 proptest! {
     #![proptest_config(strategy::config())]
 
@@ -134,6 +152,9 @@ proptest! {
             let tops = peaks(&scan, interval, &table, &never).unwrap();
             for (index, of) in [&scan, &ordered, &prepared].into_iter().flat_map(|index| ways_to_draw.iter().map(move |of| (index, of))) {
                 assert_drawn(trace, interval, of, bins, &series(index, &expected, of, bins, &never).unwrap());
+                let coarse = coarse_series(index, &expected, of, bins, &never).unwrap();
+                prop_assert_eq!(coarse.is_some(), index.is_drawn());
+                coarse.iter().for_each(|lines| assert_coarse(trace, interval, of, bins, lines));
             }
             for index in [&ordered, &prepared] {
                 let totals = totals(index, interval, &never).unwrap();
@@ -260,6 +281,28 @@ fn many_rows_are_answered_as_scans_do() {
             let [tops, known] = [&prepared, &scan].map(|index| peaks(index, interval, &table, &never).unwrap());
             assert_eq!(tops, known, "{from} to {to}");
         }
+    }
+}
+
+#[test]
+fn lines_are_slow_until_somebody_asked_for_them() {
+    let trace = Arc::new(busy(30_000));
+    let never = Cancel::default();
+    let options = IndexOptions { stretch: Some(1000), block: Some(50), slow: 5000, ..IndexOptions::default() };
+    let whole = Index::build(Arc::clone(&trace), &options, &never).unwrap();
+    let of = any_series(&trace, &[Some(0), None, Some(1), None, Some(2)]);
+    let heaps = SeriesOf::new(&trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0));
+    let rows = RowChoice { all: vec![RowCondition::Size(Bounds { from: Some(16), to: None })] }.rows(&trace, &never).unwrap();
+    let at = |from, to| Interval { from: Ticks(from), to: Ticks(to) };
+    assert!(!whole.is_slow(trace.span, &heaps), "what heaps do is known");
+    for (index, of) in [(&whole, &of), (&whole.choosing(rows), &heaps)] {
+        assert!(!index.is_slow(at(100, 150), of), "few events");
+        assert!(index.is_slow(at(0, 500), of));
+        let sums = totals(index, at(0, 500), &never).unwrap();
+        series(index, &sums, of, 10, &never).unwrap();
+        assert!(!index.is_slow(at(0, 500), of));
+        assert!(!index.is_slow(at(20, 400), of));
+        assert!(index.is_slow(trace.span, of), "only what lies in the interval was looked at");
     }
 }
 

@@ -155,10 +155,10 @@ impl RowChoice {
 /// Tells `each` the bits that are set of some places.
 #[inline]
 pub(super) fn each_bit(words: &[u64], places: Range<usize>, mut each: impl FnMut(usize)) {
-    for k in places.start / 64..places.end.div_ceil(64).min(words.len()) {
+    for (k, word) in words.iter().enumerate().take(places.end.div_ceil(64)).skip(places.start / 64) {
         let first = k * 64;
         let before = places.start.saturating_sub(first);
-        let mut rest = words[k] >> before << before;
+        let mut rest = word >> before << before;
         while rest != 0 {
             let at = first + rest.trailing_zeros() as usize;
             if at >= places.end {

@@ -191,7 +191,7 @@ impl Pen {
 }
 
 /// Draws each bin: its steps if they are few, else its outline.
-fn draw(interval: Interval, value: u64, bins: impl IntoIterator<Item = Summary<i128>>) -> Series {
+pub(super) fn draw(interval: Interval, value: u64, bins: impl IntoIterator<Item = Summary<i128>>) -> Series {
     let mut points = vec![(interval.from, value)];
     let (mut now, mut peak, mut peak_at) = (i128::from(value), value, interval.from);
     for bin in bins.into_iter().filter(|bin| bin.steps > 0) {

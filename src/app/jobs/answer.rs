@@ -108,6 +108,9 @@ fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resu
     if ground.kept.graph.as_ref() != Some(&graph) {
         let sums = ground.totals_of(query.view)?;
         let lines = Lines { index: &ground.index, sums: &sums, mask: &ground.mask, bins: query.bins, cancel: ground.cancel };
+        if let Some(coarse) = lines.coarse(query)? {
+            tell(Part::Graph(query.split, coarse));
+        }
         tell(Part::Graph(query.split, lines.of(query, types.as_deref())?));
         ground.kept.graph = Some(graph);
     }

@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use super::Query;
 use crate::app::graph::{LineOf, Split};
 use crate::model::HeapId;
-use crate::query::{Cancel, Cancelled, Column, Index, Mask, Series, SeriesOf, Sort, Totals, TypeGroup, Types, series};
+use crate::query::{
+    Cancel, Cancelled, Column, Index, Mask, Series, SeriesOf, Sort, Totals, TypeGroup, Types, coarse_series, series,
+};
 use crate::units::Layer;
 
 /// Types of which lines are looked at for the largest peaks, and lines of types.
@@ -34,14 +36,28 @@ impl Lines<'_> {
         }
     }
 
+    /// The same where they take long and one look at the rows tells enough to be shown till they
+    /// are there. Not of types, of which only the true lines tell which are largest.
+    pub(super) fn coarse(&self, query: &Query) -> Result<Option<Vec<(LineOf, Series)>>, Cancelled> {
+        let of = self.of_heaps(&query.heaps);
+        if query.split != Split::Heaps || !self.index.is_slow(self.sums.interval, &of) {
+            return Ok(None);
+        }
+        let lines = coarse_series(self.index, self.sums, &of, self.bins, self.cancel)?;
+        Ok(lines.map(|lines| query.heaps.iter().copied().map(LineOf::Heap).zip(lines).collect()))
+    }
+
     fn heaps(&self, heaps: &[HeapId]) -> Drawn<LineOf> {
+        Ok(heaps.iter().copied().map(LineOf::Heap).zip(self.draw(&self.of_heaps(heaps))?).collect())
+    }
+
+    fn of_heaps(&self, heaps: &[HeapId]) -> SeriesOf {
         let trace = self.index.trace();
         let mut line_of = vec![None; trace.heaps.len()];
         heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
-        let of = SeriesOf::new(trace, heaps.len(), |site| {
+        SeriesOf::new(trace, heaps.len(), |site| {
             line_of[trace.site(site).heap.0 as usize].filter(|_| self.mask.classes(site) != 0)
-        });
-        Ok(heaps.iter().copied().map(LineOf::Heap).zip(self.draw(&of)?).collect())
+        })
     }
 
     fn types(&self, types: &Types) -> Drawn<LineOf> {

@@ -2,15 +2,16 @@
 //! processors that was, which says more where others use them too.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
 
 use super::{interval, milliseconds};
 use crate::query::{
-    Bounds, By, Cancel, Cancelled, DiffSide, FlameWeight, FlameWeights, Forest, FunctionPlaces, Functions, GenerationsRequest,
-    Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types, call_tree, diff_before_peaks, findings, flame_boxes,
-    function_sums, generations, histogram, rows, series, totals,
+    Bounds, By, Cancel, Cancelled, CommonGroups, DiffSide, FlameWeight, FlameWeights, Forest, FunctionPlaces, Functions,
+    GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types, call_tree, coarse_series, findings,
+    flame_boxes, function_sums, generations, histogram, rows, series, totals,
 };
 use crate::symbols::Names;
 use crate::synth::Random;
@@ -44,7 +45,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
     let trace = index.trace();
     let mask = Mask::all(trace);
     let names = Names::default();
-    let functions = Functions::of(trace, &names, true, cancel)?;
+    let functions = Arc::new(Functions::of(trace, &names, true, cancel)?);
     let forests = [
         ("top-down", Forest::top_down(&functions)),
         ("bottom-up", Forest::inverted(&functions, cancel)?),
@@ -56,6 +57,8 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
     let all = function_sums(trace, &functions, &totals(index, trace.span, cancel)?, &mask, cancel)?;
     // The largest, which is around nearly everything.
     let of = all.iter().filter(|of| of.layer == layer).max_by_key(|of| of.total.numbers().size).map(|of| of.function);
+    let side = |interval| DiffSide { index, interval, mask: &mask, names: &names, functions: Some(&functions), totals: None };
+    let groups = timed(&mut views, "compare, once", || CommonGroups::of(&[side(trace.span); 2], &[By::Function], true, cancel))?;
     for _ in 0..count {
         let interval = interval(trace, random);
         timed(&mut views, "totals", || totals(index, interval, cancel))?;
@@ -83,17 +86,22 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         }
         timed(&mut views, "types", || Ok(types.groups(&totals(index, interval, cancel)?, &mask, Sort::default())))?;
         let halves = [(interval.from, middle(interval)), (middle(interval), interval.to)];
-        let sides = halves.map(|(from, to)| DiffSide {
-            index,
-            interval: Interval { from, to },
-            mask: &mask,
-            names: &names,
-            functions: Some(&functions),
-            totals: None,
-        });
+        let sides = halves.map(|(from, to)| side(Interval { from, to }));
         let start = Start::now();
-        diff_before_peaks(sides, (&[By::Function], true, Some(COMPARED)), |_| start.note(&mut views, "compare"), cancel)?;
+        groups.compare(sides, Some(COMPARED), |_| start.note(&mut views, "compare, both parts new"), cancel)?;
         start.note(&mut views, "compare, with peaks");
+        let known = Arc::new(totals(index, sides[0].interval, cancel)?);
+        let sides = [DiffSide { totals: Some(&known), ..sides[0] }, sides[1]];
+        let (start, enough) = (Start::now(), Cancel::default());
+        let _ = groups.compare(
+            sides,
+            Some(COMPARED),
+            |_| {
+                start.note(&mut views, "compare");
+                enough.cancel(); // the peaks were measured
+            },
+            &enough,
+        );
         timed(&mut views, "allocations", || rows(index, interval, &mask, RowSort::default(), ROWS, cancel))?;
         timed(&mut views, "histograms", || histogram(index, interval, &mask, layer, cancel))?;
         let step = (interval.len() / GENERATIONS).max(1);
@@ -105,6 +113,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         let chosen = index.choosing(chosen);
         let sums = timed(&mut views, "rows of a size, totals", || totals(&chosen, interval, cancel))?;
         let of = SeriesOf::new(trace, 1, |_| Some(0));
+        timed(&mut views, "rows of a size, coarse graph", || coarse_series(&chosen, &sums, &of, super::BINS, cancel))?;
         timed(&mut views, "rows of a size, first graph", || series(&chosen, &sums, &of, super::BINS, cancel))?;
         let next = totals(&chosen, Interval::new(interval.from, middle(interval)), cancel)?;
         timed(&mut views, "rows of a size, graph", || series(&chosen, &next, &of, super::BINS, cancel))?;

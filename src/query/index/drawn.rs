@@ -45,6 +45,8 @@ const WALKED: usize = 64;
 #[derive(Debug)]
 pub(super) struct Drawn {
     how: Cut,
+    /// Events that take long to sum up.
+    slow: u64,
     stretches: Vec<Arc<Stretch>>,
     /// The last filters of series, the newest first.
     filters: Mutex<Vec<Arc<Filtered>>>,
@@ -93,7 +95,7 @@ impl Drawn {
         let stretches = cut(trace, order, how, known.map_or(&[], |known| &known.stretches), cancel)?;
         let mut filters = known.map_or_else(Vec::new, |known| lock(&known.filters).clone());
         filters.retain(|filter| matches!(filter.choice, Choice::Heaps(_)) && filter.chosen.is_none());
-        Ok(Self { how, stretches, filters: Mutex::new(filters) })
+        Ok(Self { how, slow: options.slow, stretches, filters: Mutex::new(filters) })
     }
 
     /// The first tick of the block that begins next to `t`.
@@ -124,23 +126,50 @@ impl Drawn {
             return Ok(None);
         }
         let of_site = Groups::new(of.site.iter().copied(), of.count);
-        let of_heap = heaps_of_series(trace, &of_site, of);
         let lines = |pyramids: &mut dyn Iterator<Item = (&Stretch, &Pyramid)>, of_group: &[u32]| {
             let stretches = pyramids.map(|(stretch, pyramid)| (&stretch.blocks, pyramid)).collect();
             let chosen = chosen.map(|chosen| &**chosen);
             Source { trace, order, stretches, of_site: &of_site, of_group, of, chosen }.lines(interval, bins, cancel).map(Some)
         };
-        if let Some(of_heap) = &of_heap
-            && chosen.is_none()
-            && (self.knows_blocks() || !self.has_room_for(of))
-        {
-            return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), of_heap);
-        }
+        let filter = match self.filter(trace, &of_site, of, chosen) {
+            Ok(filter) => filter,
+            Err(of_heap) => return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), &of_heap),
+        };
         let asked = self.touched(interval);
-        let filtered = self.filtered(trace, (&of_site, of_heap), (of, asked.clone()), chosen, cancel)?;
+        let filtered = self.filtered(trace, filter, (&of_site, of, asked.clone()), cancel)?;
         let same: Vec<u32> = (0..of.count as u32).collect();
         let known = filtered.pyramids[asked].iter();
         lines(&mut known.filter_map(|(stretch, pyramid)| Some((&**stretch, pyramid.as_deref()?))), &same)
+    }
+
+    /// Whether many events have to be summed up for the lines of an interval, as nobody asked
+    /// about them before.
+    pub(super) fn is_slow(&self, trace: &Trace, interval: Interval, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> bool {
+        let of_site = Groups::new(of.site.iter().copied(), of.count);
+        let Ok(filter) = self.filter(trace, &of_site, of, chosen) else { return false };
+        let known = lock(&self.filters).iter().find(|kept| kept.is_of_same(&filter)).cloned();
+        let is_known = |stretch: usize| {
+            let pyramid = known.as_ref().and_then(|known| known.pyramids.get(stretch));
+            pyramid.is_some_and(|(of, pyramid)| pyramid.is_some() && Arc::ptr_eq(of, &self.stretches[stretch]))
+        };
+        let blocks = |stretch: usize| self.stretches[stretch].blocks.len() as u64;
+        let unknown: u64 = self.touched(interval).filter(|&stretch| !is_known(stretch)).map(blocks).sum();
+        unknown * self.how.block as u64 > self.slow
+    }
+
+    /// What is to be known of these series, still without pyramids; or where the heaps' own do,
+    /// the series of each heap.
+    fn filter(&self, trace: &Trace, of_site: &Groups, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> Result<Filtered, Vec<u32>> {
+        let choice = match heaps_of_series(trace, of_site, of) {
+            Some(of_heap) if chosen.is_none() && (self.knows_blocks() || !self.has_room_for(of)) => return Err(of_heap),
+            Some(mut of_heap) => {
+                of_heap.truncate(of_heap.iter().rposition(|series| *series != NOBODY).map_or(0, |last| last + 1));
+                Choice::Heaps(of_heap)
+            }
+            None => Choice::Sites(of_site.clone()),
+        };
+        let pyramids = self.stretches.iter().map(|stretch| (Arc::clone(stretch), None)).collect();
+        Ok(Filtered { choice, chosen: chosen.cloned(), stacked: of.is_stacked.then_some(of.count), wanted: None, pyramids })
     }
 
     /// The stretches that an interval has a part of.
@@ -167,26 +196,15 @@ impl Drawn {
         of.count.saturating_mul(ENTRY) <= self.how.block.saturating_mul(self.how.granted)
     }
 
-    /// What there is of a choice of series, with the pyramids of all stretches that are asked
-    /// about: those that nobody asked for before are made now.
+    /// A filter with the pyramids of all stretches that are asked about: those that nobody
+    /// asked for before are made now.
     fn filtered(
         &self,
         trace: &Trace,
-        (of_site, of_heap): (&Groups, Option<Vec<u32>>),
-        (of, asked): (&SeriesOf, Range<usize>),
-        chosen: Option<&Arc<RowSet>>,
+        mut new: Filtered,
+        (of_site, of, asked): (&Groups, &SeriesOf, Range<usize>),
         cancel: &Cancel,
     ) -> Result<Arc<Filtered>, Cancelled> {
-        let stacked = of.is_stacked.then_some(of.count);
-        let choice = match of_heap {
-            Some(mut of_heap) => {
-                of_heap.truncate(of_heap.iter().rposition(|series| *series != NOBODY).map_or(0, |last| last + 1));
-                Choice::Heaps(of_heap)
-            }
-            None => Choice::Sites(of_site.clone()),
-        };
-        let pyramids = self.stretches.iter().map(|stretch| (Arc::clone(stretch), None)).collect();
-        let mut new = Filtered { choice, chosen: chosen.cloned(), stacked, wanted: None, pyramids };
         let known = self.known(&new);
         let mut same = 0;
         for ((stretch, pyramid), (of, known)) in new.pyramids.iter_mut().zip(known.iter().flat_map(|known| &known.pyramids)) {
@@ -205,6 +223,7 @@ impl Drawn {
             Some(wanted) => Some(wanted),
             // A pass over all rows: where most of them are looked at it pays.
             None if missing.len() * 2 > self.stretches.len() && !of.has_all() => {
+                let chosen = new.chosen.as_deref();
                 let of_group = |chunk: &Chunk<'_>, at: usize| {
                     chosen.is_none_or(|chosen| chosen.has(chunk.id(at))) && of_site.of(chunk.sites()[at]) != NOBODY
                 };
@@ -213,7 +232,7 @@ impl Drawn {
             None => None,
         };
         let stretches: Vec<&Stretch> = missing.iter().map(|&i| &*self.stretches[i]).collect();
-        let rows = new.wanted.as_ref().or(chosen).map(|rows| &**rows);
+        let rows = new.wanted.as_deref().or(new.chosen.as_deref());
         let made = regroup(trace, &stretches, of_site, of, self.how.granted, rows, cancel)?;
         missing.into_iter().zip(made).for_each(|(i, pyramid)| new.pyramids[i].1 = Some(Arc::new(pyramid)));
         let new = Arc::new(new);

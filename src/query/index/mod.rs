@@ -56,11 +56,20 @@ pub struct IndexOptions {
     /// Bytes for what heaps do in blocks, for each row of the trace, and for what the series
     /// that were asked before the last do; those of the last have as much for themselves.
     pub block_bytes_a_row: usize,
+    /// More events than this take long to sum up when a graph is asked for.
+    pub slow: u64,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { bytes_a_row: SUMS_A_ROW, checkpoints: None, block: None, stretch: None, block_bytes_a_row: BLOCKS_A_ROW }
+        Self {
+            bytes_a_row: SUMS_A_ROW,
+            checkpoints: None,
+            block: None,
+            stretch: None,
+            block_bytes_a_row: BLOCKS_A_ROW,
+            slow: 1 << 22,
+        }
     }
 }
 
@@ -227,6 +236,11 @@ impl Index {
         self.prepared().drawn.is_some()
     }
 
+    /// Whether those of chosen rows are too.
+    pub(super) fn is_drawn_at_all(&self) -> bool {
+        self.prepared.drawn.is_some()
+    }
+
     /// How many rows and events were looked at for the totals of a growing trace.
     pub fn looks(&self) -> u64 {
         self.prepared.carried.as_ref().map_or(0, Carried::looks)
@@ -305,6 +319,13 @@ impl Index {
     ) -> Result<Option<Vec<Line>>, Cancelled> {
         let (Some(Ordered { order, .. }), Some(drawn)) = (&self.prepared.ordered, &self.prepared.drawn) else { return Ok(None) };
         drawn.lines(&self.trace, order, (interval, of, bins), self.chosen.as_ref(), cancel)
+    }
+
+    /// Whether the lines of a graph take long, as nobody asked for these series of these rows
+    /// before.
+    pub fn is_slow(&self, interval: Interval, of: &SeriesOf) -> bool {
+        let Some(drawn) = &self.prepared.drawn else { return false };
+        drawn.is_slow(&self.trace, interval, of, self.chosen.as_ref())
     }
 
     /// Whether every series is one whole heap and nothing prepared is missing.
