@@ -109,6 +109,10 @@ fn open(index: &Index, totals: &highwater::query::Totals) -> Tree {
     }
 }
 
+/// What lines of a layer can stand for.
+const GROUPINGS: [RowGrouping; 5] =
+    [RowGrouping::Heap, RowGrouping::Type, RowGrouping::Thread, RowGrouping::Size, RowGrouping::Lifetime];
+
 proptest! {
     #![proptest_config(strategy::config())]
 
@@ -201,36 +205,46 @@ proptest! {
     }
 
     #[test]
-    fn groups_of_rows_are_the_rows_by_thread_size_and_lifetime(
+    fn groups_of_rows_are_the_rows_by_heap_thread_size_and_lifetime(
         ops in strategy::ops(OPS), choice in wanted(), (a, b) in (place(), place()),
         (column, descending) in (select(Column::ALL.to_vec()), any::<bool>()), options in options(),
     ) {
         let scenario = Scenario::of(&ops);
         let never = Cancel::default();
         let choice = RowChoice { all: vec![condition(&scenario, &choice)] };
-        let mut expected = Replay::of(&scenario.steps).rows;
+        let all = Replay::of(&scenario.steps);
+        let mut expected = all.rows.clone();
         expected.retain(|row| meets(row, &choice.all[0]));
         let edges = edges(&scenario, a, b);
         for whole in ways(replay(&scenario), &options) {
             let index = whole.choosing(choice.rows(whole.trace(), &never).unwrap());
             let mask = Filter::all().mask(whole.trace());
             for (layer, grouping) in
-                Layer::ALL.into_iter().zip([RowGrouping::Thread, RowGrouping::Size, RowGrouping::Lifetime].into_iter().cycle())
+                Layer::ALL.into_iter().flat_map(|layer| GROUPINGS.map(|grouping| (layer, grouping)))
             {
-                let asked = RowsAsked { index: &index, interval: interval(edges), mask: &mask, layer };
+                let asked = RowsAsked { index: &index, interval: interval(edges), mask: &mask, layer, totals: None, types: None };
                 let sort = Sort { column, descending };
-                let (groups, all) = row_groups(asked, grouping, sort, true, &never).unwrap();
+                let (groups, sum) = row_groups(asked, grouping, sort, true, &never).unwrap();
                 let of_layer = |row: &&Row| row.layer() == layer && row.class(edges).is_some();
-                prop_assert_eq!(all.count, expected.iter().filter(of_layer).count() as u64);
-                prop_assert_eq!(all.count, groups.iter().map(|group| group.numbers.count).sum::<u64>());
-                let mut threads = BTreeMap::new();
+                prop_assert_eq!(sum.count, expected.iter().filter(of_layer).count() as u64);
+                prop_assert_eq!(sum.count, groups.iter().map(|group| group.numbers.count).sum::<u64>());
+                let (mut threads, mut heaps) = (BTreeMap::new(), BTreeMap::new());
                 for group in &groups {
                     let fits = |row: &&Row| of_layer(row) && match group.key {
                         NodeKey::Thread(_, thread) => row.thread == Some(thread).filter(|t| t.is_known()).map(|t| t.0),
                         NodeKey::Size(bucket) => row.size_bucket() == bucket.bounds(),
                         NodeKey::Lifetime(bucket) => row.lifetime_bucket() == bucket.bounds(),
+                        NodeKey::Type(0) => true, // of types nobody was asked
                         other => panic!("{other:?}"),
                     };
+                    if let NodeKey::Heap(id) = group.key {
+                        // A heap that was destroyed can have the handle of another.
+                        let heap = index.trace().heap(id);
+                        let key = (index.trace().process(heap.process).label(), heap.key());
+                        let sum: &mut (u64, u64) = heaps.entry(key).or_default();
+                        *sum = (sum.0 + group.numbers.count, sum.1 + group.numbers.size);
+                        continue;
+                    }
                     let rows: Vec<&Row> = expected.iter().filter(fits).collect();
                     if let NodeKey::Thread(_, thread) = group.key {
                         // One thread id can be that of several processes.
@@ -242,6 +256,10 @@ proptest! {
                     let n = group.numbers;
                     prop_assert_eq!((n.count, n.size), (rows.len() as u64, rows.iter().map(|row| row.size).sum::<u64>()));
                     prop_assert_eq!((n.outstanding_to, group.peak), (outstanding(&rows, edges.1), Some(peak(&rows, edges))));
+                }
+                for ((process, heap), sums) in heaps {
+                    let is_its = |row: &&Row| of_layer(row) && all.process_name(row) == process && all.heap_name(row) == heap;
+                    prop_assert_eq!(sums, expected.iter().filter(is_its).fold((0, 0), |(count, size), row| (count + 1, size + row.size)));
                 }
                 for (thread, sums) in threads {
                     let id = Some(thread).filter(|t| t.is_known()).map(|t| t.0);

@@ -116,7 +116,7 @@ fn butterfly(window: &Window, begin: &str) -> Vec<String> {
 }
 
 #[test]
-fn threads_sizes_and_lifetimes_are_groupings_of_the_same_table() {
+fn heaps_types_threads_sizes_and_lifetimes_are_groupings_of_the_same_table() {
     let mut window = window();
     choose(&mut window, "By function", "By thread");
     let threads: Vec<String> = {
@@ -134,6 +134,15 @@ fn threads_sizes_and_lifetimes_are_groupings_of_the_same_table() {
     assert!(sizes().any(|size| size.contains(" to ")), "{:?}", sizes().collect::<Vec<_>>());
     choose(&mut window, "By size", "By lifetime");
     assert!(window.query_all_by_label("lifetime without an end").next().is_some(), "what leaks has no end");
+    choose(&mut window, "By lifetime", "By type");
+    menu(&mut window, "Setting", "Filter to this type");
+    assert!(window.query_all_by_label_contains("Remove filter Setting").next().is_some());
+    choose(&mut window, "By type", "By heap");
+    let heap = "MemoryTestApp.exe, Windows NT heap 0x1d0000 (default)";
+    assert_eq!(line(&window, heap).len(), 6, "no other heap is left: {:?}", texts(&window));
+    menu(&mut window, heap, "Leave this heap out");
+    assert!(window.query_all_by_label_contains("Remove filter without").next().is_some());
+    assert!(line(&window, heap).is_empty());
 }
 
 #[test]

@@ -129,6 +129,20 @@ fn every_view_says_what_the_command_line_says() {
         assert!(shown.iter().any(is_it), "no line of {module}!{function} {:?} in {shown:?}", columns(&group));
     }
 
+    for (from, to, by, key) in [("By function", "By heap", "heap", "heap"), ("By heap", "By type", "type", "type")] {
+        window.get_by_value(from).click();
+        settle(&mut window);
+        click(&mut window, to);
+        let of_layer = |group: &Value| group["layer"] == "heap";
+        let groups: Vec<Value> = list(&["report", "demo:", "--by", by], "groups").into_iter().filter(of_layer).collect();
+        assert!(!groups.is_empty());
+        for group in groups {
+            let (name, shown) = (group[key].as_str().unwrap(), lines(&window));
+            let is_it = |line: &Vec<String>| line[0].contains(name) && columns(&group).iter().all(|cell| line.contains(cell));
+            assert!(shown.iter().any(is_it), "no line of {name} {:?} in {shown:?}", columns(&group));
+        }
+    }
+
     click(&mut window, "Allocations");
     let mut buckets = list(&["report", "demo:", "--by", "size"], "groups");
     buckets.sort_by_key(|group| std::cmp::Reverse(group["size_bucket"][0].as_u64()));

@@ -47,6 +47,8 @@ pub fn node_name(functions: &Functions, key: NodeKey) -> String {
 enum Name<'a> {
     Frame(FrameName<'a>),
     Text(&'a str),
+    /// Of what only the trace or its types know more.
+    Number(&'static str, u32),
     Thread(Tid),
     Size(SizeBucket),
     Lifetime(LifetimeBucket),
@@ -62,6 +64,8 @@ impl<'a> Name<'a> {
             NodeKey::NoModule => Self::Text("(no module)"),
             NodeKey::Tag(tag) => Self::Text(functions.rules().name(tag)),
             NodeKey::NoTag => Self::Text(NO_TAG),
+            NodeKey::Heap(heap) => Self::Number("heap", heap.0),
+            NodeKey::Type(id) => Self::Number("type", id),
             NodeKey::Thread(_, thread) => Self::Thread(thread),
             NodeKey::Size(bucket) => Self::Size(bucket),
             NodeKey::Lifetime(bucket) => Self::Lifetime(bucket),
@@ -74,6 +78,7 @@ impl std::fmt::Display for Name<'_> {
         match self {
             Self::Frame(name) => name.fmt(f),
             Self::Text(text) => f.write_str(text),
+            Self::Number(what, number) => write!(f, "{what} {number}"),
             Self::Thread(thread) => write!(f, "thread {thread}"),
             Self::Size(bucket) => write!(f, "size in {:?}", bucket.bounds()),
             Self::Lifetime(bucket) => write!(f, "lifetime in {:?}", bucket.bounds()),

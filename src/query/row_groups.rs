@@ -1,19 +1,27 @@
-//! Groups by what rows have of their own (thread, size, lifetime) in the form that a table of
-//! one layer shows.
+//! Groups of rows that are no stacks in the form that a table of one layer shows: by where
+//! they lie (heap), what they are (type), and by what each has of its own (thread, size,
+//! lifetime).
 //!
-//! Cost: a parallel scan of the rows; with peaks another one, and a pass over the events.
+//! Cost: by heap and type the totals and a pass over the sites, by the others a parallel scan
+//! of the rows; with peaks another one, and a pass over the events.
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::grouping::{Grouped, Groups};
 use super::tree::sort_lines;
-use super::{By, ByClass, Cancel, Cancelled, Index, Mask, NodeKey, Numbers, Sort};
-use crate::model::{ProcessId, SiteId};
+use super::{By, ByClass, Cancel, Cancelled, Index, Mask, NodeKey, Numbers, Sort, Totals, Types};
+use crate::model::{HeapId, ProcessId, Site, SiteId};
 use crate::units::{Interval, Layer, Tid};
 
 /// What tells the groups apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RowGrouping {
+    /// A heap, a tracker, or what a process has committed.
+    Heap,
+    /// The C++ type that was allocated.
+    Type,
     /// The thread that allocated.
     Thread,
     /// Powers of two.
@@ -23,11 +31,13 @@ pub enum RowGrouping {
 }
 
 impl RowGrouping {
-    fn by(self) -> By {
+    /// What tells rows of one site apart.
+    fn by(self) -> &'static [By] {
         match self {
-            Self::Thread => By::Thread,
-            Self::Size => By::Size,
-            Self::Lifetime => By::Lifetime,
+            Self::Heap | Self::Type => &[],
+            Self::Thread => &[By::Thread],
+            Self::Size => &[By::Size],
+            Self::Lifetime => &[By::Lifetime],
         }
     }
 }
@@ -54,6 +64,10 @@ pub struct RowsAsked<'a> {
     pub mask: &'a Mask,
     /// The layer.
     pub layer: Layer,
+    /// The sums of the interval, if they are known.
+    pub totals: Option<&'a Arc<Totals>>,
+    /// The types of all sites; without them all are of one type.
+    pub types: Option<&'a Types>,
 }
 
 /// The groups in which rows take part, in order; equal ones by their keys. And the numbers of
@@ -65,22 +79,29 @@ pub fn row_groups(
     with_peaks: bool,
     cancel: &Cancel,
 ) -> Result<(Vec<RowGroup>, Numbers), Cancelled> {
-    let (trace, by) = (asked.index.trace(), [grouping.by()]);
+    let RowsAsked { index, interval, mask, layer, totals, types } = asked;
+    let trace = index.trace();
     // Threads are those of their processes.
-    let mut callers: FxHashMap<ProcessId, u32> = FxHashMap::default();
+    let part_of = |id: SiteId, site: &Site| match grouping {
+        RowGrouping::Heap => site.heap.0,
+        RowGrouping::Type => types.map_or(0, |types| types.of_site(id)),
+        RowGrouping::Thread => site.caller.0,
+        RowGrouping::Size | RowGrouping::Lifetime => 0,
+    };
+    let mut parts: FxHashMap<u32, u32> = FxHashMap::default();
     let mut list = Vec::new();
     let of_site = (0..).zip(&trace.sites).map(|(i, site)| {
-        if trace.layer_of(site) != asked.layer || asked.mask.classes(SiteId(i)) == 0 {
+        if trace.layer_of(site) != layer || mask.classes(SiteId(i)) == 0 {
             return None;
         }
-        let process = if grouping == RowGrouping::Thread { site.caller } else { ProcessId(0) };
-        Some(*callers.entry(process).or_insert_with(|| {
-            list.push(process);
+        let part = part_of(SiteId(i), site);
+        Some(*parts.entry(part).or_insert_with(|| {
+            list.push(part);
             list.len() as u32 - 1
         }))
     });
     let of_site: Vec<Option<u32>> = of_site.collect();
-    let grouped = Grouped { index: asked.index, interval: asked.interval, mask: asked.mask, by: &by, freed: None, totals: None };
+    let grouped = Grouped { index, interval, mask, by: grouping.by(), freed: None, totals };
     let groups = Groups::new(grouped, &of_site, list.len(), cancel)?;
     let peaks = if with_peaks {
         let place: Vec<Option<u32>> = (0..groups.keys.len() as u32).map(Some).collect();
@@ -90,13 +111,24 @@ pub fn row_groups(
         Vec::new()
     };
     let described = groups.keys.iter().zip(&groups.sums).enumerate().filter(|(_, (_, sums))| !sums.is_empty());
-    let described = described.map(|(i, ((caller, row), sums))| {
-        let thread = || NodeKey::Thread(list[*caller as usize], row.thread.unwrap_or(Tid::NONE));
-        let key = row.size.map(NodeKey::Size).or(row.lifetime.map(NodeKey::Lifetime)).unwrap_or_else(thread);
+    let described = described.map(|(i, ((group, row), sums))| {
+        let part = list[*group as usize];
+        let key = match grouping {
+            RowGrouping::Heap => NodeKey::Heap(HeapId(part)),
+            RowGrouping::Type => NodeKey::Type(part),
+            _ => {
+                let thread = || NodeKey::Thread(ProcessId(part), row.thread.unwrap_or(Tid::NONE));
+                row.size.map(NodeKey::Size).or(row.lifetime.map(NodeKey::Lifetime)).unwrap_or_else(thread)
+            }
+        };
         RowGroup { key, numbers: sums.numbers(), peak: peaks.get(i).copied() }
     });
     let mut described: Vec<RowGroup> = described.collect();
-    sort_lines(&mut described, sort, |group| group.numbers, |group| group.key);
+    let name = |group: &RowGroup| match (group.key, types) {
+        (NodeKey::Type(id), Some(types)) => (Some(Arc::clone(&types.key(id).name)), group.key),
+        _ => (None, group.key),
+    };
+    sort_lines(&mut described, sort, |group| group.numbers, name);
     let mut whole = ByClass::default();
     groups.sums.iter().for_each(|sums| whole.add(sums));
     Ok((described, whole.numbers()))

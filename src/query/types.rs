@@ -88,6 +88,11 @@ impl Types {
         self.of_site[site.0 as usize]
     }
 
+    /// One of them, by its number.
+    pub fn key(&self, id: u32) -> &TypeKey {
+        &self.keys[id as usize]
+    }
+
     /// The sites of one type; none if there is no such type (any more).
     pub fn mask(&self, trace: &Trace, key: &TypeKey) -> Mask {
         let id = self.keys.iter().position(|known| known == key).map(|id| id as u32);

@@ -12,7 +12,7 @@ use super::overview::small_line;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::digest::Source;
-use crate::app::document::Document;
+use crate::app::document::{Document, source_of};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::theme;
 use crate::format;
@@ -179,11 +179,8 @@ impl Line<'_> {
         let document = self.document;
         let index = id.0 as usize;
         let heap = document.trace.heap(id);
-        let mut keys = vec![Key::Process(heap.process), Key::Layer(heap.layer)];
+        let keys = source_of(heap.process, heap.layer, Some(id));
         let indent = if heap.layer == Layer::Commit { 12.0 } else { 24.0 };
-        if heap.layer != Layer::Commit {
-            keys.push(Key::Heap(id));
-        }
         let (now, peak) = document.answers.overview.get(index).map_or((0, 0), |line| (line.last, line.peak));
         let (now, peak) = (format::bytes(now), format!("peak {}", format::bytes(peak)));
         let impacting = document.answers.change(id);

@@ -27,13 +27,15 @@ pub(super) fn tops(question: &Question<'_>, sources: &mut Sources) -> Result<Vec
     let mut keys: Vec<(ProcessId, Layer)> = sources.list.iter().map(key).collect();
     keys.sort_unstable();
     keys.dedup();
-    // All heaps of these layers, those that are too small to be sources too.
+    // All heaps of these layers, those that are too small to be sources too; numbered as the
+    // sources are, so that what was summed up for their lines is used again.
     let trace = question.index.trace();
     let mut series_of_heap = vec![None; trace.heaps.len()];
     let mut sum = Vec::new();
-    for (heap, series) in trace.heaps.iter().zip(&mut series_of_heap) {
+    for &id in &sources.heaps {
+        let heap = trace.heap(id);
         if let Ok(key) = keys.binary_search(&(heap.process, heap.layer)) {
-            *series = Some(sum.len() as u32);
+            series_of_heap[id.0 as usize] = Some(sum.len() as u32);
             sum.push(key as u32);
         }
     }

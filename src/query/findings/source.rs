@@ -27,6 +27,8 @@ pub(super) struct Source {
 /// All that are looked at, and their sites.
 pub(super) struct Sources {
     pub(super) list: Vec<Source>,
+    /// Those and the heaps that are too small to be sources, in the same order.
+    pub(super) heaps: Vec<HeapId>,
     pub(super) levels: Levels,
 }
 
@@ -46,18 +48,19 @@ impl Sources {
             moved[heap] = moved[heap].saturating_add(sums.numbers().size);
             members.push(site);
         }
-        let mut heaps: Vec<u32> = (0..moved.len() as u32).filter(|&heap| moved[heap as usize] > 0).collect();
-        heaps.sort_by_key(|&heap| (std::cmp::Reverse(moved[heap as usize]), heap));
-        heaps.truncate(MOST_SOURCES);
+        let ids = (0..moved.len() as u32).map(HeapId);
+        let mut heaps: Vec<HeapId> = ids.filter(|heap| moved[heap.0 as usize] > 0).collect();
+        heaps.sort_by_key(|&heap| (std::cmp::Reverse(moved[heap.0 as usize]), heap));
+        let count = heaps.len().min(MOST_SOURCES);
         let mut source_of = vec![None; trace.heaps.len()];
-        (0u32..).zip(&heaps).for_each(|(i, &heap)| source_of[heap as usize] = Some(i));
-        let of = SeriesOf::new(trace, heaps.len(), |site| {
+        (0u32..).zip(&heaps[..count]).for_each(|(i, heap)| source_of[heap.0 as usize] = Some(i));
+        let of = SeriesOf::new(trace, count, |site| {
             source_of[trace.site(site).heap.0 as usize].filter(|_| question.mask.classes(site) != 0)
         });
         let lines = series(question.index, question.totals, &of, BINS, question.cancel)?;
 
         let mut folding = Folding::new(trace, question.names);
-        let mut folded: Vec<Vec<(NodeId, SiteId)>> = vec![Vec::new(); heaps.len()];
+        let mut folded: Vec<Vec<(NodeId, SiteId)>> = vec![Vec::new(); count];
         for (n, &site) in members.iter().enumerate() {
             if n.is_multiple_of(4096) {
                 question.cancel.check()?;
@@ -66,10 +69,10 @@ impl Sources {
                 folded[source as usize].push((folding.node(site), site));
             }
         }
-        let mut list = Vec::with_capacity(heaps.len());
+        let mut list = Vec::with_capacity(count);
         let mut line_of = vec![NO_LINE; trace.sites.len()];
         let mut first_line = 0;
-        for ((heap, folded), series) in heaps.into_iter().map(HeapId).zip(folded).zip(lines) {
+        for ((heap, folded), series) in heaps.iter().copied().zip(folded).zip(lines) {
             question.cancel.check()?;
             let (process, layer) = (trace.heap(heap).process, trace.heap(heap).layer);
             let places = Places::new(trace, &folded);
@@ -79,7 +82,7 @@ impl Sources {
             first_line += folded.len();
         }
         let levels = Levels::new(question.index, question.interval, &line_of, first_line, question.cancel)?;
-        Ok(Self { list, levels })
+        Ok(Self { list, heaps, levels })
     }
 
     /// What is alive of a source's place at each moment of [`Sources::moments`].

@@ -34,6 +34,10 @@ pub enum NodeKey {
     Module(ModuleName),
     /// No module lies there.
     NoModule,
+    /// A heap, a tracker, or what a process has committed.
+    Heap(HeapId),
+    /// A type, by its number in [`Types`](super::super::Types).
+    Type(u32),
     /// A thread of a process.
     Thread(ProcessId, Tid),
     /// Sizes.

@@ -36,14 +36,21 @@ pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Resu
     }
 }
 
-/// Lines by what allocations have of their own. Cost: see [`row_groups`].
+/// Lines by heap, type, or what allocations have of their own. Cost: see [`row_groups`].
 fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
     let Request { wish, layer } = request;
     let (functions, trace) = (ground.folded_functions()?, Arc::clone(ground.trace()));
-    let asked = RowsAsked { index: &ground.index, interval: ground.interval(), mask: &ground.mask, layer: *layer };
+    let (totals, types) = match by {
+        RowGrouping::Heap => (Some(ground.totals()?), None),
+        RowGrouping::Type => (Some(ground.totals()?), Some(ground.types()?)),
+        RowGrouping::Thread | RowGrouping::Size | RowGrouping::Lifetime => (None, None),
+    };
+    let (index, interval, mask) = (&*ground.index, ground.interval(), &*ground.mask);
+    let asked = RowsAsked { index, interval, mask, layer: *layer, totals: totals.as_ref(), types: types.as_deref() };
+    let name = |group: &RowGroup| name_of(&trace, &functions, types.as_deref(), group.key);
     let (mut groups, whole) = row_groups(asked, by, wish.sort, with_peaks, ground.cancel)?;
     let text = wish.search.trim().to_lowercase();
-    groups.retain(|group| name_of(&trace, &functions, group.key).to_lowercase().contains(&text));
+    groups.retain(|group| text.is_empty() || name(group).to_lowercase().contains(&text));
     if let Sort { column: Column::Peak, descending } = wish.sort {
         groups.sort_by_key(|group| if descending { !group.peak.unwrap_or(0) } else { group.peak.unwrap_or(0) });
     }
@@ -58,7 +65,7 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
     let lines: Vec<CallLine> = (0..).zip(&groups).map(line).collect();
     let peaks: Option<Vec<u64>> = groups.iter().map(|group| group.peak).collect();
     let selected = wish.selected.as_ref().and_then(|way| way.first());
-    let is_selected = |group: &RowGroup| selected.is_some_and(|name| **name == *name_of(&trace, &functions, group.key));
+    let is_selected = |group: &RowGroup| selected.is_some_and(|selected| **selected == *name(group));
     let scale = match (wish.sort.column, &peaks) {
         (Column::Peak, Some(peaks)) => peaks.iter().copied().max().unwrap_or(0),
         (column, _) => lines.iter().map(|line| magnitude(column, &line.numbers)).max().unwrap_or(0),
@@ -70,6 +77,7 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
         layer: *layer,
         interval: ground.interval(),
         selected: groups.iter().position(is_selected),
+        types: types.clone(),
         tree: Tree::Rows(groups.iter().map(|group| group.key).collect()),
         trace,
         whole,
@@ -129,6 +137,7 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
         whole,
         scale,
         functions,
+        types: None,
         tree: Tree::Forest(forest),
         lines,
         peaks: None,

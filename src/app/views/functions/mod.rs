@@ -28,7 +28,8 @@ use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::format;
 use crate::model::Trace;
 use crate::query::{
-    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, Sort, node_name, thread_label,
+    CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, Sort, Types, UNKNOWN_TYPE, heap_label,
+    node_name, thread_label,
 };
 use crate::units::{Interval, Layer};
 use butterfly::{Butterflied, ProcessLife};
@@ -39,7 +40,7 @@ use opened::{Opened, Way};
 pub enum Grouping {
     /// Functions, or what follows from stacks.
     Sites(ForestKind),
-    /// What allocations have of their own.
+    /// Heap, type, or what allocations have of their own.
     Rows(RowGrouping),
 }
 
@@ -104,6 +105,8 @@ pub struct CallTable {
     interval: Interval,
     trace: Arc<Trace>,
     functions: Arc<Functions>,
+    /// If lines stand for types.
+    types: Option<Arc<Types>>,
     tree: Tree,
     lines: Vec<CallLine>,
     /// Largest sizes of the lines, once they are known.
@@ -144,7 +147,7 @@ impl CallTable {
     }
 
     fn name(&self, line: &CallLine) -> String {
-        name_of(&self.trace, &self.functions, self.key(line))
+        name_of(&self.trace, &self.functions, self.types.as_deref(), self.key(line))
     }
 
     fn way(&self, line: &CallLine) -> Way {
@@ -156,8 +159,13 @@ impl CallTable {
 }
 
 /// What a line is called.
-fn name_of(trace: &Trace, functions: &Functions, key: NodeKey) -> String {
+fn name_of(trace: &Trace, functions: &Functions, types: Option<&Types>, key: NodeKey) -> String {
     match key {
+        NodeKey::Heap(heap) => {
+            let heap = trace.heap(heap);
+            format!("{}, {}", trace.process(heap.process).label(), heap_label(heap))
+        }
+        NodeKey::Type(id) => types.map_or_else(|| UNKNOWN_TYPE.to_owned(), |types| types.key(id).name.to_string()),
         NodeKey::Thread(process, thread) => match thread_label(trace, process, thread) {
             thread if thread.is_empty() => format!("{}, unknown thread", trace.process(process).label()),
             thread => format!("{}, thread {thread}", trace.process(process).label()),

@@ -6,6 +6,7 @@ use eframe::egui::{self, Align, Color32, FontId, Key, Layout, Modifiers, Ui, vec
 use super::tools::above_table;
 use super::{CallTable, CallTrees, Grouping, Wish, magnitude, wings};
 use crate::app::commands::Command;
+use crate::app::document::source_of;
 use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
 use crate::app::panels::columns::{explanation, number_color, title, width};
@@ -120,6 +121,8 @@ fn list_column(column: Column, wish: &Wish, room: f32) -> ListColumn {
         (Column::Name, Grouping::Sites(ForestKind::ByFunction)) => {
             ("Function", "The function that wanted the memory: the innermost one that is not the allocator's")
         }
+        (Column::Name, Grouping::Rows(RowGrouping::Heap)) => ("Heap", "Where the memory lies"),
+        (Column::Name, Grouping::Rows(RowGrouping::Type)) => ("Type", "The C++ type that was allocated"),
         (Column::Name, Grouping::Rows(RowGrouping::Thread)) => ("Thread", "The thread that allocated"),
         (Column::Name, Grouping::Rows(RowGrouping::Size)) => ("Sizes", "Powers of two, in bytes"),
         (Column::Name, Grouping::Rows(RowGrouping::Lifetime)) => (
@@ -169,6 +172,18 @@ impl Lines<'_, '_> {
         self.table.lines.get(row)
     }
 
+    /// What the tree or the types call a line that is one of theirs.
+    fn place_of(&self, key: NodeKey) -> Option<(&'static str, Predicate)> {
+        match key {
+            NodeKey::Heap(id) => {
+                let heap = self.table.trace.heap(id);
+                Some(("this heap", Predicate::Under(source_of(heap.process, heap.layer, Some(id)).into())))
+            }
+            NodeKey::Type(id) => self.table.types.as_ref().map(|types| ("this type", Predicate::Type(types.key(id).clone()))),
+            _ => None,
+        }
+    }
+
     fn column(&self, column: usize) -> Column {
         self.columns.get(column).copied().unwrap_or(Column::Name)
     }
@@ -210,9 +225,13 @@ fn name_job(ui: &Ui, table: &CallTable, key: NodeKey, name: &str) -> LayoutJob {
             };
             (FontId::monospace(12.0), text, module)
         }
-        NodeKey::Module(_) | NodeKey::Tag(_) | NodeKey::Thread(..) | NodeKey::Size(_) | NodeKey::Lifetime(_) => {
-            (FontId::proportional(13.0), visuals.text_color(), 0)
-        }
+        NodeKey::Module(_)
+        | NodeKey::Tag(_)
+        | NodeKey::Heap(_)
+        | NodeKey::Type(_)
+        | NodeKey::Thread(..)
+        | NodeKey::Size(_)
+        | NodeKey::Lifetime(_) => (FontId::proportional(13.0), visuals.text_color(), 0),
         _ => (FontId::proportional(13.0), visuals.weak_text_color(), 0),
     };
     let searched = table.asked.search.trim().to_ascii_lowercase();
@@ -319,10 +338,13 @@ impl List for Lines<'_, '_> {
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(line) = self.table.lines.get(row) else { return };
         let (key, name) = (self.table.key(line), self.table.name(line));
-        match self.table.asked.frees {
-            true => copy_name(ui, self.around, &name), // filters are about who allocated
-            false => menu(ui, self.around, key, &name),
+        if !self.table.asked.frees {
+            // Filters are about who allocated.
+            let place = self.place_of(key);
+            place.into_iter().for_each(|(word, what)| self.around.offer_filters(ui, word, what));
+            offer(ui, self.around, key, &name);
         }
+        copy_name(ui, self.around, &name);
     }
 
     fn copy(&mut self, text: String) {
@@ -348,6 +370,11 @@ impl List for Lines<'_, '_> {
 
 /// What can be done with a function or module.
 pub fn menu(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
+    offer(ui, around, key, name);
+    copy_name(ui, around, name);
+}
+
+fn offer(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
     let clock = &around.document.trace.clock;
     let (word, what) = match key {
         NodeKey::Function(_) => ("this function", Predicate::Function(name.into())),
@@ -358,13 +385,12 @@ pub fn menu(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
         }
         NodeKey::Size(bucket) => ("this size", AnyBucket::Size(bucket).predicate(clock)),
         NodeKey::Lifetime(bucket) => ("this lifetime", AnyBucket::Lifetime(bucket).predicate(clock)),
-        NodeKey::All | NodeKey::NoStack | NodeKey::NoModule | NodeKey::Thread(..) => return,
+        NodeKey::All | NodeKey::NoStack | NodeKey::NoModule | NodeKey::Heap(_) | NodeKey::Type(_) | NodeKey::Thread(..) => return,
     };
     around.offer_filters(ui, word, what);
     if matches!(key, NodeKey::Function(_)) {
         around.offer_rules(ui, name);
     }
-    copy_name(ui, around, name);
 }
 
 fn copy_name(ui: &mut Ui, around: &mut Around<'_>, name: &str) {

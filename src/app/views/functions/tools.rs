@@ -13,7 +13,7 @@ use crate::query::RowGrouping;
 /// Points that all of it takes beside the search field.
 const ROOM: f32 = 760.0;
 
-const GROUPINGS: [(Grouping, &str, &str); 8] = [
+const GROUPINGS: [(Grouping, &str, &str); 10] = [
     (Grouping::Sites(ForestKind::TopDown), "Top-down", "From the thread's start inwards: under each function what it called"),
     (Grouping::INVERTED, "Bottom-up", "Innermost functions outside, and under each what called it"),
     (
@@ -23,10 +23,15 @@ const GROUPINGS: [(Grouping, &str, &str); 8] = [
     ),
     (Grouping::Sites(ForestKind::ByModule), "By module", "A line for each module, by that function"),
     (Grouping::Sites(ForestKind::ByTag), "By tag", "A line for each name that your rules give to stacks: menu View, Stack rules"),
+    (Grouping::Rows(RowGrouping::Heap), "By heap", "A line for each heap, tracker, or process that commits"),
+    (Grouping::Rows(RowGrouping::Type), "By type", "A line for each C++ type that symbols tell"),
     (Grouping::Rows(RowGrouping::Thread), "By thread", "A line for each thread that allocated"),
     (Grouping::Rows(RowGrouping::Size), "By size", "A line for each power of two"),
     (Grouping::Rows(RowGrouping::Lifetime), "By lifetime", "A line for each decade of seconds"),
 ];
+
+/// Points in which all groupings are seen at once.
+const ALL_HEIGHT: f32 = 400.0;
 
 /// Groupings that say something of who freed too.
 const OF_FREES: usize = 4;
@@ -48,7 +53,7 @@ pub fn above_table<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut 
 fn all<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, ui: &mut Ui) {
     view.wish.layer.show(around, ui);
     let now = GROUPINGS.iter().find(|(grouping, ..)| *grouping == view.wish.grouping).map_or("", |(_, label, _)| label);
-    egui::ComboBox::from_id_salt("grouping").width(96.0).selected_text(now).show_ui(ui, |ui| {
+    egui::ComboBox::from_id_salt("grouping").width(96.0).height(ALL_HEIGHT).selected_text(now).show_ui(ui, |ui| {
         let groupings = if FREES { &GROUPINGS[..OF_FREES] } else { &GROUPINGS };
         for &(grouping, label, hint) in groupings {
             if ui.selectable_label(grouping == view.wish.grouping, label).on_hover_text(hint).clicked() {
