@@ -107,9 +107,10 @@ def questions(results):
 
 
 VIEWS = ["totals", "top-down", "bottom-up", "by function", "by module", "flame graph", "flame graph, bottom-up"]
-VIEWS += ["butterfly", "types", "compare", "compare, with peaks", "generations", "histograms", "allocations"]
-CHOSEN = [f"rows of a size, {what}" for what in ("chosen", "totals", "top-down", "first graph", "graph")]
-ONCE = [f"{what}, once" for what in ("functions", "top-down", "bottom-up", "types", "findings")]
+VIEWS += ["butterfly", "types", "compare", "compare, both parts new", "compare, with peaks"]
+VIEWS += ["generations", "histograms", "allocations"]
+CHOSEN = [f"rows of a size, {what}" for what in ("chosen", "totals", "top-down", "coarse graph", "first graph", "graph")]
+ONCE = [f"{what}, once" for what in ("functions", "top-down", "bottom-up", "types", "compare", "findings")]
 
 
 def views(results):
@@ -118,7 +119,9 @@ def views(results):
     yield f"Milliseconds for {count} random intervals each, median (95th percentile), from the question to the answer, totals"
     yield "included; in brackets the median of what all processors together worked for it. Views that tell places apart"
     yield "stand on the sums of sites; generations, histograms and allocations look at the rows born before the end of the"
-    yield "interval, and so do sums of chosen rows (up to 64 bytes). The butterfly is that of the function that is around most.\n"
+    yield "interval, and so do sums of chosen rows (up to 64 bytes). The butterfly is that of the function that is around most."
+    yield "One part of a comparison is known unless both are new. A new filter first chooses its rows, then shows their totals,"
+    yield "then the coarse graph; the first graph is what replaces that.\n"
     yield f"| view | {' | '.join(mega(n) for n in results)} |"
     yield "|-|" + "-|" * len(results)
     for view in [*VIEWS, *CHOSEN, *ONCE]:
