@@ -250,6 +250,7 @@ fn the_estimate_is_near_what_loading_needs() {
         Options { stacks: StackForm::None, ..base.clone() },
         Options { stacks: StackForm::Keys, ..base.clone() },
         Options { distinct_stacks: 20_000, processes: 5, ..base.clone() },
+        Options { stacks: StackForm::Keys, free_stacks: true, ..base.clone() },
         Options { scenario: Scenario::Trackers, ..base.clone() },
         Options { scenario: Scenario::Trackers, compressed: Some(Algorithm::Xpress), stacks: StackForm::Keys, ..base.clone() },
         Options { scenario: Scenario::Commit, ..base.clone() },

@@ -144,6 +144,7 @@ mod tests {
             rows,
             frees: 0.0,
             live: 0.0,
+            freed_bytes: 0.0,
             stack_bytes: 100.0,
             site_bytes: 0.0,
         };

@@ -41,6 +41,9 @@ pub struct SynthArgs {
     /// How events get their stacks
     #[arg(long, value_enum, default_value = "walk")]
     stacks: StackName,
+    /// Give frees stacks too (heap)
+    #[arg(long)]
+    free_stacks: bool,
     /// Distinct stacks in all
     #[arg(long, default_value_t = Options::default().distinct_stacks)]
     distinct_stacks: u32,
@@ -133,6 +136,7 @@ impl SynthArgs {
                 StackName::Keys => StackForm::Keys,
                 StackName::None => StackForm::None,
             },
+            free_stacks: self.free_stacks,
             distinct_stacks: self.distinct_stacks,
             live: self.live,
             compressed: self.compressed.map(|name| match name {

@@ -29,6 +29,7 @@ const ENDS: usize = 32;
 // reckoned while loading is in `model::builder::limit`.
 const ROW: f64 = 28.0 + (SUMS_A_ROW + BLOCKS_A_ROW) as f64;
 const DEATH: f64 = 4.0;
+const FREED_AT: f64 = 4.0;
 const BLOCK: f64 = 18.0;
 const RANGE: f64 = 96.0;
 const NODE: f64 = 55.0;
@@ -53,6 +54,8 @@ pub struct Part {
     pub frees: f64,
     /// Most blocks alive at once.
     pub live: f64,
+    /// Bytes that tell who freed, if there are stacks.
+    pub freed_bytes: f64,
     /// Bytes for stacks.
     pub stack_bytes: f64,
     /// Bytes for sites, if there are stacks.
@@ -64,7 +67,7 @@ impl Part {
     fn bytes(&self, stacks: bool) -> f64 {
         let block = if self.layer == Layer::Commit { RANGE } else { BLOCK };
         let rows = self.rows * ROW + self.frees * DEATH + self.live * block;
-        if stacks { rows + self.stack_bytes + self.site_bytes } else { rows }
+        if stacks { rows + self.freed_bytes + self.stack_bytes + self.site_bytes } else { rows }
     }
 }
 
@@ -167,6 +170,7 @@ struct Sums {
     events: f64,
     rows: f64,
     frees: f64,
+    has_free_stacks: bool,
     alive: f64,
     least_alive: f64,
     live: f64,
@@ -181,6 +185,7 @@ impl Sums {
         self.events += tally.events as f64 * weight;
         self.rows += tally.rows as f64 * weight;
         self.frees += tally.frees as f64 * weight;
+        self.has_free_stacks |= tally.has_free_stacks;
         self.alive += (tally.rows as f64 - tally.frees as f64) * weight;
         // Frees of blocks from before the trace free nothing that was counted.
         self.least_alive = self.least_alive.min(self.alive);
@@ -221,6 +226,7 @@ fn parts(samples: &[Sample], all: usize) -> Vec<Part> {
             rows: sums.rows,
             frees: sums.frees,
             live: sums.live.min(sums.rows),
+            freed_bytes: if sums.has_free_stacks { sums.rows * FREED_AT } else { 0.0 },
             stack_bytes: of_stacks(sums) * share + keys,
             site_bytes: sums.sites.estimate(count, all) * SITE,
         }

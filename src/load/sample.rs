@@ -13,6 +13,8 @@ pub(super) struct Tally {
     pub(super) events: u64,
     pub(super) rows: u64,
     pub(super) frees: u64,
+    /// Whether any of them has a stack.
+    pub(super) has_free_stacks: bool,
     pub(super) nodes: FxHashSet<u64>,
     pub(super) stacks: FxHashSet<u64>,
     /// Heap and stack.
@@ -40,6 +42,9 @@ pub(super) struct Sample {
 /// Whose event: process, layer, heap.
 type Place = (Pid, Layer, u64);
 
+/// The same of one whose stack comes apart, and whether it is a free.
+type Owner = (Pid, Layer, (u64, bool));
+
 impl Sample {
     pub(super) fn of(batch: &Batch, weight: f64) -> Self {
         let first_time = batch.times.map_or(0, |(first, _)| first);
@@ -54,18 +59,19 @@ impl Sample {
                 _ => None,
             })
             .collect();
-        let mut owners: FxHashMap<i64, Place> = FxHashMap::default();
+        let mut owners: FxHashMap<i64, Owner> = FxHashMap::default();
         for (item, stack) in batch.items() {
             let record = item.record();
             let Some((pid, layer, heap)) = place(&record) else { continue };
             let pid = if pid.is_known() { pid } else { pid_of.get(&record.time).copied().unwrap_or(pid) };
             let tally = sample.tallies.entry((pid, layer)).or_default();
             tally.count(&record.event);
+            let frees = matches!(record.event, Event::Free { .. } | Event::VirtualFree(_));
             match stack {
-                Attached::Frames(frames) => tally.stack(heap, batch.frames.get(frames).addresses()),
-                Attached::Key { key, .. } => tally.key(heap, key),
+                Attached::Frames(frames) => tally.stack((heap, frees), batch.frames.get(frames).addresses()),
+                Attached::Key { key, .. } => tally.key((heap, frees), key),
                 Attached::Nothing => {
-                    owners.insert(record.time, (pid, layer, heap));
+                    owners.insert(record.time, (pid, layer, (heap, frees)));
                 }
             }
         }
@@ -74,7 +80,7 @@ impl Sample {
     }
 
     /// Stacks apart from their events, as far as these are in the same buffer.
-    fn take_stacks(&mut self, batch: &Batch, owners: &FxHashMap<i64, Place>) {
+    fn take_stacks(&mut self, batch: &Batch, owners: &FxHashMap<i64, Owner>) {
         for (item, _) in batch.items() {
             let Item::Record(record) = item else { continue };
             match record.event {
@@ -116,7 +122,8 @@ impl Tally {
         }
     }
 
-    fn stack(&mut self, heap: u64, frames: &[u64]) {
+    fn stack(&mut self, (heap, frees): (u64, bool), frames: &[u64]) {
+        self.has_free_stacks |= frees;
         let stack = walk(frames, |_| {});
         if self.stacks.insert(stack) {
             walk(frames, |node| {
@@ -126,7 +133,8 @@ impl Tally {
         self.sites.insert((heap, stack));
     }
 
-    fn key(&mut self, heap: u64, key: u64) {
+    fn key(&mut self, (heap, frees): (u64, bool), key: u64) {
+        self.has_free_stacks |= frees;
         self.keys.insert(key);
         self.sites.insert((heap, key));
     }

@@ -93,6 +93,8 @@ struct Traffic<'w, W> {
     clock: &'w mut Clock,
     random: Random,
     stacks: StackWriter,
+    /// Whether frees have stacks too.
+    free_stacks: bool,
     processes: Vec<Process>,
     pointers: Vec<PointerSize>,
     /// All heaps, those of one process side by side.
@@ -126,6 +128,7 @@ pub(super) fn generate<W: Write + Seek>(
         w,
         clock,
         stacks: StackWriter::new(options, sets),
+        free_stacks: options.free_stacks,
         pointers,
         heaps,
         heaps_each: options.heaps as usize,
@@ -306,7 +309,10 @@ impl<W: Write + Seek> Traffic<'_, W> {
         let heap = &mut self.heaps[index];
         heap.give_back(block.address, block.size);
         let event = Event::Free { layer: Layer::Heap, heap: heap.handle, address: block.address };
-        self.put(process, caller, event)?;
+        match self.free_stacks {
+            true => self.put_with_stack(process, caller, event)?,
+            false => drop(self.put(process, caller, event)?),
+        }
         Ok(1)
     }
 

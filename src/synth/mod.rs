@@ -76,6 +76,8 @@ pub struct Options {
     pub heaps: u32,
     /// How events get their stacks.
     pub stacks: StackForm,
+    /// Give frees stacks too (heap).
+    pub free_stacks: bool,
     /// Distinct stacks in all, at least 1.
     pub distinct_stacks: u32,
     /// Most blocks alive at any time, at least 1; bounds the generator's memory.
@@ -110,6 +112,7 @@ impl Default for Options {
             compressed: None,
             wow64: false,
             mixed_headers: false,
+            free_stacks: false,
             counters: false,
             lost_buffers: 0,
             speed: None,

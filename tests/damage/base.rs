@@ -102,6 +102,7 @@ pub fn ours() -> Vec<Base> {
                     distinct_stacks: 12,
                     live: 60,
                     wow64: variant % 3 == 1,
+                    free_stacks: variant % 3 == 2,
                     mixed_headers: variant % 2 == 1,
                     counters: variant % 2 == 0,
                     lost_buffers: u32::from(variant % 4 == 3),

@@ -74,6 +74,14 @@ struct Filtered {
     pyramids: Vec<(Arc<Stretch>, Option<Arc<Pyramid>>)>,
 }
 
+/// What lines are made of.
+enum Means {
+    /// The pyramids of the heaps; the series of each.
+    Heaps(Vec<u32>),
+    /// Pyramids of their own, none of which is there yet.
+    Filter(Filtered),
+}
+
 impl Drawn {
     /// Of all events. Of what is known of a trace that this one
     /// [continues](Trace::continues) all is used that is still so.
@@ -132,8 +140,10 @@ impl Drawn {
             Source { trace, order, stretches, of_site: &of_site, of_group, of, chosen }.lines(interval, bins, cancel).map(Some)
         };
         let filter = match self.filter(trace, &of_site, of, chosen) {
-            Ok(filter) => filter,
-            Err(of_heap) => return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), &of_heap),
+            Means::Filter(filter) => filter,
+            Means::Heaps(of_heap) => {
+                return lines(&mut self.stretches.iter().map(|stretch| (&**stretch, &stretch.heaps)), &of_heap);
+            }
         };
         let asked = self.touched(interval);
         let filtered = self.filtered(trace, filter, (&of_site, of, asked.clone()), cancel)?;
@@ -146,7 +156,7 @@ impl Drawn {
     /// about them before.
     pub(super) fn is_slow(&self, trace: &Trace, interval: Interval, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> bool {
         let of_site = Groups::new(of.site.iter().copied(), of.count);
-        let Ok(filter) = self.filter(trace, &of_site, of, chosen) else { return false };
+        let Means::Filter(filter) = self.filter(trace, &of_site, of, chosen) else { return false };
         let known = lock(&self.filters).iter().find(|kept| kept.is_of_same(&filter)).cloned();
         let is_known = |stretch: usize| {
             let pyramid = known.as_ref().and_then(|known| known.pyramids.get(stretch));
@@ -157,11 +167,12 @@ impl Drawn {
         unknown * self.how.block as u64 > self.slow
     }
 
-    /// What is to be known of these series, still without pyramids; or where the heaps' own do,
-    /// the series of each heap.
-    fn filter(&self, trace: &Trace, of_site: &Groups, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> Result<Filtered, Vec<u32>> {
+    /// What lines of these series are made of.
+    fn filter(&self, trace: &Trace, of_site: &Groups, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> Means {
         let choice = match heaps_of_series(trace, of_site, of) {
-            Some(of_heap) if chosen.is_none() && (self.knows_blocks() || !self.has_room_for(of)) => return Err(of_heap),
+            Some(of_heap) if chosen.is_none() && (self.knows_blocks() || !self.has_room_for(of)) => {
+                return Means::Heaps(of_heap);
+            }
             Some(mut of_heap) => {
                 of_heap.truncate(of_heap.iter().rposition(|series| *series != NOBODY).map_or(0, |last| last + 1));
                 Choice::Heaps(of_heap)
@@ -169,7 +180,8 @@ impl Drawn {
             None => Choice::Sites(of_site.clone()),
         };
         let pyramids = self.stretches.iter().map(|stretch| (Arc::clone(stretch), None)).collect();
-        Ok(Filtered { choice, chosen: chosen.cloned(), stacked: of.is_stacked.then_some(of.count), wanted: None, pyramids })
+        let stacked = of.is_stacked.then_some(of.count);
+        Means::Filter(Filtered { choice, chosen: chosen.cloned(), stacked, wanted: None, pyramids })
     }
 
     /// The stretches that an interval has a part of.
