@@ -66,7 +66,8 @@ impl Sample {
             let pid = if pid.is_known() { pid } else { pid_of.get(&record.time).copied().unwrap_or(pid) };
             let tally = sample.tallies.entry((pid, layer)).or_default();
             tally.count(&record.event);
-            let frees = matches!(record.event, Event::Free { .. } | Event::VirtualFree(_));
+            // What is resized goes, and the stack of that says who freed it.
+            let frees = matches!(record.event, Event::Free { .. } | Event::Realloc { .. } | Event::VirtualFree(_));
             match stack {
                 Attached::Frames(frames) => tally.stack((heap, frees), batch.frames.get(frames).addresses()),
                 Attached::Key { key, .. } => tally.key((heap, frees), key),
