@@ -124,6 +124,29 @@ fn halves_of_the_view_are_what_diff_says() {
 }
 
 #[test]
+fn lines_filter_to_their_heap_type_and_thread() {
+    let mut window = demo();
+    click(&mut window, "Compare");
+    for (from, to, cell, name) in
+        [("", "", 1, "heap"), ("By process and heap", "By type", 0, "type"), ("By type", "By thread", 1, "thread")]
+    {
+        if !from.is_empty() {
+            window.get_by_value(from).click();
+            settle(&mut window);
+            click(&mut window, to);
+        }
+        let line =
+            lines(&window).into_iter().find(|line| !["(unknown type)", "\u{2014}"].contains(&line[cell].as_str())).unwrap();
+        window.query_all_by_label(&line[cell]).last().unwrap().click_secondary();
+        settle(&mut window);
+        click(&mut window, &format!("Filter to this {name}"));
+        assert!(has(&window, "Remove filter "), "{line:?}");
+        assert!(lines(&window).iter().all(|of| of[..=cell] == line[..=cell]), "{name}: {:?} of {line:?}", lines(&window));
+        click(&mut window, "Clear filter");
+    }
+}
+
+#[test]
 fn the_difference_as_a_flame_graph_takes_the_place_of_the_table_and_gives_it_back() {
     let mut window = demo();
     click(&mut window, "Compare");

@@ -28,12 +28,12 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::commands::{Commands, DocCommand};
-use super::document::Document;
+use super::document::{Document, source_of};
 use super::filters::{Chip, Predicate};
 use super::jobs::Ground;
 use super::panels::stack_rules;
 use super::settings::Settings;
-use crate::model::Trace;
+use crate::model::{HeapId, Trace};
 use crate::query::{Cancelled, Tree};
 use compare::Compare;
 pub use erased::{AnyAnswer, Ask, Views};
@@ -120,5 +120,12 @@ impl Around<'_> {
         if ui.button(format!("Leave {name} out")).clicked() {
             self.commands.doc(DocCommand::AddChip(Chip::without(what)));
         }
+    }
+
+    /// The same of a heap, a tracker, or what a process commits.
+    pub fn offer_heap(&mut self, ui: &mut Ui, id: HeapId) {
+        let heap = self.document.trace.heap(id);
+        let path = source_of(heap.process, heap.layer, Some(id));
+        self.offer_filters(ui, "this heap", Predicate::Under(path.into()));
     }
 }

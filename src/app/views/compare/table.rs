@@ -11,8 +11,9 @@ use crate::app::panels::list::{self, List, ListColumn};
 use crate::app::theme;
 use crate::app::views::Around;
 use crate::format;
-use crate::query::{Compared, Group, layer_label};
-use crate::units::Layer;
+use crate::model::{Heap, HeapId};
+use crate::query::{Compared, Group, RowCondition, TypeKey, layer_label};
+use crate::units::{Layer, Tid};
 
 /// Frames that are listed when a stack is pointed at.
 const FRAMES: usize = 32;
@@ -175,13 +176,26 @@ struct Lines<'a, 'b> {
     around: &'a mut Around<'b>,
 }
 
-impl Lines<'_, '_> {
+impl<'a> Lines<'a, '_> {
+    /// The heap of the open trace that a group is of, if it is one.
+    fn heap(&self, group: &Group<Compared>) -> Option<HeapId> {
+        let trace = &self.around.document.trace;
+        let is_it = |heap: &&Heap| {
+            let process = trace.process(heap.process);
+            let is_its = (group.process.as_ref(), group.pid) == (Some(&process.label()), Some(process.pid.0));
+            is_its && heap.layer.name() == group.layer && heap.key() == group.heap
+        };
+        let mut heaps = (0..).zip(&trace.heaps).filter(|(_, heap)| is_it(heap));
+        let (id, _) = heaps.next().filter(|_| self.difference.grouping == Grouping::Heap)?;
+        heaps.next().is_none().then_some(HeapId(id))
+    }
+
     fn text_of(&self, cell: Cell, group: &Group<Compared>) -> String {
         let is_awaited = cell == Cell::Peak && !self.difference.has_peaks;
         if is_awaited { "\u{2026}".to_owned() } else { cell.text(group) }
     }
 
-    fn group(&self, row: usize) -> Option<&Group<Compared>> {
+    fn group(&self, row: usize) -> Option<&'a Group<Compared>> {
         self.difference.groups.get(*self.difference.order.get(row)?)
     }
 }
@@ -231,16 +245,14 @@ impl List for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(group) = self.group(row) else { return };
-        let (function, module, tag) = (group.function.clone(), group.module.clone(), group.tag.clone());
-        if let Some(name) = function {
-            self.around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
-            self.around.offer_rules(ui, &name);
+        if let Some(id) = self.heap(group) {
+            self.around.offer_heap(ui, id);
         }
-        if let Some(name) = tag {
-            self.around.offer_filters(ui, "this tag", Predicate::Tag(name.into()));
+        for (word, what) in predicates(group) {
+            self.around.offer_filters(ui, word, what);
         }
-        if let Some(name) = module {
-            self.around.offer_filters(ui, "this module", Predicate::Module(name.into()));
+        if let Some(name) = &group.function {
+            self.around.offer_rules(ui, name);
         }
         // A can be in another trace.
         let there = usize::from(self.difference.is_across);
@@ -269,4 +281,20 @@ impl List for Lines<'_, '_> {
         };
         self.order.0 = Some((cell, descending));
     }
+}
+
+/// What rows have that are of a group.
+fn predicates(group: &Group<Compared>) -> impl Iterator<Item = (&'static str, Predicate)> {
+    let layer = Layer::ALL.into_iter().find(|layer| layer.name() == group.layer);
+    let of_type = |(name, layer): (&String, Layer)| Predicate::Type(TypeKey { layer, name: name.as_str().into() });
+    let of_thread = |thread: u32| Predicate::Row(RowCondition::Thread(Tid(thread)), format!("thread {thread}").into());
+    let name = |name: &Option<String>| name.as_deref().map(Into::into);
+    let all = [
+        ("this function", name(&group.function).map(Predicate::Function)),
+        ("this type", group.allocated_type.as_ref().zip(layer).map(of_type)),
+        ("this thread", group.thread.map(of_thread)),
+        ("this tag", name(&group.tag).map(Predicate::Tag)),
+        ("this module", name(&group.module).map(Predicate::Module)),
+    ];
+    all.into_iter().filter_map(|(word, what)| Some((word, what?)))
 }

@@ -6,7 +6,6 @@ use eframe::egui::{self, Align, Color32, FontId, Key, Layout, Modifiers, Ui, vec
 use super::tools::above_table;
 use super::{CallTable, CallTrees, Grouping, Wish, magnitude, wings};
 use crate::app::commands::Command;
-use crate::app::document::source_of;
 use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
 use crate::app::panels::columns::{explanation, number_color, title, width};
@@ -172,18 +171,6 @@ impl Lines<'_, '_> {
         self.table.lines.get(row)
     }
 
-    /// What the tree or the types call a line that is one of theirs.
-    fn place_of(&self, key: NodeKey) -> Option<(&'static str, Predicate)> {
-        match key {
-            NodeKey::Heap(id) => {
-                let heap = self.table.trace.heap(id);
-                Some(("this heap", Predicate::Under(source_of(heap.process, heap.layer, Some(id)).into())))
-            }
-            NodeKey::Type(id) => self.table.types.as_ref().map(|types| ("this type", Predicate::Type(types.key(id).clone()))),
-            _ => None,
-        }
-    }
-
     fn column(&self, column: usize) -> Column {
         self.columns.get(column).copied().unwrap_or(Column::Name)
     }
@@ -340,9 +327,13 @@ impl List for Lines<'_, '_> {
         let (key, name) = (self.table.key(line), self.table.name(line));
         if !self.table.asked.frees {
             // Filters are about who allocated.
-            let place = self.place_of(key);
-            place.into_iter().for_each(|(word, what)| self.around.offer_filters(ui, word, what));
-            offer(ui, self.around, key, &name);
+            match (key, &self.table.types) {
+                (NodeKey::Heap(id), _) => self.around.offer_heap(ui, id),
+                (NodeKey::Type(id), Some(types)) => {
+                    self.around.offer_filters(ui, "this type", Predicate::Type(types.key(id).clone()));
+                }
+                _ => offer(ui, self.around, key, &name),
+            }
         }
         copy_name(ui, self.around, &name);
     }

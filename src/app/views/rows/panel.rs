@@ -139,6 +139,8 @@ impl List for Lines<'_, '_> {
         let size = RowCondition::Size(Bounds { from: Some(row.size), to: row.size.checked_add(1) });
         let size = Predicate::Row(size, format!("size {}", format::bytes(row.size)).into());
         self.around.offer_filters(ui, "this size", size);
+        let heap = self.listed.trace.site(row.site).heap;
+        self.around.offer_heap(ui, heap);
         if row.thread.is_known() {
             let thread = Predicate::Row(RowCondition::Thread(row.thread), format!("thread {}", row.thread).into());
             self.around.offer_filters(ui, "this thread", thread);
