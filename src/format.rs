@@ -34,12 +34,15 @@ pub fn rough_bytes(n: u64) -> String {
 
 /// A change in bytes, with its sign: `+10.00 MB`, `−40 B`, `0 B`.
 pub fn signed_bytes(n: i64) -> String {
-    let sign = match n {
+    format!("{}{}", sign(n), bytes(n.unsigned_abs()))
+}
+
+fn sign(n: i64) -> &'static str {
+    match n {
         0 => "",
         1.. => "+",
         _ => "\u{2212}",
-    };
-    format!("{sign}{}", bytes(n.unsigned_abs()))
+    }
 }
 
 /// A count with thousands apart: `1,200`.
@@ -53,6 +56,11 @@ pub fn count(n: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A change of a count, with its sign: `+1,200`, `−3`, `0`.
+pub fn signed_count(n: i64) -> String {
+    format!("{}{}", sign(n), count(n.unsigned_abs()))
 }
 
 /// A moment in seconds since the trace start; markers in words.
@@ -126,5 +134,6 @@ mod tests {
         assert_eq!(count(999), "999");
         assert_eq!(count(1200), "1,200");
         assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!([-1200, 0, 7].map(signed_count), ["\u{2212}1,200", "0", "+7"]);
     }
 }

@@ -23,6 +23,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
     highwater::app::run(&Options {
         recorder: recorder(),
         recordings: None,
+        recent: None,
         inputs,
         speed,
         follow,

@@ -10,8 +10,10 @@ left_out=(
 
 check_tests() {
     local file name targets=(--lib --bins)
-    for file in tests/*.rs; do
-        name=$(basename "$file" .rs)
+    for file in tests/*.rs tests/*/main.rs; do
+        name=${file#tests/}
+        name=${name%.rs}
+        name=${name%/main}
         printf '%s\n' "${left_out[@]}" | grep "^$name:" >/dev/null || targets+=(--test "$name")
     done
     printf 'Left out: %s\n' "${left_out[@]}"
@@ -26,9 +28,10 @@ check_tests() {
     run_tests "${again[@]}"
 }
 
-# No debug information: it would take longer to write than the tests to run.
+# No debug information, nothing kept for a next compile: they would take longer to write
+# than the tests to run, and ten times their room.
 run_tests() {
-    CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER='timeout 900 wine' \
+    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER='timeout 1800 wine' \
         cargo test --locked --features console --target "$windows_target" --target-dir "$windows_target_dir" --no-fail-fast "$@"
 }
 

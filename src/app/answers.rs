@@ -1,7 +1,10 @@
 //! What the query worker has answered so far about the open trace. Answers can be older
 //! than the state that the window shows, so each knows what it is about.
 
-use super::graph::Graph;
+use rustc_hash::FxHashMap;
+
+use super::graph::{Graph, GraphLine};
+use super::lanes::LayerOf;
 use crate::model::HeapId;
 use crate::query::{ByClass, Series, UnmatchedGroup};
 use crate::units::Interval;
@@ -9,21 +12,82 @@ use crate::units::Interval;
 /// The latest answers.
 #[derive(Default)]
 pub struct Answers {
-    pub overview: Vec<Series>,
+    pub overview: Overview,
     pub(super) unmatched: Option<(Vec<UnmatchedGroup>, usize)>,
     pub graph: Option<Graph>,
     /// Whether the worker broke over the latest query; the window says why.
     pub failed: bool,
-    pub spans: Vec<Interval>,
+    pub lives: Option<Lives>,
     pub pins: Option<(Interval, Vec<ByClass>)>,
     /// By heap.
-    pub(super) changes: Vec<i64>,
+    pub(super) numbers: Vec<SourceNumbers>,
 }
 
 impl Answers {
-    /// Impacting Size of all of a heap, whatever the filter leaves of it; `None` as long
-    /// as nobody has added it up.
-    pub fn change(&self, heap: HeapId) -> Option<i64> {
-        self.changes.get(heap.0 as usize).copied()
+    /// What there is of a heap, whatever the filter leaves of it; `None` as long as nobody has
+    /// added it up.
+    pub fn numbers(&self, heap: HeapId) -> Option<SourceNumbers> {
+        self.numbers.get(heap.0 as usize).copied()
     }
+}
+
+/// What a source has in the interval of the tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SourceNumbers {
+    /// Outstanding at its right edge.
+    pub at_end: u64,
+    /// Impacting Size.
+    pub change: i64,
+}
+
+impl SourceNumbers {
+    /// Of two sources of one layer.
+    pub fn plus(self, other: Self) -> Self {
+        Self { at_end: self.at_end.saturating_add(other.at_end), change: self.change.saturating_add(other.change) }
+    }
+}
+
+/// Small lines over the whole trace.
+#[derive(Debug, Default)]
+pub struct Overview {
+    /// By heap.
+    pub heaps: Vec<Series>,
+    /// Of all heaps of a layer, where it has several.
+    pub layers: FxHashMap<LayerOf, Series>,
+    /// The only heap of a layer, where it has one.
+    pub only: FxHashMap<LayerOf, HeapId>,
+}
+
+impl Overview {
+    pub fn heap(&self, heap: HeapId) -> Option<&Series> {
+        self.heaps.get(heap.0 as usize)
+    }
+
+    pub fn layer(&self, of: LayerOf) -> Option<&Series> {
+        self.layers.get(&of).or_else(|| self.heap(*self.only.get(&of)?))
+    }
+
+    /// Largest size of a heap, as far as it is known.
+    pub fn peak(&self, heap: usize) -> u64 {
+        self.heaps.get(heap).map_or(0, |line| line.peak)
+    }
+
+    /// The same of a layer.
+    pub fn peak_of(&self, of: LayerOf) -> u64 {
+        self.layer(of).map_or(0, |line| line.peak)
+    }
+
+    /// Whether there may be something of a heap: it is not known to be empty throughout.
+    pub fn may_have(&self, heap: usize) -> bool {
+        heap >= self.heaps.len() || self.peak(heap) > 0
+    }
+}
+
+/// The lives of what is selected in a table.
+#[derive(Debug)]
+pub struct Lives {
+    /// When any of it was alive.
+    pub spans: Vec<Interval>,
+    /// Its outstanding size, and the layer in which it is; nothing where there are several.
+    pub line: Option<(LayerOf, GraphLine)>,
 }

@@ -7,11 +7,13 @@ use eframe::egui;
 
 use super::HighwaterApp;
 use super::commands::DocCommand;
+use super::document::Tab;
 use super::failure::Failure;
 use super::jobs::{LoadEvent, LoadJob};
 use super::loading::PROGRESS;
 use super::names::{Names, Search};
 use super::player::Pace;
+use super::views::COMPARE;
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
@@ -76,6 +78,10 @@ impl Beside {
 }
 
 impl Opened {
+    fn new(name: String, trace: Arc<Trace>, names: Names) -> Self {
+        Self { name, ready: Arc::new(Ready::new(trace)), names }
+    }
+
     /// From now on these rules hold for it too.
     pub fn set_rules(&mut self, rules: &Arc<StackRules>) {
         self.names.set_rules(rules);
@@ -139,6 +145,19 @@ impl HighwaterApp {
         document.carry_out(DocCommand::Ask);
     }
 
+    /// Compares with a trace that is open behind another tab.
+    pub(super) fn compare_with_open(&mut self, ctx: &egui::Context, at: usize) {
+        let other = self.traces.comparable().find(|(tab, _)| *tab == at);
+        let Some((name, trace)) = other.map(|(_, other)| (other.name(), Arc::clone(&other.trace))) else { return };
+        let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
+        let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
+        if let Some(document) = &mut self.document {
+            document.beside = Beside::Open(Box::new(Opened::new(name, trace, names)));
+            document.carry_out(DocCommand::ShowTab(Tab::View(COMPARE)));
+        }
+        self.look();
+    }
+
     /// Nothing to compare with any more.
     pub(super) fn close_beside(&mut self) {
         if let Some(document) = &mut self.document {
@@ -167,8 +186,7 @@ impl HighwaterApp {
                     LoadEvent::Trace(trace) => {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
                         let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
-                        let name = short_name(&job.inputs);
-                        Beside::Open(Box::new(Opened { name, ready: Arc::new(Ready::new(trace)), names }))
+                        Beside::Open(Box::new(Opened::new(short_name(&job.inputs), trace, names)))
                     }
                     LoadEvent::TooLarge(too_large) => {
                         let [need, left] = [too_large.estimate.total(), too_large.budget].map(format::rough_bytes);

@@ -2,10 +2,12 @@
 //! drawn, but for what the user switched on or off by hand.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use egui_plot::PlotPoint;
 
 use super::by_hand::ByHand;
+use super::graph::points;
 use crate::model::{CounterId, Trace};
 use crate::query::{CounterGroup, Series, counter_groups, default_counter};
 use crate::units::Interval;
@@ -29,7 +31,7 @@ pub struct CounterLine {
     pub id: CounterId,
     pub line: Series,
     /// The line in seconds and bytes, ready to be drawn.
-    pub points: Vec<PlotPoint>,
+    pub points: Arc<[PlotPoint]>,
 }
 
 impl Counters {
@@ -72,11 +74,7 @@ impl Counters {
 
     /// Takes an answer.
     pub fn take(&mut self, trace: &Trace, view: Interval, ids: Vec<CounterId>, lines: Vec<Series>) {
-        let seconds = |t| trace.clock.seconds(t);
-        let line = |(id, line): (CounterId, Series)| {
-            let points = line.points.iter().map(|&(t, value)| PlotPoint::new(seconds(t), value as f64)).collect();
-            CounterLine { id, line, points }
-        };
+        let line = |(id, line): (CounterId, Series)| CounterLine { id, points: points(trace.clock, &line), line };
         self.answer = Some((view, ids.into_iter().zip(lines).map(line).collect()));
     }
 

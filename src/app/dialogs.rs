@@ -4,10 +4,13 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use eframe::egui;
 
+use super::export::Export;
+use super::picture::Picture;
 use crate::symbols::ModuleKey;
 
 /// What the files are wanted for.
@@ -21,15 +24,71 @@ pub enum Purpose {
     Rules,
     /// As the place for the rules for stacks.
     SaveRules,
+    /// As the place for a table.
+    Export(Export),
+    /// As the place for a picture.
+    Picture(Arc<Picture>),
     /// As the PDB of a module.
     Pdb(ModuleKey),
     /// As the place for this trace.
     Save(PathBuf),
 }
 
+impl Purpose {
+    /// What the dialog is called.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Self::Traces => "Open a memory trace",
+            Self::Compared => "Open a trace to compare with",
+            Self::Rules => "Add rules for stacks",
+            Self::SaveRules => "Save the rules for stacks",
+            Self::Export(_) => "Export the table",
+            Self::Picture(_) => "Export the picture",
+            Self::Pdb(_) => "The program database of the module",
+            Self::Save(_) => "Save the recorded trace",
+        }
+    }
+
+    /// What is done with the files.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Traces | Self::Compared => "Open",
+            Self::Rules | Self::Pdb(_) => "Use",
+            Self::SaveRules | Self::Export(_) | Self::Picture(_) | Self::Save(_) => "Save",
+        }
+    }
+}
+
+/// A path that the user types.
+#[derive(Clone, Debug)]
+pub struct TypedPath {
+    pub purpose: Purpose,
+    pub text: String,
+    /// Whether that is so because the system shows no dialog.
+    pub is_instead: bool,
+}
+
+impl TypedPath {
+    pub fn new(purpose: Purpose) -> Self {
+        Self { purpose, text: String::new(), is_instead: false }
+    }
+}
+
+/// What has come of a dialog.
+#[derive(Debug)]
+pub enum Chosen {
+    Files(Purpose, Vec<PathBuf>),
+    /// The system could not show it.
+    NoDialog(Purpose),
+}
+
+/// Nobody closes a dialog within this time: where there is no desktop portal it comes back
+/// at once, and says no more than when the user cancels it.
+const TOO_FAST: Duration = Duration::from_millis(400);
+
 /// An Open dialog that may be showing.
 #[derive(Debug, Default)]
-pub struct FileDialog(Option<(Purpose, mpsc::Receiver<Vec<PathBuf>>)>);
+pub struct FileDialog(Option<(Purpose, mpsc::Receiver<Option<Vec<PathBuf>>>)>);
 
 impl FileDialog {
     /// Shows the dialog, unless there is one already.
@@ -41,51 +100,61 @@ impl FileDialog {
         self.0 = Some((purpose.clone(), receive));
         let ctx = ctx.clone();
         std::thread::spawn(move || {
-            let dialog = rfd::FileDialog::new();
+            let asked = Instant::now();
+            let dialog = rfd::FileDialog::new().set_title(purpose.title());
             let chosen = match purpose {
                 Purpose::Pdb(_) => {
-                    let dialog = dialog.set_title("The program database of the module");
                     let dialog = dialog.add_filter("Program databases", &["pdb", "PDB"]).add_filter("All files", &["*"]);
                     dialog.pick_file().map(|file| vec![file])
                 }
                 Purpose::Rules => {
-                    let dialog = dialog.set_title("Add rules for stacks").add_filter("Rules", &["toml"]);
+                    let dialog = dialog.add_filter("Rules", &["toml"]);
                     dialog.add_filter("All files", &["*"]).pick_files()
                 }
                 Purpose::SaveRules => {
-                    let dialog = dialog.set_title("Save the rules for stacks").add_filter("Rules", &["toml"]);
+                    let dialog = dialog.add_filter("Rules", &["toml"]);
                     dialog.set_file_name("stack-rules.toml").save_file().map(|file| vec![file])
                 }
+                Purpose::Export(Export { sheet, format }) => save_as(dialog, format.extension(), &sheet.title().to_lowercase()),
+                Purpose::Picture(picture) => save_as(dialog, picture.format().extension(), &picture.subject.name()),
                 Purpose::Traces | Purpose::Compared => {
-                    let is_compared = matches!(purpose, Purpose::Compared);
-                    let title = if is_compared { "Open a trace to compare with" } else { "Open a memory trace" };
-                    let dialog = dialog.set_title(title);
                     let kinds = ["etl", "ETL", "zip", "ZIP", "diagsession"];
                     let dialog = dialog.add_filter("ETW traces and archives of them", &kinds).add_filter("All files", &["*"]);
                     dialog.pick_files()
                 }
                 Purpose::Save(file) => {
-                    let dialog = dialog.set_title("Save the recorded trace").add_filter("ETW trace", &["etl"]);
+                    let dialog = dialog.add_filter("ETW trace", &["etl"]);
                     let name = file.file_name().unwrap_or_default().to_string_lossy();
                     dialog.set_file_name(name).save_file().map(|file| vec![file])
                 }
             };
+            let can_be_missing = cfg!(all(unix, not(target_os = "macos")));
+            let is_missing = can_be_missing && chosen.is_none() && asked.elapsed() < TOO_FAST;
             // The window may be gone by now; then nobody wants the answer.
-            let _ = send.send(chosen.unwrap_or_default());
+            let _ = send.send((!is_missing).then(|| chosen.unwrap_or_default()));
             ctx.request_repaint();
         });
     }
 
     /// What the user chose, once; nothing if the dialog was cancelled.
-    pub fn take_chosen(&mut self) -> Option<(Purpose, Vec<PathBuf>)> {
+    pub fn take_chosen(&mut self) -> Option<Chosen> {
         let chosen = match self.0.as_ref()?.1.try_recv() {
             Ok(chosen) => chosen,
             Err(mpsc::TryRecvError::Empty) => return None,
-            Err(mpsc::TryRecvError::Disconnected) => Vec::new(), // the dialog failed to show
+            Err(mpsc::TryRecvError::Disconnected) => None, // the dialog failed to show
         };
         let (purpose, _) = self.0.take()?;
-        (!chosen.is_empty()).then_some((purpose, chosen))
+        match chosen {
+            None => Some(Chosen::NoDialog(purpose)),
+            Some(files) => (!files.is_empty()).then_some(Chosen::Files(purpose, files)),
+        }
     }
+}
+
+/// Lets the user name a file of a kind.
+fn save_as(dialog: rfd::FileDialog, kind: &str, name: &str) -> Option<Vec<PathBuf>> {
+    let dialog = dialog.add_filter(kind.to_uppercase(), &[kind]).set_file_name(format!("{name}.{kind}"));
+    dialog.save_file().map(|file| vec![file])
 }
 
 /// Shows the page of Windows' settings on which the user says what opens a type of

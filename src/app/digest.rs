@@ -3,10 +3,15 @@
 //! heaps. Cost: a sort of the heaps for each change.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
+
+use super::answers::{Overview, SourceNumbers};
 use super::counters::Counters;
+use super::lanes::LayerOf;
 use crate::model::{CounterId, HeapId, ProcessId, Trace};
-use crate::query::{ByClass, Series};
+use crate::query::{ByClass, heap_label, layer_label};
 use crate::units::Layer;
 
 /// One line of the panel of sources.
@@ -29,8 +34,7 @@ impl Source {
     pub fn height(self) -> f32 {
         match self {
             Self::Process(_) => 26.0,
-            Self::Layer(..) => 20.0,
-            Self::Heap(_) => 40.0,
+            Self::Layer(..) | Self::Heap(_) => 38.0,
             Self::Counters => 28.0,
             Self::CounterOwner(_) | Self::Counter(_) => 20.0,
             Self::OtherCounters(_) => 24.0,
@@ -38,11 +42,22 @@ impl Source {
     }
 }
 
+/// What the user wants to see of the sources.
+#[derive(Debug, Default)]
+pub struct SourceChoice {
+    /// Only what has this in its name, and what it is in.
+    pub search: String,
+    /// Processes and layers that are closed.
+    pub closed: BTreeSet<(ProcessId, Option<Layer>)>,
+}
+
 /// The summaries.
 #[derive(Debug, Default)]
 pub struct Digest {
     /// Processes by their largest heap, in them layers and heaps; then the counters.
     pub sources: Vec<Source>,
+    /// What each layer of a process has in the interval of the tables.
+    pub numbers: FxHashMap<LayerOf, SourceNumbers>,
     /// Where each of them begins, in points from the top, and where the last ends.
     pub tops: Vec<f32>,
     /// Whether more than one process has heaps, so that names need the process.
@@ -52,9 +67,9 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// The trace, its overview or the list of counters has changed.
-    pub fn sources(&mut self, trace: &Trace, overview: &[Series], counters: &Counters) {
-        self.sources = heaps(trace, overview);
+    /// The trace, its overview, the list of counters or what the user wants to see has changed.
+    pub fn sources(&mut self, trace: &Trace, overview: &Overview, counters: &Counters, choice: &SourceChoice) {
+        self.sources = heaps(trace, overview, choice);
         self.sources.extend(counter_sources(trace, counters));
         let mut end = 0.0;
         self.tops = vec![end];
@@ -67,8 +82,13 @@ impl Digest {
         self.has_many_processes = processes.any(|process| Some(process) != first);
     }
 
-    /// Something else is added up.
-    pub fn layers(&mut self, trace: &Trace, by_heap: &[ByClass]) {
+    /// Something else is added up: what the filters leave by heap, and what there is.
+    pub fn layers(&mut self, trace: &Trace, by_heap: &[ByClass], numbers: &[SourceNumbers]) {
+        self.numbers.clear();
+        for (heap, numbers) in trace.heaps.iter().zip(numbers) {
+            let sum = self.numbers.entry((heap.process, heap.layer)).or_default();
+            *sum = sum.plus(*numbers);
+        }
         let impacting = |layer| {
             let of_layer = trace.heaps.iter().zip(by_heap).filter(|(heap, _)| heap.layer == layer);
             let mut sums = ByClass::default();
@@ -79,18 +99,24 @@ impl Digest {
     }
 }
 
-fn heaps(trace: &Trace, overview: &[Series]) -> Vec<Source> {
-    let peak = |heap: usize| overview.get(heap).map_or(0, |line| line.peak);
+fn heaps(trace: &Trace, overview: &Overview, choice: &SourceChoice) -> Vec<Source> {
+    let peak = |heap: usize| overview.peak(heap);
     let mut heaps: Vec<usize> = (0..trace.heaps.len()).filter(|&heap| peak(heap) > 0).collect();
     let mut largest = vec![0; trace.processes.len()];
     for &heap in &heaps {
         let process = trace.heaps[heap].process.0 as usize;
         largest[process] = largest[process].max(peak(heap));
     }
+    let search = choice.search.trim().to_lowercase();
+    if !search.is_empty() {
+        heaps.retain(|&heap| names(trace, heap).iter().any(|name| name.to_lowercase().contains(&search)));
+    }
     heaps.sort_by_key(|&h| {
         let heap = &trace.heaps[h];
         (Reverse(largest[heap.process.0 as usize]), heap.process, heap.layer, Reverse(peak(h)))
     });
+    // What is searched for is shown wherever it is.
+    let is_closed = |of: (ProcessId, Option<Layer>)| search.is_empty() && choice.closed.contains(&of);
     let mut sources = Vec::new();
     let (mut process, mut layer) = (None, None);
     for h in heaps {
@@ -99,13 +125,24 @@ fn heaps(trace: &Trace, overview: &[Series]) -> Vec<Source> {
             sources.push(Source::Process(heap.process));
             layer = None;
         }
-        // Commit is a layer and its only heap in one.
-        if layer.replace(heap.layer) != Some(heap.layer) && heap.layer != Layer::Commit {
+        if is_closed((heap.process, None)) {
+            continue;
+        }
+        if layer.replace(heap.layer) != Some(heap.layer) {
             sources.push(Source::Layer(heap.process, heap.layer));
         }
-        sources.push(Source::Heap(HeapId(h as u32)));
+        // Commit is a layer and its only heap in one.
+        if heap.layer != Layer::Commit && !is_closed((heap.process, Some(heap.layer))) {
+            sources.push(Source::Heap(HeapId(h as u32)));
+        }
     }
     sources
+}
+
+/// What a heap is found by.
+fn names(trace: &Trace, heap: usize) -> [String; 3] {
+    let heap = &trace.heaps[heap];
+    [trace.process(heap.process).label(), layer_label(heap.layer).to_owned(), heap_label(heap)]
 }
 
 /// Counters by owner; those of processes without allocations only if they are asked for.

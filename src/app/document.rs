@@ -3,25 +3,28 @@
 
 mod finding;
 mod growing;
+mod lines;
 
 use std::sync::Arc;
 
-use super::answers::Answers;
+use super::answers::{Answers, Overview};
 use super::beside::{Beside, short_name};
 use super::commands::DocCommand;
 use super::counters::Counters;
-use super::digest::Digest;
+use super::digest::{Digest, SourceChoice};
 use super::filters::{Chip, Filters, Predicate};
-use super::graph::Graph;
 pub use super::graph::Split;
+use super::graph::{Arrangement, Graph};
 use super::heap_lines::HeapLines;
 use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query, drop_aside};
+use super::lanes::Lanes;
+use super::line_colors::LineColors;
 use super::names::Names;
 use super::views::{Pane, ViewId, Views};
 use crate::load::Input;
-use crate::model::{HeapId, Trace};
-use crate::query::{Filter, Path, UnmatchedGroup};
+use crate::model::Trace;
+use crate::query::{Path, UnmatchedGroup, Words};
 use crate::symbols;
 use crate::units::{Interval, Ticks};
 pub use finding::source_of;
@@ -35,6 +38,21 @@ pub enum Tab {
     Symbols,
     /// What the files hold and what is wrong with them.
     Trace,
+}
+
+/// How lines of tables read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// Whether calls without choice share a line.
+    pub chains: bool,
+    /// What lifetime classes are called.
+    pub words: Words,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { chains: true, words: Words::Plain }
+    }
 }
 
 /// Marks of a document: more generations cannot be told apart.
@@ -53,28 +71,38 @@ pub struct Document {
     /// Whether a view of the end stays one while the trace grows.
     pub follows_end: bool,
     pub history: History,
-    pub selection: Option<Interval>,
     pub pins: Vec<Ticks>,
     /// The user's marks, in order: edges of generations.
     pub marks: Vec<Ticks>,
+    /// What search, keys and menus act on.
     pub tab: Tab,
+    /// What can be seen, that among it.
+    in_sight: Vec<Tab>,
     /// Points across the graph, set by its width.
     pub bins: usize,
     pub answers: Answers,
     pub counters: Counters,
     pub digest: Digest,
+    pub source_choice: SourceChoice,
     /// Names of frames and types, once the trace does not grow any more.
     pub names: Option<Names>,
     /// Whether frames of the allocator are left out.
     pub fold: bool,
+    /// How lines of tables read.
+    pub reading: Reading,
     pub views: Views,
     /// Another trace to compare with.
     pub beside: Beside,
     /// Whose lives the graph paints.
-    highlight: Option<Filter>,
+    highlight: Option<Path>,
+    arrangement: Arrangement,
+    lanes: Lanes,
     lines: HeapLines,
+    colors: LineColors,
     needs_query: bool,
     user_acted: bool,
+    /// What the tables showed when a button of the mouse went down, while it is down.
+    held_since: Option<Interval>,
 }
 
 impl Document {
@@ -82,8 +110,10 @@ impl Document {
         let mut counters = Counters::default();
         counters.update(&trace, !trace.heaps.is_empty());
         let mut digest = Digest::default();
-        digest.sources(&trace, &[], &counters);
+        let source_choice = SourceChoice::default();
+        digest.sources(&trace, &Overview::default(), &counters, &source_choice);
         let views = Views::default();
+        let tab = views.first().map_or(Tab::Trace, Tab::View);
         Self {
             job,
             inputs,
@@ -92,21 +122,47 @@ impl Document {
             follows_end: false,
             history: History::new(trace.span),
             trace,
-            selection: None,
             pins: Vec::new(),
             marks: Vec::new(),
-            tab: views.first().map_or(Tab::Trace, Tab::View),
+            tab,
+            in_sight: vec![tab],
             bins: 600,
             answers: Answers::default(),
             digest,
+            source_choice,
             names: None,
             fold: true,
+            reading: Reading::default(),
             views,
             beside: Beside::default(),
             highlight: None,
+            arrangement: Arrangement::default(),
+            lanes: Lanes::default(),
             lines: HeapLines::default(),
+            colors: LineColors::default(),
             needs_query: true,
             user_acted: true,
+            held_since: None,
+        }
+    }
+
+    /// Whether lines of tables keep their places: while the user drags, what is looked at stays.
+    pub fn holds_order(&self) -> bool {
+        self.held_since.is_some()
+    }
+
+    /// Whether a button of the mouse is down.
+    pub fn hold_order(&mut self, is_held: bool) {
+        let interval = self.interval();
+        match (is_held, self.held_since) {
+            (true, None) => self.held_since = Some(interval),
+            (false, Some(before)) => {
+                self.held_since = None;
+                if before != interval {
+                    self.ask(); // in the order that is due
+                }
+            }
+            _ => {}
         }
     }
 
@@ -118,6 +174,12 @@ impl Document {
     /// Leaves the frames of the allocator out, or shows them.
     pub fn fold_allocators(&mut self, fold: bool) {
         self.fold = fold;
+        self.ask();
+    }
+
+    /// Lets the lines of tables read otherwise.
+    pub fn read_as(&mut self, reading: Reading) {
+        self.reading = reading;
         self.ask();
     }
 
@@ -133,7 +195,12 @@ impl Document {
 
     /// What the tables show: the selection, or the view.
     pub fn interval(&self) -> Interval {
-        self.selection.unwrap_or_else(|| self.view())
+        self.selection().unwrap_or_else(|| self.view())
+    }
+
+    /// What is selected on the graph.
+    pub fn selection(&self) -> Option<Interval> {
+        self.history.selection()
     }
 
     /// What the graph shows.
@@ -159,10 +226,9 @@ impl Document {
             [a, b] => Some(Interval::new(a, b)),
             _ => None,
         };
-        let in_sight = self.view_in_sight();
-        let highlight = in_sight.and_then(|view| self.views.get(view)?.highlight());
+        let highlight = self.panes_in_sight().find_map(Pane::highlight);
         if self.highlight != highlight {
-            self.answers.spans.clear(); // the lives of the one before
+            self.answers.lives = None; // those of the one before
             self.highlight.clone_from(&highlight);
         }
         Some(Query {
@@ -172,13 +238,15 @@ impl Document {
             view: self.view(),
             interval: self.interval(),
             heaps: self.lines.heaps().to_vec(),
+            lanes: self.lanes.all().to_vec(),
             counters: self.counters.shown().to_vec(),
-            bins: self.bins.min(ALL_BINS / self.lines.heaps().len().max(1)),
+            bins: self.bins.min(ALL_BINS / self.line_count().max(1)),
             filters: self.filters().clone(),
             names: self.known_names(),
             fold: self.fold,
             split: self.graph_split(),
-            asks: self.views.ask(in_sight, self),
+            arrangement: self.arrangement,
+            asks: self.views.ask(&self.views_in_sight(), self),
             highlight,
             pins,
         })
@@ -196,8 +264,11 @@ impl Document {
                 self.choose_lines(); // only now it is known which heaps are the largest
             }
             Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
-            Part::Graph(split, lines) => answers.graph = Some(Graph::new(self.trace.clock, split, lines)),
-            Part::View(view, answer) if self.tab == Tab::View(view) || self.views.is_always_asked(view) => {
+            Part::Graph(split, lines) => {
+                answers.graph = Some(Graph::new(self.trace.clock, split, lines));
+                self.choose_colors();
+            }
+            Part::View(view, answer) if self.in_sight.contains(&Tab::View(view)) || self.views.is_always_asked(view) => {
                 answers.failed = false;
                 if self.views.take(view, answer, &self.trace) {
                     self.ask();
@@ -205,12 +276,12 @@ impl Document {
             }
             Part::View(..) => {} // nobody keeps it up any more
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
-            Part::Sources { trace, by_heap, changes } => {
-                self.digest.layers(&trace, &by_heap);
-                answers.changes = changes;
+            Part::Sources { trace, by_heap, numbers } => {
+                self.digest.layers(&trace, &by_heap, &numbers);
+                answers.numbers = numbers;
                 answers.failed = false;
             }
-            Part::Spans(spans) => answers.spans = spans,
+            Part::Lives(lives) => answers.lives = lives,
             Part::Failed(_) => answers.failed = true,
             Part::Pins { interval, by_heap } => answers.pins = Some((interval, by_heap)),
         }
@@ -236,15 +307,17 @@ impl Document {
 
     pub fn carry_out(&mut self, command: DocCommand) {
         match command {
-            DocCommand::Select(selection) => self.selection = selection,
+            DocCommand::Select(selection) => self.history.select(selection, false),
+            DocCommand::SelectOn(selection) => self.history.select(Some(selection), true),
             DocCommand::ZoomToSelection => {
-                if let Some(selection) = self.selection {
-                    self.zoom(selection);
+                if let Some(selection) = self.selection().filter(|selection| !selection.is_empty()) {
+                    self.history.go_into(self.clamp(selection));
                 }
             }
-            DocCommand::Zoom(interval) => self.zoom(interval),
+            DocCommand::ZoomInto(interval) => self.history.go_into(self.clamp(interval)),
+            DocCommand::Zoom(interval) => self.history.go(self.clamp(interval)),
             DocCommand::ZoomStep(interval) => self.history.step(self.clamp(interval)),
-            DocCommand::ZoomOut => self.zoom(self.trace.span),
+            DocCommand::ZoomOut => self.history.go(self.trace.span),
             DocCommand::Back => self.go(History::back),
             DocCommand::Forward => self.go(History::forward),
             DocCommand::Pin(at) => self.pin(at),
@@ -263,12 +336,18 @@ impl Document {
             DocCommand::TurnChip(what) => self.change_filters(|filters| filters.turn(&what)),
             DocCommand::ClearFilter => self.change_filters(|filters| *filters = Filters::default()),
             DocCommand::GoToFinding(finding) => self.go_to_finding(&finding),
-            DocCommand::ShowHeap(heap, shown) => {
-                self.lines.show(HeapId(heap as u32), shown);
+            DocCommand::ShowLine(of, shown) => self.show_line(&of, shown),
+            DocCommand::OpenLane(of, to) => {
+                self.lanes.open(of, to);
                 self.choose_lines();
             }
-            DocCommand::ShowCounter(id, shown) => {
-                self.counters.show(id, shown);
+            DocCommand::FindSources(text) => {
+                self.source_choice.search = text;
+                self.choose_lines();
+            }
+            DocCommand::CloseSource(of, closed) => {
+                let known = &mut self.source_choice.closed;
+                _ = if closed { known.insert(of) } else { known.remove(&of) };
                 self.choose_lines();
             }
             DocCommand::ListAllCounters(all) => {
@@ -278,7 +357,7 @@ impl Document {
             DocCommand::Unselect => self.change_view(|view, _| view.unselect()),
             DocCommand::GoToFound => self.change_view(|view, document| view.go_to_found(document)),
             DocCommand::Search(text) => self.change_view(|view, _| view.search(text)),
-            DocCommand::ShowTab(tab) => self.show_tab(tab),
+            DocCommand::ShowTab(tab) => self.tab = tab,
         }
         self.ask();
     }
@@ -320,17 +399,9 @@ impl Document {
     fn go(&mut self, step: fn(&mut History)) {
         let before = self.filters().clone();
         step(&mut self.history);
-        if let Some(selection) = self.history.selection() {
-            self.selection = selection;
-        }
         if before != *self.filters() {
             self.filters_changed();
         }
-    }
-
-    fn zoom(&mut self, to: Interval) {
-        self.selection = None;
-        self.history.go(self.clamp(to));
     }
 
     fn pin(&mut self, at: Ticks) {
@@ -359,7 +430,7 @@ impl Document {
 
     /// What Escape takes back next.
     pub fn escape(&self) -> DocCommand {
-        if self.selection.is_some() {
+        if self.selection().is_some() {
             DocCommand::Select(None)
         } else if !self.pins.is_empty() {
             DocCommand::ClearPins
@@ -379,7 +450,35 @@ impl Document {
         self.views.get(self.view_in_sight()?)?.searched()
     }
 
-    /// The view in sight, if it is not another tab.
+    /// What can be seen besides the graph.
+    pub fn in_sight(&self) -> &[Tab] {
+        &self.in_sight
+    }
+
+    /// All views in sight, that on which keys act first.
+    pub fn views_in_sight(&self) -> Vec<ViewId> {
+        let view = |tab: &Tab| if let Tab::View(view) = *tab { Some(view) } else { None };
+        let others = self.in_sight.iter().filter(|tab| **tab != self.tab).filter_map(view);
+        view(&self.tab).into_iter().chain(others).collect()
+    }
+
+    /// The same, as what the window does with them.
+    pub fn panes_in_sight(&self) -> impl Iterator<Item = &dyn Pane> {
+        self.views_in_sight().into_iter().filter_map(|view| self.views.get(view))
+    }
+
+    /// Something else can be seen from now on, `tab` among it.
+    pub fn look_at(&mut self, tab: Tab, in_sight: Vec<Tab>) {
+        for before in self.views_in_sight() {
+            if !in_sight.contains(&Tab::View(before)) && !self.views.is_always_asked(before) {
+                self.views.forget(before); // nobody keeps it up any more
+            }
+        }
+        (self.tab, self.in_sight) = (tab, in_sight);
+        self.ask();
+    }
+
+    /// The view that search, keys and menus act on, if it is not another tab.
     pub fn view_in_sight(&self) -> Option<ViewId> {
         match self.tab {
             Tab::View(view) => Some(view),
@@ -403,40 +502,5 @@ impl Document {
         let result = change(&mut views, self);
         self.views = views;
         result
-    }
-
-    fn show_tab(&mut self, tab: Tab) {
-        if let Some(before) = self.view_in_sight()
-            && tab != self.tab
-            && !self.views.is_always_asked(before)
-        {
-            self.views.forget(before); // nobody keeps it up any more
-        }
-        self.tab = tab;
-    }
-
-    // Lines of the graph
-
-    /// What the graph has lines for.
-    pub fn graph_split(&self) -> Split {
-        self.view_in_sight().and_then(|view| self.views.get(view)).map_or(Split::Heaps, Pane::split)
-    }
-
-    /// Whether a heap has a line on the graph.
-    pub fn is_shown(&self, heap: usize) -> bool {
-        self.lines.has(heap)
-    }
-
-    /// Decides anew which heaps and counters have a line. If others have one than were
-    /// asked for, they are asked for.
-    fn choose_lines(&mut self) {
-        self.needs_query |= self.lines.choose(&self.trace, &self.history.filters().under(), &self.answers.overview);
-        self.needs_query |= self.counters.update(&self.trace, !self.lines.heaps().is_empty());
-        self.digest.sources(&self.trace, &self.answers.overview, &self.counters);
-    }
-
-    /// Heaps with a line, in order.
-    pub fn lines(&self) -> &[HeapId] {
-        self.lines.heaps()
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub use known::Known;
 
 use crate::query::{Filter, KeyMap, Path, RowCondition, TypeKey};
+use crate::units::Tid;
 
 /// What a row can be asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +29,13 @@ pub enum Predicate {
     Tag(Arc<str>),
     /// Itself of that kind; and what a user calls that.
     Row(RowCondition, Arc<str>),
+}
+
+impl Predicate {
+    /// Allocated by a thread.
+    pub fn thread(thread: Tid) -> Self {
+        Self::Row(RowCondition::Thread(thread), format!("thread {thread}").into())
+    }
 }
 
 /// A predicate that rows must meet, or must not.

@@ -1,18 +1,32 @@
-//! The lines of the graph: one a heap, one a C++ type, or the types of a layer one on
-//! the other.
+//! The lines of the graph: one a layer of a process, a heap or a C++ type, or the types of a
+//! layer one on the other.
+
+use std::sync::Arc;
 
 use egui_plot::PlotPoint;
+use serde::{Deserialize, Serialize};
 
-use crate::model::{Clock, HeapId};
-use crate::query::{Series, TypeKey};
+use crate::model::{Clock, CounterId, HeapId, ProcessId, Trace};
+use crate::query::{KeyMap, Series, TypeKey};
 use crate::units::{Layer, Ticks};
+
+/// How the lines stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrangement {
+    /// One below the other, each with a scale of its own.
+    #[default]
+    Lanes,
+    /// All in one scale.
+    Together,
+}
 
 /// What there is a line for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Split {
-    /// Each heap, tracker and process's commit.
+    /// Each layer of a process, or each heap, tracker and process's commit: the user's choice.
     #[default]
-    Heaps,
+    Sources,
     /// Each allocated type in each layer, as far as they are large.
     Types,
     /// The types of one layer, stacked: layers nest, so their sizes are never added.
@@ -20,31 +34,56 @@ pub enum Split {
 }
 
 /// Whose line it is.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum LineOf {
+    /// All heaps of a layer in a process.
+    Layer(ProcessId, Layer),
     Heap(HeapId),
-    /// With its rank, for the colour.
-    Type(u32, TypeKey),
+    /// What a lane is opened to: a type or a function of a layer in a process.
+    Part(ProcessId, Layer, Arc<str>),
+    Type(TypeKey),
     /// All types of a layer without a line of their own.
-    OtherTypes(u32, Layer),
+    OtherTypes(Layer),
+    Counter(CounterId),
 }
 
 impl LineOf {
-    /// Which colour it has.
-    pub fn color(&self) -> usize {
-        match self {
-            Self::Heap(heap) => heap.0 as usize,
-            Self::Type(rank, _) | Self::OtherTypes(rank, _) => *rank as usize,
-        }
+    /// What a heap's own line is called; commit is a layer and its only heap in one.
+    pub fn of_heap(trace: &Trace, id: HeapId) -> Self {
+        let heap = trace.heap(id);
+        if heap.layer == Layer::Commit { Self::Layer(heap.process, heap.layer) } else { Self::Heap(id) }
+    }
+
+    /// The same where heaps and processes have other numbers, if it is still there.
+    pub fn renumbered(&self, map: &KeyMap) -> Option<Self> {
+        Some(match self {
+            Self::Layer(process, layer) => Self::Layer(map.process(*process)?, *layer),
+            Self::Heap(heap) => Self::Heap(map.heap(*heap)?),
+            Self::Part(process, layer, name) => Self::Part(map.process(*process)?, *layer, Arc::clone(name)),
+            Self::Counter(counter) => Self::Counter(map.counter(*counter)?),
+            Self::Type(_) | Self::OtherTypes(_) => self.clone(),
+        })
     }
 }
 
 /// A line.
+#[derive(Debug)]
 pub struct GraphLine {
     pub of: LineOf,
     pub line: Series,
     /// The same in seconds and bytes, ready to be drawn.
-    pub points: Vec<PlotPoint>,
+    pub points: Arc<[PlotPoint]>,
+}
+
+impl GraphLine {
+    pub fn new(clock: Clock, of: LineOf, line: Series) -> Self {
+        Self { of, points: points(clock, &line), line }
+    }
+}
+
+/// A line in seconds and bytes.
+pub fn points(clock: Clock, line: &Series) -> Arc<[PlotPoint]> {
+    line.points.iter().map(|&(t, value)| PlotPoint::new(clock.seconds(t), value as f64)).collect()
 }
 
 /// The lines of the view.
@@ -56,13 +95,17 @@ pub struct Graph {
 
 impl Graph {
     pub fn new(clock: Clock, split: Split, lines: Vec<(LineOf, Series)>) -> Self {
-        let point = |&(t, value): &(Ticks, u64)| PlotPoint::new(clock.seconds(t), value as f64);
-        let line = |(of, line): (LineOf, Series)| GraphLine { of, points: line.points.iter().map(point).collect(), line };
-        Self { split, lines: lines.into_iter().map(line).collect() }
+        let lines = lines.into_iter().map(|(of, line)| GraphLine::new(clock, of, line)).collect();
+        Self { split, lines }
     }
 
     pub fn is_stacked(&self) -> bool {
         matches!(self.split, Split::Stack(_))
+    }
+
+    /// The line of something.
+    pub fn line(&self, of: &LineOf) -> Option<&GraphLine> {
+        self.lines.iter().find(|line| line.of == *of)
     }
 
     /// What is outstanding of each at `t`, and of a stack in all; nothing where the lines

@@ -3,9 +3,10 @@
 
 use std::cmp::Reverse;
 
+use super::answers::Overview;
 use super::by_hand::ByHand;
 use crate::model::{HeapId, Trace};
-use crate::query::{Filter, Key, Series};
+use crate::query::{Filter, Key};
 
 /// Lines of the graph at first; more can be switched on one by one.
 const FIRST_LINES: usize = 8;
@@ -16,38 +17,31 @@ const MAX_LINES: usize = 32;
 #[derive(Debug, Default)]
 pub struct HeapLines {
     by_hand: ByHand<HeapId>,
-    /// Which heaps have a line, by heap.
-    visible: Vec<bool>,
     heaps: Vec<HeapId>,
 }
 
 impl HeapLines {
-    /// Whether a heap has a line.
-    pub fn has(&self, heap: usize) -> bool {
-        self.visible.get(heap).is_some_and(|&shown| shown)
-    }
-
     /// Heaps with a line, in order.
     pub fn heaps(&self) -> &[HeapId] {
         &self.heaps
     }
 
+    /// How the user switched a heap's line on or off, if so.
+    pub fn by_hand(&self, heap: HeapId) -> Option<bool> {
+        self.by_hand.get(heap)
+    }
+
     /// Decides anew; whether that changed anything. A filter on heaps that are all
     /// switched off shows them all the same. What the overview knows to be empty
     /// throughout is no source.
-    pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &[Series]) -> bool {
-        let peak = |heap: usize| overview.get(heap).map_or(0, |line| line.peak);
-        let is_source = |heap: usize| heap >= overview.len() || peak(heap) > 0;
-        let mut ranked: Vec<usize> =
-            (0..trace.heaps.len()).filter(|&heap| is_source(heap) && admits(trace, filter, heap)).collect();
-        ranked.sort_by_key(|&heap| Reverse(peak(heap)));
+    pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &Overview) -> bool {
+        let mut ranked: Vec<usize> = sources(trace, filter, overview).collect();
+        ranked.sort_by_key(|&heap| Reverse(overview.peak(heap)));
         let is_wanted = |&(rank, heap): &(usize, &usize)| self.by_hand.get(HeapId(*heap as u32)).unwrap_or(rank < FIRST_LINES);
         let mut lines: Vec<usize> = ranked.iter().enumerate().filter(is_wanted).map(|(_, &heap)| heap).take(MAX_LINES).collect();
         if lines.is_empty() && !filter.is_all() {
             lines = ranked.into_iter().take(FIRST_LINES).collect();
         }
-        self.visible = vec![false; trace.heaps.len()];
-        lines.iter().for_each(|&heap| self.visible[heap] = true);
         lines.sort_unstable();
         let heaps: Vec<HeapId> = lines.into_iter().map(|heap| HeapId(heap as u32)).collect();
         let before = std::mem::replace(&mut self.heaps, heaps);
@@ -63,6 +57,11 @@ impl HeapLines {
     pub fn renumber(&mut self, number: impl Fn(HeapId) -> Option<HeapId>) {
         self.by_hand.renumber(number);
     }
+}
+
+/// Heaps of which there is something to draw.
+pub fn sources(trace: &Trace, filter: &Filter, overview: &Overview) -> impl Iterator<Item = usize> {
+    (0..trace.heaps.len()).filter(|&heap| overview.may_have(heap) && admits(trace, filter, heap))
 }
 
 /// Whether the filter lets anything of a heap through.

@@ -1,5 +1,5 @@
-//! Where the user is, and the way there: what the graph shows and what is filtered. Every
-//! step can be undone and done again.
+//! Where the user is, and the way there: what the graph shows, what is selected and what is
+//! filtered. Every step can be undone and done again.
 
 use std::time::Instant;
 
@@ -14,12 +14,8 @@ const STEP_SECONDS: f32 = 0.6;
 struct Stop {
     view: Interval,
     filters: Filters,
-    /// What was selected, where that belongs to the place.
-    selection: Option<Selected>,
+    selection: Option<Interval>,
 }
-
-/// An interval, or nothing.
-type Selected = Option<Interval>;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -68,29 +64,42 @@ impl History {
         self.now.view = view;
     }
 
+    /// What is selected.
+    pub fn selection(&self) -> Option<Interval> {
+        self.now.selection
+    }
+
     /// Goes to another view; the ways forward are forgotten.
     pub fn go(&mut self, view: Interval) {
+        self.go_to(Stop { view, ..self.now.clone() });
+    }
+
+    /// Goes to another view, where nothing is selected.
+    pub fn go_into(&mut self, view: Interval) {
         self.go_to(Stop { view, selection: None, ..self.now.clone() });
+    }
+
+    /// Selects an interval or nothing. While a drag `goes_on` it is one step.
+    pub fn select(&mut self, selection: Option<Interval>, goes_on: bool) {
+        if goes_on {
+            self.now.selection = selection;
+        } else {
+            self.go_to(Stop { selection, ..self.now.clone() });
+        }
     }
 
     /// Filters otherwise; the ways forward are forgotten.
     pub fn filter(&mut self, filters: Filters) {
-        self.go_to(Stop { filters, selection: None, ..self.now.clone() });
+        self.go_to(Stop { filters, ..self.now.clone() });
     }
 
     /// Goes to another view, filters and selects otherwise, in one step.
-    pub fn go_and_select(&mut self, view: Interval, filters: Filters, (before, selection): (Selected, Selected)) {
-        self.now.selection = Some(before);
-        self.go_to(Stop { view, filters, selection: Some(selection) });
-    }
-
-    /// What was selected here, where that belongs to the place.
-    pub fn selection(&self) -> Option<Selected> {
-        self.now.selection
+    pub fn go_and_select(&mut self, view: Interval, filters: Filters, selection: Option<Interval>) {
+        self.go_to(Stop { view, filters, selection });
     }
 
     fn go_to(&mut self, to: Stop) {
-        if (to.view, &to.filters, to.selection.is_some()) != (self.now.view, &self.now.filters, false) {
+        if to != self.now {
             self.back.push(std::mem::replace(&mut self.now, to));
             self.forward.clear();
         }
@@ -171,6 +180,26 @@ mod tests {
         assert!(history.filters().is_all() && !history.can_go_back());
         history.forward();
         assert_eq!(history.filters(), &filters);
+    }
+
+    #[test]
+    fn a_drag_is_one_step_and_what_was_selected_comes_back() {
+        let mut history = History::new(interval(0, 100));
+        history.select(Some(interval(10, 11)), false);
+        for to in 12..50 {
+            history.select(Some(interval(10, to)), true);
+        }
+        history.go_into(interval(10, 49));
+        assert_eq!(history.selection(), None);
+        history.back();
+        assert_eq!((history.view(), history.selection()), (interval(0, 100), Some(interval(10, 49))));
+        history.go(interval(20, 30));
+        assert_eq!(history.selection(), Some(interval(10, 49)), "it stays wherever one looks");
+        history.back();
+        history.back();
+        assert!(history.selection().is_none() && !history.can_go_back());
+        history.forward();
+        assert_eq!(history.selection(), Some(interval(10, 49)));
     }
 
     #[test]

@@ -21,12 +21,14 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
+use super::answers::{Lives, Overview, SourceNumbers};
 use super::filters::Filters;
-use super::graph::{LineOf, Split};
+use super::graph::{Arrangement, LineOf, Split};
+use super::lanes::Lane;
 use super::views::{AnyAnswer, Ask, ViewId};
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
 use crate::panics::{self, Caught};
-use crate::query::{ByClass, Cancel, Filter, Series, UnmatchedGroup};
+use crate::query::{ByClass, Cancel, Path, Series, UnmatchedGroup};
 use crate::symbols::Names;
 use crate::units::Interval;
 use answer::answer;
@@ -49,8 +51,10 @@ pub struct Query {
     pub view: Interval,
     /// What the table shows.
     pub interval: Interval,
-    /// Heaps with a line on the graph.
+    /// Heaps with a line on the graph, where lines stand together.
     pub heaps: Vec<HeapId>,
+    /// Its lanes, where they do not.
+    pub lanes: Vec<Lane>,
     /// Counters with a line on the graph.
     pub counters: Vec<CounterId>,
     /// Points across the graph.
@@ -61,12 +65,13 @@ pub struct Query {
     pub names: Arc<Names>,
     /// Whether frames of the allocator are left out.
     pub fold: bool,
-    /// What the graph has lines for.
+    /// What the graph has lines for, and how they stand.
     pub split: Split,
+    pub arrangement: Arrangement,
     /// What the view in sight wants to know.
     pub asks: Vec<Box<dyn Ask>>,
-    /// Whose lives to paint on the graph.
-    pub highlight: Option<Filter>,
+    /// Whose lives to paint on the graph: a node of the tree.
+    pub highlight: Option<Path>,
     /// Between the pins.
     pub pins: Option<Interval>,
 }
@@ -74,21 +79,21 @@ pub struct Query {
 /// One part of the answer.
 #[derive(Debug)]
 pub enum Part {
-    /// Small lines of all heaps over the whole trace.
-    Overview(Vec<Series>),
+    /// Small lines of all heaps and layers over the whole trace.
+    Overview(Overview),
     /// Frees of unknown blocks by place, and of how many places.
     Unmatched(Vec<UnmatchedGroup>, usize),
-    /// Lines of the query's heaps or of types.
+    /// Lines of what the query wants.
     Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
-    /// Of each heap in the query's interval what the filters leave, and its Impacting Size
-    /// whatever they do.
-    Sources { trace: Arc<Trace>, by_heap: Vec<ByClass>, changes: Vec<i64> },
+    /// Of each heap in the query's interval what the filters leave, and what it has whatever they
+    /// do.
+    Sources { trace: Arc<Trace>, by_heap: Vec<ByClass>, numbers: Vec<SourceNumbers> },
     /// For a view.
     View(ViewId, AnyAnswer),
-    /// When the highlighted rows were alive.
-    Spans(Vec<Interval>),
+    /// When the highlighted node was alive.
+    Lives(Option<Lives>),
     /// Nothing more: the worker panicked.
     Failed(Caught),
     /// Sums by heap between the pins.

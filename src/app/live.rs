@@ -53,17 +53,17 @@ impl HighwaterApp {
         if job.is_busy() {
             ctx.request_repaint_after(BEAT);
         }
-        if self.loading.is_none() {
+        if self.loading.is_none() && !self.traces.are_loading() {
             job.forget_lanes();
         }
         let lanes = Input::File(job.folder.clone());
         for turn in turns {
             match turn {
                 Turn::Started => self.open(ctx, vec![lanes.clone()], Pace::Followed),
-                Turn::Saved(file) => self.rename_input(ctx, &lanes, Input::File(file)),
+                Turn::Saved(file) => self.rename_input(ctx, &lanes, &Input::File(file)),
                 Turn::Moved(from, to) => {
-                    self.settings.recent.retain(|recent| *recent != from);
-                    self.rename_input(ctx, &Input::File(from), Input::File(to));
+                    self.recents.rename(&from, &to);
+                    self.rename_input(ctx, &Input::File(from), &Input::File(to));
                 }
                 Turn::NotMoved(to, reason) => {
                     let reason = format!("{}: the trace could not be saved: {reason}", to.display());
@@ -74,13 +74,13 @@ impl HighwaterApp {
     }
 
     /// What is open is that of another file from now on.
-    fn rename_input(&mut self, ctx: &egui::Context, from: &Input, to: Input) {
-        self.settings.remember(std::slice::from_ref(&to));
-        self.save_settings();
-        if let Some(document) = self.document.as_mut().filter(|document| document.inputs.first() == Some(from)) {
-            document.inputs = vec![to];
-            self.set_title(ctx);
+    fn rename_input(&mut self, ctx: &egui::Context, from: &Input, to: &Input) {
+        self.recents.remember(std::slice::from_ref(to));
+        let open = self.document.iter_mut().chain(self.traces.documents_mut());
+        for document in open.filter(|document| document.inputs.first() == Some(from)) {
+            document.inputs = vec![to.clone()];
         }
+        self.set_title(ctx);
     }
 
     pub(super) fn save_recording(&mut self, ctx: &egui::Context) {

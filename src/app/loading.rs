@@ -9,6 +9,8 @@ use super::document::Document;
 use super::jobs::{LoadEvent, LoadJob};
 use super::offer::Offer;
 use super::player::Pace;
+use super::recent::Picture;
+use super::walk::Walking;
 use crate::load::Input;
 
 /// How often the window is drawn while a trace loads, if nothing else asks for it.
@@ -20,13 +22,31 @@ impl HighwaterApp {
             return;
         }
         self.errors.clear();
+        self.walking = None;
+        self.make_room(ctx, &inputs);
         self.stop_loading();
         self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace));
     }
 
-    /// Bytes that a trace may use.
-    pub(super) fn budget(&self) -> u64 {
-        self.memory_limit.unwrap_or_else(|| self.settings.budget())
+    /// Begins a walk through the demo trace, which is opened for it, goes on with it, or ends it.
+    pub(super) fn walk(&mut self, ctx: &egui::Context, walking: Option<Walking>) {
+        let is_open = self.document.as_ref().is_some_and(|document| document.inputs == [Input::Demo]);
+        if walking.is_some() && !is_open {
+            self.open(ctx, vec![Input::Demo], Pace::AtOnce);
+        }
+        self.walking = walking;
+    }
+
+    /// Keeps what the open trace looks like, once that is known to the end.
+    pub(super) fn picture_recent(&mut self) {
+        let Some(document) = self.document.as_ref().filter(|_| self.loading.is_none()) else { return };
+        let is_known = document.trace.complete && !document.needs_query() && !self.queries.is_busy();
+        if is_known && self.pictured != Some(document.job) {
+            self.pictured = Some(document.job);
+            if let Some(picture) = Picture::of(&document.trace, &document.answers.overview.heaps) {
+                self.recents.draw(&document.inputs, picture);
+            }
+        }
     }
 
     /// Stops the load; what is loaded stays open.
@@ -60,7 +80,10 @@ impl HighwaterApp {
                             is_new = true;
                             let mut document = Document::new(job.id, job.inputs.clone(), trace);
                             document.fold_allocators(!self.settings.show_allocators);
+                            document.arrange(self.settings.arrangement);
+                            document.read_as(self.settings.reading());
                             document.follows_end = job.player().is_some() || job.is_followed();
+                            document.tab = self.layout.first_in_sight().unwrap_or(document.tab);
                             self.document = Some(document);
                         }
                     }
@@ -78,11 +101,11 @@ impl HighwaterApp {
         if finished && let Some(job) = self.loading.take() {
             let opened = self.document.as_ref().is_some_and(|d| d.job == job.id);
             if opened {
-                self.settings.remember(&job.inputs);
-                self.save_settings();
+                self.recents.remember(&job.inputs);
             }
         }
         if is_new {
+            self.look();
             self.set_title(ctx);
         }
     }

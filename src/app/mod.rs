@@ -15,27 +15,39 @@ mod counters;
 mod dialogs;
 mod digest;
 mod document;
+mod export;
 mod failure;
 mod filters;
+mod fonts;
 mod frame_times;
 mod graph;
 mod heap_lines;
+mod help;
 mod history;
 mod icon;
 mod jobs;
+mod lanes;
+mod layout;
+mod line_colors;
 mod live;
 mod loading;
 mod names;
 mod offer;
+mod palette;
 mod panels;
+mod picture;
 mod player;
+mod recent;
 mod recording;
 mod settings;
 mod stack_rules;
 mod start;
 mod theme;
+mod traces;
 mod ui_dump;
 mod views;
+mod walk;
+mod window;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,145 +58,25 @@ use crate::capture::Recorder;
 use crate::load::Input;
 use crate::panics;
 use attach::Attach;
-use commands::{Command, Commands};
-use dialogs::Purpose;
+use commands::{Command, Commands, keys};
+use dialogs::{Chosen, Purpose, TypedPath};
 use document::Document;
+use export::{Export, Format};
 use failure::Failure;
+use fonts::SystemFonts;
+pub use graph::Arrangement;
 use jobs::{Answer, LoadJob, Part, Queries};
+use layout::Layout;
 pub use names::Given;
 use names::{ModuleChange, Names, Search};
 use offer::Offer;
 use player::Pace;
+use recent::Recents;
 use recording::RecordJob;
 pub use settings::{Settings, SymbolSettings, Theme};
 use stack_rules::RuleBook;
-
-/// How to open the window.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// What to open at once.
-    pub inputs: Vec<Input>,
-    /// Play it as if it were being recorded: so many seconds of it a second.
-    pub speed: Option<f64>,
-    /// Follow it while it is being recorded.
-    pub follow: bool,
-    /// Save a picture of the window to this file once everything is drawn, and quit.
-    pub screenshot: Option<PathBuf>,
-    /// Theme for this run only, whatever the settings say.
-    pub theme: Option<Theme>,
-    /// Size of the window for this run only, in points.
-    pub size: Option<[f32; 2]>,
-    /// Bytes of memory that a trace may use in this run, whatever the settings say.
-    pub memory_limit: Option<u64>,
-    /// Where symbols come from in this run, beside the settings.
-    pub symbols: Given,
-    /// Where the rules for stacks are kept in this run, in place of the file beside the settings.
-    pub stack_rules: Option<PathBuf>,
-    /// Who records, if anybody can.
-    pub recorder: Option<Arc<dyn Recorder>>,
-    /// Where recordings are kept in this run.
-    pub recordings: Option<PathBuf>,
-    /// What to draw with, and nothing else.
-    pub renderer: Option<Renderer>,
-}
-
-/// What draws the window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Renderer {
-    /// OpenGL.
-    Glow,
-    /// What wgpu finds: Direct3D, Vulkan, Metal, or software.
-    #[cfg(any(windows, feature = "wgpu"))]
-    Wgpu,
-}
-
-impl Renderer {
-    /// All that are built in, the first choice first.
-    const ALL: &[Self] = &[
-        Self::Glow,
-        #[cfg(any(windows, feature = "wgpu"))]
-        Self::Wgpu,
-    ];
-
-    /// What it is called on the command line.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Glow => "glow",
-            #[cfg(any(windows, feature = "wgpu"))]
-            Self::Wgpu => "wgpu",
-        }
-    }
-
-    /// The one of that name, if it is built in.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|renderer| renderer.name() == name)
-    }
-}
-
-/// Opens the window and returns when it is closed. The renderer is OpenGL, or whatever
-/// wgpu finds, if it is built in, where OpenGL cannot start (remote desktops, virtual machines).
-pub fn run(options: &Options) -> Result<(), String> {
-    if !has_display() {
-        return Err("there is no display to open a window on; highwater info and highwater report work without one".to_owned());
-    }
-    let settings = Settings::load();
-    let start = |renderer| {
-        let native = native_options(options, &settings, renderer);
-        let (options, settings) = (options.clone(), settings.clone());
-        eframe::run_native(
-            "highwater",
-            native,
-            Box::new(move |cc| Ok(Box::new(HighwaterApp::new(&cc.egui_ctx, options, settings)))),
-        )
-        .map_err(|reason| reason.to_string())
-    };
-    let renderers = options.renderer.as_ref().map_or(Renderer::ALL, std::slice::from_ref);
-    start_first(renderers, start)
-        .map_err(|reason| format!("no window could be opened: {reason}"))
-        .inspect_err(|reason| dialogs::tell_without_window(reason))
-}
-
-/// Starts with the first renderer that can; the reasons of all that cannot.
-fn start_first(renderers: &[Renderer], start: impl Fn(Renderer) -> Result<(), String>) -> Result<(), String> {
-    let mut reasons = Vec::new();
-    for &renderer in renderers {
-        match start(renderer) {
-            Ok(()) => return Ok(()),
-            Err(reason) => {
-                log::warn!("{} could not start: {reason}", renderer.name());
-                reasons.push(reason);
-            }
-        }
-    }
-    Err(reasons.join("; "))
-}
-
-/// Whether a window can be opened at all, as far as that is known beforehand.
-fn has_display() -> bool {
-    let names = ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"];
-    !cfg!(all(unix, not(target_os = "macos")))
-        || names.into_iter().any(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()))
-}
-
-fn native_options(options: &Options, settings: &Settings, renderer: Renderer) -> eframe::NativeOptions {
-    let size = options.size.or(settings.window.size).unwrap_or([1280.0, 800.0]);
-    let mut viewport = egui::ViewportBuilder::default()
-        .with_title("highwater")
-        .with_app_id("highwater")
-        .with_inner_size(size)
-        .with_min_inner_size([640.0, 420.0])
-        .with_drag_and_drop(true)
-        .with_icon(Arc::new(icon::icon()));
-    if options.size.is_none() && settings.window.maximized {
-        viewport = viewport.with_maximized(true);
-    }
-    let renderer = match renderer {
-        Renderer::Glow => eframe::Renderer::Glow,
-        #[cfg(any(windows, feature = "wgpu"))]
-        Renderer::Wgpu => eframe::Renderer::Wgpu,
-    };
-    eframe::NativeOptions { viewport, renderer, ..eframe::NativeOptions::default() }
-}
+use traces::Traces;
+pub use window::{Options, Renderer, run};
 
 /// The program's window.
 pub struct HighwaterApp {
@@ -199,6 +91,9 @@ pub struct HighwaterApp {
     queries: Queries,
     commands: Commands,
     file_dialog: dialogs::FileDialog,
+    exports: export::Exports,
+    /// The path that the user types in place of a dialog.
+    typed_path: Option<TypedPath>,
     /// What went wrong, until the user closes it.
     errors: Vec<Failure>,
     picture: Option<start::Picture>,
@@ -209,6 +104,17 @@ pub struct HighwaterApp {
     form: attach::Form,
     recording: Option<RecordJob>,
     show_keys: bool,
+    palette: Option<palette::Palette>,
+    /// Where the help is open.
+    help: Option<help::Page>,
+    /// The walk through the demo trace that the user is on.
+    walking: Option<walk::Walking>,
+    recents: Recents,
+    /// The last document of which a picture is kept.
+    pictured: Option<jobs::JobId>,
+    fonts: SystemFonts,
+    layout: Layout,
+    traces: Traces,
 }
 
 impl HighwaterApp {
@@ -220,8 +126,13 @@ impl HighwaterApp {
         frame_times::install(ctx);
         let theme = options.theme.unwrap_or(settings.theme);
         ctx.set_theme(theme.preference());
-        let rules = RuleBook::load(options.stack_rules.or_else(|| settings.stack_rules()));
+        // Its keys are in the key map, and its steps in the settings.
+        ctx.options_mut(|options| options.zoom_with_keyboard = false);
+        ctx.set_zoom_factor(f32::from(settings.text_size()) / 100.0);
+        let rules = RuleBook::load(options.stack_rules.or_else(|| settings.beside("stack-rules.toml")));
         let errors = rules.unread.iter().map(|reason| Failure::expected(format!("{reason}."))).collect();
+        let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
+        let layout = Layout::new(settings.layout.as_ref(), settings.sources_width, views::Views::default().titles());
         let mut app = Self {
             settings,
             rules,
@@ -233,6 +144,8 @@ impl HighwaterApp {
             queries: Queries::start(ctx.clone()),
             commands: Commands::default(),
             file_dialog: dialogs::FileDialog::default(),
+            exports: export::Exports::default(),
+            typed_path: None,
             errors,
             picture: options.screenshot.map(start::Picture::new),
             recorder: options.recorder,
@@ -241,7 +154,16 @@ impl HighwaterApp {
             form: attach::Form::default(),
             recording: None,
             show_keys: false,
+            palette: None,
+            help: None,
+            walking: None,
+            recents,
+            pictured: None,
+            fonts: SystemFonts::install(ctx),
+            layout,
+            traces: Traces::default(),
         };
+        app.recents.look(ctx);
         if !options.inputs.is_empty() {
             let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
             app.open(ctx, options.inputs, pace);
@@ -262,7 +184,15 @@ impl HighwaterApp {
             || (self.loading.is_some() && self.offer.is_none())
             || self.queries.is_busy()
             || self.rules.is_at_work()
+            || self.exports.is_busy()
+            || self.recents.is_at_work()
+            || self.fonts.is_busy()
             || self.document.as_ref().is_some_and(Document::needs_query)
+    }
+
+    /// Whether keys act on the window, and not in a dialog that has them all.
+    fn takes_keys(&self) -> bool {
+        self.offer.is_none() && self.palette.is_none()
     }
 
     fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
@@ -275,9 +205,11 @@ impl HighwaterApp {
             Command::SaveRecording => self.save_recording(ctx),
             Command::DismissRecording => self.recording = None,
             Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
+            Command::TypePath(typed) => self.typed_path = typed,
+            Command::TakeFiles(purpose, files) => self.take_files(ctx, purpose, files),
             Command::CancelLoading => self.stop_loading(),
             Command::CompareDialog => self.file_dialog.show(ctx, Purpose::Compared),
-            Command::CompareWith(inputs) => self.open_beside(ctx, inputs),
+            Command::CompareWith(at) => self.compare_with_open(ctx, at),
             Command::StopComparing => self.close_beside(),
             Command::TogglePause => {
                 self.loading.iter_mut().for_each(LoadJob::toggle_pause);
@@ -294,22 +226,35 @@ impl HighwaterApp {
                     job.choose(scope);
                 }
             }
-            Command::Close => {
-                (self.loading, self.offer) = (None, None);
-                self.document = None;
-                self.queries.cancel();
-                self.set_title(ctx);
-            }
+            Command::Close => self.close_trace(ctx, self.traces.beside(0)),
+            Command::ShowTrace(at) => self.show_trace(ctx, at),
+            Command::CloseTrace(at) => self.close_trace(ctx, at),
             Command::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
             Command::SetTheme(theme) => {
                 self.settings.theme = theme;
                 ctx.set_theme(theme.preference());
                 self.save_settings();
             }
+            Command::SetTextSize(percent) => {
+                self.settings.set_text_size(percent);
+                ctx.set_zoom_factor(f32::from(self.settings.text_size()) / 100.0);
+                self.save_settings();
+            }
             Command::ShowColumn(column, shown) => {
                 self.settings.show_column(column, shown);
                 self.save_settings();
             }
+            Command::Arrange(arrangement) => {
+                self.settings.arrangement = arrangement;
+                self.save_settings();
+                self.document.iter_mut().for_each(|document| document.arrange(arrangement));
+            }
+            Command::LookAgain => self.look(),
+            Command::ChooseLayout(preset) => {
+                self.layout.choose(preset);
+                self.look();
+            }
+            Command::ShowPart(part, shown) => self.layout.set_shown(part, shown),
             Command::SetMemoryLimit(megabytes) => {
                 self.settings.memory_limit_mb = megabytes;
                 self.save_settings();
@@ -319,10 +264,9 @@ impl HighwaterApp {
                     self.errors.push(Failure::expected(format!("Windows' settings could not be opened: {reason}.")));
                 }
             }
-            Command::ForgetRecent => {
-                self.settings.recent.clear();
-                self.save_settings();
-            }
+            Command::ForgetRecent => self.recents.clear(),
+            Command::ForgetOneRecent(files) => self.recents.forget(&files),
+            Command::Walk(walking) => self.walk(ctx, walking),
             Command::DismissError(index) => {
                 if index < self.errors.len() {
                     self.errors.remove(index);
@@ -332,6 +276,14 @@ impl HighwaterApp {
                 self.settings.show_allocators = shown;
                 self.save_settings();
                 self.document.iter_mut().for_each(|document| document.fold_allocators(!shown));
+            }
+            Command::FoldChains(fold) => {
+                self.settings.open_chains = !fold;
+                self.read_anew();
+            }
+            Command::UseWpaWords(wpa) => {
+                self.settings.wpa_words = wpa;
+                self.read_anew();
             }
             Command::SetSymbols(symbols) => {
                 self.settings.symbols = symbols;
@@ -349,10 +301,50 @@ impl HighwaterApp {
                 self.document.iter().flat_map(|document| &document.names).for_each(|names| names.change(&key, change.clone()));
             }
             Command::ShowKeys(shown) => self.show_keys = shown,
+            Command::ShowHelp(page) => self.help = page,
+            Command::ShowPalette(palette) => self.palette = palette,
+            Command::FocusSearch => {
+                let view = self.document.as_ref().and_then(Document::view_in_sight);
+                view.into_iter().for_each(|view| ctx.memory_mut(|m| m.request_focus(panels::toolbar::search_id(view))));
+            }
+            Command::FocusGraph => panels::timeline::take_keys(ctx),
             Command::Copy(text) => ctx.copy_text(text),
+            Command::Export(Export { sheet, format: Format::Text }) => self.copy_table(ctx, sheet),
+            Command::Export(export) => self.file_dialog.show(ctx, Purpose::Export(export)),
+            Command::ExportInSight(format) => {
+                let document = self.document.as_ref();
+                let sheet = document.and_then(|document| document.views.get(document.view_in_sight()?)?.sheet());
+                sheet.into_iter().for_each(|sheet| self.commands.push(Command::Export(Export { sheet, format })));
+            }
+            Command::TakePicture(wish) => picture::ask(ctx, wish),
             Command::Document(command) => {
                 if let Some(document) = &mut self.document {
                     document.carry_out(command);
+                    self.look();
+                }
+            }
+        }
+    }
+
+    /// Uses the files that the user has chosen, or whose path they typed.
+    fn take_files(&mut self, ctx: &egui::Context, purpose: Purpose, mut files: Vec<PathBuf>) {
+        let inputs = |files: Vec<PathBuf>| files.into_iter().map(Input::File).collect();
+        match purpose {
+            Purpose::Traces => self.open(ctx, inputs(files), Pace::AtOnce),
+            Purpose::Compared => self.open_beside(ctx, inputs(files)),
+            Purpose::Rules => files.into_iter().for_each(|file| self.read_rules(ctx, file)),
+            Purpose::SaveRules => files.pop().into_iter().for_each(|file| self.write_rules(ctx, file)),
+            Purpose::Pdb(key) => {
+                let chosen = files.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
+                chosen.into_iter().for_each(|command| self.carry_out(ctx, command));
+            }
+            Purpose::Export(export) => {
+                files.pop().into_iter().for_each(|file| self.save_table(ctx, export.clone(), file));
+            }
+            Purpose::Picture(picture) => files.pop().into_iter().for_each(|file| self.save_picture(ctx, &picture, file)),
+            Purpose::Save(_) => {
+                if let (Some(job), Some(to)) = (&mut self.recording, files.pop()) {
+                    job.move_to(to);
                 }
             }
         }
@@ -381,11 +373,32 @@ impl HighwaterApp {
         }
     }
 
+    /// The settings say otherwise how lines of tables read.
+    fn read_anew(&mut self) {
+        self.save_settings();
+        let reading = self.settings.reading();
+        self.document.iter_mut().for_each(|document| document.read_as(reading));
+    }
+
     /// Seeks what has no names in the sources of the settings.
     fn search_again(&mut self) {
+        for document in self.document.iter_mut().chain(self.traces.documents_mut()) {
+            if let Some(names) = &mut document.names {
+                names.search_again(Search::of(&document.trace.volumes, &self.settings.symbols, &self.given));
+            }
+        }
+    }
+
+    /// Has in sight what the document is to show, and tells it what else can be seen.
+    fn look(&mut self) {
         let Some(document) = &mut self.document else { return };
-        if let Some(names) = &mut document.names {
-            names.search_again(Search::of(&document.trace.volumes, &self.settings.symbols, &self.given));
+        let tab = document.tab;
+        if !self.layout.in_sight().contains(&tab) {
+            self.layout.show(tab);
+        }
+        let in_sight = self.layout.in_sight();
+        if in_sight != document.in_sight() {
+            document.look_at(tab, in_sight);
         }
     }
 
@@ -398,6 +411,8 @@ impl HighwaterApp {
     }
 
     fn save_settings(&mut self) {
+        self.settings.layout = self.layout.shape();
+        self.settings.sources_width = self.layout.sources_width();
         if let Err(reason) = self.settings.save() {
             log::warn!("settings could not be saved: {reason}");
         }
@@ -406,24 +421,14 @@ impl HighwaterApp {
     /// Takes what the workers and the user have sent, and asks what is to be asked next.
     fn drain(&mut self, ctx: &egui::Context) {
         match self.file_dialog.take_chosen() {
-            Some((Purpose::Traces, paths)) => {
-                self.commands.push(Command::Open(paths.into_iter().map(Input::File).collect()));
-            }
-            Some((Purpose::Compared, paths)) => {
-                self.commands.push(Command::CompareWith(paths.into_iter().map(Input::File).collect()));
-            }
-            Some((Purpose::Rules, paths)) => paths.into_iter().for_each(|file| self.commands.push(Command::ReadRules(file))),
-            Some((Purpose::SaveRules, mut paths)) => paths.pop().into_iter().for_each(|file| self.write_rules(ctx, file)),
-            Some((Purpose::Pdb(key), mut paths)) => {
-                let chosen = paths.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
-                chosen.into_iter().for_each(|command| self.commands.push(command));
-            }
-            Some((Purpose::Save(_), mut paths)) => {
-                if let (Some(job), Some(to)) = (&mut self.recording, paths.pop()) {
-                    job.move_to(to);
-                }
+            Some(Chosen::Files(purpose, files)) => self.commands.push(Command::TakeFiles(purpose, files)),
+            Some(Chosen::NoDialog(purpose)) => {
+                self.typed_path = Some(TypedPath { is_instead: true, ..TypedPath::new(purpose) });
             }
             None => {}
+        }
+        if let Some(picture) = picture::take(ctx) {
+            self.file_dialog.show(ctx, Purpose::Picture(picture));
         }
         let dropped: Vec<PathBuf> = ctx.input(|i| i.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
         let is_rules = |path: &PathBuf| path.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("toml"));
@@ -437,10 +442,13 @@ impl HighwaterApp {
             self.carry_out(ctx, command);
         }
         self.drain_loading(ctx);
+        self.drain_parked(ctx);
         self.drain_rules();
+        self.drain_exports(ctx);
         self.drain_names(ctx);
         self.drain_beside(ctx);
         self.drain_recording(ctx);
+        self.recents.drain();
         if let Some(document) = &mut self.document {
             for answer in self.queries.drain() {
                 if let Answer { document: of, part: Part::Failed(caught), .. } = &answer
@@ -460,6 +468,7 @@ impl HighwaterApp {
                 self.queries.submit(query, urgent);
             }
         }
+        self.picture_recent();
     }
 }
 
@@ -482,15 +491,18 @@ impl eframe::App for HighwaterApp {
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
         self.settings.note_window(ui.ctx());
-        if self.offer.is_none() && self.document.is_some() {
-            commands::search_key(ui.ctx());
+        let searchable = self.document.as_ref().and_then(Document::view_in_sight);
+        if let Some(view) = searchable.filter(|_| self.takes_keys()) {
+            keys::press_search(view, ui.ctx());
         }
-        let is_typing = ui.ctx().egui_wants_keyboard_input();
+        let is_held = ui.input(|input| input.pointer.any_down());
+        self.document.iter_mut().for_each(|document| document.hold_order(is_held));
+        let owner = keys::Owner::now(ui.ctx());
         panels::show(self, ui);
         // After the panels: a key that follows a drag within one frame acts on what was dragged.
-        if self.offer.is_none() {
-            commands::shortcuts(ui.ctx(), self.document.as_ref(), is_typing, &mut self.commands);
-            if commands::are_free(ui.ctx(), is_typing) {
+        if self.takes_keys() {
+            keys::press(self, ui.ctx(), owner);
+            if owner.is_nobody(ui.ctx()) {
                 panels::view_keys(self, ui.ctx());
             }
         }
@@ -506,5 +518,6 @@ impl eframe::App for HighwaterApp {
 
     fn on_exit(&mut self, _gl: Option<&eframe::glow::Context>) {
         self.save_settings();
+        self.recents.finish();
     }
 }

@@ -1,4 +1,4 @@
-//! What is remembered between runs: theme, hidden columns, recent files, window.
+//! What is remembered between runs: theme, text size, hidden columns, window.
 //! One TOML file in the platform's place for settings.
 
 use std::fs;
@@ -8,8 +8,11 @@ use std::path::PathBuf;
 use eframe::egui;
 use serde::{Deserialize, Serialize};
 
-use crate::load::{Input, default_budget};
-use crate::query::Column;
+use super::document::Reading;
+use super::graph::Arrangement;
+use super::layout::Shape;
+use crate::load::default_budget;
+use crate::query::{Column, Words};
 
 /// Light or dark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -73,16 +76,31 @@ impl Default for SymbolSettings {
 pub struct Settings {
     /// Light or dark.
     pub theme: Theme,
+    /// How the lines of the graph stand.
+    pub arrangement: Arrangement,
+    /// Percent of the usual size that everything is drawn at.
+    text_size: Option<u16>,
     /// Columns of the table that are not shown, by their stable names.
     pub hidden_columns: Vec<String>,
-    /// Files opened before, the latest first.
-    pub recent: Vec<PathBuf>,
+    /// Columns of single allocations that are shown: their lines tell the same behind the address.
+    pub extra_columns: Vec<String>,
+    /// Files opened before, as earlier versions kept them; now they are [`Recents`](super::recent).
+    #[serde(skip_serializing)]
+    pub(super) recent: Vec<PathBuf>,
     /// Memory that a trace may use, in MB; without it, three quarters of the machine's.
     pub memory_limit_mb: Option<u64>,
     /// Whether frames of the allocator are shown.
     pub show_allocators: bool,
+    /// Whether each call has a line of its own, also where there is no choice.
+    pub open_chains: bool,
+    /// Whether lifetime classes are called as in WPA, and nothing else.
+    pub wpa_words: bool,
+    /// The width of the list of sources, in points.
+    pub sources_width: Option<f32>,
     /// The window.
     pub window: Window,
+    /// Where its parts stand, if the user has moved them.
+    pub layout: Option<Shape>,
     /// Where symbols come from.
     pub symbols: SymbolSettings,
     /// Where to save; nowhere for settings that were not loaded from a place.
@@ -90,7 +108,14 @@ pub struct Settings {
     file: Option<PathBuf>,
 }
 
-const MAX_RECENT: usize = 10;
+/// Sizes to choose from, in percent of the usual one.
+pub const TEXT_SIZES: [u16; 8] = [75, 90, 100, 110, 125, 150, 175, 200];
+
+/// The size so many steps up or down; the last one where there is none.
+pub fn text_size_beside(size: u16, by: isize) -> u16 {
+    let at = TEXT_SIZES.iter().position(|&known| known >= size).unwrap_or(TEXT_SIZES.len() - 1);
+    TEXT_SIZES[at.saturating_add_signed(by).min(TEXT_SIZES.len() - 1)]
+}
 
 impl Settings {
     /// What was saved, or defaults.
@@ -116,33 +141,42 @@ impl Settings {
         fs::rename(&draft, path)
     }
 
-    /// The file of rules for stacks, beside that of the settings.
-    pub fn stack_rules(&self) -> Option<PathBuf> {
-        Some(self.file.as_ref()?.with_file_name("stack-rules.toml"))
+    /// A file of that name, beside that of the settings.
+    pub fn beside(&self, name: &str) -> Option<PathBuf> {
+        Some(self.file.as_ref()?.with_file_name(name))
     }
 
-    /// Puts files to the front of the recent ones.
-    pub fn remember(&mut self, inputs: &[Input]) {
-        for input in inputs.iter().rev() {
-            let Input::File(path) = input else { continue };
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            self.recent.retain(|p| *p != path);
-            self.recent.insert(0, path);
-        }
-        self.recent.truncate(MAX_RECENT);
+    /// Percent of the usual size that everything is drawn at.
+    pub fn text_size(&self) -> u16 {
+        self.text_size.unwrap_or(100).clamp(TEXT_SIZES[0], TEXT_SIZES[TEXT_SIZES.len() - 1])
+    }
+
+    /// Has everything drawn at another size.
+    pub fn set_text_size(&mut self, percent: u16) {
+        self.text_size = Some(percent).filter(|&percent| percent != 100);
     }
 
     /// Whether a column is shown.
     pub fn shows(&self, column: Column) -> bool {
-        !self.hidden_columns.iter().any(|name| name == column.id())
+        let is_in = |list: &[String]| list.iter().any(|name| name == column.id());
+        if column.is_of_allocations() { is_in(&self.extra_columns) } else { !is_in(&self.hidden_columns) }
     }
 
     /// Shows or hides a column.
     pub fn show_column(&mut self, column: Column, shown: bool) {
-        self.hidden_columns.retain(|name| name != column.id());
-        if !shown {
-            self.hidden_columns.push(column.id().to_owned());
+        let (list, is_listed) = match column.is_of_allocations() {
+            true => (&mut self.extra_columns, shown),
+            false => (&mut self.hidden_columns, !shown),
+        };
+        list.retain(|name| name != column.id());
+        if is_listed {
+            list.push(column.id().to_owned());
         }
+    }
+
+    /// How lines of tables read.
+    pub fn reading(&self) -> Reading {
+        Reading { chains: !self.open_chains, words: if self.wpa_words { Words::Wpa } else { Words::Plain } }
     }
 
     /// Bytes of memory that a trace may use.
@@ -157,7 +191,9 @@ impl Settings {
             self.window.maximized = maximized;
         }
         if let Some(rect) = rect.filter(|_| !self.window.maximized) {
-            self.window.size = Some([rect.width(), rect.height()]);
+            // It is opened before anything is drawn larger or smaller.
+            let size = rect.size() * ctx.zoom_factor();
+            self.window.size = Some([size.x, size.y]);
         }
     }
 }
@@ -187,25 +223,31 @@ mod tests {
     #[test]
     fn settings_survive_a_round_trip_and_unknown_entries() {
         let mut settings = Settings { theme: Theme::Dark, ..Settings::default() };
+        assert!(settings.shows(Column::Peak) && !settings.shows(Column::Address));
         settings.show_column(Column::Peak, false);
+        settings.show_column(Column::Address, true);
+        assert!(!settings.shows(Column::Peak) && settings.shows(Column::Address));
         settings.memory_limit_mb = Some(100);
         settings.symbols = SymbolSettings { path: "/a;srv*/b".to_owned(), network: Some(false), ..SymbolSettings::default() };
         assert_eq!(settings.budget(), 100 << 20);
-        settings.remember(&[Input::File("/a.etl".into()), Input::Demo]);
         let text = toml::to_string(&settings).unwrap();
         assert_eq!(toml::from_str::<Settings>(&text).unwrap(), settings);
         assert_eq!(toml::from_str::<Settings>("future = 1\ntheme = \"light\"").unwrap().theme, Theme::Light);
+        assert_eq!(toml::from_str::<Settings>("recent = ['/a']").unwrap().recent.len(), 1, "of an earlier version");
         let nothing = toml::from_str::<Settings>("memory_limit_mb = 0").unwrap();
         assert_eq!(nothing.budget(), Settings::default().budget(), "no memory at all is no setting");
     }
 
     #[test]
-    fn recent_files_come_latest_first_and_once() {
+    fn text_sizes_go_in_steps_and_stay_readable() {
         let mut settings = Settings::default();
-        for name in ["/1", "/2", "/1"] {
-            settings.remember(&[Input::File(name.into())]);
+        assert_eq!(settings.text_size(), 100);
+        assert_eq!((text_size_beside(100, 1), text_size_beside(100, -1)), (110, 90));
+        assert_eq!((text_size_beside(200, 1), text_size_beside(75, -1)), (200, 75));
+        for (odd, used) in [(0, 75), (1, 75), (130, 130), (9999, 200)] {
+            settings.set_text_size(odd);
+            assert_eq!(settings.text_size(), used);
+            assert!(TEXT_SIZES.contains(&text_size_beside(used, 1)));
         }
-        assert_eq!(settings.recent.len(), 2);
-        assert!(settings.recent[0].ends_with("1"));
     }
 }

@@ -77,6 +77,11 @@ impl RuleBook {
         self.naming.clone().map(|rule| (rule, is_new))
     }
 
+    /// Whether that dialog is on the screen.
+    pub fn is_naming(&self) -> bool {
+        self.naming.is_some()
+    }
+
     /// Opens the dialog, changes what it says, or closes it.
     pub fn name_stacks(&mut self, naming: Option<TagRule>) {
         self.is_naming_new = self.naming.is_none();
@@ -239,7 +244,7 @@ impl HighwaterApp {
 
 impl Document {
     /// From now on these rules hold.
-    fn set_rules(&mut self, rules: &Arc<StackRules>) {
+    pub(super) fn set_rules(&mut self, rules: &Arc<StackRules>) {
         self.names.iter_mut().for_each(|names| names.set_rules(rules));
         self.beside.opened_mut().into_iter().for_each(|opened| opened.set_rules(rules));
         self.show_names();

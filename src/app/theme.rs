@@ -1,30 +1,42 @@
 //! Colours and sizes: one place for both themes.
 
+#[cfg(test)]
+mod vision;
+
 use eframe::egui::{self, Color32, CornerRadius, Stroke, Visuals};
 
-/// Colours of lines, told apart in both themes and by most colour-blind people.
-const SERIES: [(u32, u32); 10] = [
+/// Colours of lines, told apart in both themes by people with any colour vision (see the tests).
+/// None is red, which is for errors, or amber, which is for growth.
+const SERIES: [(u32, u32); DISTINCT] = [
     // (on dark, on light)
-    (0x5B9DFF, 0x1F6FE5),
-    (0xFFAE42, 0xC96A00),
-    (0x4CCB8F, 0x12855A),
-    (0xFF6B70, 0xCF2F36),
-    (0xB48CFF, 0x7A45D6),
-    (0x3FD0D4, 0x0A8286),
-    (0xFF7FC0, 0xC12F7F),
-    (0xC9A27A, 0x87633C),
-    (0xB5D94C, 0x5E7F06),
-    (0x9FB2CC, 0x54667F),
+    (0x66A3FF, 0x2E7BE9),
+    (0x87CA99, 0x129F78),
+    (0xF9A1CC, 0xD334AA),
+    (0xBE9360, 0xB18144),
+    (0x8F63E2, 0x59289E),
+    (0x95EDFF, 0x297286),
+    (0xB5D94C, 0x5B7000),
+    (0x7D8CA3, 0x3C485D),
 ];
+
+/// Lines that anybody can tell apart by their colours.
+pub const DISTINCT: usize = 8;
 
 fn rgb(hex: u32) -> Color32 {
     Color32::from_rgb((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
 }
 
-/// Colour of the n-th line.
+/// Colour of the n-th line. Those behind the first ones are fainter.
 pub fn series(index: usize, visuals: &Visuals) -> Color32 {
     let (dark, light) = SERIES[index % SERIES.len()];
-    rgb(if visuals.dark_mode { dark } else { light })
+    let color = rgb(if visuals.dark_mode { dark } else { light });
+    let faint = [0.0, 0.4, 0.6][(index / SERIES.len()) % 3];
+    color.lerp_to_gamma(visuals.extreme_bg_color, faint)
+}
+
+/// What has no line: in place of its colour.
+pub fn no_series(visuals: &Visuals) -> Color32 {
+    visuals.weak_text_color().gamma_multiply(0.7)
 }
 
 /// Losses on the graph.
@@ -32,9 +44,9 @@ pub fn loss(visuals: &Visuals) -> Color32 {
     visuals.warn_fg_color
 }
 
-/// Growth: memory that stays.
+/// Growth: memory that stays. Red is for what went wrong.
 pub fn growth(visuals: &Visuals) -> Color32 {
-    rgb(if visuals.dark_mode { 0xFF8A80 } else { 0xB3261E })
+    rgb(if visuals.dark_mode { 0xFFB74D } else { 0x9A5B00 })
 }
 
 /// Shrinkage: memory given back.
@@ -42,14 +54,28 @@ pub fn shrinkage(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x7ED6A5 } else { 0x1B7A4B })
 }
 
-/// Spans of the selected line on the graph.
+/// Colour of a change; none of what has not changed.
+pub fn change(change: i64, visuals: &Visuals) -> Option<Color32> {
+    match change {
+        1.. => Some(growth(visuals)),
+        0 => None,
+        _ => Some(shrinkage(visuals)),
+    }
+}
+
+/// Bars for shares behind numbers, before they are made transparent.
+pub fn share(visuals: &Visuals) -> Color32 {
+    rgb(if visuals.dark_mode { 0x6FA8FF } else { 0x2F78E0 })
+}
+
+/// The selected line of a table on the graph: when it was alive, and its own outstanding size.
 pub fn highlight(visuals: &Visuals) -> Color32 {
-    visuals.selection.bg_fill.gamma_multiply(0.7)
+    rgb(if visuals.dark_mode { 0xFFE082 } else { 0x6D4C00 })
 }
 
 /// The selected interval on the graph.
 pub fn selection_fill(visuals: &Visuals) -> Color32 {
-    visuals.text_color().gamma_multiply(0.10)
+    visuals.text_color().gamma_multiply(0.07)
 }
 
 /// Boxes of a flame graph: calm colours of one lightness, on which one text colour is read.
@@ -127,4 +153,38 @@ pub fn install(ctx: &egui::Context) {
             visuals.selection.bg_fill = rgb(0xA9CBFA);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_apart_with_any_colour_vision() {
+        for visuals in [Visuals::dark(), Visuals::light()] {
+            let colors: Vec<Color32> = (0..DISTINCT).map(|i| series(i, &visuals)).collect();
+            for seen in vision::ALL {
+                for (i, &a) in colors.iter().enumerate() {
+                    for &b in &colors[..i] {
+                        let difference = vision::difference(seen.see(a), seen.see(b));
+                        assert!(difference >= 10.0, "{seen:?}: {a:?} and {b:?} differ by {difference:.1}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_growth_and_marks_are_seen_on_their_background() {
+        let ctx = egui::Context::default();
+        install(&ctx);
+        for theme in [egui::Theme::Dark, egui::Theme::Light] {
+            let visuals = &ctx.style_of(theme).visuals;
+            let others = [growth(visuals), shrinkage(visuals), mark(visuals), pin(visuals), highlight(visuals)];
+            for color in (0..DISTINCT).map(|i| series(i, visuals)).chain(others) {
+                let contrast = vision::contrast(color, visuals.extreme_bg_color);
+                assert!(contrast >= 3.0, "{theme:?}: {color:?} has {contrast:.1}");
+            }
+        }
+    }
 }

@@ -16,7 +16,9 @@ use super::args::MeasureArgs;
 use super::{Failure, open, output};
 use crate::load::{Unwatched, load};
 use crate::model::{HeapId, SiteId, Trace};
-use crate::query::{Cancel, Cancelled, Filter, Index, IndexOptions, Key, SeriesOf, TreeRequest, peaks, series, totals, tree};
+use crate::query::{
+    Cancel, Cancelled, Filter, Index, IndexOptions, Key, SeriesOf, TreeRequest, Trimmed, peaks, series, totals, tree,
+};
 use crate::synth::Random;
 use crate::units::{Interval, Ticks};
 
@@ -90,17 +92,20 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
     figures.index_bytes = index.heap_bytes();
     let mut random = Random::new(1);
     let filters = filters(trace, &mut random);
+    let mut request = TreeRequest { fold: true, chains: true, ..TreeRequest::default() }; // as the window asks
+    request.trimmed = Some(Arc::new(Trimmed::of(trace, &request.names, &cancel)?));
     for n in 0..questions {
         let interval = interval(trace, &mut random);
         let (kind, filter) = &filters[n % filters.len()];
+        let request = TreeRequest { filter: filter.clone(), ..request.clone() };
         // A filter to frames has to be prepared when it is new.
         let kind = if *kind == "frame" && n >= filters.len() { "frame, again" } else { kind };
-        let took = question(&index, interval, filter, &cancel)?;
+        let took = question(&index, interval, &request, &cancel)?;
         figures.questions.entry(kind).or_default().push(took);
         if n % 33 == 0 {
-            figures.scans.push(question(&scan, interval, filter, &cancel)?);
+            figures.scans.push(question(&scan, interval, &request, &cancel)?);
             let sums = totals(&index, interval, &cancel)?;
-            let table = tree(trace, &sums, &opened(&index, interval, filter, &cancel)?, &cancel)?;
+            let table = tree(trace, &sums, &opened(&index, interval, &request, &cancel)?, &cancel)?;
             let start = Instant::now();
             peaks(&index, interval, &table, &cancel)?;
             figures.peaks_ms.push(milliseconds(start));
@@ -112,14 +117,14 @@ fn ask(trace: &Arc<Trace>, questions: usize, figures: &mut Figures) -> Result<()
 }
 
 /// One question: milliseconds of totals, series and tree.
-fn question(index: &Index, interval: Interval, filter: &Filter, cancel: &Cancel) -> Result<[f64; 3], Cancelled> {
+fn question(index: &Index, interval: Interval, request: &TreeRequest, cancel: &Cancel) -> Result<[f64; 3], Cancelled> {
     let trace = index.trace();
-    let request = opened(index, interval, filter, cancel)?;
+    let request = opened(index, interval, request, cancel)?;
     let start = Instant::now();
     let sums = totals(index, interval, cancel)?;
     let totals_ms = milliseconds(start);
     let start = Instant::now();
-    let mask = filter.mask(trace);
+    let mask = request.filter.mask(trace);
     let of = SeriesOf::new(trace, LINES, |site| {
         let heap = trace.site(site).heap.0;
         (heap < LINES as u32 && mask.classes(site) != 0).then_some(heap)
@@ -132,9 +137,9 @@ fn question(index: &Index, interval: Interval, filter: &Filter, cancel: &Cancel)
 }
 
 /// A table in which enough is open to fill a screen.
-fn opened(index: &Index, interval: Interval, filter: &Filter, cancel: &Cancel) -> Result<TreeRequest, Cancelled> {
+fn opened(index: &Index, interval: Interval, request: &TreeRequest, cancel: &Cancel) -> Result<TreeRequest, Cancelled> {
     let trace = index.trace();
-    let mut request = TreeRequest { filter: filter.clone(), ..TreeRequest::default() };
+    let mut request = request.clone();
     let sums = totals(index, interval, cancel)?;
     for _ in 0..12 {
         let table = tree(trace, &sums, &request, cancel)?;

@@ -1,7 +1,8 @@
 //! The open lines of a [`Forest`], for a table: a flat list, each line with its depth.
 //!
 //! Nodes in which nothing takes part have no line, and an only child opens with its parent,
-//! unless the user wants it otherwise. Not recursive: stacks can be deep. Cost: the children
+//! unless the user wants it otherwise. A node with one child and the same numbers can share its
+//! line. Not recursive: stacks can be deep. Cost: the children
 //! of the open nodes, sorted; names are only made where they decide the order.
 
 use std::cmp::Ordering;
@@ -25,6 +26,8 @@ use crate::units::{Layer, Tid};
 pub struct CallLine {
     /// Node of the forest.
     pub node: u32,
+    /// The outermost of the nodes that share the line; the same if there is no other.
+    pub head: u32,
     /// The line that it stands under, if any.
     pub parent: Option<u32>,
     /// Lines that it stands under.
@@ -36,6 +39,22 @@ pub struct CallLine {
     /// Whether it is.
     pub is_open: bool,
 }
+
+impl CallLine {
+    /// Whether a node stands in this line.
+    pub fn has(&self, node: u32, forest: &Forest) -> bool {
+        (self.head..=self.node).contains(&node) && self.node < forest.end(node)
+    }
+
+    /// The nodes that share it, innermost first.
+    pub fn nodes<'a>(&self, forest: &'a Forest) -> impl Iterator<Item = u32> + use<'a> {
+        let head = self.head;
+        std::iter::successors(Some(self.node), move |&node| (node > head).then(|| forest.parent(node)))
+    }
+}
+
+/// Nodes that share a line at most.
+const MOST_SHARING: usize = 64;
 
 /// What a node of a forest is called.
 pub fn node_name(functions: &Functions, key: NodeKey) -> String {
@@ -113,12 +132,14 @@ impl Eq for Name<'_> {}
 /// Children that one worker looks at at a time.
 const GRAIN: usize = 1024;
 
-/// The open lines. `toggled` has the nodes that the user opened or closed.
+/// The open lines. `toggled` has the nodes that the user opened or closed; `chains` says whether
+/// nodes can share a line.
 pub fn call_tree(
     functions: &Functions,
     sums: &ForestSums<'_>,
     sort: Sort,
     toggled: &FxHashMap<u32, bool>,
+    chains: bool,
     cancel: &Cancel,
 ) -> Result<Vec<CallLine>, Cancelled> {
     let forest = sums.forest();
@@ -127,12 +148,14 @@ pub fn call_tree(
     let mut todo: Vec<(CallLine, bool)> = Vec::new();
     let plan = |todo: &mut Vec<_>, node: u32, parent: Option<u32>, depth: u32| {
         let children = forest.children(node).par_iter().with_min_len(GRAIN).filter(|&&child| !sums.is_empty(child));
-        let line = |&node: &u32| {
+        let line = |&head: &u32| {
+            let numbers = sums.numbers(head);
+            let node = if chains { innermost(sums, head, &numbers) } else { head };
             let has_children = forest.children(node).iter().any(|&child| !sums.is_empty(child));
-            CallLine { node, parent, depth, numbers: sums.numbers(node), has_children, is_open: false }
+            CallLine { node, head, parent, depth, numbers, has_children, is_open: false }
         };
         let mut children: Vec<CallLine> = children.map(line).collect();
-        sort_lines(&mut children, sort, |line| line.numbers, |line| Name::of(functions, forest.key(line.node)));
+        sort_lines(&mut children, sort, |line| line.numbers, |line| Name::of(functions, forest.key(line.head)));
         let is_only = children.len() == 1;
         todo.extend(children.into_iter().rev().map(|line| (line, is_only)));
     };
@@ -142,13 +165,26 @@ pub fn call_tree(
         if at.is_multiple_of(1024) {
             cancel.check()?;
         }
-        line.is_open = line.has_children && toggled.get(&line.node).copied().unwrap_or(is_only);
+        let wish = if toggled.is_empty() { None } else { line.nodes(forest).find_map(|node| toggled.get(&node)) };
+        line.is_open = line.has_children && wish.copied().unwrap_or(is_only);
         lines.push(line);
         if line.is_open {
             plan(&mut todo, line.node, Some(at), line.depth + 1);
         }
     }
     Ok(lines)
+}
+
+/// The innermost node that shares the line of one: the only child of an only child, as long as
+/// nothing is theirs alone.
+fn innermost(sums: &ForestSums<'_>, head: u32, numbers: &Numbers) -> u32 {
+    let forest = sums.forest();
+    let only_child = |&node: &u32| {
+        let mut children = forest.children(node).iter().copied().filter(|&child| !sums.is_empty(child));
+        let child = children.next()?;
+        (children.next().is_none() && sums.numbers(child) == *numbers).then_some(child)
+    };
+    std::iter::successors(Some(head), only_child).take(MOST_SHARING).last().unwrap_or(head)
 }
 
 /// The nodes to open from one on so that the largest below it is seen: always the largest
@@ -201,7 +237,9 @@ pub fn call_tree_peaks(
 ) -> Result<Vec<u64>, Cancelled> {
     let trace = index.trace();
     let mut line_of = vec![NOBODY; forest.len()];
-    (0..).zip(lines).for_each(|(at, line)| line_of[line.node as usize] = at);
+    for (at, line) in (0..).zip(lines) {
+        line.nodes(forest).for_each(|node| line_of[node as usize] = at);
+    }
     for node in 1..forest.len() {
         if line_of[node] == NOBODY {
             line_of[node] = line_of[forest.parent(node as u32) as usize];

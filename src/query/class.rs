@@ -65,6 +65,25 @@ impl LifetimeClass {
         }
     }
 
+    /// What it is called in plain words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Aifi => "Came and went (AIFI)",
+            Self::Aifo => "Allocated and kept (AIFO)",
+            Self::Aofi => "Given back (AOFI)",
+            Self::Aofo => "Stayed (AOFO)",
+        }
+    }
+
+    /// By what it changes what is outstanding: up, not at all, down.
+    pub fn sign(self) -> i64 {
+        match self {
+            Self::Aifo => 1,
+            Self::Aofi => -1,
+            Self::Aifi | Self::Aofo => 0,
+        }
+    }
+
     /// The name spelled out.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -86,6 +105,16 @@ impl ImpactingType {
             Self::Transient => "Transient",
             Self::Impacting => "Impacting",
             Self::Persistent => "Persistent",
+        }
+    }
+
+    /// What it is called in plain words, where it has changed what is outstanding by so much.
+    pub fn words(self, change: i64) -> &'static str {
+        match self {
+            Self::Transient => "Came and went (Transient)",
+            Self::Impacting if change < 0 => "Shrank (Impacting)",
+            Self::Impacting => "Grew (Impacting)",
+            Self::Persistent => "Stayed (Persistent)",
         }
     }
 

@@ -5,11 +5,11 @@
 
 use super::series::{Bins, Series, SeriesOf, draw};
 use super::summary::Summary;
-use super::{Cancel, Cancelled, Index, Totals};
+use super::{Cancel, Cancelled, Index, LifetimeClass, Totals};
 use crate::units::Ticks;
 
-/// Numbers that each worker adds up at most.
-const MOST: usize = 1 << 20;
+/// Numbers that are added up at most, for each part of the rows.
+const MOST: usize = 1 << 17;
 
 /// The lines of the interval of `totals` at the edges of `bins` bins. `None` where nothing is
 /// prepared, as sums could overflow, or there are too many lines.
@@ -20,6 +20,7 @@ pub fn coarse_series(
     bins: usize,
     cancel: &Cancel,
 ) -> Result<Option<Vec<Series>>, Cancelled> {
+    use LifetimeClass::{Aifi, Aifo, Aofi};
     let interval = totals.interval;
     let bins = Bins::new(interval, bins);
     let count = bins.count();
@@ -34,18 +35,14 @@ pub fn coarse_series(
         || vec![0i64; of.count * count],
         |changes, visited| {
             let (chunk, sites) = (visited.chunk, visited.chunk.sites());
-            visited.each(|at| {
-                let (birth, death) = (chunk.birth(at), chunk.death(at));
-                if death < interval.from || birth >= interval.to {
-                    return;
-                }
+            visited.each_in(interval, |at, class| {
                 let Some(series) = of.site[sites[at].0 as usize] else { return };
                 let (line, size) = (series as usize * count, chunk.size(at) as i64);
-                if birth >= interval.from {
-                    changes[line + finder.bin(birth)] += size;
+                if matches!(class, Aifi | Aifo) {
+                    changes[line + finder.bin(chunk.birth(at))] += size;
                 }
-                if death < interval.to {
-                    changes[line + finder.bin(death)] -= size;
+                if matches!(class, Aifi | Aofi) {
+                    changes[line + finder.bin(chunk.death(at))] -= size;
                 }
             });
         },

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Cancel, Cancelled, Histogram, Index, LifetimeClass, Mask, Numbers, RowSet, Series, SeriesOf};
+use super::{Cancel, Cancelled, Histogram, Index, LifetimeClass, Mask, Numbers, RowSet, Series, SeriesOf, Totals};
 use super::{histogram, series, totals};
 use crate::units::{Interval, Layer};
 
@@ -30,6 +30,33 @@ pub fn details(
     bins: usize,
     cancel: &Cancel,
 ) -> Result<Details, Cancelled> {
+    let index = taking_part(index, interval, mask, layer, cancel)?;
+    let totals = totals(&index, interval, cancel)?;
+    let all = Mask::all(index.trace());
+    Ok(Details {
+        numbers: totals.sum(&all).numbers(),
+        line: only_line(&index, &totals, bins, cancel)?,
+        histogram: histogram(&index, interval, &all, layer, cancel)?,
+    })
+}
+
+/// The outstanding size over `view` of the rows of a layer that take part in `interval`, among
+/// those that the index chooses and the mask wants, in `bins` bins. Cost: two scans of the rows,
+/// and one over the events of the view.
+pub fn line_of_rows(
+    index: &Index,
+    (interval, view): (Interval, Interval),
+    mask: &Mask,
+    layer: Layer,
+    bins: usize,
+    cancel: &Cancel,
+) -> Result<Series, Cancelled> {
+    let index = taking_part(index, interval, mask, layer, cancel)?;
+    only_line(&index, &totals(&index, view, cancel)?, bins, cancel)
+}
+
+/// Sees only such rows.
+fn taking_part(index: &Index, interval: Interval, mask: &Mask, layer: Layer, cancel: &Cancel) -> Result<Index, Cancelled> {
     let trace = index.trace();
     let mut wanted = Mask::of_sites(trace, |_, site| trace.layer_of(site) == layer);
     wanted.and(mask);
@@ -39,13 +66,11 @@ pub fn details(
         class.is_some_and(|class| wanted.has(chunk.sites()[at], class))
             && chosen.as_ref().is_none_or(|chosen| chosen.has(chunk.id(at)))
     })?;
-    let index = index.choosing(Some(Arc::new(rows)));
-    let totals = totals(&index, interval, cancel)?;
-    let all = Mask::all(trace);
-    let mut lines = series(&index, &totals, &SeriesOf::new(trace, 1, |_| Some(0)), bins, cancel)?;
-    Ok(Details {
-        numbers: totals.sum(&all).numbers(),
-        line: lines.pop().unwrap_or_default(),
-        histogram: histogram(&index, interval, &all, layer, cancel)?,
-    })
+    Ok(index.choosing(Some(Arc::new(rows))))
+}
+
+/// All rows that an index sees as one line.
+fn only_line(index: &Index, totals: &Totals, bins: usize, cancel: &Cancel) -> Result<Series, Cancelled> {
+    let mut lines = series(index, totals, &SeriesOf::new(index.trace(), 1, |_| Some(0)), bins, cancel)?;
+    Ok(lines.pop().unwrap_or_default())
 }

@@ -170,3 +170,18 @@ impl Mask {
         &mut self.0
     }
 }
+
+/// The one layer that is under a node, if there is only one.
+pub fn layer_of(trace: &Trace, path: &Path) -> Option<Layer> {
+    let named = path.iter().find_map(|key| match *key {
+        Key::Layer(layer) => Some(layer),
+        Key::Heap(heap) => Some(trace.heap(heap).layer),
+        _ => None,
+    });
+    let Some(&Key::Process(process)) = path.first() else { return named };
+    named.or_else(|| {
+        let mut layers = trace.heaps.iter().filter(|heap| heap.process == process).map(|heap| heap.layer);
+        let first = layers.next()?;
+        layers.all(|layer| layer == first).then_some(first)
+    })
+}

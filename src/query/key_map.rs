@@ -51,6 +51,11 @@ impl KeyMap {
         path.iter().filter(|key| !matches!(key, Key::Row(_))).map(key).collect()
     }
 
+    /// A process, if it is there.
+    pub fn process(&self, process: ProcessId) -> Option<ProcessId> {
+        self.other.as_ref().map_or(Some(process), |numbers| numbers.processes.get(&process).copied())
+    }
+
     /// A heap, if it is there.
     pub fn heap(&self, heap: HeapId) -> Option<HeapId> {
         self.other.as_ref().map_or(Some(heap), |numbers| numbers.heaps.get(&heap).copied())

@@ -62,9 +62,9 @@ pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass};
 pub use coarse::coarse_series;
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
-pub use details::{Details, details};
+pub use details::{Details, details, line_of_rows};
 pub use diff::{CommonGroups, Compared, Delta, DiffSide, diff, folded_diff};
-pub use filter::{Filter, Key, Mask, Path};
+pub use filter::{Filter, Key, Mask, Path, layer_of};
 pub use findings::{Finding, FindingKind, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
 pub use functions::{
@@ -76,7 +76,10 @@ pub use highlight::spans;
 pub use histogram::{Histogram, histogram};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
-pub use naming::{FrameName, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, stack_labels, thread_label};
+pub use naming::{
+    FrameName, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, shared_label, stack_labels,
+    thread_label,
+};
 pub use numbers::{Bucket, ByClass, Numbers};
 pub use recorded::Recorded;
 pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, named_report, report};
@@ -87,6 +90,8 @@ pub use series::{Series, SeriesOf, series};
 pub use site_choice::SiteChoice;
 pub use tags::Tags;
 pub use totals::{Totals, totals};
-pub use tree::{Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, by_heap, peaks, sort_by_peak, tree};
+pub use tree::{
+    Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, Trimmed, Words, by_heap, peaks, sort_by_peak, tree, upper_peaks,
+};
 pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UnmatchedGroup, unmatched_groups};

@@ -50,6 +50,16 @@ pub enum FrameName<'a> {
     Function(&'a str, &'a str),
 }
 
+impl<'a> FrameName<'a> {
+    /// The module in which it lies, if that is known.
+    pub fn module(self) -> Option<&'a str> {
+        match self {
+            Self::InModule(module, _) | Self::Function(module, _) => Some(module),
+            Self::NoStack | Self::At(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Display for FrameName<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -59,6 +69,24 @@ impl std::fmt::Display for FrameName<'_> {
             Self::Function(module, function) => write!(f, "{module}!{function}"),
         }
     }
+}
+
+/// What stands between the names of nodes that share a line.
+pub const SHARED: &str = " \u{203a} ";
+
+/// What a line is called that several nodes share, from the outermost to the innermost: the
+/// frame that each is, and its name if it is none. A module is named once for all that follow
+/// in it.
+pub fn shared_label<'a, Name: FnOnce() -> String>(nodes: impl Iterator<Item = (Option<FrameName<'a>>, Name)>) -> String {
+    let mut module = None;
+    let names = nodes.map(|(frame, name)| {
+        let around = std::mem::replace(&mut module, frame.and_then(FrameName::module));
+        match frame {
+            Some(FrameName::Function(own, name)) if Some(own) == around => name.to_owned(),
+            _ => name(),
+        }
+    });
+    names.collect::<Vec<_>>().join(SHARED)
 }
 
 impl Ord for FrameName<'_> {

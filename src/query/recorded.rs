@@ -6,7 +6,7 @@
 
 use super::naming::FrameName;
 use crate::model::{Module, NodeId, ProcessId, Site, Trace};
-use crate::symbols::{Frame, Names};
+use crate::symbols::{Frame, Names, is_allocators_module};
 use crate::units::Ticks;
 
 /// A frame as one site's stack has it.
@@ -86,6 +86,18 @@ impl<'a> Recorded<'a> {
     /// The same where no name is known.
     fn is_place_folded(&self) -> bool {
         self.module.is_some_and(|module| self.names.rules().fold_unnamed(module.name(), self.address - module.base))
+    }
+
+    /// Whether it has no line where all that it called has none: the allocator's by its name, or
+    /// without one in a module of the system through which memory is got, or folded by a rule.
+    pub(super) fn ends_folded(&self) -> bool {
+        if self.is_outermost {
+            return false;
+        }
+        match self.function(0) {
+            Some(_) => self.shown_from(0, true).is_none(),
+            None => self.is_place_folded() || self.module.is_some_and(|module| is_allocators_module(module.name())),
+        }
     }
 
     /// All levels with a line of their own.

@@ -58,6 +58,11 @@ impl By {
         Self::Module,
         Self::Tag,
     ];
+
+    /// Whether any of some keys follows from the functions of stacks.
+    pub fn need_functions(by: &[Self]) -> bool {
+        by.iter().any(|by| matches!(by, Self::Function | Self::Module | Self::Tag))
+    }
 }
 
 /// What a report is asked.
@@ -126,8 +131,7 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
 
 /// The functions of all sites, if a key asks for them.
 pub(super) fn functions_for(trace: &Trace, names: &Names, by: &[By], cancel: &Cancel) -> Result<Option<Functions>, Cancelled> {
-    let is_asked = [By::Function, By::Module, By::Tag].iter().any(|key| by.contains(key));
-    is_asked.then(|| Functions::of(trace, names, false, cancel)).transpose()
+    By::need_functions(by).then(|| Functions::of(trace, names, false, cancel)).transpose()
 }
 
 /// The tags of all sites, if a key asks for them.

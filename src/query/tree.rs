@@ -9,6 +9,7 @@
 //! each heap with an open type one over its sites; then a few searches for each
 //! open line, however much is below it. Names are made when a line is looked at.
 
+mod chains;
 #[cfg(debug_assertions)]
 mod check;
 mod column;
@@ -17,6 +18,7 @@ mod lines;
 mod listing;
 mod peaks;
 mod search;
+mod trim;
 mod upper;
 
 use std::sync::Arc;
@@ -27,7 +29,8 @@ use rustc_hash::FxHashMap;
 pub use column::{Column, Sort};
 pub(super) use column::{measure, sort_lines};
 pub use lines::{Tree, TreeRow};
-pub use peaks::{peaks, sort_by_peak};
+pub use peaks::{peaks, sort_by_peak, upper_peaks};
+pub use trim::Trimmed;
 
 use super::{ByClass, Cancel, Cancelled, Filter, LifetimeClass, Mask, Path, Totals};
 use crate::model::{SiteId, Trace};
@@ -55,10 +58,30 @@ pub struct TreeRequest {
     pub names: Arc<Names>,
     /// Whether frames of the allocator are left out: what they hold is their caller's.
     pub fold: bool,
+    /// The sites as folding orders them, where that is kept from one request with these names to
+    /// the next; it is made anew where it is missing.
+    pub trimmed: Option<Arc<Trimmed>>,
     /// A further choice of sites, as that of one allocated type.
     pub only: Option<Arc<Mask>>,
     /// Nodes that the user opened (true) or closed (false).
     pub toggled: Arc<FxHashMap<Path, bool>>,
+    /// Whether a frame with one child and nothing of its own shares the child's line, and so a type
+    /// that is the only one of its impacting type.
+    pub chains: bool,
+    /// What lifetime classes are called.
+    pub words: Words,
+    /// Places of the lines above the frames, for those that are to keep them (see [`Tree::order`]).
+    pub held: Arc<FxHashMap<Path, u32>>,
+}
+
+/// What lifetime classes are called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Words {
+    /// As in WPA.
+    #[default]
+    Wpa,
+    /// So that nobody has to look them up; WPA's stand behind.
+    Plain,
 }
 
 /// What all parts of the making of a tree look at.
@@ -67,6 +90,8 @@ struct Question<'a> {
     trace: &'a Trace,
     totals: &'a Totals,
     request: &'a TreeRequest,
+    /// If frames are folded.
+    trimmed: Option<&'a Trimmed>,
     /// The sites and classes that filter and search leave.
     mask: &'a Mask,
     /// Where the search found something; `None` without a search.
@@ -80,8 +105,13 @@ pub fn tree(trace: &Trace, totals: &Totals, request: &TreeRequest, cancel: &Canc
     request.only.iter().for_each(|only| filtered.and(only));
     let filtered = Arc::new(filtered);
     let by_heap = by_heap(trace, totals, &filtered, cancel)?;
-    let mut question = Question { trace, totals, request, mask: &filtered, found: None, cancel };
-    let mut tree = Tree::new(totals.interval, Arc::clone(&filtered), Arc::clone(&request.names));
+    let trimmed = match &request.trimmed {
+        _ if !request.fold => None,
+        Some(known) => Some(Arc::clone(known)),
+        None => Some(Arc::new(Trimmed::of(trace, &request.names, cancel)?)),
+    };
+    let mut question = Question { trace, totals, request, trimmed: trimmed.as_deref(), mask: &filtered, found: None, cancel };
+    let mut tree = Tree::new(totals.interval, Arc::clone(&filtered), request);
     match Found::search(&question)? {
         None => fill(&question, &by_heap, &mut tree)?,
         Some((found, mask)) => {

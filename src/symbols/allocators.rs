@@ -107,13 +107,14 @@ fn is_heap_function(function: &str) -> bool {
 }
 
 /// Modules through whose frames Windows and the C runtimes get memory, in lower case.
-const MODULES: [&str; 10] = [
+const MODULES: [&str; 11] = [
     "ntdll.dll",
     "kernelbase.dll",
     "kernel32.dll",
     "ucrtbase.dll",
     "ucrtbased.dll",
     "msvcrt.dll",
+    "win32u.dll",
     "ntoskrnl.exe",
     "verifier.dll",
     "wow64.dll",
@@ -167,7 +168,9 @@ mod tests {
 
     #[test]
     fn modules_of_the_system_are_known_in_any_case() {
-        for name in ["ntdll.dll", "KERNELBASE.dll", "VCRUNTIME140.dll", "msvcp140.dll", "ntkrnlmp.exe", "ucrtbase.dll"] {
+        for name in
+            ["ntdll.dll", "KERNELBASE.dll", "VCRUNTIME140.dll", "msvcp140.dll", "ntkrnlmp.exe", "ucrtbase.dll", "Win32U.dll"]
+        {
             assert!(is_allocators_module(name), "{name}");
         }
         for name in ["game.exe", "", "ntdll", "user32.dll", "my-msvcrt.dll"] {

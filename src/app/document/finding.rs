@@ -25,11 +25,10 @@ impl Document {
             FindingKind::Peak => Interval { from: interval.to, to: interval.to },
             _ => interval,
         });
-        self.history.go_and_select(view, filters, (self.selection, selection));
-        self.selection = selection;
+        self.history.go_and_select(view, filters, selection);
         self.filters_changed();
         if let Some(view) = self.with_views(|views, document| views.show_finding(finding, document)) {
-            self.show_tab(Tab::View(view));
+            self.tab = Tab::View(view);
         }
     }
 }

@@ -50,6 +50,10 @@ impl Document {
         self.views.renumber(&map);
         if trace.builder() != self.trace.builder() {
             self.lines.renumber(|heap| map.heap(heap));
+            self.lanes.renumber(&map);
+            self.colors.renumber(&map);
+            let closed = std::mem::take(&mut self.source_choice.closed).into_iter();
+            self.source_choice.closed = closed.filter_map(|(process, layer)| Some((map.process(process)?, layer))).collect();
             self.counters.renumber(|counter| map.counter(counter));
             drop_aside(std::mem::take(&mut self.answers));
             self.views.forget_all();

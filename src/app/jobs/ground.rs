@@ -7,7 +7,9 @@ use super::Query;
 use super::kept::{ForestKind, GroupsOf, Kept};
 use crate::app::filters::{Chip, Filters, Known};
 use crate::model::Trace;
-use crate::query::{By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, Functions, Index, Mask, RowSet, Tags, Totals, Types};
+use crate::query::{
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, Functions, Index, Mask, RowSet, Tags, Totals, Trimmed, Types,
+};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -76,6 +78,11 @@ impl<'a> Ground<'a> {
         &self.query.filters
     }
 
+    /// Whether the trace grows: what costs much would be stale at once.
+    pub fn grows(&self) -> bool {
+        self.query.growing
+    }
+
     /// What is known of names by now.
     pub fn names(&self) -> &'a Arc<Names> {
         &self.query.names
@@ -123,7 +130,7 @@ impl<'a> Ground<'a> {
         theirs: Option<(&Arc<Trace>, &Arc<Names>)>,
         by: &'static [By],
     ) -> Result<Arc<CommonGroups>, Cancelled> {
-        let theirs = theirs.map(|(trace, names)| (Arc::clone(trace), Arc::clone(names)));
+        let theirs = theirs.map(|(trace, names)| (Arc::downgrade(trace), Arc::downgrade(names)));
         let [_, ours] = sides;
         let of = GroupsOf { names: Arc::clone(self.names()), theirs, mask: ours.mask.clone(), by, fold: self.folds() };
         self.kept.common_groups(of, sides, self.cancel)
@@ -137,6 +144,12 @@ impl<'a> Ground<'a> {
     /// The types of all sites, as far as names are known.
     pub fn types(&mut self) -> Result<Arc<Types>, Cancelled> {
         self.kept.types(&self.query.trace, &self.query.names, self.cancel)
+    }
+
+    /// The sites as folding orders them, if the user wants that.
+    pub fn trimmed(&mut self) -> Result<Option<Arc<Trimmed>>, Cancelled> {
+        let wants = self.folds().then(|| self.kept.trimmed(&self.query.trace, &self.query.names, self.cancel));
+        wants.transpose()
     }
 
     /// The functions of all sites, none folded away.

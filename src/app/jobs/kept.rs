@@ -1,16 +1,17 @@
 //! What one query leaves for the next: the index, sums of intervals, types.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::app::filters::Filters;
-use crate::app::graph::Split;
+use crate::app::graph::{Arrangement, Split};
+use crate::app::lanes::Lane;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, Functions, Index, IndexOptions, Mask, RowSet, Tags, Totals, Types,
-    totals,
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, Functions, Index, IndexOptions, Mask, RowSet, Tags, Totals, Trimmed,
+    Types, totals,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -30,6 +31,8 @@ pub struct Kept {
     pub(super) graph: Option<GraphKey>,
     /// Types, and the names that they follow from.
     types: Option<(Arc<Names>, Arc<Types>)>,
+    /// Sites as folding orders them, and the names that they follow from.
+    trimmed: Option<(Arc<Names>, Arc<Trimmed>)>,
     /// Functions, with folding and without, and the names that they follow from.
     functions: Vec<(Arc<Names>, bool, Arc<Functions>)>,
     /// Tags, and the functions that they follow from.
@@ -67,16 +70,23 @@ pub enum ForestKind {
 /// What the groups of a comparison follow from.
 pub struct GroupsOf {
     pub names: Arc<Names>,
-    /// Another trace, and its names.
-    pub theirs: Option<(Arc<Trace>, Arc<Names>)>,
+    /// Another trace, and its names: they go when the user closes them.
+    pub theirs: Option<(Weak<Trace>, Weak<Names>)>,
     pub mask: Mask,
     pub by: &'static [By],
     pub fold: bool,
 }
 
+impl GroupsOf {
+    /// Whether another trace that they follow from was closed.
+    fn is_closed(&self) -> bool {
+        self.theirs.as_ref().is_some_and(|(trace, _)| trace.strong_count() == 0)
+    }
+}
+
 impl PartialEq for GroupsOf {
     fn eq(&self, other: &Self) -> bool {
-        let theirs = |of: &Self| of.theirs.as_ref().map(|(trace, names)| (Arc::as_ptr(trace), Arc::as_ptr(names)));
+        let theirs = |of: &Self| of.theirs.as_ref().map(|(trace, names)| (Weak::as_ptr(trace), Weak::as_ptr(names)));
         let is_named_alike = Arc::ptr_eq(&self.names, &other.names) && theirs(self) == theirs(other);
         is_named_alike && (self.by, self.fold) == (other.by, other.fold) && self.mask == other.mask
     }
@@ -90,9 +100,11 @@ const KEPT_FORESTS: usize = 4;
 pub(super) struct GraphKey {
     pub(super) view: Interval,
     pub(super) heaps: Vec<HeapId>,
+    pub(super) lanes: Vec<Lane>,
     pub(super) bins: usize,
     pub(super) filters: Filters,
     pub(super) split: Split,
+    pub(super) arrangement: Arrangement,
     /// The turn of the names, if they count.
     pub(super) names: Option<u64>,
 }
@@ -139,6 +151,7 @@ impl Kept {
     /// What there is to answer questions about `trace`; of a growing one, all that is kept up
     /// from publication to publication.
     pub(super) fn index(&mut self, trace: &Arc<Trace>, growing: bool, cancel: &Cancel) -> Result<Arc<Index>, Cancelled> {
+        self.groups.take_if(|(of, _)| of.is_closed());
         let known = self.index.take().filter(|index| Arc::ptr_eq(index.shared_trace(), trace));
         let index = match known {
             Some(index) => index,
@@ -191,6 +204,18 @@ impl Kept {
         let types = Arc::new(Types::of(trace, names, cancel)?);
         self.types = Some((Arc::clone(names), Arc::clone(&types)));
         Ok(types)
+    }
+
+    /// The sites as folding orders them, as far as the names go.
+    pub(super) fn trimmed(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Trimmed>, Cancelled> {
+        if let Some((of, trimmed)) = &self.trimmed
+            && Arc::ptr_eq(of, names)
+        {
+            return Ok(Arc::clone(trimmed));
+        }
+        let trimmed = Arc::new(Trimmed::of(trace, names, cancel)?);
+        self.trimmed = Some((Arc::clone(names), Arc::clone(&trimmed)));
+        Ok(trimmed)
     }
 
     /// A number that changes with the names.

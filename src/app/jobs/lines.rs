@@ -1,17 +1,20 @@
 //! The lines of the graph: which sites each is made of.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
-use super::Query;
-use crate::app::graph::{LineOf, Split};
-use crate::model::HeapId;
+use super::{Ground, Query};
+use crate::app::graph::{Arrangement, LineOf, Split};
+use crate::app::lanes::{FIRST_PARTS, Lane, LayerOf, Parts};
+use crate::model::{HeapId, SiteId, Trace};
 use crate::query::{
-    Cancel, Cancelled, Column, Index, Mask, Series, SeriesOf, Sort, Totals, TypeGroup, Types, coarse_series, series,
+    Cancel, Cancelled, Column, FunctionId, Functions, Index, Mask, Series, SeriesOf, Sort, Totals, TypeGroup, Types,
+    coarse_series, series,
 };
 use crate::units::Layer;
 
-/// Types of which lines are looked at for the largest peaks, and lines of types.
-const TYPE_CANDIDATES: usize = 32;
+/// Types and functions of which lines are looked at for the largest peaks, and lines of types.
+const CANDIDATES: usize = 32;
 const TYPE_LINES: usize = 8;
 
 /// What all lines of a graph have in common.
@@ -26,71 +29,191 @@ pub(super) struct Lines<'a> {
 /// Lines, and what each is of.
 type Drawn<K> = Result<Vec<(K, Series)>, Cancelled>;
 
+/// Lines that are drawn in one go: no site is in two of them.
+type Sheet = (Vec<LineOf>, SeriesOf);
+
+/// What the lines of a query have to do with, beside sites.
+#[derive(Default)]
+pub(super) struct Grouped {
+    pub(super) types: Option<Arc<Types>>,
+    pub(super) functions: Option<Arc<Functions>>,
+}
+
+impl Grouped {
+    /// As far as the query needs it.
+    pub(super) fn for_query(query: &Query, ground: &mut Ground<'_>) -> Result<Self, Cancelled> {
+        let are_opened = |to: Parts| shows_lanes(query) && query.lanes.iter().any(|lane| lane.opened == Some(to));
+        let needs_types = query.split != Split::Sources || are_opened(Parts::Types);
+        let types = needs_types.then(|| ground.types()).transpose()?;
+        let functions = are_opened(Parts::Functions).then(|| ground.functions()).transpose()?;
+        Ok(Self { types, functions })
+    }
+
+    /// Whether the lines change with names.
+    pub(super) fn need_names(&self) -> bool {
+        self.types.is_some() || self.functions.is_some()
+    }
+}
+
+fn shows_lanes(query: &Query) -> bool {
+    (query.split, query.arrangement) == (Split::Sources, Arrangement::Lanes)
+}
+
 impl Lines<'_> {
-    /// The lines that a query wants. `types` are there if it has to do with them.
-    pub(super) fn of(&self, query: &Query, types: Option<&Types>) -> Drawn<LineOf> {
-        match (query.split, types) {
-            (Split::Types, Some(types)) => self.types(types),
-            (Split::Stack(layer), Some(types)) => self.stack(types, layer),
-            _ => self.heaps(&query.heaps),
+    /// The lines that a query wants.
+    pub(super) fn of(&self, query: &Query, grouped: &Grouped) -> Drawn<LineOf> {
+        match (query.split, &grouped.types) {
+            (Split::Types, Some(types)) => return self.types(types),
+            (Split::Stack(layer), Some(types)) => return self.stack(types, layer),
+            _ => {}
         }
+        let mut lines = Vec::new();
+        for (names, of) in self.sheets(query) {
+            lines.extend(names.into_iter().zip(self.draw(&of)?));
+        }
+        if shows_lanes(query) {
+            for lane in &query.lanes {
+                lines.extend(self.parts(lane, grouped)?);
+            }
+        }
+        Ok(lines)
     }
 
     /// The same where they take long and one look at the rows tells enough to be shown till they
     /// are there. Not of types, of which only the true lines tell which are largest.
     pub(super) fn coarse(&self, query: &Query) -> Result<Option<Vec<(LineOf, Series)>>, Cancelled> {
-        let of = self.of_heaps(&query.heaps);
-        if query.split != Split::Heaps || !self.index.is_slow(self.sums.interval, &of) {
+        if query.split != Split::Sources {
             return Ok(None);
         }
-        let lines = coarse_series(self.index, self.sums, &of, self.bins, self.cancel)?;
-        Ok(lines.map(|lines| query.heaps.iter().copied().map(LineOf::Heap).zip(lines).collect()))
+        let sheets = self.sheets(query);
+        if !sheets.iter().any(|(_, of)| self.index.is_slow(self.sums.interval, of)) {
+            return Ok(None);
+        }
+        let mut lines = Vec::new();
+        for (names, of) in sheets {
+            let Some(coarse) = coarse_series(self.index, self.sums, &of, self.bins, self.cancel)? else { return Ok(None) };
+            lines.extend(names.into_iter().zip(coarse));
+        }
+        Ok(Some(lines))
     }
 
-    fn heaps(&self, heaps: &[HeapId]) -> Drawn<LineOf> {
-        Ok(heaps.iter().copied().map(LineOf::Heap).zip(self.draw(&self.of_heaps(heaps))?).collect())
+    /// The lines of sources, by how they are drawn.
+    fn sheets(&self, query: &Query) -> Vec<Sheet> {
+        if !shows_lanes(query) {
+            return vec![self.sheet_of_heaps(&query.heaps)];
+        }
+        let heaps: Vec<HeapId> = query.lanes.iter().flat_map(|lane| &lane.heaps).copied().collect();
+        // What each single heap does is known of all blocks; of others it is made once.
+        let (single, several): (Vec<&Lane>, Vec<&Lane>) = query.lanes.iter().partition(|lane| lane.only.is_some());
+        let sheet = |lanes: Vec<&Lane>| self.sheet_of_layers(&lanes.into_iter().map(|lane| lane.of).collect::<Vec<_>>());
+        let sheets = [sheet(single), sheet(several), self.sheet_of_heaps(&heaps)];
+        sheets.into_iter().filter(|(lines, _)| !lines.is_empty()).collect()
     }
 
-    fn of_heaps(&self, heaps: &[HeapId]) -> SeriesOf {
+    fn sheet_of_heaps(&self, heaps: &[HeapId]) -> Sheet {
         let trace = self.index.trace();
         let mut line_of = vec![None; trace.heaps.len()];
         heaps.iter().enumerate().for_each(|(i, heap)| line_of[heap.0 as usize] = Some(i as u32));
-        SeriesOf::new(trace, heaps.len(), |site| {
-            line_of[trace.site(site).heap.0 as usize].filter(|_| self.mask.classes(site) != 0)
-        })
+        self.sheet(heaps.iter().map(|&heap| LineOf::of_heap(trace, heap)).collect(), &line_of)
+    }
+
+    fn sheet_of_layers(&self, layers: &[LayerOf]) -> Sheet {
+        let line = |of: &crate::model::Heap| layers.iter().position(|&layer| layer == (of.process, of.layer));
+        let line_of: Vec<Option<u32>> = self.index.trace().heaps.iter().map(|heap| line(heap).map(|i| i as u32)).collect();
+        self.sheet(layers.iter().map(|&(process, layer)| LineOf::Layer(process, layer)).collect(), &line_of)
+    }
+
+    fn sheet(&self, lines: Vec<LineOf>, line_of_heap: &[Option<u32>]) -> Sheet {
+        let trace = self.index.trace();
+        let line = |site: SiteId| line_of_heap[trace.site(site).heap.0 as usize].filter(|_| self.mask.classes(site) != 0);
+        let of = SeriesOf::new(trace, lines.len(), line);
+        (lines, of)
+    }
+
+    /// What a lane is opened to, but for heaps: the largest types or functions of it.
+    fn parts(&self, lane: &Lane, grouped: &Grouped) -> Drawn<LineOf> {
+        let trace = self.index.trace();
+        let name = |name: Arc<str>| LineOf::Part(lane.of.0, lane.of.1, name);
+        let mut mask = mask_of_layer(trace, lane.of);
+        mask.and(self.mask);
+        let inside = Lines { mask: &mask, ..*self };
+        match (lane.opened, &grouped.types, &grouped.functions) {
+            (Some(Parts::Types), Some(types), _) => {
+                let largest = inside.largest(types, FIRST_PARTS, |_| true)?;
+                Ok(largest.into_iter().map(|(group, line)| (name(group.key.name), line)).collect())
+            }
+            (Some(Parts::Functions), _, Some(functions)) => {
+                let lines = inside.functions(functions)?;
+                Ok(lines.into_iter().map(|(of, line)| (name(of), line)).collect())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The functions that allocate what is largest at some time.
+    fn functions(&self, functions: &Functions) -> Drawn<Arc<str>> {
+        let of_site = |site: SiteId| functions.function(functions.place(site)).filter(|_| self.mask.classes(site) != 0);
+        let mut sizes = vec![0u64; functions.len()];
+        for (site, sums) in self.sums.sites() {
+            if let Some(function) = of_site(site) {
+                let size = &mut sizes[function.0 as usize];
+                *size = size.saturating_add(sums.only(self.mask.classes(site)).numbers().size);
+            }
+        }
+        let mut largest: Vec<usize> = (0..sizes.len()).filter(|&function| sizes[function] > 0).collect();
+        largest.sort_by_key(|&function| (Reverse(sizes[function]), function));
+        largest.truncate(CANDIDATES);
+        let mut line_of = vec![None; sizes.len()];
+        (0..).zip(&largest).for_each(|(line, &function)| line_of[function] = Some(line));
+        let line = |site| line_of[of_site(site)?.0 as usize];
+        let lines = self.draw(&SeriesOf::new(self.index.trace(), largest.len(), line))?;
+        let name = |function: usize| functions.name(FunctionId(function as u32)).to_string().into();
+        Ok(highest(largest.into_iter().map(name).zip(lines).collect(), FIRST_PARTS))
     }
 
     fn types(&self, types: &Types) -> Drawn<LineOf> {
-        let lines = self.largest(types, |_| true)?;
-        Ok((0..).zip(lines).map(|(rank, (group, line))| (LineOf::Type(rank, group.key), line)).collect())
+        let lines = self.largest(types, TYPE_LINES, |_| true)?;
+        Ok(lines.into_iter().map(|(group, line)| (LineOf::Type(group.key), line)).collect())
     }
 
     /// The largest types of a layer, the largest at the bottom, and on them all others.
     fn stack(&self, types: &Types, layer: Layer) -> Drawn<LineOf> {
-        let groups: Vec<TypeGroup> =
-            self.largest(types, |group| group.key.layer == layer)?.into_iter().map(|(group, _)| group).collect();
+        let largest = self.largest(types, TYPE_LINES, |group| group.key.layer == layer)?;
+        let groups: Vec<TypeGroup> = largest.into_iter().map(|(group, _)| group).collect();
         let of = types.stack_of(self.index.trace(), layer, &groups, self.mask);
         let lines = self.draw(&of)?;
         let has_others = of.site.contains(&Some(groups.len() as u32));
-        let named = (0..).zip(groups).map(|(rank, group)| LineOf::Type(rank, group.key));
-        let others = has_others.then_some(LineOf::OtherTypes(TYPE_LINES as u32, layer));
+        let named = groups.into_iter().map(|group| LineOf::Type(group.key));
+        let others = has_others.then_some(LineOf::OtherTypes(layer));
         Ok(named.chain(others).zip(lines).collect())
     }
 
     /// Those with the highest peaks among the types of which there is most.
-    fn largest(&self, types: &Types, is_wanted: impl Fn(&TypeGroup) -> bool) -> Drawn<TypeGroup> {
+    fn largest(&self, types: &Types, most: usize, is_wanted: impl Fn(&TypeGroup) -> bool) -> Drawn<TypeGroup> {
         let by_size = Sort { column: Column::Size, descending: true };
         let mut groups = types.groups(self.sums, self.mask, by_size);
         groups.retain(is_wanted);
-        groups.truncate(TYPE_CANDIDATES);
+        groups.truncate(CANDIDATES);
         let lines = self.draw(&types.series_of(self.index.trace(), &groups, self.mask))?;
-        let mut lines: Vec<_> = groups.into_iter().zip(lines).collect();
-        lines.sort_by_key(|(_, line)| Reverse(line.peak));
-        lines.truncate(TYPE_LINES);
-        Ok(lines)
+        Ok(highest(groups.into_iter().zip(lines).collect(), most))
     }
 
     fn draw(&self, of: &SeriesOf) -> Result<Vec<Series>, Cancelled> {
         series(self.index, self.sums, of, self.bins, self.cancel)
     }
+}
+
+/// The lines with the highest peaks.
+fn highest<K>(mut lines: Vec<(K, Series)>, most: usize) -> Vec<(K, Series)> {
+    lines.sort_by_key(|(_, line)| Reverse(line.peak));
+    lines.truncate(most);
+    lines
+}
+
+/// All sites of a layer in a process.
+fn mask_of_layer(trace: &Trace, (process, layer): LayerOf) -> Mask {
+    Mask::of_sites(trace, |_, site| {
+        let heap = trace.heap(site.heap);
+        (heap.process, heap.layer) == (process, layer)
+    })
 }

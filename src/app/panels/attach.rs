@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::list::{self, List, ListColumn};
+use super::list::{self, List, ListColumn, Value, widest};
 use crate::app::HighwaterApp;
 use crate::app::attach::{Attach, Form, Way};
 use crate::app::commands::{Command, Commands};
@@ -12,16 +12,11 @@ use crate::capture::{Program, Ring};
 use crate::format;
 
 const COLUMNS: [ListColumn; 5] = [
-    ListColumn {
-        title: "Program",
-        hint: "The one in front is first, then those with most memory",
-        width: 300.0,
-        is_number: false,
-    },
-    ListColumn { title: "Pid", hint: "Process id", width: 62.0, is_number: true },
-    ListColumn { title: "Private bytes", hint: "Memory that is its own", width: 96.0, is_number: true },
-    ListColumn { title: "Bits", hint: "32 or 64", width: 42.0, is_number: true },
-    ListColumn { title: "User", hint: "Whose it is", width: 120.0, is_number: false },
+    ListColumn::rest("Program", "The one in front is first, then those with most memory"),
+    ListColumn::number("Pid", "Process id", "999999"),
+    ListColumn::number("Private bytes", "Memory that is its own", widest::BYTES),
+    ListColumn::number("Bits", "32 or 64", "64"),
+    ListColumn::text("User", "Whose it is", 120.0),
 ];
 
 /// What a ring can keep, in minutes.
@@ -105,25 +100,25 @@ impl Programs<'_> {
 }
 
 impl List for Programs<'_> {
-    fn text(&self, row: usize, column: usize) -> String {
-        let Some(program) = self.program(row) else { return String::new() };
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some(program) = self.program(row) else { return Value::Nothing };
         match column {
-            0 if program.title.is_empty() => program.name.clone(),
-            0 => format!("{} \u{2013} {}", program.name, program.title),
-            1 => program.pid.to_string(),
-            2 => program.private_bytes.map_or_else(String::new, format::bytes),
-            3 => program.is_32_bit.map_or("", |narrow| if narrow { "32" } else { "64" }).to_owned(),
-            _ => program.user.clone(),
+            0 if program.title.is_empty() => Value::text(&program.name),
+            0 => Value::Text(format!("{} \u{2013} {}", program.name, program.title)),
+            1 => Value::Number(program.pid.into()),
+            2 => program.private_bytes.map_or(Value::Nothing, Value::Bytes),
+            3 => program.is_32_bit.map_or(Value::Nothing, |narrow| Value::Number(if narrow { 32 } else { 64 })),
+            _ => Value::text(&program.user),
         }
     }
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         let Some(program) = self.program(row) else { return };
         if column > 0 {
-            ui.add(egui::Label::new(self.text(row, column)).truncate());
+            list::plain(self, ui, row, column);
             return;
         }
-        let (pid, text) = (program.pid, RichText::new(self.text(row, 0)));
+        let (pid, text) = (program.pid, RichText::new(self.value(row, 0).to_string()));
         let text = if program.is_in_front { text.strong() } else { text };
         let mut wanted = self.form.pids.contains(&pid);
         if ui.add(egui::Checkbox::new(&mut wanted, text)).clicked() {
@@ -145,8 +140,8 @@ impl List for Programs<'_> {
 
     fn menu(&mut self, _ui: &mut Ui, _row: usize) {}
 
-    fn copy(&mut self, text: String) {
-        self.commands.push(Command::Copy(text));
+    fn push(&mut self, command: Command) {
+        self.commands.push(command);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Dragging over a range with the primary button, the same on graph and overview.
+//! Dragging over a range with the primary button.
 
 use eframe::egui::{self, PointerButton, Ui};
 

@@ -7,7 +7,7 @@ use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
 use crate::app::filters::{Chip, Predicate};
 use crate::model::NodeId;
-use crate::query::{Key, Path, Recorded, heap_label, layer_label};
+use crate::query::{ImpactingType, Key, LifetimeClass, Path, Recorded, Words, heap_label, layer_label};
 use crate::symbols::Names;
 
 /// Characters of a chip.
@@ -60,12 +60,22 @@ fn node(document: &Document, path: &Path) -> String {
     let trace = &document.trace;
     let none = Names::default();
     let names = document.names.as_ref().map_or(&none, |names| names.known());
+    let words = document.reading.words;
     let word = |key: &Key| match *key {
         Key::Process(id) => trace.process(id).label(),
         Key::Layer(layer) => layer_label(layer).to_owned(),
         Key::Heap(heap) => heap_label(trace.heap(heap)),
-        Key::Impacting(kind) => kind.name().to_owned(),
-        Key::Class(class) => class.name().to_owned(),
+        Key::Impacting(kind) => match (words, kind) {
+            (Words::Wpa, _) => kind.name().to_owned(),
+            // Both classes of it: either can be the larger one.
+            (Words::Plain, ImpactingType::Impacting) => "Grew or shrank (Impacting)".to_owned(),
+            (Words::Plain, _) => kind.words(0).to_owned(),
+        },
+        Key::Class(class) => match (words, class) {
+            (Words::Wpa, _) => class.name().to_owned(),
+            (Words::Plain, LifetimeClass::Aofi) => "Given back (Impacting)".to_owned(),
+            (Words::Plain, _) => class.impacting().words(0).to_owned(),
+        },
         Key::Frame(NodeId::ROOT) => "(no stack recorded)".to_owned(),
         Key::Frame(node) | Key::Inlined(node, _) => {
             let process = path.iter().find_map(|k| if let Key::Process(id) = k { Some(*id) } else { None });
@@ -75,8 +85,10 @@ fn node(document: &Document, path: &Path) -> String {
         }
         Key::Row(row) => format!("{:#x}", trace.rows.get(row).address),
     };
-    // A heap names its layer.
+    // A heap names its layer, and in plain words a class names its type.
     let has_heap = path.iter().any(|k| matches!(k, Key::Heap(_)));
-    let words: Vec<String> = path.iter().filter(|k| !(has_heap && matches!(k, Key::Layer(_)))).map(word).collect();
-    words.join(" \u{203a} ")
+    let has_class = words == Words::Plain && path.iter().any(|k| matches!(k, Key::Class(_)));
+    let is_told = |k: &&Key| !(has_heap && matches!(k, Key::Layer(_)) || has_class && matches!(k, Key::Impacting(_)));
+    let parts: Vec<String> = path.iter().filter(is_told).map(word).collect();
+    parts.join(" \u{203a} ")
 }

@@ -1,10 +1,12 @@
 //! What the columns of tables are called and mean, and how their numbers look: the same in
 //! every view.
 
-use eframe::egui::{self, Sense, Ui};
+use eframe::egui;
 
+use super::list::{ListColumn, Value, widest};
 use crate::app::theme;
-use crate::query::Column;
+use crate::query::{Column, Numbers};
+use crate::units::Layer;
 
 /// Header of a column, in WPA's words where it has them.
 pub fn title(column: Column) -> &'static str {
@@ -44,32 +46,64 @@ pub fn explanation(column: Column) -> &'static str {
     }
 }
 
-/// Points of a column at first.
-pub fn width(column: Column) -> f32 {
+/// The same as a column of a list.
+pub fn list_column(column: Column) -> ListColumn {
+    let (title, hint) = (title(column), explanation(column));
+    ListColumn::number(
+        title,
+        hint,
+        match column {
+            Column::Name => return ListColumn::tree(title, hint),
+            Column::Count => widest::COUNT,
+            Column::Impacting => widest::CHANGE,
+            Column::Size | Column::OutstandingFrom | Column::OutstandingTo | Column::Peak => widest::BYTES,
+            Column::AllocTime | Column::FreeTime => widest::MOMENT,
+            Column::Address => widest::ADDRESS,
+            Column::Thread => widest::THREAD,
+        },
+    )
+}
+
+/// What a cell of a column says that is about numbers; the peak comes apart, if it is there yet.
+pub fn value(column: Column, n: &Numbers, peak: Option<u64>) -> Value {
     match column {
-        Column::Name => 360.0,
-        Column::Count => 66.0,
-        Column::AllocTime | Column::FreeTime => 136.0,
-        Column::Address => 124.0,
-        Column::Thread => 110.0,
-        Column::Impacting => 118.0,
-        _ => 84.0,
+        Column::Count => Value::Count(n.count),
+        Column::Size => Value::Bytes(n.size),
+        Column::Impacting => Value::Change(n.impacting),
+        Column::OutstandingFrom => Value::Bytes(n.outstanding_from),
+        Column::OutstandingTo => Value::Bytes(n.outstanding_to),
+        Column::Peak => peak.map_or(Value::Awaited, Value::Bytes),
+        Column::Name | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => Value::Nothing,
     }
 }
 
-/// Colour of a change.
+/// What a column's bar is long by; peaks come apart.
+pub fn magnitude(column: Column, n: &Numbers) -> u64 {
+    match column {
+        Column::Count => n.count,
+        Column::Size | Column::Peak => n.size,
+        Column::OutstandingFrom => n.outstanding_from,
+        Column::OutstandingTo => n.outstanding_to,
+        _ => n.impacting.unsigned_abs(),
+    }
+}
+
+/// What the numbers of each layer are parts of; layers are never added.
+#[derive(Clone, Debug, Default)]
+pub struct Wholes([u64; Layer::ALL.len()]);
+
+impl Wholes {
+    pub fn add(&mut self, layer: Layer, number: u64) {
+        let sum = &mut self.0[layer as usize];
+        *sum = sum.saturating_add(number);
+    }
+
+    pub fn of(&self, layer: Layer) -> u64 {
+        self.0[layer as usize]
+    }
+}
+
+/// Colour of a change in a text.
 pub fn number_color(change: i64, visuals: &egui::Visuals) -> egui::Color32 {
-    match change {
-        1.. => theme::growth(visuals),
-        0 => visuals.text_color(),
-        _ => theme::shrinkage(visuals),
-    }
-}
-
-/// A small triangle; arrows are not in every font.
-pub fn sort_mark(ui: &mut Ui, descending: bool) {
-    let (rect, _) = ui.allocate_exact_size(egui::vec2(8.0, 8.0), Sense::hover());
-    let (base, tip) = if descending { (rect.top() + 1.0, rect.bottom() - 1.0) } else { (rect.bottom() - 1.0, rect.top() + 1.0) };
-    let corners = vec![egui::pos2(rect.left(), base), egui::pos2(rect.right(), base), egui::pos2(rect.center().x, tip)];
-    ui.painter().add(egui::Shape::convex_polygon(corners, ui.visuals().text_color(), egui::Stroke::NONE));
+    theme::change(change, visuals).unwrap_or(visuals.text_color())
 }

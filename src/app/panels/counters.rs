@@ -10,7 +10,7 @@ use egui_plot::{AxisHints, GridMark, HPlacement, PlotPoint, PlotTransform};
 use super::timeline::bytes_mark;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
-use crate::app::graph::Graph;
+use crate::app::graph::{Graph, LineOf};
 use crate::app::theme;
 use crate::format;
 use crate::model::{CounterId, CounterOwner};
@@ -47,10 +47,10 @@ impl Scales {
         Self { top: top(peak), counter_factor }
     }
 
-    /// The axes: that of the heaps at the left, and that of the counters at the right
-    /// if it is another.
-    pub fn axes(self, color: egui::Color32) -> Vec<AxisHints<'static>> {
-        let left = AxisHints::new_y().label("").min_thickness(62.0).formatter(|mark, _| bytes_mark(mark.value));
+    /// The axes: that of the heaps at the left, of so many points, and that of the counters at the
+    /// right if it is another.
+    pub fn axes(self, left: f32, color: egui::Color32) -> Vec<AxisHints<'static>> {
+        let left = AxisHints::new_y().label("").min_thickness(left).formatter(|mark, _| bytes_mark(mark.value));
         let mut axes = vec![left];
         if self.counter_factor != 1.0 {
             let mark = move |mark: GridMark, _: &std::ops::RangeInclusive<f64>| bytes_mark(mark.value * self.counter_factor);
@@ -61,9 +61,9 @@ impl Scales {
     }
 }
 
-/// Colour of a counter: those of the heaps go on.
-pub fn color(document: &Document, id: CounterId, visuals: &egui::Visuals) -> egui::Color32 {
-    theme::series(document.trace.heaps.len() + id.0 as usize, visuals)
+/// Colour of a counter.
+fn color(document: &Document, id: CounterId, visuals: &egui::Visuals) -> egui::Color32 {
+    document.color_of(&LineOf::Counter(id)).map_or(theme::no_series(visuals), |number| theme::series(number, visuals))
 }
 
 /// Draws the lines.
@@ -125,7 +125,7 @@ pub fn source(document: &Document, id: CounterId, rect: Rect, ui: &mut Ui, comma
     let at = Pos2::new(swatch.right() + 6.0, rect.top() + 2.0);
     ui.painter().with_clip_rect(room).text(at, Align2::LEFT_TOP, label, font, visuals.text_color());
     if response.clicked() {
-        commands.doc(DocCommand::ShowCounter(id, !shown));
+        commands.doc(DocCommand::ShowLine(LineOf::Counter(id), !shown));
     }
     response.on_hover_text(format!("{full}. Right: its largest value. Click to show or hide its line"));
 }

@@ -7,10 +7,16 @@ mod chips;
 pub mod columns;
 mod counters;
 pub mod frames;
+mod help;
+pub mod icons;
+mod keys;
+pub mod line;
 pub mod list;
 pub mod losses;
+mod menu;
 mod offer;
 pub mod overview;
+mod palette;
 mod player;
 mod recording;
 pub mod sources;
@@ -19,21 +25,26 @@ pub mod start_page;
 pub mod status;
 mod symbol_sources;
 mod symbols_tab;
+mod tiles;
 pub mod timeline;
 pub mod toolbar;
 pub mod trace_tab;
+mod traces;
+mod typed_path;
 mod unmatched;
+mod walk;
 
 use eframe::egui;
 
 use super::HighwaterApp;
-use super::commands::{BINDINGS, Command, DocCommand};
-use super::document::{Document, Tab};
+use super::commands::Command;
+use super::document::Document;
+use super::theme;
 use super::views::{Around, Looked, Pane, ViewId, Views};
 
 /// Draws the whole window.
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    egui::Panel::top("menu").show(ui, |ui| toolbar::menu(app, ui));
+    egui::Panel::top("menu").show(ui, |ui| menu::show(app, ui));
     errors(app, ui);
     recording::show(app, ui);
     if app.document.is_some() {
@@ -44,67 +55,41 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     if app.document.is_none() {
         egui::CentralPanel::default().show(ui, |ui| start_page::show(app, ui));
     } else {
-        document(app, ui);
+        let frame = egui::Frame::NONE.fill(ui.visuals().panel_fill);
+        egui::CentralPanel::default().frame(frame).show(ui, |ui| tiles::show(app, ui));
     }
-    keys(app, ui.ctx());
+    walk::show(app, ui.ctx());
+    help::show(app, ui.ctx());
+    keys::show(app, ui.ctx());
     offer::show(app, ui.ctx());
     attach::show(app, ui.ctx());
     stack_rules::show(app, ui.ctx());
+    typed_path::show(app, ui.ctx());
+    palette::show(app, ui.ctx());
+    if app.document.is_some() {
+        drop_hint(ui);
+    }
 }
 
-fn document(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let width = (ui.available_width() * 0.3).min(290.0);
-    egui::Panel::left("sources").default_size(width).size_range(180.0..=520.0).show(ui, |ui| sources::show(app, ui));
-    let height = ui.available_height();
-    egui::Panel::top("timeline")
-        .resizable(true)
-        .default_size((height * 0.46).max(170.0))
-        .size_range(150.0..=(height - 120.0).max(160.0))
-        .show(ui, |ui| {
-            overview::show(app, ui);
-            timeline::show(app, ui);
-        });
-    egui::CentralPanel::default().show(ui, |ui| {
-        let Some(document) = &app.document else { return };
-        let (tab, views) = (document.tab, document.views.titles());
-        // Symbols and Trace need the room.
-        if matches!(tab, Tab::View(_)) {
-            with_views(app, |views, around| views.strip(around, ui));
-        }
-        tabs(app, ui, tab, views);
-        // The tools of a view have a row of their own: there are many tabs.
-        match tab {
-            Tab::View(view) => {
-                ui.horizontal(|ui| {
-                    with_view(app, view, |view, around| view.tools(around, ui));
-                    toolbar::search(app, ui);
-                });
-                with_view(app, view, |view, around| view.show(around, ui));
-            }
-            Tab::Symbols => symbols_tab::show(app, ui),
-            Tab::Trace => trace_tab::show(app, ui),
-        }
-    });
-}
-
-/// What can be looked at.
-fn tabs(app: &mut HighwaterApp, ui: &mut egui::Ui, tab: Tab, views: Vec<ViewId>) {
-    ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing.x = 1.0;
-        let views = views.into_iter().map(|title| (Tab::View(title), title));
-        for (this, name) in views.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]) {
-            if ui.selectable_label(tab == this, name).clicked() {
-                app.commands.doc(DocCommand::ShowTab(this));
-            }
-        }
-    });
+/// Lights the window up while files are over it; the start page has an area for that.
+fn drop_hint(ui: &egui::Ui) {
+    if ui.input(|i| i.raw.hovered_files.is_empty()) {
+        return;
+    }
+    let painter = ui.ctx().layer_painter(egui::LayerId::new(egui::Order::Foreground, egui::Id::unique("drop target")));
+    let (rect, accent) = (ui.ctx().content_rect().shrink(6.0), theme::series(0, ui.visuals()));
+    painter.rect_filled(rect, 8.0, ui.visuals().panel_fill.gamma_multiply(0.8));
+    painter.rect_stroke(rect, 8.0, egui::Stroke::new(2.0, accent), egui::StrokeKind::Inside);
+    let font = egui::FontId::proportional(22.0);
+    painter.text(rect.center(), egui::Align2::CENTER_CENTER, "Let go to open", font, ui.visuals().strong_text_color());
 }
 
 /// Hands the views what is around them.
 fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<'_>)) {
     let HighwaterApp { document: Some(document), commands, settings, .. } = app else { return };
+    let is_searched = document.searched().is_some_and(|text| !text.trim().is_empty());
     let mut views = std::mem::replace(&mut document.views, Views::none());
-    let mut around = Around { document, commands, settings, looked: None };
+    let mut around = Around { document, commands, settings, is_searched, looked: None };
     draw(&mut views, &mut around);
     let looked = around.looked;
     document.views = views;
@@ -148,21 +133,4 @@ fn errors(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             });
         }
     });
-}
-
-fn keys(app: &mut HighwaterApp, ctx: &egui::Context) {
-    let mut open = app.show_keys;
-    let window = egui::Window::new("Keys").open(&mut open).collapsible(false).resizable(false);
-    window.anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO).show(ctx, |ui| {
-        egui::Grid::new("keys").num_columns(2).spacing([24.0, 6.0]).show(ui, |ui| {
-            for binding in BINDINGS {
-                ui.strong(binding.keys);
-                ui.label(binding.does);
-                ui.end_row();
-            }
-        });
-    });
-    if open != app.show_keys {
-        app.commands.push(Command::ShowKeys(open));
-    }
 }

@@ -4,12 +4,15 @@
 use eframe::egui::{self, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui};
 
 use super::brush::brush;
-use super::losses;
 use super::timeline;
+use super::{line, losses};
 use crate::app::HighwaterApp;
 use crate::app::commands::DocCommand;
 use crate::app::document::Document;
+use crate::app::graph::{Arrangement, LineOf};
+use crate::app::lanes::Lane;
 use crate::app::theme;
+use crate::format;
 use crate::model::HeapId;
 use crate::query::Series;
 use crate::units::{Interval, Ticks};
@@ -25,6 +28,18 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let rect = graph.map_or(outer, |graph| Rect::from_x_y_ranges(graph.x_range(), outer.y_range()));
     let strip = Strip { document, rect };
     strip.paint(ui);
+    if rect.left() - outer.left() > 100.0 {
+        let length = format::duration(document.trace.clock.seconds(Ticks(document.trace.span.len())));
+        let color = ui.visuals().weak_text_color();
+        let at = Pos2::new(outer.left() + 14.0, outer.center().y);
+        ui.painter().text(
+            at,
+            egui::Align2::LEFT_CENTER,
+            format!("Whole trace, {length}"),
+            egui::FontId::proportional(11.5),
+            color,
+        );
+    }
 
     let span = document.trace.span;
     if let Some(brush) = brush(ui, &response) {
@@ -58,17 +73,29 @@ impl Strip<'_> {
         x_in(self.rect, self.document.trace.span, t)
     }
 
+    /// The selection, with a tick at each edge: it can be narrower than a point.
+    fn paint_selection(&self, selection: Interval, visuals: &egui::Visuals, painter: &egui::Painter) {
+        let (left, right) = (self.x_of(selection.from), self.x_of(selection.to));
+        let color = visuals.strong_text_color();
+        let part = Rect::from_x_y_ranges(left..=right.max(left + 1.0), self.rect.y_range());
+        painter.rect_filled(part, 0.0, theme::selection_fill(visuals));
+        for x in [left, right] {
+            for y in [self.rect.top(), self.rect.bottom() - 6.0] {
+                painter.vline(x, y..=y + 6.0, Stroke::new(1.5, color));
+            }
+        }
+    }
+
     fn paint(&self, ui: &Ui) {
         let (document, rect) = (self.document, self.rect);
         let painter = ui.painter().with_clip_rect(rect);
         let visuals = ui.visuals();
         painter.rect_filled(rect, 2.0, visuals.extreme_bg_color);
-        let line = |heap: &HeapId| Some((heap.0 as usize, document.answers.overview.get(heap.0 as usize)?));
-        let shown = || document.lines().iter().filter_map(line);
-        let peak = shown().map(|(_, line)| line.peak).max().unwrap_or(0);
-        for (heap, line) in shown() {
+        let shown: Vec<(&Series, Color32)> = lines(document, visuals);
+        let peak = shown.iter().map(|(line, _)| line.peak).max().unwrap_or(0);
+        for (line, color) in shown {
             let lines = Rect::from_x_y_ranges(rect.x_range(), rect.top() + 3.0..=rect.bottom() - 1.0);
-            painter.add(small_line(line, lines, document.trace.span, peak, theme::series(heap, visuals)));
+            painter.add(small_line(line, lines, document.trace.span, peak, color));
         }
         losses::paint_overview(document, rect, |t| self.x_of(t), ui, &painter);
         if document.view() != document.trace.span {
@@ -80,7 +107,23 @@ impl Strip<'_> {
             let window = Rect::from_x_y_ranges(left..=right, rect.y_range());
             painter.rect_stroke(window, 2.0, Stroke::new(1.5, visuals.selection.bg_fill), egui::StrokeKind::Inside);
         }
+        if let Some(selection) = document.selection() {
+            self.paint_selection(selection, visuals, &painter);
+        }
     }
+}
+
+/// The lines of the graph over the whole trace, as far as they are of sources.
+fn lines<'a>(document: &'a Document, visuals: &egui::Visuals) -> Vec<(&'a Series, Color32)> {
+    let overview = &document.answers.overview;
+    let of_lane = |lane: &Lane| (overview.layer(lane.of), LineOf::Layer(lane.of.0, lane.of.1));
+    let of_heap = |heap: &HeapId| (overview.heap(*heap), LineOf::of_heap(&document.trace, *heap));
+    let all: Vec<(Option<&Series>, LineOf)> = match document.arrangement() {
+        Arrangement::Lanes => document.lanes().iter().map(of_lane).collect(),
+        Arrangement::Together => document.heap_lines().iter().map(of_heap).collect(),
+    };
+    let color = |of: &LineOf| document.color_of(of).map_or(theme::no_series(visuals), |number| theme::series(number, visuals));
+    all.into_iter().filter_map(|(line, of)| Some((line?, color(&of)))).collect()
 }
 
 /// Where a moment of `span` lies across `rect`.
@@ -92,33 +135,11 @@ pub fn x_in(rect: Rect, span: Interval, t: Ticks) -> f32 {
 /// A line over the whole trace that fills `rect`, `peak` at its top. At most a few
 /// corners a point of its width: more would not be seen.
 pub fn small_line(line: &Series, rect: Rect, span: Interval, peak: u64, color: Color32) -> Shape {
+    line::stroke(small_corners(line, rect, span, peak), 1.0, color)
+}
+
+/// Its corners.
+pub fn small_corners(line: &Series, rect: Rect, span: Interval, peak: u64) -> Vec<Pos2> {
     let y = |value: u64| rect.bottom() - rect.height() * (value as f32 / peak.max(1) as f32);
-    let mut points: Vec<Pos2> = Vec::with_capacity(line.points.len().min(4 * rect.width() as usize + 8));
-    // Of each column the first, lowest, highest and last corner, as far as they differ.
-    let mut column = 0;
-    let mut first = 0;
-    for (t, value) in &line.points {
-        let corner = Pos2::new(x_in(rect, span, *t), y(*value));
-        let its_column = corner.x as i64;
-        if its_column != column {
-            (column, first) = (its_column, points.len());
-        }
-        let inside = points.len() - first;
-        if inside < 4 {
-            points.push(corner);
-            continue;
-        }
-        // Entry, two extremes, and the latest, which gives way to what comes.
-        let [low, high] = [first + 1, first + 2];
-        let latest = points[first + 3];
-        if latest.y > points[low].y.max(points[high].y) {
-            let at = if points[low].y > points[high].y { low } else { high };
-            points[at].y = latest.y;
-        } else if latest.y < points[low].y.min(points[high].y) {
-            let at = if points[low].y < points[high].y { low } else { high };
-            points[at].y = latest.y;
-        }
-        points[first + 3] = corner;
-    }
-    Shape::line(points, Stroke::new(1.0, color))
+    line::visible(line.points.iter().map(|(t, value)| Pos2::new(x_in(rect, span, *t), y(*value))))
 }

@@ -1,51 +1,92 @@
-//! The tree of sources: process → layer → heap or tracker, each heap with its
-//! small line, outstanding size now, peak and Impacting Size of the interval: those of
-//! the whole heap, whatever the filter. Clicking a name filters everything to it; the
-//! coloured box shows or hides its line.
+//! The tree of sources: process → layer → heap or tracker, each with its small line, what is
+//! outstanding at the end of the interval and its Impacting Size: of all of it, whatever the
+//! filter. A click on a name filters everything to it; the eye shows or hides its line.
 
 use std::sync::Arc;
 
-use eframe::egui::{self, Align2, FontId, Pos2, Rect, Sense, Stroke, Ui};
+use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
-use super::counters;
+use super::columns::number_color;
+use super::icons::{eye, short_text};
 use super::overview::small_line;
+use super::tiles::GRIP;
+use super::{counters, list, timeline};
 use crate::app::HighwaterApp;
+use crate::app::answers::SourceNumbers;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::digest::Source;
 use crate::app::document::{Document, source_of};
 use crate::app::filters::{Chip, Predicate};
+use crate::app::graph::LineOf;
+use crate::app::lanes::LayerOf;
 use crate::app::theme;
 use crate::format;
-use crate::model::{Heap, HeapId};
-use crate::query::{Key, Path, heap_label, layer_label};
+use crate::model::{Heap, ProcessId};
+use crate::query::{Key, Path, Series, heap_label, layer_label};
 use crate::units::{Interval, Layer, Ticks};
+
+/// Points that a layer stands in under its process, and a heap under its layer.
+const INDENT: f32 = 12.0;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &app.document else { return };
     let commands = &mut app.commands;
     ui.add_space(2.0);
+    head(document, ui, commands);
+    let (sources, tops) = (&document.digest.sources, &document.digest.tops);
+    if sources.is_empty() {
+        ui.weak(nothing(document));
+        return;
+    }
+    egui::ScrollArea::vertical().auto_shrink(false).show_viewport(ui, |ui, visible| {
+        let total = tops.last().copied().unwrap_or(0.0);
+        let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), total), Sense::hover());
+        // Only what is in sight is looked at, however many heaps there are.
+        let first = tops.partition_point(|&top| top < visible.top()).saturating_sub(1);
+        let lines = sources.iter().zip(tops).skip(first);
+        for (source, &top) in lines.take_while(|&(_, &top)| top <= visible.bottom()) {
+            let rect = Rect::from_min_size(area.left_top() + vec2(0.0, top), vec2(area.width(), source.height()));
+            Line { document, rect }.show(ui, *source, commands);
+        }
+    });
+}
+
+/// Title, what the numbers are of, and the field that finds sources.
+fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.strong("Sources");
+        let what = if document.selection().is_some() { "selection" } else { "view" };
+        let hint =
+            "Outstanding at the end of it, and below that the Impacting Size in it: of all of each source, whatever is filtered";
+        ui.add(egui::Label::new(egui::RichText::new(format!("in the {what}")).weak()).truncate()).on_hover_text(hint);
         if !document.filters().is_all() {
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                ui.add_space(GRIP);
                 if ui.small_button("Show all").on_hover_text("Clear the filter").clicked() {
                     commands.doc(DocCommand::ClearFilter);
                 }
             });
         }
     });
-    let (sources, tops) = (&document.digest.sources, &document.digest.tops);
-    egui::ScrollArea::vertical().auto_shrink(false).show_viewport(ui, |ui, visible| {
-        let total = tops.last().copied().unwrap_or(0.0);
-        let (area, _) = ui.allocate_exact_size(egui::vec2(ui.available_width(), total), Sense::hover());
-        // Only what is in sight is looked at, however many heaps there are.
-        let first = tops.partition_point(|&top| top < visible.top()).saturating_sub(1);
-        let lines = sources.iter().zip(tops).skip(first);
-        for (source, &top) in lines.take_while(|&(_, &top)| top <= visible.bottom()) {
-            let rect = Rect::from_min_size(area.left_top() + egui::vec2(0.0, top), egui::vec2(area.width(), source.height()));
-            Line { document, rect }.show(ui, *source, commands);
-        }
-    });
+    let mut text = document.source_choice.search.clone();
+    let field = egui::TextEdit::singleline(&mut text).hint_text("Find a process, heap or tracker").desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Find sources"));
+    if text != document.source_choice.search {
+        commands.doc(DocCommand::FindSources(text));
+    }
+    ui.add_space(2.0);
+}
+
+/// Why none is listed.
+fn nothing(document: &Document) -> &'static str {
+    if !document.source_choice.search.trim().is_empty() {
+        "No source has that in its name."
+    } else if !document.is_settled() {
+        "Loading\u{2026}"
+    } else {
+        "The trace holds no allocations."
+    }
 }
 
 /// A heap's name under the name of its layer.
@@ -61,39 +102,51 @@ struct Line<'a> {
     rect: Rect,
 }
 
-/// A clickable name; the whole line is its target.
-struct Name<'a> {
-    text: &'a str,
+/// A source with a line.
+struct Entry<'a> {
+    name: String,
     indent: f32,
-    font: FontId,
-    /// Points that stay free at the right.
-    free: f32,
-    /// The numbers that stand beside it, for those who do not see them.
-    numbers: Option<String>,
-    /// When it was at its most, if that is known.
-    peak_at: Option<Ticks>,
-}
-
-impl<'a> Name<'a> {
-    fn new(text: &'a str, indent: f32, size: f32) -> Self {
-        Self { text, indent, font: FontId::proportional(size), free: 0.0, numbers: None, peak_at: None }
-    }
+    keys: Vec<Key>,
+    /// The line that its eye shows.
+    of: LineOf,
+    numbers: Option<SourceNumbers>,
+    /// Its small line over the whole trace.
+    line: Option<&'a Series>,
+    /// What closes it, if there is something in it.
+    closes: Option<LayerOf>,
 }
 
 impl Line<'_> {
     fn show(&self, ui: &mut Ui, item: Source, commands: &mut Commands) {
         let document = self.document;
         match item {
-            Source::Process(id) => {
-                let process = document.trace.process(id);
-                let name = format!("{} ({})", process.label(), process.pid);
-                self.name(ui, Name::new(&name, 0.0, 14.0), &[Key::Process(id)], commands);
-            }
+            Source::Process(id) => self.process(ui, id, commands),
             Source::Layer(process, layer) => {
-                let keys = [Key::Process(process), Key::Layer(layer)];
-                self.name(ui, Name::new(layer_label(layer), 12.0, 12.5), &keys, commands);
+                let of = (process, layer);
+                let entry = Entry {
+                    name: layer_label(layer).to_owned(),
+                    indent: INDENT,
+                    keys: vec![Key::Process(process), Key::Layer(layer)],
+                    of: LineOf::Layer(process, layer),
+                    numbers: document.digest.numbers.get(&of).copied(),
+                    line: document.answers.overview.layer(of),
+                    closes: (layer != Layer::Commit).then_some(of),
+                };
+                self.entry(ui, &entry, commands);
             }
-            Source::Heap(id) => self.heap(ui, id, commands),
+            Source::Heap(id) => {
+                let heap = document.trace.heap(id);
+                let entry = Entry {
+                    name: short_label(heap),
+                    indent: 2.0 * INDENT,
+                    keys: source_of(heap.process, heap.layer, Some(id)),
+                    of: LineOf::Heap(id),
+                    numbers: document.answers.numbers(id),
+                    line: document.answers.overview.heap(id),
+                    closes: None,
+                };
+                self.entry(ui, &entry, commands);
+            }
             Source::Counters => self.heading(ui, "Counters", 0.0, FontId::proportional(14.0)),
             Source::CounterOwner(index) => {
                 let owner = document.counters.groups.get(index).map_or("", |group| &group.owner);
@@ -106,7 +159,7 @@ impl Line<'_> {
 
     /// A name that cannot be clicked.
     fn heading(&self, ui: &Ui, name: &str, indent: f32, font: FontId) {
-        let at = self.rect.left_bottom() + egui::vec2(indent + 4.0, -3.0);
+        let at = self.rect.left_bottom() + vec2(indent + 4.0, -3.0);
         let painter = ui.painter().with_clip_rect(self.rect);
         painter.text(at, Align2::LEFT_BOTTOM, name, font, ui.visuals().text_color());
     }
@@ -115,43 +168,67 @@ impl Line<'_> {
         let listed = self.document.counters.list_all;
         let others = format!("{count} other process{}", if count == 1 { "" } else { "es" });
         let text = if listed { format!("Hide {others}") } else { format!("Show {others}") };
-        let rect = self.rect.shrink2(egui::vec2(16.0, 2.0));
+        let rect = self.rect.shrink2(vec2(16.0, 2.0));
         if ui.put(rect, egui::Button::new(text).small()).clicked() {
             commands.doc(DocCommand::ListAllCounters(!listed));
         }
     }
 
-    fn name(&self, ui: &mut Ui, name: Name<'_>, keys: &[Key], commands: &mut Commands) {
+    fn process(&self, ui: &mut Ui, id: ProcessId, commands: &mut Commands) {
+        let process = self.document.trace.process(id);
+        let name = format!("{} ({})", process.label(), process.pid);
+        let keys = [Key::Process(id)];
+        self.target(ui, &name, &keys, None, None, commands);
+        self.triangle(ui, 2.0, (id, None), &name, commands);
+        let place = Rect::from_x_y_ranges(self.rect.left() + 20.0..=self.rect.right() - 4.0, self.rect.y_range());
+        short_text(ui, place, &name, FontId::proportional(14.0), ui.visuals().strong_text_color());
+    }
+
+    /// What a click on the line does, and what it looks like when it is chosen or pointed at.
+    fn target(
+        &self,
+        ui: &mut Ui,
+        name: &str,
+        keys: &[Key],
+        numbers: Option<&str>,
+        line: Option<&Series>,
+        commands: &mut Commands,
+    ) {
         let path: Path = keys.into();
         let response = ui.interact(self.rect, ui.scope_id().with(("source", &path)), Sense::click());
         response.widget_info(|| {
-            let label = format!("Source {}", self.full_name(name.text, keys));
+            let label = format!("Source {}", self.full_name(name, keys));
             let info = egui::WidgetInfo::labeled(egui::Role::Button, true, label);
-            egui::WidgetInfo { current_text_value: name.numbers.clone(), ..info }
+            egui::WidgetInfo { current_text_value: numbers.map(str::to_owned), ..info }
         });
-        let selected = self.document.filters().under().any.contains(&path);
+        let is_chosen = self.document.filters().under().any.contains(&path);
         let visuals = ui.visuals();
-        if selected || response.hovered() {
-            let fill = if selected {
-                visuals.selection.bg_fill.gamma_multiply(0.75)
-            } else {
-                visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5)
-            };
-            ui.painter().rect_filled(self.rect, 3.0, fill);
+        if is_chosen {
+            ui.painter().rect_filled(self.rect, 3.0, visuals.selection.bg_fill.gamma_multiply(0.35));
+            let bar = Rect::from_min_size(self.rect.min, vec2(3.0, self.rect.height()));
+            ui.painter().rect_filled(bar, 1.5, visuals.hyperlink_color);
+        } else if response.hovered() || response.has_focus() {
+            ui.painter().rect_filled(self.rect, 3.0, visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5));
         }
-        let at = self.rect.left_top() + egui::vec2(name.indent + 4.0, 3.0);
-        let mut clip = self.rect.shrink2(egui::vec2(2.0, 0.0));
-        clip.set_right(clip.right() - name.free);
-        ui.painter().with_clip_rect(clip).text(at, Align2::LEFT_TOP, name.text, name.font, visuals.text_color());
         if response.clicked() {
-            commands.doc(DocCommand::Filter((!selected).then(|| Arc::clone(&path))));
+            commands.doc(DocCommand::Filter((!is_chosen).then(|| Arc::clone(&path))));
         }
-        response.context_menu(|ui| self.menu(ui, &path, name.peak_at, commands));
-        response.on_hover_text(if selected {
-            "Click to show everything"
-        } else {
-            "Click to show only this. Right: outstanding size at the end and Impacting Size of the interval"
+        response.context_menu(|ui| self.menu(ui, &path, line.map(|line| line.peak_at), commands));
+        let peak = line.map(|line| {
+            let at = self.document.trace.clock.seconds(line.peak_at);
+            format!("Peak of the whole trace: {} at {at:.3} s\n", format::bytes(line.peak))
         });
+        let click = if is_chosen { "Click to show everything" } else { "Click to show only this" };
+        response.on_hover_text(format!("{}\n{}{click}", self.full_name(name, keys), peak.unwrap_or_default()));
+    }
+
+    fn triangle(&self, ui: &mut Ui, left: f32, of: (ProcessId, Option<Layer>), name: &str, commands: &mut Commands) {
+        let is_closed = self.document.source_choice.closed.contains(&of);
+        let place = Rect::from_min_size(self.rect.left_top() + vec2(left, 5.0), vec2(list::TRIANGLE, list::TRIANGLE));
+        let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(place));
+        if list::triangle(&mut inner, !is_closed, &format!("source {name}")).clicked() {
+            commands.doc(DocCommand::CloseSource(of, !is_closed));
+        }
     }
 
     /// What else can be done to a source.
@@ -175,65 +252,51 @@ impl Line<'_> {
         }
     }
 
-    fn heap(&self, ui: &mut Ui, id: HeapId, commands: &mut Commands) {
-        let document = self.document;
-        let index = id.0 as usize;
-        let heap = document.trace.heap(id);
-        let keys = source_of(heap.process, heap.layer, Some(id));
-        let indent = if heap.layer == Layer::Commit { 12.0 } else { 24.0 };
-        let (now, peak) = document.answers.overview.get(index).map_or((0, 0), |line| (line.last, line.peak));
-        let (now, peak) = (format::bytes(now), format!("peak {}", format::bytes(peak)));
-        let impacting = document.answers.change(id);
-        let change = impacting.map_or_else(|| "\u{2013}".to_owned(), format::signed_bytes);
-        let font = FontId::proportional(13.0);
-        let room = ui.painter().layout_no_wrap(now.clone(), font.clone(), ui.visuals().text_color()).size().x + 8.0;
-        let text = short_label(heap);
-        let numbers = Some(format!("{now}, {peak}, impacting size {change}"));
-        let peak_at = document.answers.overview.get(index).map(|line| line.peak_at);
-        let name = Name { free: room, numbers, peak_at, ..Name::new(&text, indent + 18.0, 13.0) };
-        self.name(ui, name, &keys, commands);
-        self.swatch(ui, index, indent, commands);
-        let (top, bottom) = (self.rect.top() + 3.0, self.rect.bottom() - 4.0);
-        let right = self.rect.right() - 4.0;
-        let left = self.rect.left() + indent + 22.0;
-        self.sparkline(ui, Rect::from_x_y_ranges(left..=left + 56.0, bottom - 13.0..=bottom), index);
-        let visuals = ui.visuals();
-        let color = match impacting {
-            Some(1..) => theme::growth(visuals),
-            None | Some(0) => visuals.weak_text_color(),
-            Some(_) => theme::shrinkage(visuals),
+    /// A layer, a heap or a tracker.
+    fn entry(&self, ui: &mut Ui, entry: &Entry<'_>, commands: &mut Commands) {
+        let (at_end, change) = match entry.numbers {
+            Some(numbers) => (format::bytes(numbers.at_end), format::signed_bytes(numbers.change)),
+            None => ("\u{2013}".to_owned(), "\u{2013}".to_owned()),
         };
+        let told = format!("{at_end} at the end, impacting size {change}");
+        self.target(ui, &entry.name, &entry.keys, Some(&told), entry.line, commands);
+        if let Some(of) = entry.closes {
+            self.triangle(ui, entry.indent - 8.0, (of.0, Some(of.1)), &self.full_name(&entry.name, &entry.keys), commands);
+        }
+        let visuals = ui.visuals().clone();
+        let number = self.document.color_of(&entry.of);
+        let color = number.map_or(theme::no_series(&visuals), |number| theme::series(number, &visuals));
+        let left = self.rect.left() + entry.indent + 28.0;
+        self.eye(ui, entry, self.document.shows(&entry.of), color, commands);
+        let (top, bottom, right) = (self.rect.top() + 3.0, self.rect.bottom() - 3.0, self.rect.right() - 4.0);
         let painter = ui.painter().with_clip_rect(self.rect);
-        let small = FontId::proportional(11.5);
-        painter.text(Pos2::new(right, top), Align2::RIGHT_TOP, now, font, visuals.text_color());
-        let change = painter.text(Pos2::new(right, bottom), Align2::RIGHT_BOTTOM, change, small.clone(), color);
-        // In a narrow panel the peak gives way.
-        let mut rest = self.rect;
-        rest.set_right(change.left() - 6.0);
-        let at = Pos2::new(left + 64.0, bottom);
-        ui.painter().with_clip_rect(rest).text(at, Align2::LEFT_BOTTOM, peak, small, visuals.weak_text_color());
-    }
-
-    fn swatch(&self, ui: &mut Ui, heap: usize, indent: f32, commands: &mut Commands) {
-        let shown = self.document.is_shown(heap);
-        let rect = Rect::from_min_size(self.rect.left_top() + egui::vec2(indent + 4.0, 5.0), egui::vec2(12.0, 12.0));
-        let response = ui.interact(rect.expand(3.0), ui.scope_id().with(("swatch", heap)), Sense::click());
-        let name = heap_label(&self.document.trace.heaps[heap]);
-        response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, shown, format!("Show line of {name}")));
-        let color = theme::series(heap, ui.visuals());
-        if shown {
-            ui.painter().rect_filled(rect, 3.0, color);
-        } else {
-            ui.painter().rect_stroke(rect, 3.0, Stroke::new(1.5, color), egui::StrokeKind::Inside);
-        }
-        if response.on_hover_text("Show or hide its line").clicked() {
-            commands.doc(DocCommand::ShowHeap(heap, !shown));
+        let (font, small) = (FontId::proportional(13.0), FontId::proportional(11.5));
+        let at_end = painter.text(Pos2::new(right, top), Align2::RIGHT_TOP, at_end, font.clone(), visuals.text_color());
+        let place = Rect::from_min_max(Pos2::new(left, top), Pos2::new(at_end.left() - 8.0, top + 17.0));
+        short_text(ui, place, &entry.name, font, visuals.text_color());
+        let change_color = match entry.numbers {
+            Some(numbers) if numbers.change != 0 => number_color(numbers.change, &visuals),
+            _ => visuals.weak_text_color(),
+        };
+        let change = painter.text(Pos2::new(right, bottom), Align2::RIGHT_BOTTOM, change, small, change_color);
+        if let Some(line) = entry.line {
+            let room = Rect::from_x_y_ranges(left..=(change.left() - 10.0).min(left + 120.0), bottom - 13.0..=bottom - 1.0);
+            if room.width() > 20.0 {
+                painter.add(small_line(line, room, self.document.trace.span, line.peak, color));
+            }
         }
     }
 
-    fn sparkline(&self, ui: &Ui, rect: Rect, heap: usize) {
-        let Some(line) = self.document.answers.overview.get(heap) else { return };
-        let color = theme::series(heap, ui.visuals());
-        ui.painter().add(small_line(line, rect, self.document.trace.span, line.peak, color));
+    /// Shows or hides its line.
+    fn eye(&self, ui: &mut Ui, entry: &Entry<'_>, is_shown: bool, color: Color32, commands: &mut Commands) {
+        let middle = self.rect.left_top() + vec2(entry.indent + 16.0, 12.0);
+        let rect = Rect::from_center_size(middle, vec2(16.0, 16.0));
+        let response = ui.interact(rect, ui.scope_id().with(("eye", &entry.of)), Sense::click());
+        let label = format!("Show line of {}", timeline::name_of(self.document, &entry.of));
+        response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, is_shown, label.clone()));
+        eye(ui, rect, is_shown, color, response.hovered() || response.has_focus());
+        if response.on_hover_text(if is_shown { "Hide its line" } else { "Show its line" }).clicked() {
+            commands.doc(DocCommand::ShowLine(entry.of.clone(), !is_shown));
+        }
     }
 }

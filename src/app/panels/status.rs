@@ -45,6 +45,8 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         ui.weak("Waiting for a choice");
         return;
     }
+    // The start page has a cancel of its own, and what is followed is stopped.
+    let has_other = app.document.is_none() || job.is_followed();
     if job.is_followed() {
         player::show_followed(app, ui);
     } else if job.player().is_some() {
@@ -52,7 +54,7 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     } else {
         ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
     }
-    if ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
+    if !has_other && ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
         app.commands.push(Command::CancelLoading);
     }
 }
@@ -103,7 +105,7 @@ fn trust(document: &Document) -> String {
     };
     part(quality.events_lost, "event lost", "events lost");
     part(quality.buffers_lost, "buffer lost", "buffers lost");
-    part(quality.unmatched_frees, "free of an unknown block", "frees of unknown blocks");
+    part(quality.unmatched_frees, "free without a known allocation", "frees without a known allocation");
     part(quality.superseded_allocations, "block allocated twice", "blocks allocated twice");
     part(quality.inferred_frees, "free matched by its address alone", "frees matched by their address alone");
     part(quality.problems.saturating_sub(told), "problem", "problems");

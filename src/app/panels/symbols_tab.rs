@@ -3,7 +3,7 @@
 
 use eframe::egui::{self, Ui};
 
-use super::list::{self, List, ListColumn};
+use super::list::{self, List, ListColumn, Name, Style, Value, widest};
 use super::symbol_sources;
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
@@ -12,19 +12,15 @@ use crate::format;
 use crate::symbols::{Download, ModuleReport, ModuleState};
 
 const COLUMNS: [ListColumn; 8] = [
-    text("Module", "Image that was mapped into a process of the trace", 170.0),
-    text("State", "How far it is with its names", 104.0),
-    ListColumn { title: "Frames", hint: "Frames of the trace in it that have a name, and all", width: 100.0, is_number: true },
-    text("Why not, and notes", "Why there are no names, or not all that there could be", 340.0),
-    text("Source", "Where its program database (PDB) came from", 190.0),
-    ListColumn { title: "Size", hint: "Size of the PDB", width: 76.0, is_number: true },
-    ListColumn { title: "Time", hint: "How long finding and reading it took", width: 76.0, is_number: true },
-    text("PDB", "The file, or what is sought: name, GUID and age", 340.0),
+    ListColumn::text("Module", "Image that was mapped into a process of the trace", 170.0),
+    ListColumn::text("State", "How far it is with its names", 104.0),
+    ListColumn::number("Frames", "Frames of the trace in it that have a name, and all", "9,999 of 9,999"),
+    ListColumn::rest("Why not, and notes", "Why there are no names, or not all that there could be"),
+    ListColumn::text("Source", "Where its program database (PDB) came from", 190.0),
+    ListColumn::number("Size", "Size of the PDB", widest::BYTES),
+    ListColumn::number("Time", "How long finding and reading it took", widest::DURATION),
+    ListColumn::text("PDB", "The file, or what is sought: name, GUID and age", 300.0),
 ];
-
-const fn text(title: &'static str, hint: &'static str, width: f32) -> ListColumn {
-    ListColumn { title, hint, width, is_number: false }
-}
 
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     symbol_sources::show(app, ui);
@@ -103,39 +99,44 @@ impl Modules<'_> {
 }
 
 impl List for Modules<'_> {
-    fn text(&self, row: usize, column: usize) -> String {
-        let Some(module) = self.names.modules.get(row) else { return String::new() };
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some(module) = self.names.modules.get(row) else { return Value::Nothing };
         match column {
-            0 => module.name.clone(),
-            1 => state(module),
-            2 if module.addresses == 0 => String::new(),
-            2 => format!("{} of {}", format::count(module.named as u64), format::count(module.addresses as u64)),
-            3 => match &module.state {
+            0 => Value::text(&module.name),
+            1 => Value::Text(state(module)),
+            2 if module.addresses == 0 => Value::Nothing,
+            2 => Value::Text(format!("{} of {}", format::count(module.named as u64), format::count(module.addresses as u64))),
+            3 => Value::Text(match &module.state {
                 ModuleState::Failed(why) => why.clone(),
                 _ => module.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
-            },
-            4 => module.source.clone(),
-            5 if module.bytes > 0 => format::bytes(module.bytes),
-            6 if !module.time.is_zero() => format::duration(module.time.as_secs_f64()),
-            7 if !module.file.is_empty() => module.file.clone(),
-            7 => module.pdb.map_or_else(String::new, |key| key.to_string()),
-            _ => String::new(),
+            }),
+            4 => Value::text(&module.source),
+            5 if module.bytes > 0 => Value::Bytes(module.bytes),
+            6 if !module.time.is_zero() => Value::Duration(module.time.as_secs_f64()),
+            7 if !module.file.is_empty() => Value::text(&module.file),
+            7 => Value::Text(module.pdb.map_or_else(String::new, |key| key.to_string())),
+            _ => Value::Nothing,
         }
     }
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         let Some(module) = self.names.modules.get(row) else { return };
-        let mut text = egui::RichText::new(self.text(row, column));
-        match (&module.state, column) {
-            (ModuleState::Failed(_), 1) => text = text.color(ui.visuals().warn_fg_color),
-            (ModuleState::Unused | ModuleState::Excluded, _) => text = text.weak(),
-            _ => {}
+        if COLUMNS[column].is_number {
+            return list::number(ui, &self.value(row, column), None);
         }
-        let label = ui.add(egui::Label::new(text).truncate());
-        match column {
-            0 => label.on_hover_text(&module.image),
-            _ => label,
-        };
+        let text = self.value(row, column).to_string();
+        match (&module.state, column) {
+            (ModuleState::Failed(_), 1) => {
+                ui.add(egui::Label::new(egui::RichText::new(text).color(ui.visuals().warn_fg_color)).truncate());
+            }
+            (state, column) => {
+                let is_weak = matches!(state, ModuleState::Unused | ModuleState::Excluded);
+                let label = list::name(ui, Name::new(&text, if is_weak { Style::Weak } else { Style::Plain }));
+                if column == 0 {
+                    label.on_hover_text(&module.image);
+                }
+            }
+        }
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -150,7 +151,7 @@ impl List for Modules<'_> {
         self.buttons(ui, row);
     }
 
-    fn copy(&mut self, text: String) {
-        self.commands.push(Command::Copy(text));
+    fn push(&mut self, command: Command) {
+        self.commands.push(command);
     }
 }

@@ -43,7 +43,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                     &[
                         ("Events lost", quality.events_lost),
                         ("Buffers lost", quality.buffers_lost),
-                        ("Frees of unknown blocks", quality.unmatched_frees),
+                        ("Frees without a known allocation", quality.unmatched_frees),
                         ("Blocks allocated twice", quality.superseded_allocations),
                         ("Frees matched by address alone", quality.inferred_frees),
                         ("Problems", quality.problems),
@@ -85,7 +85,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                         ("Allocations", trace.rows.len() as u64),
                         ("Bytes for them", trace.rows.heap_bytes() as u64),
                         ("Bytes while loading", trace.load_bytes),
-                        ("Sites", trace.sites.len() as u64),
+                        ("Call sites", trace.sites.len() as u64),
                         ("Stack frames", trace.stacks.len() as u64 - 1),
                         ("Processes", trace.processes.len() as u64),
                         ("Heaps and trackers", trace.heaps.len() as u64),

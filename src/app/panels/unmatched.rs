@@ -1,4 +1,4 @@
-//! Frees of unknown blocks for the trace tab: who freed, where, how often.
+//! Frees without a known allocation, for the trace tab: who freed, where, how often.
 
 use eframe::egui::{self, Ui};
 
@@ -15,7 +15,7 @@ const FRAMES: usize = 48;
 pub fn list(document: &Document, ui: &mut Ui) {
     let trace = &document.trace;
     let Some((groups, all)) = document.unmatched().filter(|(groups, _)| !groups.is_empty()) else { return };
-    ui.strong("Frees of unknown blocks")
+    ui.strong("Frees without a known allocation")
         .on_hover_text("Blocks that were allocated before the recording, or whose allocation was lost. They change no number");
     let none = Names::default();
     let names = document.names.as_ref().map_or(&none, |names| names.known());

@@ -3,17 +3,18 @@
 
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{self, Align2, FontId, Mesh, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use eframe::egui::{self, Align2, FontId, Rect, Sense, Stroke, Ui, vec2};
 
 use super::Around;
 use super::histograms::{BucketKind, Measure, Scale, histogram_chart};
 use crate::app::jobs::Ground;
-use crate::app::panels::overview::{small_line, x_in};
+use crate::app::panels::line;
+use crate::app::panels::overview::small_corners;
 use crate::app::theme;
 use crate::format;
 use crate::model::Trace;
-use crate::query::{Cancelled, Details, Filter, Key, Path, Series, details};
-use crate::units::{Interval, Layer, Ticks};
+use crate::query::{Cancelled, Details, Filter, Path, Series, details, layer_of};
+use crate::units::{Interval, Ticks};
 
 /// Points across the line.
 const BINS: usize = 300;
@@ -54,7 +55,7 @@ impl Closer {
             return;
         };
         self.numbers(details, around, ui);
-        line(ui, &details.line, self.interval, around);
+        show_line(ui, &details.line, self.interval, around);
         for (kind, sums) in
             [(BucketKind::Size, &details.histogram.by_size), (BucketKind::Lifetime, &details.histogram.by_lifetime)]
         {
@@ -91,33 +92,19 @@ impl Closer {
     }
 }
 
-/// The one layer that is under a node, if there is only one.
-fn layer_of(trace: &Trace, path: &Path) -> Option<Layer> {
-    let named = path.iter().find_map(|key| match *key {
-        Key::Layer(layer) => Some(layer),
-        Key::Heap(heap) => Some(trace.heap(heap).layer),
-        _ => None,
-    });
-    let Some(&Key::Process(process)) = path.first() else { return named };
-    named.or_else(|| {
-        let mut layers = trace.heaps.iter().filter(|heap| heap.process == process).map(|heap| heap.layer);
-        let first = layers.next()?;
-        layers.all(|layer| layer == first).then_some(first)
-    })
-}
-
 /// Draws a line over an interval, filled down to nothing, and says its value where the pointer is.
-fn line(ui: &mut Ui, line: &Series, interval: Interval, around: &Around<'_>) {
+fn show_line(ui: &mut Ui, of: &Series, interval: Interval, around: &Around<'_>) {
     let clock = &around.document.trace.clock;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 96.0), Sense::hover());
     let area = Rect::from_min_max(rect.min + vec2(0.0, 14.0), rect.max - vec2(0.0, 16.0));
     let (weak, color) = (ui.visuals().weak_text_color(), theme::series(0, ui.visuals()));
     let painter = ui.painter().with_clip_rect(rect);
-    painter.add(fill(line, area, interval, color));
-    painter.add(small_line(line, area, interval, line.peak, color));
+    let corners = small_corners(of, area, interval, of.peak);
+    painter.add(line::fill(&corners, area, color.gamma_multiply(0.25)));
+    painter.add(line::stroke(corners, 1.0, color));
     painter.hline(area.x_range(), area.bottom(), Stroke::new(1.0, weak));
     let font = FontId::proportional(11.0);
-    painter.text(rect.left_top(), Align2::LEFT_TOP, format::bytes(line.peak), font.clone(), weak);
+    painter.text(rect.left_top(), Align2::LEFT_TOP, format::bytes(of.peak), font.clone(), weak);
     let edge = |t: Ticks| format!("{:.3} s", clock.seconds(t));
     painter.text(rect.left_bottom(), Align2::LEFT_BOTTOM, edge(interval.from), font.clone(), weak);
     painter.text(rect.right_bottom(), Align2::RIGHT_BOTTOM, edge(interval.to), font, weak);
@@ -125,23 +112,6 @@ fn line(ui: &mut Ui, line: &Series, interval: Interval, around: &Around<'_>) {
         let part = f64::from((at.x - area.left()) / area.width()).clamp(0.0, 1.0);
         let t = Ticks(interval.from.0.saturating_add((interval.len() as f64 * part) as i64));
         painter.vline(at.x, area.y_range(), Stroke::new(1.0, weak));
-        response.on_hover_text_at_pointer(format!("{}: {}", edge(t), format::bytes(line.value_at(t))));
+        response.on_hover_text_at_pointer(format!("{}: {}", edge(t), format::bytes(of.value_at(t))));
     }
-}
-
-/// What is below a line.
-fn fill(line: &Series, area: Rect, interval: Interval, color: egui::Color32) -> Shape {
-    let color = color.gamma_multiply(0.25);
-    let mut mesh = Mesh::default();
-    for (i, (t, value)) in line.points.iter().enumerate() {
-        let x = x_in(area, interval, *t);
-        let y = area.bottom() - area.height() * (*value as f32 / line.peak.max(1) as f32);
-        mesh.colored_vertex(pos2(x, y), color);
-        mesh.colored_vertex(pos2(x, area.bottom()), color);
-        if let Some(last) = (2 * i as u32).checked_sub(2) {
-            mesh.add_triangle(last, last + 1, last + 2);
-            mesh.add_triangle(last + 1, last + 2, last + 3);
-        }
-    }
-    Shape::mesh(mesh)
 }

@@ -117,10 +117,10 @@ impl Views {
         self.0.first().map(|view| view.title())
     }
 
-    /// What the view in sight wants to know now, and behind it those that always ask.
-    pub fn ask(&self, in_sight: Option<ViewId>, document: &Document) -> Vec<Box<dyn Ask>> {
-        let seen = self.0.iter().filter(|view| Some(view.title()) == in_sight);
-        let others = self.0.iter().filter(|view| view.is_always_asked() && Some(view.title()) != in_sight);
+    /// What the views in sight want to know now, in this order, and behind them those that always ask.
+    pub fn ask(&self, in_sight: &[ViewId], document: &Document) -> Vec<Box<dyn Ask>> {
+        let seen = in_sight.iter().filter_map(|id| self.0.iter().find(|view| view.title() == *id));
+        let others = self.0.iter().filter(|view| view.is_always_asked() && !in_sight.contains(&view.title()));
         seen.chain(others).filter_map(|view| view.ask(document)).collect()
     }
 
@@ -149,6 +149,11 @@ impl Views {
     /// Draws what stands above the tabs.
     pub fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         self.0.iter_mut().for_each(|view| view.strip(around, ui));
+    }
+
+    /// What stands out, as far as it is found.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter().flat_map(|view| view.findings())
     }
 
     /// The filters have changed.

@@ -50,6 +50,9 @@ use types::Types;
 /// What tells views apart: the words on their tabs.
 pub type ViewId = &'static str;
 
+/// The view that compares with another trace.
+pub const COMPARE: ViewId = Compare::TITLE;
+
 /// A view; see the module. What the window does with it is its [`Pane`].
 pub trait View: Pane + Default + 'static {
     /// What its tab says.
@@ -84,6 +87,8 @@ pub struct Around<'a> {
     pub document: &'a Document,
     pub commands: &'a mut Commands,
     pub settings: &'a Settings,
+    /// Whether something is searched for in the view in sight.
+    pub is_searched: bool,
     /// Lines whose names are wanted first.
     pub looked: Option<Looked>,
 }
@@ -105,6 +110,27 @@ impl Around<'_> {
     pub fn wait(&self, ui: &mut Ui) {
         let text = if self.document.answers.failed { "Nothing could be computed" } else { "Computing\u{2026}" };
         ui.centered_and_justified(|ui| ui.weak(text));
+    }
+
+    /// Says why there is nothing to see, and offers what can change that.
+    pub fn nothing(&mut self, ui: &mut Ui, text: &str) {
+        let document = self.document;
+        let ways = [
+            (self.is_searched, "Clear the search", DocCommand::Search(String::new())),
+            (!document.filters().is_all(), "Clear the filter", DocCommand::ClearFilter),
+            (document.selection().is_some(), "Clear the selected interval", DocCommand::Select(None)),
+            (document.view() != document.trace.span, "Show the whole trace", DocCommand::ZoomOut),
+        ];
+        ui.vertical_centered(|ui| {
+            ui.add_space((ui.available_height() * 0.3).min(120.0));
+            ui.label(text);
+            ui.add_space(6.0);
+            for (_, words, command) in ways.into_iter().filter(|(is_possible, ..)| *is_possible) {
+                if ui.button(words).clicked() {
+                    self.commands.doc(command);
+                }
+            }
+        });
     }
 
     /// Offers to fold a function away, as it is printed, and to name the stacks that have it.

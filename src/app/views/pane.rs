@@ -1,13 +1,16 @@
 //! What the window does with a view, whatever it asks and is told.
 
+use std::sync::Arc;
+
 use eframe::egui::{Context, Ui};
 
 use super::Around;
 use crate::app::document::Document;
+use crate::app::export::Sheet;
 use crate::app::filters::Filters;
 use crate::app::graph::Split;
 use crate::model::Trace;
-use crate::query::{Filter, Finding, KeyMap, Path};
+use crate::query::{Finding, KeyMap, Path};
 
 /// See the module. Much of it concerns few views.
 pub trait Pane {
@@ -22,6 +25,11 @@ pub trait Pane {
 
     /// Draws it.
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
+
+    /// What it has found that stands out.
+    fn findings(&self) -> &[Finding] {
+        &[]
+    }
 
     /// Draws what stands above the tabs, whatever view is in sight.
     fn strip(&mut self, _: &mut Around<'_>, _: &mut Ui) {}
@@ -42,11 +50,11 @@ pub trait Pane {
 
     /// What the graph has lines for while the view is in sight.
     fn split(&self) -> Split {
-        Split::Heaps
+        Split::Sources
     }
 
-    /// Whose lives the graph paints while the view is in sight.
-    fn highlight(&self) -> Option<Filter> {
+    /// The node of the tree of which the graph paints the lives while the view is in sight.
+    fn highlight(&self) -> Option<Path> {
         None
     }
 
@@ -60,6 +68,11 @@ pub trait Pane {
 
     /// Selects nothing.
     fn unselect(&mut self) {}
+
+    /// Its table, if it is one, to be copied or written to a file.
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        None
+    }
 
     /// What the status bar says of the selected line.
     fn says(&self) -> Option<String> {

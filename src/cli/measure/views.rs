@@ -66,7 +66,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
             timed(&mut views, name, || {
                 let sums = totals(index, interval, cancel)?;
                 let sums = forest.sums(trace, &sums, &mask, layer);
-                call_tree(&functions, &sums, Sort::default(), &Default::default(), cancel)
+                call_tree(&functions, &sums, Sort::default(), &Default::default(), true, cancel)
             })?;
         }
         let [(_, top_down), (_, inverted), ..] = &forests;
@@ -120,7 +120,7 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         timed(&mut views, "rows of a size, top-down", || {
             let sums = totals(&chosen, interval, cancel)?;
             let sums = top_down.sums(trace, &sums, &mask, layer);
-            call_tree(&functions, &sums, Sort::default(), &Default::default(), cancel)
+            call_tree(&functions, &sums, Sort::default(), &Default::default(), true, cancel)
         })?;
     }
     Ok(views)

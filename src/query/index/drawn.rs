@@ -2,9 +2,9 @@
 //! the same for the series that were asked last.
 //!
 //! Cost: a pass over the rows and one over the deaths, parallel; of a trace that grew
-//! only over the last stretch and what came; for series that are no whole heaps, or some of
-//! so many that not every block knows them, another such pass over each stretch of which they
-//! are asked for the first time.
+//! only over the last stretch and what came; for series that are not one whole heap each, or
+//! some of so many that not every block knows them, another such pass over each stretch of which
+//! they are asked for the first time.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use super::lines::{Line, Source};
 use super::order::Order;
 use super::pyramid::{ENTRY, MOST_GROUPS, Pyramid};
 use super::{IndexOptions, lock};
-use crate::model::{Chunk, HeapId, SiteId, Trace};
+use crate::model::{Chunk, SiteId, Trace};
 use crate::query::series::{Bins, SeriesOf};
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::{Interval, Ticks};
@@ -55,7 +55,8 @@ pub(super) struct Drawn {
 /// What tells the series of sites.
 #[derive(PartialEq, Eq, Debug)]
 enum Choice {
-    /// The series of each heap, up to the last that has one. It stays while a trace grows.
+    /// The series of each heap, which can have others in it, up to the last heap that has one.
+    /// It stays while a trace grows.
     Heaps(Vec<u32>),
     Sites(Groups),
 }
@@ -158,19 +159,18 @@ impl Drawn {
         let of_site = Groups::new(of.site.iter().copied(), of.count);
         let Means::Filter(filter) = self.filter(trace, &of_site, of, chosen) else { return false };
         let known = lock(&self.filters).iter().find(|kept| kept.is_of_same(&filter)).cloned();
-        let is_known = |stretch: usize| {
-            let pyramid = known.as_ref().and_then(|known| known.pyramids.get(stretch));
-            pyramid.is_some_and(|(of, pyramid)| pyramid.is_some() && Arc::ptr_eq(of, &self.stretches[stretch]))
-        };
+        let is_unknown = |stretch: &usize| self.pyramid_of(known.as_deref(), *stretch).is_none();
         let blocks = |stretch: usize| self.stretches[stretch].blocks.len() as u64;
-        let unknown: u64 = self.touched(interval).filter(|&stretch| !is_known(stretch)).map(blocks).sum();
+        let unknown: u64 = self.touched(interval).filter(is_unknown).map(blocks).sum();
         unknown * self.how.block as u64 > self.slow
     }
 
     /// What lines of these series are made of.
     fn filter(&self, trace: &Trace, of_site: &Groups, of: &SeriesOf, chosen: Option<&Arc<RowSet>>) -> Means {
-        let choice = match heaps_of_series(trace, of_site, of) {
-            Some(of_heap) if chosen.is_none() && (self.knows_blocks() || !self.has_room_for(of)) => {
+        let choice = match series_of_heaps(trace, of_site, of) {
+            Some(of_heap)
+                if chosen.is_none() && have_one_heap(&of_heap, of) && (self.knows_blocks() || !self.has_room_for(of)) =>
+            {
                 return Means::Heaps(of_heap);
             }
             Some(mut of_heap) => {
@@ -179,9 +179,14 @@ impl Drawn {
             }
             None => Choice::Sites(of_site.clone()),
         };
-        let pyramids = self.stretches.iter().map(|stretch| (Arc::clone(stretch), None)).collect();
         let stacked = of.is_stacked.then_some(of.count);
-        Means::Filter(Filtered { choice, chosen: chosen.cloned(), stacked, wanted: None, pyramids })
+        Means::Filter(Filtered { choice, chosen: chosen.cloned(), stacked, wanted: None, pyramids: Vec::new() })
+    }
+
+    /// What a filter knows of one of the stretches.
+    fn pyramid_of<'a>(&self, known: Option<&'a Filtered>, stretch: usize) -> Option<&'a Arc<Pyramid>> {
+        let (of, pyramid) = known?.pyramids.get(stretch)?;
+        pyramid.as_ref().filter(|_| Arc::ptr_eq(of, &self.stretches[stretch]))
     }
 
     /// The stretches that an interval has a part of.
@@ -218,16 +223,15 @@ impl Drawn {
         cancel: &Cancel,
     ) -> Result<Arc<Filtered>, Cancelled> {
         let known = self.known(&new);
-        let mut same = 0;
-        for ((stretch, pyramid), (of, known)) in new.pyramids.iter_mut().zip(known.iter().flat_map(|known| &known.pyramids)) {
-            if !Arc::ptr_eq(stretch, of) {
-                break;
-            }
-            pyramid.clone_from(known);
-            same += 1;
-        }
+        let stretches = self.stretches.iter().enumerate();
+        let pyramid = |(i, stretch)| (Arc::clone(stretch), self.pyramid_of(known.as_deref(), i).cloned());
+        new.pyramids = stretches.map(pyramid).collect();
         let missing: Vec<usize> = asked.filter(|&i| new.pyramids[i].1.is_none()).collect();
-        let current = known.as_ref().filter(|known| same == self.stretches.len() && same == known.pyramids.len());
+        let is_current = |known: &&Arc<Filtered>| {
+            let of = known.pyramids.iter().map(|(of, _)| Arc::as_ptr(of));
+            of.eq(self.stretches.iter().map(Arc::as_ptr))
+        };
+        let current = known.as_ref().filter(is_current);
         if let Some(current) = current.filter(|_| missing.is_empty()) {
             return Ok(Arc::clone(current));
         }
@@ -305,11 +309,17 @@ impl Filtered {
 
 /// Whether every series is one whole heap.
 pub(super) fn is_of_heaps(trace: &Trace, of: &SeriesOf) -> bool {
-    heaps_of_series(trace, &Groups::new(of.site.iter().copied(), of.count), of).is_some()
+    series_of_heaps(trace, &Groups::new(of.site.iter().copied(), of.count), of).is_some_and(|of_heap| have_one_heap(&of_heap, of))
 }
 
-/// The series of each heap, if every series is one whole heap.
-fn heaps_of_series(trace: &Trace, of_site: &Groups, of: &SeriesOf) -> Option<Vec<u32>> {
+/// Whether no series has two heaps.
+fn have_one_heap(of_heap: &[u32], of: &SeriesOf) -> bool {
+    let mut has_heap = vec![false; of.count];
+    of_heap.iter().all(|&series| series == NOBODY || !std::mem::replace(&mut has_heap[series as usize], true))
+}
+
+/// The series of each heap, if every series is made of whole heaps.
+fn series_of_heaps(trace: &Trace, of_site: &Groups, of: &SeriesOf) -> Option<Vec<u32>> {
     const UNKNOWN: u32 = NOBODY - 1;
     if of.is_stacked {
         return None;
@@ -324,14 +334,7 @@ fn heaps_of_series(trace: &Trace, of_site: &Groups, of: &SeriesOf) -> Option<Vec
             return None;
         }
     }
-    let mut heap_of = vec![None; of.count];
-    for (heap, series) in of_heap.iter_mut().enumerate() {
-        if *series == UNKNOWN {
-            *series = NOBODY; // a heap without sites
-        }
-        if *series != NOBODY && heap_of[*series as usize].replace(HeapId(heap as u32)).is_some() {
-            return None;
-        }
-    }
+    // A heap without sites.
+    of_heap.iter_mut().filter(|series| **series == UNKNOWN).for_each(|series| *series = NOBODY);
     Some(of_heap)
 }

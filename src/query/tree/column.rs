@@ -40,6 +40,11 @@ impl Column {
         Self::Thread,
     ];
 
+    /// Whether only single allocations have it.
+    pub fn is_of_allocations(self) -> bool {
+        matches!(self, Self::AllocTime | Self::FreeTime | Self::Address | Self::Thread)
+    }
+
     /// Stable name for settings.
     pub fn id(self) -> &'static str {
         match self {

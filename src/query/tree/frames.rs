@@ -5,7 +5,9 @@
 //!
 //! A frame with inlined functions is a line for each of them, one in the other, that
 //! hold the same. What a folded frame holds is its caller's: its own sites and its
-//! children are. So whatever is folded, what is below a node adds up to it.
+//! children are. Where the innermost frames of a stack are folded without having names, its site
+//! stands at the place of the frame that is left ([`super::Trimmed`]). Frames that have one child and nothing of
+//! their own can share its line. So whatever is folded, what is below a node adds up to it.
 
 use std::ops::Range;
 
@@ -27,6 +29,9 @@ pub(super) struct Section {
     counts: Vec<u64>,
     sizes: Vec<u128>,
 }
+
+/// Frames that share a line at most: their names are made whenever it is drawn.
+const MOST_SHARING: usize = 64;
 
 /// The level of a frame that has no line.
 const FOLDED: u16 = u16::MAX;
@@ -64,13 +69,20 @@ pub(super) fn gather(question: &Question<'_>, open: &[(HeapId, LifetimeClass)]) 
 /// What takes part of some sites, by class.
 fn entries(question: &Question<'_>, sites: Range<usize>, open: u8) -> [Vec<Entry>; 4] {
     let outline = question.trace.outline();
+    let (by_place, places) = match question.trimmed {
+        Some(trimmed) => (trimmed.sites(), trimmed.places()),
+        None => (outline.sites(), outline.places()),
+    };
     let mut lists = [const { Vec::new() }; 4];
-    for (&site, &place) in outline.sites()[sites.clone()].iter().zip(&outline.places()[sites]) {
+    for (&site, &place) in by_place[sites.clone()].iter().zip(&places[sites]) {
         let bits = question.mask.classes(site) & open;
         if bits == 0 {
             continue;
         }
-        let buckets = question.totals.of(site);
+        let buckets = question.totals.of(site).only(bits);
+        if buckets.is_empty() {
+            continue;
+        }
         for class in classes(bits) {
             let bucket = buckets.get(class);
             if bucket.count > 0 {
@@ -83,7 +95,7 @@ fn entries(question: &Question<'_>, sites: Range<usize>, open: u8) -> [Vec<Entry
 
 impl Section {
     fn of<'a>(parts: impl Iterator<Item = &'a Vec<Entry>> + Clone) -> Self {
-        let count = parts.clone().map(Vec::len).sum::<usize>();
+        let count = parts.clone().map(Vec::len).sum();
         let mut section = Self {
             places: Vec::with_capacity(count),
             sites: Vec::with_capacity(count),
@@ -226,13 +238,15 @@ impl<'a> Walk<'a> {
 
     fn line(&mut self, child: Child, parent: u32, depth: u32, is_only: bool) {
         let line = self.out.lines.len() as u32 + 1;
+        let (child, chain) = self.chain(child);
         let node = self.outline.node(child.place);
         let key = Key::of_frame(node, child.level);
-        let wish = self.wish(key, &child);
+        let wish = self.wish(&chain, &child);
         // An only child opens by itself unless single allocations would come next.
         let below = wish.unwrap_or(is_only).then(|| self.below(&child));
         let below = below.filter(|below| wish.is_some() || below.own.is_empty());
         self.out.lines.push(Line {
+            head: chain.first().copied().unwrap_or(key),
             key,
             parent,
             group: 0,
@@ -329,15 +343,57 @@ impl<'a> Walk<'a> {
         sums.numbers()
     }
 
-    /// Whether the user or the search wants a line open or closed.
-    fn wish(&mut self, key: Key, child: &Child) -> Option<bool> {
+    /// The frames that share the line of a node, and the innermost of them, which is what the
+    /// line stands for.
+    fn chain(&self, child: Child) -> (Child, Vec<Key>) {
+        let key = |child: &Child| Key::of_frame(self.outline.node(child.place), child.level);
+        let (mut last, mut chain) = (child, Vec::new());
+        chain.push(key(&last));
+        while self.question.request.chains
+            && chain.len() < MOST_SHARING
+            && let Some(next) = self.only_child(&last)
+        {
+            last = next;
+            chain.push(key(&last));
+        }
+        (last, chain)
+    }
+
+    /// What is below a line, if that is one other line and nothing else.
+    fn only_child(&self, child: &Child) -> Option<Child> {
+        if let Some(level) = self.shown_from(child.place, &child.range, child.level + 1) {
+            return Some(Child { level, range: child.range.clone(), ..*child });
+        }
+        let (mut place, mut height, range) = (child.place, child.height, &child.range);
+        loop {
+            let first = *self.section.places.get(range.start)?;
+            if first <= place {
+                return None; // it has something of its own
+            }
+            let called = self.outline.children(place);
+            let called = called[gallop(called, first + 1) - 1];
+            if self.section.before(range, self.outline.end(called)) < range.end {
+                return None;
+            }
+            (place, height) = (called, height + 1);
+            // A folded frame has the same for its caller.
+            if let Some(level) = self.shown_from(called, range, 0) {
+                return Some(Child { place, height, level, range: range.clone(), numbers: child.numbers });
+            }
+        }
+    }
+
+    /// Whether the user or the search wants a line open or closed, which stands for these frames.
+    fn wish(&mut self, chain: &[Key], child: &Child) -> Option<bool> {
         let toggled = &self.question.request.toggled;
         if !toggled.is_empty() {
-            if let Some(last) = self.path.last_mut() {
-                *last = key;
-            }
-            if let Some(&toggled) = toggled.get(self.path.as_slice()) {
-                return Some(toggled);
+            for &key in chain.iter().rev() {
+                if let Some(last) = self.path.last_mut() {
+                    *last = key;
+                }
+                if let Some(&toggled) = toggled.get(self.path.as_slice()) {
+                    return Some(toggled);
+                }
             }
         }
         let hits = self.hits?;

@@ -4,12 +4,15 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
+use super::{TreeRequest, Words};
 use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
 use crate::query::naming::FrameName;
 use crate::query::nest::NOBODY;
 use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, Recorded, heap_label, layer_label};
 use crate::symbols::Names;
-use crate::units::Interval;
+use crate::units::{Interval, Layer};
 
 /// No line.
 pub(super) const NONE: u32 = NOBODY;
@@ -41,6 +44,9 @@ pub struct TreeRow {
 pub struct Tree {
     pub(super) interval: Interval,
     pub(super) names: Arc<Names>,
+    /// Whether frames are folded.
+    pub(super) fold: bool,
+    pub(super) words: Words,
     /// Nodes from top to bottom.
     pub(super) lines: Vec<Line>,
     /// Single allocations, from top to bottom.
@@ -60,6 +66,8 @@ pub struct Tree {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) key: Key,
+    /// The outermost of the nodes that share the line; the same if there is no other.
+    pub(super) head: Key,
     /// Line above in the tree, or [`NONE`].
     pub(super) parent: u32,
     /// Of a frame: the type's line.
@@ -109,17 +117,19 @@ pub(super) struct Section {
 
 /// What stands at a place of the list.
 #[derive(Clone, Copy)]
-enum At {
+pub(super) enum At {
     Node(u32),
     /// The line of the leaf, and the row.
     Allocation(u32, RowId),
 }
 
 impl Tree {
-    pub(super) fn new(interval: Interval, mask: Arc<Mask>, names: Arc<Names>) -> Self {
+    pub(super) fn new(interval: Interval, mask: Arc<Mask>, request: &TreeRequest) -> Self {
         Self {
             interval,
-            names,
+            names: Arc::clone(&request.names),
+            fold: request.fold,
+            words: request.words,
             lines: Vec::new(),
             listings: Vec::new(),
             mask: Arc::clone(&mask),
@@ -186,6 +196,12 @@ impl Tree {
         tops.map(|line| [line.key].into())
     }
 
+    /// The lines of layers, as nodes (see [`super::peaks`]).
+    pub fn layers(&self) -> impl Iterator<Item = (usize, Layer)> + '_ {
+        let layer = |line: &Line| if let Key::Layer(layer) = line.key { Some(layer) } else { None };
+        self.lines.iter().enumerate().filter_map(move |(at, line)| Some((at, layer(line)?)))
+    }
+
     /// The line above in the tree.
     pub fn parent(&self, index: usize) -> Option<usize> {
         let parent = match self.at(index)? {
@@ -195,33 +211,41 @@ impl Tree {
         (parent != NONE).then(|| self.index_of(parent))
     }
 
-    /// Where a node or allocation stands. Cost: a look at each line.
-    pub fn find(&self, path: &[Key]) -> Option<usize> {
+    /// Where a node or allocation stands: of a node that shares a line, that. Cost: a look at each
+    /// line.
+    pub fn find(&self, trace: &Trace, path: &[Key]) -> Option<usize> {
         let (&key, above) = path.split_last()?;
         if let Key::Row(id) = key {
-            let leaf = self.find_node(above)?;
+            let leaf = self.find_node(trace, above)?;
             let listing = self.listings.iter().find(|listing| listing.line == leaf)?;
             let at = listing.rows.iter().position(|&row| row == id)?;
             return Some(listing.start() + at);
         }
-        self.find_node(path).map(|line| self.index_of(line))
+        self.find_node(trace, path).map(|line| self.index_of(line))
     }
 
-    fn find_node(&self, path: &[Key]) -> Option<u32> {
+    fn find_node(&self, trace: &Trace, path: &[Key]) -> Option<u32> {
         let key = path.last()?;
         let is_it = |line: &usize| self.lines[*line].key == *key && self.path_of(*line as u32) == path;
-        (0..self.lines.len()).find(is_it).map(|line| line as u32)
+        let shares = |line: &usize| self.shares(trace, *line as u32, path);
+        (0..self.lines.len()).find(is_it).or_else(|| (0..self.lines.len()).find(shares)).map(|line| line as u32)
     }
 
-    /// The peak of a line, from the peaks of all nodes (see [`super::peaks`]).
-    pub fn peak(&self, trace: &Trace, peaks: &[u64], index: usize) -> Option<u64> {
+    /// Places of the lines above the frames, for a request that is to keep them.
+    pub fn order(&self) -> FxHashMap<Path, u32> {
+        let upper = |line: &u32| self.lines[*line as usize].key.frame().is_none();
+        (0..self.lines.len() as u32).filter(upper).map(|line| (self.path_of(line).into(), line)).collect()
+    }
+
+    /// The peak of a line, from the peaks of all nodes (see [`super::peaks`]), or of some.
+    pub fn peak(&self, trace: &Trace, peaks: &[impl Copy + Into<Option<u64>>], index: usize) -> Option<u64> {
         match self.at(index)? {
-            At::Node(line) => peaks.get(line as usize).copied(),
+            At::Node(line) => peaks.get(line as usize).and_then(|&peak| peak.into()),
             At::Allocation(_, id) => Some(allocation_peak(&trace.rows.get(id))),
         }
     }
 
-    fn at(&self, index: usize) -> Option<At> {
+    pub(super) fn at(&self, index: usize) -> Option<At> {
         let behind = self.listings.partition_point(|listing| listing.start() <= index);
         let Some(listing) = behind.checked_sub(1).map(|i| &self.listings[i]) else {
             return (index < self.lines.len()).then_some(At::Node(index as u32));
@@ -240,15 +264,15 @@ impl Tree {
         line as usize + listed
     }
 
-    fn path_of(&self, line: u32) -> Vec<Key> {
+    pub(super) fn path_of(&self, line: u32) -> Vec<Key> {
         let own = self.lines[line as usize];
         // A frame stands for all frames around it.
         let first = if own.key.frame().is_some() { own.group } else { own.parent };
         let known = |line: u32| Some(line).filter(|&line| line != NONE);
         let above = std::iter::successors(known(first), |&line| known(self.lines[line as usize].parent));
-        let mut path: Vec<Key> = above.map(|line| self.lines[line as usize].key).collect();
+        let mut path: Vec<Key> = above.flat_map(|line| own_keys(&self.lines[line as usize])).collect();
         path.reverse();
-        path.push(own.key);
+        path.extend(own_keys(&own).rev());
         path
     }
 
@@ -257,7 +281,7 @@ impl Tree {
         TreeRow {
             path: self.path_of(index).into(),
             depth: line.depth as usize,
-            label: label(trace, &self.names, line.key, trace.sites.get(line.site.0 as usize)),
+            label: self.line_label(trace, &line),
             has_children: true,
             is_open: line.is_open,
             numbers: line.numbers,
@@ -283,6 +307,12 @@ impl Tree {
             allocation: Some((id, row)),
         }
     }
+}
+
+/// What a line adds to the path of those below it, the last first: a frame stands for all around it.
+fn own_keys(line: &Line) -> impl DoubleEndedIterator<Item = Key> + use<> {
+    let head = (line.head != line.key && line.key.frame().is_none()).then_some(line.head);
+    std::iter::once(line.key).chain(head)
 }
 
 /// The largest outstanding size of one allocation.

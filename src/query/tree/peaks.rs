@@ -1,14 +1,15 @@
 //! The largest outstanding size of each shown line: the one number of the table
 //! that needs the changes in order, so it comes after the others, and sorting by
-//! it is a step of its own.
+//! it is a step of its own. While a trace grows, only what the graph is made of
+//! is asked: heaps, layers and processes.
 
 use std::sync::Arc;
 
 use super::lines::{Line, Listing, NONE, Section, Tree};
-use crate::model::{SiteId, Trace};
+use crate::model::{ProcessId, SiteId, Trace};
 use crate::query::peaks::{ByClassLines, line_peaks};
-use crate::query::{Cancel, Cancelled, Index, LifetimeClass};
-use crate::units::Interval;
+use crate::query::{Cancel, Cancelled, Index, Key, LifetimeClass, SeriesOf, Totals, series};
+use crate::units::{Interval, Layer};
 
 /// Peaks of the nodes of `tree`, which must be of the same trace and interval;
 /// [`Tree::peak`] tells which is whose. Cost: a pass over the events of the
@@ -36,6 +37,48 @@ fn deepest(trace: &Trace, tree: &Tree) -> Vec<ByClassLines> {
         }
     }
     lines
+}
+
+/// Peaks of the lines of heaps, layers, and processes with one layer, and of what shares a line
+/// with them; `None` for all others, and for all of them where that would take a pass over many
+/// events. Cost: a graph with one bin of the heaps, and one of the layers with several.
+pub fn upper_peaks(index: &Index, totals: &Totals, tree: &Tree, cancel: &Cancel) -> Result<Vec<Option<u64>>, Cancelled> {
+    let trace = index.trace();
+    let none = vec![None; tree.lines.len()];
+    let all = LifetimeClass::ALL.into_iter().fold(0, |bits, class| bits | 1 << class as u8);
+    let is_whole = |site| [0, all].contains(&tree.wanted.classes(site));
+    if !(0..trace.sites.len() as u32).map(SiteId).all(is_whole) {
+        return Ok(none); // lines are of sites, whatever their rows' lifetimes
+    }
+    let draw = |count: usize, of_heap: &[Option<u32>]| {
+        let wanted = |site| tree.wanted.classes(site) != 0;
+        let of = SeriesOf::new(trace, count, |site| of_heap[trace.site(site).heap.0 as usize].filter(|_| wanted(site)));
+        let is_slow = index.is_slow(totals.interval, &of);
+        (!is_slow).then(|| series(index, totals, &of, 1, cancel)).transpose()
+    };
+    let each: Vec<Option<u32>> = (0..trace.heaps.len() as u32).map(Some).collect();
+    let Some(heaps) = draw(each.len(), &each)? else { return Ok(none) };
+    let mut layers: Vec<(ProcessId, Layer)> = trace.heaps.iter().map(|heap| (heap.process, heap.layer)).collect();
+    layers.sort_unstable();
+    layers.dedup();
+    let layer_of = |of: &(ProcessId, Layer)| layers.binary_search(of).ok().map(|at| at as u32);
+    let of_heap: Vec<Option<u32>> = trace.heaps.iter().map(|heap| layer_of(&(heap.process, heap.layer))).collect();
+    let Some(sums) = draw(layers.len(), &of_heap)? else { return Ok(none) };
+    let layer_peak = |of: (ProcessId, Layer)| sums.get(layer_of(&of)? as usize).map(|line| line.peak);
+    let peak = |(number, line): (u32, &Line)| {
+        let path = tree.path_of(number);
+        match (line.head, path.first()?) {
+            (Key::Heap(heap), _) => heaps.get(heap.0 as usize).map(|line| line.peak),
+            (Key::Layer(layer), &Key::Process(process)) => layer_peak((process, layer)),
+            (Key::Process(process), _) if !line.mixes_layers => {
+                let own = layers.iter().filter(|(of, layer)| *of == process && layer_peak((*of, *layer)) > Some(0));
+                let mut own = own.copied();
+                own.next().filter(|_| own.next().is_none()).and_then(layer_peak)
+            }
+            _ => None,
+        }
+    };
+    Ok((0..).zip(&tree.lines).map(peak).collect())
 }
 
 /// The same tree, and its peaks, with the nodes below each node in the order of
@@ -103,6 +146,8 @@ pub fn sort_by_peak(tree: &Tree, peaks: &[u64], descending: bool) -> (Tree, Vec<
     let sorted = Tree {
         interval: tree.interval,
         names: Arc::clone(&tree.names),
+        fold: tree.fold,
+        words: tree.words,
         mask: Arc::clone(&tree.mask),
         wanted: Arc::clone(&tree.wanted),
         by_heap: tree.by_heap.clone(),

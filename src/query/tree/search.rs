@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::Question;
 use super::lines::{Tree, label};
+use super::trim::Trimmed;
 use super::upper::FRAME_LEVEL;
 use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
 use crate::query::naming::FrameName;
@@ -38,8 +39,10 @@ impl Found {
         }
         let heaps: Vec<_> = (0..trace.heaps.len() as u32).map(|heap| heap_level(trace, &text, HeapId(heap))).collect();
         let classes = LifetimeClass::ALL.map(|class| {
-            let names = [class.impacting().name(), class.name()];
-            names.iter().position(|name| text.is_in(name)).map(|i| i + FRAME_LEVEL - names.len())
+            let kind = class.impacting();
+            let names = [[kind.name(), kind.words(class.sign())], [class.name(), class.words()]];
+            let has_text = |names: &[&str; 2]| names.iter().any(|name| text.is_in(name));
+            names.iter().position(has_text).map(|i| i + FRAME_LEVEL - names.len())
         });
         let mut found = Self { heaps, classes, frames: vec![0; trace.sites.len()] };
         found.search_frames(question, &text)?;
@@ -85,7 +88,7 @@ impl Found {
                             continue;
                         }
                         let depth = frames.depth(site);
-                        if depth > 0 {
+                        if depth > 0 && depth <= frames.shown(site) {
                             found.push((site, depth));
                         }
                     }
@@ -111,7 +114,7 @@ impl Tree {
         }
         for (index, line) in (0..).zip(&self.lines) {
             cancel.check()?;
-            if text.is_in(&label(trace, &self.names, line.key, trace.sites.get(line.site.0 as usize))) {
+            if text.is_in(&self.line_label(trace, line)) {
                 return Ok(Some(self.index_of(index)));
             }
         }
@@ -165,6 +168,8 @@ struct Frames<'a> {
     known: Vec<(u32, u32, u32)>,
     turn: u32,
     buffer: String,
+    /// If the innermost frames can be left out.
+    trimmed: Option<&'a Trimmed>,
 }
 
 impl<'a> Frames<'a> {
@@ -181,7 +186,15 @@ impl<'a> Frames<'a> {
             known: vec![(0, 0, 0); trace.stacks.len()],
             turn: 0,
             buffer: String::new(),
+            trimmed: question.trimmed,
         }
+    }
+
+    /// Depth of the innermost frame of a site whose depth was asked for that has a line.
+    fn shown(&self, site: SiteId) -> u32 {
+        let stack = self.trace.site(site).stack;
+        let (_, _, depth) = self.known[self.outline.place(stack) as usize];
+        depth - self.trimmed.map_or(0, |trimmed| trimmed.left_out(site))
     }
 
     /// Depth of the outermost frame with the text, 0 if there is none.

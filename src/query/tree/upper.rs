@@ -13,6 +13,9 @@ use crate::units::Layer;
 /// Levels above the heaps.
 const HEAP_LEVEL: usize = 2;
 
+/// Level of the types.
+const CLASS_LEVEL: usize = 4;
+
 /// Levels above the frames.
 pub(super) const FRAME_LEVEL: usize = 5;
 
@@ -98,15 +101,24 @@ impl Builder<'_> {
         let mut children = self.group(level, cells);
         sort_lines(&mut children, self.question.request.sort, |c| c.numbers, |c| label(trace, names, c.key, None));
         let siblings = children.len();
+        self.hold(path, &mut children);
         for child in children {
-            let path: Vec<Key> = path.iter().copied().chain([child.key]).collect();
+            let mut path: Vec<Key> = path.iter().copied().chain([child.key]).collect();
+            // The only type of an impacting type shares its line.
+            let only_class = child.cells.first().map(|cell| cell.class).filter(|class| {
+                self.question.request.chains && level == CLASS_LEVEL - 1 && child.cells.iter().all(|cell| cell.class == *class)
+            });
+            let level = if only_class.is_some() { CLASS_LEVEL } else { level };
+            let outer = path.clone();
+            path.extend(only_class.map(Key::Class));
             let line = self.upper.lines.len() as u32;
             for cell in &child.cells {
                 self.upper.deepest[cell.heap.0 as usize][cell.class as usize] = line;
             }
-            let is_open = self.is_open(&path, level, siblings, &child);
+            let is_open = self.is_open([&path, &outer], level, siblings, &child);
             self.upper.lines.push(Line {
-                key: child.key,
+                key: path.last().copied().unwrap_or(child.key),
+                head: child.key,
                 parent,
                 group: NONE,
                 depth: self.upper.lines.get(parent as usize).map_or(0, |parent| parent.depth + 1),
@@ -122,12 +134,35 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn is_open(&self, path: &[Key], level: usize, siblings: usize, child: &Child) -> bool {
-        if let Some(&toggled) = self.question.request.toggled.get(path) {
+    /// Whether a line is open, by the wish for one of its nodes, the innermost first.
+    fn is_open(&self, nodes: [&[Key]; 2], level: usize, siblings: usize, child: &Child) -> bool {
+        let toggled = &self.question.request.toggled;
+        if let Some(&toggled) = nodes.into_iter().find_map(|path| toggled.get(path)) {
             return toggled;
         }
         let leads_to_heaps = level < HEAP_LEVEL && siblings <= MAX_OPEN_AT_FIRST;
         siblings == 1 || leads_to_heaps || child.cells.iter().any(|cell| cell.hit > level)
+    }
+
+    /// Lets the lines below a node keep the places that they are to keep; new ones follow.
+    fn hold(&self, path: &[Key], children: &mut [Child]) {
+        let held = &self.question.request.held;
+        if held.is_empty() {
+            return;
+        }
+        let mut path = path.to_vec();
+        children.sort_by_cached_key(|child| {
+            path.push(child.key);
+            let inner = child.cells.first().map(|cell| Key::Class(cell.class));
+            let place = held.get(path.as_slice()).or_else(|| {
+                path.extend(inner);
+                let place = held.get(path.as_slice());
+                path.truncate(path.len() - usize::from(inner.is_some()));
+                place
+            });
+            path.pop();
+            place.copied().unwrap_or(u32::MAX)
+        });
     }
 
     /// Cells by key, in the order in which keys are first met.

@@ -17,7 +17,9 @@ use super::layers::LayerChoice;
 use super::{Around, Pane, View, ViewId};
 use crate::app::beside::Ready;
 use crate::app::document::Document;
+use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
+use crate::app::panels::columns::Wholes;
 use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
@@ -107,7 +109,9 @@ pub struct Difference {
     is_cut: bool,
     /// Peaks follow when the rest is there.
     has_peaks: bool,
-    order: Vec<usize>,
+    order: Arc<[usize]>,
+    /// What the numbers of the order are parts of.
+    wholes: Wholes,
     /// Shown instead of the groups.
     flame: Option<Icicle>,
 }
@@ -152,8 +156,7 @@ impl View for Compare {
             return Ok(());
         }
         let (by, most) = (request.grouping.by(), request.grouping.most());
-        let is_by_function = by.contains(&By::Function) || by.contains(&By::Module);
-        let functions = is_by_function.then(|| ground.functions()).transpose()?;
+        let functions = By::need_functions(by).then(|| ground.functions()).transpose()?;
         let [a, b] = request.sides;
         let mut found = |groups: Vec<Group<Compared>>, has_peaks| tell(request.difference(groups, has_peaks));
         let (names, functions) = (ground.names(), functions.as_ref());
@@ -203,6 +206,11 @@ impl Pane for Compare {
         panel::show(self, around, ui);
     }
 
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        let difference = self.difference.as_ref().filter(|difference| difference.flame.is_none())?;
+        Some(difference.sheet())
+    }
+
     fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::tools(self, around, ui);
     }
@@ -230,6 +238,7 @@ impl Request {
             sides: self.sides,
             grouping: self.grouping,
             order: (0..groups.len()).collect(),
+            wholes: Wholes::default(),
             groups: groups.into(),
             is_cut,
             has_peaks,

@@ -51,13 +51,13 @@ pub fn show(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
             (true, false) => "The filters leave nothing on either side.",
             (true, true) => "Nothing was alive or happened on either side.",
         };
-        ui.centered_and_justified(|ui| ui.label(text));
+        around.nothing(ui, text);
         return;
     }
     if difference.is_cut {
         ui.weak(format!("The {} groups with the largest change.", format::count(difference.grouping.most() as u64)));
     }
-    table::show(difference, &mut view.order, around, ui);
+    table::show(difference, &mut view.order, &view.search, around, ui);
 }
 
 /// The two sides in one trace, and where they come from.
@@ -81,7 +81,7 @@ fn within(view: &mut Compare, around: &mut Around<'_>, ui: &mut Ui) {
         }
     });
     let sides = view.sides.of(document);
-    let what = if document.selection.is_some() { "selection" } else { "view" };
+    let what = if document.selection().is_some() { "selection" } else { "view" };
     for (side, name) in ["A", "B"].into_iter().enumerate() {
         ui.separator();
         if let Some(sides) = sides {
@@ -118,7 +118,7 @@ fn across(opened: &Opened, around: &mut Around<'_>, ui: &mut Ui) {
         around.commands.push(Command::StopComparing);
     }
     ui.separator();
-    let what = if document.selection.is_some() { "selection" } else { "view" };
+    let what = if document.selection().is_some() { "selection" } else { "view" };
     let text = format!("B {}, {}", document.name(), words(around, document.interval()));
     ui.strong(text).on_hover_text(format!("The {what} of the open trace"));
     let cut = opened.ready.trace.cut.is_some();

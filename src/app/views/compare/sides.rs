@@ -44,7 +44,7 @@ impl Choice {
         let view = document.view();
         match self {
             Self::Selection => {
-                let selection = document.selection?;
+                let selection = document.selection()?;
                 let from = if view.from < selection.from { view.from } else { document.trace.span.from };
                 Some([Interval { from: from.min(selection.from), to: selection.from }, selection])
             }
@@ -68,7 +68,7 @@ pub struct Sides(pub Option<Choice>);
 impl Sides {
     /// The selection if there is one, else the halves of the view.
     pub fn choice(self, document: &Document) -> Choice {
-        self.0.unwrap_or(if document.selection.is_some() { Choice::Selection } else { Choice::Halves })
+        self.0.unwrap_or(if document.selection().is_some() { Choice::Selection } else { Choice::Halves })
     }
 
     pub fn of(self, document: &Document) -> Option<[Interval; 2]> {

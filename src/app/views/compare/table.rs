@@ -1,18 +1,20 @@
 //! The groups of a comparison as a table, and the order in which they stand.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{RichText, Ui};
 
 use super::{Difference, Grouping};
 use crate::app::commands::{Command, DocCommand};
+use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
-use crate::app::panels::list::{self, List, ListColumn};
-use crate::app::theme;
+use crate::app::panels::columns::Wholes;
+use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::app::views::Around;
 use crate::format;
 use crate::model::{Heap, HeapId};
-use crate::query::{Compared, Group, RowCondition, TypeKey, layer_label};
+use crate::query::{Compared, Group, TypeKey, layer_label};
 use crate::units::{Layer, Tid};
 
 /// Frames that are listed when a stack is pointed at.
@@ -44,15 +46,27 @@ enum Cell {
 pub struct Order(Option<(Cell, bool)>);
 
 impl Order {
+    /// What decides.
+    fn cell(self) -> Cell {
+        self.0.map_or(Cell::Delta, |(cell, _)| cell)
+    }
+
     pub fn sort(self, difference: &mut Difference) {
-        let Difference { groups, order, .. } = difference;
-        *order = (0..groups.len()).collect();
+        let Difference { groups, order, wholes, .. } = difference;
+        let mut sorted: Vec<usize> = (0..groups.len()).collect();
+        *wholes = Wholes::default();
+        for group in groups.iter() {
+            if let (Some(number), Some(layer)) = (self.cell().number(group), layer(group)) {
+                wholes.add(layer, number.unsigned_abs());
+            }
+        }
         if let Some((cell, descending)) = self.0 {
-            order.sort_by(|&a, &b| {
+            sorted.sort_by(|&a, &b| {
                 let ordering = cell.compare(&groups[a], &groups[b]);
                 if descending { ordering.reverse() } else { ordering }
             });
         }
+        *order = sorted.into();
     }
 }
 
@@ -72,24 +86,29 @@ impl Cell {
     }
 
     fn column(self) -> ListColumn {
-        let (title, hint, width, is_number) = match self {
-            Self::Process => ("Process", "One life of a process", 180.0, false),
-            Self::Heap => ("Handle", "Heap or tracker", 110.0, false),
-            Self::Stack => ("Stack", "The function that wanted the memory, and when pointed at its stack", 320.0, false),
-            Self::Type => ("Type", "The C++ type that was allocated", 240.0, false),
-            Self::Function => ("Function", "The function that wanted the memory", 320.0, false),
-            Self::Module => ("Module", "The module of the function that wanted the memory", 200.0, false),
-            Self::Tag => ("Tag", "The name that a rule gives to the stack", 240.0, false),
-            Self::Thread => ("Thread", "Thread that allocated", 90.0, true),
-            Self::Layer => ("Layer", "Layers nest and are never added together", 140.0, false),
-            Self::A => ("A", "Outstanding at the end of A", 96.0, true),
-            Self::B => ("B", "Outstanding at the end of B", 96.0, true),
-            Self::Delta => ("Delta", "B minus A", 100.0, true),
-            Self::Allocated => ("Allocated", "How much more was allocated inside B than inside A", 104.0, true),
-            Self::Count => ("Count", "How many more allocations were alive at some moment of B than of A", 90.0, true),
-            Self::Peak => ("Peak", "How much larger the peak of B is than that of A", 100.0, true),
-        };
-        ListColumn { title, hint, width, is_number }
+        match self {
+            Self::Process => ListColumn::rest("Process", "One life of a process"),
+            Self::Heap => ListColumn::text("Handle", "Heap or tracker", 126.0),
+            Self::Stack => ListColumn::rest("Stack", "The function that wanted the memory, and when pointed at its stack"),
+            Self::Type => ListColumn::rest("Type", "The C++ type that was allocated"),
+            Self::Function => ListColumn::rest("Function", "The function that wanted the memory"),
+            Self::Module => ListColumn::rest("Module", "The module of the function that wanted the memory"),
+            Self::Tag => ListColumn::rest("Tag", "The name that a rule gives to the stack"),
+            Self::Thread => ListColumn::text("Thread", "Thread that allocated", 90.0),
+            Self::Layer => ListColumn::text("Layer", "Layers nest and are never added together", 140.0),
+            Self::A => ListColumn::number("A", "Outstanding at the end of A", widest::BYTES),
+            Self::B => ListColumn::number("B", "Outstanding at the end of B", widest::BYTES),
+            Self::Delta => ListColumn::number("Delta", "B minus A", widest::CHANGE),
+            Self::Allocated => {
+                ListColumn::number("Allocated", "How much more was allocated inside B than inside A", widest::CHANGE)
+            }
+            Self::Count => ListColumn::number(
+                "Count",
+                "How many more allocations were alive at some moment of B than of A",
+                widest::COUNT_CHANGE,
+            ),
+            Self::Peak => ListColumn::number("Peak", "How much larger the peak of B is than that of A", widest::CHANGE),
+        }
     }
 
     fn number(self, group: &Group<Compared>) -> Option<i64> {
@@ -106,47 +125,43 @@ impl Cell {
         })
     }
 
-    fn is_change(self) -> bool {
-        self == Self::Delta
-    }
-
-    fn text(self, group: &Group<Compared>) -> String {
-        let or = |text: &Option<String>, none: &str| text.clone().unwrap_or_else(|| none.to_owned());
+    fn value(self, group: &Group<Compared>) -> Value {
+        let or = |text: &Option<String>, none: &str| Value::Text(text.clone().unwrap_or_else(|| none.to_owned()));
         let number = || self.number(group).unwrap_or(0);
         match self {
             Self::Process => or(&group.process, ""),
             Self::Heap => or(&group.heap, "\u{2014}"),
-            Self::Stack | Self::Function => or(&group.function, "(no stack recorded)"),
+            Self::Stack | Self::Function => or(&group.function, NO_STACK),
             Self::Type => or(&group.allocated_type, ""),
             Self::Module => or(&group.module, "(no module)"),
             Self::Tag => or(&group.tag, ""),
-            Self::Thread => group.thread.map_or_else(|| "\u{2014}".to_owned(), |id| id.to_string()),
-            Self::Layer => {
-                let layer = Layer::ALL.into_iter().find(|layer| layer.name() == group.layer);
-                layer.map_or(group.layer, layer_label).to_owned()
-            }
-            Self::A | Self::B => format::bytes(number().unsigned_abs()),
-            Self::Delta | Self::Allocated | Self::Peak => format::signed_bytes(number()),
-            Self::Count => signed_count(number()),
+            Self::Thread => group.thread.map_or_else(|| Value::text("\u{2014}"), |id| Value::Text(id.to_string())),
+            Self::Layer => Value::text(layer(group).map_or(group.layer, layer_label)),
+            Self::A | Self::B => Value::Bytes(number().unsigned_abs()),
+            Self::Delta | Self::Allocated | Self::Peak => Value::Change(number()),
+            Self::Count => Value::CountChange(number()),
         }
+    }
+
+    /// The same while peaks may be on their way.
+    fn value_of(self, group: &Group<Compared>, has_peaks: bool) -> Value {
+        if self == Self::Peak && !has_peaks { Value::Awaited } else { self.value(group) }
     }
 
     fn compare(self, a: &Group<Compared>, b: &Group<Compared>) -> Ordering {
         match self.number(a).zip(self.number(b)) {
             Some((a, b)) => a.cmp(&b),
             None if self == Self::Thread => a.thread.cmp(&b.thread),
-            None => self.text(a).to_lowercase().cmp(&self.text(b).to_lowercase()),
+            None => self.value(a).to_string().to_lowercase().cmp(&self.value(b).to_string().to_lowercase()),
         }
     }
 }
 
-fn signed_count(n: i64) -> String {
-    let sign = match n {
-        0 => "",
-        1.. => "+",
-        _ => "\u{2212}",
-    };
-    format!("{sign}{}", format::count(n.unsigned_abs()))
+/// The function of what was recorded without one.
+const NO_STACK: &str = "(no stack recorded)";
+
+fn layer(group: &Group<Compared>) -> Option<Layer> {
+    Layer::ALL.into_iter().find(|layer| layer.name() == group.layer)
 }
 
 /// Whether any key of a group contains a text in small letters.
@@ -157,15 +172,49 @@ pub fn matches(group: &Group<Compared>, text: &str) -> bool {
     keys.into_iter().any(|key| key.to_lowercase().contains(text))
 }
 
-pub fn show(difference: &mut Difference, order: &mut Order, around: &mut Around<'_>, ui: &mut Ui) {
+pub fn show(difference: &mut Difference, order: &mut Order, searched: &str, around: &mut Around<'_>, ui: &mut Ui) {
     let before = *order;
     let cells = Cell::all(difference.grouping);
     let columns: Vec<ListColumn> = cells.iter().map(|cell| cell.column()).collect();
     let id = difference.grouping.label();
     let rows = difference.order.len();
-    list::show(ui, id, &columns, rows, &mut Lines { difference, cells: &cells, order, around });
+    list::show(ui, id, &columns, rows, &mut Lines { difference, cells: &cells, order, searched, around });
     if *order != before {
         order.sort(difference);
+    }
+}
+
+/// The table as it stands.
+struct Groups {
+    cells: Vec<Cell>,
+    groups: Arc<[Group<Compared>]>,
+    order: Arc<[usize]>,
+    has_peaks: bool,
+}
+
+impl Difference {
+    pub fn sheet(&self) -> Arc<dyn Sheet> {
+        let (groups, order) = (Arc::clone(&self.groups), Arc::clone(&self.order));
+        Arc::new(Groups { cells: Cell::all(self.grouping), groups, order, has_peaks: self.has_peaks })
+    }
+}
+
+impl Sheet for Groups {
+    fn title(&self) -> &'static str {
+        "Compare"
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        self.cells.iter().map(|cell| cell.column().title).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        let Some(group) = self.order.get(row).and_then(|&at| self.groups.get(at)) else { return (0, Vec::new()) };
+        (0, self.cells.iter().map(|cell| cell.value_of(group, self.has_peaks)).collect())
     }
 }
 
@@ -173,6 +222,7 @@ struct Lines<'a, 'b> {
     difference: &'a Difference,
     cells: &'a [Cell],
     order: &'a mut Order,
+    searched: &'a str,
     around: &'a mut Around<'b>,
 }
 
@@ -190,50 +240,53 @@ impl<'a> Lines<'a, '_> {
         heaps.next().is_none().then_some(HeapId(id))
     }
 
-    fn text_of(&self, cell: Cell, group: &Group<Compared>) -> String {
-        let is_awaited = cell == Cell::Peak && !self.difference.has_peaks;
-        if is_awaited { "\u{2026}".to_owned() } else { cell.text(group) }
-    }
-
     fn group(&self, row: usize) -> Option<&'a Group<Compared>> {
         self.difference.groups.get(*self.difference.order.get(row)?)
     }
 }
 
 impl List for Lines<'_, '_> {
-    fn text(&self, row: usize, column: usize) -> String {
+    fn value(&self, row: usize, column: usize) -> Value {
+        let (Some(cell), Some(group)) = (self.cells.get(column), self.group(row)) else { return Value::Nothing };
+        cell.value_of(group, self.difference.has_peaks)
+    }
+
+    fn share(&self, row: usize, column: usize) -> Option<Share> {
+        let (cell, group) = (*self.cells.get(column)?, self.group(row)?);
+        Share::of(cell.number(group)?.unsigned_abs(), self.difference.wholes.of(layer(group)?))
+    }
+
+    fn whole(&self, row: usize, column: usize) -> String {
         let group = self.group(row);
-        self.cells.get(column).zip(group).map_or_else(String::new, |(cell, group)| self.text_of(*cell, group))
+        let layer = group.map_or("", |group| layer(group).map_or(group.layer, layer_label));
+        let title = self.cells.get(column).map_or("", |cell| cell.column().title);
+        format!("{title} in {layer}, growth and shrinkage together")
     }
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         let (Some(cell), Some(group)) = (self.cells.get(column), self.group(row)) else { return };
-        let mut text = RichText::new(self.text_of(*cell, group));
-        if matches!(cell, Cell::Stack | Cell::Function | Cell::Type) {
-            text = text.monospace().size(12.0);
-        }
-        match cell.number(group) {
-            Some(0) => text = text.weak(),
-            Some(change) if cell.is_change() => {
-                let visuals = ui.visuals();
-                text = text.color(if change > 0 { theme::growth(visuals) } else { theme::shrinkage(visuals) });
+        match (cell, self.value(row, column)) {
+            (Cell::Stack | Cell::Function | Cell::Type, Value::Text(text)) => {
+                let style = match cell {
+                    _ if text == NO_STACK => Style::Weak,
+                    Cell::Type => Style::Code,
+                    _ => Style::Frame,
+                };
+                let label = list::name(ui, Name { text: &text, style, searched: self.searched });
+                if *cell == Cell::Stack {
+                    label.on_hover_ui(|ui| stack(ui, group));
+                }
             }
-            _ => {}
-        }
-        if *cell == Cell::Delta {
-            text = text.strong();
-        }
-        let label = ui.add(egui::Label::new(text).truncate());
-        if *cell == Cell::Stack {
-            label.on_hover_ui(|ui| {
-                for frame in group.stack.iter().flatten().rev().take(FRAMES) {
-                    ui.label(RichText::new(frame).monospace().size(12.0));
-                }
-                let more = group.stack.as_ref().map_or(0, Vec::len).saturating_sub(FRAMES);
-                if more > 0 {
-                    ui.weak(format!("and {} frames outside of them", format::count(more as u64)));
-                }
-            });
+            (Cell::Delta, value) => {
+                let share = self.share(row, column).filter(|_| self.order.cell() == Cell::Delta);
+                let whole = || self.whole(row, column);
+                list::number(ui, &value, share.map(|share| (share, &whole as &dyn Fn() -> String)));
+            }
+            // Only the difference itself has the colours of growth.
+            (Cell::Allocated | Cell::Peak, Value::Change(change)) if change != 0 => {
+                list::number(ui, &Value::Text(format::signed_bytes(change)), None);
+            }
+            _ => list::plain(self, ui, row, column),
         }
     }
 
@@ -263,12 +316,16 @@ impl List for Lines<'_, '_> {
         }
     }
 
-    fn copy(&mut self, text: String) {
-        self.around.commands.push(Command::Copy(text));
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(self.difference.sheet())
+    }
+
+    fn push(&mut self, command: Command) {
+        self.around.commands.push(command);
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
-        let (cell, descending) = self.order.0?;
+        let (cell, descending) = self.order.0.unwrap_or((Cell::Delta, true));
         Some((self.cells.iter().position(|of| *of == cell)?, descending))
     }
 
@@ -283,16 +340,26 @@ impl List for Lines<'_, '_> {
     }
 }
 
+/// The stack of a group, innermost first.
+fn stack(ui: &mut Ui, group: &Group<Compared>) {
+    for frame in group.stack.iter().flatten().rev().take(FRAMES) {
+        ui.label(RichText::new(frame).monospace().size(12.0));
+    }
+    let more = group.stack.as_ref().map_or(0, Vec::len).saturating_sub(FRAMES);
+    if more > 0 {
+        ui.weak(format!("and {} frames outside of them", format::count(more as u64)));
+    }
+}
+
 /// What rows have that are of a group.
 fn predicates(group: &Group<Compared>) -> impl Iterator<Item = (&'static str, Predicate)> {
-    let layer = Layer::ALL.into_iter().find(|layer| layer.name() == group.layer);
+    let layer = layer(group);
     let of_type = |(name, layer): (&String, Layer)| Predicate::Type(TypeKey { layer, name: name.as_str().into() });
-    let of_thread = |thread: u32| Predicate::Row(RowCondition::Thread(Tid(thread)), format!("thread {thread}").into());
     let name = |name: &Option<String>| name.as_deref().map(Into::into);
     let all = [
         ("this function", name(&group.function).map(Predicate::Function)),
         ("this type", group.allocated_type.as_ref().zip(layer).map(of_type)),
-        ("this thread", group.thread.map(of_thread)),
+        ("this thread", group.thread.map(|thread| Predicate::thread(Tid(thread)))),
         ("this tag", name(&group.tag).map(Predicate::Tag)),
         ("this module", name(&group.module).map(Predicate::Module)),
     ];

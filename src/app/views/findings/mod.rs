@@ -79,6 +79,10 @@ impl Pane for Findings {
         self.found = None;
     }
 
+    fn findings(&self) -> &[Finding] {
+        self.found.as_ref().map_or(&[], |found| &found.list)
+    }
+
     fn strip(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::cards(self, around, ui);
     }

@@ -13,21 +13,18 @@ const CARDS: usize = 5;
 
 const CARD_HEIGHT: f32 = 56.0;
 
-/// Height from which on there is room for cards.
-const ROOMY: f32 = 290.0;
-
 /// Innermost frames of a place in the list.
 const FRAMES: usize = 4;
 
 fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
     let line = match kind {
         FindingKind::Growth => return theme::growth(visuals),
-        FindingKind::Step => 1,
+        FindingKind::Step => 0,
         FindingKind::Spikes => 4,
-        FindingKind::Peak => 0,
-        FindingKind::AtExit => 6,
-        FindingKind::Churn => 5,
-        FindingKind::UnexplainedCommit => 9,
+        FindingKind::Peak => 5,
+        FindingKind::AtExit => 1,
+        FindingKind::Churn => 2,
+        FindingKind::UnexplainedCommit => 7,
     };
     theme::series(line, visuals)
 }
@@ -35,9 +32,6 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
 /// The best findings, side by side.
 pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(found) = view.found.as_ref().filter(|found| !found.list.is_empty() && !view.is_hidden) else { return };
-    if ui.available_height() < ROOMY {
-        return;
-    }
     let best = headlines(&found.list, CARDS);
     let (count, mut is_hidden) = (best.len(), false);
     ui.horizontal(|ui| {

@@ -5,6 +5,7 @@ use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
 use super::{Flame, Icicle, Measure, Way};
 use crate::app::commands::Command;
 use crate::app::filters::Predicate;
+use crate::app::picture::{PictureFormat, Subject, Wish};
 use crate::app::theme;
 use crate::app::views::Around;
 use crate::format;
@@ -73,9 +74,7 @@ impl Icicle {
     pub fn show(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
         if self.total == 0 {
             let layer = layer_label(self.layer);
-            ui.centered_and_justified(|ui| {
-                ui.label(format!("{layer}: nothing to show for {} in this interval.", self.measure.label))
-            });
+            around.nothing(ui, &format!("{layer}: nothing to show for {} in this interval.", self.measure.label));
             return None;
         }
         if self.is_searched {
@@ -288,6 +287,15 @@ impl Icicle {
         if ui.button("Copy stack").clicked() {
             let way: Vec<String> = self.way(depth, index).iter().map(ToString::to_string).collect();
             around.commands.push(Command::Copy(way.join("\n")));
+        }
+        ui.separator();
+        for format in PictureFormat::ALL {
+            if let Some(view) = around.document.view_in_sight()
+                && ui.button(format.label()).clicked()
+            {
+                let subject = Subject::View(view);
+                around.commands.push(Command::TakePicture(Wish { subject, format }));
+            }
         }
         did
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::opened::{Finder, Way};
 use super::search::search;
-use super::{CallTable, Grouping, Request, Tree, Wish, butterfly, magnitude, name_of};
+use super::{CallTable, Grouping, Request, Tree, Wish, butterfly, name_of};
 use crate::app::jobs::{ForestKind, Ground};
+use crate::app::panels::columns::magnitude;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, Sort, call_tree,
     call_tree_peaks, freed_sums, heaviest_path, node_name, row_groups, sort_call_tree_by_peak,
@@ -38,7 +39,7 @@ pub fn call_table_with_peaks(request: &Request, ground: &mut Ground<'_>) -> Resu
 
 /// Lines by heap, type, or what allocations have of their own. Cost: see [`row_groups`].
 fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
-    let Request { wish, layer } = request;
+    let Request { wish, layer, .. } = request;
     let (functions, trace) = (ground.folded_functions()?, Arc::clone(ground.trace()));
     let (totals, types) = match by {
         RowGrouping::Heap => (Some(ground.totals()?), None),
@@ -56,6 +57,7 @@ fn of_rows(request: &Request, by: RowGrouping, with_peaks: bool, ground: &mut Gr
     }
     let line = |(node, group): (u32, &RowGroup)| CallLine {
         node,
+        head: node,
         parent: None,
         depth: 0,
         numbers: group.numbers,
@@ -95,7 +97,7 @@ fn butterfly_of(wish: &Wish, layer: Layer) -> butterfly::Asked<'_> {
 
 /// Lines by functions, or by what else follows from stacks.
 fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Result<CallTable, Cancelled> {
-    let Request { wish, layer } = request;
+    let Request { wish, layer, .. } = request;
     let (functions, forest) = if wish.frees { ground.freeing(kind)? } else { (ground.folded_functions()?, ground.forest(kind)?) };
     let (trace, cancel) = (Arc::clone(ground.trace()), ground.cancel);
     let mut sums = match wish.frees {
@@ -121,8 +123,8 @@ fn of_sites(request: &Request, kind: ForestKind, ground: &mut Ground<'_>) -> Res
             (fulfilled.selected, selected) = (Some(way), Some(node));
         }
     }
-    let lines = call_tree(&functions, &sums, wish.sort, &toggled, cancel)?;
-    let selected = selected.and_then(|node| lines.iter().position(|line| line.node == node));
+    let lines = call_tree(&functions, &sums, wish.sort, &toggled, request.chains, cancel)?;
+    let selected = selected.and_then(|node| lines.iter().position(|line| line.has(node, &forest)));
     let whole = sums.numbers(0);
     // Of changes a part can be more than the whole.
     let sizes = lines.iter().map(|line| &line.numbers).chain([&whole]);

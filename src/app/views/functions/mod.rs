@@ -24,12 +24,13 @@ use super::histograms::AnyBucket;
 use super::layers::LayerChoice;
 use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
+use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::format;
 use crate::model::Trace;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, Functions, NodeKey, Numbers, RowGrouping, Sort, Types, UNKNOWN_TYPE, heap_label,
-    node_name, thread_label,
+    node_name, shared_label, thread_label,
 };
 use crate::units::{Interval, Layer};
 use butterfly::{Butterflied, ProcessLife};
@@ -94,6 +95,8 @@ impl Wish {
 pub struct Request {
     wish: Wish,
     layer: Layer,
+    /// Whether calls without choice share a line.
+    chains: bool,
 }
 
 /// The open lines, and the butterfly.
@@ -115,7 +118,7 @@ pub struct CallTable {
     whole: Numbers,
     /// What a whole bar stands for.
     scale: u64,
-    /// The selected line, if it is in sight.
+    /// The line that was to be selected, if it is in sight.
     selected: Option<usize>,
     butterfly: Option<Butterflied>,
 }
@@ -127,17 +130,6 @@ enum Tree {
     Rows(Vec<NodeKey>),
 }
 
-/// What a column's bar is long by; peaks come apart.
-fn magnitude(column: Column, n: &Numbers) -> u64 {
-    match column {
-        Column::Count => n.count,
-        Column::Size | Column::Peak => n.size,
-        Column::OutstandingFrom => n.outstanding_from,
-        Column::OutstandingTo => n.outstanding_to,
-        _ => n.impacting.unsigned_abs(),
-    }
-}
-
 impl CallTable {
     fn key(&self, line: &CallLine) -> NodeKey {
         match &self.tree {
@@ -146,14 +138,30 @@ impl CallTable {
         }
     }
 
-    fn name(&self, line: &CallLine) -> String {
+    /// What the innermost of a line's nodes is called.
+    fn own_name(&self, line: &CallLine) -> String {
         name_of(&self.trace, &self.functions, self.types.as_deref(), self.key(line))
+    }
+
+    /// What a line is called: all its nodes.
+    fn name(&self, line: &CallLine) -> String {
+        let Tree::Forest(forest) = &self.tree else { return self.own_name(line) };
+        if line.head == line.node {
+            return self.own_name(line);
+        }
+        let mut nodes: Vec<u32> = line.nodes(forest).collect();
+        nodes.reverse();
+        shared_label(nodes.into_iter().map(|node| {
+            let key = forest.key(node);
+            let frame = if let NodeKey::Function(function) = key { Some(self.functions.name(function)) } else { None };
+            (frame, move || name_of(&self.trace, &self.functions, self.types.as_deref(), key))
+        }))
     }
 
     fn way(&self, line: &CallLine) -> Way {
         match &self.tree {
             Tree::Forest(forest) => forest.way(line.node).into_iter().map(|key| node_name(&self.functions, key).into()).collect(),
-            Tree::Rows(_) => [self.name(line).into()].into(),
+            Tree::Rows(_) => [self.own_name(line).into()].into(),
         }
     }
 }
@@ -187,7 +195,9 @@ pub struct CallTrees<const FREES: bool> {
     wish: Wish,
     /// Functions that were in the middle before, the last one last.
     middles_before: Vec<Arc<str>>,
-    table: Option<CallTable>,
+    table: Option<Arc<CallTable>>,
+    /// The selected line of it, if it is in sight.
+    line: Option<usize>,
     /// Whether the selected line is to be scrolled to.
     reveal: bool,
     /// Whether the first line that the search finds is to be selected once it is there.
@@ -200,7 +210,7 @@ impl<const FREES: bool> Default for CallTrees<FREES> {
     fn default() -> Self {
         let column = if FREES { Column::Size } else { Sort::default().column };
         let wish = Wish { frees: FREES, sort: Sort { column, ..Sort::default() }, ..Wish::default() };
-        Self { wish, middles_before: Vec::new(), table: None, reveal: false, seeks: false, is_narrow: false }
+        Self { wish, middles_before: Vec::new(), table: None, line: None, reveal: false, seeks: false, is_narrow: false }
     }
 }
 
@@ -210,7 +220,7 @@ impl<const FREES: bool> View for CallTrees<FREES> {
     type Answer = CallTable;
 
     fn request(&self, document: &Document) -> Option<Request> {
-        Some(Request { wish: self.wish.clone(), layer: self.wish.layer.of(document) })
+        Some(Request { wish: self.wish.clone(), layer: self.wish.layer.of(document), chains: document.reading.chains })
     }
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(CallTable)) -> Result<(), Cancelled> {
@@ -232,7 +242,8 @@ impl<const FREES: bool> View for CallTrees<FREES> {
             self.reveal = true;
         }
         if self.wish == table.fulfilled {
-            drop_aside(self.table.replace(table));
+            self.line = table.selected;
+            drop_aside(self.table.replace(Arc::new(table)));
         } else {
             drop_aside(table); // the answer to the present wish is on its way
         }
@@ -270,6 +281,10 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
         self.go_to_first();
     }
 
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn Sheet>)
+    }
+
     fn has_selected(&self) -> bool {
         self.wish.selected.is_some()
     }
@@ -277,16 +292,14 @@ impl<const FREES: bool> Pane for CallTrees<FREES> {
     fn unselect(&mut self) {
         self.wish.selected = None;
         self.close_butterfly();
-        if let Some(table) = &mut self.table {
-            table.selected = None;
-        }
+        self.line = None;
     }
 
     fn says(&self) -> Option<String> {
         let table = self.table.as_ref()?;
-        let line = table.lines.get(table.selected?)?;
+        let line = table.lines.get(self.line?)?;
         let n = &line.numbers;
-        let (name, count, size) = (table.name(line), format::count(n.count), format::bytes(n.size));
+        let (name, count, size) = (table.own_name(line), format::count(n.count), format::bytes(n.size));
         Some(match FREES {
             true => format!("{name}: freed {count}, {size}"),
             false => format!("{name}: count {count}, size {size}, impacting size {}", format::signed_bytes(n.impacting)),
@@ -310,12 +323,12 @@ impl<const FREES: bool> CallTrees<FREES> {
 
     /// Selects a line of the table: its function stands in the middle.
     fn select(&mut self, index: usize) {
-        let Some(table) = &mut self.table else { return };
+        let Some(table) = self.table.as_deref() else { return };
         let Some(line) = table.lines.get(index).copied() else { return };
-        table.selected = Some(index);
+        self.line = Some(index);
         self.wish.selected = Some(table.way(&line));
         self.wish.middle = match table.key(&line) {
-            NodeKey::Function(_) if !FREES => Some(table.name(&line).into()),
+            NodeKey::Function(_) if !FREES => Some(table.own_name(&line).into()),
             _ => None,
         };
         self.middles_before.clear();

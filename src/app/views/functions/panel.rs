@@ -1,21 +1,22 @@
 //! The tree table, and beside it the butterfly of the selected function.
 
-use eframe::egui::text::{LayoutJob, TextFormat};
-use eframe::egui::{self, Align, Color32, FontId, Key, Layout, Modifiers, Ui, vec2};
+use std::sync::Arc;
+
+use eframe::egui::{self, Key, Modifiers, Ui};
 
 use super::tools::above_table;
-use super::{CallTable, CallTrees, Grouping, Wish, magnitude, wings};
+use super::{CallTable, CallTrees, Grouping, Wish, wings};
 use crate::app::commands::Command;
+use crate::app::commands::keys::STEPS;
+use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
-use crate::app::panels::columns::{explanation, number_color, title, width};
-use crate::app::panels::list::{self, List, ListColumn, TRIANGLE};
+use crate::app::panels::columns::{self, list_column, magnitude, title};
+use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
 use crate::app::panels::losses;
-use crate::app::theme;
 use crate::app::views::Around;
 use crate::app::views::histograms::AnyBucket;
-use crate::format;
-use crate::query::{CallLine, Column, FrameName, NodeKey, RowCondition, RowGrouping, layer_label};
+use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, layer_label};
 
 /// Columns that can be shown; what only single allocations have is none of them.
 const COLUMNS: [Column; 7] =
@@ -28,9 +29,6 @@ const FREED_COLUMNS: [Column; 3] = [Column::Name, Column::Count, Column::Size];
 const NO_FREE_STACKS: &str = "No free in this trace has a call stack. To see who frees, record them: \
                               highwater record --stacks --free-stacks, or with xperf -stackwalk VirtualFree \
                               for commit and HeapFree for heaps.";
-
-/// Points that a name has at least, however deep its line is.
-const NAME_ROOM: f32 = 220.0;
 
 /// What the user did to the table.
 enum Did {
@@ -67,7 +65,7 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
             true => format!("{}: nothing was alive in this interval.", layer_label(table.layer)),
             false => "Nothing in this interval has that in its name.".to_owned(),
         };
-        ui.centered_and_justified(|ui| ui.label(text));
+        around.nothing(ui, &text);
         return;
     }
     if table.asked.grouping == Grouping::Sites(ForestKind::ByTag) && table.functions.rules().tags().is_empty() {
@@ -78,14 +76,12 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
     if FREES && table.lines.iter().all(|line| table.key(line) == NodeKey::NoStack) {
         ui.weak("What was freed in this layer and interval was recorded without stacks.");
     }
-    let columns: &[Column] = if FREES { &FREED_COLUMNS } else { &COLUMNS };
-    let columns: Vec<Column> = columns.iter().copied().filter(|&column| FREES || around.settings.shows(column)).collect();
-    let room = ui.available_width();
-    let titles: Vec<ListColumn> = columns.iter().map(|&column| list_column(column, &table.asked, room)).collect();
-    let by_key = keys(ui, table);
+    let columns = table.shown();
+    let titles: Vec<ListColumn> = columns.iter().map(|&column| titled(column, &table.asked)).collect();
+    let by_key = keys(ui, table, view.line);
     let is_key = by_key.is_some();
-    let reveal = std::mem::take(&mut view.reveal).then_some(table.selected).flatten();
-    let mut lines = Lines { table, columns: &columns, reveal, did: by_key, around };
+    let reveal = std::mem::take(&mut view.reveal).then_some(view.line).flatten();
+    let mut lines = Lines { table, columns, selected: view.line, reveal, did: by_key, around };
     list::show(ui, "functions", &titles, table.lines.len(), &mut lines);
     let Some(did) = lines.did else { return };
     match did {
@@ -99,7 +95,8 @@ pub fn show<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<
     around.ask();
 }
 
-fn list_column(column: Column, wish: &Wish, room: f32) -> ListColumn {
+fn titled(column: Column, wish: &Wish) -> ListColumn {
+    let plain = list_column(column);
     let (title, hint) = match (column, wish.grouping) {
         (Column::Count, _) if wish.frees => ("Freed", "Allocations that died in the interval"),
         (Column::Size, _) if wish.frees => ("Freed Size", "Bytes of those that died in the interval"),
@@ -128,26 +125,24 @@ fn list_column(column: Column, wish: &Wish, room: f32) -> ListColumn {
             "LifeTimes",
             "Decades of seconds from birth to death; what has no end was never freed, or was there before the trace",
         ),
-        _ => (title(column), explanation(column)),
+        _ => return plain,
     };
-    let is_number = column != Column::Name;
-    let width = if is_number { width(column) } else { (room * 0.36).clamp(NAME_ROOM, width(column)) };
-    ListColumn { title, hint, width, is_number }
+    ListColumn { title, hint, ..plain }
 }
 
 /// What keys do to the selected line, unless a text field wants them.
-fn keys(ui: &Ui, table: &CallTable) -> Option<Did> {
+fn keys(ui: &Ui, table: &CallTable, selected: Option<usize>) -> Option<Did> {
     if ui.ctx().egui_wants_keyboard_input() {
         return None;
     }
     let pressed = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
     let last = table.lines.len().checked_sub(1)?;
-    for (key, by) in [(Key::ArrowUp, -1), (Key::ArrowDown, 1), (Key::PageUp, -20), (Key::PageDown, 20)] {
+    for (key, by) in STEPS {
         if pressed(key) {
-            return Some(Did::Select(table.selected.map_or(0, |index| index.saturating_add_signed(by).min(last))));
+            return Some(Did::Select(selected.map_or(0, |index| index.saturating_add_signed(by).min(last))));
         }
     }
-    let index = table.selected?;
+    let index = selected?;
     let line = table.lines.get(index)?;
     if pressed(Key::ArrowRight) && line.has_children {
         return Some(if line.is_open { Did::Select((index + 1).min(last)) } else { Did::Toggle(index) });
@@ -159,8 +154,9 @@ fn keys(ui: &Ui, table: &CallTable) -> Option<Did> {
 }
 
 struct Lines<'a, 'b> {
-    table: &'a CallTable,
+    table: &'a Arc<CallTable>,
     columns: &'a [Column],
+    selected: Option<usize>,
     reveal: Option<usize>,
     did: Option<Did>,
     around: &'a mut Around<'b>,
@@ -178,69 +174,69 @@ impl Lines<'_, '_> {
     fn name_cell(&mut self, ui: &mut Ui, row: usize) {
         let table = self.table;
         let Some(line) = table.lines.get(row) else { return };
-        let (key, name) = (table.key(line), table.name(line));
-        if table.asked.grouping.is_tree() {
-            ui.add_space(line.depth as f32 * 13.0 - 2.0);
-            if line.has_children {
-                if list::triangle(ui, line.is_open, &name).clicked() {
-                    self.did = Some(Did::Toggle(row));
-                }
-            } else {
-                ui.add_space(TRIANGLE);
-            }
+        let (key, text) = (table.key(line), table.name(line));
+        if table.asked.grouping.is_tree()
+            && list::branch(ui, line.depth as usize, line.has_children.then_some(line.is_open), &text)
+        {
+            self.did = Some(Did::Toggle(row));
         }
-        let job = name_job(ui, table, key, &name);
-        // The column grows with what is in it: with deep stacks, but not with long names.
-        let room = vec2(ui.available_width().max(NAME_ROOM), ui.available_height());
-        let label = egui::Label::new(job).truncate();
-        let label = ui.allocate_ui_with_layout(room, Layout::left_to_right(Align::Center), |ui| ui.add(label)).inner;
-        label.on_hover_ui(|ui| details(ui, table, line, &name));
+        let is_middle = || table.butterfly.as_ref().is_some_and(|butterfly| *butterfly.name == *table.own_name(line));
+        let style = match key {
+            NodeKey::Function(_) if is_middle() => Style::StrongFrame,
+            NodeKey::Function(_) => Style::Frame,
+            NodeKey::All | NodeKey::NoStack | NodeKey::NoModule | NodeKey::NoTag => Style::Weak,
+            _ => Style::Plain,
+        };
+        let label = list::name(ui, Name { text: &text, style, searched: &table.asked.search });
+        label.on_hover_ui(|ui| details(ui, table, line, &text));
     }
 }
 
-/// A name as it stands in the table: a function stands out before its module, the one in the
-/// middle of the butterfly most, and what the search found is lit.
-fn name_job(ui: &Ui, table: &CallTable, key: NodeKey, name: &str) -> LayoutJob {
-    let visuals = ui.visuals();
-    let (font, text, module) = match key {
-        NodeKey::Function(function) => {
-            let is_middle = table.butterfly.as_ref().is_some_and(|butterfly| &*butterfly.name == name);
-            let text = if is_middle { visuals.strong_text_color() } else { visuals.text_color() };
-            let module = match table.functions.name(function) {
-                FrameName::Function(module, _) | FrameName::InModule(module, _) => module.len() + 1,
-                FrameName::At(_) | FrameName::NoStack => 0,
-            };
-            (FontId::monospace(12.0), text, module)
-        }
-        NodeKey::Module(_)
-        | NodeKey::Tag(_)
-        | NodeKey::Heap(_)
-        | NodeKey::Type(_)
-        | NodeKey::Thread(..)
-        | NodeKey::Size(_)
-        | NodeKey::Lifetime(_) => (FontId::proportional(13.0), visuals.text_color(), 0),
-        _ => (FontId::proportional(13.0), visuals.weak_text_color(), 0),
-    };
-    let searched = table.asked.search.trim().to_ascii_lowercase();
-    let lower = name.to_ascii_lowercase(); // as long as the name itself
-    let found = if searched.is_empty() { None } else { lower.find(&searched) };
-    let found = found.map_or(0..0, |at| at..at + searched.len());
-    let mut job = LayoutJob::default();
-    let mut edges = [0, module, found.start, found.end, name.len()];
-    edges.sort_unstable();
-    for edge in edges.windows(2).filter(|edge| edge[0] < edge[1]) {
-        let color = if edge[1] <= module { visuals.weak_text_color() } else { text };
-        let is_found = found.contains(&edge[0]);
-        let background = if is_found { visuals.warn_fg_color.gamma_multiply(0.35) } else { Color32::TRANSPARENT };
-        let format = TextFormat { font_id: font.clone(), color, background, ..TextFormat::default() };
-        job.append(&name[edge[0]..edge[1]], 0.0, format);
+impl CallTable {
+    fn peak(&self, row: usize) -> Option<u64> {
+        self.peaks.as_ref()?.get(row).copied()
     }
-    job
+
+    /// What a cell says.
+    fn value(&self, row: usize, column: Column) -> Value {
+        let Some(line) = self.lines.get(row) else { return Value::Nothing };
+        match column {
+            Column::Name => Value::Text(self.name(line)),
+            column => columns::value(column, &line.numbers, self.peak(row)),
+        }
+    }
+
+    fn shown(&self) -> &'static [Column] {
+        if self.asked.frees { &FREED_COLUMNS } else { &COLUMNS }
+    }
+}
+
+impl Sheet for CallTable {
+    fn title(&self) -> &'static str {
+        if self.asked.frees { "Freed by" } else { "Functions" }
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        self.shown().iter().map(|&column| titled(column, &self.asked).title).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        let depth = self.lines.get(row).map_or(0, |line| line.depth as usize);
+        (depth, self.shown().iter().map(|&column| self.value(row, column)).collect())
+    }
+
+    fn is_tree(&self) -> bool {
+        self.asked.grouping.is_tree()
+    }
 }
 
 /// What a line is, and its share of all.
 fn details(ui: &mut Ui, table: &CallTable, line: &CallLine, name: &str) {
-    ui.strong(name);
+    name.split(SHARED).for_each(|name| _ = ui.strong(name));
     for column in [Column::Size, Column::OutstandingTo] {
         let (part, whole) = (magnitude(column, &line.numbers), magnitude(column, &table.whole));
         if whole > 0 {
@@ -254,60 +250,53 @@ fn details(ui: &mut Ui, table: &CallTable, line: &CallLine, name: &str) {
     });
 }
 
-/// Paints a bar behind a number; a change has the colour of its sign.
-pub fn bar(ui: &Ui, rect: egui::Rect, column: Column, change: i64, share: f32) {
-    let visuals = ui.visuals();
-    let color = match column {
-        Column::Impacting => number_color(change, visuals),
-        _ => theme::series(0, visuals),
-    };
-    let width = (rect.width() * share.clamp(0.0, 1.0)).max(if share > 0.0 { 1.0 } else { 0.0 });
-    let bar = egui::Rect::from_min_size(rect.min, vec2(width, rect.height()));
-    ui.painter().rect_filled(bar, 2.0, color.gamma_multiply(if visuals.dark_mode { 0.24 } else { 0.20 }));
-}
-
 impl List for Lines<'_, '_> {
-    fn text(&self, row: usize, column: usize) -> String {
-        let Some(line) = self.line(row) else { return String::new() };
-        let n = &line.numbers;
-        match self.column(column) {
-            Column::Count => format::count(n.count),
-            Column::Impacting => format::signed_bytes(n.impacting),
-            Column::Size => format::bytes(n.size),
-            Column::OutstandingFrom => format::bytes(n.outstanding_from),
-            Column::OutstandingTo => format::bytes(n.outstanding_to),
-            Column::Peak => {
-                let peak = self.table.peaks.as_ref().and_then(|peaks| peaks.get(row));
-                peak.map_or_else(|| "\u{2026}".to_owned(), |&peak| format::bytes(peak))
-            }
-            _ => format!("{}{}", "  ".repeat(line.depth as usize), self.table.name(line)),
-        }
+    fn value(&self, row: usize, column: usize) -> Value {
+        self.table.value(row, self.column(column))
+    }
+
+    fn share(&self, row: usize, column: usize) -> Option<Share> {
+        let (of, line) = (self.column(column), self.line(row)?);
+        let number = match of {
+            Column::Name => return None,
+            Column::Peak => self.table.peak(row)?,
+            _ => magnitude(of, &line.numbers),
+        };
+        let share = Share::of(number, self.table.scale)?;
+        // Of changes a part can be more than the whole.
+        let whole = magnitude(of, &self.table.whole);
+        Some(if of == Column::Peak || whole == 0 { share } else { Share { part: number as f64 / whole as f64, ..share } })
+    }
+
+    fn whole(&self, _: usize, column: usize) -> String {
+        format!("{}, by {}", layer_label(self.table.layer), title(self.column(column)))
     }
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        let of = self.column(column);
-        if of == Column::Name {
-            self.name_cell(ui, row);
-            return;
+        match self.column(column) {
+            Column::Name => self.name_cell(ui, row),
+            _ => list::plain(self, ui, row, column),
         }
-        let Some(line) = self.line(row) else { return };
-        if of == self.table.asked.sort.column && self.table.scale > 0 {
-            let value = match (of, &self.table.peaks) {
-                (Column::Peak, peaks) => peaks.as_ref().and_then(|peaks| peaks.get(row)).copied().unwrap_or(0),
-                _ => magnitude(of, &line.numbers),
-            };
-            let share = (value as f64 / self.table.scale as f64) as f32;
-            bar(ui, ui.max_rect().shrink2(vec2(2.0, 2.0)), of, line.numbers.impacting, share);
-        }
-        let color = match of {
-            Column::Impacting => number_color(line.numbers.impacting, ui.visuals()),
-            _ => ui.visuals().text_color(),
-        };
-        ui.add(egui::Label::new(egui::RichText::new(self.text(row, column)).color(color)).extend());
+    }
+
+    fn parent(&self, row: usize) -> Option<usize> {
+        self.line(row)?.parent.map(|parent| parent as usize)
+    }
+
+    fn depth(&self, row: usize) -> usize {
+        self.line(row).map_or(0, |line| line.depth as usize)
+    }
+
+    fn is_shown(&self, column: usize) -> Option<bool> {
+        (!self.table.asked.frees).then(|| self.around.settings.shows(self.column(column)))
+    }
+
+    fn show_column(&mut self, column: usize, shown: bool) {
+        self.around.commands.push(Command::ShowColumn(self.column(column), shown));
     }
 
     fn is_selected(&self, row: usize) -> bool {
-        self.table.selected == Some(row)
+        self.selected == Some(row)
     }
 
     fn clicked(&mut self, row: usize) {
@@ -324,7 +313,7 @@ impl List for Lines<'_, '_> {
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some(line) = self.table.lines.get(row) else { return };
-        let (key, name) = (self.table.key(line), self.table.name(line));
+        let (key, name) = (self.table.key(line), self.table.own_name(line));
         if !self.table.asked.frees {
             // Filters are about who allocated.
             match (key, &self.table.types) {
@@ -338,8 +327,12 @@ impl List for Lines<'_, '_> {
         copy_name(ui, self.around, &name);
     }
 
-    fn copy(&mut self, text: String) {
-        self.around.commands.push(Command::Copy(text));
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.table) as Arc<dyn Sheet>)
+    }
+
+    fn push(&mut self, command: Command) {
+        self.around.commands.push(command);
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
@@ -371,9 +364,7 @@ fn offer(ui: &mut Ui, around: &mut Around<'_>, key: NodeKey, name: &str) {
         NodeKey::Function(_) => ("this function", Predicate::Function(name.into())),
         NodeKey::Module(_) => ("this module", Predicate::Module(name.into())),
         NodeKey::Tag(_) | NodeKey::NoTag => ("this tag", Predicate::Tag(name.into())),
-        NodeKey::Thread(_, thread) if thread.is_known() => {
-            ("this thread", Predicate::Row(RowCondition::Thread(thread), format!("thread {thread}").into()))
-        }
+        NodeKey::Thread(_, thread) if thread.is_known() => ("this thread", Predicate::thread(thread)),
         NodeKey::Size(bucket) => ("this size", AnyBucket::Size(bucket).predicate(clock)),
         NodeKey::Lifetime(bucket) => ("this lifetime", AnyBucket::Lifetime(bucket).predicate(clock)),
         NodeKey::All | NodeKey::NoStack | NodeKey::NoModule | NodeKey::Heap(_) | NodeKey::Type(_) | NodeKey::Thread(..) => return,

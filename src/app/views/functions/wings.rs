@@ -3,16 +3,15 @@
 
 use std::sync::Arc;
 
-use eframe::egui::text::{LayoutJob, TextFormat, TextWrapping};
-use eframe::egui::{self, Align2, Color32, FontId, Rect, Response, Sense, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{self, Align2, FontId, Rect, Response, Sense, Ui, WidgetInfo, pos2, vec2};
 
 use super::butterfly::{Butterflied, ProcessLife, Sides};
-use super::panel::{bar, menu};
-use super::{CallTable, CallTrees, magnitude};
-use crate::app::panels::columns::{number_color, title};
+use super::panel::menu;
+use super::{CallTable, CallTrees};
+use crate::app::panels::columns::{magnitude, number_color, title, value};
+use crate::app::panels::list::{Name, Style, bar, name_at};
 use crate::app::views::Around;
-use crate::format;
-use crate::query::{Column, FrameName, Functions, Neighbour, NodeKey, Numbers};
+use crate::query::{Column, Functions, Neighbour, NodeKey, Numbers};
 
 const LINE: f32 = 20.0;
 
@@ -163,51 +162,20 @@ fn numbers(ui: &Ui, rect: Rect, by: Column, n: &Numbers) {
             Column::Impacting => number_color(n.impacting, ui.visuals()),
             _ => ui.visuals().text_color(),
         };
-        ui.painter().text(place.right_center(), Align2::RIGHT_CENTER, text(column, n), FontId::proportional(13.0), color);
-    }
-}
-
-fn text(column: Column, n: &Numbers) -> String {
-    match column {
-        Column::Impacting => format::signed_bytes(n.impacting),
-        Column::Size => format::bytes(n.size),
-        _ => format::count(n.count),
+        let text = value(column, n, None).to_string();
+        ui.painter().text(place.right_center(), Align2::RIGHT_CENTER, text, FontId::proportional(13.0), color);
     }
 }
 
 /// All numbers of a line in words.
 fn spoken(n: &Numbers) -> String {
-    COLUMNS.map(|(column, _)| text(column, n)).join(", ")
+    COLUMNS.map(|(column, _)| value(column, n, None).to_string()).join(", ")
 }
 
-/// Paints a text where names have room.
-fn name(ui: &Ui, rect: Rect, by: Column, mut job: LayoutJob) {
+/// Paints a name where names have room.
+fn name(ui: &Ui, rect: Rect, by: Column, name: Name<'_>) {
     let right = number_columns(rect, by).first().map_or(rect.right(), |(_, place)| place.left());
-    job.wrap = TextWrapping::truncate_at_width((right - rect.left() - 8.0).max(20.0));
-    paint(ui, rect, job);
-}
-
-fn paint(ui: &Ui, rect: Rect, job: LayoutJob) {
-    let galley = ui.painter().layout_job(job);
-    let at = pos2(rect.left() + 4.0, rect.center().y - galley.size().y / 2.0);
-    ui.painter().galley(at, galley, ui.visuals().text_color());
-}
-
-fn plain(text: &str, color: Color32) -> LayoutJob {
-    LayoutJob::simple_singleline(text.to_owned(), FontId::proportional(13.0), color)
-}
-
-/// What tells a function from others first, then its module: there is little room.
-fn function_job(ui: &Ui, name: FrameName<'_>) -> LayoutJob {
-    let (own, module) = match name {
-        FrameName::Function(module, name) => (name.to_owned(), module),
-        FrameName::InModule(module, rva) => (format!("+{rva:#x}"), module),
-        other => (other.to_string(), ""),
-    };
-    let mut job = LayoutJob::simple_singleline(own, FontId::monospace(12.0), ui.visuals().text_color());
-    let format = TextFormat::simple(FontId::proportional(11.5), ui.visuals().weak_text_color());
-    job.append(module, 8.0, format);
-    job
+    name_at(ui, rect.with_min_x(rect.left() + 4.0).with_max_x((right - 4.0).max(rect.left() + 24.0)), name);
 }
 
 /// The function itself: with all that it calls, and alone.
@@ -219,11 +187,9 @@ fn middle(ui: &mut Ui, full: &str, by: Column, sides: &Sides) {
     let fill = visuals.selection.bg_fill.gamma_multiply(if visuals.dark_mode { 0.35 } else { 0.45 });
     ui.painter().rect_filled(rect, 4.0, fill);
     let line = |i: usize| Rect::from_min_size(pos2(rect.left(), rect.top() + 2.0 + i as f32 * LINE), vec2(rect.width(), LINE));
-    let mut job = LayoutJob::simple_singleline(full.to_owned(), FontId::monospace(12.5), visuals.strong_text_color());
-    job.wrap = TextWrapping::truncate_at_width(rect.width() - 12.0);
-    paint(ui, line(0), job);
+    name_at(ui, line(0).shrink2(vec2(4.0, 0.0)), Name::new(full, Style::StrongFrame));
     for (i, word, n) in [(1, "Total", &sides.total), (2, "Self", &sides.own)] {
-        name(ui, line(i), by, plain(word, ui.visuals().text_color()));
+        name(ui, line(i), by, Name::new(word, Style::Plain));
         numbers(ui, line(i), by, n);
     }
     response.on_hover_text(full);
@@ -256,13 +222,11 @@ fn neighbour_line(
     if whole > 0 {
         let share = (magnitude(by, &n) as f64 / whole as f64) as f32;
         let room = Rect::from_min_max(rect.min, pos2(rect.right() - GUTTER, rect.bottom()));
-        bar(ui, room.shrink2(vec2(0.0, 1.0)), by, n.impacting, share);
+        let change = if by == Column::Impacting { n.impacting } else { 0 };
+        bar(ui, room.shrink2(vec2(0.0, 1.0)), change, share);
     }
-    let job = match neighbour.function {
-        Some(function) => function_job(ui, functions.name(function)),
-        None => plain(&full, ui.visuals().weak_text_color()),
-    };
-    name(ui, rect, by, job);
+    let style = if neighbour.function.is_some() { Style::Frame } else { Style::Weak };
+    name(ui, rect, by, Name::new(&full, style));
     numbers(ui, rect, by, &n);
     let function = neighbour.function?;
     response.context_menu(|ui| menu(ui, around, NodeKey::Function(function), &full));

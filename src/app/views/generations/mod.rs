@@ -10,6 +10,7 @@ use eframe::egui::Ui;
 use super::layers::LayerChoice;
 use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
+use crate::app::export::Sheet;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::query::{Cancelled, Functions, GenerationGroup, GenerationsRequest, generations};
 use crate::units::Ticks;
@@ -24,6 +25,8 @@ pub struct Request {
 pub struct Left {
     asked: GenerationsRequest,
     groups: Vec<GenerationGroup>,
+    /// Bytes of all of them.
+    whole: u64,
     functions: Arc<Functions>,
 }
 
@@ -32,7 +35,7 @@ pub struct Left {
 pub struct Generations {
     layer: LayerChoice,
     search: String,
-    left: Option<Left>,
+    left: Option<Arc<Left>>,
 }
 
 impl View for Generations {
@@ -57,12 +60,13 @@ impl View for Generations {
                 name.is_some_and(|name| name.contains(&request.search))
             });
         }
-        tell(Left { asked: request.asked.clone(), groups, functions });
+        let whole = groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.all.size));
+        tell(Left { asked: request.asked.clone(), groups, whole, functions });
         Ok(())
     }
 
     fn take(&mut self, left: Left) {
-        drop_aside(self.left.replace(left));
+        drop_aside(self.left.replace(Arc::new(left)));
     }
 }
 
@@ -73,6 +77,10 @@ impl Pane for Generations {
 
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::show(self, around, ui);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.left.as_ref()?) as Arc<dyn Sheet>)
     }
 
     fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {

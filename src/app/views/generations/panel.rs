@@ -1,26 +1,28 @@
 //! The table of generations, a bar for each.
 
-use eframe::egui::{self, RichText, Sense, Ui, pos2, vec2};
+use std::sync::Arc;
+
+use eframe::egui::{self, Sense, Ui, pos2, vec2};
 
 use super::{Generations, Left};
 use crate::app::commands::{Command, DocCommand};
+use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
-use crate::app::panels::list::{self, List, ListColumn};
+use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::app::theme;
 use crate::app::views::Around;
 use crate::format;
 
 const COLUMNS: [ListColumn; 5] = [
-    column("Function", "The function that wanted the memory: the innermost one that is not the allocator's", 320.0, false),
-    column("Repeats", "In how many generations it allocated something that is still there at the end", 84.0, true),
-    column("Left behind", "Bytes that were allocated in any of the generations and are still there", 100.0, true),
-    column("Count", "Allocations that are still there", 70.0, true),
-    column("By generation", "What each generation has left behind, the first on the left", 300.0, false),
+    ListColumn::rest("Function", "The function that wanted the memory: the innermost one that is not the allocator's"),
+    ListColumn::number("Repeats", "In how many generations it allocated something that is still there at the end", "100 of 100"),
+    ListColumn::number("Left behind", "Bytes that were allocated in any of the generations and are still there", widest::BYTES),
+    ListColumn::number("Count", "Allocations that are still there", widest::COUNT),
+    ListColumn::text("By generation", "What each generation has left behind, the first on the left", 260.0),
 ];
 
-const fn column(title: &'static str, hint: &'static str, width: f32, is_number: bool) -> ListColumn {
-    ListColumn { title, hint, width, is_number }
-}
+/// The function of what was recorded without one.
+const NO_STACK: &str = "(no stack recorded)";
 
 /// Parts into which a button cuts what is in sight.
 const PARTS: usize = 8;
@@ -52,23 +54,56 @@ pub fn show(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     };
     if left.groups.is_empty() {
-        ui.centered_and_justified(|ui| ui.label("Nothing that was allocated in these generations is still there at the end."));
+        around.nothing(ui, "Nothing that was allocated in these generations is still there at the end.");
         return;
     }
-    list::show(ui, "generations", &COLUMNS, left.groups.len(), &mut Lines { left, around });
+    list::show(ui, "generations", &COLUMNS, left.groups.len(), &mut Lines { left, searched: &view.search, around });
 }
 
 struct Lines<'a, 'b> {
-    left: &'a Left,
+    left: &'a Arc<Left>,
+    searched: &'a str,
     around: &'a mut Around<'b>,
 }
 
-impl Lines<'_, '_> {
+impl Left {
     fn name(&self, row: usize) -> Option<String> {
-        let function = self.left.groups.get(row)?.function?;
-        Some(self.left.functions.name(function).to_string())
+        let function = self.groups.get(row)?.function?;
+        Some(self.functions.name(function).to_string())
     }
 
+    /// What a cell says.
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some(group) = self.groups.get(row) else { return Value::Nothing };
+        match column {
+            0 => Value::Text(self.name(row).unwrap_or_else(|| NO_STACK.to_owned())),
+            1 => Value::Text(format!("{} of {}", group.repeats, group.left.len())),
+            2 => Value::Bytes(group.all.size),
+            3 => Value::Count(group.all.count),
+            _ => Value::Text(group.left.iter().map(|left| format::bytes(left.size)).collect::<Vec<_>>().join("; ")),
+        }
+    }
+}
+
+impl Sheet for Left {
+    fn title(&self) -> &'static str {
+        "Generations"
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        COLUMNS.map(|column| column.title).to_vec()
+    }
+
+    fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
+    }
+}
+
+impl Lines<'_, '_> {
     fn bars(&self, ui: &mut Ui, row: usize) {
         let Some(group) = self.left.groups.get(row) else { return };
         let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width().min(320.0), 16.0), Sense::hover());
@@ -96,31 +131,41 @@ impl Lines<'_, '_> {
 }
 
 impl List for Lines<'_, '_> {
-    fn text(&self, row: usize, column: usize) -> String {
-        let Some(group) = self.left.groups.get(row) else { return String::new() };
-        match column {
-            0 => self.name(row).unwrap_or_else(|| "(no stack recorded)".to_owned()),
-            1 => format!("{} of {}", group.repeats, group.left.len()),
-            2 => format::bytes(group.all.size),
-            3 => format::count(group.all.count),
-            _ => group.left.iter().map(|left| format::bytes(left.size)).collect::<Vec<_>>().join("; "),
-        }
+    fn value(&self, row: usize, column: usize) -> Value {
+        self.left.value(row, column)
+    }
+
+    fn share(&self, row: usize, _: usize) -> Option<Share> {
+        Share::of(self.left.groups.get(row)?.all.size, self.left.whole)
+    }
+
+    fn whole(&self, _: usize, _: usize) -> String {
+        "all that was left behind".to_owned()
     }
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        if column == 4 {
-            self.bars(ui, row);
-            return;
+        let Some(group) = self.left.groups.get(row) else { return };
+        match column {
+            0 => {
+                let name = self.left.name(row);
+                let style = if name.is_some() { Style::Frame } else { Style::Weak };
+                list::name(ui, Name { text: name.as_deref().unwrap_or(NO_STACK), style, searched: self.searched });
+            }
+            1 => {
+                let value = self.value(row, column);
+                // What leaks every time stands out.
+                let is_each = group.repeats == group.left.len() && group.repeats > 1;
+                let growth = theme::growth(ui.visuals());
+                ui.visuals_mut().override_text_color = is_each.then_some(growth);
+                list::number(ui, &value, None);
+            }
+            4 => self.bars(ui, row),
+            _ => {
+                let share = self.share(row, column).filter(|_| column == 2);
+                let whole = || self.whole(row, column);
+                list::number(ui, &self.value(row, column), share.map(|share| (share, &whole as &dyn Fn() -> String)));
+            }
         }
-        let mut text = RichText::new(self.text(row, column));
-        if column == 0 {
-            text = text.monospace().size(12.0);
-        }
-        let is_each = self.left.groups.get(row).is_some_and(|group| group.repeats == group.left.len() && group.repeats > 1);
-        if column == 1 && is_each {
-            text = text.color(theme::growth(ui.visuals()));
-        }
-        ui.add(egui::Label::new(text).truncate());
     }
 
     fn is_selected(&self, _: usize) -> bool {
@@ -130,12 +175,16 @@ impl List for Lines<'_, '_> {
     fn clicked(&mut self, _: usize) {}
 
     fn menu(&mut self, ui: &mut Ui, row: usize) {
-        let Some(name) = self.name(row) else { return };
+        let Some(name) = self.left.name(row) else { return };
         self.around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
         self.around.offer_rules(ui, &name);
     }
 
-    fn copy(&mut self, text: String) {
-        self.around.commands.push(Command::Copy(text));
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.left) as Arc<dyn Sheet>)
+    }
+
+    fn push(&mut self, command: Command) {
+        self.around.commands.push(command);
     }
 }

@@ -23,7 +23,7 @@ pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     };
     if [&distributed.by_size, &distributed.by_lifetime].into_iter().flatten().all(ByClass::is_empty) {
         let layer = layer_label(distributed.layer);
-        ui.centered_and_justified(|ui| ui.label(format!("{layer}: nothing was alive in this interval.")));
+        around.nothing(ui, &format!("{layer}: nothing was alive in this interval."));
         return;
     }
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {

@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, listed: &Listed, id: RowId) {
         line("Thread", thread_label(trace, site.caller, row.thread));
         line("Allocated", listed.time(row.birth));
         line("Freed", listed.time(row.death));
-        line("LifeTime", listed.lifetime(&row));
+        line("LifeTime", listed.lifetime(&row).map_or_else(|| "\u{2014}".to_owned(), format::duration));
     });
     stack(ui, listed, "Stack", site);
     if let Some(freed) = trace.freed_at(id) {

@@ -10,6 +10,7 @@ use eframe::egui::Ui;
 
 use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
+use crate::app::export::Sheet;
 use crate::app::jobs::{Ground, drop_aside};
 use crate::model::{RowId, Trace};
 use crate::query::{Cancelled, Functions, RowSort, RowTable, rows};
@@ -36,7 +37,7 @@ pub struct Listed {
 pub struct Rows {
     sort: RowSort,
     selected: Option<RowId>,
-    listed: Option<Listed>,
+    listed: Option<Arc<Listed>>,
 }
 
 impl View for Rows {
@@ -59,7 +60,7 @@ impl View for Rows {
         if self.listed.as_ref().is_some_and(|before| !listed.trace.keeps_rows(&before.trace)) {
             self.selected = None; // it has another number now
         }
-        drop_aside(self.listed.replace(listed));
+        drop_aside(self.listed.replace(Arc::new(listed)));
     }
 }
 
@@ -70,6 +71,10 @@ impl Pane for Rows {
 
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::show(self, around, ui);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn Sheet>)
     }
 
     fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {

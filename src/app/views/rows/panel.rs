@@ -1,11 +1,14 @@
 //! The table of single allocations, and beside it what is known of the selected one.
 
-use eframe::egui::{self, RichText, Ui};
+use std::sync::Arc;
+
+use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
 use crate::app::commands::{Command, DocCommand};
+use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
-use crate::app::panels::list::{self, List, ListColumn};
+use crate::app::panels::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::app::views::Around;
 use crate::format;
 use crate::model::{Row, RowId};
@@ -13,15 +16,18 @@ use crate::query::{Bounds, RowColumn, RowCondition, RowSort, heap_label, thread_
 use crate::units::{Interval, Ticks};
 
 const COLUMNS: [ListColumn; 8] = [
-    column("Address", "First byte", 126.0, true),
-    column("Size", "Requested bytes, or the bytes of a committed range", 84.0, true),
-    column("Function", "The function that wanted the memory: the innermost one that is not the allocator's", 250.0, false),
-    column("Alloc/Commit Time", "When it was allocated or committed, since the trace start", 128.0, true),
-    column("Free/Decommit Time", "When it was freed or decommitted; \u{2014} if never", 132.0, true),
-    column("LifeTime", "From the one to the other", 84.0, true),
-    column("Thread", "Thread that allocated", 110.0, true),
-    column("Handle", "Heap, tracker or commit, and the process", 240.0, false),
+    ListColumn::number("Address", "First byte", widest::ADDRESS),
+    ListColumn::number("Size", "Requested bytes, or the bytes of a committed range", widest::BYTES),
+    ListColumn::rest("Function", "The function that wanted the memory: the innermost one that is not the allocator's"),
+    ListColumn::number("Alloc/Commit Time", "When it was allocated or committed, since the trace start", widest::MOMENT),
+    ListColumn::number("Free/Decommit Time", "When it was freed or decommitted; \u{2014} if never", widest::MOMENT),
+    ListColumn::number("LifeTime", "From the one to the other", widest::DURATION),
+    ListColumn::text("Handle", "Heap, tracker or commit, and the process", 200.0),
+    ListColumn::number("Thread", "Thread that allocated", widest::THREAD),
 ];
+
+/// The function of what was recorded without one.
+const NO_STACK: &str = "(no stack recorded)";
 
 const SORTS: [Option<RowColumn>; 8] = [
     Some(RowColumn::Address),
@@ -30,13 +36,9 @@ const SORTS: [Option<RowColumn>; 8] = [
     Some(RowColumn::AllocTime),
     Some(RowColumn::FreeTime),
     Some(RowColumn::Lifetime),
-    Some(RowColumn::Thread),
     None,
+    Some(RowColumn::Thread),
 ];
-
-const fn column(title: &'static str, hint: &'static str, width: f32, is_number: bool) -> ListColumn {
-    ListColumn { title, hint, width, is_number }
-}
 
 pub fn show(view: &mut Rows, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(listed) = &view.listed else {
@@ -44,7 +46,7 @@ pub fn show(view: &mut Rows, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     };
     if listed.table.rows.is_empty() {
-        ui.centered_and_justified(|ui| ui.label("Nothing was alive in this interval."));
+        around.nothing(ui, "Nothing was alive in this interval.");
         return;
     }
     if let Some(row) = view.selected {
@@ -67,7 +69,7 @@ pub fn show(view: &mut Rows, around: &mut Around<'_>, ui: &mut Ui) {
 }
 
 struct Lines<'a, 'b> {
-    listed: &'a Listed,
+    listed: &'a Arc<Listed>,
     sort: &'a mut RowSort,
     selected: &'a mut Option<RowId>,
     around: &'a mut Around<'b>,
@@ -91,34 +93,64 @@ impl Listed {
     }
 
     /// How long it lived, if both its ends were seen.
-    pub(super) fn lifetime(&self, row: &Row) -> String {
+    pub(super) fn lifetime(&self, row: &Row) -> Option<f64> {
         let is_known = row.birth != Ticks::BEFORE_TRACE && row.death != Ticks::NEVER;
-        let seconds = || self.trace.clock.seconds(row.death) - self.trace.clock.seconds(row.birth);
-        if is_known { format::duration(seconds()) } else { "\u{2014}".to_owned() }
+        is_known.then(|| self.trace.clock.seconds(row.death) - self.trace.clock.seconds(row.birth))
+    }
+}
+
+impl Listed {
+    /// What a cell says.
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some((_, row)) = self.row(row) else { return Value::Nothing };
+        let trace = &self.trace;
+        let site = trace.site(row.site);
+        let moment = |t: Ticks| Value::Moment(t, trace.clock.seconds(t));
+        match column {
+            0 => Value::Address(row.address),
+            1 => Value::Bytes(row.size),
+            2 => Value::Text(self.function(&row).unwrap_or_else(|| NO_STACK.to_owned())),
+            3 => moment(row.birth),
+            4 => moment(row.death),
+            5 => self.lifetime(&row).map_or_else(|| Value::text("\u{2014}"), Value::Duration),
+            6 => Value::Text(format!("{}: {}", trace.process(trace.process_of(site)).label(), heap_label(trace.heap(site.heap)))),
+            _ => Value::Text(thread_label(trace, site.caller, row.thread)),
+        }
+    }
+}
+
+impl Sheet for Listed {
+    fn title(&self) -> &'static str {
+        "Allocations"
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        COLUMNS.map(|column| column.title).to_vec()
+    }
+
+    fn len(&self) -> usize {
+        self.table.rows.len()
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
     }
 }
 
 impl List for Lines<'_, '_> {
-    fn text(&self, row: usize, column: usize) -> String {
-        let Some((_, row)) = self.listed.row(row) else { return String::new() };
-        let trace = &self.listed.trace;
-        let site = trace.site(row.site);
-        match column {
-            0 => format!("{:#x}", row.address),
-            1 => format::bytes(row.size),
-            2 => self.listed.function(&row).unwrap_or_else(|| "(no stack recorded)".to_owned()),
-            3 => self.listed.time(row.birth),
-            4 => self.listed.time(row.death),
-            5 => self.listed.lifetime(&row),
-            6 => thread_label(trace, site.caller, row.thread),
-            _ => format!("{}: {}", trace.process(trace.process_of(site)).label(), heap_label(trace.heap(site.heap))),
-        }
+    fn value(&self, row: usize, column: usize) -> Value {
+        self.listed.value(row, column)
     }
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
-        let text = RichText::new(self.text(row, column));
-        let text = if matches!(column, 0 | 2) { text.monospace().size(12.0) } else { text };
-        ui.add(egui::Label::new(text).truncate());
+        match self.value(row, column) {
+            Value::Text(text) if column == 2 => {
+                let style = if text == NO_STACK { Style::Weak } else { Style::Frame };
+                list::name(ui, Name::new(&text, style));
+            }
+            value if COLUMNS[column].is_number => list::number(ui, &value, None),
+            _ => list::plain(self, ui, row, column),
+        }
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -133,7 +165,7 @@ impl List for Lines<'_, '_> {
     fn menu(&mut self, ui: &mut Ui, row: usize) {
         let Some((_, row)) = self.listed.row(row) else { return };
         if ui.button("Zoom to its life").clicked() {
-            self.around.commands.doc(DocCommand::Zoom(self.life(&row)));
+            self.around.commands.doc(DocCommand::ZoomInto(self.life(&row)));
         }
         ui.separator();
         let size = RowCondition::Size(Bounds { from: Some(row.size), to: row.size.checked_add(1) });
@@ -142,8 +174,7 @@ impl List for Lines<'_, '_> {
         let heap = self.listed.trace.site(row.site).heap;
         self.around.offer_heap(ui, heap);
         if row.thread.is_known() {
-            let thread = Predicate::Row(RowCondition::Thread(row.thread), format!("thread {}", row.thread).into());
-            self.around.offer_filters(ui, "this thread", thread);
+            self.around.offer_filters(ui, "this thread", Predicate::thread(row.thread));
         }
         if let Some(name) = self.listed.function(&row) {
             self.around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
@@ -151,8 +182,12 @@ impl List for Lines<'_, '_> {
         }
     }
 
-    fn copy(&mut self, text: String) {
-        self.around.commands.push(Command::Copy(text));
+    fn push(&mut self, command: Command) {
+        self.around.commands.push(command);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.listed) as Arc<dyn Sheet>)
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {

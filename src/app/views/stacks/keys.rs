@@ -5,20 +5,21 @@ use std::sync::Arc;
 use eframe::egui::{self, Event, Key, Modifiers};
 
 use super::{Did, Stacks, text};
-use crate::app::commands::Command;
+use crate::app::commands::{Command, keys};
 use crate::app::views::Around;
 
 pub fn press(view: &mut Stacks, around: &mut Around<'_>, ctx: &egui::Context) {
     let pressed = |key| ctx.input_mut(|i| i.consume_key(Modifiers::NONE, key));
-    for (key, by) in [(Key::ArrowUp, -1), (Key::ArrowDown, 1), (Key::PageUp, -20), (Key::PageDown, 20)] {
+    for (key, by) in keys::STEPS {
         if pressed(key) {
-            view.carry_out(Did::Move(by), around);
+            view.carry_out(Did::Move(by as i64), around);
         }
     }
     let Some(line) = view.selected_row() else { return };
     let path = Arc::clone(&line.path);
     if pressed(Key::ArrowRight) && line.has_children {
-        view.carry_out(Did::Toggle(Arc::clone(&path), true), around);
+        let did = if line.is_open { Did::Move(1) } else { Did::Toggle(Arc::clone(&path), true) };
+        view.carry_out(did, around);
     }
     if pressed(Key::ArrowLeft) {
         let did = match line.is_open {
@@ -31,7 +32,7 @@ pub fn press(view: &mut Stacks, around: &mut Around<'_>, ctx: &egui::Context) {
         view.filter_to(path, around);
     }
     if ctx.input(|i| i.events.contains(&Event::Copy))
-        && let (Some(table), Some(index)) = (&view.table, view.selected.index())
+        && let (Some(table), Some(index)) = (view.table.as_deref(), view.selected.index())
     {
         around.commands.push(Command::Copy(text::of_line(table, &line, index)));
     }

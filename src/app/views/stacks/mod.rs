@@ -20,12 +20,15 @@ use rustc_hash::FxHashMap;
 use super::closer::Closer;
 use super::{Around, Looked, Pane, View, ViewId};
 use crate::app::commands::DocCommand;
-use crate::app::document::Document;
+use crate::app::document::{Document, Reading};
+use crate::app::export::Sheet;
 use crate::app::filters::Filters;
 use crate::app::jobs::{Ground, drop_aside};
+use crate::app::panels::columns::{Wholes, magnitude};
 use crate::model::Trace;
 use crate::query::{
-    Cancelled, Column, Filter, Finding, KeyMap, Path, Sort, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, tree,
+    Cancelled, Column, Filter, Finding, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, tree,
+    upper_peaks,
 };
 use crate::units::Interval;
 use selected::SelectedLine;
@@ -38,6 +41,9 @@ pub struct Request {
     search: String,
     sort: Sort,
     toggled: Toggled,
+    reading: Reading,
+    /// Places that lines keep.
+    held: Arc<FxHashMap<Path, u32>>,
     /// What is to be looked at closer.
     closer: Option<Path>,
 }
@@ -47,8 +53,12 @@ pub struct Table {
     interval: Interval,
     trace: Arc<Trace>,
     tree: Arc<Tree>,
-    /// Largest sizes of its nodes; none until they are known.
-    peaks: Vec<u64>,
+    /// Places of its lines above the frames.
+    order: Arc<FxHashMap<Path, u32>>,
+    /// Largest sizes of its nodes, as far as they are known.
+    peaks: Vec<Option<u64>>,
+    /// What the numbers of the order are parts of.
+    wholes: Wholes,
     /// What was searched for.
     search: String,
     /// The first line with that in its name.
@@ -71,9 +81,19 @@ pub struct Stacks {
     sort: Sort,
     toggled: Toggled,
     selected: SelectedLine,
-    table: Option<Table>,
-    /// Whether the details of the selected line are shown beside the table.
-    shows_details: bool,
+    table: Option<Arc<Table>>,
+    /// Whether the user wants the details of the selected line beside the table.
+    wants_details: Option<bool>,
+    /// Whether there is room for them.
+    is_wide: bool,
+}
+
+impl Stacks {
+    /// Whether the details of the selected line are shown: as the user wants it, or else where
+    /// there is room and something to tell.
+    fn shows_details(&self) -> bool {
+        self.wants_details.unwrap_or(self.is_wide && self.selected.path().is_some())
+    }
 }
 
 impl View for Stacks {
@@ -81,14 +101,30 @@ impl View for Stacks {
     type Request = Request;
     type Answer = Table;
 
-    fn request(&self, _: &Document) -> Option<Request> {
-        let closer = self.selected.path().filter(|_| self.shows_details).cloned();
-        Some(Request { search: self.search.clone(), sort: self.sort, toggled: Arc::clone(&self.toggled), closer })
+    fn request(&self, document: &Document) -> Option<Request> {
+        let closer = self.selected.path().filter(|_| self.shows_details()).cloned();
+        let order = self.table.as_ref().filter(|_| document.holds_order()).map(|table| Arc::clone(&table.order));
+        Some(Request {
+            search: self.search.clone(),
+            sort: self.sort,
+            toggled: Arc::clone(&self.toggled),
+            reading: document.reading,
+            held: order.unwrap_or_default(),
+            closer,
+        })
     }
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Table)) -> Result<(), Cancelled> {
         let tree = request.tree(ground)?;
-        tell(request.table(tree, Vec::new(), ground)?);
+        // What costs a pass over the events comes behind everything else, and not while they come.
+        let peaks = match ground.grows() {
+            true => {
+                let totals = ground.totals()?;
+                upper_peaks(&ground.index, &totals, &tree, ground.cancel)?
+            }
+            false => Vec::new(),
+        };
+        tell(request.table(tree, peaks, ground)?);
         Ok(())
     }
 
@@ -99,7 +135,7 @@ impl View for Stacks {
             Sort { column: Column::Peak, descending } => sort_by_peak(&tree, &peaks, descending),
             _ => (tree, peaks),
         };
-        let mut table = request.table(tree, peaks, ground)?;
+        let mut table = request.table(tree, peaks.into_iter().map(Some).collect(), ground)?;
         table.closer = request.closer.as_ref().map(|path| Closer::of(path, ground)).transpose()?;
         tell(table);
         Ok(())
@@ -111,7 +147,7 @@ impl View for Stacks {
             let is_about = |closer: &&Closer| Some(&closer.path) == self.selected.path() && closer.is_of(&table.trace);
             table.closer = before.closer.as_ref().filter(is_about).cloned(); // the new one is on its way
         }
-        self.table = Some(table);
+        self.table = Some(Arc::new(table));
         drop_aside(before);
     }
 }
@@ -160,15 +196,19 @@ impl Pane for Stacks {
     }
 
     fn unselect(&mut self) {
-        self.selected.select(None, self.table.as_ref());
+        self.selected.select(None, self.table.as_deref());
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn Sheet>)
     }
 
     fn says(&self) -> Option<String> {
-        text::of_selected(&self.selected_row()?)
+        text::of_selected(self.table.as_deref()?, self.selected.index()?)
     }
 
-    fn highlight(&self) -> Option<Filter> {
-        self.selected.path().cloned().map(Filter::under)
+    fn highlight(&self) -> Option<Path> {
+        self.selected.path().cloned()
     }
 
     /// A line that is filtered away is no longer selected; the open nodes stay.
@@ -187,7 +227,7 @@ impl Pane for Stacks {
     fn renumber(&mut self, map: &KeyMap) {
         self.toggled = Arc::new(self.toggled.iter().filter_map(|(path, open)| Some((map.path(path)?, *open))).collect());
         let selected = self.selected.path().and_then(|path| map.path(path));
-        self.selected.rename(selected, self.table.as_ref());
+        self.selected.rename(selected, self.table.as_deref());
     }
 
     fn show_finding(&mut self, finding: &Finding, document: &Document) -> bool {
@@ -205,24 +245,53 @@ impl Request {
             sort: self.sort,
             names: Arc::clone(ground.names()),
             fold: ground.folds(),
+            trimmed: ground.trimmed()?,
             only: Some(Arc::clone(&ground.mask)),
             toggled: Arc::clone(&self.toggled),
+            chains: self.reading.chains,
+            words: self.reading.words,
+            held: Arc::clone(&self.held),
         };
         tree(ground.trace(), &*ground.totals()?, &request, ground.cancel)
     }
 
-    fn table(&self, tree: Tree, peaks: Vec<u64>, ground: &Ground<'_>) -> Result<Table, Cancelled> {
+    fn table(&self, tree: Tree, peaks: Vec<Option<u64>>, ground: &Ground<'_>) -> Result<Table, Cancelled> {
         let trace = Arc::clone(ground.trace());
         let found = tree.first_found(&trace, &self.search, ground.cancel)?;
+        let wholes = self.wholes(&tree, &peaks, &trace);
         Ok(Table {
             interval: ground.interval(),
             trace,
+            order: Arc::new(tree.order()),
             tree: Arc::new(tree),
             peaks,
+            wholes,
             search: self.search.clone(),
             found,
             closer: None,
         })
+    }
+}
+
+impl Request {
+    /// What the numbers of the order are parts of: what the filter leaves of a layer.
+    fn wholes(&self, tree: &Tree, peaks: &[Option<u64>], trace: &Trace) -> Wholes {
+        let mut wholes = Wholes::default();
+        for (heap, sums) in trace.heaps.iter().zip(tree.by_heap()) {
+            match self.sort.column {
+                Column::Peak => {}
+                // Growth and what was given back take nothing from each other.
+                Column::Impacting => {
+                    let changes = [LifetimeClass::Aifo, LifetimeClass::Aofi].map(|class| sums.get(class).size);
+                    changes.into_iter().for_each(|change| wholes.add(heap.layer, change));
+                }
+                column => wholes.add(heap.layer, magnitude(column, &sums.numbers())),
+            }
+        }
+        if self.sort.column == Column::Peak {
+            tree.layers().for_each(|(line, layer)| wholes.add(layer, peaks.get(line).copied().flatten().unwrap_or(0)));
+        }
+        wholes
     }
 }
 
@@ -254,14 +323,14 @@ impl Stacks {
     /// Changes the selected line; whether another node is selected now.
     fn select(&mut self, trace: &Trace, change: impl FnOnce(&mut SelectedLine, Option<&Table>)) -> bool {
         let before = self.selected.path().cloned();
-        change(&mut self.selected, self.table.as_ref());
+        change(&mut self.selected, self.table.as_deref());
         let path = self.selected.path().cloned();
         if path == before {
             return false;
         }
         let present = path.clone().and_then(|path| self.present(path, trace));
         if present != path {
-            self.selected.rename(present, self.table.as_ref());
+            self.selected.rename(present, self.table.as_deref());
         }
         true
     }
@@ -296,7 +365,7 @@ impl Stacks {
 
     /// The names of these lines are wanted first.
     fn look_at(&self, lines: Range<usize>, around: &mut Around<'_>) {
-        if let Some(Table { trace, tree, .. }) = &self.table {
+        if let Some(Table { trace, tree, .. }) = self.table.as_deref() {
             around.looked = Some(Looked { trace: Arc::clone(trace), tree: Arc::clone(tree), lines });
         }
     }

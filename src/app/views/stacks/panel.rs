@@ -1,56 +1,50 @@
-//! The table. Only visible cells are drawn; the list of open lines comes ready from the query
-//! worker.
+//! The table. The list of open lines comes ready from the query worker; those in sight are
+//! spelled out.
 
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use eframe::egui::{self, Align, Layout, Sense, Ui};
-use egui_table::{CellInfo, Column as TableColumn, HeaderCellInfo, HeaderRow, PrefetchInfo, TableDelegate};
+use eframe::egui::{self, Ui};
 
 use super::{Did, Stacks, Table, text};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::Document;
+use crate::app::export::Sheet;
 use crate::app::filters::{Chip, Predicate};
-use crate::app::panels::columns::{explanation, number_color, sort_mark, title, width};
-use crate::app::panels::{frames, list, losses, stack_rules};
+use crate::app::panels::columns::{list_column, magnitude, title};
+use crate::app::panels::list::{self, List, Name, Share, Style, Value};
+use crate::app::panels::{frames, losses, stack_rules};
 use crate::app::views::Around;
 use crate::format;
-use crate::query::{Column, Key, TreeRow};
-use crate::units::{Interval, Ticks};
+use crate::model::NodeId;
+use crate::query::{Column, Key, TreeRow, layer_label};
+use crate::units::{Interval, Layer, Ticks};
 
 pub fn show(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
     let reveal = view.selected.take_reveal();
+    let room = ui.available_width();
+    if std::mem::replace(&mut view.is_wide, room >= WIDE) != view.is_wide {
+        around.ask();
+    }
     let Some(table) = &view.table else {
         around.wait(ui);
         return;
     };
     if table.tree.is_empty() {
-        ui.centered_and_justified(|ui| ui.label(format::sentence(nothing(view, around.document))));
+        let text = format::sentence(nothing(view, around.document));
+        around.nothing(ui, &text);
         return;
     }
-    if view.shows_details {
-        let room = ui.available_width();
+    if view.shows_details() {
         let shown = egui::Panel::right("details").resizable(true).default_size((room * 0.34).clamp(240.0, 420.0));
         let shown = shown.size_range(200.0..=(room - 200.0).max(220.0));
         shown.show(ui, |ui| details(view, table, around, ui));
     }
-    let columns: Vec<Column> = Column::ALL.into_iter().filter(|&c| around.settings.shows(c)).collect();
-    let mut shown = egui_table::Table::new()
-        .id_salt("allocations")
-        .num_rows(table.tree.len() as u64)
-        .columns(columns.iter().map(|&c| table_column(c)).collect::<Vec<_>>())
-        .num_sticky_cols(1)
-        .headers([HeaderRow::new(HEADER_HEIGHT)]);
-    list::set_first_widths(ui, &shown, columns.iter().map(|&column| (table_column(column), width(column))));
-    if let (true, Some(index)) = (reveal, view.selected.index()) {
-        shown = shown.scroll_to_row(index as u64, None);
-    }
-    let area = ui.available_rect_before_wrap();
-    let pointer = ui.ctx().pointer_hover_pos().filter(|&at| area.contains(at) && ui.rect_contains_pointer(area));
-    let mut lines = Lines { view, table, around, visible: 0..0, rows: Vec::new(), columns: &columns, pointer, did: None };
-    shown.show(ui, &mut lines);
-    let (did, visible) = (lines.did, lines.visible.start as usize..lines.visible.end as usize);
+    let revealed = view.selected.index().filter(|_| reveal);
+    let mut lines = Lines { view, table, around, visible: 0..0, rows: Vec::new(), revealed, did: None };
+    list::show(ui, "allocations", &Column::ALL.map(list_column), table.tree.len(), &mut lines);
+    let (did, visible) = (lines.did, lines.visible);
     view.look_at(visible, around);
     if let Some(did) = did {
         view.carry_out(did, around);
@@ -62,7 +56,7 @@ pub fn tools(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
     // What is not in the table cannot be meant.
     let selected = view.selected.path().filter(|_| view.selected.index().is_some()).cloned();
     let changes = selected.is_some() && around.document.filters().under().any.first() != selected.as_ref();
-    let button = ui.add_enabled(changes, egui::Button::new("Filter to Selection"));
+    let button = ui.add_enabled(changes, egui::Button::new("Filter to this line"));
     if button.on_hover_text("Show only what is under the selected line (Enter)").clicked()
         && let Some(path) = selected
     {
@@ -72,14 +66,18 @@ pub fn tools(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
         view.carry_out(Did::CollapseAll, around);
     }
     let hint = "Of the selected line: its outstanding size over time, how its sizes and lifetimes are distributed, its stack";
-    if ui.selectable_label(view.shows_details, "Details").on_hover_text(hint).clicked() {
-        view.shows_details = !view.shows_details;
+    let is_shown = view.shows_details();
+    if ui.selectable_label(is_shown, "Details").on_hover_text(hint).clicked() {
+        view.wants_details = Some(!is_shown);
         around.ask();
     }
     if let Some(shown) = frames::switch(ui, !around.document.fold, false) {
         around.commands.push(Command::ShowAllocators(shown));
     }
 }
+
+/// Room of a table beside which details stand by themselves.
+const WIDE: f32 = 1250.0;
 
 /// Frames that are listed at most.
 const FRAMES: usize = 100;
@@ -112,16 +110,6 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
     });
 }
 
-/// Points that a name has at least, however deep its line is.
-const NAME_ROOM: f32 = 320.0;
-
-const HEADER_HEIGHT: f32 = 24.0;
-const ROW_HEIGHT: f32 = 21.0;
-
-fn table_column(column: Column) -> TableColumn {
-    TableColumn::new(width(column)).range(width(column).min(60.0)..=1200.0).resizable(true).id(egui::Id::unique(column.id()))
-}
-
 /// Why the table is empty.
 fn nothing(view: &Stacks, document: &Document) -> &'static str {
     if !view.search.trim().is_empty() {
@@ -140,126 +128,159 @@ struct Lines<'a, 'b> {
     table: &'a Table,
     around: &'a mut Around<'b>,
     /// The lines on the screen, and what is in them.
-    visible: Range<u64>,
+    visible: Range<usize>,
     rows: Vec<Rc<TreeRow>>,
-    columns: &'a [Column],
-    /// Where the pointer is, if it is over the table: a row is drawn in parts, but lit as a whole.
-    pointer: Option<egui::Pos2>,
+    revealed: Option<usize>,
     did: Option<Did>,
 }
 
-impl TableDelegate for Lines<'_, '_> {
-    fn default_row_height(&self) -> f32 {
-        ROW_HEIGHT
-    }
-
-    fn prepare(&mut self, info: &PrefetchInfo) {
-        if self.visible != info.visible_rows {
-            self.visible = info.visible_rows.clone();
-            self.rows = self.visible.clone().map_while(|index| self.table.row(index as usize).map(Rc::new)).collect();
+impl List for Lines<'_, '_> {
+    fn prepare(&mut self, rows: Range<usize>) {
+        if self.visible != rows {
+            self.rows = rows.clone().map_while(|index| self.table.row(index).map(Rc::new)).collect();
+            self.visible = rows;
         }
     }
 
-    fn header_cell_ui(&mut self, ui: &mut Ui, cell: &HeaderCellInfo) {
-        let Some(&column) = self.columns.get(cell.col_range.start) else { return };
-        ui.painter().rect_filled(ui.max_rect(), 0.0, ui.visuals().faint_bg_color);
-        let sort = self.view.sort;
-        let layout =
-            if column == Column::Name { Layout::left_to_right(Align::Center) } else { Layout::right_to_left(Align::Center) };
-        ui.with_layout(layout, |ui| {
-            ui.add_space(4.0);
-            if sort.column == column {
-                sort_mark(ui, sort.descending);
-            }
-            let bound = losses::bound(&self.table.trace, self.table.interval, column);
-            let button = list::header_button(ui, title(column), explanation(column), bound);
-            if button.clicked() {
-                self.did = Some(Did::SortBy(column));
-            }
-            button.context_menu(|ui| {
-                if column != Column::Name && ui.button("Hide this column").clicked() {
-                    self.around.commands.push(Command::ShowColumn(column, false));
-                }
-                ui.weak("All columns: menu View");
-            });
-        });
+    fn value(&self, row: usize, column: usize) -> Value {
+        let line = self.row(row);
+        line.map_or(Value::Nothing, |line| text::of_cell(self.table, &line, row, Column::ALL[column]))
     }
 
-    fn row_ui(&mut self, ui: &mut Ui, row_nr: u64) {
-        let Some(row) = self.row(row_nr) else { return };
-        let rect = ui.max_rect();
-        // A row is drawn in two parts, the sticky column and the rest.
-        let id = ui.scope_id().with(("row", row_nr, rect.left() as i64));
-        let response = ui.interact(rect, id, Sense::click());
-        let is_selected = self.view.selected.index() == Some(row_nr as usize);
-        let is_hovered = self.pointer.is_some_and(|at| rect.y_range().contains(at.y));
-        list::fill_row(ui, row_nr, is_selected, is_hovered);
-        if response.clicked() {
-            self.did = Some(Did::Select(Some(Arc::clone(&row.path))));
-        }
-        if response.double_clicked() && row.has_children {
-            self.did = Some(Did::Toggle(Arc::clone(&row.path), !row.is_open));
-        }
-        response.context_menu(|ui| self.row_menu(ui, &row, row_nr as usize));
-    }
-
-    fn cell_ui(&mut self, ui: &mut Ui, cell: &CellInfo) {
-        let index = cell.row_nr as usize;
-        let (Some(row), Some(&column)) = (self.row(cell.row_nr), self.columns.get(cell.col_nr)) else { return };
-        if column == Column::Name {
-            self.name_cell(ui, &row, index);
-            return;
-        }
-        let text = text::of_cell(self.table, &row, index, column);
-        let color = match column {
-            Column::Impacting => number_color(row.numbers.impacting, ui.visuals()),
-            _ => ui.visuals().text_color(),
+    fn share(&self, row: usize, column: usize) -> Option<Share> {
+        let line = self.row(row).filter(|line| !line.mixes_layers)?;
+        let number = match Column::ALL[column] {
+            Column::Peak => self.table.tree.peak(&self.table.trace, &self.table.peaks, row)?,
+            Column::Name | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => return None,
+            column => magnitude(column, &line.numbers),
         };
-        if text.is_empty() {
-            return;
+        Share::of(number, self.table.wholes.of(layer(&line)?))
+    }
+
+    fn whole(&self, row: usize, column: usize) -> String {
+        let layer = self.row(row).as_deref().and_then(layer).map_or("", layer_label);
+        match Column::ALL[column] {
+            Column::Impacting => format!("all change in {layer}, growth and what was given back together"),
+            column => format!("{layer}, by {}", title(column)),
         }
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            ui.add_space(6.0);
-            ui.add(egui::Label::new(egui::RichText::new(text).color(color)).extend());
-        });
+    }
+
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
+        match (Column::ALL[column], self.row(row)) {
+            (Column::Name, Some(line)) => self.name_cell(ui, &line, row),
+            (_, Some(line)) if !line.mixes_layers => list::plain(self, ui, row, column),
+            _ => {}
+        }
+    }
+
+    fn parent(&self, row: usize) -> Option<usize> {
+        self.table.tree.parent(row)
+    }
+
+    fn depth(&self, row: usize) -> usize {
+        self.row(row).map_or(0, |line| line.depth)
+    }
+
+    fn is_selected(&self, row: usize) -> bool {
+        self.view.selected.index() == Some(row)
+    }
+
+    fn clicked(&mut self, row: usize) {
+        self.did = self.row(row).map(|line| Did::Select(Some(Arc::clone(&line.path))));
+    }
+
+    fn double_clicked(&mut self, row: usize) {
+        if let Some(line) = self.row(row).filter(|line| line.has_children) {
+            self.did = Some(Did::Toggle(Arc::clone(&line.path), !line.is_open));
+        }
+    }
+
+    fn revealed(&self) -> Option<usize> {
+        self.revealed
+    }
+
+    fn menu(&mut self, ui: &mut Ui, row: usize) {
+        if let Some(line) = self.row(row) {
+            self.row_menu(ui, &line, row);
+        }
+    }
+
+    fn push(&mut self, command: Command) {
+        self.around.commands.push(command);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        self.view.table.clone().map(|table| table as Arc<dyn Sheet>)
+    }
+
+    fn copy_key(&self) -> &'static str {
+        "Ctrl+C"
+    }
+
+    fn sorted_by(&self) -> Option<(usize, bool)> {
+        let sort = self.view.sort;
+        Column::ALL.iter().position(|&column| column == sort.column).map(|column| (column, sort.descending))
+    }
+
+    fn bound(&self, column: usize) -> Option<String> {
+        losses::bound(&self.table.trace, self.table.interval, Column::ALL[column])
+    }
+
+    fn header_clicked(&mut self, column: usize) {
+        self.did = Some(Did::SortBy(Column::ALL[column]));
+    }
+
+    fn is_shown(&self, column: usize) -> Option<bool> {
+        Some(self.around.settings.shows(Column::ALL[column]))
+    }
+
+    fn show_column(&mut self, column: usize, shown: bool) {
+        self.around.commands.push(Command::ShowColumn(Column::ALL[column], shown));
     }
 }
 
+/// The layer of a line below a process.
+fn layer(line: &TreeRow) -> Option<Layer> {
+    line.path.iter().find_map(|key| if let Key::Layer(layer) = key { Some(*layer) } else { None })
+}
+
 impl Lines<'_, '_> {
-    fn row(&self, index: u64) -> Option<Rc<TreeRow>> {
-        self.rows.get(index.checked_sub(self.visible.start)? as usize).cloned()
+    fn row(&self, index: usize) -> Option<Rc<TreeRow>> {
+        let known = index.checked_sub(self.visible.start).and_then(|at| self.rows.get(at));
+        known.cloned().or_else(|| self.table.row(index).map(Rc::new))
     }
 
     fn name_cell(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
-        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            ui.add_space(4.0 + row.depth as f32 * 13.0);
-            if row.has_children {
-                if list::triangle(ui, row.is_open, &row.label).clicked() {
-                    self.did = Some(Did::Toggle(Arc::clone(&row.path), !row.is_open));
+        if list::branch(ui, row.depth, row.has_children.then_some(row.is_open), &row.label) {
+            self.did = Some(Did::Toggle(Arc::clone(&row.path), !row.is_open));
+        }
+        let style = match row.path.last() {
+            Some(Key::Frame(NodeId::ROOT)) => Style::Weak,
+            Some(Key::Frame(_) | Key::Inlined(..)) => Style::Frame,
+            Some(Key::Row(_)) => Style::Code,
+            _ if row.depth == 0 => Style::Strong,
+            _ => Style::Plain,
+        };
+        let label = list::name(ui, Name { text: &row.label, style, searched: &self.table.search });
+        if let Some((_, allocation)) = &row.allocation {
+            ui.add_space(10.0);
+            list::name(ui, Name::new(&text::of_life(&self.table.trace, allocation), Style::Weak));
+        }
+        if let Some(meaning) = meaning(row) {
+            label.on_hover_text(meaning);
+        } else if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) {
+            label.on_hover_ui(|ui| {
+                let shared = self.table.tree.shared_frames(&self.table.trace, index);
+                for name in shared.iter().take(shared.len().saturating_sub(1)) {
+                    ui.weak(name);
                 }
-            } else {
-                ui.add_space(list::TRIANGLE);
-            }
-            let mut text = egui::RichText::new(&row.label);
-            if matches!(row.path.last(), Some(Key::Frame(_) | Key::Inlined(..) | Key::Row(_))) {
-                text = text.monospace().size(12.0);
-            } else if row.depth == 0 {
-                text = text.strong();
-            }
-            // The column grows with what is in it: with deep stacks, but not with long names.
-            let room = egui::vec2(ui.available_width().max(NAME_ROOM), ui.available_height());
-            let label = egui::Label::new(text).truncate();
-            let label = ui.allocate_ui_with_layout(room, Layout::left_to_right(Align::Center), |ui| ui.add(label)).inner;
-            if let Some(meaning) = meaning(row) {
-                label.on_hover_text(meaning);
-            } else if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) {
-                label.on_hover_ui(|ui| frames::details(ui, &frame, level));
-            }
-        });
+                frames::details(ui, &frame, level);
+            });
+        }
     }
 
     fn row_menu(&mut self, ui: &mut Ui, row: &TreeRow, index: usize) {
-        if ui.button("Filter to Selection").clicked() {
+        if ui.button("Filter to this line").clicked() {
             self.view.filter_to(Arc::clone(&row.path), self.around);
         }
         if ui.button("Leave this out").clicked()
@@ -273,22 +294,12 @@ impl Lines<'_, '_> {
         if let Some(life) = row.allocation.and_then(|(_, row)| self.life(row.birth, row.death))
             && ui.button("Zoom to its life").clicked()
         {
-            self.around.commands.doc(DocCommand::Zoom(life));
+            self.around.commands.doc(DocCommand::ZoomInto(life));
         }
-        if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) {
-            stack_rules::offer(ui, &frame.name(level).to_string(), self.around.commands);
-        }
-        ui.separator();
-        if ui.add(egui::Button::new("Copy line").shortcut_text("Ctrl+C")).clicked() {
-            self.around.commands.push(Command::Copy(text::of_line(self.table, row, index)));
-        }
-        if let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index)
-            && ui.button("Copy frame").on_hover_text("Module, function, source file and line").clicked()
-        {
+        let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) else { return };
+        stack_rules::offer(ui, &frame.name(level).to_string(), self.around.commands);
+        if ui.button("Copy frame").on_hover_text("Module, function, source file and line").clicked() {
             self.around.commands.push(Command::Copy(frames::as_text(&frame, level)));
-        }
-        if ui.button("Copy table").clicked() {
-            self.around.commands.push(Command::Copy(text::of_table(self.table)));
         }
     }
 
@@ -301,12 +312,16 @@ impl Lines<'_, '_> {
     }
 }
 
-/// What a line's name stands for.
-fn meaning(row: &TreeRow) -> Option<&'static str> {
-    match row.path.last()? {
-        Key::Process(_) if row.mixes_layers => Some("Layers of memory nest, so their sizes are never added"),
-        Key::Impacting(kind) => Some(kind.meaning()),
-        Key::Class(class) => Some(class.meaning()),
+/// What a line's name stands for: WPA's word, and its meaning.
+fn meaning(row: &TreeRow) -> Option<String> {
+    let said = |name: &str, meaning: &str| format!("WPA's {name}: {meaning}");
+    match *row.path.last()? {
+        Key::Process(_) if row.mixes_layers => Some("Layers of memory nest, so their sizes are never added".to_owned()),
+        Key::Impacting(kind) => Some(said(kind.name(), kind.meaning())),
+        Key::Class(class) => {
+            let kind = class.impacting();
+            Some(format!("{}\n{}", said(kind.name(), kind.meaning()), said(class.name(), class.meaning())))
+        }
         _ => None,
     }
 }

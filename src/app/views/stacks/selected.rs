@@ -91,6 +91,6 @@ impl SelectedLine {
     }
 
     fn find(&mut self, table: Option<&Table>) {
-        self.index = self.path.as_ref().zip(table).and_then(|(path, table)| table.tree.find(path));
+        self.index = self.path.as_ref().zip(table).and_then(|(path, table)| table.tree.find(&table.trace, path));
     }
 }

@@ -1,71 +1,89 @@
 //! What stands in the cells, and what is copied of them.
 
 use super::Table;
-use crate::app::panels::columns::title;
+use crate::app::export::Sheet;
+use crate::app::panels::columns::{title, value};
+use crate::app::panels::list::Value;
 use crate::format;
+use crate::model::{Row, Trace};
 use crate::query::{Column, TreeRow, thread_label};
 use crate::units::Ticks;
 
-/// The text of a cell.
-pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> String {
+/// What a cell says.
+pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Value {
     if row.mixes_layers && column != Column::Name {
-        return String::new();
+        return Value::Nothing;
     }
-    let n = &row.numbers;
     let trace = &table.trace;
     match column {
-        Column::Name => row.label.clone(),
-        Column::Count => format::count(n.count),
-        Column::Size => format::bytes(n.size),
-        Column::Impacting => format::signed_bytes(n.impacting),
-        Column::OutstandingFrom => format::bytes(n.outstanding_from),
-        Column::OutstandingTo => format::bytes(n.outstanding_to),
-        Column::Peak => {
-            let peak = table.tree.peak(trace, &table.peaks, index);
-            peak.map_or_else(|| "\u{2026}".to_owned(), format::bytes)
-        }
+        Column::Name => Value::text(&row.label),
         Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => {
-            let Some((_, allocation)) = &row.allocation else { return String::new() };
-            let time = |t: Ticks| format::moment(t, trace.clock.seconds(t));
+            let Some((_, allocation)) = &row.allocation else { return Value::Nothing };
+            let time = |t: Ticks| Value::Moment(t, trace.clock.seconds(t));
             match column {
                 Column::AllocTime => time(allocation.birth),
                 Column::FreeTime => time(allocation.death),
-                Column::Address => format!("{:#x}", allocation.address),
+                Column::Address => Value::Address(allocation.address),
                 _ => {
                     let site = trace.site(allocation.site);
-                    thread_label(trace, site.caller, allocation.thread)
+                    Value::Text(thread_label(trace, site.caller, allocation.thread))
                 }
             }
         }
+        _ => value(column, &row.numbers, table.tree.peak(trace, &table.peaks, index)),
+    }
+}
+
+/// When a block lived, and whose it was.
+pub fn of_life(trace: &Trace, row: &Row) -> String {
+    let time = |t: Ticks| format::moment(t, trace.clock.seconds(t));
+    let until = if row.death == Ticks::NEVER { "never freed".to_owned() } else { format!("to {}", time(row.death)) };
+    match thread_label(trace, trace.site(row.site).caller, row.thread) {
+        thread if thread.is_empty() => format!("{} {until}", time(row.birth)),
+        thread => format!("{} {until}, thread {thread}", time(row.birth)),
     }
 }
 
 /// One line with all columns, separated by tabs.
 pub fn of_line(table: &Table, row: &TreeRow, index: usize) -> String {
-    Column::ALL.map(|column| of_cell(table, row, index, column)).join("\t")
-}
-
-/// The whole table with its header, for a spreadsheet.
-pub fn of_table(table: &Table) -> String {
-    let mut text = Column::ALL.map(title).join("\t");
-    for (index, row) in table.tree.rows(&table.trace).enumerate() {
-        text.push('\n');
-        text.push_str(&"  ".repeat(row.depth));
-        text.push_str(&of_line(table, &row, index));
-    }
-    text
+    Column::ALL.map(|column| of_cell(table, row, index, column).to_string()).join("\t")
 }
 
 /// The selected line in one sentence; nothing where its numbers would mix layers.
-pub fn of_selected(row: &TreeRow) -> Option<String> {
+pub fn of_selected(table: &Table, index: usize) -> Option<String> {
+    let row = table.row(index)?;
+    let innermost = table.tree.shared_frames(&table.trace, index).pop();
     let n = &row.numbers;
     (!row.mixes_layers).then(|| {
         format!(
             "{}: count {}, size {}, impacting size {}",
-            row.label,
+            innermost.unwrap_or(row.label),
             format::count(n.count),
             format::bytes(n.size),
             format::signed_bytes(n.impacting)
         )
     })
+}
+
+impl Sheet for Table {
+    fn title(&self) -> &'static str {
+        "Stacks"
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        Column::ALL.map(title).to_vec()
+    }
+
+    fn len(&self) -> usize {
+        self.tree.len()
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        let Some(line) = self.row(row) else { return (0, Vec::new()) };
+        (line.depth, Column::ALL.map(|column| of_cell(self, &line, row, column)).to_vec())
+    }
+
+    fn is_tree(&self) -> bool {
+        true
+    }
 }

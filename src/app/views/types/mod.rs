@@ -3,13 +3,17 @@
 
 mod panel;
 
+use std::sync::Arc;
+
 use eframe::egui::Ui;
 
 use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
+use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
+use crate::app::panels::columns::{Wholes, magnitude};
 use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup};
 use crate::units::Interval;
 
@@ -27,6 +31,22 @@ pub struct TypeTable {
     groups: Vec<TypeGroup>,
     /// Largest sizes of the groups, once they are known.
     peaks: Option<Vec<u64>>,
+    /// What the numbers of the order are parts of.
+    wholes: Wholes,
+}
+
+impl TypeTable {
+    fn of(request: &Request, ground: &Ground<'_>, groups: Vec<TypeGroup>, peaks: Option<Vec<u64>>) -> Self {
+        let mut wholes = Wholes::default();
+        for (i, group) in groups.iter().enumerate() {
+            let number = match (request.sort.column, &peaks) {
+                (Column::Peak, peaks) => peaks.as_ref().map_or(0, |peaks| peaks[i]),
+                (column, _) => magnitude(column, &group.numbers),
+            };
+            wholes.add(group.key.layer, number);
+        }
+        Self { interval: ground.interval(), groups, peaks, wholes }
+    }
 }
 
 /// State of the view.
@@ -35,7 +55,7 @@ pub struct Types {
     search: String,
     sort: Sort,
     split: Split,
-    table: Option<TypeTable>,
+    table: Option<Arc<TypeTable>>,
 }
 
 impl View for Types {
@@ -49,7 +69,7 @@ impl View for Types {
 
     fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(TypeTable)) -> Result<(), Cancelled> {
         let (groups, _) = groups(request, ground)?;
-        tell(TypeTable { interval: ground.interval(), groups, peaks: None });
+        tell(TypeTable::of(request, ground, groups, None));
         Ok(())
     }
 
@@ -65,12 +85,12 @@ impl View for Types {
         } else {
             (groups, peaks)
         };
-        tell(TypeTable { interval: ground.interval(), groups, peaks: Some(peaks) });
+        tell(TypeTable::of(request, ground, groups, Some(peaks)));
         Ok(())
     }
 
     fn take(&mut self, table: TypeTable) {
-        self.table = Some(table);
+        self.table = Some(Arc::new(table));
     }
 }
 
@@ -81,6 +101,10 @@ impl Pane for Types {
 
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
         panel::show(self, around, ui);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.table.as_ref()?) as Arc<dyn Sheet>)
     }
 
     fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {

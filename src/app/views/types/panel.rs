@@ -1,38 +1,31 @@
 //! The table of types. A click filters everything to one.
 
+use std::sync::Arc;
+
 use eframe::egui::{self, Ui};
 
 use super::{TypeTable, Types};
 use crate::app::commands::{Command, DocCommand};
+use crate::app::export::Sheet;
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{LineOf, Split};
-use crate::app::panels::columns::number_color;
-use crate::app::panels::list::{self, List, ListColumn};
+use crate::app::panels::columns::{list_column, magnitude, title, value};
+use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
 use crate::app::panels::losses;
 use crate::app::theme;
 use crate::app::views::Around;
-use crate::format;
 use crate::query::{Column, Sort, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label};
 
-const COLUMNS: [ListColumn; 8] = [
-    ListColumn {
-        title: "Allocated type",
-        hint: "C++ type of the allocations, as the compiler noted it at the call that allocates (S_HEAPALLOCSITE); where it noted none, or the symbols are not there, (unknown type)",
-        width: 210.0,
-        is_number: false,
-    },
-    ListColumn { title: "Layer", hint: "Layers of memory nest, so their sizes are never added", width: 132.0, is_number: false },
-    number("Count", "Allocations alive at some moment of the interval", 70.0),
-    number(
-        "Impacting Size",
-        "Change of the outstanding size between the edges of the interval: what was allocated in it and stayed, minus what was freed in it and was there before",
-        118.0,
-    ),
-    number("Size", "Their bytes in all, however short they lived (requested bytes in heaps)", 88.0),
-    number("At Start", "Outstanding size: bytes alive at the interval's left edge", 88.0),
-    number("At End", "Outstanding size: bytes alive at the interval's right edge", 88.0),
-    number("Peak", "Largest outstanding size in the interval", 88.0),
-];
+/// Its columns.
+fn columns() -> [ListColumn; 8] {
+    let mut columns = SORTS.map(list_column);
+    columns[0] = ListColumn::rest(
+        "Allocated type",
+        "C++ type of the allocations, as the compiler noted it at the call that allocates (S_HEAPALLOCSITE); where it noted none, or the symbols are not there, (unknown type)",
+    );
+    columns[1] = ListColumn::text("Layer", "Layers of memory nest, so their sizes are never added", 150.0);
+    columns
+}
 
 /// What each column is for the order; the layer is part of the name.
 const SORTS: [Column; 8] = [
@@ -46,10 +39,6 @@ const SORTS: [Column; 8] = [
     Column::Peak,
 ];
 
-const fn number(title: &'static str, hint: &'static str, width: f32) -> ListColumn {
-    ListColumn { title, hint, width, is_number: true }
-}
-
 pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
     let Some(table) = &view.table else {
         around.wait(ui);
@@ -60,7 +49,7 @@ pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
             true => "Nothing was alive in this interval.",
             false => "No type in this interval has that in its name.",
         };
-        ui.centered_and_justified(|ui| ui.label(text));
+        around.nothing(ui, text);
         return;
     }
     if table.groups.iter().all(|group| &*group.key.name == UNKNOWN_TYPE) {
@@ -68,8 +57,8 @@ pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
     }
     let (rows, mut sort) = (table.groups.len(), view.sort);
     let chosen = around.document.filters().chosen_type().cloned();
-    let mut lines = Lines { split: view.split, sort: &mut sort, chosen, table, around };
-    list::show(ui, "types", &COLUMNS, rows, &mut lines);
+    let mut lines = Lines { split: view.split, sort: &mut sort, chosen, table, searched: &view.search, around };
+    list::show(ui, "types", &columns(), rows, &mut lines);
     if sort != view.sort {
         view.sort = sort;
         around.ask();
@@ -79,7 +68,7 @@ pub fn show(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
 /// What the graph can have lines for, in words.
 fn split_label(split: Split) -> String {
     match split {
-        Split::Heaps => "Graph by heap".to_owned(),
+        Split::Sources => "Graph by source".to_owned(),
         Split::Types => "Graph by type".to_owned(),
         Split::Stack(layer) => format!("Types stacked: {}", layer_label(layer)),
     }
@@ -88,7 +77,7 @@ fn split_label(split: Split) -> String {
 /// Chooses what the graph has lines for. Layers nest, so each is a stack of its own.
 pub fn split(view: &mut Types, around: &mut Around<'_>, ui: &mut Ui) {
     let layers = around.document.digest.layers.iter().map(|&(layer, _)| Split::Stack(layer));
-    let layers: Vec<Split> = [Split::Heaps, Split::Types].into_iter().chain(layers).collect();
+    let layers: Vec<Split> = [Split::Sources, Split::Types].into_iter().chain(layers).collect();
     let shown = egui::ComboBox::from_id_salt("graph split").width(170.0).selected_text(split_label(view.split));
     shown.show_ui(ui, |ui| {
         for split in layers {
@@ -104,55 +93,88 @@ struct Lines<'a, 'b> {
     split: Split,
     sort: &'a mut Sort,
     chosen: Option<TypeKey>,
-    table: &'a TypeTable,
+    table: &'a Arc<TypeTable>,
+    searched: &'a str,
     around: &'a mut Around<'b>,
 }
 
 impl Lines<'_, '_> {
     /// The colour of its line, if there is one.
     fn color(&self, key: &TypeKey, ui: &Ui) -> Option<egui::Color32> {
-        let mut lines = self.around.document.answers.graph.iter().flat_map(|graph| &graph.lines);
-        let line = lines.find(|line| matches!(&line.of, LineOf::Type(_, other) if other == key))?;
-        Some(theme::series(line.of.color(), ui.visuals()))
+        let number = self.around.document.color_of(&LineOf::Type(key.clone()))?;
+        Some(theme::series(number, ui.visuals()))
+    }
+}
+
+impl TypeTable {
+    fn peak(&self, row: usize) -> Option<u64> {
+        self.peaks.as_ref()?.get(row).copied()
+    }
+
+    /// What a cell says.
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some(TypeGroup { key, numbers: n, .. }) = self.groups.get(row) else { return Value::Nothing };
+        match column {
+            0 => Value::text(&*key.name),
+            1 => Value::text(layer_label(key.layer)),
+            _ => SORTS.get(column).map_or(Value::Nothing, |&column| value(column, n, self.peak(row))),
+        }
+    }
+}
+
+impl Sheet for TypeTable {
+    fn title(&self) -> &'static str {
+        "Types"
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        columns().map(|column| column.title).to_vec()
+    }
+
+    fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        (0, (0..SORTS.len()).map(|column| self.value(row, column)).collect())
     }
 }
 
 impl List for Lines<'_, '_> {
-    fn text(&self, row: usize, column: usize) -> String {
-        let Some(TypeGroup { key, numbers: n, .. }) = self.table.groups.get(row) else { return String::new() };
-        match column {
-            0 => key.name.to_string(),
-            1 => layer_label(key.layer).to_owned(),
-            2 => format::count(n.count),
-            3 => format::signed_bytes(n.impacting),
-            4 => format::bytes(n.size),
-            5 => format::bytes(n.outstanding_from),
-            6 => format::bytes(n.outstanding_to),
-            _ => {
-                let peak = self.table.peaks.as_ref().and_then(|peaks| peaks.get(row));
-                peak.map_or_else(|| "\u{2026}".to_owned(), |&peak| format::bytes(peak))
-            }
-        }
+    fn value(&self, row: usize, column: usize) -> Value {
+        self.table.value(row, column)
+    }
+
+    fn share(&self, row: usize, column: usize) -> Option<Share> {
+        let group = self.table.groups.get(row)?;
+        let number = match SORTS[column] {
+            Column::Name => return None,
+            Column::Peak => self.table.peak(row)?,
+            column => magnitude(column, &group.numbers),
+        };
+        Share::of(number, self.table.wholes.of(group.key.layer))
+    }
+
+    fn whole(&self, row: usize, column: usize) -> String {
+        let layer = self.table.groups.get(row).map_or("", |group| layer_label(group.key.layer));
+        format!("{} of all types in {layer}", title(SORTS[column]))
     }
 
     fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
         let Some(group) = self.table.groups.get(row) else { return };
-        let mut text = egui::RichText::new(self.text(row, column));
-        if column == 0 {
-            // Those without a line keep the place free, so that names stand below each other.
-            if self.split != Split::Heaps {
-                let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
-                if let Some(color) = self.color(&group.key, ui) {
-                    ui.painter().rect_filled(rect, 3.0, color);
-                }
-            }
-            if &*group.key.name != UNKNOWN_TYPE {
-                text = text.monospace().size(12.0);
-            }
-        } else if column == 3 {
-            text = text.color(number_color(group.numbers.impacting, ui.visuals()));
+        if column > 0 {
+            list::plain(self, ui, row, column);
+            return;
         }
-        ui.add(egui::Label::new(text).extend());
+        // Those without a line keep the place free, so that names stand below each other.
+        if self.split != Split::Sources {
+            let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
+            if let Some(color) = self.color(&group.key, ui) {
+                ui.painter().rect_filled(rect, 3.0, color);
+            }
+        }
+        let style = if &*group.key.name == UNKNOWN_TYPE { Style::Weak } else { Style::Code };
+        list::name(ui, Name { text: &group.key.name, style, searched: self.searched });
     }
 
     fn is_selected(&self, row: usize) -> bool {
@@ -180,8 +202,12 @@ impl List for Lines<'_, '_> {
         }
     }
 
-    fn copy(&mut self, text: String) {
-        self.around.commands.push(Command::Copy(text));
+    fn push(&mut self, command: Command) {
+        self.around.commands.push(command);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.table) as Arc<dyn Sheet>)
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {

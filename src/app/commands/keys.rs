@@ -1,0 +1,193 @@
+//! The key map. Each key stands here once: what presses it, what a menu, a hint and the
+//! window *Keys* say of it, all come from these constants.
+//!
+//! Keys that act on the table in sight are the view's own business ([`STEPS`], and what
+//! [`GESTURES`] says of them); all others belong to a command of the [`table`].
+
+use std::cmp::Reverse;
+
+use eframe::egui::{self, Event, Key as K, KeyboardShortcut, ModifierNames, Modifiers};
+
+use super::Command;
+use super::table;
+use crate::app::HighwaterApp;
+use crate::app::panels::toolbar;
+use crate::app::views::ViewId;
+
+/// Keys that do the same; the first is the one that menus show.
+pub type Keys = &'static [KeyboardShortcut];
+
+const fn key(key: K) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::NONE, key)
+}
+
+const fn ctrl(key: K) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::COMMAND, key)
+}
+
+const fn ctrl_shift(key: K) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key)
+}
+
+const fn alt(key: K) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::ALT, key)
+}
+
+pub const OPEN: Keys = &[ctrl(K::O)];
+pub const OPEN_PATH: Keys = &[ctrl_shift(K::O)];
+pub const RECORD: Keys = &[ctrl(K::R)];
+pub const PALETTE: Keys = &[ctrl(K::P)];
+pub const GUIDE: Keys = &[KeyboardShortcut::new(Modifiers::SHIFT, K::F1)];
+pub const SHOW_KEYS: Keys = &[key(K::F1)];
+pub const HOLD: Keys = &[key(K::Space)];
+pub const ZOOM: Keys = &[key(K::Z), ctrl(K::Period)];
+pub const BACK: Keys = &[key(K::Backspace), ctrl_shift(K::Minus), alt(K::ArrowLeft)];
+pub const FORWARD: Keys = &[alt(K::ArrowRight)];
+pub const WHOLE: Keys = &[key(K::Home)];
+pub const MARK: Keys = &[key(K::M)];
+pub const GRAPH: Keys = &[key(K::G)];
+pub const ESCAPE: Keys = &[key(K::Escape)];
+pub const CLOSE: Keys = &[ctrl(K::W)];
+pub const NEXT_TRACE: Keys = &[ctrl(K::Tab)];
+pub const PREVIOUS_TRACE: Keys = &[ctrl_shift(K::Tab)];
+pub const NEXT_TAB: Keys = &[ctrl(K::PageDown)];
+pub const PREVIOUS_TAB: Keys = &[ctrl(K::PageUp)];
+pub const NEXT_PART: Keys = &[key(K::F6)];
+pub const SEARCH: Keys = &[ctrl(K::F)];
+pub const LARGER: Keys = &[ctrl(K::Plus), ctrl(K::Equals)];
+pub const SMALLER: Keys = &[ctrl(K::Minus)];
+pub const USUAL_SIZE: Keys = &[ctrl(K::Num0)];
+
+/// Keys that move the selection in a table, and by how many lines.
+pub const STEPS: [(K, isize); 4] = [(K::ArrowUp, -1), (K::ArrowDown, 1), (K::PageUp, -20), (K::PageDown, 20)];
+
+/// What belongs to no command: on what it works, and what it does.
+pub const GESTURES: &[(&str, &str)] = &[
+    ("drag on the graph", "Select an interval; the tables show it. Its edges and its label can be dragged"),
+    ("wheel, Shift+wheel on the graph", "Zoom at the pointer, move sideways"),
+    ("Ctrl+click on the graph", "Set a pin; two pins show the difference"),
+    ("right-click", "What can be done with a line, a source, a moment"),
+    ("Up, Down, Page Up, Page Down", "Move in the table"),
+    ("Left, Right", "Close and open the selected line, leave it and enter it"),
+    ("Enter", "Filter to the selected line; in the search, go to what it finds first"),
+    ("Ctrl+C", "Copy the selected line"),
+];
+
+/// One of them in words.
+fn one(shortcut: &KeyboardShortcut) -> String {
+    let key = match shortcut.logical_key {
+        // Arrows are not in every font.
+        arrow @ (K::ArrowLeft | K::ArrowRight | K::ArrowUp | K::ArrowDown) => arrow.name(),
+        K::Escape => "Esc",
+        other => other.symbol_or_name(),
+    };
+    let modifiers = ModifierNames::NAMES.format(&shortcut.modifiers, cfg!(target_os = "macos"));
+    if modifiers.is_empty() { key.to_owned() } else { format!("{modifiers}+{key}") }
+}
+
+/// The first of some keys, as menus and hints say it.
+pub fn first(keys: Keys) -> String {
+    keys.first().map(one).unwrap_or_default()
+}
+
+/// All of them.
+pub fn all(keys: Keys) -> String {
+    keys.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A hint with the key behind it.
+pub fn hint(words: &str, keys: Keys) -> String {
+    format!("{words} ({})", first(keys))
+}
+
+/// Who has the keys when a frame begins, before anything is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner {
+    /// A text field: at Enter it gives the focus up within the frame, and the key is its own
+    /// all the same.
+    is_typing: bool,
+    /// A menu, which Escape closes.
+    has_menu: bool,
+}
+
+impl Owner {
+    /// Looks who has them.
+    pub fn now(ctx: &egui::Context) -> Self {
+        Self { is_typing: ctx.egui_wants_keyboard_input(), has_menu: egui::Popup::is_any_open(ctx) }
+    }
+
+    /// Whether keys are not those of a text field.
+    pub fn is_nobody(self, ctx: &egui::Context) -> bool {
+        !self.is_typing && !ctx.egui_wants_keyboard_input()
+    }
+}
+
+/// Ctrl+F puts the cursor into the search field, before the field is drawn: what is
+/// typed within the same frame is its own.
+pub fn press_search(view: ViewId, ctx: &egui::Context) {
+    if is_pressed(ctx, SEARCH) {
+        ctx.memory_mut(|m| m.request_focus(toolbar::search_id(view)));
+    }
+}
+
+/// Whether one of these was pressed; nothing else gets it then.
+pub fn is_pressed(ctx: &egui::Context, keys: Keys) -> bool {
+    keys.iter().any(|key| ctx.input_mut(|i| i.consume_shortcut(key)))
+}
+
+/// Turns the keys of a frame into commands; those that a text field wants are its own.
+pub fn press(app: &mut HighwaterApp, ctx: &egui::Context, owner: Owner) {
+    let is_press = |event: &Event| matches!(event, Event::Key { pressed: true, .. });
+    if !ctx.input(|i| i.events.iter().any(is_press)) {
+        return;
+    }
+    let is_free = owner.is_nobody(ctx);
+    let mut bound = bindings(app);
+    // A shortcut also fits where more modifiers are held than it has.
+    bound.sort_by_key(|(shortcut, _)| Reverse(held(shortcut)));
+    for (shortcut, command) in bound {
+        let is_own = is_free || !disturbs_typing(&shortcut);
+        let is_menus = owner.has_menu && shortcut.logical_key == K::Escape;
+        // What is impossible has its key all the same: another one with fewer modifiers is not meant.
+        if is_own && !is_menus && ctx.input_mut(|i| i.consume_shortcut(&shortcut)) {
+            command.into_iter().for_each(|command| app.commands.push(command));
+        }
+    }
+}
+
+/// All keys, with their commands if these can be carried out now.
+fn bindings(app: &HighwaterApp) -> Vec<(KeyboardShortcut, Option<Command>)> {
+    let entries = table::sections(app).into_iter().flat_map(|section| section.entries);
+    entries.flat_map(|entry| entry.keys.iter().map(move |key| (*key, entry.command.clone().ok()))).collect()
+}
+
+fn held(shortcut: &KeyboardShortcut) -> u8 {
+    let Modifiers { alt, shift, command, .. } = shortcut.modifiers;
+    u8::from(alt) + u8::from(shift) + u8::from(command)
+}
+
+/// Whether a text field wants it.
+fn disturbs_typing(shortcut: &KeyboardShortcut) -> bool {
+    shortcut.conflicts_with_text_editing() && shortcut.logical_key != K::F1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_told_as_they_are_written_on_keyboards() {
+        assert_eq!(first(OPEN), if cfg!(target_os = "macos") { "Cmd+O" } else { "Ctrl+O" });
+        if cfg!(not(target_os = "macos")) {
+            assert_eq!(all(BACK), "Backspace, Ctrl+Shift+\u{2212}, Alt+Left");
+            assert_eq!(hint("Zoom", ZOOM), "Zoom (Z)");
+        }
+        assert_eq!(first(ESCAPE), "Esc");
+    }
+
+    #[test]
+    fn letters_are_for_text_fields_and_function_keys_are_not() {
+        assert!(disturbs_typing(&ZOOM[0]) && disturbs_typing(&BACK[0]) && disturbs_typing(&HOLD[0]));
+        assert!(!disturbs_typing(&SHOW_KEYS[0]) && !disturbs_typing(&PALETTE[0]) && !disturbs_typing(&ZOOM[1]));
+    }
+}

@@ -1,0 +1,112 @@
+//! Finding commands by what is typed: each word of it has to be met, at the beginning of a
+//! word best, anywhere in one next, else as letters in their order ("zts" is *Zoom to
+//! selection*). Case does not matter.
+//!
+//! Cost: for each text its length times the words typed.
+
+use std::cmp::Reverse;
+
+/// How a text was met.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hit {
+    /// More is better.
+    score: usize,
+    /// The characters that were met, by their number, in order.
+    pub met: Vec<usize>,
+}
+
+/// Points for a word that begins so, one that has it inside, and letters here and there.
+const BEGINS: usize = 1000;
+const HAS: usize = 400;
+const SCATTERED: usize = 100;
+
+/// Those of `texts` that are met, best first; equally good ones stay in their order. Each
+/// with its number.
+pub fn find<'a>(typed: &str, texts: impl Iterator<Item = &'a str>) -> Vec<(usize, Hit)> {
+    let words: Vec<Vec<char>> = typed.split_whitespace().map(folded).collect();
+    let mut found: Vec<_> = texts.enumerate().filter_map(|(i, text)| Some((i, hit(&words, &folded(text))?))).collect();
+    found.sort_by_key(|(_, hit)| Reverse(hit.score));
+    found
+}
+
+/// Letters in one case; each stays one, so that numbers of characters hold.
+fn folded(text: &str) -> Vec<char> {
+    text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
+}
+
+fn hit(words: &[Vec<char>], text: &[char]) -> Option<Hit> {
+    let mut all = Hit { score: 0, met: Vec::new() };
+    for word in words {
+        let Hit { score, met } = whole(word, text).or_else(|| scattered(word, text))?;
+        all.score += score;
+        all.met.extend(met);
+    }
+    all.met.sort_unstable();
+    all.met.dedup();
+    Some(all)
+}
+
+/// The word in one piece; at the beginning of a word if that can be.
+fn whole(word: &[char], text: &[char]) -> Option<Hit> {
+    let places = || text.windows(word.len()).enumerate().filter(|(_, part)| *part == word).map(|(at, _)| at);
+    let begins = |&at: &usize| at == 0 || !text[at - 1].is_alphanumeric();
+    let (at, points) = places().find(begins).map(|at| (at, BEGINS)).or_else(|| places().next().map(|at| (at, HAS)))?;
+    // What stands further in front comes first.
+    Some(Hit { score: points - at.min(HAS / 8), met: (at..at + word.len()).collect() })
+}
+
+/// Its letters in their order, with whatever between them.
+fn scattered(word: &[char], text: &[char]) -> Option<Hit> {
+    let mut met = Vec::with_capacity(word.len());
+    let mut from = 0;
+    for letter in word {
+        let at = from + text[from..].iter().position(|c| c == letter)?;
+        met.push(at);
+        from = at + 1;
+    }
+    let spread = met.last()? - met.first()?;
+    Some(Hit { score: SCATTERED - spread.min(SCATTERED - 1), met })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: [&str; 5] = ["Open\u{2026}", "Zoom to selection", "Theme: Dark", "Columns: Peak", "Show the whole trace"];
+
+    fn best(typed: &str) -> Vec<&'static str> {
+        find(typed, WORDS.into_iter()).into_iter().map(|(i, _)| WORDS[i]).collect()
+    }
+
+    #[test]
+    fn nothing_typed_is_everything_in_its_order() {
+        assert_eq!(best("  "), WORDS);
+    }
+
+    #[test]
+    fn beginnings_come_before_what_is_inside_and_that_before_letters() {
+        assert_eq!(best("o")[0], WORDS[0], "a beginning");
+        assert_eq!(best("dark"), [WORDS[2]]);
+        assert_eq!(best("the")[..2], [WORDS[2], WORDS[4]], "the earlier one first");
+        assert_eq!(best("zts"), [WORDS[1]], "letters in their order");
+        assert_eq!(best("stz"), [] as [&str; 0], "and in no other");
+    }
+
+    #[test]
+    fn each_word_has_to_be_met_wherever_it_stands() {
+        assert_eq!(best("peak col"), [WORDS[3]]);
+        assert_eq!(best("peak dark"), [] as [&str; 0]);
+        let found = find("SEL zo", WORDS.into_iter());
+        assert_eq!(found[0].1.met, [0, 1, 8, 9, 10], "what is lit");
+    }
+
+    #[test]
+    fn odd_texts_are_no_harm() {
+        for text in ["", "\u{130}\u{df}", "\u{1f980}\u{301}"] {
+            for typed in ["\u{130}", "i", "ss", "\u{1f980}", "a b c d e f g"] {
+                find(typed, [text].into_iter());
+            }
+        }
+        assert_eq!(find("\u{df}", ["Stra\u{df}e"].into_iter()).len(), 1);
+    }
+}

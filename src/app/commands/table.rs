@@ -1,0 +1,457 @@
+//! All commands that can be given by name, as they stand now: in what words, by which keys,
+//! and whether they can be carried out, else why not. The menu bar, the keys, the window
+//! *Keys* and the palette are made of this table, and of nothing else.
+//!
+//! Cost: some hundred short texts each time; it is asked for when a menu or the palette is
+//! open, and when a key is pressed.
+
+use std::borrow::Cow;
+
+use super::keys::{self, Keys};
+use super::{Command, DocCommand};
+use crate::app::HighwaterApp;
+use crate::app::beside::Beside;
+use crate::app::dialogs::{Purpose, TypedPath};
+use crate::app::document::{Document, Tab};
+use crate::app::export::Format;
+use crate::app::graph::Arrangement;
+use crate::app::help::Page;
+use crate::app::layout::{Part, Preset};
+use crate::app::panels::columns;
+use crate::app::picture::{PictureFormat, Subject, Wish};
+use crate::app::player::PlayerChange;
+use crate::app::recent::RecentTrace;
+use crate::app::settings::{SymbolSettings, TEXT_SIZES, Theme, text_size_beside};
+use crate::app::stack_rules::RulesChange;
+use crate::app::traces::TraceTab;
+use crate::app::walk::{Walk, Walking};
+use crate::load::Input;
+use crate::query::Column;
+
+/// Where commands stand in the menu bar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Menu {
+    File,
+    View,
+    Help,
+    /// In no menu: they have a place elsewhere in the window.
+    None,
+}
+
+/// What a command switches, if it does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switch {
+    /// It just does something.
+    None,
+    /// Something is on or off.
+    Box(bool),
+    /// One of several is chosen, or not.
+    Choice(bool),
+}
+
+/// A command in words.
+#[derive(Debug)]
+pub struct Entry {
+    pub words: Cow<'static, str>,
+    /// What it does, in a sentence; where the words say all there is none.
+    pub hint: &'static str,
+    pub keys: Keys,
+    pub switch: Switch,
+    /// What it pushes, or why that cannot be now.
+    pub command: Result<Command, &'static str>,
+}
+
+/// Commands that stand together: a part of a menu, or a menu in it.
+#[derive(Debug)]
+pub struct Section {
+    pub menu: Menu,
+    /// What the menu in the menu is called, if it is one.
+    pub title: &'static str,
+    pub entries: Vec<Entry>,
+}
+
+impl Entry {
+    fn new(words: impl Into<Cow<'static, str>>, command: Command) -> Self {
+        Self { words: words.into(), hint: "", keys: &[], switch: Switch::None, command: Ok(command) }
+    }
+
+    fn hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
+    }
+
+    fn keys(self, keys: Keys) -> Self {
+        Self { keys, ..self }
+    }
+
+    fn switch(self, is_on: bool) -> Self {
+        Self { switch: Switch::Box(is_on), ..self }
+    }
+
+    fn choice(self, is_chosen: bool) -> Self {
+        Self { switch: Switch::Choice(is_chosen), ..self }
+    }
+
+    /// Possible only so; the first reason against it counts.
+    fn when(mut self, is_possible: bool, reason: &'static str) -> Self {
+        if self.command.is_ok() && !is_possible {
+            self.command = Err(reason);
+        }
+        self
+    }
+}
+
+const NO_TRACE: &str = "No trace is open";
+const NOTHING_LOADS: &str = "Nothing is being loaded";
+
+/// The whole table.
+pub fn sections(app: &HighwaterApp) -> Vec<Section> {
+    let section = |menu, title, entries| Section { menu, title, entries };
+    vec![
+        section(Menu::File, "", open(app)),
+        section(Menu::File, "Recent", recent(app)),
+        section(Menu::File, "", default_programs()),
+        section(Menu::None, "", load(app)),
+        section(Menu::File, "Open traces", traces(app)),
+        section(Menu::File, "", close(app)),
+        section(Menu::View, "", way(app)),
+        section(Menu::None, "", chosen(app)),
+        section(Menu::View, "Tabs", tabs(app)),
+        section(Menu::View, "Layout", layouts(app)),
+        section(Menu::View, "Columns", columns_shown(app)),
+        section(Menu::View, "", stacks(app)),
+        section(Menu::None, "", rules(app)),
+        section(Menu::View, "Graph", graph(app)),
+        section(Menu::None, "", exports(app)),
+        section(Menu::None, "", pictures(app)),
+        section(Menu::View, "Theme", themes(app)),
+        section(Menu::View, "Text size", text_sizes(app)),
+        section(Menu::Help, "", texts()),
+        section(Menu::Help, "Walk through the demo", walks()),
+        section(Menu::Help, "", help(app)),
+    ]
+}
+
+/// Why nothing can be recorded now.
+pub fn why_not_record(app: &HighwaterApp) -> &'static str {
+    match app.recorder {
+        Some(_) => "Something is being recorded already",
+        None => "Recording works on Windows only; traces that were recorded there open here",
+    }
+}
+
+fn open(app: &HighwaterApp) -> Vec<Entry> {
+    let can_record = app.recorder.is_some() && !app.is_recording();
+    vec![
+        Entry::new("Open\u{2026}", Command::OpenDialog).keys(keys::OPEN).hint("Open a trace"),
+        Entry::new("Open by path\u{2026}", Command::TypePath(Some(TypedPath::new(Purpose::Traces))))
+            .keys(keys::OPEN_PATH)
+            .hint("Open a trace by its path"),
+        Entry::new("Record\u{2026}", Command::ShowAttach(true))
+            .keys(keys::RECORD)
+            .hint("Watch a running program")
+            .when(can_record, why_not_record(app)),
+        Entry::new("Open demo trace", Command::Open(vec![Input::Demo])).hint("A program with a step, ten spikes and a leak"),
+    ]
+}
+
+fn recent(app: &HighwaterApp) -> Vec<Entry> {
+    let traces = app.recents.list();
+    let open = |trace: &RecentTrace| Entry::new(trace.name(), Command::Open(trace.inputs()));
+    let forget = Entry::new("Forget all", Command::ForgetRecent).when(!traces.is_empty(), "There are none yet");
+    traces.iter().map(open).chain([forget]).collect()
+}
+
+fn default_programs() -> Vec<Entry> {
+    let hint = "Shows Windows' settings, where you choose what opens .etl and .diagsession";
+    let entry = Entry::new("Make highwater the default\u{2026}", Command::ShowDefaultPrograms).hint(hint);
+    cfg!(windows).then_some(entry).into_iter().collect()
+}
+
+/// What can be done with a load, a player, a recording.
+fn load(app: &HighwaterApp) -> Vec<Entry> {
+    let job = app.loading.as_ref().filter(|_| app.offer.is_none());
+    let is_live = job.is_some_and(|job| job.is_followed() || job.player().is_some());
+    let is_played = job.and_then(|job| job.player()).is_some_and(|player| !player.hurries());
+    let is_followed = job.is_some_and(|job| job.is_followed() && !job.is_ending());
+    vec![
+        Entry::new("Hold, or go on", Command::TogglePause)
+            .keys(keys::HOLD)
+            .hint("Hold a live or played trace, and go on")
+            .when(is_live, "No live trace is open"),
+        Entry::new("Play to the end", Command::ChangePlayer(PlayerChange::ToTheEnd)).when(is_played, "Nothing is being played"),
+        Entry::new("Stop following", Command::EndFollowing).when(is_followed, "No recording is being followed"),
+        Entry::new("Stop loading", Command::CancelLoading).when(job.is_some(), NOTHING_LOADS),
+        Entry::new("Stop recording", Command::StopRecording).when(app.is_recording(), "Nothing is being recorded"),
+    ]
+}
+
+/// The open traces, if there are several.
+fn traces(app: &HighwaterApp) -> Vec<Entry> {
+    let tabs = app.trace_tabs();
+    let beside = |words, keys, by| {
+        let entry = Entry::new(words, Command::ShowTrace(app.traces.beside(by))).keys(keys);
+        entry.when(tabs.len() > 1, "No other trace is open")
+    };
+    let neighbours = [beside("Next trace", keys::NEXT_TRACE, 1), beside("Previous trace", keys::PREVIOUS_TRACE, -1)];
+    let of_tab = |(at, tab): (usize, TraceTab)| Entry::new(tab.name, Command::ShowTrace(at)).choice(tab.is_in_front);
+    let others = app.traces.comparable().map(|(at, other)| {
+        let entry = Entry::new(format!("Compare with {}", other.name()), Command::CompareWith(at));
+        entry
+            .hint("It is open already")
+            .when(app.document.as_ref().is_some_and(Document::is_settled), "The trace is still growing")
+    });
+    let others: Vec<Entry> = others.collect();
+    neighbours.into_iter().chain(app.trace_tabs().into_iter().enumerate().map(of_tab)).chain(others).collect()
+}
+
+fn close(app: &HighwaterApp) -> Vec<Entry> {
+    let document = app.document.as_ref();
+    let is_beside = document.is_some_and(|document| !matches!(document.beside, Beside::Nothing));
+    vec![
+        Entry::new("Compare with\u{2026}", Command::CompareDialog)
+            .hint("Open another trace beside this one")
+            .when(document.is_some(), NO_TRACE)
+            .when(document.is_some_and(Document::is_settled), "The trace is still growing"),
+        Entry::new("Close the other trace", Command::StopComparing).when(is_beside, "No other trace is open beside this one"),
+        Entry::new("Close trace", Command::Close).keys(keys::CLOSE).when(document.is_some(), NO_TRACE),
+        Entry::new("Quit", Command::Quit),
+    ]
+}
+
+/// The way through intervals and filters.
+fn way(app: &HighwaterApp) -> Vec<Entry> {
+    let document = app.document.as_ref();
+    let is = |test: fn(&Document) -> bool| document.is_some_and(test);
+    let entry = |words, command| Entry::new(words, Command::Document(command)).when(document.is_some(), NO_TRACE);
+    vec![
+        entry("Back", DocCommand::Back)
+            .keys(keys::BACK)
+            .hint("The view before")
+            .when(is(|d| d.history.can_go_back()), "There is no view before this one"),
+        entry("Forward", DocCommand::Forward)
+            .keys(keys::FORWARD)
+            .hint("The view after")
+            .when(is(|d| d.history.can_go_forward()), "There is no view after this one"),
+        entry("Zoom to selection", DocCommand::ZoomToSelection)
+            .keys(keys::ZOOM)
+            .hint("Make the selected interval the view")
+            .when(is(|d| d.selection().is_some()), "No interval is selected"),
+        entry("Whole trace", DocCommand::ZoomOut).keys(keys::WHOLE).hint("Show all of it"),
+    ]
+}
+
+/// What is chosen, marked and searched for.
+fn chosen(app: &HighwaterApp) -> Vec<Entry> {
+    let document = app.document.as_ref();
+    let is = |test: fn(&Document) -> bool| document.is_some_and(test);
+    let entry = |words, command| Entry::new(words, Command::Document(command)).when(document.is_some(), NO_TRACE);
+    let counters = document.is_some_and(|d| d.counters.list_all);
+    let search = Entry::new("Search", Command::FocusSearch).keys(keys::SEARCH).hint("Search in the table");
+    let mut entries = vec![
+        search.when(document.is_some(), NO_TRACE).when(is(|d| d.searched().is_some()), "This tab has no search"),
+        entry("Clear filter", DocCommand::ClearFilter)
+            .hint("Show everything again")
+            .when(is(|d| !d.filters().is_all()), "Nothing is filtered"),
+        entry("Clear selected interval", DocCommand::Select(None))
+            .when(is(|d| d.selection().is_some()), "No interval is selected"),
+        entry("Mark this moment", DocCommand::Mark(None))
+            .keys(keys::MARK)
+            .hint("Mark a moment: where the pointer is on the graph, or the end while live")
+            .when(is(|d| !d.is_settled()), "Point at the graph, and press the key"),
+        entry("Clear marks", DocCommand::ClearMarks).when(is(|d| !d.marks.is_empty()), "There are no marks"),
+        entry("Clear pins", DocCommand::ClearPins).when(is(|d| !d.pins.is_empty()), "There are no pins"),
+        entry("Counters of all processes", DocCommand::ListAllCounters(!counters)).switch(counters),
+    ];
+    entries.extend([2, 4, 8].map(|parts| entry_of_parts(parts).when(document.is_some(), NO_TRACE)));
+    entries.push(escape(app));
+    entries
+}
+
+fn entry_of_parts(parts: usize) -> Entry {
+    let words = format!("Mark {parts} equal parts of the interval");
+    Entry::new(words, Command::Document(DocCommand::MarkEvenly(parts)))
+}
+
+/// Closes what stands above everything else, then takes one thing back after the other.
+fn escape(app: &HighwaterApp) -> Entry {
+    let shown = [
+        (app.show_keys, Command::ShowKeys(false)),
+        (app.help.is_some(), Command::ShowHelp(None)),
+        (app.rules.is_naming(), Command::NameStacks(None)),
+        (app.attach.is_some(), Command::ShowAttach(false)),
+        (app.typed_path.is_some(), Command::TypePath(None)),
+        (app.rules.is_shown, Command::ShowRules(false)),
+    ];
+    let window = shown.into_iter().find_map(|(is_shown, close)| is_shown.then_some(close));
+    let command = window.or_else(|| app.document.as_ref().map(|document| Command::Document(document.escape())));
+    let hint = "Close what is in front; else clear the selection, then pins, search and filter";
+    let entry = Entry::new("Clear one thing after the other", Command::ShowKeys(false)).keys(keys::ESCAPE).hint(hint);
+    Entry { command: command.ok_or(NO_TRACE), ..entry }
+}
+
+fn tabs(app: &HighwaterApp) -> Vec<Entry> {
+    let Some(document) = &app.document else { return Vec::new() };
+    let views = document.views.titles().into_iter().map(|title| (Tab::View(title), title));
+    let all = views.chain([(Tab::Symbols, "Symbols"), (Tab::Trace, "Trace")]);
+    let all: Vec<(Tab, &str)> = all.collect();
+    let show = |tab| Command::Document(DocCommand::ShowTab(tab));
+    let beside = |tabs: &[Tab], by: isize| {
+        let at = tabs.iter().position(|tab| *tab == document.tab).unwrap_or(0) as isize;
+        let next = (at + by).rem_euclid(tabs.len().max(1) as isize) as usize;
+        tabs.get(next).copied().unwrap_or(document.tab)
+    };
+    let tabs: Vec<Tab> = all.iter().map(|&(tab, _)| tab).collect();
+    let in_sight = document.in_sight();
+    let others = [
+        Entry::new("Next tab", show(beside(&tabs, 1))).keys(keys::NEXT_TAB),
+        Entry::new("Previous tab", show(beside(&tabs, -1))).keys(keys::PREVIOUS_TAB),
+        Entry::new("Next part in sight", show(beside(in_sight, 1)))
+            .keys(keys::NEXT_PART)
+            .hint("Search and keys go to the next of the parts that can be seen")
+            .when(in_sight.len() > 1, "Only one has a tab"),
+    ];
+    let entry = |(tab, name)| Entry::new(name, show(tab)).choice(document.tab == tab);
+    all.into_iter().map(entry).chain(others).collect()
+}
+
+/// Where the parts of the window stand.
+fn layouts(app: &HighwaterApp) -> Vec<Entry> {
+    let entry = |preset: Preset| {
+        let entry = Entry::new(preset.name(), Command::ChooseLayout(preset)).hint(preset.hint());
+        entry.choice(app.layout.is(preset))
+    };
+    let has_sources = app.layout.has(Part::Sources);
+    let sources = Entry::new("List of sources", Command::ShowPart(Part::Sources, !has_sources));
+    let sources = sources.hint("Processes, heaps and trackers beside the graph").switch(has_sources);
+    Preset::ALL.into_iter().map(entry).chain([sources]).collect()
+}
+
+/// The columns of a table that can be hidden.
+pub fn columns_shown(app: &HighwaterApp) -> Vec<Entry> {
+    let columns = Column::ALL.into_iter().filter(|&column| column != Column::Name);
+    let entry = |column| {
+        let shown = app.settings.shows(column);
+        let entry = Entry::new(columns::title(column), Command::ShowColumn(column, !shown));
+        entry.hint(columns::explanation(column)).switch(shown)
+    };
+    columns.map(entry).collect()
+}
+
+fn stacks(app: &HighwaterApp) -> Vec<Entry> {
+    let shown = app.settings.show_allocators;
+    let (chains, wpa) = (app.settings.open_chains, app.settings.wpa_words);
+    let asks = app.settings.symbols.network == Some(true);
+    let symbols = SymbolSettings { network: Some(!asks), ..app.settings.symbols.clone() };
+    vec![
+        Entry::new("Allocator frames", Command::ShowAllocators(!shown))
+            .hint("Show the frames of the allocator itself, and those that your rules fold")
+            .switch(shown),
+        Entry::new("Calls without choice in one line", Command::FoldChains(chains))
+            .hint("A call that makes one other call and nothing else shares its line: a \u{203a} b \u{203a} c")
+            .switch(!chains),
+        Entry::new("WPA's words", Command::UseWpaWords(!wpa))
+            .hint("Impacting, Transient, Persistent and AIFI, AIFO, AOFI, AOFO, without plain words")
+            .switch(wpa),
+        Entry::new("Ask symbol servers", Command::SetSymbols(symbols))
+            .hint("Look for names of functions on the servers of the symbol path too")
+            .switch(asks),
+        Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Frames that are folded away, and names for stacks"),
+    ]
+}
+
+fn rules(app: &HighwaterApp) -> Vec<Entry> {
+    let change = |words, change| Entry::new(words, Command::ChangeRules(change));
+    vec![
+        change("Stack rules: Undo", RulesChange::Undo).when(app.rules.can_undo(), "No rule was changed"),
+        change("Stack rules: Redo", RulesChange::Redo).when(app.rules.can_redo(), "No change was taken back"),
+        Entry::new("Stack rules: Add from file\u{2026}", Command::OpenRulesDialog),
+        Entry::new("Stack rules: Save to file\u{2026}", Command::SaveRulesDialog)
+            .when(!app.rules.now().is_empty(), "There are no rules"),
+    ]
+}
+
+/// How the lines of the graph stand, and the way to it by keys.
+fn graph(app: &HighwaterApp) -> Vec<Entry> {
+    let now = app.settings.arrangement;
+    let arrange =
+        |words, arrangement, hint| Entry::new(words, Command::Arrange(arrangement)).choice(now == arrangement).hint(hint);
+    vec![
+        arrange("Lanes", Arrangement::Lanes, "A lane for each layer of a process, with a scale of its own"),
+        arrange("Together", Arrangement::Together, "All lines of the graph in one scale"),
+        Entry::new("To the graph", Command::FocusGraph)
+            .keys(keys::GRAPH)
+            .hint("Arrows move a cursor (with Ctrl by more), Shift+arrows select, Up and Down zoom")
+            .when(app.document.is_some(), NO_TRACE),
+    ]
+}
+
+/// What the table in sight can be taken away as.
+fn exports(app: &HighwaterApp) -> Vec<Entry> {
+    let document = app.document.as_ref();
+    let view = document.and_then(|document| document.views.get(document.view_in_sight()?));
+    let is_table = view.is_some_and(|view| view.sheet().is_some());
+    let entry = |format: Format| {
+        let entry = Entry::new(format!("Table: {}", format.label()), Command::ExportInSight(format));
+        entry.when(document.is_some(), NO_TRACE).when(is_table, "This tab has no table")
+    };
+    Format::ALL.into_iter().map(entry).collect()
+}
+
+/// The graph and the view in sight as pictures.
+fn pictures(app: &HighwaterApp) -> Vec<Entry> {
+    let document = app.document.as_ref();
+    let view = document.and_then(Document::view_in_sight);
+    let entry = |of: &str, format: PictureFormat, subject: Option<Subject>| {
+        let command = match (document, subject) {
+            (None, _) => Err(NO_TRACE),
+            (_, None) => Err("There is no picture of this tab"),
+            (_, Some(subject)) => Ok(Command::TakePicture(Wish { subject, format })),
+        };
+        let words = format!("{of}: {}", format.label()).into();
+        Entry { words, hint: "As it is drawn, to a file", keys: &[], switch: Switch::None, command }
+    };
+    let of_graph = PictureFormat::ALL.map(|format| entry("Graph", format, Some(Subject::Graph)));
+    let of_view = PictureFormat::ALL.map(|format| entry("Tab in sight", format, view.map(Subject::View)));
+    of_graph.into_iter().chain(of_view).collect()
+}
+
+fn themes(app: &HighwaterApp) -> Vec<Entry> {
+    let all = [(Theme::System, "As the system"), (Theme::Light, "Light"), (Theme::Dark, "Dark")];
+    all.map(|(theme, name)| Entry::new(name, Command::SetTheme(theme)).choice(app.settings.theme == theme)).into()
+}
+
+fn text_sizes(app: &HighwaterApp) -> Vec<Entry> {
+    let now = app.settings.text_size();
+    let step = |words, by, keys| Entry::new(words, Command::SetTextSize(text_size_beside(now, by))).keys(keys);
+    let steps = [
+        step("Larger", 1, keys::LARGER).hint("Larger text").when(text_size_beside(now, 1) != now, "It cannot be larger"),
+        step("Smaller", -1, keys::SMALLER).hint("Smaller text").when(text_size_beside(now, -1) != now, "It cannot be smaller"),
+    ];
+    let size = |percent: u16| {
+        let entry = Entry::new(format!("{percent} %"), Command::SetTextSize(percent)).choice(now == percent);
+        if percent == 100 { entry.keys(keys::USUAL_SIZE).hint("Text of the usual size") } else { entry }
+    };
+    steps.into_iter().chain(TEXT_SIZES.map(size)).collect()
+}
+
+fn texts() -> Vec<Entry> {
+    let page = |words, page| Entry::new(words, Command::ShowHelp(Some(page)));
+    vec![
+        page("Guide", Page::Guide(0)).keys(keys::GUIDE).hint("The guide, inside the window"),
+        page("Glossary", Page::Glossary).hint("What the words mean: Impacting Size, AIFO, Transient, \u{2026}"),
+    ]
+}
+
+fn walks() -> Vec<Entry> {
+    let entry = |walk: Walk| Entry::new(walk.name(), Command::Walk(Some(Walking { walk, at: 0 }))).hint(walk.question());
+    Walk::ALL.map(entry).into()
+}
+
+fn help(app: &HighwaterApp) -> Vec<Entry> {
+    vec![
+        Entry::new("Commands\u{2026}", Command::ShowPalette(Some(Default::default())))
+            .keys(keys::PALETTE)
+            .hint("Find a command by its name"),
+        Entry::new("Keys", Command::ShowKeys(!app.show_keys)).keys(keys::SHOW_KEYS).hint("This key map"),
+    ]
+}

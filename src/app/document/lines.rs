@@ -1,0 +1,126 @@
+//! What the graph has lines for, how they stand, and in which colours.
+
+use super::Document;
+use crate::app::graph::{Arrangement, LineOf, Split};
+use crate::app::lanes::{Lane, LayerOf, Parts};
+use crate::app::views::Pane;
+use crate::model::HeapId;
+
+impl Document {
+    /// What the graph has lines for.
+    pub fn graph_split(&self) -> Split {
+        self.panes_in_sight().map(Pane::split).find(|split| *split != Split::Sources).unwrap_or_default()
+    }
+
+    /// How the lines stand.
+    pub fn arrangement(&self) -> Arrangement {
+        self.arrangement
+    }
+
+    /// Lets the lines stand otherwise.
+    pub fn arrange(&mut self, arrangement: Arrangement) {
+        self.arrangement = arrangement;
+        self.choose_lines();
+        self.ask();
+    }
+
+    /// The lanes of sources, from top to bottom.
+    pub fn lanes(&self) -> &[Lane] {
+        self.lanes.all()
+    }
+
+    /// Heaps with a line where lines stand together, in order.
+    pub fn heap_lines(&self) -> &[HeapId] {
+        self.lines.heaps()
+    }
+
+    /// The number of a line's colour, if it is drawn.
+    pub fn color_of(&self, line: &LineOf) -> Option<usize> {
+        self.colors.of(line)
+    }
+
+    /// Whether a line of the list of sources is drawn, or lines of what is in it.
+    pub fn shows(&self, line: &LineOf) -> bool {
+        let is_inside = |heap: &HeapId| {
+            let heap = self.trace.heap(*heap);
+            *line == LineOf::Layer(heap.process, heap.layer)
+        };
+        self.color_of(line).is_some() || self.arrangement == Arrangement::Together && self.lines.heaps().iter().any(is_inside)
+    }
+
+    /// The line in which a heap is drawn, if any: its own, or that of its layer.
+    pub fn line_with(&self, heap: HeapId) -> Option<LineOf> {
+        let own = LineOf::Heap(heap);
+        let of = self.trace.heap(heap);
+        let layer = LineOf::Layer(of.process, of.layer);
+        [own, layer].into_iter().find(|line| self.color_of(line).is_some())
+    }
+
+    /// Shows a line or not, whatever its size.
+    pub(super) fn show_line(&mut self, of: &LineOf, shown: bool) {
+        match *of {
+            LineOf::Layer(process, layer) if self.arrangement == Arrangement::Together => {
+                self.heaps_of((process, layer)).into_iter().for_each(|heap| self.lines.show(heap, shown));
+            }
+            LineOf::Layer(process, layer) => self.lanes.show((process, layer), shown),
+            LineOf::Heap(heap) => {
+                let heap_of = self.trace.heap(heap);
+                let of = (heap_of.process, heap_of.layer);
+                let is_opened = self.lanes.get(of).is_some_and(|lane| lane.opened == Some(Parts::Heaps));
+                if self.arrangement == Arrangement::Lanes && shown && !is_opened {
+                    // Its own lane and no other.
+                    self.heaps_of(of).into_iter().for_each(|other| self.lines.show(other, other == heap));
+                    self.lanes.show(of, true);
+                    self.lanes.open(of, Some(Parts::Heaps));
+                }
+                self.lines.show(heap, shown);
+            }
+            LineOf::Counter(counter) => self.counters.show(counter, shown),
+            LineOf::Part(..) | LineOf::Type(_) | LineOf::OtherTypes(_) => {}
+        }
+        self.choose_lines();
+    }
+
+    fn heaps_of(&self, (process, layer): LayerOf) -> Vec<HeapId> {
+        let heaps = (0..).map(HeapId).zip(&self.trace.heaps);
+        heaps.filter(|(_, heap)| (heap.process, heap.layer) == (process, layer)).map(|(id, _)| id).collect()
+    }
+
+    /// Decides anew which heaps, layers and counters have a line. If others have one than were
+    /// asked for, they are asked for.
+    pub(super) fn choose_lines(&mut self) {
+        let (filter, overview) = (self.history.filters().under(), &self.answers.overview);
+        self.needs_query |= self.lines.choose(&self.trace, &filter, overview);
+        self.needs_query |= self.lanes.choose(&self.trace, &filter, overview, &self.lines);
+        self.needs_query |= self.counters.update(&self.trace, !self.lines.heaps().is_empty());
+        self.digest.sources(&self.trace, &self.answers.overview, &self.counters, &self.source_choice);
+        self.choose_colors();
+    }
+
+    /// Lines of sources that the graph has.
+    pub(super) fn line_count(&self) -> usize {
+        match self.arrangement {
+            Arrangement::Lanes => self.lanes.all().iter().map(|lane| 1 + lane.heaps.len()).sum(),
+            Arrangement::Together => self.lines.heaps().len(),
+        }
+    }
+
+    /// Gives each drawn line a colour.
+    pub(super) fn choose_colors(&mut self) {
+        let mut drawn: Vec<LineOf> = Vec::new();
+        match (self.graph_split(), self.arrangement) {
+            (Split::Sources, Arrangement::Lanes) => {
+                drawn.extend(self.lanes.all().iter().map(|lane| LineOf::Layer(lane.of.0, lane.of.1)));
+                drawn.extend(self.lanes.all().iter().flat_map(|lane| &lane.heaps).copied().map(LineOf::Heap));
+            }
+            (Split::Sources, Arrangement::Together) => {
+                drawn.extend(self.lines.heaps().iter().map(|&heap| LineOf::of_heap(&self.trace, heap)));
+            }
+            (Split::Types | Split::Stack(_), _) => {}
+        }
+        drawn.extend(self.counters.shown().iter().copied().map(LineOf::Counter));
+        let others = self.answers.graph.iter().flat_map(|graph| &graph.lines).map(|line| &line.of);
+        drawn.extend(others.filter(|of| matches!(of, LineOf::Part(..) | LineOf::Type(_) | LineOf::OtherTypes(_))).cloned());
+        self.colors.assign(drawn);
+    }
+}

@@ -1,0 +1,346 @@
+//! Tables as files and as texts: all lines as they stand, of files with numbers as they are (bytes,
+//! seconds). Pictures are written in the same way.
+//!
+//! Workers write them, a line at a time, so that a table of millions of lines takes no more memory than a
+//! small one; a file is complete or not there. A text to copy has at most [`MOST_COPIED`] lines.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+
+use eframe::egui;
+use serde_json::{Map, json};
+
+use super::HighwaterApp;
+use super::failure::Failure;
+use super::panels::list::Value;
+use super::picture::Picture;
+use crate::units::Ticks;
+
+/// A table as it was when somebody asked for it.
+pub trait Sheet: Send + Sync {
+    /// What it is called.
+    fn title(&self) -> &'static str;
+    /// Titles of its columns.
+    fn columns(&self) -> Vec<&'static str>;
+    /// Number of lines.
+    fn len(&self) -> usize;
+    /// What a line says, and how many others it stands under.
+    fn line(&self, row: usize) -> (usize, Vec<Value>);
+    /// Whether lines stand under others.
+    fn is_tree(&self) -> bool {
+        false
+    }
+}
+
+/// What a table is written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// As it is read, for the clipboard.
+    Text,
+    Csv,
+    Json,
+}
+
+impl Format {
+    /// How files are called that have it.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+
+    /// What its button says.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Text => "Copy table as text",
+            Self::Csv => "Export as CSV\u{2026}",
+            Self::Json => "Export as JSON\u{2026}",
+        }
+    }
+
+    pub const ALL: [Self; 3] = [Self::Text, Self::Csv, Self::Json];
+}
+
+/// A table to be written.
+#[derive(Clone)]
+pub struct Export {
+    pub sheet: Arc<dyn Sheet>,
+    pub format: Format,
+}
+
+impl std::fmt::Debug for Export {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} as {:?}", self.sheet.title(), self.format)
+    }
+}
+
+/// Lines of a text for the clipboard: programs that take more of them at once are hard to find.
+pub const MOST_COPIED: usize = 200_000;
+
+/// What became of an export.
+enum Done {
+    Copied(String),
+    Saved,
+    Failed(String),
+}
+
+/// Exports on their way.
+#[derive(Default)]
+pub struct Exports {
+    done: Option<(mpsc::Sender<Done>, mpsc::Receiver<Done>)>,
+    open: usize,
+}
+
+impl Exports {
+    pub fn is_busy(&self) -> bool {
+        self.open > 0
+    }
+
+    fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Done + Send + 'static) {
+        let (send, _) = self.done.get_or_insert_with(mpsc::channel);
+        let (send, ctx) = (send.clone(), ctx.clone());
+        self.open += 1;
+        rayon::spawn(move || {
+            let work = std::panic::AssertUnwindSafe(work);
+            let done = std::panic::catch_unwind(work).unwrap_or_else(|_| Done::Failed("The export broke down".to_owned()));
+            let _ = send.send(done); // the window may be gone
+            ctx.request_repaint();
+        });
+    }
+
+    fn take(&mut self) -> Option<Done> {
+        let done = self.done.as_ref()?.1.try_recv().ok()?;
+        self.open -= 1;
+        Some(done)
+    }
+}
+
+impl HighwaterApp {
+    /// Copies a table.
+    pub(super) fn copy_table(&mut self, ctx: &egui::Context, sheet: Arc<dyn Sheet>) {
+        self.exports.start(ctx, move || {
+            let mut text = Vec::new();
+            // Memory takes everything.
+            let _ = write(&*sheet, Format::Text, &mut text);
+            Done::Copied(String::from_utf8_lossy(&text).into_owned())
+        });
+    }
+
+    /// Writes a table to a file that the user named.
+    pub(super) fn save_table(&mut self, ctx: &egui::Context, export: Export, file: PathBuf) {
+        let kind = export.format.extension();
+        self.save(ctx, file, kind, move |out| write(&*export.sheet, export.format, out));
+    }
+
+    /// Writes a picture to a file that the user named.
+    pub(super) fn save_picture(&mut self, ctx: &egui::Context, picture: &Arc<Picture>, file: PathBuf) {
+        let picture = Arc::clone(picture);
+        self.save(ctx, file, picture.format().extension(), move |out| picture.write(out));
+    }
+
+    fn save(
+        &mut self,
+        ctx: &egui::Context,
+        mut file: PathBuf,
+        kind: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
+    ) {
+        if file.extension().is_none() {
+            file.set_extension(kind);
+        }
+        self.exports.start(ctx, move || match save(&file, write) {
+            Ok(()) => Done::Saved,
+            Err(reason) => Done::Failed(format!("{} could not be written: {reason}.", file.display())),
+        });
+    }
+
+    pub(super) fn drain_exports(&mut self, ctx: &egui::Context) {
+        while let Some(done) = self.exports.take() {
+            match done {
+                Done::Copied(text) => ctx.copy_text(text),
+                Done::Saved => {}
+                Done::Failed(reason) => self.errors.push(Failure::expected(reason)),
+            }
+        }
+    }
+}
+
+/// Writes a file; the old one stays whole if that fails.
+fn save(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut draft = file.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = PathBuf::from(draft);
+    let complete = || {
+        let mut out = BufWriter::new(File::create(&draft)?);
+        write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        std::fs::rename(&draft, file)
+    };
+    complete().inspect_err(|_| _ = std::fs::remove_file(&draft))
+}
+
+/// Writes a table.
+pub fn write(sheet: &dyn Sheet, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Text => as_text(sheet, out),
+        Format::Csv => as_csv(sheet, out),
+        Format::Json => as_json(sheet, out),
+    }
+}
+
+fn as_text(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{}", sheet.columns().join("\t"))?;
+    for row in 0..sheet.len().min(MOST_COPIED) {
+        let (depth, values) = sheet.line(row);
+        let texts: Vec<String> = values.iter().map(|value| value.to_string().replace(['\t', '\n', '\r'], " ")).collect();
+        write!(out, "\n{}{}", "  ".repeat(depth), texts.join("\t"))?;
+    }
+    if sheet.len() > MOST_COPIED {
+        write!(out, "\n\u{2026} and {} more lines", sheet.len() - MOST_COPIED)?;
+    }
+    Ok(())
+}
+
+fn as_csv(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
+    let level = sheet.is_tree().then_some("Level");
+    let header: Vec<String> = level.into_iter().chain(sheet.columns()).map(in_csv).collect();
+    write!(out, "{}\r\n", header.join(","))?;
+    for row in 0..sheet.len() {
+        let (depth, values) = sheet.line(row);
+        let level = level.map(|_| depth.to_string());
+        let texts: Vec<String> = level.into_iter().chain(values.iter().map(raw_in_csv)).collect();
+        write!(out, "{}\r\n", texts.join(","))?;
+    }
+    Ok(())
+}
+
+fn raw_in_csv(value: &Value) -> String {
+    match value {
+        Value::Text(text) => in_csv(text),
+        _ => match raw(value) {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(text) => in_csv(&text),
+            number => number.to_string(),
+        },
+    }
+}
+
+/// A text in quotes if it needs them. Names come from traces: none shall be a formula of the program that
+/// reads the file.
+fn in_csv(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    let needs_quotes = text.contains([',', '"', '\n', '\r', ';', '\t']);
+    match needs_quotes {
+        true => format!("\"{guard}{}\"", text.replace('"', "\"\"")),
+        false => format!("{guard}{text}"),
+    }
+}
+
+fn as_json(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
+    let keys: Vec<String> = sheet.columns().into_iter().map(key).collect();
+    write!(out, "[")?;
+    for row in 0..sheet.len() {
+        let (depth, values) = sheet.line(row);
+        let mut line = Map::new();
+        if sheet.is_tree() {
+            line.insert("level".to_owned(), json!(depth));
+        }
+        line.extend(keys.iter().cloned().zip(values.iter().map(raw)).filter(|(_, value)| !value.is_null()));
+        write!(out, "{}\n  ", if row > 0 { "," } else { "" })?;
+        serde_json::to_writer(&mut *out, &line)?;
+    }
+    writeln!(out, "\n]")
+}
+
+/// A title as a key: `Alloc/Commit Time` is `alloc_commit_time`.
+fn key(title: &str) -> String {
+    title.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")
+}
+
+/// A number as it is: bytes, or seconds.
+fn raw(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Nothing | Value::Awaited => serde_json::Value::Null,
+        Value::Moment(Ticks::NEVER | Ticks::BEFORE_TRACE, _) => serde_json::Value::Null,
+        Value::Text(text) => json!(text),
+        Value::Count(n) | Value::Bytes(n) | Value::Number(n) => json!(n),
+        Value::CountChange(n) | Value::Change(n) => json!(n),
+        Value::Moment(_, seconds) | Value::Duration(seconds) => json!(seconds),
+        Value::Address(_) => json!(value.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests say what they expect by unwrapping it")]
+mod tests {
+    use super::*;
+
+    struct Two;
+
+    impl Sheet for Two {
+        fn title(&self) -> &'static str {
+            "Two"
+        }
+
+        fn columns(&self) -> Vec<&'static str> {
+            vec!["Function", "Impacting Size", "Alloc/Commit Time"]
+        }
+
+        fn len(&self) -> usize {
+            2
+        }
+
+        fn line(&self, row: usize) -> (usize, Vec<Value>) {
+            match row {
+                0 => (0, vec![Value::text("=a.exe!f<\"x\", y>"), Value::Change(-1536), Value::Moment(Ticks(5), 0.5)]),
+                _ => (1, vec![Value::text("b\n\u{e4}"), Value::Change(1 << 40), Value::Moment(Ticks::NEVER, 0.0)]),
+            }
+        }
+
+        fn is_tree(&self) -> bool {
+            true
+        }
+    }
+
+    fn written(format: Format) -> String {
+        let mut out = Vec::new();
+        write(&Two, format, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn files_have_numbers_as_they_are_and_texts_that_stay_texts() {
+        let csv = "Level,Function,Impacting Size,Alloc/Commit Time\r\n\
+                   0,\"'=a.exe!f<\"\"x\"\", y>\",-1536,0.5\r\n1,\"b\n\u{e4}\",1099511627776,\r\n";
+        assert_eq!(written(Format::Csv), csv);
+        let read: serde_json::Value = serde_json::from_str(&written(Format::Json)).unwrap();
+        let expected = json!([
+            {"level": 0, "function": "=a.exe!f<\"x\", y>", "impacting_size": -1536, "alloc_commit_time": 0.5},
+            {"level": 1, "function": "b\n\u{e4}", "impacting_size": 1u64 << 40},
+        ]);
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_copied_table_reads_as_on_the_screen() {
+        let text = "Function\tImpacting Size\tAlloc/Commit Time\n=a.exe!f<\"x\", y>\t\u{2212}1.50 KB\t0.500000 s\n  b \u{e4}\t+1.00 TB\t\u{2014}";
+        assert_eq!(written(Format::Text), text);
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("table.csv");
+        let as_csv = |out: &mut dyn Write| write(&Two, Format::Csv, out);
+        save(&file, as_csv).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), written(Format::Csv));
+        assert!(save(&folder.path().join("none/table.csv"), as_csv).is_err());
+        assert!(save(&file, |_| Err(io::Error::other("no"))).is_err());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), written(Format::Csv));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
+    }
+}

@@ -1,0 +1,377 @@
+//! Where the parts of the window stand: moved, split and put behind each other by the user
+//! (`egui_tiles`), chosen from presets, kept in the settings as a [`Shape`].
+//!
+//! Every part is there exactly once, whatever a file says: what is named twice or is not known
+//! is left out, what is missing comes to the others. Cost: a look at some twenty tiles a frame.
+
+mod shape;
+
+use eframe::egui::Id;
+use egui_tiles::{Container, Linear, LinearDir, SimplificationOptions, Tabs, Tile, TileId, Tiles, Tree};
+pub use shape::{Preset, Shape, Share};
+
+use super::document::Tab;
+use super::views::ViewId;
+
+/// A part of the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The list of processes and heaps.
+    Sources,
+    /// The graph and its overview.
+    Graph,
+    /// What has a tab.
+    Tab(Tab),
+}
+
+/// Where all parts stand.
+pub struct Layout {
+    pub tree: Tree<Part>,
+    views: Vec<ViewId>,
+    /// How wide it was drawn last.
+    width: Option<f32>,
+    /// The width that the sources are to have before they are drawn.
+    wanted: Option<f32>,
+}
+
+/// Shapes in shapes at most; nobody drags that far.
+const DEEPEST: usize = 12;
+
+/// The width of the sources before the user changes it, in points.
+const SOURCES_WIDTH: f32 = 290.0;
+
+impl Layout {
+    /// As it is written down, or else as for a first look; the list of sources so wide.
+    pub fn new(shape: Option<&Shape>, sources: Option<f32>, views: Vec<ViewId>) -> Self {
+        let first = Preset::FirstLook.shape(&views);
+        let mut layout = Self { tree: Tree::empty(id()), views, width: None, wanted: None };
+        layout.build(shape.unwrap_or(&first));
+        layout.wanted = sources.filter(|width| width.is_finite());
+        layout
+    }
+
+    /// Puts all parts where a preset has them.
+    pub fn choose(&mut self, preset: Preset) {
+        let shape = preset.shape(&self.views);
+        self.build(&shape);
+    }
+
+    /// Whether all parts stand where a preset has them, however large they are and whatever is
+    /// in front.
+    pub fn is(&self, preset: Preset) -> bool {
+        self.shape().is_some_and(|shape| has_parts_of(&shape, &preset.shape(&self.views)))
+    }
+
+    fn build(&mut self, shape: &Shape) {
+        let mut missing = Part::all(&self.views);
+        let mut tiles = Tiles::default();
+        let root = add(&mut tiles, shape, &mut missing, 0);
+        let tabs: Vec<TileId> =
+            missing.extract_if(.., |part| matches!(part, Part::Tab(_))).map(|part| tiles.insert_pane(part)).collect();
+        let root = match (root, most_tabs(&tiles), tabs.is_empty()) {
+            (Some(root), _, true) => root,
+            (Some(root), Some(at), false) => {
+                if let Some(Tile::Container(container)) = tiles.get_mut(at) {
+                    tabs.into_iter().for_each(|tab| container.add_child(tab));
+                }
+                root
+            }
+            (Some(root), None, false) => {
+                let tabs = tiles.insert_tab_tile(tabs);
+                tiles.insert_vertical_tile(vec![root, tabs])
+            }
+            (None, ..) => tiles.insert_tab_tile(tabs),
+        };
+        // Sources and graph, if they are missing, stand before everything.
+        let root = missing.into_iter().rev().fold(root, |root, part| {
+            let pane = tiles.insert_pane(part);
+            let (dir, share) = if part == Part::Sources { (LinearDir::Horizontal, 0.22) } else { (LinearDir::Vertical, 0.46) };
+            tiles.insert_container(Linear::new_binary(dir, [pane, root], share))
+        });
+        self.tree = Tree::new(id(), root, tiles);
+        self.tree.simplify(&SIMPLE);
+        (self.width, self.wanted) = (None, None);
+    }
+
+    /// As it can be written down.
+    pub fn shape(&self) -> Option<Shape> {
+        shape_of(&self.tree.tiles, self.tree.root?)
+    }
+
+    /// The tiles, while they are drawn.
+    pub fn take_tree(&mut self) -> Tree<Part> {
+        std::mem::replace(&mut self.tree, Tree::empty(id()))
+    }
+
+    /// What can be seen, from left to right and top to bottom as far as that is known.
+    pub fn in_sight(&self) -> Vec<Tab> {
+        let tile = |id: TileId| {
+            let rect = self.tree.tiles.rect(id).map(|rect| (rect.top() as i32, rect.left() as i32));
+            match self.tree.tiles.get_pane(&id)? {
+                Part::Tab(tab) => Some((rect, id, *tab)),
+                Part::Sources | Part::Graph => None,
+            }
+        };
+        let mut seen: Vec<_> = self.tree.active_tiles().into_iter().filter_map(tile).collect();
+        seen.sort_by_key(|&(rect, id, _)| (rect, id.0));
+        seen.into_iter().map(|(.., tab)| tab).collect()
+    }
+
+    /// The tab that a trace shows that is opened now.
+    pub fn first_in_sight(&self) -> Option<Tab> {
+        self.in_sight().first().copied()
+    }
+
+    /// Brings a tab to the front.
+    pub fn show(&mut self, tab: Tab) {
+        self.tree.make_active(|_, tile| matches!(tile, Tile::Pane(Part::Tab(this)) if *this == tab));
+    }
+
+    /// Whether a part is there to be seen.
+    pub fn has(&self, part: Part) -> bool {
+        self.tree.tiles.find_pane(&part).is_some_and(|id| self.tree.is_visible(id))
+    }
+
+    /// Shows a part or not; it keeps its place.
+    pub fn set_shown(&mut self, part: Part, shown: bool) {
+        if let Some(id) = self.tree.tiles.find_pane(&part) {
+            self.tree.set_visible(id, shown);
+        }
+    }
+
+    /// Before it is drawn so wide: the sources keep their width, whatever the window has.
+    pub fn fit(&mut self, width: f32) {
+        let before = self.width.replace(width);
+        if before == Some(width) {
+            return;
+        }
+        let Some((row, own)) = self.row_of_sources() else { return };
+        let rect = |id: TileId| self.tree.tiles.rect(id).map(|rect| rect.width());
+        let (kept, all) = match (before, rect(own), rect(row)) {
+            (Some(before), Some(own), Some(row)) if before > 0.0 => (own, row * width / before),
+            _ => (self.wanted.unwrap_or(SOURCES_WIDTH).min(width * 0.3), width),
+        };
+        if let Some(Tile::Container(Container::Linear(linear))) = self.tree.tiles.get_mut(row) {
+            let others: f32 = linear.children.iter().filter(|&&child| child != own).map(|&child| linear.shares[child]).sum();
+            let kept = kept.min(all * 0.6);
+            linear.shares.set_share(own, others * kept / (all - kept).max(1.0));
+        }
+    }
+
+    /// The width of the list of sources, in points, where it stands beside something.
+    pub fn sources_width(&self) -> Option<f32> {
+        let (_, own) = self.row_of_sources()?;
+        self.tree.tiles.rect(own).map(|rect| rect.width()).or(self.wanted)
+    }
+
+    /// The row in which the sources stand, and what of it they are in.
+    fn row_of_sources(&self) -> Option<(TileId, TileId)> {
+        let tiles = &self.tree.tiles;
+        let mut own = tiles.find_pane(&Part::Sources)?;
+        while let Some(parent) = tiles.parent_of(own) {
+            match tiles.get_container(parent)? {
+                Container::Linear(row) if row.dir == LinearDir::Horizontal => return Some((parent, own)),
+                Container::Tabs(tabs) if tabs.children.len() == 1 => own = parent,
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+fn id() -> Id {
+    Id::unique("layout")
+}
+
+/// Tabs stay where there is only one: they say what a part is.
+pub const SIMPLE: SimplificationOptions = SimplificationOptions {
+    prune_single_child_tabs: false,
+    all_panes_must_have_tabs: true,
+    prune_empty_tabs: true,
+    prune_empty_containers: true,
+    prune_single_child_containers: true,
+    join_nested_linear_containers: true,
+    flatten_tabs_in_tabs: true,
+};
+
+/// Adds what a shape says, as far as it is still missing.
+fn add(tiles: &mut Tiles<Part>, shape: &Shape, missing: &mut Vec<Part>, depth: usize) -> Option<TileId> {
+    if depth > DEEPEST {
+        return None;
+    }
+    let dir = if let Shape::Row(_) = shape { LinearDir::Horizontal } else { LinearDir::Vertical };
+    match shape {
+        Shape::Part(name) => {
+            let at = missing.iter().position(|part| part.name() == name)?;
+            Some(tiles.insert_pane(missing.remove(at)))
+        }
+        Shape::Row(parts) | Shape::Column(parts) => {
+            let mut linear = Linear { dir, ..Linear::default() };
+            for Share { share, of } in parts {
+                if let Some(child) = add(tiles, of, missing, depth + 1) {
+                    linear.add_child(child);
+                    let share = if share.is_finite() { share.clamp(1.0, 100.0) } else { 10.0 };
+                    linear.shares.set_share(child, share);
+                }
+            }
+            (!linear.children.is_empty()).then(|| tiles.insert_container(linear))
+        }
+        Shape::Tabs { of, front } => {
+            let mut tabs = Tabs::default();
+            for (at, part) in of.iter().enumerate() {
+                if let Some(child) = add(tiles, part, missing, depth + 1) {
+                    tabs.add_child(child);
+                    if at == *front || tabs.children.len() == 1 {
+                        tabs.set_active(child);
+                    }
+                }
+            }
+            (!tabs.children.is_empty()).then(|| tiles.insert_container(tabs))
+        }
+    }
+}
+
+/// Where most tabs are.
+fn most_tabs(tiles: &Tiles<Part>) -> Option<TileId> {
+    let tabs = tiles.iter().filter_map(|(id, tile)| match tile {
+        Tile::Container(Container::Tabs(tabs)) => Some((tabs.children.len(), *id)),
+        _ => None,
+    });
+    tabs.max_by_key(|&(count, id)| (count, std::cmp::Reverse(id.0))).map(|(_, id)| id)
+}
+
+fn shape_of(tiles: &Tiles<Part>, id: TileId) -> Option<Shape> {
+    match tiles.get(id)? {
+        Tile::Pane(part) => Some((*part).into()),
+        Tile::Container(Container::Linear(linear)) => {
+            let sum: f32 = linear.children.iter().map(|&child| linear.shares[child]).sum();
+            let share = |child: TileId| (linear.shares[child] / sum * 1000.0).round() / 10.0;
+            let parts =
+                linear.children.iter().filter_map(|&child| Some(Share { share: share(child), of: shape_of(tiles, child)? }));
+            Some(if linear.dir == LinearDir::Horizontal { Shape::Row(parts.collect()) } else { Shape::Column(parts.collect()) })
+        }
+        Tile::Container(Container::Tabs(tabs)) => {
+            let of: Vec<Shape> = tabs.children.iter().filter_map(|&child| shape_of(tiles, child)).collect();
+            // One behind nothing.
+            if let [only] = &of[..]
+                && !matches!(only, Shape::Part(_))
+            {
+                return Some(only.clone());
+            }
+            let front = tabs.children.iter().position(|&child| tabs.is_active(child)).unwrap_or(0);
+            Some(Shape::Tabs { of, front })
+        }
+        Tile::Container(Container::Grid(grid)) => {
+            let parts = grid.children().filter_map(|&child| Some(Share { share: 10.0, of: shape_of(tiles, child)? }));
+            Some(Shape::Row(parts.collect()))
+        }
+    }
+}
+
+/// Whether two shapes have the same parts in the same places.
+fn has_parts_of(a: &Shape, b: &Shape) -> bool {
+    let all = |a: &[Share], b: &[Share]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| has_parts_of(&a.of, &b.of));
+    match (a, b) {
+        (Shape::Row(a), Shape::Row(b)) | (Shape::Column(a), Shape::Column(b)) => all(a, b),
+        (Shape::Tabs { of: a, .. }, Shape::Tabs { of: b, .. }) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| has_parts_of(a, b))
+        }
+        // What stands alone has tabs, or none.
+        (Shape::Tabs { of, .. }, part @ Shape::Part(_)) | (part @ Shape::Part(_), Shape::Tabs { of, .. }) => {
+            matches!(&of[..], [only] if only == part)
+        }
+        (a, b) => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::views::Views;
+
+    fn views() -> Vec<ViewId> {
+        Views::default().titles()
+    }
+
+    fn layout(shape: &Shape) -> Layout {
+        Layout::new(Some(shape), None, views())
+    }
+
+    fn assert_whole(layout: &Layout) {
+        for part in Part::all(&views()) {
+            let panes = layout.tree.tiles.tiles().filter(|tile| matches!(tile, Tile::Pane(this) if *this == part));
+            assert_eq!(panes.count(), 1, "{part:?} in {:?}", layout.tree);
+        }
+        assert!(!layout.in_sight().is_empty());
+    }
+
+    #[test]
+    fn a_preset_is_what_was_chosen_and_is_read_back_as_that() {
+        for preset in Preset::ALL {
+            let mut chosen = Layout::new(None, None, views());
+            chosen.choose(preset);
+            assert_whole(&chosen);
+            assert_eq!(Preset::ALL.map(|other| chosen.is(other)), Preset::ALL.map(|other| other == preset), "{preset:?}");
+            let text = toml::to_string(&chosen.shape().unwrap()).unwrap();
+            let again = layout(&toml::from_str(&text).unwrap());
+            assert_eq!(again.shape(), chosen.shape(), "{text}");
+        }
+    }
+
+    #[test]
+    fn presets_name_nothing_that_is_not_there() {
+        fn names(shape: &Shape) -> Vec<&str> {
+            match shape {
+                Shape::Part(name) => vec![name],
+                Shape::Row(parts) | Shape::Column(parts) => parts.iter().flat_map(|part| names(&part.of)).collect(),
+                Shape::Tabs { of, .. } => of.iter().flat_map(names).collect(),
+            }
+        }
+        let mut known: Vec<_> = Part::all(&views()).into_iter().map(Part::name).collect();
+        known.sort_unstable();
+        for preset in Preset::ALL {
+            let shape = preset.shape(&views());
+            let mut named = names(&shape);
+            named.sort_unstable();
+            assert_eq!(named, known, "{preset:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_a_file_says_each_part_is_there_once() {
+        let part = |name: &str| Shape::Part(name.to_owned());
+        let share = |share, of| Share { share, of };
+        let mut deep = part("Stacks");
+        for _ in 0..40 {
+            deep = Shape::Row(vec![share(1.0, deep), share(f32::NAN, part("Nothing"))]);
+        }
+        let twice = Shape::Tabs { of: vec![part("Stacks"), part("Stacks"), part("Graph")], front: 9 };
+        for shape in [
+            part("Nothing"),
+            part("Stacks"),
+            Shape::Row(Vec::new()),
+            Shape::Tabs { of: Vec::new(), front: 3 },
+            deep,
+            Shape::Column(vec![share(-4.0, twice.clone()), share(f32::INFINITY, twice)]),
+        ] {
+            assert_whole(&layout(&shape));
+        }
+    }
+
+    #[test]
+    fn a_tab_that_is_shown_is_in_sight_and_hides_no_other_part() {
+        let mut layout = Layout::new(None, None, views());
+        assert_eq!(layout.in_sight(), [Tab::View("Stacks")]);
+        layout.show(Tab::Trace);
+        assert_eq!(layout.in_sight(), [Tab::Trace]);
+        layout.choose(Preset::Spike);
+        layout.show(Tab::View("Findings"));
+        let mut seen = layout.in_sight();
+        seen.sort_by_key(|tab| format!("{tab:?}"));
+        assert_eq!(seen, [Tab::View("Findings"), Tab::View("Flame")]);
+        layout.set_shown(Part::Sources, false);
+        assert!(!layout.has(Part::Sources) && layout.has(Part::Graph));
+        layout.set_shown(Part::Sources, true);
+        assert!(layout.has(Part::Sources));
+    }
+}

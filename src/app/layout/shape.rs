@@ -1,0 +1,159 @@
+//! How the parts of the window stand, as it is written down: names and shares, nothing that
+//! changes from run to run. Presets are such shapes, and so is what the settings keep.
+
+use serde::{Deserialize, Serialize};
+
+use super::Part;
+use crate::app::document::Tab;
+use crate::app::views::ViewId;
+
+/// Parts and how they stand to each other.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// A part by its name.
+    Part(String),
+    /// Side by side.
+    Row(Vec<Share>),
+    /// One below the other.
+    Column(Vec<Share>),
+    /// One behind the other, with tabs.
+    Tabs {
+        /// From left to right.
+        of: Vec<Shape>,
+        /// Which is in front.
+        front: usize,
+    },
+}
+
+/// What a part gets of the room.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Share {
+    /// Beside those of the others.
+    pub share: f32,
+    /// What gets it.
+    pub of: Shape,
+}
+
+/// Layouts to choose from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preset {
+    /// All tables behind each other.
+    FirstLook,
+    /// What stays, and since when.
+    Leak,
+    /// What a moment is made of.
+    Spike,
+    /// The graph as large as the table, which has the width of the window.
+    Wpa,
+    /// Two intervals or traces side by side with the stacks.
+    Compare,
+}
+
+impl Preset {
+    /// In the order of the menu.
+    pub const ALL: [Self; 5] = [Self::FirstLook, Self::Leak, Self::Spike, Self::Wpa, Self::Compare];
+
+    /// What the menu says.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FirstLook => "First look",
+            Self::Leak => "Leak",
+            Self::Spike => "Spike",
+            Self::Wpa => "WPA",
+            Self::Compare => "Compare",
+        }
+    }
+
+    /// What it is for.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::FirstLook => "All tables behind each other below the graph",
+            Self::Leak => "Stacks and generations side by side: what stays, and since when",
+            Self::Spike => "Stacks and flame graph side by side: what a moment is made of",
+            Self::Wpa => {
+                "Graph and one table in equal parts, as wide as the window, with the sources above each other at its left"
+            }
+            Self::Compare => "A small graph, the comparison, and the stacks beside it",
+        }
+    }
+
+    /// How its parts stand; `views` are all there are.
+    pub fn shape(self, views: &[ViewId]) -> Shape {
+        let all = || all_tabs(views);
+        let but = |names: &[&str]| all().into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>();
+        let below = |graph: f32, tables: Shape| {
+            let right = Shape::column([(graph, Part::Graph.into()), (100.0 - graph, tables)]);
+            Shape::row([(22.0, Part::Sources.into()), (78.0, right)])
+        };
+        match self {
+            Self::FirstLook => below(54.0, Shape::tabs(&all())),
+            Self::Leak => {
+                let beside = ["Generations", "Allocations", "Freed by"];
+                below(40.0, Shape::row([(56.0, Shape::tabs(&but(&beside))), (44.0, Shape::tabs(&beside))]))
+            }
+            Self::Spike => {
+                let beside = ["Flame", "Types", "Histograms"];
+                below(40.0, Shape::row([(56.0, Shape::tabs(&but(&beside))), (44.0, Shape::tabs(&beside))]))
+            }
+            Self::Wpa => {
+                let above = Shape::row([(22.0, Part::Sources.into()), (78.0, Part::Graph.into())]);
+                Shape::column([(50.0, above), (50.0, Shape::tabs(&all()))])
+            }
+            Self::Compare => {
+                let first = ["Compare"];
+                below(28.0, Shape::row([(58.0, Shape::tabs(&first)), (42.0, Shape::tabs(&but(&first)))]))
+            }
+        }
+    }
+}
+
+/// What all tabs say, in their order.
+fn all_tabs(views: &[ViewId]) -> Vec<&'static str> {
+    views.iter().copied().chain([SYMBOLS, TRACE]).collect()
+}
+
+const SOURCES: &str = "Sources";
+const GRAPH: &str = "Graph";
+const SYMBOLS: &str = "Symbols";
+const TRACE: &str = "Trace";
+
+impl Part {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sources => SOURCES,
+            Self::Graph => GRAPH,
+            Self::Tab(Tab::View(view)) => view,
+            Self::Tab(Tab::Symbols) => SYMBOLS,
+            Self::Tab(Tab::Trace) => TRACE,
+        }
+    }
+
+    /// All there are.
+    pub fn all(views: &[ViewId]) -> Vec<Self> {
+        let views = views.iter().map(|&view| Self::Tab(Tab::View(view)));
+        let tabs = views.chain([Tab::Symbols, Tab::Trace].map(Self::Tab));
+        [Self::Sources, Self::Graph].into_iter().chain(tabs).collect()
+    }
+}
+
+impl From<Part> for Shape {
+    fn from(part: Part) -> Self {
+        Self::Part(part.name().to_owned())
+    }
+}
+
+impl Shape {
+    fn row(parts: impl IntoIterator<Item = (f32, Self)>) -> Self {
+        Self::Row(parts.into_iter().map(|(share, of)| Share { share, of }).collect())
+    }
+
+    fn column(parts: impl IntoIterator<Item = (f32, Self)>) -> Self {
+        Self::Column(parts.into_iter().map(|(share, of)| Share { share, of }).collect())
+    }
+
+    fn tabs(names: &[&str]) -> Self {
+        Self::Tabs { of: names.iter().map(|&name| Self::Part(name.to_owned())).collect(), front: 0 }
+    }
+}

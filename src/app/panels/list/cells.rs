@@ -1,0 +1,303 @@
+//! What cells look like in all tables: names that are cut in their middle, lines of a tree,
+//! numbers with a bar for their share.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use eframe::egui::text::{LayoutJob, TextFormat};
+use eframe::egui::{self, Align, Color32, FontId, Galley, Layout, Rect, Response, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
+
+use super::Value;
+use super::column::MARGIN;
+use crate::app::panels::columns::number_color;
+use crate::app::theme;
+use crate::query::SHARED;
+
+/// What a name is like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Style {
+    #[default]
+    Plain,
+    Strong,
+    /// It stands for what has no name.
+    Weak,
+    /// A type or such.
+    Code,
+    /// A function: what is before its `!` stands back.
+    Frame,
+    /// The function that it is all about.
+    StrongFrame,
+}
+
+/// A name in a table.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Name<'a> {
+    pub text: &'a str,
+    pub style: Style,
+    /// What is searched for, which is lit.
+    pub searched: &'a str,
+}
+
+impl<'a> Name<'a> {
+    pub fn new(text: &'a str, style: Style) -> Self {
+        Self { text, style, searched: "" }
+    }
+
+    /// What stands back: modules, and what stands between the names of those that share a line.
+    fn modules(&self) -> Vec<Range<usize>> {
+        let mut modules = Vec::new();
+        if !matches!(self.style, Style::Frame | Style::StrongFrame) {
+            return modules;
+        }
+        let mut start = 0;
+        for part in self.text.split(SHARED) {
+            modules.push(start..start + module_of(part));
+            start += part.len() + SHARED.len();
+            modules.push(start - SHARED.len()..start);
+        }
+        modules
+    }
+
+    fn found(&self) -> Range<usize> {
+        let searched = self.searched.trim().to_ascii_lowercase();
+        // In small letters as long as the name itself.
+        let found = if searched.is_empty() { None } else { self.text.to_ascii_lowercase().find(&searched) };
+        found.map_or(0..0, |at| at..at + searched.len())
+    }
+
+    fn job(&self, ui: &Ui, range: &[Range<usize>]) -> LayoutJob {
+        let visuals = ui.visuals();
+        let (font, text) = match self.style {
+            Style::Plain => (FontId::proportional(13.0), visuals.text_color()),
+            Style::Strong => (FontId::proportional(13.0), visuals.strong_text_color()),
+            Style::Weak => (FontId::proportional(13.0), visuals.weak_text_color()),
+            Style::Frame | Style::Code => (FontId::monospace(12.0), visuals.text_color()),
+            Style::StrongFrame => (FontId::monospace(12.0), visuals.strong_text_color()),
+        };
+        let (modules, found) = (self.modules(), self.found());
+        let turns: Vec<usize> = modules.iter().chain([&found]).flat_map(|range| [range.start, range.end]).collect();
+        let mut job = LayoutJob { break_on_newline: false, ..LayoutJob::default() };
+        for (part, range) in range.iter().enumerate() {
+            if part > 0 {
+                let format = TextFormat { font_id: font.clone(), color: visuals.weak_text_color(), ..TextFormat::default() };
+                job.append("\u{2026}", 0.0, format);
+            }
+            let mut edges: Vec<usize> = turns.iter().map(|&at| at.clamp(range.start, range.end)).collect();
+            edges.extend([range.start, range.end]);
+            edges.sort_unstable();
+            for edge in edges.windows(2).filter(|edge| edge[0] < edge[1]) {
+                let is_module = modules.iter().any(|module| module.contains(&edge[0]));
+                let color = if is_module { visuals.weak_text_color() } else { text };
+                let is_found = found.contains(&edge[0]);
+                let background = if is_found { visuals.warn_fg_color.gamma_multiply(0.35) } else { Color32::TRANSPARENT };
+                let format = TextFormat { font_id: font.clone(), color, background, ..TextFormat::default() };
+                job.append(&self.text[edge[0]..edge[1]], 0.0, format);
+            }
+        }
+        job
+    }
+
+    /// Its text in so much room: without its middle if there is not enough. Whether it was cut.
+    fn galley(&self, ui: &Ui, room: f32) -> (Arc<Galley>, bool) {
+        let ends = ends(self.text);
+        let whole = ui.painter().layout_job(self.job(ui, &ends));
+        if whole.size().x <= room {
+            return (whole, ends.len() > 1);
+        }
+        let Some(row) = whole.rows.first() else { return (whole, false) };
+        let letter = row.glyphs.first().map_or(8.0, |glyph| glyph.advance_width.max(4.0));
+        let room = (room - 1.5 * letter).max(letter);
+        let right = |at: usize| row.glyphs[at].pos.x + row.glyphs[at].advance_width;
+        let all = row.glyphs.len();
+        // The end of a function's name says most, and of those that share a line the last.
+        let part = if self.text.contains(SHARED) { 0.15 } else { 0.4 };
+        let head = (0..all).take_while(|&at| right(at) <= part * room).count();
+        let left = if head > 0 { right(head - 1) } else { 0.0 };
+        let tail = (head..all).rev().take_while(|&at| whole.size().x - row.glyphs[at].pos.x <= room - left).count();
+        let chars = |n: usize| self.text.char_indices().nth(n).map_or(self.text.len(), |(at, _)| at);
+        let back = self.text.char_indices().rev().take(tail).last().map_or(self.text.len(), |(at, _)| at);
+        let cut = [0..chars(head), back.max(chars(head))..self.text.len()];
+        (ui.painter().layout_job(self.job(ui, &cut)), true)
+    }
+}
+
+/// Bytes of the module before a function's name, with its `!`.
+fn module_of(name: &str) -> usize {
+    let end = name.find('!').map_or(0, |at| at + 1);
+    let is_operator = |before: &str| before.contains([':', '<', '(']) || before.ends_with("operator!");
+    if is_operator(&name[..end]) { 0 } else { end }
+}
+
+/// Letters of a long name that are laid out, at each end: more are never in sight.
+const END: usize = 400;
+
+/// A text, or both ends of a long one.
+fn ends(text: &str) -> Vec<Range<usize>> {
+    let head = text.char_indices().nth(END).map(|(at, _)| at);
+    let tail = text.char_indices().rev().nth(END).map(|(at, _)| at);
+    match head.zip(tail) {
+        Some((head, tail)) if head < tail => vec![0..head, tail..text.len()],
+        _ => std::iter::once(0..text.len()).collect(),
+    }
+}
+
+/// Draws a name in what is left of its cell; the whole of it when it is pointed at and was cut.
+pub fn name(ui: &mut Ui, name: Name<'_>) -> Response {
+    let room = (ui.available_width() - 4.0).max(8.0);
+    let (galley, is_cut) = name.galley(ui, room);
+    let size = vec2(galley.size().x.min(room), galley.size().y);
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, name.text));
+    ui.painter().galley(rect.min, galley, ui.visuals().text_color());
+    if is_cut { response.on_hover_text(name.text) } else { response }
+}
+
+/// Paints a name in a place, with its middle left out if that is too narrow.
+pub fn name_at(ui: &Ui, place: Rect, name: Name<'_>) {
+    let (galley, _) = name.galley(ui, place.width());
+    let at = egui::pos2(place.left(), place.center().y - galley.size().y / 2.0);
+    ui.painter().galley(at, galley, ui.visuals().text_color());
+}
+
+/// Points that a triangle takes.
+pub const TRIANGLE: f32 = 14.0;
+
+/// Points from a line of a tree to those under it.
+const STEP: f32 = 13.0;
+
+/// Points before the triangle of a line: in a deep tree the steps get smaller, so that names keep
+/// some room. Larger for whatever stands deeper.
+fn indent(depth: usize, room: f32) -> f32 {
+    let (straight, wide) = (room * 0.3, depth as f32 * STEP);
+    let beyond = (wide - straight).max(0.0);
+    wide.min(straight) + beyond / (1.0 + beyond / (room * 0.25).max(1.0))
+}
+
+/// Lines that are drawn to show what stands under what, at most.
+const GUIDES: usize = 64;
+
+/// What stands before the name of a line in a tree: its place, with a thin line for each that
+/// it is under, and a triangle if others are under it (`is_open`). Whether that was clicked.
+pub fn branch(ui: &mut Ui, depth: usize, is_open: Option<bool>, name: &str) -> bool {
+    let cell = ui.max_rect();
+    let room = cell.width();
+    let stroke = Stroke::new(1.0, ui.visuals().widgets.noninteractive.bg_stroke.color);
+    let mut last = f32::NEG_INFINITY;
+    for above in 0..depth.min(GUIDES) {
+        let x = (cell.left() + indent(above, room) + TRIANGLE / 2.0).round() + 0.5;
+        if x - last >= 4.0 {
+            ui.painter().vline(x, cell.y_range(), stroke);
+            last = x;
+        }
+    }
+    ui.spacing_mut().item_spacing.x = 0.0;
+    ui.add_space(indent(depth, room));
+    let Some(is_open) = is_open else {
+        ui.add_space(TRIANGLE + 4.0);
+        return false;
+    };
+    let clicked = triangle(ui, is_open, name).clicked();
+    ui.add_space(4.0);
+    clicked
+}
+
+pub fn triangle(ui: &mut Ui, is_open: bool, name: &str) -> Response {
+    let (rect, response) = ui.allocate_exact_size(vec2(TRIANGLE, TRIANGLE), Sense::click());
+    let verb = if is_open { "Collapse" } else { "Expand" };
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{verb} {name}")));
+    let icon = response.clone().with_new_rect(rect.shrink(2.5));
+    egui::collapsing_header::paint_default_icon(ui, if is_open { 1.0 } else { 0.0 }, &icon);
+    response
+}
+
+/// The part of a whole that a number is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// How long its bar is, of 1.
+    pub bar: f32,
+    /// Its part, of 1: more than the whole where others go the other way.
+    pub part: f64,
+}
+
+impl Share {
+    /// A number's part of a whole; none where there is nothing.
+    pub fn of(number: u64, whole: u64) -> Option<Self> {
+        let part = number as f64 / whole as f64;
+        (whole > 0 && number > 0).then_some(Self { bar: part.min(1.0) as f32, part })
+    }
+}
+
+/// Draws a number at the right of its cell, behind it a bar for its share, of what `whole` says.
+pub fn number(ui: &mut Ui, value: &Value, share: Option<(Share, &dyn Fn() -> String)>) {
+    if *value == Value::Nothing {
+        return;
+    }
+    if let Some((share, _)) = share {
+        bar(ui, ui.max_rect().shrink2(vec2(3.0, 2.5)), value.change(), share.bar);
+    }
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        ui.add_space(MARGIN);
+        let mut text = egui::RichText::new(value.to_string()).color(color(value, ui));
+        if matches!(value, Value::Address(_)) {
+            text = text.monospace().size(12.0);
+        }
+        let label = ui.add(egui::Label::new(text).truncate());
+        if *value == Value::Awaited {
+            label.on_hover_text("Worked out behind everything else, and not while the trace grows");
+        } else if let Some((share, whole)) = share {
+            label.on_hover_ui(|ui| _ = ui.label(format!("{:.1} % of {}", 100.0 * share.part, whole())));
+        }
+    });
+}
+
+/// Growth and what was given back have their colours, and what is nothing stands back.
+fn color(value: &Value, ui: &Ui) -> Color32 {
+    let visuals = ui.visuals();
+    match value {
+        value if value.is_zero() || *value == Value::Awaited => visuals.weak_text_color().gamma_multiply(0.65),
+        Value::Change(change) => number_color(*change, visuals),
+        _ => visuals.text_color(),
+    }
+}
+
+/// Paints a bar behind a number; a change has the colour of its sign.
+pub fn bar(ui: &Ui, rect: Rect, change: i64, share: f32) {
+    let visuals = ui.visuals();
+    let color = theme::change(change, visuals).unwrap_or(theme::share(visuals));
+    let width = (rect.width() * share.clamp(0.0, 1.0)).max(if share > 0.0 { 1.0 } else { 0.0 });
+    let bar = Rect::from_min_size(rect.min, vec2(width, rect.height()));
+    ui.painter().rect_filled(bar, 2.0, color.gamma_multiply(if visuals.dark_mode { 0.22 } else { 0.20 }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_deeper_stands_further_right_and_leaves_room() {
+        for room in [80.0f32, 300.0, 1200.0] {
+            let steps: Vec<f32> = (0..2000).map(|depth| indent(depth, room)).collect();
+            assert!(steps.windows(2).all(|pair| pair[0] < pair[1]), "{room}");
+            assert!(steps[1999] <= room * 0.56, "{room}: {}", steps[1999]);
+        }
+        assert_eq!(indent(4, 600.0), 52.0);
+    }
+
+    #[test]
+    fn modules_stand_back_and_operators_do_not() {
+        assert_eq!(module_of("game.exe!main"), 9);
+        assert_eq!([module_of("Vector::operator!="), module_of("operator!"), module_of("main")], [0; 3]);
+        let name = Name::new("a.exe!main \u{203a} run \u{203a} b.dll!f", Style::Frame);
+        let dim: String = name.modules().into_iter().filter_map(|range| name.text.get(range)).collect::<Vec<_>>().join("|");
+        assert_eq!(dim, "a.exe!| \u{203a} || \u{203a} |b.dll!");
+    }
+
+    #[test]
+    fn long_texts_keep_both_ends_at_whole_letters() {
+        assert_eq!(ends("abc"), std::iter::once(0..3).collect::<Vec<_>>());
+        let text = "\u{e4}".repeat(3000);
+        let ends = ends(&text);
+        assert_eq!(ends.len(), 2);
+        assert_eq!((text[ends[0].clone()].chars().count(), text[ends[1].clone()].chars().count()), (END, END + 1));
+    }
+}

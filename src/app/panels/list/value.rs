@@ -1,0 +1,64 @@
+//! What a cell says, as a value: how it is read on the screen follows from it.
+
+use std::fmt;
+
+use crate::format;
+use crate::units::Ticks;
+
+/// See the module.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// The line has no such thing.
+    Nothing,
+    /// It is on its way.
+    Awaited,
+    Text(String),
+    Count(u64),
+    /// How much a count has changed.
+    CountChange(i64),
+    Bytes(u64),
+    /// How much a size has changed.
+    Change(i64),
+    /// A moment, and in seconds since the trace's start.
+    Moment(Ticks, f64),
+    /// A length of time in seconds.
+    Duration(f64),
+    Address(u64),
+    /// An id, without thousands apart.
+    Number(u64),
+}
+
+impl Value {
+    /// A text, if there is one.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// Whether it is a number that says "none".
+    pub fn is_zero(&self) -> bool {
+        matches!(self, Self::Count(0) | Self::CountChange(0) | Self::Bytes(0) | Self::Change(0))
+    }
+
+    /// By how many bytes something has changed; 0 for what is no such change.
+    pub fn change(&self) -> i64 {
+        if let Self::Change(change) = self { *change } else { 0 }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Awaited => f.write_str("\u{2026}"),
+            Self::Text(text) => f.write_str(text),
+            Self::Count(n) => f.write_str(&format::count(*n)),
+            Self::CountChange(n) => f.write_str(&format::signed_count(*n)),
+            Self::Bytes(n) => f.write_str(&format::bytes(*n)),
+            Self::Change(n) => f.write_str(&format::signed_bytes(*n)),
+            Self::Moment(at, seconds) => f.write_str(&format::moment(*at, *seconds)),
+            Self::Duration(seconds) => f.write_str(&format::duration(*seconds)),
+            Self::Number(n) => write!(f, "{n}"),
+            Self::Address(address) => write!(f, "{address:#x}"),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The menu bar, made of the table of commands. Only the limit of memory is more than a
+//! command: a number is typed there.
+
+use eframe::egui::containers::menu::{MenuConfig, SubMenuButton};
+use eframe::egui::{self, Button, Ui};
+
+use super::traces;
+use crate::app::HighwaterApp;
+use crate::app::commands::table::{self, Entry, Menu, Section, Switch};
+use crate::app::commands::{Command, Commands, keys};
+use crate::format;
+use crate::load::default_budget;
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    egui::MenuBar::new().ui(ui, |ui| {
+        for (menu, name) in [(Menu::File, "File"), (Menu::View, "View"), (Menu::Help, "Help")] {
+            ui.menu_button(name, |ui| menu_of(menu, app, ui));
+        }
+        traces::show(app, ui);
+    });
+}
+
+fn menu_of(menu: Menu, app: &mut HighwaterApp, ui: &mut Ui) {
+    let sections = table::sections(app).into_iter().filter(|section| section.menu == menu && !section.entries.is_empty());
+    let mut before: Option<bool> = None;
+    for Section { title, entries, .. } in sections {
+        let is_submenu = !title.is_empty();
+        if before.is_some_and(|was_submenu| !(was_submenu && is_submenu)) {
+            ui.separator();
+        }
+        before = Some(is_submenu);
+        if is_submenu {
+            submenu(title, entries, &mut app.commands, ui);
+        } else {
+            entries.into_iter().for_each(|entry| item(entry, &mut app.commands, ui));
+        }
+    }
+    if menu == Menu::View {
+        // A number can be typed here, so a click inside closes nothing.
+        SubMenuButton::new("Memory for a trace").config(stays()).ui(ui, |ui| memory_limit(app, ui));
+    }
+}
+
+fn stays() -> MenuConfig {
+    MenuConfig::new().close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside)
+}
+
+fn submenu(title: &str, entries: Vec<Entry>, commands: &mut Commands, ui: &mut Ui) {
+    let has_switches = entries.iter().any(|entry| matches!(entry.switch, Switch::Box(_)));
+    let button = SubMenuButton::new(title);
+    // Several things are switched one after the other.
+    let button = if has_switches { button.config(stays()) } else { button };
+    button.ui(ui, |ui| entries.into_iter().for_each(|entry| item(entry, commands, ui)));
+}
+
+/// One command of a menu.
+pub fn item(entry: Entry, commands: &mut Commands, ui: &mut Ui) {
+    let Entry { words, hint, keys, switch, command } = entry;
+    let is_possible = command.is_ok();
+    let response = ui.add_enabled_ui(is_possible, |ui| match switch {
+        Switch::None if keys.is_empty() => ui.button(&*words),
+        Switch::None => ui.add(Button::new(&*words).shortcut_text(keys::first(keys))),
+        Switch::Box(mut is_on) => ui.checkbox(&mut is_on, &*words),
+        Switch::Choice(is_on) => ui.radio(is_on, &*words),
+    });
+    let response = if hint.is_empty() { response.inner } else { response.inner.on_hover_text(hint) };
+    match command {
+        Ok(command) if response.clicked() => commands.push(command),
+        Ok(_) => {}
+        Err(reason) => _ = response.on_disabled_hover_text(reason),
+    }
+}
+
+/// How much memory a trace may use; counts from the next one on.
+fn memory_limit(app: &mut HighwaterApp, ui: &mut Ui) {
+    ui.weak("From the next trace that is opened:");
+    let limit = app.settings.memory_limit_mb;
+    let automatic = format!("Three quarters of the machine's ({})", format::rough_bytes(default_budget()));
+    if ui.radio(limit.is_none(), automatic).clicked() {
+        app.commands.push(Command::SetMemoryLimit(None));
+    }
+    ui.horizontal(|ui| {
+        let mut megabytes = limit.unwrap_or(default_budget() >> 20);
+        if ui.radio(limit.is_some(), "At most").clicked() {
+            app.commands.push(Command::SetMemoryLimit(Some(megabytes)));
+        }
+        let field = egui::DragValue::new(&mut megabytes).range(1..=u64::from(u32::MAX)).speed(64).suffix(" MB");
+        let field = ui.add_enabled(limit.is_some(), field);
+        if field.changed() {
+            app.commands.push(Command::SetMemoryLimit(Some(megabytes)));
+        }
+    });
+}

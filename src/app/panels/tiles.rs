@@ -1,0 +1,230 @@
+//! The parts of an open trace as tiles: what is drawn in each, and how their edges and tabs look.
+//! Where they stand is the [`Layout`](crate::app::layout::Layout)'s; what is in sight and which part has the keys follows
+//! from what the user presses, and goes to the document as a command.
+
+use eframe::egui::{self, Color32, CursorIcon, Id, Rect, Response, Sense, Stroke, Ui, Visuals, WidgetText, pos2, vec2};
+use egui_tiles::{Behavior, ResizeState, SimplificationOptions, TabState, Tabs, Tile, TileId, Tiles, UiResponse};
+
+use super::{overview, sources, symbols_tab, timeline, toolbar, trace_tab, with_view, with_views};
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, DocCommand};
+use crate::app::document::Tab;
+use crate::app::layout::{Part, SIMPLE};
+use crate::app::picture::{self, Subject};
+
+/// No part is narrower or lower.
+const SMALLEST: f32 = 110.0;
+
+/// Height from which on there is room for headlines below the graph.
+const ROOMY: f32 = 340.0;
+
+/// Width from which on a table's own tools, search and export stand in one row.
+const ONE_ROW: f32 = 520.0;
+
+/// Points at the right of a part's first row that what moves it takes.
+pub const GRIP: f32 = 12.0;
+
+/// Room around what a part shows.
+const MARGIN: f32 = 6.0;
+
+/// Draws all parts.
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    app.layout.fit(ui.available_width());
+    let mut tree = app.layout.take_tree();
+    let bare = [Part::Sources, Part::Graph].map(|part| tree.tiles.find_pane(&part));
+    let mut parts = Parts { app, bare, pressed: None };
+    tree.ui(&mut parts, ui);
+    let pressed = parts.pressed;
+    app.layout.tree = tree;
+    let Some(document) = &app.document else { return };
+    let in_sight = app.layout.in_sight();
+    let wanted = pressed.unwrap_or(document.tab);
+    let tab = match in_sight.contains(&wanted) {
+        true => wanted,
+        // Another one has come before it.
+        false => in_sight
+            .iter()
+            .copied()
+            .find(|tab| !document.in_sight().contains(tab))
+            .or(in_sight.first().copied())
+            .unwrap_or(wanted),
+    };
+    if tab != document.tab {
+        app.commands.doc(DocCommand::ShowTab(tab));
+    } else if in_sight != document.in_sight() {
+        app.commands.push(Command::LookAgain);
+    }
+}
+
+struct Parts<'a> {
+    app: &'a mut HighwaterApp,
+    /// What has no tab while it stands alone.
+    bare: [Option<TileId>; 2],
+    /// What the user pressed a button in.
+    pressed: Option<Tab>,
+}
+
+impl Parts<'_> {
+    fn tab(&mut self, ui: &mut Ui, tab: Tab) {
+        let app = &mut *self.app;
+        match tab {
+            Tab::View(view) => {
+                let has_room = ui.available_width() >= ONE_ROW;
+                ui.horizontal(|ui| {
+                    with_view(app, view, |view, around| view.tools(around, ui));
+                    if has_room {
+                        toolbar::of_table(app, view, ui);
+                    }
+                });
+                if !has_room {
+                    ui.horizontal(|ui| toolbar::of_table(app, view, ui));
+                }
+                let (frame, place) = (picture::Frame::begin(ui, Subject::View(view)), ui.available_rect_before_wrap());
+                with_view(app, view, |view, around| view.show(around, ui));
+                frame.end(ui, place);
+            }
+            Tab::Symbols => symbols_tab::show(app, ui),
+            Tab::Trace => trace_tab::show(app, ui),
+        }
+    }
+
+    fn graph(&mut self, ui: &mut Ui) {
+        if ui.available_height() >= ROOMY {
+            let panel = egui::Panel::bottom("headlines").frame(egui::Frame::NONE).show_separator_line(false);
+            panel
+                .resizable(false)
+                .size_range(0.0..=90.0)
+                .show(ui, |ui| with_views(self.app, |views, around| views.strip(around, ui)));
+        }
+        overview::show(self.app, ui);
+        timeline::show(self.app, ui);
+    }
+
+    /// Whether this is where search and keys go.
+    fn has_keys(&self, part: Part) -> bool {
+        self.app.document.as_ref().is_some_and(|document| Part::Tab(document.tab) == part)
+    }
+}
+
+impl Behavior<Part> for Parts<'_> {
+    fn pane_ui(&mut self, ui: &mut Ui, _: TileId, part: &mut Part) -> UiResponse {
+        let outer = ui.max_rect();
+        if let Part::Tab(tab) = *part
+            && ui.input(|i| i.pointer.any_pressed())
+            && ui.rect_contains_pointer(outer)
+        {
+            self.pressed = Some(tab);
+        }
+        let inside = outer.shrink2(vec2(MARGIN, 3.0));
+        let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(inside).id_salt(part.name()));
+        inner.set_clip_rect(outer.intersect(ui.clip_rect()));
+        match *part {
+            Part::Sources => sources::show(self.app, &mut inner),
+            Part::Graph => self.graph(&mut inner),
+            Part::Tab(tab) => self.tab(&mut inner, tab),
+        }
+        match part {
+            Part::Sources | Part::Graph if grip(ui, *part, outer).drag_started() => UiResponse::DragStarted,
+            _ => UiResponse::None,
+        }
+    }
+
+    fn tab_title_for_pane(&mut self, part: &Part) -> WidgetText {
+        part.name().into()
+    }
+
+    /// Of parts that stand side by side behind one tab: their names.
+    fn tab_title_for_tile(&mut self, tiles: &Tiles<Part>, id: TileId) -> WidgetText {
+        fn names(tiles: &Tiles<Part>, id: TileId) -> Vec<&'static str> {
+            match tiles.get(id) {
+                Some(Tile::Pane(part)) => vec![part.name()],
+                Some(Tile::Container(container)) => {
+                    container.active_children(tiles).flat_map(|child| names(tiles, child)).collect()
+                }
+                None => Vec::new(),
+            }
+        }
+        names(tiles, id).join(" + ").into()
+    }
+
+    fn on_tab_button(&mut self, tiles: &mut Tiles<Part>, id: TileId, response: Response) -> Response {
+        if let (Some(Part::Tab(tab)), true) = (tiles.get_pane(&id), response.clicked()) {
+            self.pressed = Some(*tab);
+        }
+        response
+    }
+
+    fn is_tab_bar_visible(&self, _: TileId, tabs: &Tabs) -> bool {
+        !matches!(tabs.children[..], [only] if self.bare.contains(&Some(only)))
+    }
+
+    fn simplification_options(&self) -> SimplificationOptions {
+        SIMPLE
+    }
+
+    fn min_size(&self) -> f32 {
+        SMALLEST
+    }
+
+    fn gap_width(&self, _: &egui::Style) -> f32 {
+        1.0
+    }
+
+    fn tab_bar_height(&self, style: &egui::Style) -> f32 {
+        style.spacing.interact_size.y + 6.0
+    }
+
+    fn cycle_tabs_with_keyboard(&self) -> bool {
+        false // the keys are those of open traces
+    }
+
+    fn resize_stroke(&self, style: &egui::Style, state: ResizeState) -> Stroke {
+        match state {
+            ResizeState::Idle => style.visuals.widgets.noninteractive.bg_stroke,
+            ResizeState::Hovering => style.visuals.widgets.hovered.bg_stroke,
+            ResizeState::Dragging => style.visuals.selection.stroke,
+        }
+    }
+
+    fn tab_bar_color(&self, visuals: &Visuals) -> Color32 {
+        visuals.panel_fill
+    }
+
+    fn tab_bg_color(&self, visuals: &Visuals, tiles: &Tiles<Part>, id: TileId, state: &TabState) -> Color32 {
+        match tiles.get_pane(&id) {
+            Some(part) if state.active && self.has_keys(*part) => visuals.selection.bg_fill,
+            _ if state.active => visuals.widgets.inactive.bg_fill,
+            _ => Color32::TRANSPARENT,
+        }
+    }
+
+    fn tab_outline_stroke(&self, _: &Visuals, _: &Tiles<Part>, _: TileId, _: &TabState) -> Stroke {
+        Stroke::NONE
+    }
+
+    fn tab_bar_hline_stroke(&self, visuals: &Visuals) -> Stroke {
+        visuals.widgets.noninteractive.bg_stroke
+    }
+
+    fn tab_text_color(&self, visuals: &Visuals, tiles: &Tiles<Part>, id: TileId, state: &TabState) -> Color32 {
+        match tiles.get_pane(&id) {
+            Some(part) if state.active && self.has_keys(*part) => visuals.selection.stroke.color,
+            _ if state.active => visuals.strong_text_color(),
+            _ => visuals.text_color(),
+        }
+    }
+}
+
+/// What a part without a tab is moved by.
+fn grip(ui: &Ui, part: Part, outer: Rect) -> Response {
+    let name = format!("Move {}", part.name().to_lowercase());
+    let rect = Rect::from_min_size(pos2(outer.right() - 15.0, outer.top() + 2.0), vec2(12.0, 12.0));
+    let response = ui.interact(rect, Id::unique(("grip", part.name())), Sense::drag()).on_hover_cursor(CursorIcon::Grab);
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &name));
+    let color = ui.visuals().weak_text_color().gamma_multiply(if response.hovered() { 1.0 } else { 0.45 });
+    for (column, row) in (0..2).flat_map(|column| (0..3).map(move |row| (column, row))) {
+        let at = rect.center() + vec2(4.0 * column as f32 - 2.0, 4.0 * row as f32 - 4.0);
+        ui.painter().circle_filled(at, 1.1, color);
+    }
+    response.on_hover_text(format!("{name}: drag it to where it is to stand"))
+}

@@ -1,0 +1,96 @@
+//! The graph by keyboard, when it has the keys: arrows move the cursor, with Shift they select.
+
+use eframe::egui::{Context, EventFilter, Id, Key, Modifiers, Response, Ui};
+
+use super::{Canvas, cursor, wheel};
+use crate::app::commands::{Commands, DocCommand, keys};
+use crate::units::{Interval, Ticks};
+
+fn graph_id() -> Id {
+    Id::unique("graph that takes keys")
+}
+
+/// Gives the keys to the graph.
+pub fn take(ctx: &Context) {
+    if let Some(graph) = ctx.data(|data| data.get_temp::<Id>(graph_id())) {
+        ctx.memory_mut(|memory| memory.request_focus(graph));
+    }
+}
+
+/// Steps across the view, of the cursor and with Ctrl.
+const STEPS: i64 = 200;
+const LARGE: i64 = 20;
+
+/// One step of zooming.
+const ZOOM: f32 = 1.5;
+
+pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut Commands) {
+    ui.data_mut(|data| data.insert_temp(graph_id(), response.id));
+    if !response.has_focus() {
+        return;
+    }
+    let arrows = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
+    ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, arrows));
+    let document = canvas.document;
+    let view = document.view();
+    let middle = Ticks(view.from.0 + view.len() / 2);
+    let now = cursor::keyed(ui).filter(|at| view.contains(*at)).unwrap_or(middle);
+    let pressed = |modifiers: Modifiers, key| ui.input_mut(|i| i.consume_key(modifiers, key));
+    let moved = |modifiers: Modifiers| {
+        let by = |key, sign: i64| if pressed(modifiers, key) { sign } else { 0 };
+        by(Key::ArrowRight, 1) + by(Key::ArrowLeft, -1)
+    };
+    // Those with modifiers first: without, these would be ignored.
+    let usual = [
+        (keys::ZOOM, DocCommand::ZoomToSelection),
+        (keys::BACK, DocCommand::Back),
+        (keys::FORWARD, DocCommand::Forward),
+        (keys::WHOLE, DocCommand::ZoomOut),
+        (keys::MARK, DocCommand::Mark(Some(now))),
+    ];
+    usual.into_iter().filter(|(keys, _)| keys::is_pressed(ui.ctx(), keys)).for_each(|(_, command)| commands.doc(command));
+    if pressed(Modifiers::NONE, Key::Enter) {
+        commands.doc(DocCommand::ZoomToSelection);
+    }
+    // Larger steps first: without, Ctrl would be ignored.
+    for (modifiers, parts) in [(Modifiers::COMMAND, LARGE), (Modifiers::NONE, STEPS)] {
+        for is_selecting in [true, false] {
+            let modifiers = if is_selecting { modifiers | Modifiers::SHIFT } else { modifiers };
+            let direction = moved(modifiers);
+            if direction != 0 {
+                let to = Ticks(now.0.saturating_add(direction * (view.len() / parts).max(1))).clamp(view.from, view.to);
+                if is_selecting {
+                    extend(canvas, now, to, commands);
+                }
+                cursor::put(ui, to);
+                return;
+            }
+        }
+    }
+    for (key, factor) in [(Key::ArrowUp, ZOOM), (Key::ArrowDown, 1.0 / ZOOM)] {
+        if pressed(Modifiers::NONE, key) {
+            wheel::zoom(canvas, now, factor, commands);
+        }
+    }
+    if keys::is_pressed(ui.ctx(), keys::ESCAPE) {
+        response.surrender_focus();
+    }
+    if cursor::keyed(ui).is_none() {
+        cursor::put(ui, now);
+    }
+}
+
+/// Moves the edge of the selection at which the cursor stands; where it stands at none, a new one
+/// begins.
+fn extend(canvas: &Canvas<'_>, from: Ticks, to: Ticks, commands: &mut Commands) {
+    let selection = canvas.document.selection();
+    let other = selection.and_then(|selection| match from {
+        _ if from == selection.to => Some(selection.from),
+        _ if from == selection.from => Some(selection.to),
+        _ => None,
+    });
+    match other {
+        Some(other) => commands.doc(DocCommand::SelectOn(Interval::new(other, to))),
+        None => commands.doc(DocCommand::Select(Some(Interval::new(from, to)))),
+    }
+}

@@ -1,0 +1,378 @@
+//! Lanes: a line each, with a scale of its own, its name and its value at the left. What does not
+//! fit is scrolled to with the wheel over the names.
+//!
+//! Cost: what is in sight.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
+use egui_plot::PlotPoint;
+
+use super::{Canvas, axes, names};
+use crate::app::commands::{Commands, DocCommand};
+use crate::app::document::{Document, Split};
+use crate::app::filters::{Chip, Predicate};
+use crate::app::graph::{GraphLine, LineOf};
+use crate::app::lanes::{Lane, LayerOf, Parts};
+use crate::app::panels::icons::shortened;
+use crate::app::panels::{line, list};
+use crate::app::theme;
+use crate::format;
+use crate::query::{Series, TypeKey};
+use crate::units::{Interval, Ticks};
+
+/// Points of a lane at least, and of what it is opened to.
+const LANE: f32 = 46.0;
+const PART: f32 = 38.0;
+
+/// Air above the highest point of a line.
+const AIR: f64 = 1.12;
+
+/// A lane before it has a place.
+struct Wanted {
+    of: LineOf,
+    is_part: bool,
+    /// Whether it is open, if it can be.
+    opened: Option<bool>,
+}
+
+/// All lanes of a frame.
+pub struct Lanes(Vec<Wanted>);
+
+/// A lane on the screen.
+pub struct Row {
+    pub of: LineOf,
+    /// From the left edge of its name to the right edge of the graph.
+    pub rect: Rect,
+}
+
+impl Lanes {
+    /// What there is a lane for; nothing where all lines have one scale.
+    pub fn of(document: &Document) -> Option<Self> {
+        if !super::has_lanes(document) {
+            return None;
+        }
+        let lines = document.answers.graph.iter().flat_map(|graph| &graph.lines).map(|line| &line.of);
+        let mut lanes = Vec::new();
+        let part = |of: LineOf| Wanted { of, is_part: true, opened: None };
+        match document.graph_split() {
+            Split::Sources => {
+                for lane in document.lanes() {
+                    let (process, layer) = lane.of;
+                    let opened = Some(lane.opened.is_some());
+                    lanes.push(Wanted { of: LineOf::Layer(process, layer), is_part: false, opened });
+                    lanes.extend(lane.heaps.iter().copied().map(LineOf::Heap).map(part));
+                    let is_its = |of: &&LineOf| matches!(of, LineOf::Part(p, l, _) if (*p, *l) == lane.of);
+                    lanes.extend(lines.clone().filter(is_its).cloned().map(part));
+                }
+            }
+            Split::Types | Split::Stack(_) => {
+                let is_type = |of: &&LineOf| matches!(of, LineOf::Type(_));
+                lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
+            }
+        }
+        let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
+        lanes.extend(counters.map(part));
+        Some(Self(lanes))
+    }
+
+    /// Points of the names at the left.
+    pub fn heading(ui: &Ui) -> f32 {
+        (ui.available_width() * 0.19).clamp(120.0, 210.0)
+    }
+
+    /// Draws them; where they are.
+    pub fn show(self, canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) -> Vec<Row> {
+        let area = Rect::from_x_y_ranges(outer.left()..=canvas.frame().right(), canvas.lines().y_range());
+        let wanted: f32 = self.0.iter().map(Wanted::height).sum();
+        let stretch = (area.height() / wanted.max(1.0)).max(1.0);
+        let mut top = area.top() - scroll(ui, area, canvas.frame().left(), wanted - area.height());
+        let mut rows = Vec::new();
+        for lane in self.0 {
+            let height = lane.height() * stretch;
+            let rect = Rect::from_x_y_ranges(area.x_range(), top..=top + height);
+            top += height;
+            if rect.intersects(area) && rect.bottom() > area.top() + 1.0 && rect.top() < area.bottom() - 1.0 {
+                Shown { canvas, lane: &lane, rect, clip: area, cursor }.show(ui, commands);
+                rows.push(Row { of: lane.of, rect: rect.intersect(area) });
+            }
+        }
+        rows
+    }
+}
+
+impl Wanted {
+    fn height(&self) -> f32 {
+        if self.is_part { PART } else { LANE }
+    }
+}
+
+/// By how much the lanes are scrolled: the wheel over the names does it.
+fn scroll(ui: &Ui, area: Rect, names_end: f32, hidden: f32) -> f32 {
+    let id = egui::Id::unique("lanes scrolled");
+    let hidden = hidden.max(0.0);
+    let mut by = ui.data(|data| data.get_temp::<f32>(id)).unwrap_or(0.0);
+    let names = Rect::from_x_y_ranges(area.left()..=names_end, area.y_range());
+    if hidden > 0.0 && ui.rect_contains_pointer(names) {
+        by -= ui.input(egui::InputState::smooth_scroll_delta).y;
+    }
+    by = by.clamp(0.0, hidden);
+    ui.data_mut(|data| data.insert_temp(id, by));
+    if hidden > 0.0 {
+        // Where one is, as a thin bar between the names and the lines.
+        let part = area.height() / (area.height() + hidden);
+        let top = area.top() + (area.height() * (1.0 - part)) * by / hidden;
+        let bar = Rect::from_min_size(Pos2::new(area.left(), top), vec2(3.0, area.height() * part));
+        ui.painter().rect_filled(bar, 1.5, ui.visuals().weak_text_color().gamma_multiply(0.6));
+    }
+    by
+}
+
+/// What a lane draws.
+struct Drawn<'a> {
+    points: &'a [PlotPoint],
+    line: &'a Series,
+}
+
+struct Shown<'a> {
+    canvas: &'a Canvas<'a>,
+    lane: &'a Wanted,
+    rect: Rect,
+    clip: Rect,
+    cursor: Option<Ticks>,
+}
+
+impl Shown<'_> {
+    fn show(&self, ui: &mut Ui, commands: &mut Commands) {
+        let document = self.canvas.document;
+        let visuals = ui.visuals();
+        let color = document.color_of(&self.lane.of).map_or(theme::no_series(visuals), |number| theme::series(number, visuals));
+        let drawn = self.drawn();
+        let own = self.own_line();
+        let peak = drawn.as_ref().map_or(0, |drawn| drawn.line.peak).max(own.map_or(0, |own| own.line.peak));
+        let top = (peak as f64 * AIR).max(1.0);
+        let frame = Rect::from_x_y_ranges(self.canvas.frame().x_range(), self.rect.top() + 2.0..=self.rect.bottom() - 1.0);
+        let painter = ui.painter().with_clip_rect(frame.intersect(self.clip));
+        let faint = visuals.widgets.noninteractive.bg_stroke.color;
+        let label = (peak > 0).then(|| axes::round_below(top));
+        if let Some(round) = label {
+            let y = frame.bottom() - frame.height() * (round / top) as f32;
+            painter.hline(frame.x_range(), y, line::edge(faint.gamma_multiply(0.6)));
+        }
+        if let Some(drawn) = &drawn {
+            let corners = self.canvas.corners(drawn.points, frame, top);
+            painter.add(line::fill(&corners, frame, color.gamma_multiply(0.16)));
+            painter.add(line::stroke(corners, 1.5, color));
+        }
+        if let Some(own) = own {
+            let corners = self.canvas.corners(&own.points, frame, top);
+            let color = theme::highlight(visuals);
+            painter.add(line::fill(&corners, frame, color.gamma_multiply(0.35)));
+            painter.add(line::stroke(corners, 1.0, color));
+        }
+        if let Some((at, value)) = self.cursor.and_then(|at| Some((at, drawn.as_ref()?.value_at(at)?))) {
+            let y = frame.bottom() - frame.height() * (value as f64 / top) as f32;
+            painter.circle_filled(Pos2::new(self.canvas.x_of(at), y), 3.0, color);
+        }
+        let across = ui.painter().with_clip_rect(self.clip);
+        across.hline(self.rect.x_range(), self.rect.bottom(), line::edge(faint));
+        let scale = label.map(|round| (frame.bottom() - frame.height() * (round / top) as f32, axes::bytes_mark(round)));
+        self.heading(ui, color, drawn.as_ref(), scale, commands);
+    }
+
+    /// Its line, if it has come.
+    fn drawn(&self) -> Option<Drawn<'_>> {
+        match &self.lane.of {
+            LineOf::Counter(id) => {
+                let line = self.canvas.document.counters.lines().iter().find(|line| line.id == *id)?;
+                Some(Drawn { points: &line.points, line: &line.line })
+            }
+            of => self.canvas.graph()?.line(of).map(|line| Drawn { points: &line.points, line: &line.line }),
+        }
+    }
+
+    /// The line of what is selected in the table, if it is in this lane.
+    fn own_line(&self) -> Option<&GraphLine> {
+        match self.lane.of {
+            LineOf::Layer(process, layer) => self.canvas.selected_line(|of| of == (process, layer)),
+            _ => None,
+        }
+    }
+
+    /// Name, value and scale at the left.
+    fn heading(
+        &self,
+        ui: &mut Ui,
+        color: Color32,
+        drawn: Option<&Drawn<'_>>,
+        scale: Option<(f32, String)>,
+        commands: &mut Commands,
+    ) {
+        let document = self.canvas.document;
+        let rect = Rect::from_x_y_ranges(self.rect.left()..=self.canvas.frame().left() - 2.0, self.rect.y_range());
+        let response = ui.interact(rect.intersect(self.clip), ui.scope_id().with(("lane", &self.lane.of)), Sense::click());
+        let value = match (self.cursor, drawn) {
+            (Some(at), Some(drawn)) => drawn.value_at(at),
+            (None, Some(drawn)) => Some(drawn.line.last),
+            _ => None,
+        };
+        let value = value.map_or_else(|| "\u{2013}".to_owned(), format::bytes);
+        let peak = drawn.map(|drawn| format::bytes(drawn.line.peak));
+        let name = names::name_of(document, &self.lane.of);
+        response.widget_info(|| {
+            let info = egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Lane {name}"));
+            egui::WidgetInfo { current_text_value: Some(value.clone()), ..info }
+        });
+        if response.hovered() {
+            let fill = ui.visuals().widgets.hovered.weak_bg_fill.gamma_multiply(0.4);
+            ui.painter().with_clip_rect(self.clip).rect_filled(rect, 0.0, fill);
+        }
+        self.words(ui, rect, color, &value, scale);
+        if let Some(is_open) = self.lane.opened {
+            self.triangle(ui, rect, is_open, &name, commands);
+        }
+        if response.clicked() {
+            self.filter(commands);
+        }
+        response.context_menu(|ui| self.menu(ui, drawn, commands));
+        let peak = peak.map(|peak| format!("\nPeak in view: {peak}")).unwrap_or_default();
+        response.on_hover_text(format!("{name}{peak}\nClick to filter to it"));
+    }
+
+    fn words(&self, ui: &Ui, rect: Rect, color: Color32, value: &str, scale: Option<(f32, String)>) {
+        let visuals = ui.visuals();
+        let painter = ui.painter().with_clip_rect(rect.intersect(self.clip));
+        let end = rect.right() - 4.0;
+        let scale = scale.map(|(y, text)| {
+            let at = Pos2::new(end, y.clamp(rect.top() + 6.0, rect.bottom() - 6.0));
+            painter.text(at, Align2::RIGHT_CENTER, text, FontId::proportional(10.5), visuals.weak_text_color())
+        });
+        // The scale's number takes room from what stands beside it, and from nothing else.
+        let right_at = |y: f32| {
+            let beside = scale.filter(|label| label.top() < y + 15.0 && y < label.bottom());
+            beside.map_or(end, |label| label.left() - 6.0)
+        };
+        let bar = Rect::from_min_max(rect.left_top() + vec2(5.0, 5.0), Pos2::new(rect.left() + 8.0, rect.bottom() - 4.0));
+        painter.rect_filled(bar, 1.5, color);
+        let indent = if self.lane.is_part { 26.0 } else { 24.0 };
+        let left = rect.left() + indent;
+        let (name, whose) = names::heading(self.canvas.document, &self.lane.of);
+        let text = |text: &str, size: f32, color: Color32, y: f32| {
+            let galley = shortened(&painter, text, FontId::proportional(size), color, right_at(y) - left);
+            painter.galley(Pos2::new(left, y), galley, color);
+        };
+        let mut y = rect.top() + (rect.height() * 0.07).clamp(2.0, 5.0);
+        text(&name, if self.lane.is_part { 12.0 } else { 13.0 }, visuals.strong_text_color(), y);
+        y += 17.0;
+        let right = right_at(y);
+        let value = shortened(&painter, value, FontId::proportional(12.5), visuals.text_color(), right - left);
+        let whose_left = left + value.size().x + 8.0;
+        painter.galley(Pos2::new(left, y), value, visuals.text_color());
+        if whose.is_empty() {
+            return;
+        }
+        // Below, if there is room, else beside.
+        let color = visuals.weak_text_color();
+        if rect.height() >= 58.0 {
+            text(&whose, 11.0, color, y + 17.0);
+        } else if right - whose_left > 24.0 {
+            let galley = shortened(&painter, &whose, FontId::proportional(11.0), color, right - whose_left);
+            painter.galley(Pos2::new(whose_left, y + 1.0), galley, color);
+        }
+    }
+
+    fn triangle(&self, ui: &mut Ui, rect: Rect, is_open: bool, name: &str, commands: &mut Commands) {
+        let LineOf::Layer(process, layer) = self.lane.of else { return };
+        let place = Rect::from_min_size(rect.left_top() + vec2(9.0, 4.0), vec2(list::TRIANGLE, list::TRIANGLE));
+        if !self.clip.contains_rect(place) {
+            return;
+        }
+        let mut inner = ui.new_child(egui::UiBuilder::new().max_rect(place));
+        if list::triangle(&mut inner, is_open, &format!("lane {name}")).clicked() {
+            let to = if is_open { None } else { Some(self.first_parts((process, layer))) };
+            commands.doc(DocCommand::OpenLane((process, layer), to));
+        }
+    }
+
+    /// What a lane is opened to at first: its heaps, or its functions where it has one only.
+    fn first_parts(&self, of: LayerOf) -> Parts {
+        let lane = self.lane_of(of);
+        if lane.is_some_and(|lane| lane.only.is_none()) { Parts::Heaps } else { Parts::Functions }
+    }
+
+    /// Filters to it, or not any more.
+    fn filter(&self, commands: &mut Commands) {
+        let filters = self.canvas.document.filters();
+        match (names::path(self.canvas.document, &self.lane.of), self.predicate()) {
+            (Some(path), _) => {
+                let is_filtered = filters.under().any.contains(&path);
+                commands.doc(DocCommand::Filter((!is_filtered).then_some(path)));
+            }
+            (None, Some(what)) if filters.chips().iter().any(|chip| chip.what == what) => {
+                commands.doc(DocCommand::RemoveChip(what));
+            }
+            (None, Some(what)) => commands.doc(DocCommand::AddChip(Chip::only(what))),
+            (None, None) => {}
+        }
+    }
+
+    /// What its rows meet.
+    fn predicate(&self) -> Option<Predicate> {
+        match &self.lane.of {
+            LineOf::Part(process, layer, name) => match self.lane_of((*process, *layer))?.opened? {
+                Parts::Types => Some(Predicate::Type(TypeKey { layer: *layer, name: Arc::clone(name) })),
+                Parts::Functions => Some(Predicate::Function(Arc::clone(name))),
+                Parts::Heaps => None,
+            },
+            LineOf::Type(key) => Some(Predicate::Type(key.clone())),
+            of => names::path(self.canvas.document, of).map(Predicate::Under),
+        }
+    }
+
+    fn lane_of(&self, of: LayerOf) -> Option<&Lane> {
+        self.canvas.document.lanes().iter().find(|lane| lane.of == of)
+    }
+
+    fn menu(&self, ui: &mut Ui, drawn: Option<&Drawn<'_>>, commands: &mut Commands) {
+        if let LineOf::Layer(process, layer) = self.lane.of {
+            let lane = self.lane_of((process, layer));
+            let opened = lane.and_then(|lane| lane.opened);
+            let all =
+                [(Parts::Heaps, "Heaps below it"), (Parts::Types, "Types below it"), (Parts::Functions, "Functions below it")];
+            for (parts, text) in all {
+                let is_there = parts != Parts::Heaps || lane.is_some_and(|lane| lane.only.is_none());
+                if is_there && ui.radio(opened == Some(parts), text).clicked() {
+                    let to = (opened != Some(parts)).then_some(parts);
+                    commands.doc(DocCommand::OpenLane((process, layer), to));
+                }
+            }
+            ui.separator();
+        }
+        if let Some(what) = self.predicate() {
+            if ui.button("Filter to this").clicked() {
+                commands.doc(DocCommand::AddChip(Chip::only(what.clone())));
+            }
+            if ui.button("Leave this out").clicked() {
+                commands.doc(DocCommand::AddChip(Chip::without(what.clone())));
+            }
+            if let Some(drawn) = drawn
+                && ui.button("What was alive at its peak").clicked()
+            {
+                let at = drawn.line.peak_at.next();
+                commands.doc(DocCommand::AddChip(Chip::only(what)));
+                commands.doc(DocCommand::Select(Some(Interval { from: at, to: at })));
+            }
+        }
+        if matches!(self.lane.of, LineOf::Layer(..) | LineOf::Heap(_) | LineOf::Counter(_))
+            && ui.button("Hide this lane").clicked()
+        {
+            commands.doc(DocCommand::ShowLine(self.lane.of.clone(), false));
+        }
+    }
+}
+
+impl Drawn<'_> {
+    fn value_at(&self, at: Ticks) -> Option<u64> {
+        self.line.is_known_at(at).then(|| self.line.value_at(at))
+    }
+}

@@ -1,0 +1,51 @@
+//! The menu of the graph.
+
+use eframe::egui::{self, Ui};
+
+use super::Canvas;
+use crate::app::commands::{Command, Commands, DocCommand};
+use crate::app::graph::Arrangement;
+use crate::app::picture::{PictureFormat, Subject, Wish};
+use crate::units::{Interval, Ticks};
+
+/// What can be done at a moment: under the pointer, where that is on the graph.
+pub fn show(canvas: &Canvas<'_>, ui: &mut Ui, at: Option<Ticks>, commands: &mut Commands) {
+    // The pointer moves on into the menu; the place of the click is kept.
+    let id = egui::Id::unique("graph menu time");
+    let clicked = ui.input(|i| i.pointer.secondary_clicked());
+    let kept = ui.data(|data| data.get_temp::<i64>(id)).map(Ticks);
+    let Some(at) = at.filter(|_| clicked).or(kept).or(at) else { return };
+    ui.data_mut(|data| data.insert_temp(id, at.0));
+    let document = canvas.document;
+    let mut item = |ui: &mut Ui, enabled, text: &str, command| {
+        if ui.add_enabled(enabled, egui::Button::new(text)).clicked() {
+            commands.doc(command);
+        }
+    };
+    item(ui, document.selection().is_some(), "Zoom to selection", DocCommand::ZoomToSelection);
+    item(ui, document.selection().is_some(), "Select nothing", DocCommand::Select(None));
+    item(ui, document.history.can_go_back(), "Back", DocCommand::Back);
+    item(ui, document.view() != document.trace.span, "Whole trace", DocCommand::ZoomOut);
+    ui.separator();
+    let instant = Interval { from: at.next(), to: at.next() };
+    item(ui, true, "What was alive here", DocCommand::Select(Some(instant)));
+    item(ui, true, "Mark this moment", DocCommand::Mark(Some(at)));
+    item(ui, !document.marks.is_empty(), "Remove marks", DocCommand::ClearMarks);
+    ui.separator();
+    item(ui, true, "Set a pin here", DocCommand::Pin(at));
+    item(ui, !document.pins.is_empty(), "Remove pins", DocCommand::ClearPins);
+    ui.separator();
+    let (text, other) = match document.arrangement() {
+        Arrangement::Lanes => ("All lines in one scale", Arrangement::Together),
+        Arrangement::Together => ("A lane for each line", Arrangement::Lanes),
+    };
+    if ui.button(text).clicked() {
+        commands.push(Command::Arrange(other));
+    }
+    ui.separator();
+    for format in PictureFormat::ALL {
+        if ui.button(format.label()).clicked() {
+            commands.push(Command::TakePicture(Wish { subject: Subject::Graph, format }));
+        }
+    }
+}

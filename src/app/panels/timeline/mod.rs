@@ -1,0 +1,253 @@
+//! The main graph: outstanding size over time, in lanes with a scale each or in one together.
+//! Drag selects, the wheel zooms, Ctrl+click sets pins; the cursor reads all lines.
+//!
+//! The lines come from the query worker with at most a few points a pixel, so a
+//! frame costs the same for any trace.
+
+mod axes;
+mod cursor;
+mod difference;
+mod keys;
+mod lanes;
+mod marks;
+mod menu;
+mod names;
+mod selection;
+mod together;
+mod wheel;
+
+use eframe::egui::{self, PointerButton, Pos2, Rect, Ui};
+use egui_plot::{AxisHints, Plot, PlotBounds, PlotPoint, PlotTransform};
+
+use super::counters::Scales;
+use super::line;
+use super::losses;
+use crate::app::HighwaterApp;
+use crate::app::commands::keys::{MARK, is_pressed};
+use crate::app::commands::{Commands, DocCommand};
+use crate::app::document::Document;
+use crate::app::graph::{Arrangement, Graph, GraphLine, Split};
+use crate::app::picture::{self, Subject};
+use crate::app::theme;
+use crate::units::{Interval, Ticks};
+pub use axes::bytes_mark;
+pub use keys::take as take_keys;
+use lanes::Lanes;
+pub use names::{line_name, name_of};
+
+/// Points at the top of the graph for what stands on the axis of time.
+const MARKS: f32 = 20.0;
+/// Points of the numbers beside the lines, where these have one scale.
+const SCALE: f32 = 62.0;
+/// Points at its bottom for when the selected line was alive.
+const LIVES: f32 = 6.0;
+
+/// Where the last frame's graph was, so that the overview lines up with it.
+pub fn frame_id() -> egui::Id {
+    egui::Id::unique("graph frame")
+}
+
+/// What the graph is called; it can have the focus.
+pub const NAME: &str = "Outstanding size over time";
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &mut app.document else { return };
+    // Whole hundreds, so that resizing by a pixel asks for nothing new. Two points of the screen
+    // show the ups and downs of a bin as well as one.
+    document.set_bins((((ui.available_width() / 2.0) as usize).div_ceil(100) * 100).clamp(200, 1000));
+    let document = &*document;
+    let lanes = Lanes::of(document);
+    let scales = Scales::of(document);
+    let outer = ui.available_rect_before_wrap();
+    let frame = picture::Frame::begin(ui, Subject::Graph);
+    let (response, transform) = plot(document, lanes.as_ref(), scales, ui);
+    let canvas = Canvas { document, transform, scales };
+    ui.data_mut(|data| data.insert_temp(frame_id(), canvas.frame()));
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, NAME));
+    let commands = &mut app.commands;
+    canvas.paint_ground(ui);
+    let cursor = cursor::at(&canvas, &response, ui);
+    let rows = lanes.map(|lanes| lanes.show(&canvas, outer, cursor, ui, commands));
+    if rows.is_none() {
+        together::paint(&canvas, ui);
+        together::legend(&canvas, outer, cursor, ui, commands);
+    }
+    if document.answers.graph.is_some() && canvas.is_empty() {
+        canvas.say_nothing(ui);
+    }
+    canvas.paint_lives(ui);
+    selection::paint(&canvas, ui);
+    marks::show(&canvas, rows.as_deref(), ui, commands);
+    difference::paint_pins(&canvas, ui);
+    canvas.interact(ui, &response, rows.as_deref(), cursor, commands);
+    selection::chip(&canvas, ui, commands);
+    frame.end(ui, outer);
+}
+
+/// Axes, and where everything is.
+fn plot(document: &Document, lanes: Option<&Lanes>, scales: Scales, ui: &mut Ui) -> (egui::Response, PlotTransform) {
+    let seconds = |t: Ticks| document.trace.clock.seconds(t);
+    let view = (seconds(document.view().from), seconds(document.view().to).max(seconds(document.view().from) + 1e-9));
+    // A label takes up to 80 points.
+    let labels = f64::from(ui.available_width() / 90.0).clamp(2.0, 12.0);
+    let is_scaled = lanes.is_none();
+    let at_the_left = match lanes {
+        Some(_) => vec![AxisHints::new_y().label("").min_thickness(Lanes::heading(ui)).formatter(|_, _| String::new())],
+        None => scales.axes(Lanes::heading(ui), ui.visuals().weak_text_color()),
+    };
+    let plot = Plot::new("outstanding size")
+        .allow_drag(false)
+        .allow_zoom(false)
+        .allow_scroll(false)
+        .allow_boxed_zoom(false)
+        .allow_axis_zoom_drag(false)
+        .allow_double_click_reset(false)
+        .show_crosshair(false)
+        .set_margin_fraction(egui::Vec2::ZERO)
+        .grid_color(ui.visuals().widgets.noninteractive.bg_stroke.color)
+        .grid_fade(0.0)
+        .x_grid_spacer(move |input| axes::seconds_grid(input.bounds, labels))
+        .y_grid_spacer(move |input| if is_scaled { axes::binary_grid(input.bounds) } else { Vec::new() })
+        .x_axis_formatter(axes::seconds_mark)
+        .custom_y_axes(at_the_left)
+        .label_formatter(|_| None);
+    let shown = plot.show(ui, |plot| plot.set_plot_bounds(PlotBounds::from_min_max([view.0, 0.0], [view.1, scales.top])));
+    (shown.response, shown.transform)
+}
+
+/// The graph's place on the screen, and what is in it.
+struct Canvas<'a> {
+    document: &'a Document,
+    transform: PlotTransform,
+    scales: Scales,
+}
+
+impl<'a> Canvas<'a> {
+    fn graph(&self) -> Option<&'a Graph> {
+        self.document.answers.graph.as_ref()
+    }
+
+    /// Whether there is nothing to draw.
+    fn is_empty(&self) -> bool {
+        let has_lines = self.graph().is_some_and(|graph| !graph.lines.is_empty());
+        !has_lines && self.document.counters.lines().is_empty()
+    }
+
+    fn x_of(&self, t: Ticks) -> f32 {
+        self.x_of_seconds(self.document.trace.clock.seconds(t))
+    }
+
+    fn x_of_seconds(&self, seconds: f64) -> f32 {
+        self.transform.position_from_point(&PlotPoint::new(seconds, 0.0)).x
+    }
+
+    fn time_at(&self, x: f32) -> Ticks {
+        let point = self.transform.value_from_position(Pos2::new(x, self.frame().center().y));
+        let view = self.document.view();
+        self.document.trace.clock.ticks(point.x).clamp(view.from, view.to)
+    }
+
+    fn frame(&self) -> Rect {
+        *self.transform.frame()
+    }
+
+    /// Where lines are drawn: between what stands on the axis and the lives.
+    fn lines(&self) -> Rect {
+        let frame = self.frame();
+        Rect::from_x_y_ranges(frame.x_range(), frame.top() + MARKS..=(frame.bottom() - LIVES - 2.0).max(frame.top() + MARKS))
+    }
+
+    /// The part of an interval that is on the screen.
+    fn rect_of(&self, interval: Interval) -> Rect {
+        let frame = self.frame();
+        let (left, right) = (self.x_of(interval.from).max(frame.left()), self.x_of(interval.to).min(frame.right()));
+        Rect::from_x_y_ranges(left..=right.max(left + 1.0), frame.y_range())
+    }
+
+    /// The corners of a line in `area`, whose top stands for `top` bytes.
+    fn corners(&self, points: &[PlotPoint], area: Rect, top: f64) -> Vec<Pos2> {
+        let y = |value: f64| area.bottom() - (area.height() * (value / top) as f32).min(area.height() + 1.0);
+        line::visible(points.iter().map(|point| Pos2::new(self.x_of_seconds(point.x), y(point.y))))
+    }
+
+    fn paint_ground(&self, ui: &Ui) {
+        let painter = ui.painter().with_clip_rect(self.frame());
+        losses::paint(self.document, self.frame(), |t| self.x_of(t), ui, &painter);
+    }
+
+    /// Why nothing is drawn.
+    fn say_nothing(&self, ui: &Ui) {
+        let document = self.document;
+        let text = if !document.is_settled() {
+            "Loading\u{2026}"
+        } else if document.trace.complete && document.trace.rows.is_empty() {
+            "Nothing to draw: the trace holds no allocations."
+        } else {
+            "No line is switched on: the list of sources has a switch for each."
+        };
+        let (at, color) = (self.frame().center(), ui.visuals().weak_text_color());
+        ui.painter().text(at, egui::Align2::CENTER_CENTER, text, egui::FontId::proportional(14.0), color);
+    }
+
+    /// When the selected line of the table was alive, as a band under the lines.
+    fn paint_lives(&self, ui: &Ui) {
+        let Some(lives) = &self.document.answers.lives else { return };
+        let (frame, color) = (self.frame(), theme::highlight(ui.visuals()));
+        let painter = ui.painter().with_clip_rect(frame);
+        for span in &lives.spans {
+            let rect = self.rect_of(*span);
+            let band = Rect::from_x_y_ranges(rect.x_range(), frame.bottom() - LIVES..=frame.bottom());
+            painter.rect_filled(band, 0.0, color);
+        }
+    }
+
+    /// The outstanding size of the selected line of the table.
+    fn selected_line(&self, is_wanted: impl Fn(crate::app::lanes::LayerOf) -> bool) -> Option<&'a GraphLine> {
+        let (of, line) = self.document.answers.lives.as_ref()?.line.as_ref()?;
+        is_wanted(*of).then_some(line)
+    }
+
+    fn interact(
+        &self,
+        ui: &Ui,
+        response: &egui::Response,
+        rows: Option<&[lanes::Row]>,
+        cursor: Option<Ticks>,
+        commands: &mut Commands,
+    ) {
+        selection::drag(self, ui, response, commands);
+        if response.dragged_by(PointerButton::Middle) {
+            wheel::pan(self, -response.drag_delta().x, commands);
+        }
+        keys::press(self, ui, response, commands);
+        let pointer =
+            response.hover_pos().or(response.interact_pointer_pos()).filter(|_| response.hovered() || response.dragged());
+        let pointer = pointer.filter(|_| !picture::is_taken_of(ui.ctx(), Subject::Graph));
+        let at = pointer.map(|pointer| self.time_at(pointer.x));
+        // Whether the pointer is on the graph or has gone on into the menu.
+        response.context_menu(|ui| menu::show(self, ui, at, commands));
+        let Some((pointer, at)) = pointer.zip(at) else {
+            cursor::paint(self, ui, cursor);
+            return;
+        };
+        if response.double_clicked() {
+            commands.doc(DocCommand::ZoomToSelection);
+        } else if response.clicked() && ui.input(|i| i.modifiers.command) {
+            commands.doc(DocCommand::Pin(at));
+        }
+        let is_typing = ui.ctx().egui_wants_keyboard_input() && !response.has_focus();
+        if !is_typing && is_pressed(ui.ctx(), MARK) {
+            commands.doc(DocCommand::Mark(Some(at)));
+        }
+        wheel::turn(self, ui, at, commands);
+        cursor::paint(self, ui, cursor);
+        if !response.context_menu_opened() {
+            cursor::tell(self, ui, response, rows, pointer);
+        }
+    }
+}
+
+/// Whether lines have a scale each.
+fn has_lanes(document: &Document) -> bool {
+    document.arrangement() == Arrangement::Lanes && !matches!(document.graph_split(), Split::Stack(_))
+}

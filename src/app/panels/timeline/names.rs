@@ -1,0 +1,77 @@
+//! What the lines of the graph are called, and what they stand for.
+
+use super::super::counters;
+use crate::app::document::{Document, source_of};
+use crate::app::graph::LineOf;
+use crate::app::lanes::LayerOf;
+use crate::query::{Path, heap_label, layer_label};
+use crate::units::Layer;
+
+/// A line's name with all that tells it apart from others.
+pub fn name_of(document: &Document, of: &LineOf) -> String {
+    match of {
+        LineOf::Layer(process, layer) => {
+            let name = layer_name(document, (*process, *layer));
+            if document.digest.has_many_processes {
+                format!("{}: {name}", document.trace.process(*process).label())
+            } else {
+                name
+            }
+        }
+        LineOf::Heap(heap) => line_name(document, heap.0 as usize),
+        LineOf::Part(_, layer, name) => format!("{name} ({})", layer_label(*layer)),
+        LineOf::Type(key) => format!("{} ({})", key.name, layer_label(key.layer)),
+        LineOf::OtherTypes(layer) => format!("Other types ({})", layer_label(*layer)),
+        LineOf::Counter(counter) => counters::name(document, *counter),
+    }
+}
+
+/// The same in two lines for a lane's heading, of which the second says whose it is.
+pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
+    match of {
+        LineOf::Layer(process, layer) => (layer_name(document, (*process, *layer)), document.trace.process(*process).label()),
+        LineOf::Heap(heap) => (document.trace.heaps.get(heap.0 as usize).map(heap_label).unwrap_or_default(), String::new()),
+        // The function says more than its module.
+        LineOf::Part(_, _, name) => (name.rsplit_once('!').map_or(&**name, |(_, function)| function).to_owned(), String::new()),
+        LineOf::Type(key) => (key.name.to_string(), layer_label(key.layer).to_owned()),
+        LineOf::OtherTypes(layer) => ("Other types".to_owned(), layer_label(*layer).to_owned()),
+        LineOf::Counter(counter) => {
+            let name = counters::name(document, *counter);
+            match name.split_once(": ") {
+                Some((owner, name)) => (name.to_owned(), owner.to_owned()),
+                None => (name, "Counter".to_owned()),
+            }
+        }
+    }
+}
+
+/// A layer; the heap itself where the filter leaves no other of it.
+fn layer_name(document: &Document, of: LayerOf) -> String {
+    let only = document.lanes().iter().find(|lane| lane.of == of).and_then(|lane| lane.only);
+    match only.filter(|_| of.1 != Layer::Commit) {
+        Some(heap) => heap_label(document.trace.heap(heap)),
+        None => layer_label(of.1).to_owned(),
+    }
+}
+
+/// A heap's name, with its process where there are several.
+pub fn line_name(document: &Document, heap: usize) -> String {
+    let Some(heap) = document.trace.heaps.get(heap) else { return String::new() };
+    let name = heap_label(heap);
+    match document.digest.has_many_processes {
+        true => format!("{}: {name}", document.trace.process(heap.process).label()),
+        false => name,
+    }
+}
+
+/// The node of the tree that a line stands for.
+pub fn path(document: &Document, of: &LineOf) -> Option<Path> {
+    match *of {
+        LineOf::Layer(process, layer) => Some(source_of(process, layer, None).into()),
+        LineOf::Heap(id) => {
+            let heap = document.trace.heap(id);
+            Some(source_of(heap.process, heap.layer, Some(id)).into())
+        }
+        LineOf::Part(..) | LineOf::Type(_) | LineOf::OtherTypes(_) | LineOf::Counter(_) => None,
+    }
+}

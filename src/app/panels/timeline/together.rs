@@ -1,0 +1,133 @@
+//! All lines in one scale, or the types of a layer one on the other; at the left what they are
+//! called and what they read.
+
+use eframe::egui::{self, Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Ui, vec2};
+
+use super::{Canvas, names};
+use crate::app::commands::{Commands, DocCommand};
+use crate::app::graph::{GraphLine, LineOf, Split};
+use crate::app::panels::icons::short_text;
+use crate::app::panels::{counters, line};
+use crate::app::theme;
+use crate::format;
+use crate::query::layer_label;
+use crate::units::Ticks;
+
+/// Points of a name.
+const ROW: f32 = 18.0;
+
+/// Draws the lines.
+pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
+    let painter = ui.painter().with_clip_rect(canvas.frame());
+    let visuals = ui.visuals();
+    let color = |line: &GraphLine| canvas.document.color_of(&line.of).map(|number| theme::series(number, visuals));
+    let graph = canvas.graph();
+    if let Some(stack) = graph.filter(|graph| graph.is_stacked()) {
+        // From the top: the lower ones cover what is theirs.
+        for line in stack.lines.iter().rev() {
+            let color = color(line).unwrap_or(theme::no_series(visuals));
+            draw(canvas, &painter, line, color, Some(visuals.extreme_bg_color.lerp_to_gamma(color, 0.5)));
+        }
+    }
+    if let Some(line) = canvas.selected_line(|_| true) {
+        let color = theme::highlight(visuals);
+        draw(canvas, &painter, line, color, Some(color.gamma_multiply(0.25)));
+    }
+    for line in graph.filter(|graph| !graph.is_stacked()).iter().flat_map(|graph| &graph.lines) {
+        // Areas one over the other would be mud.
+        draw(canvas, &painter, line, color(line).unwrap_or(theme::no_series(visuals)), None);
+    }
+    counters::paint(canvas.document, canvas.scales, &canvas.transform, ui, &painter);
+}
+
+fn draw(canvas: &Canvas<'_>, painter: &Painter, of: &GraphLine, color: Color32, fill: Option<Color32>) {
+    let frame = canvas.frame();
+    let corners = canvas.corners(&of.points, frame, canvas.scales.top);
+    if let Some(fill) = fill {
+        painter.add(line::fill(&corners, frame, fill));
+    }
+    painter.add(line::stroke(corners, 1.5, color));
+}
+
+/// What the lines are called and read: at the cursor, or at the end.
+pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) {
+    let Some(graph) = canvas.graph() else { return };
+    let frame = canvas.frame();
+    let area = Rect::from_x_y_ranges(outer.left() + 4.0..=frame.left() - super::SCALE, frame.top() + 2.0..=frame.bottom());
+    if area.width() < 40.0 {
+        return;
+    }
+    let at = cursor.unwrap_or(canvas.document.view().to);
+    let (values, sum) = graph.values_at(at);
+    let mut rows: Vec<(Option<LineOf>, String, Option<u64>)> = Vec::new();
+    if let Split::Stack(layer) = graph.split {
+        rows.push((None, layer_label(layer).to_owned(), sum));
+    }
+    // Of a stack the highest first, as they are drawn.
+    let lines = graph.lines.iter().map(|line| &line.of);
+    let lines: Vec<&LineOf> = if graph.is_stacked() { lines.rev().collect() } else { lines.collect() };
+    rows.extend(lines.into_iter().map(|of| {
+        let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| *value);
+        (Some(of.clone()), names::name_of(canvas.document, of), value)
+    }));
+    // Of one layer nobody needs to be told at each line.
+    let is_short = graph.is_stacked();
+    let counters = counters::readout(canvas.document, at).into_iter();
+    rows.extend(counters.map(|(id, name, value)| (Some(LineOf::Counter(id)), name, value)));
+    let room = ((area.height() / ROW) as usize).max(1);
+    let hidden = if rows.len() > room { rows.len() - (room - 1) } else { 0 };
+    let shown = rows.len() - hidden;
+    for (i, (of, name, value)) in rows.into_iter().take(shown).enumerate() {
+        let rect = Rect::from_min_size(area.left_top() + vec2(0.0, i as f32 * ROW), vec2(area.width(), ROW));
+        let short = of.as_ref().filter(|_| is_short).map(|of| names::heading(canvas.document, of).0);
+        let words = Words { name: &name, short: short.as_deref().unwrap_or(&name) };
+        entry(canvas, rect, (of, words, value), ui, commands);
+    }
+    if hidden > 0 {
+        let at = area.left_top() + vec2(8.0, shown as f32 * ROW + 1.0);
+        let color = ui.visuals().weak_text_color();
+        ui.painter().text(at, Align2::LEFT_TOP, format!("and {hidden} more"), FontId::proportional(11.5), color);
+    }
+}
+
+/// What a line is called, and what of that is shown.
+struct Words<'a> {
+    name: &'a str,
+    short: &'a str,
+}
+
+/// One line of it. A click filters to what it is of.
+fn entry(
+    canvas: &Canvas<'_>,
+    rect: Rect,
+    (of, words, value): (Option<LineOf>, Words<'_>, Option<u64>),
+    ui: &mut Ui,
+    commands: &mut Commands,
+) {
+    let Words { name, short } = words;
+    let value = value.map_or_else(|| "\u{2013}".to_owned(), format::bytes);
+    let response = ui.interact(rect, ui.scope_id().with(("line", name)), Sense::click());
+    response.widget_info(|| {
+        let info = egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Line of {name}"));
+        egui::WidgetInfo { current_text_value: Some(value.clone()), ..info }
+    });
+    let visuals = ui.visuals().clone();
+    if response.hovered() {
+        ui.painter().rect_filled(rect, 2.0, visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.4));
+    }
+    if let Some(number) = of.as_ref().and_then(|of| canvas.document.color_of(of)) {
+        let bar = Rect::from_min_size(rect.left_top() + vec2(0.0, 3.0), vec2(3.0, ROW - 6.0));
+        ui.painter().rect_filled(bar, 1.5, theme::series(number, &visuals));
+    }
+    let at = Pos2::new(rect.right() - 2.0, rect.center().y);
+    let value = ui.painter().text(at, Align2::RIGHT_CENTER, value, FontId::proportional(11.5), visuals.text_color());
+    let place = Rect::from_min_max(rect.left_top() + vec2(8.0, 0.0), Pos2::new(value.left() - 6.0, rect.bottom()));
+    short_text(ui, place, short, FontId::proportional(12.0), visuals.text_color());
+    if response.clicked()
+        && let Some(path) = of.as_ref().and_then(|of| names::path(canvas.document, of))
+    {
+        let is_filtered = canvas.document.filters().under().any.contains(&path);
+        commands.doc(DocCommand::Filter((!is_filtered).then_some(path)));
+    }
+    response.on_hover_text(name);
+}

@@ -1,0 +1,69 @@
+//! A field for the path of a file, where the system shows no dialog for files, or who has
+//! the path at hand does not want one.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, Button, RichText, WidgetInfo};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::Command;
+use crate::app::dialogs::TypedPath;
+
+pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
+    let Some(typed) = &app.typed_path else { return };
+    let mut text = typed.text.clone();
+    let (mut is_done, mut is_closed) = (false, false);
+    let dialog = egui::Modal::new(egui::Id::unique("typed path")).show(ctx, |ui| {
+        ui.set_width(560.0f32.min(ctx.content_rect().width() - 60.0));
+        ui.heading(typed.purpose.title());
+        if typed.is_instead {
+            ui.label("This system shows no dialog for files (it has no desktop portal). Type or paste the path:");
+        } else {
+            ui.label("Type or paste the path:");
+        }
+        let field = egui::TextEdit::singleline(&mut text).id(egui::Id::unique("path field"));
+        let field = ui.add(field.hint_text("/folder/game.etl").desired_width(f32::INFINITY));
+        field.widget_info(|| WidgetInfo::labeled(egui::Role::TextInput, true, "Path"));
+        if typed.text.is_empty() && text.is_empty() {
+            field.request_focus();
+        }
+        is_done = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+        ui.label(RichText::new("Files can also be dropped on the window.").weak());
+        ui.separator();
+        ui.horizontal(|ui| {
+            let is_ready = !path(&text).as_os_str().is_empty();
+            is_done = ui.add_enabled(is_ready, Button::new(typed.purpose.verb())).clicked() || (is_done && is_ready);
+            is_closed = ui.button("Cancel").clicked();
+        });
+    });
+    if is_done {
+        app.commands.push(Command::TypePath(None));
+        app.commands.push(Command::TakeFiles(typed.purpose.clone(), vec![path(&text)]));
+    } else if is_closed || dialog.should_close() {
+        app.commands.push(Command::TypePath(None));
+    } else if text != typed.text {
+        app.commands.push(Command::TypePath(Some(TypedPath { text, ..typed.clone() })));
+    }
+}
+
+/// The path as shells and file managers copy it: with quotes around it, or blanks.
+fn path(text: &str) -> PathBuf {
+    let text = text.trim();
+    let quotes = ['"', '\''];
+    let bare = quotes.into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote)).unwrap_or(text);
+    bare.strip_prefix("file://").unwrap_or(bare).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_as_they_are_copied() {
+        for text in ["/a b.etl", " /a b.etl\n", "\"/a b.etl\"", "'/a b.etl'", "file:///a b.etl"] {
+            assert_eq!(path(text), PathBuf::from("/a b.etl"), "{text}");
+        }
+        assert_eq!(path("\""), PathBuf::from("\""), "one quote is a name");
+        assert!(path("  ").as_os_str().is_empty());
+    }
+}

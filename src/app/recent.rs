@@ -1,0 +1,417 @@
+//! Traces that were open before: which files, when, how long they are, and a small picture of
+//! the line with the largest peak. Kept in a file of their own beside the settings,
+//! `recent.toml`, which is bounded and believed in nothing: what is damaged is left out.
+//!
+//! No frame waits for files: they are written, and looked for, on threads of their own.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use eframe::egui;
+use serde::{Deserialize, Serialize};
+
+use crate::load::Input;
+use crate::model::Trace;
+use crate::query::{Series, heap_label};
+use crate::utc;
+
+/// Traces that are remembered.
+const MOST: usize = 20;
+
+/// Files of one trace that are.
+const MOST_FILES: usize = 64;
+
+/// Values of a picture.
+const VALUES: usize = 160;
+
+/// Bytes of the file at most; what is longer is not ours.
+const LARGEST: u64 = 1 << 20;
+
+/// A trace that was open.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RecentTrace {
+    /// Its files, which open together.
+    pub files: Vec<PathBuf>,
+    /// When it was opened last, in seconds since 1970.
+    opened: u64,
+    /// What it looked like, if it was there long enough to be known.
+    pub picture: Option<Picture>,
+}
+
+/// What a trace looks like, in small.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Picture {
+    /// Its length.
+    pub seconds: f64,
+    /// Whose line it is: process and heap.
+    pub of: String,
+    /// The largest outstanding size of that.
+    pub peak: u64,
+    /// The outstanding size at even distances, in 255ths of the peak.
+    pub values: Vec<u8>,
+}
+
+impl RecentTrace {
+    /// As it is opened.
+    pub fn inputs(&self) -> Vec<Input> {
+        self.files.iter().cloned().map(Input::File).collect()
+    }
+
+    /// The names of its files.
+    pub fn name(&self) -> String {
+        let name = |path: &PathBuf| {
+            path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+        };
+        let (first, rest) = self.files.split_at(self.files.len().min(if self.files.len() > 3 { 2 } else { 3 }));
+        let more = (!rest.is_empty()).then(|| format!("{} more", rest.len()));
+        first.iter().map(name).chain(more).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// Where its first file lies.
+    pub fn folder(&self) -> String {
+        self.files.first().and_then(|path| path.parent()).map(|folder| folder.display().to_string()).unwrap_or_default()
+    }
+
+    /// When it was opened last, in words; `None` if nobody knows.
+    pub fn opened(&self) -> Option<String> {
+        (self.opened > 0).then(|| ago(self.opened, now()))
+    }
+}
+
+impl Picture {
+    /// Of a complete trace with the lines of its heaps.
+    pub fn of(trace: &Trace, lines: &[Series]) -> Option<Self> {
+        let (heap, line) = lines.iter().enumerate().max_by_key(|(_, line)| line.peak)?;
+        let heap = trace.heaps.get(heap)?;
+        let of = format!("{}: {}", trace.process(heap.process).label(), heap_label(heap));
+        let seconds = trace.clock.seconds(trace.span.to) - trace.clock.seconds(trace.span.from);
+        let mut values = vec![0u8; VALUES];
+        let (from, length) = (trace.span.from.0, trace.span.len().max(1));
+        let place = |t: i64| (t.saturating_sub(from).max(0) as f64 / length as f64 * VALUES as f64) as usize;
+        let part = |value: u64| (value as f64 / line.peak.max(1) as f64 * 255.0).round() as u8;
+        // Each value is the largest of its stretch; a line holds its value until the next point.
+        let mut points = line.points.iter().peekable();
+        while let Some(&(t, value)) = points.next() {
+            let until = points.peek().map_or(from.saturating_add(length), |next| next.0.0);
+            let last = place(until).min(VALUES - 1);
+            let stretch = &mut values[place(t.0).min(last)..=last];
+            stretch.iter_mut().for_each(|known| *known = part(value).max(*known));
+        }
+        // The file has signed numbers only.
+        Some(Self { seconds, of, peak: line.peak.min(i64::MAX as u64), values })
+    }
+}
+
+/// What stands in the file.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Kept {
+    trace: Vec<RecentTrace>,
+}
+
+/// All that are remembered, the latest first.
+#[derive(Debug, Default)]
+pub struct Recents {
+    list: Vec<RecentTrace>,
+    /// Where they are kept, if anywhere.
+    file: Option<PathBuf>,
+    /// Files that are not there any more, as far as somebody has looked.
+    missing: BTreeSet<PathBuf>,
+    looking: Option<Receiver<BTreeSet<PathBuf>>>,
+    /// Who writes the file. Each waits for the one before, so that the last change stays.
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Recents {
+    /// What was kept, or else the files that settings of an earlier version knew.
+    pub fn load(file: Option<PathBuf>, older: &[PathBuf]) -> Self {
+        let list = match file.as_deref().map(read) {
+            Some(Ok(list)) => list,
+            Some(Err(reason)) if reason.kind() != io::ErrorKind::NotFound => {
+                log::warn!("recent traces could not be read: {reason}");
+                Vec::new()
+            }
+            _ => older.iter().map(|path| RecentTrace { files: vec![path.clone()], ..RecentTrace::default() }).collect(),
+        };
+        let is_moved = !older.is_empty();
+        let mut recents = Self { list, file, ..Self::default() };
+        recents.list.truncate(MOST);
+        if is_moved {
+            recents.save(); // the settings do not keep them any more
+        }
+        recents
+    }
+
+    /// The latest first.
+    pub fn list(&self) -> &[RecentTrace] {
+        &self.list
+    }
+
+    /// A trace was opened: it is the latest now. What has no file is not remembered.
+    pub fn remember(&mut self, inputs: &[Input]) {
+        let files = files_of(inputs);
+        if files.is_empty() {
+            return;
+        }
+        let known = self.list.iter().position(|trace| trace.files == files).map(|at| self.list.remove(at));
+        let picture = known.and_then(|trace| trace.picture);
+        self.list.insert(0, RecentTrace { files, opened: now(), picture });
+        self.list.truncate(MOST);
+        self.save();
+    }
+
+    /// What it looks like is known now.
+    pub fn draw(&mut self, inputs: &[Input], picture: Picture) {
+        let files = files_of(inputs);
+        let known = self.list.iter_mut().find(|trace| trace.files == files && trace.picture.as_ref() != Some(&picture));
+        if let Some(trace) = known {
+            trace.picture = Some(picture);
+            self.save();
+        }
+    }
+
+    /// A file lies elsewhere now.
+    pub fn rename(&mut self, from: &Path, to: &Path) {
+        let (from, to) = (absolute(from), absolute(to));
+        self.list
+            .iter_mut()
+            .flat_map(|trace| &mut trace.files)
+            .filter(|file| **file == from)
+            .for_each(|file| file.clone_from(&to));
+        self.save();
+    }
+
+    /// Forgets one of them.
+    pub fn forget(&mut self, files: &[PathBuf]) {
+        self.list.retain(|trace| trace.files != files);
+        self.save();
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.save();
+    }
+
+    /// Whether a file of it is not there any more.
+    pub fn is_missing(&self, trace: &RecentTrace) -> bool {
+        trace.files.iter().any(|file| self.missing.contains(file))
+    }
+
+    /// Looks which files are there: a share that is gone can take minutes to say so.
+    pub fn look(&mut self, ctx: &egui::Context) {
+        if self.looking.is_some() || self.list.is_empty() {
+            return;
+        }
+        let (send, found) = channel();
+        self.looking = Some(found);
+        let files: Vec<PathBuf> = self.list.iter().flat_map(|trace| trace.files.iter().cloned()).collect();
+        let ctx = ctx.clone();
+        std::thread::spawn(move || {
+            let _ = send.send(files.into_iter().filter(|file| !file.exists()).collect()); // the window may be gone
+            ctx.request_repaint();
+        });
+    }
+
+    /// Takes what was found.
+    pub fn drain(&mut self) {
+        match self.looking.as_ref().map(Receiver::try_recv) {
+            Some(Ok(missing)) => (self.missing, self.looking) = (missing, None),
+            Some(Err(TryRecvError::Disconnected)) => self.looking = None,
+            Some(Err(TryRecvError::Empty)) | None => {}
+        }
+    }
+
+    /// Whether something is still written or looked for.
+    pub fn is_at_work(&self) -> bool {
+        self.looking.is_some() || self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
+    }
+
+    /// Waits until all is written, at the end of the program.
+    pub fn finish(&mut self) {
+        if let Some(Err(_)) = self.writer.take().map(JoinHandle::join) {
+            log::warn!("recent traces could not be written");
+        }
+    }
+
+    fn save(&mut self) {
+        let Some(file) = self.file.clone() else { return };
+        let kept = Kept { trace: self.list.clone() };
+        let before = self.writer.take();
+        self.writer = Some(std::thread::spawn(move || {
+            before.into_iter().for_each(|before| _ = before.join());
+            if let Err(reason) = write(&file, &kept) {
+                log::warn!("recent traces could not be written: {reason}");
+            }
+        }));
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The files among what was opened, wherever the program stands.
+fn files_of(inputs: &[Input]) -> Vec<PathBuf> {
+    let file = |input: &Input| match input {
+        Input::File(path) => Some(absolute(path)),
+        Input::Demo => None,
+    };
+    inputs.iter().filter_map(file).take(MOST_FILES).collect()
+}
+
+fn read(file: &Path) -> io::Result<Vec<RecentTrace>> {
+    let mut text = String::new();
+    fs::File::open(file)?.take(LARGEST).read_to_string(&mut text)?;
+    let Kept { mut trace } = toml::from_str(&text).map_err(io::Error::other)?;
+    trace.retain(|trace| !trace.files.is_empty());
+    for one in &mut trace {
+        one.files.truncate(MOST_FILES);
+        one.picture = one.picture.take().filter(|picture| picture.seconds.is_finite());
+        one.picture.iter_mut().for_each(|picture| picture.values.truncate(VALUES));
+    }
+    Ok(trace)
+}
+
+/// The old file stays whole if that fails.
+fn write(file: &Path, kept: &Kept) -> io::Result<()> {
+    let text = toml::to_string(kept).map_err(io::Error::other)?;
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let draft = file.with_extension("toml.new");
+    fs::write(&draft, text)?;
+    fs::rename(&draft, file)
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// How long ago a moment was, as people say it; what is older than a month by its date.
+fn ago(then: u64, now: u64) -> String {
+    /// Seconds from 1601 to 1970.
+    const TO_1970: u64 = 11_644_473_600;
+    let counted = |n: u64, unit: &str| format!("{n} {unit}{} ago", if n == 1 { "" } else { "s" });
+    match now.saturating_sub(then) {
+        0..60 => "just now".to_owned(),
+        s @ 60..3600 => format!("{} min ago", s / 60),
+        s @ 3600..86_400 => counted(s / 3600, "hour"),
+        s @ 86_400..2_678_400 => counted(s / 86_400, "day"),
+        _ => {
+            let ticks = then.saturating_add(TO_1970).saturating_mul(10_000_000);
+            let date = i64::try_from(ticks).ok().and_then(utc::rfc3339);
+            date.map_or_else(String::new, |date| date.split('T').next().unwrap_or_default().to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str) -> Input {
+        Input::File(Path::new("/traces").join(name))
+    }
+
+    #[test]
+    fn sets_stay_together_and_the_latest_comes_first_and_once() {
+        let mut recents = Recents::default();
+        recents.remember(&[file("a.etl"), file("b.etl")]);
+        recents.remember(&[file("a.etl")]);
+        recents.remember(&[Input::Demo]);
+        recents.remember(&[file("a.etl"), file("b.etl")]);
+        let names: Vec<String> = recents.list().iter().map(RecentTrace::name).collect();
+        assert_eq!(names, ["a.etl + b.etl", "a.etl"]);
+        assert_eq!(recents.list()[0].inputs().len(), 2);
+        for n in 0..50 {
+            recents.remember(&[file(&n.to_string())]);
+        }
+        assert_eq!(recents.list().len(), MOST);
+        let first = recents.list()[0].files.clone();
+        recents.forget(&first);
+        assert_eq!(recents.list()[0].name(), "48");
+    }
+
+    #[test]
+    fn many_files_are_told_by_the_first() {
+        let trace =
+            |n: usize| RecentTrace { files: (0..n).map(|i| format!("/t/{i}.etl").into()).collect(), ..Default::default() };
+        assert_eq!(trace(3).name(), "0.etl + 1.etl + 2.etl");
+        assert_eq!(trace(5).name(), "0.etl + 1.etl + 3 more");
+    }
+
+    #[test]
+    fn what_was_kept_is_there_again_with_its_picture() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("below").join("recent.toml");
+        let mut recents = Recents::load(Some(path.clone()), &["/old.etl".into()]);
+        assert_eq!(recents.list()[0].name(), "old.etl", "from settings of an earlier version");
+        recents.finish();
+        let mut twice = Recents::load(Some(path.clone()), &["/older.etl".into()]);
+        assert_eq!(twice.list()[0].name(), "old.etl", "once");
+        twice.finish(); // two at once would write over each other
+        recents.remember(&[file("a.etl")]);
+        let picture = Picture { seconds: 2.5, of: "game.exe: heap".to_owned(), peak: 7, values: vec![0, 255, 3] };
+        recents.draw(&[file("a.etl")], picture.clone());
+        recents.draw(&[file("b.etl")], picture.clone());
+        recents.finish();
+        let again = Recents::load(Some(path.clone()), &[]);
+        assert_eq!(again.list(), recents.list());
+        assert_eq!(again.list()[0].picture, Some(picture));
+        assert_eq!(again.list()[0].opened().unwrap(), "just now");
+
+        recents.rename(Path::new("/traces/a.etl"), Path::new("/traces/c.etl"));
+        recents.finish();
+        assert_eq!(Recents::load(Some(path), &[]).list()[0].name(), "c.etl");
+    }
+
+    #[test]
+    fn what_is_damaged_is_no_harm() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recent.toml");
+        let many = "[[trace]]\nfiles = [\"/a\"]\n".repeat(100);
+        let odd = format!("[[trace]]\nfiles = [\"/a\"]\n[trace.picture]\nseconds = nan\nvalues = [{}]", "9,".repeat(5000));
+        for (text, count) in [("files = 3", 0), ("[[trace]]\nfiles = []", 0), (&*many, MOST), (&*odd, 1), ("\u{0}", 0)] {
+            fs::write(&path, text).unwrap();
+            let recents = Recents::load(Some(path.clone()), &[]);
+            assert_eq!(recents.list().len(), count, "{}", &text[..text.len().min(40)]);
+            assert!(recents.list().iter().all(|trace| trace.picture.is_none()));
+        }
+    }
+
+    #[test]
+    fn files_that_went_are_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("there.etl");
+        fs::write(&there, "").unwrap();
+        let mut recents = Recents::default();
+        recents.remember(&[Input::File(there), file("gone.etl")]);
+        recents.remember(&[Input::File(folder.path().join("there.etl"))]);
+        recents.look(&egui::Context::default());
+        while recents.is_at_work() {
+            recents.drain();
+        }
+        let missing: Vec<bool> = recents.list().iter().map(|trace| recents.is_missing(trace)).collect();
+        assert_eq!(missing, [false, true]);
+    }
+
+    #[test]
+    fn times_are_told_as_people_do() {
+        let now = 1_900_000_000;
+        let told = [(0, "just now"), (61, "1 min ago"), (3600, "1 hour ago"), (90_000, "1 day ago"), (400_000, "4 days ago")];
+        told.into_iter().for_each(|(seconds, words)| assert_eq!(ago(now - seconds, now), words));
+        assert_eq!(ago(1_767_225_600, now), "2026-01-01");
+        assert_eq!(ago(now + 5, now), "just now", "clocks are set back");
+        assert_eq!(ago(u64::MAX, u64::MAX), "just now");
+        assert_eq!(ago(1, u64::MAX), "1970-01-01");
+    }
+}

@@ -1,0 +1,142 @@
+//! How the window is opened: what the command line says of it, and what draws it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use eframe::egui;
+
+use super::names::Given;
+use super::settings::{Settings, Theme};
+use super::{HighwaterApp, dialogs, icon};
+use crate::capture::Recorder;
+use crate::load::Input;
+
+/// How to open the window.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What to open at once.
+    pub inputs: Vec<Input>,
+    /// Play it as if it were being recorded: so many seconds of it a second.
+    pub speed: Option<f64>,
+    /// Follow it while it is being recorded.
+    pub follow: bool,
+    /// Save a picture of the window to this file once everything is drawn, and quit.
+    pub screenshot: Option<PathBuf>,
+    /// Theme for this run only, whatever the settings say.
+    pub theme: Option<Theme>,
+    /// Size of the window for this run only, in points.
+    pub size: Option<[f32; 2]>,
+    /// Bytes of memory that a trace may use in this run, whatever the settings say.
+    pub memory_limit: Option<u64>,
+    /// Where symbols come from in this run, beside the settings.
+    pub symbols: Given,
+    /// Where the rules for stacks are kept in this run, in place of the file beside the settings.
+    pub stack_rules: Option<PathBuf>,
+    /// Where the recent traces are kept in this run, in place of the file beside the settings.
+    pub recent: Option<PathBuf>,
+    /// Who records, if anybody can.
+    pub recorder: Option<Arc<dyn Recorder>>,
+    /// Where recordings are kept in this run.
+    pub recordings: Option<PathBuf>,
+    /// What to draw with, and nothing else.
+    pub renderer: Option<Renderer>,
+}
+
+/// What draws the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Renderer {
+    /// OpenGL.
+    Glow,
+    /// What wgpu finds: Direct3D, Vulkan, Metal, or software.
+    #[cfg(any(windows, feature = "wgpu"))]
+    Wgpu,
+}
+
+impl Renderer {
+    /// All that are built in, the first choice first.
+    const ALL: &[Self] = &[
+        Self::Glow,
+        #[cfg(any(windows, feature = "wgpu"))]
+        Self::Wgpu,
+    ];
+
+    /// What it is called on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Glow => "glow",
+            #[cfg(any(windows, feature = "wgpu"))]
+            Self::Wgpu => "wgpu",
+        }
+    }
+
+    /// The one of that name, if it is built in.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|renderer| renderer.name() == name)
+    }
+}
+
+/// Opens the window and returns when it is closed. The renderer is OpenGL, or whatever
+/// wgpu finds, if it is built in, where OpenGL cannot start (remote desktops, virtual machines).
+pub fn run(options: &Options) -> Result<(), String> {
+    if !has_display() {
+        return Err("there is no display to open a window on; highwater info and highwater report work without one".to_owned());
+    }
+    let settings = Settings::load();
+    let start = |renderer| {
+        let native = native_options(options, &settings, renderer);
+        let (options, settings) = (options.clone(), settings.clone());
+        eframe::run_native(
+            "highwater",
+            native,
+            Box::new(move |cc| Ok(Box::new(HighwaterApp::new(&cc.egui_ctx, options, settings)))),
+        )
+        .map_err(|reason| reason.to_string())
+    };
+    let renderers = options.renderer.as_ref().map_or(Renderer::ALL, std::slice::from_ref);
+    start_first(renderers, start)
+        .map_err(|reason| format!("no window could be opened: {reason}"))
+        .inspect_err(|reason| dialogs::tell_without_window(reason))
+}
+
+/// Starts with the first renderer that can; the reasons of all that cannot.
+fn start_first(renderers: &[Renderer], start: impl Fn(Renderer) -> Result<(), String>) -> Result<(), String> {
+    let mut reasons = Vec::new();
+    for &renderer in renderers {
+        match start(renderer) {
+            Ok(()) => return Ok(()),
+            Err(reason) => {
+                log::warn!("{} could not start: {reason}", renderer.name());
+                reasons.push(reason);
+            }
+        }
+    }
+    Err(reasons.join("; "))
+}
+
+/// Whether a window can be opened at all, as far as that is known beforehand.
+fn has_display() -> bool {
+    let names = ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"];
+    !cfg!(all(unix, not(target_os = "macos")))
+        || names.into_iter().any(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()))
+}
+
+fn native_options(options: &Options, settings: &Settings, renderer: Renderer) -> eframe::NativeOptions {
+    let size = options.size.or(settings.window.size).unwrap_or([1280.0, 800.0]);
+    let mut viewport = egui::ViewportBuilder::default()
+        .with_title("highwater")
+        .with_app_id("highwater")
+        .with_inner_size(size)
+        .with_min_inner_size([640.0, 420.0])
+        .with_drag_and_drop(true)
+        .with_icon(Arc::new(icon::icon()));
+    if options.size.is_none() && settings.window.maximized {
+        viewport = viewport.with_maximized(true);
+    }
+    let renderer = match renderer {
+        Renderer::Glow => eframe::Renderer::Glow,
+        #[cfg(any(windows, feature = "wgpu"))]
+        Renderer::Wgpu => eframe::Renderer::Wgpu,
+    };
+    // Fonts of the system are ours to look for: see `fonts`.
+    eframe::NativeOptions { viewport, renderer, system_font_fallback: false, ..eframe::NativeOptions::default() }
+}

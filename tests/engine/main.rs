@@ -1,0 +1,28 @@
+//! What the numbers are: the rules, the oracle, the queries.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../oracle/mod.rs"]
+mod oracle;
+
+mod choices;
+mod counters;
+mod diff;
+mod exercise;
+mod findings;
+mod follow;
+mod freed;
+mod functions;
+mod generations;
+mod hostile_replay;
+mod index;
+mod kernel_callers;
+mod key_map;
+mod listing;
+mod losses;
+mod numbers;
+mod playback;
+mod rules;
+mod stack_rules;
+mod tree;

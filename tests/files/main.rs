@@ -1,0 +1,20 @@
+//! Traces as files: real ones, odd ones, damaged ones, several at once.
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(feature = "gui")]
+#[path = "../common/window.rs"]
+mod driver;
+#[path = "../oracle/mod.rs"]
+mod oracle;
+
+mod archives;
+mod bad_input;
+mod budget;
+mod corpus;
+mod merge;
+mod odd_files;
+mod stress;
+#[cfg(windows)]
+mod windows_files;

@@ -1,0 +1,225 @@
+//! Recording from the window, without a screen and without Windows: a program is chosen,
+//! what it does is seen while it does it, and in the end it is a trace like any other.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use crate::common::lanes::{Apart, take_apart};
+use crate::common::told::told;
+use crate::driver::{Window, settle, wait_for, window_set};
+use egui_kittest::kittest::Queryable;
+use highwater::app::{Options, Settings};
+use highwater::capture::{CaptureError, Lane, LaneWriter, Program, Pulse, Recorder, Recording, Request, Running, Target};
+use highwater::etl::write::Loss;
+use highwater::load::{Capture, Input, Unwatched, load};
+use highwater::synth::{self, Scenario, StackForm};
+use tempfile::TempDir;
+
+/// A machine on which one program runs, and what it does is known.
+struct Machine {
+    apart: Arc<Apart>,
+    /// So many events have happened; the test lets time pass.
+    due: AtomicU64,
+    asked: Mutex<Vec<Request>>,
+    refusal: Mutex<Option<u32>>,
+}
+
+impl std::fmt::Debug for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Machine").finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Machines(Arc<Machine>);
+
+impl Recorder for Machines {
+    fn programs(&self) -> Result<Vec<Program>, CaptureError> {
+        let program = |pid, name: &str, bytes, is_in_front| Program {
+            pid,
+            name: name.to_owned(),
+            private_bytes: Some(bytes),
+            is_in_front,
+            ..Program::default()
+        };
+        Ok(vec![program(700, "explorer.exe", 80 << 20, false), program(4660, "game.exe", 10 << 20, true)])
+    }
+
+    fn start(&self, request: &Request, folder: &Path) -> Result<Box<dyn Running>, CaptureError> {
+        self.0.asked.lock().unwrap().push(request.clone());
+        if let Some(code) = *self.0.refusal.lock().unwrap() {
+            return Err(CaptureError::Windows { what: "the heap session could not be started".to_owned(), code });
+        }
+        let recording = Recording::create(folder, &self.0.apart.session, request.ring)?.keep_lanes();
+        let writers = Lane::ALL.map(|lane| recording.lane(lane));
+        Ok(Box::new(Sessions { machine: Arc::clone(&self.0), recording: Some(recording), writers, done: 0, has_lost: false }))
+    }
+}
+
+struct Sessions {
+    machine: Arc<Machine>,
+    recording: Option<Recording>,
+    writers: [LaneWriter; 3],
+    done: usize,
+    has_lost: bool,
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions").finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    fn deliver(&mut self, to: usize) {
+        let events = &self.machine.apart.events;
+        for event in &events[self.done.min(to)..to.min(events.len())] {
+            event.give(&mut self.writers[event.lane as usize]);
+        }
+        self.done = to.min(events.len());
+    }
+}
+
+impl Running for Sessions {
+    fn pulse(&mut self) -> Result<Pulse, CaptureError> {
+        self.deliver(self.machine.due.load(Ordering::SeqCst) as usize);
+        if self.done > self.machine.apart.events.len() / 2 && !std::mem::replace(&mut self.has_lost, true) {
+            let time = self.machine.apart.events[self.done - 1].time;
+            self.writers[Lane::Heap as usize].lost(time, Loss::Events(3))?;
+        }
+        let recording = self.recording.as_ref().ok_or(CaptureError::Ended)?;
+        recording.flush_if_due(Instant::now() + std::time::Duration::from_secs(3600))?;
+        let status = recording.status();
+        let (events, bytes) = (status.events(), status.bytes());
+        let (lost_events, lost_buffers) = (status.lost_events(), status.lost_buffers());
+        Ok(Pulse { events, bytes, lost_events, lost_buffers, buffers_in_use: 3, buffers: 64, failure: None })
+    }
+
+    fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {
+        self.deliver(usize::MAX);
+        let recording = self.recording.take().ok_or(CaptureError::Ended)?;
+        recording.finish(out, &mut self.machine.apart.machine.clone(), &mut |_, _| true).map(drop)
+    }
+}
+
+struct Case {
+    folder: TempDir,
+    machine: Arc<Machine>,
+    original: PathBuf,
+    window: Window,
+}
+
+impl Case {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let original = folder.path().join("original.etl");
+        let options = synth::Options {
+            scenario: Scenario::Heap,
+            stacks: StackForm::Walk,
+            events: 6000,
+            distinct_stacks: 100,
+            live: 500,
+            ..synth::Options::default()
+        };
+        synth::generate(&options, std::fs::File::create(&original).unwrap()).unwrap();
+        let machine = Arc::new(Machine {
+            apart: Arc::new(take_apart(&original)),
+            due: AtomicU64::new(0),
+            asked: Mutex::default(),
+            refusal: Mutex::default(),
+        });
+        let options = Options {
+            recorder: Some(Arc::new(Machines(Arc::clone(&machine)))),
+            recordings: Some(folder.path().join("recordings")),
+            ..Options::default()
+        };
+        let window = window_set(options, Settings::default());
+        Self { folder, machine, original, window }
+    }
+
+    fn click(&mut self, label: &str) {
+        self.window.get_by_label(label).click();
+        self.window.step();
+        self.window.step();
+    }
+
+    fn has(&self, label: &str) -> bool {
+        self.window.query_all_by_label_contains(label).next().is_some()
+    }
+
+    /// Lets so much of what the program does happen.
+    fn pass(&self, share: f64) {
+        let events = self.machine.apart.events.len() as f64;
+        self.machine.due.store((events * share) as u64, Ordering::SeqCst);
+    }
+
+    fn begin(&mut self) {
+        self.click("Record\u{2026}");
+        wait_for(&mut self.window, "game.exe");
+        self.click("Start recording");
+    }
+}
+
+#[test]
+fn a_program_is_recorded_watched_and_is_a_trace_in_the_end() {
+    let mut case = Case::new();
+    case.pass(0.3);
+    case.begin();
+    wait_for(&mut case.window, "Recording game.exe");
+    let asked = case.machine.asked.lock().unwrap().clone();
+    assert_eq!(asked, [Request::new(Target::Pids(vec![4660]))], "the one in front is one click away");
+    wait_for(&mut case.window, "Source ");
+    assert!(case.has("nothing lost"));
+    case.pass(0.8);
+    wait_for(&mut case.window, "3 events lost");
+    case.click("Mark");
+    case.click("Stop");
+    wait_for(&mut case.window, "Recorded");
+    settle(&mut case.window);
+    // What is open is now the trace that was saved; it says what the original says.
+    let saved: Vec<PathBuf> =
+        std::fs::read_dir(case.folder.path().join("recordings")).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(saved.len(), 1, "the lanes are gone: {saved:?}");
+    assert!(saved[0].file_name().unwrap().to_str().unwrap().starts_with("game.exe 20"));
+    let trace = |path: &Path| load(&Capture::open(&[Input::File(path.to_owned())]).unwrap(), &mut Unwatched).unwrap();
+    let rows = |path: &Path| told(trace(path)).into_iter().skip(1).collect::<Vec<_>>();
+    assert_eq!(rows(&saved[0]), rows(&case.original));
+    assert_eq!(trace(&saved[0]).quality.events_lost, 3);
+}
+
+#[test]
+fn what_windows_refuses_is_said_in_a_sentence() {
+    let mut case = Case::new();
+    *case.machine.refusal.lock().unwrap() = Some(5);
+    case.begin();
+    wait_for(&mut case.window, "recording needs administrator rights");
+    case.click("Close bar");
+    assert!(!case.has("administrator"));
+}
+
+#[test]
+fn programs_are_found_by_name_and_others_can_be_started() {
+    let mut case = Case::new();
+    case.click("Record\u{2026}");
+    wait_for(&mut case.window, "game.exe");
+    case.window.get_by_label("Search programs").focus();
+    case.window.step();
+    case.window.get_by_label("Search programs").type_text("expl");
+    case.window.step();
+    case.window.step();
+    assert!(case.has("explorer.exe") && !case.has("game.exe"));
+    case.click("Start a program");
+    assert!(case.has("there is no program to start"));
+    case.click("Next start by name");
+    case.window.get_by_label("Image name").focus();
+    case.window.step();
+    case.window.get_by_label("Image name").type_text("game.exe");
+    case.window.step();
+    case.window.step();
+    case.click("Start recording");
+    wait_for(&mut case.window, "Recording game.exe");
+    let asked = case.machine.asked.lock().unwrap().clone();
+    assert_eq!(asked[0].target, Target::Image("game.exe".to_owned()));
+}

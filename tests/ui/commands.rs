@@ -1,0 +1,194 @@
+//! The table of commands in the window: palette, keys, menus and the window *Keys* all come
+//! from it.
+
+use crate::driver::{Window, settle, window_set};
+use eframe::egui::{Key, Modifiers, accesskit};
+use egui_kittest::kittest::{NodeT, Queryable};
+use highwater::app::{Options, Settings};
+use highwater::load::Input;
+
+fn window(inputs: Vec<Input>) -> Window {
+    window_set(Options { inputs, ..Options::default() }, Settings::default())
+}
+
+fn has(window: &Window, label: &str) -> bool {
+    window.query_all_by_label(label).next().is_some()
+}
+
+fn has_containing(window: &Window, label: &str) -> bool {
+    window.query_all_by_label_contains(label).next().is_some()
+}
+
+fn press(window: &mut Window, modifiers: Modifiers, key: Key) {
+    window.key_press_modifiers(modifiers, key);
+    settle(window);
+}
+
+/// Opens the palette and types into it.
+fn palette(window: &mut Window, typed: &str) {
+    press(window, Modifiers::COMMAND, Key::P);
+    window.get_by_label("Command").type_text(typed);
+    settle(window);
+}
+
+/// Types a command and gives it.
+fn give(window: &mut Window, typed: &str) {
+    palette(window, typed);
+    press(window, Modifiers::NONE, Key::Enter);
+}
+
+/// The commands that the palette lists, from the top.
+fn listed(window: &Window) -> Vec<String> {
+    let nodes = window.query_all_by_label_contains("Command ");
+    let mut lines: Vec<_> = nodes.map(|node| (node.rect().top(), node.accesskit_node().label().unwrap())).collect();
+    lines.sort_by(|a, b| a.0.total_cmp(&b.0));
+    lines.into_iter().map(|(_, label)| label.trim_start_matches("Command ").to_owned()).collect()
+}
+
+#[test]
+fn the_palette_gives_commands_by_some_letters() {
+    let mut window = window(Vec::new());
+    give(&mut window, "demo");
+    assert!(has(&window, "Source MemoryTestApp.exe (4660)"), "the demo is open");
+    assert!(!has(&window, "Command"), "and the palette is closed");
+
+    give(&mut window, "tab hist");
+    assert!(has_containing(&window, "Short-lived") || has_containing(&window, "Questions"), "another tab");
+    give(&mut window, "tab stacks");
+    assert!(has(&window, "Impacting Size"));
+    give(&mut window, "col impact");
+    assert!(!has(&window, "Impacting Size"), "a column is hidden");
+
+    palette(&mut window, "theme");
+    press(&mut window, Modifiers::NONE, Key::ArrowDown);
+    assert_eq!(listed(&window)[..3], ["Theme: As the system", "Theme: Light", "Theme: Dark"]);
+    press(&mut window, Modifiers::NONE, Key::Enter);
+    press(&mut window, Modifiers::COMMAND, Key::P);
+    let light = window.get_by_label("Command Theme: Light");
+    let is_chosen = light.rect().top() > 0.0 && window.ctx.theme() == eframe::egui::Theme::Light;
+    assert!(is_chosen, "the second line was given");
+}
+
+#[test]
+fn what_is_impossible_says_why_and_stays() {
+    let mut window = window(Vec::new());
+    palette(&mut window, "zoom to sel");
+    assert_eq!(listed(&window), ["Zoom to selection"]);
+    assert!(window.get_by_label("Command Zoom to selection").accesskit_node().is_disabled());
+    press(&mut window, Modifiers::NONE, Key::Enter);
+    assert!(has(&window, "Command"), "nothing to give");
+    window.get_by_label("Command").type_text(" qqq");
+    settle(&mut window);
+    assert!(listed(&window).is_empty() && has(&window, "No command has these letters"));
+    press(&mut window, Modifiers::NONE, Key::Escape);
+    assert!(!has(&window, "Command"));
+}
+
+#[test]
+fn escape_closes_what_is_in_front_before_it_takes_anything_back() {
+    let mut window = window(vec![Input::Demo]);
+    window.get_by_label("Source MemoryTestApp.exe (4660)").click();
+    settle(&mut window);
+    assert!(has(&window, "Show all"));
+    let fronts = [(Modifiers::NONE, Key::F1, "This key map"), (Modifiers::COMMAND, Key::P, "Command")];
+    for (modifiers, key, seen) in fronts {
+        press(&mut window, modifiers, key);
+        assert!(has(&window, seen), "{seen}");
+        press(&mut window, Modifiers::NONE, Key::Escape);
+        assert!(!has(&window, seen), "{seen} is closed");
+        assert!(has(&window, "Show all"), "and nothing else is taken back");
+    }
+    give(&mut window, "stack rules");
+    assert!(has(&window, "Folded away"));
+    press(&mut window, Modifiers::NONE, Key::Escape);
+    assert!(!has(&window, "Folded away") && has(&window, "Show all"));
+    window.get_by_label("View").click();
+    settle(&mut window);
+    press(&mut window, Modifiers::NONE, Key::Escape);
+    assert!(has(&window, "Show all"), "a menu, too");
+    press(&mut window, Modifiers::NONE, Key::Escape);
+    assert!(!has(&window, "Show all"), "then the filter");
+}
+
+#[test]
+fn keys_menus_and_palette_say_the_same() {
+    let mut window = window(vec![Input::Demo]);
+    press(&mut window, Modifiers::NONE, Key::F1);
+    for told in ["Ctrl+P", "Backspace, Ctrl+Shift+\u{2212}, Alt+Left", "Z, Ctrl+.", "drag on the graph", "Ctrl+F"] {
+        assert!(has(&window, told), "{told}");
+    }
+    press(&mut window, Modifiers::NONE, Key::F1);
+    assert!(!has(&window, "drag on the graph"), "the same key closes it");
+    window.get_by_label("File").click();
+    settle(&mut window);
+    assert!(has_containing(&window, "Ctrl+O"), "the menu shows the key");
+}
+
+#[test]
+fn the_text_can_be_larger_and_smaller() {
+    let mut window = window(vec![Input::Demo]);
+    let zoom = |window: &Window| window.ctx.zoom_factor();
+    press(&mut window, Modifiers::COMMAND, Key::Plus);
+    assert_eq!(zoom(&window), 1.1);
+    press(&mut window, Modifiers::COMMAND, Key::Equals);
+    assert_eq!(zoom(&window), 1.25);
+    press(&mut window, Modifiers::COMMAND, Key::Minus);
+    assert_eq!(zoom(&window), 1.1);
+    press(&mut window, Modifiers::COMMAND | Modifiers::SHIFT, Key::Minus);
+    assert_eq!(zoom(&window), 1.1, "with Shift it is the key of the view before");
+    press(&mut window, Modifiers::COMMAND, Key::Num0);
+    assert_eq!(zoom(&window), 1.0);
+    give(&mut window, "text size 200");
+    assert_eq!(zoom(&window), 2.0);
+    press(&mut window, Modifiers::COMMAND, Key::Plus);
+    assert_eq!(zoom(&window), 2.0, "no larger");
+}
+
+#[test]
+fn a_text_field_keeps_its_letters() {
+    let mut window = window(vec![Input::Demo]);
+    press(&mut window, Modifiers::COMMAND, Key::F);
+    assert!(window.get_by_label("Search").accesskit_node().is_focused());
+    window.get_by_label("Search").type_text("z");
+    press(&mut window, Modifiers::NONE, Key::Backspace);
+    assert!(has_containing(&window, "View: 0.000 s to 36.060 s"));
+    let role = accesskit::Role::Button;
+    assert!(window.get_by_role_and_label(role, "Back").accesskit_node().is_disabled(), "the key was the field's");
+}
+
+#[test]
+fn a_path_can_be_typed_where_there_is_no_dialog() {
+    let mut window = window(Vec::new());
+    press(&mut window, Modifiers::COMMAND | Modifiers::SHIFT, Key::O);
+    let demo = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo.etl");
+    window.get_by_label("Path").type_text(&format!("\"{}\"", demo.display()));
+    settle(&mut window);
+    press(&mut window, Modifiers::NONE, Key::Enter);
+    assert!(has(&window, "Source MemoryTestApp.exe (4660)"));
+    assert!(!has(&window, "Path"), "the dialog is gone");
+}
+
+#[test]
+fn help_is_inside_the_window() {
+    let mut window = window(Vec::new());
+    give(&mut window, "glossary");
+    assert!(has_containing(&window, "allocated inside the interval, freed inside"));
+    window.get_by_label("What the numbers mean").click();
+    settle(&mut window);
+    assert!(has_containing(&window, "Layers nest: a heap takes its memory from commit"));
+    press(&mut window, Modifiers::NONE, Key::Escape);
+    assert!(!has(&window, "What the numbers mean"));
+}
+
+#[test]
+fn what_is_empty_says_what_to_do() {
+    let mut window = window(vec![Input::Demo]);
+    give(&mut window, "tabs types");
+    press(&mut window, Modifiers::COMMAND, Key::F);
+    window.get_by_label("Search").type_text("no such name");
+    settle(&mut window);
+    assert!(has(&window, "No type in this interval has that in its name."));
+    window.get_by_label("Clear the search").click();
+    settle(&mut window);
+    assert!(!has(&window, "Clear the search") && has_containing(&window, "Sample"));
+}

@@ -1,0 +1,210 @@
+//! Comparing in the window says what `query::diff` says, in one trace and across two.
+
+use std::sync::Arc;
+
+use crate::driver::{Window, settle, wait_for, window_set};
+use egui_kittest::kittest::{NodeT, Queryable};
+use highwater::app::{Options, Settings};
+use highwater::format;
+use highwater::load::{Capture, Input, Unwatched, load};
+use highwater::model::Trace;
+use highwater::query::{By, Cancel, Compared, DiffSide, Filter, Group, Index, diff};
+use highwater::symbols::Names;
+use highwater::units::{Interval, Ticks};
+
+fn demo() -> Window {
+    window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default())
+}
+
+fn trace() -> Arc<Trace> {
+    Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap())
+}
+
+fn click(window: &mut Window, label: &str) {
+    window.get_by_label(label).click();
+    settle(window);
+}
+
+fn has(window: &Window, label: &str) -> bool {
+    window.query_all_by_label_contains(label).next().is_some()
+}
+
+fn groups(traces: [&Arc<Trace>; 2], intervals: [Interval; 2], by: &[By]) -> Vec<Group<Compared>> {
+    let (index, names) = (traces.map(|trace| Index::scan(Arc::clone(trace))), Names::default());
+    let masks = traces.map(|trace| Filter::all().mask(trace));
+    let side = |i: usize| DiffSide {
+        index: &index[i],
+        interval: intervals[i],
+        mask: &masks[i],
+        names: &names,
+        functions: None,
+        totals: None,
+    };
+    diff([side(0), side(1)], by, None, &Cancel::default()).unwrap()
+}
+
+/// The lines of the table, from the top: what their cells say from the left.
+fn lines(window: &Window) -> Vec<Vec<String>> {
+    let top = window.get_by_label("Delta").rect().bottom();
+    let left = window.get_by_label("Stacks").rect().left() - 4.0;
+    let bottom = 776.0; // the status bar
+    let mut cells = Vec::new();
+    for node in window.root().children_recursive() {
+        let Some(text) = node.accesskit_node().value().or(node.accesskit_node().label()) else { continue };
+        if node.accesskit_node().bounding_box().is_none() {
+            continue;
+        }
+        let rect = node.rect();
+        if rect.top() > top && rect.left() > left && rect.bottom() < bottom && !text.is_empty() {
+            cells.push((rect.center().y.round() as i64, rect.left() as i64, text));
+        }
+    }
+    cells.sort();
+    let mut lines: Vec<(i64, Vec<String>)> = Vec::new();
+    for (y, _, text) in cells {
+        match lines.last_mut() {
+            Some((of, line)) if (y - *of).abs() < 6 => line.push(text),
+            _ => lines.push((y, vec![text])),
+        }
+    }
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// The numbers of the table as the window prints them.
+fn printed(groups: &[Group<Compared>]) -> Vec<Vec<String>> {
+    let count = |n: i64| match n {
+        0 => "0".to_owned(),
+        1.. => format!("+{}", format::count(n.unsigned_abs())),
+        _ => format!("\u{2212}{}", format::count(n.unsigned_abs())),
+    };
+    let line = |Compared { a, b, delta }: &Compared| {
+        vec![
+            format::bytes(a.outstanding_to),
+            format::bytes(b.outstanding_to),
+            format::signed_bytes(delta.outstanding_to),
+            format::signed_bytes(delta.allocated_size),
+            count(delta.count),
+        ]
+    };
+    groups.iter().map(|group| line(&group.numbers)).collect()
+}
+
+#[track_caller]
+fn assert_lines(window: &Window, expected: &[Group<Compared>], keys: usize) {
+    let lines = lines(window);
+    let expected = printed(expected);
+    assert!(!lines.is_empty() && lines.len() <= expected.len(), "{lines:?}");
+    for (line, expected) in lines.iter().zip(&expected) {
+        assert_eq!(&line[keys + 1..keys + 6], expected, "{line:?}");
+    }
+}
+
+#[test]
+fn halves_of_the_view_are_what_diff_says() {
+    let mut window = demo();
+    let trace = trace();
+    click(&mut window, "Compare");
+    assert!(has(&window, "A 0 s to 18.03 s") && has(&window, "B 18.03 s to 36.06 s"));
+    let span = trace.span;
+    let middle = Ticks(span.from.0 + span.len() / 2);
+    let halves = [Interval { from: span.from, to: middle }, Interval { from: middle, to: span.to }];
+    let expected = groups([&trace; 2], halves, &[By::Process, By::Heap]);
+    assert_eq!(lines(&window).len(), expected.len());
+    assert_lines(&window, &expected, 2);
+    // The order of another column, and back by the same.
+    click(&mut window, "B");
+    let first = lines(&window).remove(0);
+    let most = expected.iter().map(|group| group.numbers.b.outstanding_to).max().unwrap();
+    assert_eq!(first[4], format::bytes(most));
+}
+
+#[test]
+fn lines_filter_to_their_heap_type_and_thread() {
+    let mut window = demo();
+    click(&mut window, "Compare");
+    for (from, to, cell, name) in
+        [("", "", 1, "heap"), ("By process and heap", "By type", 0, "type"), ("By type", "By thread", 1, "thread")]
+    {
+        if !from.is_empty() {
+            window.get_by_value(from).click();
+            settle(&mut window);
+            click(&mut window, to);
+        }
+        let line =
+            lines(&window).into_iter().find(|line| !["(unknown type)", "\u{2014}"].contains(&line[cell].as_str())).unwrap();
+        window.query_all_by_label(&line[cell]).last().unwrap().click_secondary();
+        settle(&mut window);
+        click(&mut window, &format!("Filter to this {name}"));
+        assert!(has(&window, "Remove filter "), "{line:?}");
+        assert!(lines(&window).iter().all(|of| of[..=cell] == line[..=cell]), "{name}: {:?} of {line:?}", lines(&window));
+        click(&mut window, "Clear filter");
+    }
+}
+
+#[test]
+fn the_difference_as_a_flame_graph_takes_the_place_of_the_table_and_gives_it_back() {
+    let mut window = demo();
+    click(&mut window, "Compare");
+    let before = lines(&window);
+    click(&mut window, "Flame graph");
+    assert!(has(&window, "Flame graph of ") && window.query_by_label("Delta").is_none());
+    click(&mut window, "Flame graph");
+    assert!(!has(&window, "Flame graph of "));
+    assert_eq!(lines(&window), before);
+}
+
+#[test]
+fn a_selection_is_compared_with_what_comes_before() {
+    let mut window = demo();
+    window.get_by_label_contains("Finding Up by 10.00 MB").click();
+    settle(&mut window);
+    click(&mut window, "Clear filter");
+    click(&mut window, "Compare");
+    let texts: Vec<String> = ["A ", "B "]
+        .into_iter()
+        .map(|side| {
+            let mut sides = window.query_all_by_label_contains(side).filter_map(|node| node.accesskit_node().label());
+            sides.find(|text| text.starts_with(side) && text.ends_with(" s")).unwrap()
+        })
+        .collect();
+    assert_eq!(texts[0].rsplit(' ').nth(1), texts[1].split(' ').nth(1), "A ends where B begins: {texts:?}");
+    let main = lines(&window).into_iter().find(|line| line[0] == "MemoryTestApp.exe").unwrap();
+    assert!(main[5].starts_with("+10."), "{main:?}");
+    // What is put on a side stays there when the selection goes.
+    click(&mut window, "Use selection as A");
+    let of_b = texts[1].replacen('B', "A", 1);
+    assert!(has(&window, &of_b));
+    window.key_press(eframe::egui::Key::Escape);
+    settle(&mut window);
+    click(&mut window, "Use view as B");
+    assert!(has(&window, &of_b) && !has(&window, &texts[1]));
+}
+
+#[test]
+fn another_trace_is_a_and_what_is_shown_is_b() {
+    let mut window = demo();
+    let traces = [trace(), trace()];
+    click(&mut window, "Compare");
+    let context = window.ctx.clone();
+    window.state_mut().open_beside(&context, vec![Input::Demo]);
+    wait_for(&mut window, "Close A");
+    settle(&mut window);
+    assert!(has(&window, "A Demo trace") && has(&window, "B Demo trace, 0 s to 36.06 s"));
+    let spans = [traces[0].span; 2];
+    let expected = groups([&traces[0], &traces[1]], spans, &[By::Process, By::Heap]);
+    assert!(expected.iter().all(|group| group.numbers.delta == Default::default()));
+    assert_lines(&window, &expected, 2);
+    click(&mut window, "Close A");
+    assert!(has(&window, "A 0 s to 18.03 s"), "within the trace again");
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_is_a_sentence() {
+    let mut window = demo();
+    click(&mut window, "Compare");
+    let context = window.ctx.clone();
+    window.state_mut().open_beside(&context, vec![Input::File("no such file.etl".into())]);
+    wait_for(&mut window, "no such file.etl");
+    settle(&mut window);
+    assert!(has(&window, "A 0 s to 18.03 s"));
+}

@@ -1,0 +1,92 @@
+//! What stands out, on the first screen: a click goes there, and Back comes back.
+
+use crate::driver::{Window, settle, window_set};
+use egui_kittest::kittest::Queryable;
+use highwater::app::{Options, Settings};
+use highwater::load::Input;
+
+fn demo() -> Window {
+    window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default())
+}
+
+fn has(window: &Window, label: &str) -> bool {
+    window.query_all_by_label_contains(label).next().is_some()
+}
+
+/// What the status bar says of the selected line.
+fn selected(window: &Window) -> String {
+    window.get_by_label_contains(": count ").value().unwrap()
+}
+
+fn click_card(window: &mut Window, part: &str) {
+    window.get_by_label_contains(part).click();
+    settle(window);
+}
+
+#[test]
+fn the_exercise_and_the_leak_hunt_take_one_click_each() {
+    let cards = [
+        ("Finding Steady growth of 1.25 KB/s in heap 0x1d0000", "MemoryTestApp.exe!InnerLoopOperation: ", "+42.50 KB"),
+        ("Finding Up by 10.00 MB", "MemoryTestApp.exe!Main: ", "+10.00 MB"),
+        ("Finding 10 spikes of 10.00 MB in commit", "MemoryTestApp.exe!ManipulateTemporaryBuffer: ", "size 100.00 MB"),
+        ("Finding Steady growth of 9.21 KB/s in heap 0x2a40000", "TelemetryService.exe!+0x104b: ", "+331.68 KB"),
+    ];
+    for (card, function, number) in cards {
+        let mut window = demo();
+        click_card(&mut window, card);
+        let line = selected(&window);
+        assert!(line.starts_with(function) && line.contains(number), "{card}: {line}");
+        assert!(has(&window, "Selection: "), "its interval is selected");
+        assert!(has(&window, "Remove filter"), "its heap is filtered to");
+    }
+}
+
+#[test]
+fn back_takes_a_finding_back() {
+    let mut window = demo();
+    let is_whole = |window: &Window| !has(window, "Remove filter") && has(window, "TelemetryService.exe (5120)");
+    assert!(is_whole(&window));
+    click_card(&mut window, "Finding Up by 10.00 MB");
+    assert!(!is_whole(&window));
+    window.get_by_label("Back").click();
+    settle(&mut window);
+    assert!(is_whole(&window) && !has(&window, "Selection: "));
+    window.get_by_label("Forward").click();
+    settle(&mut window);
+    assert!(!is_whole(&window) && has(&window, "Selection: "));
+}
+
+#[test]
+fn a_peak_shows_what_was_alive_at_that_moment() {
+    let mut window = demo();
+    window.get_by_label("Findings").click();
+    settle(&mut window);
+    let peaks = window.query_all_by_label_contains("MemoryTestApp.exe was at its most at 27.2 s: 1.66 MB");
+    let top = peaks.last().unwrap().rect();
+    let show = window.query_all_by_label("Show").find(|button| (button.rect().center().y - top.center().y).abs() < 8.0);
+    show.unwrap().click();
+    settle(&mut window);
+    assert!(has(&window, "Alive at 27.19"));
+    let line = selected(&window);
+    assert!(line.starts_with("MemoryTestApp.exe!PhysicsHeap::Allocate: ") && line.contains("impacting size 0 B"), "{line}");
+}
+
+#[test]
+fn chips_turn_round_and_go_away() {
+    let mut window = demo();
+    window.get_by_label("Source TelemetryService.exe (5120)").click();
+    settle(&mut window);
+    let telemetry = |window: &Window| window.query_all_by_label("TelemetryService.exe (5120)").count();
+    let tests = |window: &Window| window.query_all_by_label("MemoryTestApp.exe (4660)").count();
+    assert_eq!((telemetry(&window), tests(&window)), (1, 0));
+    let chip = window.get_all_by_label("TelemetryService.exe").next().unwrap();
+    chip.click();
+    settle(&mut window);
+    assert_eq!((telemetry(&window), tests(&window)), (0, 1), "left out instead");
+    window.get_by_label("Remove filter without TelemetryService.exe").click();
+    settle(&mut window);
+    assert_eq!((telemetry(&window), tests(&window)), (1, 1));
+    window.get_by_label("Back").click();
+    settle(&mut window);
+    assert_eq!((telemetry(&window), tests(&window)), (0, 1), "that can be undone as well");
+}

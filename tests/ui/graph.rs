@@ -1,0 +1,243 @@
+//! The graph in the window: lanes, the selection as a thing, the same by keyboard.
+
+use crate::driver::{Window, settle, window_set};
+use eframe::egui;
+use egui_kittest::kittest::{NodeT, Queryable};
+use highwater::app::{Options, Settings};
+use highwater::load::Input;
+
+/// Length of the demo in seconds.
+const LENGTH: f32 = 36.06;
+
+fn demo() -> Window {
+    window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default())
+}
+
+fn click(window: &mut Window, label: &str) {
+    window.get_by_label(label).click();
+    settle(window);
+}
+
+fn has(window: &Window, label: &str) -> bool {
+    window.query_all_by_label(label).next().is_some()
+}
+
+/// Where a second of the demo is on the graph.
+fn at(window: &Window, seconds: f32) -> egui::Pos2 {
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    egui::pos2(graph.left() + graph.width() * seconds / LENGTH, graph.center().y)
+}
+
+fn drag(window: &mut Window, from: egui::Pos2, to: egui::Pos2) {
+    window.drag_at(from);
+    window.step();
+    for part in [0.3, 0.6, 1.0] {
+        window.hover_at(from + (to - from) * part);
+        window.step();
+    }
+    window.drop_at(to);
+    settle(window);
+}
+
+fn select(window: &mut Window, from: f32, to: f32) {
+    let (from, to) = (at(window, from), at(window, to));
+    drag(window, from, to);
+}
+
+fn press(window: &mut Window, modifiers: egui::Modifiers, key: egui::Key) {
+    window.key_press_modifiers(modifiers, key);
+    window.step();
+    settle(window);
+}
+
+/// From when to when the tables are, in seconds.
+fn interval(window: &Window) -> (String, f32, f32) {
+    let texts = window.root().children_recursive().filter_map(|node| node.value().or_else(|| node.accesskit_node().label()));
+    let is_it = |text: &String| (text.starts_with("View: ") || text.starts_with("Selection: ")) && text.contains(" s to ");
+    let text = texts.into_iter().find(is_it).unwrap();
+    let (what, rest) = text.split_once(": ").unwrap();
+    let mut words = rest.split(' ');
+    let from = words.next().unwrap().parse().unwrap();
+    (what.to_owned(), from, words.nth(2).unwrap().parse().unwrap())
+}
+
+fn value_of(window: &Window, label: &str) -> String {
+    window.get_by_label(label).accesskit_node().value().unwrap_or_default()
+}
+
+#[test]
+fn each_layer_of_a_process_has_a_lane_that_reads_its_value() {
+    let mut window = demo();
+    let commit = "Lane MemoryTestApp.exe: Commit (VirtualAlloc)";
+    for lane in [commit, "Lane TelemetryService.exe: Commit (VirtualAlloc)", "Lane MemoryTestApp.exe: PhysicsHeap"] {
+        assert!(has(&window, lane), "{lane}");
+    }
+    assert_eq!(value_of(&window, commit), "0 B", "at the end nothing is left");
+    let step = at(&window, 21.5);
+    window.hover_at(step);
+    window.step();
+    window.step();
+    assert!(value_of(&window, commit).starts_with("25.9"), "where the pointer is");
+    click(&mut window, "Source TelemetryService.exe (5120)");
+    assert!(!has(&window, commit), "only what the filter leaves has lanes");
+}
+
+#[test]
+fn a_lane_opens_to_its_heaps_its_types_and_its_functions() {
+    let mut window = demo();
+    click(&mut window, "Source MemoryTestApp.exe (4660)");
+    click(&mut window, "Expand lane MemoryTestApp.exe: Windows NT heaps");
+    let heap = "Lane MemoryTestApp.exe: Windows NT heap 0x1d0000 (default)";
+    assert!(has(&window, heap));
+    assert_eq!(value_of(&window, heap), "130.00 KB");
+    click(&mut window, "Collapse lane MemoryTestApp.exe: Windows NT heaps");
+    assert!(!has(&window, heap));
+    // Of a layer with one heap the functions are of interest.
+    click(&mut window, "Expand lane MemoryTestApp.exe: Commit (VirtualAlloc)");
+    let spikes = "Lane MemoryTestApp.exe!ManipulateTemporaryBuffer (Commit (VirtualAlloc))";
+    assert!(has(&window, spikes), "with its name");
+    click(&mut window, spikes);
+    assert!(has(&window, "Remove filter MemoryTestApp.exe!ManipulateTemporaryBuffer"), "a click filters");
+    window.get_by_label(spikes).click_secondary();
+    settle(&mut window);
+    assert!(has(&window, "Leave this out") && has(&window, "What was alive at its peak"));
+}
+
+#[test]
+fn an_eye_hides_a_lane_and_shows_that_of_one_heap() {
+    let mut window = demo();
+    let (lane, eye) = ("Lane MemoryTestApp.exe: PhysicsHeap", "Show line of MemoryTestApp.exe: PhysicsHeap");
+    // Of the layer and of its only heap: the layer's is above.
+    let eyes = window.query_all_by_label(eye);
+    eyes.min_by(|a, b| a.rect().top().total_cmp(&b.rect().top())).unwrap().click();
+    settle(&mut window);
+    assert!(!has(&window, lane));
+    let heap = "MemoryTestApp.exe: Windows NT heap 0x6a0000";
+    click(&mut window, &format!("Show line of {heap}"));
+    assert!(has(&window, &format!("Lane {heap}")));
+    assert!(!has(&window, "Lane MemoryTestApp.exe: Windows NT heap 0x1d0000 (default)"), "and no other");
+}
+
+#[test]
+fn a_selection_stays_until_it_is_taken_away() {
+    let mut window = demo();
+    select(&mut window, 10.0, 20.0);
+    let selected = interval(&window);
+    assert_eq!(selected.0, "Selection");
+    let elsewhere = at(&window, 30.0);
+    window.hover_at(elsewhere);
+    window.drag_at(elsewhere);
+    window.drop_at(elsewhere);
+    settle(&mut window);
+    assert_eq!(interval(&window), selected, "a click does not lose it");
+    assert!(window.query_all_by_label_contains(" s \u{b7} 10.0").next().is_some(), "its label says what it is");
+    click(&mut window, "Select nothing");
+    assert_eq!(interval(&window).0, "View");
+    click(&mut window, "Back");
+    assert_eq!(interval(&window), selected, "and Back brings it back");
+    click(&mut window, "Back");
+    assert_eq!(interval(&window).0, "View", "the drag was one step");
+}
+
+#[test]
+fn edges_of_a_selection_can_be_dragged_one_by_one() {
+    let mut window = demo();
+    select(&mut window, 10.0, 20.0);
+    select(&mut window, 20.0, 26.0); // begins at the right edge
+    let (_, from, to) = interval(&window);
+    assert!((from - 10.0).abs() < 0.1 && (to - 26.0).abs() < 0.1, "{from} {to}");
+    select(&mut window, 10.0, 30.0); // the left one beyond the right one
+    let (_, from, to) = interval(&window);
+    assert!((from - 26.0).abs() < 0.1 && (to - 30.0).abs() < 0.1, "{from} {to}");
+    select(&mut window, 5.0, 8.0);
+    let (_, from, to) = interval(&window);
+    assert!((from - 5.0).abs() < 0.1 && (to - 8.0).abs() < 0.1, "elsewhere a new one begins: {from} {to}");
+}
+
+#[test]
+fn a_selection_out_of_sight_says_so_and_leads_back() {
+    let mut window = demo();
+    select(&mut window, 10.0, 12.0);
+    let selected = interval(&window);
+    let overview = window.get_by_label("Overview of the whole trace").rect();
+    let there = |part: f32| egui::pos2(overview.left() + overview.width() * part, overview.center().y);
+    drag(&mut window, there(0.8), there(0.95));
+    assert_eq!(interval(&window), selected, "the tables go on showing it");
+    click(&mut window, "Show the selection");
+    assert!(!has(&window, "Show the selection"), "it is in sight");
+    assert_eq!(interval(&window), selected);
+}
+
+#[test]
+fn an_interval_is_selected_and_zoomed_to_by_keys_alone() {
+    let mut window = demo();
+    press(&mut window, egui::Modifiers::NONE, egui::Key::G);
+    for _ in 0..3 {
+        press(&mut window, egui::Modifiers::COMMAND, egui::Key::ArrowLeft);
+    }
+    for _ in 0..2 {
+        press(&mut window, egui::Modifiers::COMMAND | egui::Modifiers::SHIFT, egui::Key::ArrowRight);
+    }
+    press(&mut window, egui::Modifiers::SHIFT, egui::Key::ArrowRight);
+    let (what, from, to) = interval(&window);
+    // From the middle 3 twentieths to the left; then 2 and a two-hundredth to the right.
+    let (begin, end) = (LENGTH * (0.5 - 0.15), LENGTH * (0.5 - 0.05 + 0.005));
+    assert_eq!(what, "Selection");
+    assert!((from - begin).abs() < 0.05 && (to - end).abs() < 0.05, "{from} {to}");
+    press(&mut window, egui::Modifiers::NONE, egui::Key::Enter);
+    let (what, from, to) = interval(&window);
+    assert_eq!(what, "View");
+    assert!((from - begin).abs() < 0.05 && (to - end).abs() < 0.05, "{from} {to}");
+    press(&mut window, egui::Modifiers::NONE, egui::Key::Home);
+    assert_eq!(interval(&window).1, 0.0);
+}
+
+#[test]
+fn steps_and_peaks_stand_in_the_lanes_and_lead_to_their_place() {
+    let mut window = demo();
+    let step = window.query_all_by_label_contains("On the axis: Up by 10.00 MB").next().unwrap();
+    step.click();
+    settle(&mut window);
+    let (what, from, to) = interval(&window);
+    assert_eq!(what, "Selection");
+    assert!(from < 18.3 && 18.2 < to, "{from} {to}");
+}
+
+#[test]
+fn the_menu_of_the_graph_stays_when_the_pointer_goes_on_into_it_below_the_graph() {
+    let mut window = demo();
+    let low = at(&window, 12.0) + egui::vec2(0.0, window.get_by_label("Outstanding size over time").rect().height() / 2.0 - 8.0);
+    give_menu(&mut window, low);
+    let item = window.get_by_label("Set a pin here").rect();
+    assert!(!window.get_by_label("Outstanding size over time").rect().contains(item.center()), "it reaches beyond the graph");
+    window.hover_at(item.center());
+    settle(&mut window);
+    click(&mut window, "Set a pin here");
+    give_menu(&mut window, low);
+    assert!(!window.get_by_label("Remove pins").accesskit_node().is_disabled(), "the pin is set");
+}
+
+/// Opens the menu of what is there.
+fn give_menu(window: &mut Window, pos: egui::Pos2) {
+    window.hover_at(pos);
+    window.step();
+    for pressed in [true, false] {
+        let modifiers = egui::Modifiers::NONE;
+        window.event(egui::Event::PointerButton { pos, button: egui::PointerButton::Secondary, pressed, modifiers });
+        window.step();
+    }
+    settle(window);
+}
+
+#[test]
+fn sources_close_and_are_found_by_name() {
+    let mut window = demo();
+    click(&mut window, "Collapse source MemoryTestApp.exe (4660)");
+    assert!(!has(&window, "Source MemoryTestApp.exe: PhysicsHeap"));
+    window.get_by_label("Find sources").focus();
+    window.step();
+    window.get_by_label("Find sources").type_text("physics");
+    settle(&mut window);
+    assert!(has(&window, "Source MemoryTestApp.exe: PhysicsHeap"), "what is found is shown");
+    assert!(!has(&window, "Source TelemetryService.exe (5120)"));
+}

@@ -1,0 +1,144 @@
+//! The parts of the window can be moved, split and chosen from presets; what can be seen is
+//! answered, and keys act on the part that was pressed last.
+
+use crate::driver::{Window, settle, window_set};
+use eframe::egui::{self, Key, Modifiers, Pos2};
+use egui_kittest::kittest::Queryable;
+use highwater::app::{Options, Settings};
+use highwater::load::Input;
+
+fn demo() -> Window {
+    window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default())
+}
+
+fn has(window: &Window, label: &str) -> bool {
+    window.query_all_by_label_contains(label).next().is_some()
+}
+
+/// Gives a command by the palette.
+fn give(window: &mut Window, typed: &str) {
+    window.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    settle(window);
+    window.get_by_label("Command").type_text(typed);
+    settle(window);
+    window.key_press_modifiers(Modifiers::NONE, Key::Enter);
+    settle(window);
+}
+
+fn middle(window: &Window, label: &str) -> Pos2 {
+    window.get_by_label(label).rect().center()
+}
+
+fn drag(window: &mut Window, from: Pos2, to: Pos2) {
+    let button = |pos, pressed| egui::Event::PointerButton {
+        pos,
+        button: egui::PointerButton::Primary,
+        pressed,
+        modifiers: Modifiers::NONE,
+    };
+    window.event(egui::Event::PointerMoved(from));
+    window.step();
+    window.event(button(from, true));
+    window.step();
+    for part in 1..=6 {
+        window.event(egui::Event::PointerMoved(from + (to - from) * (part as f32 / 6.0)));
+        window.step();
+    }
+    window.event(button(to, false));
+    settle(window);
+}
+
+fn press_at(window: &mut Window, at: Pos2) {
+    for pressed in [true, false] {
+        let button = egui::PointerButton::Primary;
+        window.event(egui::Event::PointerMoved(at));
+        window.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers: Modifiers::NONE });
+        window.step();
+    }
+    settle(window);
+}
+
+#[test]
+fn a_preset_shows_two_views_and_both_are_answered() {
+    let mut window = demo();
+    assert!(!has(&window, "Inverted"), "only the stacks are in sight");
+    give(&mut window, "layout spike");
+    assert!(has(&window, "Grew (Impacting)"), "the stacks are there");
+    assert!(has(&window, "Flame graph of"), "and the flame graph beside them is drawn");
+    let [stacks, flame] = ["Stacks", "Flame"].map(|tab| middle(&window, tab));
+    assert!(flame.x > stacks.x + 200.0 && (flame.y - stacks.y).abs() < 2.0, "side by side: {stacks} {flame}");
+    give(&mut window, "layout first");
+    assert!(has(&window, "Grew (Impacting)") && !has(&window, "Flame graph of"), "one behind the other again");
+}
+
+#[test]
+fn keys_and_search_go_to_the_part_that_was_pressed() {
+    let mut window = demo();
+    give(&mut window, "layout leak");
+    window.get_by_label("Freed by").click();
+    settle(&mut window);
+    assert_eq!(window.query_all_by_label("Search").count(), 2, "each table has its own search");
+    let type_there = |window: &mut Window, text: &str| {
+        window.key_press_modifiers(Modifiers::COMMAND, Key::F);
+        window.step();
+        window.event(egui::Event::Text(text.to_owned()));
+        settle(window);
+        window.key_press_modifiers(Modifiers::NONE, Key::Enter);
+        settle(window);
+    };
+    let searches = |window: &Window| {
+        let mut fields: Vec<_> =
+            window.query_all_by_label("Search").map(|node| (node.rect().left(), node.value().unwrap_or_default())).collect();
+        fields.sort_by(|a, b| a.0.total_cmp(&b.0));
+        fields.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+    };
+    type_there(&mut window, "alpha");
+    assert_eq!(searches(&window), ["", "alpha"], "the tab that was clicked last has the keys");
+    let below_stacks = middle(&window, "Stacks") + egui::vec2(60.0, 230.0);
+    press_at(&mut window, below_stacks);
+    type_there(&mut window, "beta");
+    assert_eq!(searches(&window), ["beta", "alpha"], "the part that was pressed last has them");
+    window.key_press(Key::F6);
+    settle(&mut window);
+    type_there(&mut window, " gamma");
+    let [stacks, freed] = &searches(&window)[..] else { panic!("two searches") };
+    assert!(stacks == "beta" && freed.contains("gamma"), "and by a key the next one: {stacks}, {freed}");
+    window.key_press_modifiers(Modifiers::COMMAND, Key::PageDown);
+    settle(&mut window);
+    assert!(window.query_all_by_label_contains("Mark the moments").next().is_some(), "the next tab: Generations");
+}
+
+#[test]
+fn a_tab_that_is_dragged_to_the_side_stands_beside_the_others() {
+    let mut window = demo();
+    let from = middle(&window, "Generations");
+    drag(&mut window, from, Pos2::new(1240.0, 640.0));
+    let [stacks, moved] = ["Stacks", "Generations"].map(|tab| middle(&window, tab));
+    assert!(moved.x > stacks.x + 250.0, "{stacks} {moved}");
+    assert!(has(&window, "Grew (Impacting)") && has(&window, "Mark the moments"), "both are in sight");
+
+    // The list of sources has no tab: it is moved by its grip.
+    let left = middle(&window, "Source MemoryTestApp.exe (4660)").x;
+    assert!(left < 300.0);
+    let grip = middle(&window, "Move sources");
+    drag(&mut window, grip, Pos2::new(1270.0, 300.0));
+    assert!(middle(&window, "Source MemoryTestApp.exe (4660)").x > 700.0, "they stand at the right now");
+
+    give(&mut window, "layout first");
+    assert!(middle(&window, "Source MemoryTestApp.exe (4660)").x < 300.0 && !has(&window, "Mark the moments"));
+}
+
+#[test]
+fn the_list_of_sources_keeps_its_width_and_can_be_hidden() {
+    let mut window = demo();
+    let width = |window: &Window| middle(window, "Move sources").x;
+    let before = width(&window);
+    window.set_size(egui::vec2(1900.0, 900.0));
+    settle(&mut window);
+    assert!((width(&window) - before).abs() < 3.0, "{before} {}", width(&window));
+    give(&mut window, "list of sources");
+    assert!(!has(&window, "Source MemoryTestApp.exe"));
+    give(&mut window, "list of sources");
+    assert!(has(&window, "Source MemoryTestApp.exe"));
+    assert!((width(&window) - before).abs() < 3.0, "where it was: {before} {}", width(&window));
+}

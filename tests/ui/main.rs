@@ -1,0 +1,35 @@
+//! The window without a screen, driven by the names of its widgets.
+#![cfg(feature = "gui")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/window.rs"]
+mod driver;
+#[path = "../common/painter.rs"]
+mod painter;
+
+mod attach;
+mod commands;
+mod compare;
+mod details;
+mod findings;
+mod first_use;
+mod flame;
+mod follow;
+#[cfg(not(windows))]
+mod fonts;
+mod functions;
+mod graph;
+mod growing;
+mod histograms;
+mod layout;
+mod names;
+mod picture_export;
+mod pictures;
+mod player;
+mod rules;
+mod start;
+mod tables;
+mod traces;
+mod views_agree;

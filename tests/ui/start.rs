@@ -1,0 +1,93 @@
+//! The start page: what was open before, and the walks through the demo.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::driver::{Window, settle, window_set};
+use egui_kittest::kittest::Queryable;
+use highwater::app::{Options, Settings};
+use highwater::load::Input;
+
+fn demo() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo.etl")
+}
+
+/// A window that remembers in that folder.
+fn window(folder: &Path, inputs: Vec<Input>) -> Window {
+    let recent = Some(folder.join("recent.toml"));
+    window_set(Options { inputs, recent, ..Options::default() }, Settings::default())
+}
+
+fn has(window: &Window, label: &str) -> bool {
+    window.query_all_by_label(label).next().is_some()
+}
+
+fn has_containing(window: &Window, label: &str) -> bool {
+    window.query_all_by_label_contains(label).next().is_some()
+}
+
+fn click(window: &mut Window, label: &str) {
+    window.get_by_label(label).click();
+    settle(window);
+}
+
+#[test]
+fn what_was_open_is_offered_with_its_picture_and_opens_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let copies = ["a.etl", "b.etl"].map(|name| folder.path().join(name));
+    copies.iter().for_each(|copy| _ = fs::copy(demo(), copy).unwrap());
+    drop(window(folder.path(), vec![Input::File(copies[1].clone())]));
+    drop(window(folder.path(), vec![Input::File(copies[0].clone())]));
+    let kept = fs::read_to_string(folder.path().join("recent.toml")).unwrap();
+    assert!(kept.contains("MemoryTestApp.exe: Commit (VirtualAlloc)") && kept.contains("peak = 37748736"), "{kept}");
+
+    let mut again = window(folder.path(), Vec::new());
+    let top = |window: &Window, name: &str| window.get_by_label(name).rect().top();
+    assert!(top(&again, "Open recent a.etl") < top(&again, "Open recent b.etl"), "the latest first");
+    click(&mut again, "Open recent b.etl");
+    assert!(has(&again, "Source MemoryTestApp.exe (4660)"));
+    drop(again);
+
+    let mut again = window(folder.path(), Vec::new());
+    assert!(top(&again, "Open recent b.etl") < top(&again, "Open recent a.etl"));
+    click(&mut again, "Forget recent b.etl");
+    assert!(!has(&again, "Open recent b.etl") && has(&again, "Open recent a.etl"));
+    click(&mut again, "Clear");
+    assert!(!has(&again, "Open recent a.etl"));
+    drop(again);
+    assert!(!has(&window(folder.path(), Vec::new()), "Clear"), "and it stays so");
+}
+
+#[test]
+fn each_walk_leads_through_all_of_its_steps() {
+    for (walk, steps, seen) in [("Growth", 4, "Grew (Impacting)"), ("Spike", 4, "Alive at"), ("Leak", 5, "Findings")] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut window = window(folder.path(), Vec::new());
+        click(&mut window, &format!("Walk: {walk}"));
+        assert!(has(&window, "Source MemoryTestApp.exe (4660)"), "the demo is open");
+        for step in 1..=steps {
+            assert!(has(&window, &format!("{step} of {steps}")), "{walk} {step}");
+            click(&mut window, "Show me");
+            if step < steps {
+                click(&mut window, "Next");
+            }
+        }
+        assert!(has_containing(&window, seen), "{walk}");
+        click(&mut window, "Previous");
+        assert!(has(&window, &format!("{} of {steps}", steps - 1)));
+        click(&mut window, "Next");
+        click(&mut window, "Done");
+        assert!(!has(&window, "Show me"));
+    }
+}
+
+#[test]
+fn the_walk_to_the_step_shows_its_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = window(folder.path(), Vec::new());
+    click(&mut window, "Walk: Growth");
+    click(&mut window, "Next");
+    click(&mut window, "Show me");
+    assert!(has_containing(&window, "Selection: 17.400 s to 19.400 s"));
+    assert!(has(&window, "+10.00 MB"));
+}
