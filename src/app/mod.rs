@@ -4,12 +4,13 @@
 //! rows.
 //!
 //! Panels only read the state and push [`Command`]s; commands are carried out in
-//! one place, [`HighwaterApp::carry_out`].
+//! one place, `carry_out`.
 
 mod answers;
 mod attach;
 mod beside;
 mod by_hand;
+mod carry_out;
 mod commands;
 mod counters;
 mod dialogs;
@@ -61,14 +62,13 @@ use attach::Attach;
 use commands::{Command, Commands, keys};
 use dialogs::{Chosen, Purpose, TypedPath};
 use document::Document;
-use export::{Export, Format};
 use failure::Failure;
 use fonts::SystemFonts;
 pub use graph::Arrangement;
 use jobs::{Answer, LoadJob, Part, Queries};
 use layout::Layout;
 pub use names::Given;
-use names::{ModuleChange, Names, Search};
+use names::{Names, Search};
 use offer::Offer;
 use player::Pace;
 use recent::Recents;
@@ -195,161 +195,6 @@ impl HighwaterApp {
         self.offer.is_none() && self.palette.is_none()
     }
 
-    fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
-        match command {
-            Command::Open(inputs) => self.open(ctx, inputs, Pace::AtOnce),
-            Command::ShowAttach(shown) => self.show_attach(shown),
-            Command::ChangeAttach(form) => self.attach.iter_mut().for_each(|attach| attach.form = form.clone()),
-            Command::StartRecording => self.start_recording(ctx),
-            Command::StopRecording => self.recording.iter().for_each(RecordJob::stop),
-            Command::SaveRecording => self.save_recording(ctx),
-            Command::DismissRecording => self.recording = None,
-            Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
-            Command::TypePath(typed) => self.typed_path = typed,
-            Command::TakeFiles(purpose, files) => self.take_files(ctx, purpose, files),
-            Command::CancelLoading => self.stop_loading(),
-            Command::CompareDialog => self.file_dialog.show(ctx, Purpose::Compared),
-            Command::CompareWith(at) => self.compare_with_open(ctx, at),
-            Command::StopComparing => self.close_beside(),
-            Command::TogglePause => {
-                self.loading.iter_mut().for_each(LoadJob::toggle_pause);
-            }
-            Command::EndFollowing => self.loading.iter().for_each(LoadJob::end_following),
-            Command::ChangePlayer(change) => self.loading.iter_mut().for_each(|job| job.change_player(change)),
-            Command::ChangeOffer(change) => {
-                if let Some(offer) = &mut self.offer {
-                    offer.change(change);
-                }
-            }
-            Command::LoadOffer(scope) => {
-                if let (Some(_), Some(job)) = (self.offer.take(), &self.loading) {
-                    job.choose(scope);
-                }
-            }
-            Command::Close => self.close_trace(ctx, self.traces.beside(0)),
-            Command::ShowTrace(at) => self.show_trace(ctx, at),
-            Command::CloseTrace(at) => self.close_trace(ctx, at),
-            Command::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
-            Command::SetTheme(theme) => {
-                self.settings.theme = theme;
-                ctx.set_theme(theme.preference());
-                self.save_settings();
-            }
-            Command::SetTextSize(percent) => {
-                self.settings.set_text_size(percent);
-                ctx.set_zoom_factor(f32::from(self.settings.text_size()) / 100.0);
-                self.save_settings();
-            }
-            Command::ShowColumn(column, shown) => {
-                self.settings.show_column(column, shown);
-                self.save_settings();
-            }
-            Command::Arrange(arrangement) => {
-                self.settings.arrangement = arrangement;
-                self.save_settings();
-                self.document.iter_mut().for_each(|document| document.arrange(arrangement));
-            }
-            Command::LookAgain => self.look(),
-            Command::ChooseLayout(preset) => {
-                self.layout.choose(preset);
-                self.look();
-            }
-            Command::ShowPart(part, shown) => self.layout.set_shown(part, shown),
-            Command::SetMemoryLimit(megabytes) => {
-                self.settings.memory_limit_mb = megabytes;
-                self.save_settings();
-            }
-            Command::ShowDefaultPrograms => {
-                if let Err(reason) = dialogs::show_default_programs() {
-                    self.errors.push(Failure::expected(format!("Windows' settings could not be opened: {reason}.")));
-                }
-            }
-            Command::ForgetRecent => self.recents.clear(),
-            Command::ForgetOneRecent(files) => self.recents.forget(&files),
-            Command::Walk(walking) => self.walk(ctx, walking),
-            Command::DismissError(index) => {
-                if index < self.errors.len() {
-                    self.errors.remove(index);
-                }
-            }
-            Command::ShowAllocators(shown) => {
-                self.settings.show_allocators = shown;
-                self.save_settings();
-                self.document.iter_mut().for_each(|document| document.fold_allocators(!shown));
-            }
-            Command::FoldChains(fold) => {
-                self.settings.open_chains = !fold;
-                self.read_anew();
-            }
-            Command::UseWpaWords(wpa) => {
-                self.settings.wpa_words = wpa;
-                self.read_anew();
-            }
-            Command::SetSymbols(symbols) => {
-                self.settings.symbols = symbols;
-                self.save_settings();
-                self.search_again();
-            }
-            Command::ShowRules(shown) => self.rules.is_shown = shown,
-            Command::ChangeRules(change) => self.change_rules(ctx, change),
-            Command::NameStacks(naming) => self.rules.name_stacks(naming),
-            Command::OpenRulesDialog => self.file_dialog.show(ctx, Purpose::Rules),
-            Command::SaveRulesDialog => self.file_dialog.show(ctx, Purpose::SaveRules),
-            Command::ReadRules(file) => self.read_rules(ctx, file),
-            Command::BrowsePdb(key) => self.file_dialog.show(ctx, Purpose::Pdb(key)),
-            Command::ChangeModule(key, change) => {
-                self.document.iter().flat_map(|document| &document.names).for_each(|names| names.change(&key, change.clone()));
-            }
-            Command::ShowKeys(shown) => self.show_keys = shown,
-            Command::ShowHelp(page) => self.help = page,
-            Command::ShowPalette(palette) => self.palette = palette,
-            Command::FocusSearch => {
-                let view = self.document.as_ref().and_then(Document::view_in_sight);
-                view.into_iter().for_each(|view| ctx.memory_mut(|m| m.request_focus(panels::toolbar::search_id(view))));
-            }
-            Command::FocusGraph => panels::timeline::take_keys(ctx),
-            Command::Copy(text) => ctx.copy_text(text),
-            Command::Export(Export { sheet, format: Format::Text }) => self.copy_table(ctx, sheet),
-            Command::Export(export) => self.file_dialog.show(ctx, Purpose::Export(export)),
-            Command::ExportInSight(format) => {
-                let document = self.document.as_ref();
-                let sheet = document.and_then(|document| document.views.get(document.view_in_sight()?)?.sheet());
-                sheet.into_iter().for_each(|sheet| self.commands.push(Command::Export(Export { sheet, format })));
-            }
-            Command::TakePicture(wish) => picture::ask(ctx, wish),
-            Command::Document(command) => {
-                if let Some(document) = &mut self.document {
-                    document.carry_out(command);
-                    self.look();
-                }
-            }
-        }
-    }
-
-    /// Uses the files that the user has chosen, or whose path they typed.
-    fn take_files(&mut self, ctx: &egui::Context, purpose: Purpose, mut files: Vec<PathBuf>) {
-        let inputs = |files: Vec<PathBuf>| files.into_iter().map(Input::File).collect();
-        match purpose {
-            Purpose::Traces => self.open(ctx, inputs(files), Pace::AtOnce),
-            Purpose::Compared => self.open_beside(ctx, inputs(files)),
-            Purpose::Rules => files.into_iter().for_each(|file| self.read_rules(ctx, file)),
-            Purpose::SaveRules => files.pop().into_iter().for_each(|file| self.write_rules(ctx, file)),
-            Purpose::Pdb(key) => {
-                let chosen = files.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
-                chosen.into_iter().for_each(|command| self.carry_out(ctx, command));
-            }
-            Purpose::Export(export) => {
-                files.pop().into_iter().for_each(|file| self.save_table(ctx, export.clone(), file));
-            }
-            Purpose::Picture(picture) => files.pop().into_iter().for_each(|file| self.save_picture(ctx, &picture, file)),
-            Purpose::Save(_) => {
-                if let (Some(job), Some(to)) = (&mut self.recording, files.pop()) {
-                    job.move_to(to);
-                }
-            }
-        }
-    }
-
     /// Begins to find the names of a trace that is live or does not grow any more, and
     /// takes those that are there.
     fn drain_names(&mut self, ctx: &egui::Context) {
@@ -371,13 +216,6 @@ impl HighwaterApp {
         if (names.update(ctx, is_busy) || has_rules) && settled {
             document.show_names();
         }
-    }
-
-    /// The settings say otherwise how lines of tables read.
-    fn read_anew(&mut self) {
-        self.save_settings();
-        let reading = self.settings.reading();
-        self.document.iter_mut().for_each(|document| document.read_as(reading));
     }
 
     /// Seeks what has no names in the sources of the settings.

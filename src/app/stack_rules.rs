@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use eframe::egui;
 
 use super::HighwaterApp;
-use super::commands::Command;
+use super::commands::{Command, Setting};
 use super::document::Document;
 use super::failure::Failure;
 use crate::stack_rules::{FoldRule, StackRules, TagRule};
@@ -188,7 +188,7 @@ impl HighwaterApp {
         let folds = matches!(change, RulesChange::Fold(_));
         let changed = self.rules.change(change);
         if folds && self.settings.show_allocators && matches!(changed, Ok(Some(()))) {
-            self.carry_out(ctx, Command::ShowAllocators(false));
+            self.carry_out(ctx, Command::Set(Setting::Allocators(false)));
         }
         self.rules_changed(changed);
     }

@@ -3,9 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use eframe::egui::{Key, Modifiers, pos2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{HighwaterApp, Options, Settings};
+use highwater::load::Input;
 
 pub type Window = Harness<'static, HighwaterApp>;
 
@@ -14,6 +16,16 @@ pub fn window_set(options: Options, settings: Settings) -> Window {
     let mut window = window_at_work(options, settings);
     settle(&mut window);
     window
+}
+
+/// The same with traces, else as the program starts.
+pub fn window_of(inputs: Vec<Input>) -> Window {
+    window_set(Options { inputs, ..Options::default() }, Settings::default())
+}
+
+/// The same with the demo.
+pub fn demo() -> Window {
+    window_of(vec![Input::Demo])
 }
 
 /// The same while it still works.
@@ -48,4 +60,66 @@ pub fn settle(window: &mut Window) {
         std::thread::sleep(Duration::from_millis(2));
         assert!(start.elapsed() < Duration::from_secs(60), "the window does not come to rest");
     }
+}
+
+/// Whether something is called so.
+pub fn has(window: &Window, label: &str) -> bool {
+    window.query_all_by_label(label).next().is_some()
+}
+
+/// Whether the name of something has this in it.
+pub fn has_containing(window: &Window, label: &str) -> bool {
+    window.query_all_by_label_contains(label).next().is_some()
+}
+
+/// Clicks on what is called so.
+pub fn click(window: &mut Window, label: &str) {
+    window.get_by_label(label).click();
+    settle(window);
+}
+
+/// Chooses something else in a list that shows what is chosen.
+pub fn choose(window: &mut Window, from: &str, to: &str) {
+    window.get_by_value(from).click();
+    settle(window);
+    click(window, to);
+}
+
+/// Takes an item from the menu of a line.
+pub fn menu(window: &mut Window, line: &str, item: &str) {
+    window.get_by_label(line).click_secondary();
+    settle(window);
+    click(window, item);
+}
+
+pub fn press(window: &mut Window, modifiers: Modifiers, key: Key) {
+    window.key_press_modifiers(modifiers, key);
+    settle(window);
+}
+
+/// Opens the palette and types into it.
+pub fn palette(window: &mut Window, typed: &str) {
+    press(window, Modifiers::COMMAND, Key::P);
+    window.get_by_label("Command").type_text(typed);
+    settle(window);
+}
+
+/// Gives a command by letters of its name, wherever the window has a place for it.
+pub fn give(window: &mut Window, command: &str) {
+    palette(window, command);
+    press(window, Modifiers::NONE, Key::Enter);
+}
+
+/// Drags over a widget between two parts of its width, 0 to 1.
+pub fn drag_on(window: &mut Window, label: &str, from: f32, to: f32) {
+    let plot = window.get_by_label(label).rect();
+    let at = |part: f32| pos2(plot.left() + plot.width() * part, plot.center().y);
+    window.drag_at(at(from));
+    window.step();
+    for i in 1..=3 {
+        window.hover_at(at(from + (to - from) * i as f32 / 3.0));
+        window.step();
+    }
+    window.drop_at(at(to));
+    settle(window);
 }

@@ -1,41 +1,10 @@
 //! The table of commands in the window: palette, keys, menus and the window *Keys* all come
 //! from it.
 
-use crate::driver::{Window, settle, window_set};
+use crate::driver::{Window, give, has, has_containing, palette, press, settle, window_of};
 use eframe::egui::{Key, Modifiers, accesskit};
 use egui_kittest::kittest::{NodeT, Queryable};
-use highwater::app::{Options, Settings};
 use highwater::load::Input;
-
-fn window(inputs: Vec<Input>) -> Window {
-    window_set(Options { inputs, ..Options::default() }, Settings::default())
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label(label).next().is_some()
-}
-
-fn has_containing(window: &Window, label: &str) -> bool {
-    window.query_all_by_label_contains(label).next().is_some()
-}
-
-fn press(window: &mut Window, modifiers: Modifiers, key: Key) {
-    window.key_press_modifiers(modifiers, key);
-    settle(window);
-}
-
-/// Opens the palette and types into it.
-fn palette(window: &mut Window, typed: &str) {
-    press(window, Modifiers::COMMAND, Key::P);
-    window.get_by_label("Command").type_text(typed);
-    settle(window);
-}
-
-/// Types a command and gives it.
-fn give(window: &mut Window, typed: &str) {
-    palette(window, typed);
-    press(window, Modifiers::NONE, Key::Enter);
-}
 
 /// The commands that the palette lists, from the top.
 fn listed(window: &Window) -> Vec<String> {
@@ -47,7 +16,7 @@ fn listed(window: &Window) -> Vec<String> {
 
 #[test]
 fn the_palette_gives_commands_by_some_letters() {
-    let mut window = window(Vec::new());
+    let mut window = window_of(Vec::new());
     give(&mut window, "demo");
     assert!(has(&window, "Source MemoryTestApp.exe (4660)"), "the demo is open");
     assert!(!has(&window, "Command"), "and the palette is closed");
@@ -71,7 +40,7 @@ fn the_palette_gives_commands_by_some_letters() {
 
 #[test]
 fn what_is_impossible_says_why_and_stays() {
-    let mut window = window(Vec::new());
+    let mut window = window_of(Vec::new());
     palette(&mut window, "zoom to sel");
     assert_eq!(listed(&window), ["Zoom to selection"]);
     assert!(window.get_by_label("Command Zoom to selection").accesskit_node().is_disabled());
@@ -86,7 +55,7 @@ fn what_is_impossible_says_why_and_stays() {
 
 #[test]
 fn escape_closes_what_is_in_front_before_it_takes_anything_back() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     window.get_by_label("Source MemoryTestApp.exe (4660)").click();
     settle(&mut window);
     assert!(has(&window, "Show all"));
@@ -112,7 +81,7 @@ fn escape_closes_what_is_in_front_before_it_takes_anything_back() {
 
 #[test]
 fn keys_menus_and_palette_say_the_same() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     press(&mut window, Modifiers::NONE, Key::F1);
     for told in ["Ctrl+P", "Backspace, Ctrl+Shift+\u{2212}, Alt+Left", "Z, Ctrl+.", "drag on the graph", "Ctrl+F"] {
         assert!(has(&window, told), "{told}");
@@ -126,7 +95,7 @@ fn keys_menus_and_palette_say_the_same() {
 
 #[test]
 fn the_text_can_be_larger_and_smaller() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     let zoom = |window: &Window| window.ctx.zoom_factor();
     press(&mut window, Modifiers::COMMAND, Key::Plus);
     assert_eq!(zoom(&window), 1.1);
@@ -146,7 +115,7 @@ fn the_text_can_be_larger_and_smaller() {
 
 #[test]
 fn a_text_field_keeps_its_letters() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     press(&mut window, Modifiers::COMMAND, Key::F);
     assert!(window.get_by_label("Search").accesskit_node().is_focused());
     window.get_by_label("Search").type_text("z");
@@ -158,7 +127,7 @@ fn a_text_field_keeps_its_letters() {
 
 #[test]
 fn a_path_can_be_typed_where_there_is_no_dialog() {
-    let mut window = window(Vec::new());
+    let mut window = window_of(Vec::new());
     press(&mut window, Modifiers::COMMAND | Modifiers::SHIFT, Key::O);
     let demo = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo.etl");
     window.get_by_label("Path").type_text(&format!("\"{}\"", demo.display()));
@@ -170,7 +139,7 @@ fn a_path_can_be_typed_where_there_is_no_dialog() {
 
 #[test]
 fn help_is_inside_the_window() {
-    let mut window = window(Vec::new());
+    let mut window = window_of(Vec::new());
     give(&mut window, "glossary");
     assert!(has_containing(&window, "allocated inside the interval, freed inside"));
     window.get_by_label("What the numbers mean").click();
@@ -182,7 +151,7 @@ fn help_is_inside_the_window() {
 
 #[test]
 fn what_is_empty_says_what_to_do() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     give(&mut window, "tabs types");
     press(&mut window, Modifiers::COMMAND, Key::F);
     window.get_by_label("Search").type_text("no such name");

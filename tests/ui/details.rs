@@ -1,23 +1,8 @@
 //! The details of a line of the tree, in the window.
 
-use crate::driver::{Window, settle, window_set};
+use crate::driver::{Window, click, demo, has_containing, settle};
 use eframe::egui;
 use egui_kittest::kittest::Queryable;
-use highwater::app::{Options, Settings};
-use highwater::load::Input;
-
-fn demo() -> Window {
-    window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default())
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label_contains(label).next().is_some()
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
-}
 
 /// Selects a line of the table: what stands furthest to the right has that name.
 fn select(window: &mut Window, name: &str) {
@@ -37,7 +22,7 @@ fn details_are_those_of_the_selected_line_and_filter() {
     window.set_size(egui::vec2(1280.0, 1600.0)); // room for all details
     click(&mut window, "Source MemoryTestApp.exe (4660)");
     click(&mut window, "Details");
-    assert!(has(&window, "Select a line for its details."));
+    assert!(has_containing(&window, "Select a line for its details."));
     select(&mut window, "Commit (VirtualAlloc)");
     let told = window.get_by_label_contains(": count ").value().unwrap();
     // "…: count 25, size 182.00 MB, impacting size …" is what both histograms add up to.
@@ -45,14 +30,14 @@ fn details_are_those_of_the_selected_line_and_filter() {
     let size = rest.split_once(", impacting").unwrap().0;
     let sum = format!("{size}, count {count}");
     assert_eq!(headlines(&window), [sum.clone(), sum], "{told}");
-    assert!(has(&window, "Outstanding size"));
-    assert!(has(&window, "peak at "));
+    assert!(has_containing(&window, "Outstanding size"));
+    assert!(has_containing(&window, "peak at "));
     window.get_by_label_contains("Bar size 8 MB to 16 MB: ").click();
     settle(&mut window);
-    assert!(has(&window, "Remove filter size 8 MB to 16 MB"));
+    assert!(has_containing(&window, "Remove filter size 8 MB to 16 MB"));
     assert!(headlines(&window).iter().any(|text| text == "120.00 MB, count 12"), "{:?}", headlines(&window));
     click(&mut window, "Details");
-    assert!(!has(&window, "peak at "));
+    assert!(!has_containing(&window, "peak at "));
     assert!(headlines(&window).is_empty());
 }
 
@@ -60,12 +45,12 @@ fn details_are_those_of_the_selected_line_and_filter() {
 fn where_there_is_room_details_of_the_selected_line_come_by_themselves() {
     let mut window = demo();
     select(&mut window, "Commit (VirtualAlloc)");
-    assert!(!has(&window, "peak at "), "the table needs the room");
+    assert!(!has_containing(&window, "peak at "), "the table needs the room");
     window.set_size(egui::vec2(1920.0, 1000.0));
     settle(&mut window);
-    assert!(has(&window, "peak at "), "now there is some");
+    assert!(has_containing(&window, "peak at "), "now there is some");
     click(&mut window, "Details");
-    assert!(!has(&window, "peak at "), "unless the user does not want them");
+    assert!(!has_containing(&window, "peak at "), "unless the user does not want them");
 }
 
 #[test]
@@ -73,5 +58,5 @@ fn layers_are_not_added_up_in_details() {
     let mut window = demo();
     click(&mut window, "Details");
     select(&mut window, "MemoryTestApp.exe (4660)");
-    assert!(has(&window, "Layers of memory nest: select one of them."));
+    assert!(has_containing(&window, "Layers of memory nest: select one of them."));
 }

@@ -3,35 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::driver::{Window, settle, window_set};
+use crate::driver::{Window, click, drag_on, has, has_containing, settle, window_of, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
 use highwater::load::Input;
 
-fn window(inputs: Vec<Input>) -> Window {
-    window_with(Options { inputs, ..Options::default() })
-}
-
-fn window_with(options: Options) -> Window {
-    window_set(options, Settings::default())
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label(label).next().is_some()
-}
-
-fn has_containing(window: &Window, label: &str) -> bool {
-    window.query_all_by_label_contains(label).next().is_some()
-}
-
 /// The texts of the table's line that begins with `name`.
-fn line(window: &Window, name: &str) -> Option<Vec<String>> {
+pub fn line(window: &Window, name: &str) -> Option<Vec<String>> {
     let top = window.get_by_label("Search").rect().bottom();
     let texts: Vec<(egui::Rect, String)> = window
         .root()
@@ -58,20 +37,6 @@ fn drag(window: &mut Window, from: f32, to: f32) {
     drag_on(window, "Outstanding size over time", from, to);
 }
 
-/// Drags over a widget between two parts of its width, 0 to 1.
-fn drag_on(window: &mut Window, label: &str, from: f32, to: f32) {
-    let plot = window.get_by_label(label).rect();
-    let at = |part: f32| egui::pos2(plot.left() + plot.width() * part, plot.center().y);
-    window.drag_at(at(from));
-    window.step();
-    for i in 1..=3 {
-        window.hover_at(at(from + (to - from) * i as f32 / 3.0));
-        window.step();
-    }
-    window.drop_at(at(to));
-    settle(window);
-}
-
 /// The part of the demo's length at which a second lies.
 fn part(seconds: f32) -> f32 {
     seconds / 36.06
@@ -79,7 +44,7 @@ fn part(seconds: f32) -> f32 {
 
 #[test]
 fn the_start_page_offers_the_ways_in() {
-    let window = window(Vec::new());
+    let window = window_of(Vec::new());
     for label in ["Where did the memory go?", "Open\u{2026}", "Demo trace"] {
         assert!(has(&window, label), "{label}");
     }
@@ -88,7 +53,7 @@ fn the_start_page_offers_the_ways_in() {
 #[test]
 fn a_file_that_cannot_be_read_is_named_with_its_reason() {
     for (path, reason) in [("/nowhere/a.etl", "there is no such file"), ("/", "this is a directory")] {
-        let mut window = window(vec![Input::File(path.into())]);
+        let mut window = window_of(vec![Input::File(path.into())]);
         assert!(has_containing(&window, reason), "{path}");
         assert!(has(&window, "Demo trace"), "the start page is still there");
         click(&mut window, "Dismiss");
@@ -98,7 +63,7 @@ fn a_file_that_cannot_be_read_is_named_with_its_reason() {
 
 #[test]
 fn the_demo_reads_as_the_exercise_says() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     click(&mut window, "Source MemoryTestApp.exe (4660)");
     assert!(line(&window, "TelemetryService.exe (5120)").is_none());
     assert_eq!(numbers(&window, "Commit (VirtualAlloc)"), ["35", "0 B", "126.00 MB"]);
@@ -124,13 +89,13 @@ fn the_demo_reads_as_the_exercise_says() {
 
 #[test]
 fn layers_are_never_added_up() {
-    let window = window(vec![Input::Demo]);
+    let window = window_of(vec![Input::Demo]);
     assert_eq!(line(&window, "MemoryTestApp.exe (4660)").unwrap().len(), 1, "a process with several layers has no numbers");
 }
 
 #[test]
 fn selected_lines_filter_and_escape_goes_back() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     click(&mut window, "Windows NT heap 0x2a40000");
     click(&mut window, "Filter to this line");
     assert!(line(&window, "Commit (VirtualAlloc)").is_none());
@@ -161,7 +126,7 @@ fn a_filter_to_a_class_says_what_the_table_says() {
 
 #[test]
 fn headers_sort_and_columns_hide() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     click(&mut window, "Hide findings"); // more room for the table
     // A line that is scrolled out of sight is below all others.
     let top = |window: &Window, name: &str| window.query_all_by_label(name).last().map_or(f32::INFINITY, |n| n.rect().top());
@@ -184,7 +149,7 @@ fn headers_sort_and_columns_hide() {
 
 #[test]
 fn the_peak_sorts_too() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     click(&mut window, "Peak");
     let top = |window: &Window, name: &str| window.query_all_by_label(name).last().map_or(f32::INFINITY, |n| n.rect().top());
     let heaps = ["Windows NT heaps", "Custom trackers"];
@@ -212,7 +177,7 @@ impl egui::DroppedFile for Dropped {
 
 #[test]
 fn dropped_files_open() {
-    let mut window = window(Vec::new());
+    let mut window = window_of(Vec::new());
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo.etl");
     window.input_mut().dropped_files.push(Arc::new(Dropped(demo)));
     settle(&mut window);
@@ -220,102 +185,8 @@ fn dropped_files_open() {
 }
 
 #[test]
-fn search_opens_the_tree_down_to_what_it_finds() {
-    let mut window = window(vec![Input::Demo]);
-    let field = window.get_by_label("Search");
-    field.focus();
-    window.step();
-    window.get_by_label("Search").type_text("telemetryservice.exe!+0x");
-    settle(&mut window);
-    assert!(line(&window, "MemoryTestApp.exe (4660)").is_none());
-    assert!(has_containing(&window, "TelemetryService.exe!+0x"));
-    click(&mut window, "Clear search");
-    assert!(line(&window, "MemoryTestApp.exe (4660)").is_some());
-}
-
-/// Types into the search, and presses Enter a frame later: before anything is found.
-fn search_and_enter(window: &mut Window, text: &str) {
-    window.get_by_label("Search").focus();
-    window.step();
-    window.get_by_label("Search").type_text(text);
-    window.key_press(egui::Key::Enter);
-    window.step();
-}
-
-/// What the status bar says of the second line: the commit of the process that changed most.
-const SECOND_LINE: &str = "Commit (VirtualAlloc): count 26";
-
-fn select_second_line(window: &mut Window) {
-    for _ in 0..2 {
-        window.key_press(egui::Key::ArrowDown);
-        settle(window);
-    }
-    assert!(has_containing(window, SECOND_LINE));
-}
-
-/// Whether anything is filtered away.
-fn is_filtered(window: &Window) -> bool {
-    has(window, "Show all")
-}
-
-#[test]
-fn enter_in_the_search_goes_to_what_it_finds_and_never_filters_to_what_was_selected_before() {
-    let mut window = window(vec![Input::Demo]);
-    // The line of the process stays in the table: what is found is below it.
-    click(&mut window, "TelemetryService.exe (5120)");
-    search_and_enter(&mut window, "telemetryservice.exe!+0x");
-    settle(&mut window);
-    assert!(!is_filtered(&window), "filtered to what was selected before");
-    let found = window.get_by_label_contains(": count ").value().unwrap();
-    assert!(found.starts_with("TelemetryService.exe!+0x"), "{found}");
-    window.key_press(egui::Key::ArrowUp);
-    settle(&mut window);
-    assert!(!has_containing(&window, &found), "the table has the keys again");
-    window.key_press(egui::Key::ArrowDown);
-    settle(&mut window);
-    window.key_press(egui::Key::Enter);
-    settle(&mut window);
-    assert!(is_filtered(&window), "Enter in the table filters");
-}
-
-#[test]
-fn enter_in_a_search_that_finds_nothing_does_nothing() {
-    let mut window = window(vec![Input::Demo]);
-    select_second_line(&mut window);
-    search_and_enter(&mut window, "nothing of that name");
-    window.key_press(egui::Key::Enter);
-    settle(&mut window);
-    window.key_press(egui::Key::Enter);
-    settle(&mut window);
-    assert!(!is_filtered(&window) && has(&window, "Nothing in this interval has that in its name."));
-    // What is searched later is not what Enter was pressed for.
-    window.get_by_label("Search").focus();
-    window.step();
-    click(&mut window, "Clear search");
-    assert!(!has_containing(&window, ": count "), "nothing is selected");
-}
-
-#[test]
-fn enter_in_a_field_of_another_tab_is_not_for_the_table() {
-    let mut window = window(vec![Input::Demo]);
-    select_second_line(&mut window);
-    click(&mut window, "Types");
-    search_and_enter(&mut window, "Rigid");
-    settle(&mut window);
-    assert!(!is_filtered(&window));
-    for key in [egui::Key::Enter, egui::Key::ArrowDown] {
-        window.key_press(key);
-        settle(&mut window);
-    }
-    assert!(!is_filtered(&window), "a line that is not in sight");
-    assert!(!has_containing(&window, SECOND_LINE), "the status bar speaks of what is in sight");
-    click(&mut window, "Stacks");
-    assert!(has_containing(&window, SECOND_LINE), "still the selected one");
-}
-
-#[test]
 fn a_source_that_is_filtered_away_shows_its_own_change() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     let source = "Source TelemetryService.exe: Commit (VirtualAlloc)";
     let numbers = |window: &Window| window.get_by_label(source).value().unwrap();
     let all = numbers(&window);
@@ -333,32 +204,8 @@ fn a_source_that_is_filtered_away_shows_its_own_change() {
 }
 
 #[test]
-fn letters_typed_one_by_one_all_arrive_in_the_search() {
-    let mut window = window(vec![Input::Demo]);
-    window.get_by_label("Search").focus();
-    window.step();
-    for letter in "telemetry".chars() {
-        window.event(egui::Event::Text(letter.to_string()));
-        settle(&mut window);
-    }
-    assert_eq!(window.get_by_label("Search").value().as_deref(), Some("telemetry"));
-    assert!(line(&window, "MemoryTestApp.exe (4660)").is_none());
-}
-
-#[test]
-fn what_is_typed_in_the_frame_of_ctrl_f_is_searched() {
-    let mut window = window(vec![Input::Demo]);
-    let (key, modifiers) = (egui::Key::F, egui::Modifiers::CTRL | egui::Modifiers::COMMAND);
-    let input = window.input_mut();
-    input.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
-    input.events.extend(["t", "e", "l"].map(|letter| egui::Event::Text(letter.to_owned())));
-    settle(&mut window);
-    assert_eq!(window.get_by_label("Search").value().as_deref(), Some("tel"));
-}
-
-#[test]
 fn two_pins_show_what_changed_between_them() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     let graph = window.get_by_label("Outstanding size over time").rect();
     for seconds in [17.4, 19.4] {
         let at = egui::pos2(graph.left() + graph.width() * part(seconds), graph.center().y);
@@ -377,7 +224,7 @@ fn two_pins_show_what_changed_between_them() {
 
 #[test]
 fn nodes_open_down_to_single_allocations() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     click(&mut window, "Hide findings"); // more room for the table
     click(&mut window, "Source MemoryTestApp.exe: PhysicsHeap");
     drag(&mut window, part(34.0), part(35.0));
@@ -401,7 +248,7 @@ fn nodes_open_down_to_single_allocations() {
 
 #[test]
 fn the_table_works_from_the_keyboard() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     let press = |window: &mut Window, key| {
         window.key_press(key);
         settle(window);
@@ -431,13 +278,13 @@ fn the_table_works_from_the_keyboard() {
 }
 
 /// A generated trace in a file of its own.
-fn generated(folder: &tempfile::TempDir, options: &highwater::synth::Options) -> Vec<Input> {
+pub fn generated(folder: &tempfile::TempDir, options: &highwater::synth::Options) -> Vec<Input> {
     let path = folder.path().join("generated.etl");
     highwater::synth::generate(options, std::fs::File::create(&path).unwrap()).unwrap();
     vec![Input::File(path)]
 }
 
-fn heap_options() -> highwater::synth::Options {
+pub fn heap_options() -> highwater::synth::Options {
     highwater::synth::Options { events: 30_000, distinct_stacks: 50, live: 1000, ..Default::default() }
 }
 
@@ -445,7 +292,7 @@ fn heap_options() -> highwater::synth::Options {
 fn counters_are_off_until_they_are_switched_on() {
     let folder = tempfile::tempdir().unwrap();
     let options = highwater::synth::Options { counters: true, heaps: 1, processes: 1, ..heap_options() };
-    let mut window = window(generated(&folder, &options));
+    let mut window = window_of(generated(&folder, &options));
     let switch = "Counter Commit charge of all processes";
     let is_on = |window: &Window| {
         use egui::accesskit::Toggled;
@@ -478,7 +325,7 @@ fn the_commit_charge_is_drawn_where_nothing_else_is() {
         w.put(0, &Record { time: second as i64 * 10_000_000, pid: Pid(4), tid: Tid(8), event }, &[]).unwrap();
     }
     w.finish().unwrap();
-    let window = window(vec![Input::File(path)]);
+    let window = window_of(vec![Input::File(path)]);
     let switch = window.get_by_label("Counter Commit charge of all processes");
     assert_eq!(switch.accesskit_node().toggled(), Some(egui::accesskit::Toggled::True));
     assert!(has(&window, "Counter Unknown (8): Commit charge"), "all are listed");
@@ -487,7 +334,7 @@ fn the_commit_charge_is_drawn_where_nothing_else_is() {
 #[test]
 fn losses_make_totals_bounds_from_their_time_on() {
     let folder = tempfile::tempdir().unwrap();
-    let mut window = window(generated(&folder, &highwater::synth::Options { lost_buffers: 1, ..heap_options() }));
+    let mut window = window_of(generated(&folder, &highwater::synth::Options { lost_buffers: 1, ..heap_options() }));
     assert!(has_containing(&window, "1 buffer lost") && has_containing(&window, "totals are bounds after 0.0"));
     assert!(has(&window, "Size *") && has(&window, "At End *"));
     assert!(has(&window, "At Start"), "before the loss");
@@ -516,144 +363,17 @@ fn losses_make_totals_bounds_from_their_time_on() {
 
 #[test]
 fn without_losses_nothing_is_a_bound() {
-    let window = window(vec![Input::Demo]);
+    let window = window_of(vec![Input::Demo]);
     assert!(has(&window, "Size") && !has_containing(&window, "bounds") && !has_containing(&window, " *"));
 }
 
 #[test]
 fn a_drag_on_the_overview_makes_a_view() {
-    let mut window = window(vec![Input::Demo]);
+    let mut window = window_of(vec![Input::Demo]);
     drag_on(&mut window, "Overview of the whole trace", 0.5, 0.75);
     assert!(!has_containing(&window, "View: 0.000 s to 36.060 s"));
     assert!(has_containing(&window, "View: "));
     window.key_press(egui::Key::Backspace);
     settle(&mut window);
     assert!(has_containing(&window, "View: 0.000 s to 36.060 s"));
-}
-
-/// A window on a trace of three programs that needs some 9 MB, where 4 may be used.
-fn too_large(folder: &tempfile::TempDir) -> Window {
-    let options = highwater::synth::Options { events: 400_000, live: 30_000, processes: 3, ..Default::default() };
-    let inputs = generated(folder, &options);
-    window_with(Options { inputs, memory_limit: Some(4 << 20), ..Options::default() })
-}
-
-fn ticked(window: &Window, name: &str) -> Option<bool> {
-    let node = window.query_by_role_and_label(egui::accesskit::Role::CheckBox, name)?;
-    Some(node.accesskit_node().toggled() == Some(egui::accesskit::Toggled::True))
-}
-
-fn tick(window: &mut Window, name: &str) {
-    window.get_by_role_and_label(egui::accesskit::Role::CheckBox, name).click();
-    settle(window);
-}
-
-/// What the selection needs, as the dialog says.
-fn selected(window: &Window) -> String {
-    window.get_by_label_contains("Selected: about ").value().unwrap()
-}
-
-#[test]
-fn a_trace_that_needs_too_much_memory_is_offered_in_parts() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut window = too_large(&folder);
-    assert!(has_containing(&window, "This trace needs about ") && has_containing(&window, "4 MB may be used"));
-    let processes = ["app0.exe (6000)", "app1.exe (6256)", "app2.exe (6512)"];
-    for name in processes.into_iter().chain(["Other processes", "Windows NT heaps", "Custom trackers", "Call stacks"]) {
-        assert_eq!(ticked(&window, name), Some(true), "{name}");
-    }
-    let all = selected(&window);
-    assert!(all.contains("too much"), "{all}");
-    tick(&mut window, processes[0]);
-    let two = selected(&window);
-    tick(&mut window, processes[2]);
-    let one = selected(&window);
-    assert!(two != all && one != two && !one.contains("too much"), "{all}, {two}, {one}");
-    tick(&mut window, "Call stacks");
-    let bare = selected(&window);
-    assert!(bare != one, "{one}, {bare}");
-    tick(&mut window, "Call stacks");
-    click(&mut window, "Load selection");
-    assert!(!has_containing(&window, "may be used"), "the dialog is gone");
-    assert!(has(&window, "Source app1.exe (6256)"));
-    assert!(!has(&window, "Source app0.exe (6000)") && !has(&window, "Source app2.exe (6512)"));
-    assert!(has_containing(&window, "Only a part chosen"), "the status says so");
-    click(&mut window, "Trace");
-    assert!(has_containing(&window, "all processes but app0.exe (6000), app2.exe (6512)"));
-}
-
-#[test]
-fn a_trace_can_be_loaded_until_memory_is_used_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut window = too_large(&folder);
-    click(&mut window, "Load until memory is used up");
-    assert!(has(&window, "Source app0.exe (6000)") && has(&window, "Source app2.exe (6512)"));
-    assert!(has_containing(&window, "Memory used up: loaded up to 0."));
-    click(&mut window, "Trace");
-    assert!(has_containing(&window, "the trace ends there"));
-}
-
-#[test]
-fn the_offer_can_be_declined() {
-    let folder = tempfile::tempdir().unwrap();
-    for by_key in [false, true] {
-        let mut window = too_large(&folder);
-        if by_key {
-            window.key_press(egui::Key::Escape);
-            settle(&mut window);
-        } else {
-            click(&mut window, "Cancel");
-        }
-        assert!(has(&window, "Demo trace"), "the start page is back");
-        assert!(!has_containing(&window, "may be used"));
-        click(&mut window, "Demo trace");
-        assert!(has(&window, "Source MemoryTestApp.exe (4660)"), "what is small opens at once");
-    }
-}
-
-#[test]
-fn nothing_selected_cannot_be_loaded_and_many_processes_can_be_searched() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = highwater::synth::Options { events: 200_000, live: 3_000, processes: 12, ..Default::default() };
-    let inputs = generated(&folder, &options);
-    let mut window = window_with(Options { inputs, memory_limit: Some(1 << 20), ..Options::default() });
-    click(&mut window, "No processes");
-    assert_eq!((ticked(&window, "app0.exe (6000)"), ticked(&window, "Other processes")), (Some(false), Some(false)));
-    assert!(window.get_by_label("Load selection").accesskit_node().is_disabled());
-    window.get_by_label("Search processes").focus();
-    window.step();
-    window.get_by_label("Search processes").type_text("APP11");
-    settle(&mut window);
-    assert_eq!(ticked(&window, "app0.exe (6000)"), None, "only what was searched is listed");
-    tick(&mut window, "app11.exe (8816)");
-    click(&mut window, "Load selection");
-    assert!(has(&window, "Source app11.exe (8816)") && !has(&window, "Source app0.exe (6000)"));
-}
-
-#[test]
-fn the_limit_of_memory_is_a_setting_and_an_option_overrules_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = highwater::synth::Options { events: 400_000, live: 30_000, processes: 3, ..Default::default() };
-    let inputs = generated(&folder, &options);
-    let settings = || {
-        let mut settings = Settings::default();
-        settings.memory_limit_mb = Some(4);
-        settings
-    };
-    let asks = |options: Options| has_containing(&window_set(options, settings()), "4 MB may be used");
-    assert!(asks(Options { inputs: inputs.clone(), ..Options::default() }));
-    assert!(!asks(Options { inputs, memory_limit: Some(1 << 30), ..Options::default() }));
-
-    let mut window = window_set(Options::default(), settings());
-    click(&mut window, "View");
-    window.get_by_label_contains("Memory for a trace").click();
-    settle(&mut window);
-    let automatic = "Three quarters of the machine's (";
-    let is_on = |window: &Window, label: &str| {
-        window.get_by_label_contains(label).accesskit_node().toggled() == Some(egui::accesskit::Toggled::True)
-    };
-    assert!(is_on(&window, "At most") && !is_on(&window, automatic));
-    window.get_by_label_contains(automatic).click();
-    settle(&mut window);
-    assert!(is_on(&window, automatic));
 }

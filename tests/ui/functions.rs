@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::driver::{Window, settle, wait_for, window_set};
+use crate::driver::{Window, choose, click, has, menu, settle, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -65,27 +65,6 @@ fn line_of(n: &GroupNumbers) -> [String; 6] {
 /// The columns of the butterfly.
 fn spoken(n: &GroupNumbers) -> String {
     [format::signed_bytes(n.impacting_size), format::bytes(n.size), format::count(n.count)].join(", ")
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
-}
-
-fn choose(window: &mut Window, from: &str, to: &str) {
-    window.get_by_value(from).click();
-    settle(window);
-    click(window, to);
-}
-
-fn menu(window: &mut Window, line: &str, item: &str) {
-    window.get_by_label(line).click_secondary();
-    settle(window);
-    click(window, item);
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label(label).next().is_some()
 }
 
 fn texts(window: &Window) -> Vec<(egui::Rect, String)> {

@@ -1,26 +1,11 @@
 //! The graph in the window: lanes, the selection as a thing, the same by keyboard.
 
-use crate::driver::{Window, settle, window_set};
+use crate::driver::{Window, click, demo, has, press, settle};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
-use highwater::app::{Options, Settings};
-use highwater::load::Input;
 
 /// Length of the demo in seconds.
 const LENGTH: f32 = 36.06;
-
-fn demo() -> Window {
-    window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default())
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label(label).next().is_some()
-}
 
 /// Where a second of the demo is on the graph.
 fn at(window: &Window, seconds: f32) -> egui::Pos2 {
@@ -42,12 +27,6 @@ fn drag(window: &mut Window, from: egui::Pos2, to: egui::Pos2) {
 fn select(window: &mut Window, from: f32, to: f32) {
     let (from, to) = (at(window, from), at(window, to));
     drag(window, from, to);
-}
-
-fn press(window: &mut Window, modifiers: egui::Modifiers, key: egui::Key) {
-    window.key_press_modifiers(modifiers, key);
-    window.step();
-    settle(window);
 }
 
 /// From when to when the tables are, in seconds.

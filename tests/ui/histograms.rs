@@ -1,22 +1,7 @@
 //! Histograms that filter, and questions with markers, in the window.
 
-use crate::driver::{Window, settle, window_set};
+use crate::driver::{Window, click, demo, has_containing, settle};
 use egui_kittest::kittest::{NodeT, Queryable};
-use highwater::app::{Options, Settings};
-use highwater::load::Input;
-
-fn demo() -> Window {
-    window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default())
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label_contains(label).next().is_some()
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
-}
 
 /// Clicks a bar, after it told what is in it.
 fn click_bar(window: &mut Window, bucket: &str) -> String {
@@ -108,7 +93,7 @@ fn a_question_is_one_step_and_takes_the_place_of_the_one_before() {
     click(&mut window, "Allocations");
     let ask = |window: &mut Window, question| {
         click(window, "Questions");
-        assert!(has(window, "A = 4.508 s, B = 9.015 s, C = 13.523 s"), "the user's marks");
+        assert!(has_containing(window, "A = 4.508 s, B = 9.015 s, C = 13.523 s"), "the user's marks");
         click(window, question);
     };
     ask(&mut window, "Growth between A and B");
@@ -116,7 +101,10 @@ fn a_question_is_one_step_and_takes_the_place_of_the_one_before() {
     ask(&mut window, "Short-lived between A and B");
     assert_eq!(chips(&window), ["short-lived 4.508 s to 9.015 s"]);
     click(&mut window, "Stacks");
-    assert!(has(&window, "Came and went (Transient)") && !has(&window, "Stayed (Persistent)"), "nothing else is left");
+    assert!(
+        has_containing(&window, "Came and went (Transient)") && !has_containing(&window, "Stayed (Persistent)"),
+        "nothing else is left"
+    );
     click(&mut window, "Back");
     assert_eq!(chips(&window), ["growth 4.508 s to 9.015 s"]);
     click(&mut window, "Back");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::driver::{Window, settle};
+use crate::driver::{Window, press, settle};
 use crate::painter::Painter;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::Harness;
@@ -16,11 +16,6 @@ fn demo() -> Window {
     let mut window = builder.build_eframe(|cc| HighwaterApp::new(&cc.egui_ctx, options, Settings::default()));
     settle(&mut window);
     window
-}
-
-fn press(window: &mut Window, modifiers: Modifiers, key: Key) {
-    window.key_press_modifiers(modifiers, key);
-    settle(window);
 }
 
 /// Gives a command by its name, and types the path for which it asks: here is no dialog.

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::driver::{Window, settle};
+use crate::driver::{Window, click, give, press, settle};
 use crate::painter::Painter;
 use eframe::egui::{self, Key, Modifiers, pos2};
 use egui_kittest::kittest::Queryable;
@@ -100,24 +100,6 @@ const ROUNDING: u8 = 2;
 /// What a pixel may differ by: both of these in brightness. A text or a line that has moved by a pixel differs by
 /// much more, and areas are compared in a way of their own.
 const THRESHOLD: f32 = 0.5053 * (FURTHEST as f32 + ROUNDING as f32) * (FURTHEST as f32 + ROUNDING as f32);
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
-}
-
-fn press(window: &mut Window, modifiers: Modifiers, key: Key) {
-    window.key_press_modifiers(modifiers, key);
-    settle(window);
-}
-
-/// Gives a command by its name, wherever the window has a place for it.
-fn give(window: &mut Window, command: &str) {
-    press(window, Modifiers::COMMAND, Key::P);
-    window.get_by_label("Command").type_text(command);
-    settle(window);
-    press(window, Modifiers::NONE, Key::Enter);
-}
 
 fn tab(window: &mut Window, name: &str) {
     give(window, &format!("tabs: {name}"));

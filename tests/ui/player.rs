@@ -1,6 +1,6 @@
 //! A recording that is played in the window: it can be held, hurried and left.
 
-use crate::driver::{Window, settle, wait_for, window_at_work, window_set};
+use crate::driver::{Window, has, settle, wait_for, window_at_work, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -8,10 +8,6 @@ use highwater::load::Input;
 
 fn played(speed: f64) -> Options {
     Options { inputs: vec![Input::Demo], speed: Some(speed), ..Options::default() }
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label(label).next().is_some()
 }
 
 #[test]

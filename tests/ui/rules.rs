@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::driver::{Window, settle, wait_for, window_set};
+use crate::driver::{Window, choose, click, has, menu, settle, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -27,27 +27,6 @@ fn window(file: &Path) -> Window {
     choose(&mut window, "Top-down", "By function");
     settle(&mut window);
     window
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
-}
-
-fn choose(window: &mut Window, from: &str, to: &str) {
-    window.get_by_value(from).click();
-    settle(window);
-    click(window, to);
-}
-
-fn menu(window: &mut Window, line: &str, item: &str) {
-    window.get_by_label(line).click_secondary();
-    settle(window);
-    click(window, item);
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label(label).next().is_some()
 }
 
 /// Types into a field of that name.

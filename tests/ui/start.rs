@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::driver::{Window, settle, window_set};
+use crate::driver::{Window, click, has, has_containing, window_set};
 use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
 use highwater::load::Input;
@@ -16,19 +16,6 @@ fn demo() -> PathBuf {
 fn window(folder: &Path, inputs: Vec<Input>) -> Window {
     let recent = Some(folder.join("recent.toml"));
     window_set(Options { inputs, recent, ..Options::default() }, Settings::default())
-}
-
-fn has(window: &Window, label: &str) -> bool {
-    window.query_all_by_label(label).next().is_some()
-}
-
-fn has_containing(window: &Window, label: &str) -> bool {
-    window.query_all_by_label_contains(label).next().is_some()
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What all tables of the window have in common: columns that stay, names that take the rest, lines that
 //! stay at the top, exports; driven by the names of widgets, without a screen.
 
-use crate::driver::{Window, settle, window_set};
+use crate::driver::{Window, click, settle, window_set};
 use eframe::egui::{self, Rect, accesskit::Role, pos2, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -12,11 +12,6 @@ fn demo(size: [f32; 2]) -> Window {
     window.set_size(size.into());
     settle(&mut window);
     window
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
 }
 
 /// Where the header of a column is, if it is in sight.

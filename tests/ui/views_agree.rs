@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::driver::{Window, settle, wait_for, window_set};
+use crate::driver::{Window, click, settle, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -32,11 +32,6 @@ fn demo() -> Window {
     click(&mut window, "Hide findings");
     click(&mut window, HEAP);
     window
-}
-
-fn click(window: &mut Window, label: &str) {
-    window.get_by_label(label).click();
-    settle(window);
 }
 
 /// Lines of a table: what stands side by side, from left to right.

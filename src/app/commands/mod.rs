@@ -42,17 +42,8 @@ pub enum Command {
     TypePath(Option<TypedPath>),
     /// Use the files that the user has chosen.
     TakeFiles(Purpose, Vec<PathBuf>),
-    /// Show what can be recorded, or not any more.
-    ShowAttach(bool),
-    ChangeAttach(Form),
-    /// Record what the dialog says.
-    StartRecording,
-    StopRecording,
-    /// Put the recorded trace where the user says.
-    SaveRecording,
-    /// Say no more of a recording that has ended.
-    DismissRecording,
-    CancelLoading,
+    Record(RecordCommand),
+    Load(LoadCommand),
     /// Let the user name a trace to compare with.
     CompareDialog,
     /// Compare with the open trace behind this tab.
@@ -63,26 +54,9 @@ pub enum Command {
     CloseTrace(usize),
     /// Close the trace to compare with, or stop loading it.
     StopComparing,
-    /// Hold a capture that is played, or let it go on.
-    TogglePause,
-    /// End the capture that is followed with what is there.
-    EndFollowing,
-    /// Pause the capture that is played, or change its speed.
-    ChangePlayer(PlayerChange),
-    /// Change the choice of what to load.
-    ChangeOffer(OfferChange),
-    /// Load this part of the trace that needs too much memory.
-    LoadOffer(Scope),
-    /// Megabytes that a trace may use from now on; `None` leaves it to the machine's memory.
-    SetMemoryLimit(Option<u64>),
     Close,
     Quit,
-    SetTheme(Theme),
-    /// Percent of the usual size that everything is drawn at.
-    SetTextSize(u16),
-    ShowColumn(Column, bool),
-    /// Give the lines of the graph a scale each, or one in common.
-    Arrange(Arrangement),
+    Set(Setting),
     /// Show where the user says what opens `.etl` files.
     ShowDefaultPrograms,
     ForgetRecent,
@@ -90,14 +64,6 @@ pub enum Command {
     ForgetOneRecent(Vec<PathBuf>),
     /// Walk through the demo trace, or not any more.
     Walk(Option<Walking>),
-    /// Show the frames of the allocator, or fold them away.
-    ShowAllocators(bool),
-    /// Let calls without choice share a line, or not.
-    FoldChains(bool),
-    /// Call lifetime classes as WPA does, or in plain words.
-    UseWpaWords(bool),
-    /// Where symbols come from, from now on.
-    SetSymbols(SymbolSettings),
     /// Let the user name the PDB of a module.
     BrowsePdb(ModuleKey),
     /// Show the rules for stacks, or not any more.
@@ -134,6 +100,59 @@ pub enum Command {
     /// Take a picture of a part of the window, and let the user name the file that it is written to.
     TakePicture(Wish),
     Document(DocCommand),
+}
+
+/// Something to do about recording a program.
+#[derive(Clone, Debug)]
+pub enum RecordCommand {
+    /// Show what can be recorded, or not any more.
+    Show(bool),
+    Change(Form),
+    /// Record what the dialog says.
+    Start,
+    Stop,
+    /// Put the recorded trace where the user says.
+    Save,
+    /// Say no more of a recording that has ended.
+    Dismiss,
+}
+
+/// Something to do to what is being loaded.
+#[derive(Clone, Debug)]
+pub enum LoadCommand {
+    Cancel,
+    /// Hold a capture that is played, or let it go on.
+    TogglePause,
+    /// End the capture that is followed with what is there.
+    EndFollowing,
+    /// Pause the capture that is played, or change its speed.
+    ChangePlayer(PlayerChange),
+    /// Change the choice of what to load.
+    ChangeOffer(OfferChange),
+    /// Load this part of the trace that needs too much memory.
+    TakeOffer(Scope),
+}
+
+/// A setting, as it is from now on.
+#[derive(Clone, Debug)]
+pub enum Setting {
+    Theme(Theme),
+    /// Percent of the usual size that everything is drawn at.
+    TextSize(u16),
+    /// Whether a column is shown.
+    Column(Column, bool),
+    /// Whether the lines of the graph have a scale each, or one in common.
+    Arrangement(Arrangement),
+    /// Megabytes that a trace may use; `None` leaves it to the machine's memory.
+    MemoryLimit(Option<u64>),
+    /// Whether the frames of the allocator are shown, or folded away.
+    Allocators(bool),
+    /// Whether calls without choice share a line.
+    Chains(bool),
+    /// Whether lifetime classes are called as WPA does, or in plain words.
+    WpaWords(bool),
+    /// Where symbols come from.
+    Symbols(SymbolSettings),
 }
 
 /// Something to do to the open trace.

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use super::keys::{self, Keys};
-use super::{Command, DocCommand};
+use super::{Command, DocCommand, LoadCommand, RecordCommand, Setting};
 use crate::app::HighwaterApp;
 use crate::app::beside::Beside;
 use crate::app::dialogs::{Purpose, TypedPath};
@@ -146,7 +146,7 @@ fn open(app: &HighwaterApp) -> Vec<Entry> {
         Entry::new("Open by path\u{2026}", Command::TypePath(Some(TypedPath::new(Purpose::Traces))))
             .keys(keys::OPEN_PATH)
             .hint("Open a trace by its path"),
-        Entry::new("Record\u{2026}", Command::ShowAttach(true))
+        Entry::new("Record\u{2026}", Command::Record(RecordCommand::Show(true)))
             .keys(keys::RECORD)
             .hint("Watch a running program")
             .when(can_record, why_not_record(app)),
@@ -174,14 +174,16 @@ fn load(app: &HighwaterApp) -> Vec<Entry> {
     let is_played = job.and_then(|job| job.player()).is_some_and(|player| !player.hurries());
     let is_followed = job.is_some_and(|job| job.is_followed() && !job.is_ending());
     vec![
-        Entry::new("Hold, or go on", Command::TogglePause)
+        Entry::new("Hold, or go on", Command::Load(LoadCommand::TogglePause))
             .keys(keys::HOLD)
             .hint("Hold a live or played trace, and go on")
             .when(is_live, "No live trace is open"),
-        Entry::new("Play to the end", Command::ChangePlayer(PlayerChange::ToTheEnd)).when(is_played, "Nothing is being played"),
-        Entry::new("Stop following", Command::EndFollowing).when(is_followed, "No recording is being followed"),
-        Entry::new("Stop loading", Command::CancelLoading).when(job.is_some(), NOTHING_LOADS),
-        Entry::new("Stop recording", Command::StopRecording).when(app.is_recording(), "Nothing is being recorded"),
+        Entry::new("Play to the end", Command::Load(LoadCommand::ChangePlayer(PlayerChange::ToTheEnd)))
+            .when(is_played, "Nothing is being played"),
+        Entry::new("Stop following", Command::Load(LoadCommand::EndFollowing))
+            .when(is_followed, "No recording is being followed"),
+        Entry::new("Stop loading", Command::Load(LoadCommand::Cancel)).when(job.is_some(), NOTHING_LOADS),
+        Entry::new("Stop recording", Command::Record(RecordCommand::Stop)).when(app.is_recording(), "Nothing is being recorded"),
     ]
 }
 
@@ -278,7 +280,7 @@ fn escape(app: &HighwaterApp) -> Entry {
         (app.show_keys, Command::ShowKeys(false)),
         (app.help.is_some(), Command::ShowHelp(None)),
         (app.rules.is_naming(), Command::NameStacks(None)),
-        (app.attach.is_some(), Command::ShowAttach(false)),
+        (app.attach.is_some(), Command::Record(RecordCommand::Show(false))),
         (app.typed_path.is_some(), Command::TypePath(None)),
         (app.rules.is_shown, Command::ShowRules(false)),
     ];
@@ -331,7 +333,7 @@ pub fn columns_shown(app: &HighwaterApp) -> Vec<Entry> {
     let columns = Column::ALL.into_iter().filter(|&column| column != Column::Name);
     let entry = |column| {
         let shown = app.settings.shows(column);
-        let entry = Entry::new(columns::title(column), Command::ShowColumn(column, !shown));
+        let entry = Entry::new(columns::title(column), Command::Set(Setting::Column(column, !shown)));
         entry.hint(columns::explanation(column)).switch(shown)
     };
     columns.map(entry).collect()
@@ -343,16 +345,16 @@ fn stacks(app: &HighwaterApp) -> Vec<Entry> {
     let asks = app.settings.symbols.network == Some(true);
     let symbols = SymbolSettings { network: Some(!asks), ..app.settings.symbols.clone() };
     vec![
-        Entry::new("Allocator frames", Command::ShowAllocators(!shown))
+        Entry::new("Allocator frames", Command::Set(Setting::Allocators(!shown)))
             .hint("Show the frames of the allocator itself, and those that your rules fold")
             .switch(shown),
-        Entry::new("Calls without choice in one line", Command::FoldChains(chains))
+        Entry::new("Calls without choice in one line", Command::Set(Setting::Chains(chains)))
             .hint("A call that makes one other call and nothing else shares its line: a \u{203a} b \u{203a} c")
             .switch(!chains),
-        Entry::new("WPA's words", Command::UseWpaWords(!wpa))
+        Entry::new("WPA's words", Command::Set(Setting::WpaWords(!wpa)))
             .hint("Impacting, Transient, Persistent and AIFI, AIFO, AOFI, AOFO, without plain words")
             .switch(wpa),
-        Entry::new("Ask symbol servers", Command::SetSymbols(symbols))
+        Entry::new("Ask symbol servers", Command::Set(Setting::Symbols(symbols)))
             .hint("Look for names of functions on the servers of the symbol path too")
             .switch(asks),
         Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Frames that are folded away, and names for stacks"),
@@ -373,8 +375,9 @@ fn rules(app: &HighwaterApp) -> Vec<Entry> {
 /// How the lines of the graph stand, and the way to it by keys.
 fn graph(app: &HighwaterApp) -> Vec<Entry> {
     let now = app.settings.arrangement;
-    let arrange =
-        |words, arrangement, hint| Entry::new(words, Command::Arrange(arrangement)).choice(now == arrangement).hint(hint);
+    let arrange = |words, arrangement, hint| {
+        Entry::new(words, Command::Set(Setting::Arrangement(arrangement))).choice(now == arrangement).hint(hint)
+    };
     vec![
         arrange("Lanes", Arrangement::Lanes, "A lane for each layer of a process, with a scale of its own"),
         arrange("Together", Arrangement::Together, "All lines of the graph in one scale"),
@@ -417,18 +420,18 @@ fn pictures(app: &HighwaterApp) -> Vec<Entry> {
 
 fn themes(app: &HighwaterApp) -> Vec<Entry> {
     let all = [(Theme::System, "As the system"), (Theme::Light, "Light"), (Theme::Dark, "Dark")];
-    all.map(|(theme, name)| Entry::new(name, Command::SetTheme(theme)).choice(app.settings.theme == theme)).into()
+    all.map(|(theme, name)| Entry::new(name, Command::Set(Setting::Theme(theme))).choice(app.settings.theme == theme)).into()
 }
 
 fn text_sizes(app: &HighwaterApp) -> Vec<Entry> {
     let now = app.settings.text_size();
-    let step = |words, by, keys| Entry::new(words, Command::SetTextSize(text_size_beside(now, by))).keys(keys);
+    let step = |words, by, keys| Entry::new(words, Command::Set(Setting::TextSize(text_size_beside(now, by)))).keys(keys);
     let steps = [
         step("Larger", 1, keys::LARGER).hint("Larger text").when(text_size_beside(now, 1) != now, "It cannot be larger"),
         step("Smaller", -1, keys::SMALLER).hint("Smaller text").when(text_size_beside(now, -1) != now, "It cannot be smaller"),
     ];
     let size = |percent: u16| {
-        let entry = Entry::new(format!("{percent} %"), Command::SetTextSize(percent)).choice(now == percent);
+        let entry = Entry::new(format!("{percent} %"), Command::Set(Setting::TextSize(percent))).choice(now == percent);
         if percent == 100 { entry.keys(keys::USUAL_SIZE).hint("Text of the usual size") } else { entry }
     };
     steps.into_iter().chain(TEXT_SIZES.map(size)).collect()

@@ -7,7 +7,7 @@ use eframe::egui::{self, RichText, Ui};
 use super::list::{self, List, ListColumn, Value, widest};
 use crate::app::HighwaterApp;
 use crate::app::attach::{Attach, Form, Way};
-use crate::app::commands::{Command, Commands};
+use crate::app::commands::{Command, Commands, RecordCommand};
 use crate::capture::{Program, Ring};
 use crate::format;
 
@@ -46,11 +46,11 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         ui.separator();
         buttons(&form, commands, ui);
         if form != attach.form {
-            commands.push(Command::ChangeAttach(form));
+            commands.push(Command::Record(RecordCommand::Change(form)));
         }
     });
     if dialog.should_close() {
-        commands.push(Command::ShowAttach(false));
+        commands.push(Command::Record(RecordCommand::Show(false)));
     }
 }
 
@@ -227,10 +227,10 @@ fn buttons(form: &Form, commands: &mut Commands, ui: &mut Ui) {
     let request = form.request();
     ui.horizontal(|ui| {
         if ui.add_enabled(request.is_ok(), egui::Button::new("Start recording")).clicked() {
-            commands.push(Command::StartRecording);
+            commands.push(Command::Record(RecordCommand::Start));
         }
         if ui.button("Cancel").clicked() {
-            commands.push(Command::ShowAttach(false));
+            commands.push(Command::Record(RecordCommand::Show(false)));
         }
         match request {
             Err(reason) => ui.add(egui::Label::new(RichText::new(reason.to_string()).weak()).wrap()),

@@ -7,7 +7,7 @@ use eframe::egui::{self, Button, Ui};
 use super::traces;
 use crate::app::HighwaterApp;
 use crate::app::commands::table::{self, Entry, Menu, Section, Switch};
-use crate::app::commands::{Command, Commands, keys};
+use crate::app::commands::{Command, Commands, Setting, keys};
 use crate::format;
 use crate::load::default_budget;
 
@@ -77,17 +77,17 @@ fn memory_limit(app: &mut HighwaterApp, ui: &mut Ui) {
     let limit = app.settings.memory_limit_mb;
     let automatic = format!("Three quarters of the machine's ({})", format::rough_bytes(default_budget()));
     if ui.radio(limit.is_none(), automatic).clicked() {
-        app.commands.push(Command::SetMemoryLimit(None));
+        app.commands.push(Command::Set(Setting::MemoryLimit(None)));
     }
     ui.horizontal(|ui| {
         let mut megabytes = limit.unwrap_or(default_budget() >> 20);
         if ui.radio(limit.is_some(), "At most").clicked() {
-            app.commands.push(Command::SetMemoryLimit(Some(megabytes)));
+            app.commands.push(Command::Set(Setting::MemoryLimit(Some(megabytes))));
         }
         let field = egui::DragValue::new(&mut megabytes).range(1..=u64::from(u32::MAX)).speed(64).suffix(" MB");
         let field = ui.add_enabled(limit.is_some(), field);
         if field.changed() {
-            app.commands.push(Command::SetMemoryLimit(Some(megabytes)));
+            app.commands.push(Command::Set(Setting::MemoryLimit(Some(megabytes))));
         }
     });
 }

@@ -4,7 +4,7 @@
 use eframe::egui::{self, RichText, Ui};
 
 use crate::app::HighwaterApp;
-use crate::app::commands::{Command, Commands};
+use crate::app::commands::{Command, Commands, LoadCommand};
 use crate::app::offer::{Offer, OfferChange};
 use crate::format::rough_bytes;
 use crate::query::layer_label;
@@ -37,12 +37,12 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         buttons(offer, commands, ui);
     });
     if dialog.should_close() {
-        app.commands.push(Command::CancelLoading);
+        app.commands.push(Command::Load(LoadCommand::Cancel));
     }
 }
 
 fn processes(offer: &Offer, height: f32, commands: &mut Commands, ui: &mut Ui) {
-    let mut change = |change| commands.push(Command::ChangeOffer(change));
+    let mut change = |change| commands.push(Command::Load(LoadCommand::ChangeOffer(change)));
     ui.horizontal(|ui| {
         ui.strong("Processes");
         if ui.small_button("All processes").clicked() {
@@ -90,14 +90,14 @@ fn layers(offer: &Offer, commands: &mut Commands, ui: &mut Ui) {
     for layer in Layer::ALL {
         let mut wanted = offer.has_layer(layer);
         if choice(ui, &mut wanted, layer_label(layer), offer.bytes_in(layer)) {
-            commands.push(Command::ChangeOffer(OfferChange::Layer(layer, wanted)));
+            commands.push(Command::Load(LoadCommand::ChangeOffer(OfferChange::Layer(layer, wanted))));
         }
     }
     let mut stacks = offer.stacks;
     let bytes = if stacks { offer.bytes_of_stacks() } else { 0 };
     ui.add_space(4.0);
     if choice(ui, &mut stacks, "Call stacks", bytes) {
-        commands.push(Command::ChangeOffer(OfferChange::Stacks(stacks)));
+        commands.push(Command::Load(LoadCommand::ChangeOffer(OfferChange::Stacks(stacks))));
     }
 }
 
@@ -137,14 +137,14 @@ fn buttons(offer: &Offer, commands: &mut Commands, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| {
         let hint = "Read only what is ticked";
         if ui.add_enabled(has_any, egui::Button::new("Load selection")).on_hover_text(hint).clicked() {
-            commands.push(Command::LoadOffer(offer.scope()));
+            commands.push(Command::Load(LoadCommand::TakeOffer(offer.scope())));
         }
         let hint = "Read everything from the start, and end the trace where memory is used up";
         if ui.button("Load until memory is used up").on_hover_text(hint).clicked() {
-            commands.push(Command::LoadOffer(Default::default()));
+            commands.push(Command::Load(LoadCommand::TakeOffer(Default::default())));
         }
         if ui.button("Cancel").clicked() {
-            commands.push(Command::CancelLoading);
+            commands.push(Command::Load(LoadCommand::Cancel));
         }
     });
 }

@@ -3,7 +3,7 @@
 use eframe::egui;
 
 use crate::app::HighwaterApp;
-use crate::app::commands::{Command, Commands};
+use crate::app::commands::{Command, Commands, LoadCommand};
 use crate::app::player::{Player, PlayerChange, SPEEDS, speed_label};
 use crate::format;
 
@@ -19,12 +19,12 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         false => ("Pause", "Hold the capture where it is; everything can be looked at"),
     };
     if ui.button(text).on_hover_text(hint).clicked() {
-        commands.push(Command::ChangePlayer(PlayerChange::Pause(!player.is_paused())));
+        commands.push(Command::Load(LoadCommand::ChangePlayer(PlayerChange::Pause(!player.is_paused()))));
     }
     speeds(player, commands, ui);
     let end = ui.button("To the End").on_hover_text("Load the rest as fast as possible");
     if end.clicked() {
-        commands.push(Command::ChangePlayer(PlayerChange::ToTheEnd));
+        commands.push(Command::Load(LoadCommand::ChangePlayer(PlayerChange::ToTheEnd)));
     }
     if let Some(document) = document {
         let now = document.trace.clock.seconds(document.trace.span.to);
@@ -43,14 +43,14 @@ pub fn show_followed(app: &mut HighwaterApp, ui: &mut egui::Ui) {
             false => ("Pause", "Hold what is shown; what comes is read all the same"),
         };
         if ui.button(text).on_hover_text(hint).clicked() {
-            commands.push(Command::TogglePause);
+            commands.push(Command::Load(LoadCommand::TogglePause));
         }
     }
     let does = if job.is_held() { "Held" } else { does };
     ui.weak(format!("{does}: {now:.1} s, {size}"));
     let stop = ui.add_enabled(!job.is_ending(), egui::Button::new("Stop Following"));
     if stop.on_hover_text("End the trace with what is there; whoever records goes on").clicked() {
-        commands.push(Command::EndFollowing);
+        commands.push(Command::Load(LoadCommand::EndFollowing));
     }
 }
 
@@ -61,7 +61,7 @@ fn speeds(player: &Player, commands: &mut Commands, ui: &mut egui::Ui) {
         .show_ui(ui, |ui| {
             for speed in SPEEDS {
                 if ui.selectable_label(speed == now, speed_label(speed)).clicked() {
-                    commands.push(Command::ChangePlayer(PlayerChange::Speed(speed)));
+                    commands.push(Command::Load(LoadCommand::ChangePlayer(PlayerChange::Speed(speed))));
                 }
             }
         })

@@ -3,7 +3,7 @@
 use eframe::egui::{self, RichText, Ui};
 
 use crate::app::HighwaterApp;
-use crate::app::commands::{Command, Commands, DocCommand};
+use crate::app::commands::{Command, Commands, DocCommand, RecordCommand};
 use crate::app::document::Document;
 use crate::app::recording::{RecordJob, Stage};
 use crate::format;
@@ -27,7 +27,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
                 ui.strong("Recorded");
                 ui.label(format!("{} in {}", format::rough_bytes(*bytes), format::duration(job.time().as_secs_f64())));
                 if ui.button("Save as\u{2026}").on_hover_text("Put the trace where you want it").clicked() {
-                    commands.push(Command::SaveRecording);
+                    commands.push(Command::Record(RecordCommand::Save));
                 }
                 dismiss(commands, ui);
                 ui.add(egui::Label::new(RichText::new(file.display().to_string()).weak()).truncate());
@@ -46,7 +46,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
 
 fn dismiss(commands: &mut Commands, ui: &mut Ui) {
     if ui.button("Close bar").clicked() {
-        commands.push(Command::DismissRecording);
+        commands.push(Command::Record(RecordCommand::Dismiss));
     }
 }
 
@@ -55,7 +55,7 @@ fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands
     ui.painter().circle_filled(dot.center(), 5.0, ui.visuals().error_fg_color);
     ui.strong(format!("Recording {}", job.name));
     if ui.button("Stop").on_hover_text("End the recording; what came is a trace then").clicked() {
-        commands.push(Command::StopRecording);
+        commands.push(Command::Record(RecordCommand::Stop));
     }
     if let Some(document) = document {
         let end = Ticks(document.trace.span.to.0.saturating_sub(1));

@@ -5,7 +5,7 @@ use eframe::egui;
 
 use super::{losses, player};
 use crate::app::HighwaterApp;
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::{Command, DocCommand, LoadCommand};
 use crate::app::document::{Document, Tab};
 use crate::format;
 use crate::model::CutReason;
@@ -55,7 +55,7 @@ fn activity(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         ui.add(egui::ProgressBar::new(job.progress()).desired_width(140.0).show_percentage());
     }
     if !has_other && ui.button("Cancel").on_hover_text("Stop loading; what is loaded stays").clicked() {
-        app.commands.push(Command::CancelLoading);
+        app.commands.push(Command::Load(LoadCommand::Cancel));
     }
 }
 

@@ -4,7 +4,7 @@
 use eframe::egui::{self, Ui};
 
 use crate::app::HighwaterApp;
-use crate::app::commands::Command;
+use crate::app::commands::{Command, Setting};
 use crate::app::names::MICROSOFT;
 use crate::load::Input;
 
@@ -51,7 +51,7 @@ fn switches(app: &mut HighwaterApp, ui: &mut Ui) {
         ui.weak(WHAT_LEAVES);
     });
     if settings != app.settings.symbols {
-        app.commands.push(Command::SetSymbols(settings));
+        app.commands.push(Command::Set(Setting::Symbols(settings)));
     }
 }
 
@@ -69,7 +69,7 @@ fn path(app: &mut HighwaterApp, ui: &mut Ui) {
         if ui.add_enabled(draft != lines, egui::Button::new("Apply")).clicked() {
             let path = draft.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(";");
             draft = path.split(';').collect::<Vec<_>>().join("\n");
-            app.commands.push(Command::SetSymbols(crate::app::SymbolSettings { path, ..settings.clone() }));
+            app.commands.push(Command::Set(Setting::Symbols(crate::app::SymbolSettings { path, ..settings.clone() })));
         }
         if ui.add_enabled(draft != lines, egui::Button::new("Undo")).clicked() {
             draft.clone_from(&lines);
@@ -114,6 +114,6 @@ pub fn question(app: &mut HighwaterApp, ui: &mut Ui) {
     });
     if answer.is_some() {
         let symbols = crate::app::SymbolSettings { network: answer, ..app.settings.symbols.clone() };
-        app.commands.push(Command::SetSymbols(symbols));
+        app.commands.push(Command::Set(Setting::Symbols(symbols)));
     }
 }

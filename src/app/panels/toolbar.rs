@@ -4,7 +4,7 @@ use eframe::egui;
 
 use crate::app::HighwaterApp;
 use crate::app::commands::keys::{self, hint};
-use crate::app::commands::{Command, Commands, DocCommand};
+use crate::app::commands::{Command, Commands, DocCommand, Setting};
 use crate::app::document::Tab;
 use crate::app::export::{Export, Format};
 use crate::app::graph::Arrangement;
@@ -61,7 +61,7 @@ pub fn tools(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                 (Arrangement::Lanes, "Lanes", "A lane for each layer of a process, with a scale of its own"),
             ] {
                 if ui.selectable_label(document.arrangement() == arrangement, name).on_hover_text(hint).clicked() {
-                    commands.push(Command::Arrange(arrangement));
+                    commands.push(Command::Set(Setting::Arrangement(arrangement)));
                 }
             }
             ui.separator();

@@ -5,6 +5,9 @@
 //! XML has no place for is replaced. A file has at most [`MOST_BYTES`]; its parts follow from
 //! what was on the screen, not from the trace.
 
+mod attributes;
+mod runs;
+
 use std::fmt;
 use std::io::{self, Write};
 
@@ -12,8 +15,11 @@ use eframe::egui::epaint::{
     CircleShape, ClippedShape, ColorMode, CornerRadius, CubicBezierShape, EllipseShape, Mesh, PathShape, PathStroke,
     QuadraticBezierShape, RectShape, Shape, Stroke, StrokeKind, TextShape, Vertex,
 };
-use eframe::egui::{Color32, FontFamily, FontId, Pos2, Rect, Vec2, pos2};
+use eframe::egui::{Color32, FontFamily, Pos2, Rect, pos2};
 use rustc_hash::FxHashMap;
+
+use attributes::{At, Center, Escaped, Fill, Line, Num, Place, Turn, trace};
+use runs::runs;
 
 /// Bytes of a file at most.
 const MOST_BYTES: usize = 64 << 20;
@@ -258,176 +264,10 @@ impl Sheet<'_> {
     }
 }
 
-/// Letters of a line that look alike.
-struct Run {
-    text: String,
-    rect: Rect,
-    baseline: f32,
-    font: FontId,
-    color: Color32,
-    background: Color32,
-}
-
-/// A text by what looks alike.
-fn runs(shape: &TextShape) -> Vec<Run> {
-    let job = &shape.galley.job;
-    let faint = |color: Color32| color.gamma_multiply(shape.opacity_factor);
-    let mut runs: Vec<Run> = Vec::new();
-    let mut letters = job.text.char_indices().peekable();
-    let mut section = job.sections.first();
-    for row in &shape.galley.rows {
-        let origin = shape.pos + row.pos.to_vec2();
-        let mut is_new = true;
-        for glyph in &row.glyphs {
-            // What was cut off ends with a letter that is not in the text.
-            if let Some((at, _)) = letters.next_if(|(_, letter)| *letter == glyph.chr) {
-                let of = job.sections.iter().find(|section| section.byte_range.start.0 <= at && at < section.byte_range.end.0);
-                section = of.or(section);
-            }
-            let Some(section) = section else { continue };
-            let format = &section.format;
-            let painted = if format.color == Color32::PLACEHOLDER { shape.fallback_color } else { format.color };
-            let color = faint(shape.override_text_color.unwrap_or(painted));
-            let background = faint(format.background);
-            let left = origin.x + glyph.pos.x;
-            let rect = Rect::from_min_size(pos2(left, origin.y), Vec2::new(glyph.advance_width, row.size.y));
-            let baseline = origin.y + glyph.pos.y;
-            let like = |run: &&mut Run| {
-                let is_next = (run.rect.right() - left).abs() < 1.0 && run.baseline == baseline;
-                is_next && run.font == format.font_id && run.color == color && run.background == background
-            };
-            match runs.last_mut().filter(|_| !is_new).filter(like) {
-                Some(run) => {
-                    run.text.push(glyph.chr);
-                    run.rect = run.rect.union(rect);
-                }
-                None => {
-                    let font = format.font_id.clone();
-                    runs.push(Run { text: glyph.chr.into(), rect, baseline, font, color, background });
-                }
-            }
-            is_new = false;
-        }
-        if row.ends_with_newline {
-            letters.next_if(|(_, letter)| *letter == '\n');
-        }
-    }
-    runs
-}
-
 fn mean(corners: [Vertex; 3]) -> Color32 {
     let [a, b, c] = corners.map(|corner| corner.color.to_array().map(u16::from));
     let [r, g, b, a] = std::array::from_fn(|i| ((a[i] + b[i] + c[i]) / 3) as u8);
     Color32::from_rgba_premultiplied(r, g, b, a)
-}
-
-fn trace(outline: &mut String, points: &[Pos2]) {
-    for (i, point) in points.iter().enumerate() {
-        outline.push(if i == 0 { 'M' } else { 'L' });
-        outline.push_str(&At(*point).to_string());
-    }
-}
-
-/// A number with two digits behind the point at most.
-struct Num(f32);
-
-impl fmt::Display for Num {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = if self.0.is_finite() { self.0.clamp(-1e6, 1e6) } else { 0.0 };
-        let rounded = (f64::from(value) * 100.0).round() / 100.0;
-        write!(f, "{}", if rounded == 0.0 { 0.0 } else { rounded })
-    }
-}
-
-struct At(Pos2);
-
-impl fmt::Display for At {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", Num(self.0.x), Num(self.0.y))
-    }
-}
-
-/// Attributes of a place.
-struct Place(Rect);
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Pos2 { x, y }, size) = (self.0.min, self.0.size().max(Vec2::ZERO));
-        write!(f, " x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", Num(x), Num(y), Num(size.x), Num(size.y))
-    }
-}
-
-struct Center(Pos2);
-
-impl fmt::Display for Center {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, " cx=\"{}\" cy=\"{}\"", Num(self.0.x), Num(self.0.y))
-    }
-}
-
-/// Attributes of a colour under a name.
-fn paint(name: &str, color: Color32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let [r, g, b, a] = color.to_srgba_unmultiplied();
-    match a {
-        0 => write!(f, " {name}=\"none\""),
-        255 => write!(f, " {name}=\"#{r:02x}{g:02x}{b:02x}\""),
-        _ => write!(f, " {name}=\"#{r:02x}{g:02x}{b:02x}\" {name}-opacity=\"{:.3}\"", f32::from(a) / 255.0),
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Fill(Color32);
-
-impl fmt::Display for Fill {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        paint("fill", self.0, f)
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Line(Stroke);
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        paint("stroke", self.0.color, f)?;
-        write!(f, " stroke-width=\"{}\"", Num(self.0.width))
-    }
-}
-
-/// Turned by so much around a place.
-#[derive(Clone, Copy)]
-struct Turn(f32, Pos2);
-
-impl fmt::Display for Turn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 0.0 {
-            return Ok(());
-        }
-        write!(f, " transform=\"rotate({} {})\"", Num(self.0.to_degrees()), At(self.1))
-    }
-}
-
-/// A text in XML.
-struct Escaped<'a>(&'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for letter in self.0.chars() {
-            match letter {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => {
-                    f.write_str("\u{fffd}")?;
-                }
-                _ => fmt::Write::write_char(f, letter)?,
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -435,7 +275,7 @@ impl fmt::Display for Escaped<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use eframe::egui::{self, text::LayoutJob};
+    use eframe::egui::{self, FontId, Vec2, text::LayoutJob};
 
     use super::*;
 
@@ -522,6 +362,21 @@ mod tests {
         let lines: Vec<(String, f32)> = runs(&shape).into_iter().map(|run| (run.text, run.baseline)).collect();
         assert_eq!((lines[0].0.as_str(), lines[1].0.as_str(), lines.len()), ("long", "lines", 2));
         assert!(lines[0].1 < lines[1].1, "one below the other");
+    }
+
+    /// Two letters that the fonts draw as one, and names with what fonts replace.
+    #[test]
+    fn a_text_with_ligatures_is_one_piece() {
+        for name in ["first fluff office", "a->b != c::d => e", "e\u{301}a\u{308}"] {
+            for size in [11.0, 12.0, 12.5, 13.0, 14.0] {
+                for font in [FontId::proportional(size), FontId::monospace(size)] {
+                    let job = LayoutJob::simple_singleline(name.to_owned(), font, Color32::GRAY);
+                    let Shape::Text(shape) = text(&job) else { panic!("a text is a text") };
+                    let texts: Vec<String> = runs(&shape).into_iter().map(|run| run.text).collect();
+                    assert_eq!(texts, [name], "{size}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Shape, Str
 
 use crate::app::HighwaterApp;
 use crate::app::commands::table::why_not_record;
-use crate::app::commands::{Command, Commands, keys};
+use crate::app::commands::{Command, Commands, LoadCommand, RecordCommand, keys};
 use crate::app::theme;
 use crate::app::walk::{Walk, Walking};
 use crate::load::Input;
@@ -116,7 +116,7 @@ fn way_record(app: &mut HighwaterApp, ui: &mut Ui) {
     let record = ui.add_enabled_ui(can_record, |ui| big_button(ui, "Record\u{2026}")).inner;
     let record = record.on_hover_text(keys::hint("Watch a running program", keys::RECORD));
     if record.on_disabled_hover_text(why_not_record(app)).clicked() {
-        app.commands.push(Command::ShowAttach(true));
+        app.commands.push(Command::Record(RecordCommand::Show(true)));
     }
 }
 
@@ -209,7 +209,7 @@ fn loading(app: &mut HighwaterApp, ui: &mut Ui) {
         ui.add(egui::ProgressBar::new(progress).desired_width(320.0).show_percentage());
         ui.add_space(10.0);
         if ui.button("Cancel").clicked() {
-            app.commands.push(Command::CancelLoading);
+            app.commands.push(Command::Load(LoadCommand::Cancel));
         }
     });
 }

@@ -3,7 +3,7 @@
 use eframe::egui::{self, Ui};
 
 use super::Canvas;
-use crate::app::commands::{Command, Commands, DocCommand};
+use crate::app::commands::{Command, Commands, DocCommand, Setting};
 use crate::app::graph::Arrangement;
 use crate::app::picture::{PictureFormat, Subject, Wish};
 use crate::units::{Interval, Ticks};
@@ -40,7 +40,7 @@ pub fn show(canvas: &Canvas<'_>, ui: &mut Ui, at: Option<Ticks>, commands: &mut 
         Arrangement::Together => ("A lane for each line", Arrangement::Lanes),
     };
     if ui.button(text).clicked() {
-        commands.push(Command::Arrange(other));
+        commands.push(Command::Set(Setting::Arrangement(other)));
     }
     ui.separator();
     for format in PictureFormat::ALL {

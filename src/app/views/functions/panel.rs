@@ -6,8 +6,8 @@ use eframe::egui::{self, Key, Modifiers, Ui};
 
 use super::tools::above_table;
 use super::{CallTable, CallTrees, Grouping, Wish, wings};
-use crate::app::commands::Command;
 use crate::app::commands::keys::STEPS;
+use crate::app::commands::{Command, Setting};
 use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
@@ -292,7 +292,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn show_column(&mut self, column: usize, shown: bool) {
-        self.around.commands.push(Command::ShowColumn(self.column(column), shown));
+        self.around.commands.push(Command::Set(Setting::Column(self.column(column), shown)));
     }
 
     fn is_selected(&self, row: usize) -> bool {

@@ -4,7 +4,7 @@
 use eframe::egui::{self, Ui};
 
 use super::{CallTrees, Grouping};
-use crate::app::commands::Command;
+use crate::app::commands::{Command, Setting};
 use crate::app::jobs::ForestKind;
 use crate::app::panels::frames;
 use crate::app::views::Around;
@@ -75,6 +75,6 @@ fn all<const FREES: bool>(view: &mut CallTrees<FREES>, around: &mut Around<'_>, 
         around.ask();
     }
     if let Some(shown) = frames::switch(ui, !around.document.fold, false) {
-        around.commands.push(Command::ShowAllocators(shown));
+        around.commands.push(Command::Set(Setting::Allocators(shown)));
     }
 }

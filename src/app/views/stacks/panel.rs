@@ -8,7 +8,7 @@ use std::sync::Arc;
 use eframe::egui::{self, Ui};
 
 use super::{Did, Stacks, Table, text};
-use crate::app::commands::{Command, DocCommand};
+use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::filters::{Chip, Predicate};
@@ -72,7 +72,7 @@ pub fn tools(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {
         around.ask();
     }
     if let Some(shown) = frames::switch(ui, !around.document.fold, false) {
-        around.commands.push(Command::ShowAllocators(shown));
+        around.commands.push(Command::Set(Setting::Allocators(shown)));
     }
 }
 
@@ -235,7 +235,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn show_column(&mut self, column: usize, shown: bool) {
-        self.around.commands.push(Command::ShowColumn(Column::ALL[column], shown));
+        self.around.commands.push(Command::Set(Setting::Column(Column::ALL[column], shown)));
     }
 }
 

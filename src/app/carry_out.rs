@@ -1,0 +1,172 @@
+//! What each [`Command`] does: the one place where the window's state changes because of the user.
+
+use std::path::PathBuf;
+
+use eframe::egui;
+
+use super::commands::{Command, LoadCommand, RecordCommand, Setting};
+use super::dialogs::{self, Purpose};
+use super::document::Document;
+use super::export::{Export, Format};
+use super::failure::Failure;
+use super::jobs::LoadJob;
+use super::names::ModuleChange;
+use super::player::Pace;
+use super::recording::RecordJob;
+use super::{HighwaterApp, panels, picture};
+use crate::load::Input;
+
+impl HighwaterApp {
+    pub(super) fn carry_out(&mut self, ctx: &egui::Context, command: Command) {
+        match command {
+            Command::Open(inputs) => self.open(ctx, inputs, Pace::AtOnce),
+            Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
+            Command::TypePath(typed) => self.typed_path = typed,
+            Command::TakeFiles(purpose, files) => self.take_files(ctx, purpose, files),
+            Command::Record(command) => self.carry_out_recording(ctx, command),
+            Command::Load(command) => self.carry_out_loading(command),
+            Command::Set(setting) => self.set(ctx, &setting),
+            Command::CompareDialog => self.file_dialog.show(ctx, Purpose::Compared),
+            Command::CompareWith(at) => self.compare_with_open(ctx, at),
+            Command::StopComparing => self.close_beside(),
+            Command::Close => self.close_trace(ctx, self.traces.beside(0)),
+            Command::ShowTrace(at) => self.show_trace(ctx, at),
+            Command::CloseTrace(at) => self.close_trace(ctx, at),
+            Command::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
+            Command::LookAgain => self.look(),
+            Command::ChooseLayout(preset) => {
+                self.layout.choose(preset);
+                self.look();
+            }
+            Command::ShowPart(part, shown) => self.layout.set_shown(part, shown),
+            Command::ShowDefaultPrograms => {
+                if let Err(reason) = dialogs::show_default_programs() {
+                    self.errors.push(Failure::expected(format!("Windows' settings could not be opened: {reason}.")));
+                }
+            }
+            Command::ForgetRecent => self.recents.clear(),
+            Command::ForgetOneRecent(files) => self.recents.forget(&files),
+            Command::Walk(walking) => self.walk(ctx, walking),
+            Command::DismissError(index) => {
+                if index < self.errors.len() {
+                    self.errors.remove(index);
+                }
+            }
+            Command::ShowRules(shown) => self.rules.is_shown = shown,
+            Command::ChangeRules(change) => self.change_rules(ctx, change),
+            Command::NameStacks(naming) => self.rules.name_stacks(naming),
+            Command::OpenRulesDialog => self.file_dialog.show(ctx, Purpose::Rules),
+            Command::SaveRulesDialog => self.file_dialog.show(ctx, Purpose::SaveRules),
+            Command::ReadRules(file) => self.read_rules(ctx, file),
+            Command::BrowsePdb(key) => self.file_dialog.show(ctx, Purpose::Pdb(key)),
+            Command::ChangeModule(key, change) => {
+                self.document.iter().flat_map(|document| &document.names).for_each(|names| names.change(&key, change.clone()));
+            }
+            Command::ShowKeys(shown) => self.show_keys = shown,
+            Command::ShowHelp(page) => self.help = page,
+            Command::ShowPalette(palette) => self.palette = palette,
+            Command::FocusSearch => {
+                let view = self.document.as_ref().and_then(Document::view_in_sight);
+                view.into_iter().for_each(|view| ctx.memory_mut(|m| m.request_focus(panels::toolbar::search_id(view))));
+            }
+            Command::FocusGraph => panels::timeline::take_keys(ctx),
+            Command::Copy(text) => ctx.copy_text(text),
+            Command::Export(Export { sheet, format: Format::Text }) => self.copy_table(ctx, sheet),
+            Command::Export(export) => self.file_dialog.show(ctx, Purpose::Export(export)),
+            Command::ExportInSight(format) => {
+                let document = self.document.as_ref();
+                let sheet = document.and_then(|document| document.views.get(document.view_in_sight()?)?.sheet());
+                sheet.into_iter().for_each(|sheet| self.commands.push(Command::Export(Export { sheet, format })));
+            }
+            Command::TakePicture(wish) => picture::ask(ctx, wish),
+            Command::Document(command) => {
+                if let Some(document) = &mut self.document {
+                    document.carry_out(command);
+                    self.look();
+                }
+            }
+        }
+    }
+
+    fn carry_out_recording(&mut self, ctx: &egui::Context, command: RecordCommand) {
+        match command {
+            RecordCommand::Show(shown) => self.show_attach(shown),
+            RecordCommand::Change(form) => self.attach.iter_mut().for_each(|attach| attach.form = form.clone()),
+            RecordCommand::Start => self.start_recording(ctx),
+            RecordCommand::Stop => self.recording.iter().for_each(RecordJob::stop),
+            RecordCommand::Save => self.save_recording(ctx),
+            RecordCommand::Dismiss => self.recording = None,
+        }
+    }
+
+    fn carry_out_loading(&mut self, command: LoadCommand) {
+        match command {
+            LoadCommand::Cancel => self.stop_loading(),
+            LoadCommand::TogglePause => self.loading.iter_mut().for_each(LoadJob::toggle_pause),
+            LoadCommand::EndFollowing => self.loading.iter().for_each(LoadJob::end_following),
+            LoadCommand::ChangePlayer(change) => self.loading.iter_mut().for_each(|job| job.change_player(change)),
+            LoadCommand::ChangeOffer(change) => {
+                if let Some(offer) = &mut self.offer {
+                    offer.change(change);
+                }
+            }
+            LoadCommand::TakeOffer(scope) => {
+                if let (Some(_), Some(job)) = (self.offer.take(), &self.loading) {
+                    job.choose(scope);
+                }
+            }
+        }
+    }
+
+    /// Changes a setting, keeps it, and has it seen.
+    fn set(&mut self, ctx: &egui::Context, setting: &Setting) {
+        match setting {
+            Setting::Theme(theme) => self.settings.theme = *theme,
+            Setting::TextSize(percent) => self.settings.set_text_size(*percent),
+            Setting::Column(column, shown) => self.settings.show_column(*column, *shown),
+            Setting::Arrangement(arrangement) => self.settings.arrangement = *arrangement,
+            Setting::MemoryLimit(megabytes) => self.settings.memory_limit_mb = *megabytes,
+            Setting::Allocators(shown) => self.settings.show_allocators = *shown,
+            Setting::Chains(fold) => self.settings.open_chains = !fold,
+            Setting::WpaWords(wpa) => self.settings.wpa_words = *wpa,
+            Setting::Symbols(symbols) => self.settings.symbols = symbols.clone(),
+        }
+        self.save_settings();
+        match setting {
+            Setting::Theme(theme) => ctx.set_theme(theme.preference()),
+            Setting::TextSize(_) => ctx.set_zoom_factor(f32::from(self.settings.text_size()) / 100.0),
+            Setting::Column(..) | Setting::MemoryLimit(_) => {}
+            Setting::Arrangement(arrangement) => self.document.iter_mut().for_each(|document| document.arrange(*arrangement)),
+            Setting::Allocators(shown) => self.document.iter_mut().for_each(|document| document.fold_allocators(!shown)),
+            Setting::Chains(_) | Setting::WpaWords(_) => {
+                let reading = self.settings.reading();
+                self.document.iter_mut().for_each(|document| document.read_as(reading));
+            }
+            Setting::Symbols(_) => self.search_again(),
+        }
+    }
+
+    /// Uses the files that the user has chosen, or whose path they typed.
+    fn take_files(&mut self, ctx: &egui::Context, purpose: Purpose, mut files: Vec<PathBuf>) {
+        let inputs = |files: Vec<PathBuf>| files.into_iter().map(Input::File).collect();
+        match purpose {
+            Purpose::Traces => self.open(ctx, inputs(files), Pace::AtOnce),
+            Purpose::Compared => self.open_beside(ctx, inputs(files)),
+            Purpose::Rules => files.into_iter().for_each(|file| self.read_rules(ctx, file)),
+            Purpose::SaveRules => files.pop().into_iter().for_each(|file| self.write_rules(ctx, file)),
+            Purpose::Pdb(key) => {
+                let chosen = files.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
+                chosen.into_iter().for_each(|command| self.carry_out(ctx, command));
+            }
+            Purpose::Export(export) => {
+                files.pop().into_iter().for_each(|file| self.save_table(ctx, export.clone(), file));
+            }
+            Purpose::Picture(picture) => files.pop().into_iter().for_each(|file| self.save_picture(ctx, &picture, file)),
+            Purpose::Save(_) => {
+                if let (Some(job), Some(to)) = (&mut self.recording, files.pop()) {
+                    job.move_to(to);
+                }
+            }
+        }
+    }
+}
