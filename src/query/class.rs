@@ -16,6 +16,16 @@ pub enum LifetimeClass {
     Aofo,
 }
 
+/// What lifetime classes are called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Words {
+    /// As in WPA.
+    #[default]
+    Wpa,
+    /// So that nobody has to look them up; WPA's stand behind.
+    Plain,
+}
+
 /// WPA's *Impacting Type*.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ImpactingType {
@@ -72,6 +82,17 @@ impl LifetimeClass {
             Self::Aifo => "Allocated and kept (AIFO)",
             Self::Aofi => "Given back (AOFI)",
             Self::Aofo => "Stayed (AOFO)",
+        }
+    }
+
+    /// What it is called where WPA's names are behind it.
+    pub fn short(self, words: Words) -> &'static str {
+        match (words, self) {
+            (Words::Wpa, _) => self.name(),
+            (Words::Plain, Self::Aifi) => "Came and went",
+            (Words::Plain, Self::Aifo) => "Allocated and kept",
+            (Words::Plain, Self::Aofi) => "Given back",
+            (Words::Plain, Self::Aofo) => "Stayed",
         }
     }
 

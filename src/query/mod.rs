@@ -59,7 +59,7 @@ mod unmatched;
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
 pub use cancel::{Cancel, Cancelled};
-pub use class::{ImpactingType, LifetimeClass};
+pub use class::{ImpactingType, LifetimeClass, Words};
 pub use coarse::coarse_series;
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use details::{Details, details, line_of_rows};
@@ -91,7 +91,7 @@ pub use site_choice::SiteChoice;
 pub use tags::Tags;
 pub use totals::{Totals, totals};
 pub use tree::{
-    Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, Trimmed, Words, by_heap, peaks, sort_by_peak, tree, upper_peaks,
+    Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, Trimmed, by_heap, peaks, sort_by_peak, tree, upper_peaks,
 };
 pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UnmatchedGroup, unmatched_groups};

@@ -32,7 +32,7 @@ pub use lines::{Tree, TreeRow};
 pub use peaks::{peaks, sort_by_peak, upper_peaks};
 pub use trim::Trimmed;
 
-use super::{ByClass, Cancel, Cancelled, Filter, LifetimeClass, Mask, Path, Totals};
+use super::{ByClass, Cancel, Cancelled, Filter, LifetimeClass, Mask, Path, Totals, Words};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use lines::{Leaf, NONE};
@@ -72,16 +72,6 @@ pub struct TreeRequest {
     pub words: Words,
     /// Places of the lines above the frames, for those that are to keep them (see [`Tree::order`]).
     pub held: Arc<FxHashMap<Path, u32>>,
-}
-
-/// What lifetime classes are called.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Words {
-    /// As in WPA.
-    #[default]
-    Wpa,
-    /// So that nobody has to look them up; WPA's stand behind.
-    Plain,
 }
 
 /// What all parts of the making of a tree look at.

@@ -4,6 +4,7 @@ use super::super::counters;
 use crate::app::document::{Document, source_of};
 use crate::app::graph::LineOf;
 use crate::app::lanes::LayerOf;
+use crate::model::ProcessId;
 use crate::query::{Path, heap_label, layer_label};
 use crate::units::Layer;
 
@@ -42,6 +43,15 @@ pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
                 None => (name, "Counter".to_owned()),
             }
         }
+    }
+}
+
+/// Whose a line is, if it is of one process.
+pub fn owner(document: &Document, of: &LineOf) -> Option<ProcessId> {
+    match of {
+        LineOf::Layer(process, _) | LineOf::Part(process, ..) => Some(*process),
+        LineOf::Heap(heap) => document.trace.heaps.get(heap.0 as usize).map(|heap| heap.process),
+        LineOf::Type(_) | LineOf::OtherTypes(_) | LineOf::Counter(_) => None,
     }
 }
 

@@ -49,64 +49,84 @@ fn draw(canvas: &Canvas<'_>, painter: &Painter, of: &GraphLine, color: Color32, 
     painter.add(line::stroke(corners, 1.5, color));
 }
 
+/// A row of what the lines are called.
+enum Row {
+    /// Whose the next ones are.
+    Owner(String),
+    Line(Named),
+}
+
+/// What a line is called, what of that is shown, and what it reads.
+struct Named {
+    of: Option<LineOf>,
+    name: String,
+    short: String,
+    value: Option<u64>,
+}
+
 /// What the lines are called and read: at the cursor, or at the end.
 pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) {
-    let Some(graph) = canvas.graph() else { return };
     let frame = canvas.frame();
     let area = Rect::from_x_y_ranges(outer.left() + 4.0..=frame.left() - super::SCALE, frame.top() + 2.0..=frame.bottom());
     if area.width() < 40.0 {
         return;
     }
-    let at = cursor.unwrap_or(canvas.document.view().to);
-    let (values, sum) = graph.values_at(at);
-    let mut rows: Vec<(Option<LineOf>, String, Option<u64>)> = Vec::new();
-    if let Split::Stack(layer) = graph.split {
-        rows.push((None, layer_label(layer).to_owned(), sum));
-    }
-    // Of a stack the highest first, as they are drawn.
-    let lines = graph.lines.iter().map(|line| &line.of);
-    let lines: Vec<&LineOf> = if graph.is_stacked() { lines.rev().collect() } else { lines.collect() };
-    rows.extend(lines.into_iter().map(|of| {
-        let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| *value);
-        (Some(of.clone()), names::name_of(canvas.document, of), value)
-    }));
-    // Of one layer nobody needs to be told at each line.
-    let is_short = graph.is_stacked();
-    let counters = counters::readout(canvas.document, at).into_iter();
-    rows.extend(counters.map(|(id, name, value)| (Some(LineOf::Counter(id)), name, value)));
+    let rows = rows(canvas, cursor.unwrap_or(canvas.document.view().to));
     let room = ((area.height() / ROW) as usize).max(1);
     let hidden = if rows.len() > room { rows.len() - (room - 1) } else { 0 };
     let shown = rows.len() - hidden;
-    for (i, (of, name, value)) in rows.into_iter().take(shown).enumerate() {
+    let faint = ui.visuals().weak_text_color();
+    for (i, row) in rows.into_iter().take(shown).enumerate() {
         let rect = Rect::from_min_size(area.left_top() + vec2(0.0, i as f32 * ROW), vec2(area.width(), ROW));
-        let short = of.as_ref().filter(|_| is_short).map(|of| names::heading(canvas.document, of).0);
-        let words = Words { name: &name, short: short.as_deref().unwrap_or(&name) };
-        entry(canvas, rect, (of, words, value), ui, commands);
+        match row {
+            Row::Owner(name) => short_text(ui, rect, &name, FontId::proportional(11.5), faint),
+            Row::Line(line) => entry(canvas, rect, line, ui, commands),
+        }
     }
     if hidden > 0 {
         let at = area.left_top() + vec2(8.0, shown as f32 * ROW + 1.0);
-        let color = ui.visuals().weak_text_color();
-        ui.painter().text(at, Align2::LEFT_TOP, format!("and {hidden} more"), FontId::proportional(11.5), color);
+        ui.painter().text(at, Align2::LEFT_TOP, format!("and {hidden} more"), FontId::proportional(11.5), faint);
     }
 }
 
-/// What a line is called, and what of that is shown.
-struct Words<'a> {
-    name: &'a str,
-    short: &'a str,
+/// The lines as they are drawn; those of one process together below its name, where there are several.
+fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
+    let Some(graph) = canvas.graph() else { return Vec::new() };
+    let document = canvas.document;
+    let (values, sum) = graph.values_at(at);
+    let mut rows: Vec<Row> = Vec::new();
+    if let Split::Stack(layer) = graph.split {
+        let name = layer_label(layer).to_owned();
+        rows.push(Row::Line(Named { of: None, short: name.clone(), name, value: sum }));
+    }
+    // Of a stack the highest first.
+    let lines = graph.lines.iter().map(|line| &line.of);
+    let lines: Vec<&LineOf> = if graph.is_stacked() { lines.rev().collect() } else { lines.collect() };
+    let mut last_owner = None;
+    for of in lines {
+        let owner = names::owner(document, of).filter(|_| document.digest.has_many_processes);
+        if let Some(process) = owner.filter(|_| owner != last_owner) {
+            rows.push(Row::Owner(document.trace.process(process).label()));
+        }
+        last_owner = owner;
+        let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| *value);
+        let (short, layer) = names::heading(document, of);
+        // Of one layer nobody needs to be told at each line; of a process it is told already.
+        let short = if owner.is_some() || graph.is_stacked() || layer.is_empty() { short } else { names::name_of(document, of) };
+        rows.push(Row::Line(Named { of: Some(of.clone()), name: names::name_of(document, of), short, value }));
+    }
+    let counters = counters::readout(document, at).into_iter();
+    rows.extend(
+        counters.map(|(id, name, value)| Row::Line(Named { of: Some(LineOf::Counter(id)), short: name.clone(), name, value })),
+    );
+    rows
 }
 
 /// One line of it. A click filters to what it is of.
-fn entry(
-    canvas: &Canvas<'_>,
-    rect: Rect,
-    (of, words, value): (Option<LineOf>, Words<'_>, Option<u64>),
-    ui: &mut Ui,
-    commands: &mut Commands,
-) {
-    let Words { name, short } = words;
+fn entry(canvas: &Canvas<'_>, rect: Rect, line: Named, ui: &mut Ui, commands: &mut Commands) {
+    let Named { of, name, short, value } = line;
     let value = value.map_or_else(|| "\u{2013}".to_owned(), format::bytes);
-    let response = ui.interact(rect, ui.scope_id().with(("line", name)), Sense::click());
+    let response = ui.interact(rect, ui.scope_id().with(("line", &name)), Sense::click());
     response.widget_info(|| {
         let info = egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Line of {name}"));
         egui::WidgetInfo { current_text_value: Some(value.clone()), ..info }
@@ -122,7 +142,7 @@ fn entry(
     let at = Pos2::new(rect.right() - 2.0, rect.center().y);
     let value = ui.painter().text(at, Align2::RIGHT_CENTER, value, FontId::proportional(11.5), visuals.text_color());
     let place = Rect::from_min_max(rect.left_top() + vec2(8.0, 0.0), Pos2::new(value.left() - 6.0, rect.bottom()));
-    short_text(ui, place, short, FontId::proportional(12.0), visuals.text_color());
+    short_text(ui, place, &short, FontId::proportional(12.0), visuals.text_color());
     if response.clicked()
         && let Some(path) = of.as_ref().and_then(|of| names::path(canvas.document, of))
     {

@@ -5,7 +5,7 @@ use eframe::egui::{self, Align2, Color32, FontId, Rect, Sense, Stroke, Ui, Visua
 use super::bucket::AnyBucket;
 use crate::app::theme;
 use crate::format;
-use crate::query::{Bucket, ByClass, LifetimeClass};
+use crate::query::{Bucket, ByClass, LifetimeClass, Words};
 
 /// What heights stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,6 +48,7 @@ pub struct Chart<'a> {
     pub bars: &'a [Bar],
     pub measure: Measure,
     pub scale: Scale,
+    pub words: Words,
 }
 
 /// The widest that a bar becomes.
@@ -263,7 +264,7 @@ impl Chart<'_> {
         egui::Grid::new("classes").num_columns(4).spacing([10.0, 2.0]).show(ui, |ui| {
             for class in STACKED.into_iter().filter(|class| bar.sums.get(*class).count > 0) {
                 let of = bar.sums.get(class);
-                ui.colored_label(class_color(class, ui.visuals()), class.name());
+                ui.colored_label(class_color(class, ui.visuals()), class.short(self.words));
                 ui.label(format::bytes(of.size));
                 ui.label(format::count(of.count));
                 ui.weak(class.meaning());

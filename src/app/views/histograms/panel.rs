@@ -8,7 +8,7 @@ use super::chart::{Bar, Chart, Did, Measure, STACKED, Scale, class_color};
 use crate::app::commands::DocCommand;
 use crate::app::filters::{Chip, Predicate};
 use crate::app::views::Around;
-use crate::query::{ByClass, layer_label};
+use crate::query::{ByClass, Words, layer_label};
 
 /// Points across from which both stand side by side.
 const WIDE: f32 = 560.0;
@@ -47,7 +47,7 @@ pub fn show(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
 pub fn chart(sums: &[ByClass], kind: BucketKind, (measure, scale): (Measure, Scale), around: &mut Around<'_>, ui: &mut Ui) {
     let bars = bars(sums, kind, around);
     let title = if kind == BucketKind::Size { "By size" } else { "By lifetime" };
-    if let Some(did) = (Chart { title, bars: &bars, measure, scale }).show(ui) {
+    if let Some(did) = (Chart { title, bars: &bars, measure, scale, words: around.document.reading.words }).show(ui) {
         carry_out(did, kind, around);
     }
 }
@@ -56,7 +56,7 @@ pub fn chart(sums: &[ByClass], kind: BucketKind, (measure, scale): (Measure, Sca
 pub fn tools(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     switches(view, around, ui);
     ui.separator();
-    legend(ui);
+    legend(around.document.reading.words, ui);
 }
 
 fn switches(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
@@ -74,12 +74,12 @@ fn switches(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// The classes and their colours, in WPA's words.
-fn legend(ui: &mut Ui) {
+/// The classes and their colours.
+fn legend(words: Words, ui: &mut Ui) {
     for class in STACKED {
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         ui.painter().rect_filled(rect, 2.0, class_color(class, ui.visuals()));
-        ui.label(class.name()).on_hover_text(class.meaning());
+        ui.label(class.short(words)).on_hover_text(format!("{}: {}", class.name(), class.meaning()));
         ui.add_space(4.0);
     }
     if ui.available_size_before_wrap().x > 180.0 {
