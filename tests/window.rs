@@ -254,6 +254,7 @@ fn a_user_finds_the_step_of_the_demo() {
     let x_of = |seconds: f64| graph.x + (seconds / end * f64::from(graph.width)).round() as i32;
     screen.drag((x_of(17.4), y), (x_of(19.4), y));
     screen.wait_for_line("Commit (VirtualAlloc)", "22", "+10.00 MB", "25.95 MB");
+    screen.picture("step.png");
     screen.key("z");
     screen.wait_for("the zoom", |all| all.iter().any(|w| w.name.starts_with("View: 17.")));
     screen.wait_for_line("Commit (VirtualAlloc)", "22", "+10.00 MB", "25.95 MB");
@@ -296,6 +297,20 @@ fn a_user_finds_the_step_of_the_demo() {
 
     screen.click_on("Clear filter");
     screen.wait_for("no filter any more", |all| !all.iter().any(|w| w.name == "Show all"));
+
+    // The leak by hand: ten seconds of the first heap hold some 320 blocks that nobody frees.
+    screen.click_on("Source MemoryTestApp.exe: 0x1d0000 (default)");
+    screen.click_on("Impacting Size");
+    screen.drag((x_of(12.0), y), (x_of(22.0), y));
+    screen.wait_for("what grew", |all| {
+        let count = screen.line(all, "Grew (Impacting)").and_then(|line| line.get(1)?.parse::<u32>().ok());
+        let y = |name: &str| all.iter().find(|w| w.name == name && w.role == "Label").map(|w| w.y);
+        let is_first = y("Grew (Impacting)").zip(y("Stayed (Persistent)")).is_some_and(|(grew, stayed)| grew < stayed);
+        is_first && count.is_some_and(|count| (315..326).contains(&count))
+    });
+    screen.click_on("Expand Grew (Impacting)");
+    screen.wait_for("their stack", |all| all.iter().any(|w| w.role == "Label" && w.name.contains("InnerLoopOperation")));
+    screen.picture("growth.png");
 }
 
 #[test]

@@ -71,8 +71,13 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
     if area.width() < 40.0 {
         return;
     }
-    let rows = rows(canvas, cursor.unwrap_or(canvas.document.view().to));
+    let at = cursor.unwrap_or(canvas.document.view().to);
     let room = ((area.height() / ROW) as usize).max(1);
+    let has_owners = canvas.document.digest.has_many_processes;
+    let mut rows = rows(canvas, at, has_owners);
+    if has_owners && rows.len() > room {
+        rows = self::rows(canvas, at, false);
+    }
     let hidden = if rows.len() > room { rows.len() - (room - 1) } else { 0 };
     let shown = rows.len() - hidden;
     let faint = ui.visuals().weak_text_color();
@@ -89,8 +94,8 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
     }
 }
 
-/// The lines as they are drawn; those of one process together below its name, where there are several.
-fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
+/// The lines as they are drawn; those of one process below its name, or each with it.
+fn rows(canvas: &Canvas<'_>, at: Ticks, has_owners: bool) -> Vec<Row> {
     let Some(graph) = canvas.graph() else { return Vec::new() };
     let document = canvas.document;
     let (values, sum) = graph.values_at(at);
@@ -104,7 +109,7 @@ fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
     let lines: Vec<&LineOf> = if graph.is_stacked() { lines.rev().collect() } else { lines.collect() };
     let mut last_owner = None;
     for of in lines {
-        let owner = names::owner(document, of).filter(|_| document.digest.has_many_processes);
+        let owner = names::owner(document, of).filter(|_| has_owners);
         if let Some(process) = owner.filter(|_| owner != last_owner) {
             rows.push(Row::Owner(document.trace.process(process).label()));
         }
