@@ -5,6 +5,7 @@
 #   scripts/bench.sh                      all sizes (12 GB of disk, 24 GB of memory)
 #   EVENTS="1000000 16000000" scripts/bench.sh
 #   ONLY=views scripts/bench.sh           the section *Views* alone, without heaptrack and the window
+#   ONLY=window scripts/bench.sh          the section *The window* alone
 #   BENCH_DIR=/somewhere scripts/bench.sh where the traces are kept
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -32,4 +33,4 @@ done
 [ -n "$only" ] || [ -s "$dir/walk.etl" ] || "$program" synth heap -o "$dir/walk.etl" --events 8000000 --stacks walk --distinct-stacks $stacks --live $live
 
 say "Measuring"
-python3 scripts/bench.py --program "$program" --dir "$dir" --out docs/performance.md ${only:+--only-$only} $events
+python3 scripts/bench.py --program "$program" --dir "$dir" --out docs/performance.md ${only:+--only $only} $events

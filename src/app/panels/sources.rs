@@ -21,8 +21,8 @@ use crate::app::graph::LineOf;
 use crate::app::lanes::LayerOf;
 use crate::app::theme;
 use crate::format;
-use crate::model::{Heap, ProcessId};
-use crate::query::{Key, Path, Series, heap_label, layer_label};
+use crate::model::ProcessId;
+use crate::query::{Key, Path, Series, layer_label};
 use crate::units::{Interval, Layer, Ticks};
 
 /// Points that a layer stands in under its process, and a heap under its layer.
@@ -89,14 +89,6 @@ fn nothing(document: &Document) -> &'static str {
     }
 }
 
-/// A heap's name under the name of its layer.
-fn short_label(heap: &Heap) -> String {
-    match heap.layer {
-        Layer::Heap => format!("{:#x}{}", heap.handle, if heap.is_default { " (default)" } else { "" }),
-        _ => heap_label(heap),
-    }
-}
-
 struct Line<'a> {
     document: &'a Document,
     rect: Rect,
@@ -137,7 +129,7 @@ impl Line<'_> {
             Source::Heap(id) => {
                 let heap = document.trace.heap(id);
                 let entry = Entry {
-                    name: short_label(heap),
+                    name: timeline::short_label(heap),
                     indent: 2.0 * INDENT,
                     keys: source_of(heap.process, heap.layer, Some(id)),
                     of: LineOf::Heap(id),

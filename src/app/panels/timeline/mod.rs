@@ -33,7 +33,7 @@ use crate::units::{Interval, Ticks};
 pub use axes::bytes_mark;
 pub use keys::take as take_keys;
 use lanes::Lanes;
-pub use names::{line_name, name_of};
+pub use names::{line_name, name_of, short_label};
 
 /// Points at the top of the graph for what stands on the axis of time.
 const MARKS: f32 = 20.0;

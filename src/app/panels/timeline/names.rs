@@ -4,7 +4,7 @@ use super::super::counters;
 use crate::app::document::{Document, source_of};
 use crate::app::graph::LineOf;
 use crate::app::lanes::LayerOf;
-use crate::model::ProcessId;
+use crate::model::{Heap, ProcessId};
 use crate::query::{Path, heap_label, layer_label};
 use crate::units::Layer;
 
@@ -31,7 +31,7 @@ pub fn name_of(document: &Document, of: &LineOf) -> String {
 pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
     match of {
         LineOf::Layer(process, layer) => (layer_name(document, (*process, *layer)), document.trace.process(*process).label()),
-        LineOf::Heap(heap) => (document.trace.heaps.get(heap.0 as usize).map(heap_label).unwrap_or_default(), String::new()),
+        LineOf::Heap(heap) => (document.trace.heaps.get(heap.0 as usize).map(short_label).unwrap_or_default(), String::new()),
         // The function says more than its module.
         LineOf::Part(_, _, name) => (name.rsplit_once('!').map_or(&**name, |(_, function)| function).to_owned(), String::new()),
         LineOf::Type(key) => (key.name.to_string(), layer_label(key.layer).to_owned()),
@@ -43,6 +43,14 @@ pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
                 None => (name, "Counter".to_owned()),
             }
         }
+    }
+}
+
+/// A heap's name under the name of its layer.
+pub fn short_label(heap: &Heap) -> String {
+    match heap.layer {
+        Layer::Heap => format!("{:#x}{}", heap.handle, if heap.is_default { " (default)" } else { "" }),
+        _ => heap_label(heap),
     }
 }
 
