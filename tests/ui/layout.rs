@@ -125,3 +125,16 @@ fn the_list_of_sources_keeps_its_width_and_can_be_hidden() {
     assert!(has_containing(&window, "Source MemoryTestApp.exe"));
     assert!((width(&window) - before).abs() < 3.0, "where it was: {before} {}", width(&window));
 }
+
+#[test]
+fn the_tab_in_front_is_seen_in_a_narrow_window() {
+    let mut window = demo();
+    window.set_size(egui::vec2(1024.0, 640.0));
+    settle(&mut window);
+    let right = |window: &Window, tab: &str| window.get_by_label(tab).rect().right();
+    assert!(right(&window, "Trace") > 1024.0, "there is no room for all tabs");
+    give(&mut window, "tabs: trace");
+    assert!(right(&window, "Trace") <= 1024.0, "its bar is scrolled to it");
+    give(&mut window, "tabs: stacks");
+    assert!(window.get_by_label("Stacks").rect().left() > window.get_by_label("Sources").rect().left() + 200.0, "and back");
+}

@@ -1,4 +1,4 @@
-//! Pictures of the window: each view, dark and light, and what is seen first in small and large windows.
+//! Pictures of the window: each view, dark and light, and in small and large windows.
 //! What a change makes of them is seen in the pictures under `tests/snapshots`; `UPDATE_SNAPSHOTS=1` makes
 //! those anew. [`PICTURES`] has them all.
 
@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::driver::{Window, click, give, press, settle};
+use crate::driver::{Window, click, give, palette, press, settle};
 use crate::painter::Painter;
 use eframe::egui::{self, Key, Modifiers, pos2};
 use egui_kittest::kittest::Queryable;
@@ -18,77 +18,82 @@ use image::{Rgba, RgbaImage};
 /// A size of the window, in points, and pixels of each.
 #[derive(Clone, Copy)]
 struct Size {
-    name: &'static str,
     points: [f32; 2],
     scale: f32,
 }
 
-const USUAL: Size = Size { name: "", points: [1280.0, 800.0], scale: 1.0 };
-const SMALL: Size = Size { name: "-small", points: [1024.0, 640.0], scale: 1.0 };
-const LARGE: Size = Size { name: "-large", points: [1920.0, 1080.0], scale: 1.0 };
-const FINE: Size = Size { name: "-fine", points: [1920.0, 1080.0], scale: 2.0 };
-
-const EACH: [Size; 4] = [USUAL, SMALL, LARGE, FINE];
-const ONE: [Size; 1] = [USUAL];
+const USUAL: Size = Size { points: [1280.0, 800.0], scale: 1.0 };
+const SMALL: Size = Size { points: [1024.0, 640.0], scale: 1.0 };
+const LARGE: Size = Size { points: [1920.0, 1080.0], scale: 1.0 };
+const FINE: Size = Size { points: [1920.0, 1080.0], scale: 2.0 };
 
 /// A picture: how the window comes to be so.
 struct Picture {
     name: &'static str,
-    /// In both themes at the first; larger and smaller ones are dark.
-    sizes: &'static [Size],
     has_trace: bool,
     steps: fn(&mut Window),
 }
 
-const fn start(name: &'static str, sizes: &'static [Size], steps: fn(&mut Window)) -> Picture {
-    Picture { name, sizes, has_trace: false, steps }
+const fn start(name: &'static str, steps: fn(&mut Window)) -> Picture {
+    Picture { name, has_trace: false, steps }
 }
 
-const fn demo(name: &'static str, sizes: &'static [Size], steps: fn(&mut Window)) -> Picture {
-    Picture { name, sizes, has_trace: true, steps }
+const fn demo(name: &'static str, steps: fn(&mut Window)) -> Picture {
+    Picture { name, has_trace: true, steps }
 }
 
-/// All pictures.
+/// All pictures, each in both themes and all sizes.
 const PICTURES: &[Picture] = &[
-    start("start", &EACH, |_| {}),
-    start("commands", &ONE, |w| press(w, Modifiers::COMMAND, Key::P)),
-    start("glossary", &ONE, |w| give(w, "glossary")),
-    demo("overview", &EACH, |_| {}),
-    demo("spike", &EACH, |w| {
+    start("start", |_| {}),
+    start("glossary", |w| give(w, "glossary")),
+    start("walk", |w| {
+        for button in ["Walk: Growth", "Next", "Show me"] {
+            click(w, button);
+        }
+    }),
+    demo("overview", |_| {}),
+    demo("spike", |w| {
         select(w, 6.2, 6.6);
         press(w, Modifiers::NONE, Key::Z);
     }),
-    demo("selection", &ONE, |w| select(w, 17.4, 19.4)),
-    demo("together", &ONE, |w| give(w, "graph: together")),
-    demo("finding", &ONE, |w| {
-        w.get_by_label_contains("Finding Up by 10.00 MB").click();
+    demo("selection", |w| select(w, 17.4, 19.4)),
+    demo("together", |w| give(w, "graph: together")),
+    demo("findings", |w| tab(w, "findings")),
+    demo("finding", |w| {
+        tab(w, "findings");
+        w.get_by_label_contains("Show Up by 10.00 MB").click();
         settle(w);
     }),
-    demo("side-by-side", &ONE, |w| give(w, "layout spike")),
-    demo("functions", &ONE, |w| tab(w, "functions")),
-    demo("butterfly", &ONE, |w| {
+    demo("details", |w| {
+        click(w, "Details");
+        click_lowest(w, "Grew (Impacting)");
+    }),
+    demo("commands", |w| palette(w, "tabs")),
+    demo("side-by-side", |w| give(w, "layout spike")),
+    demo("functions", |w| tab(w, "functions")),
+    demo("butterfly", |w| {
         tab(w, "functions");
         click(w, "Expand heaviest path");
         press(w, Modifiers::NONE, Key::B);
     }),
-    demo("freed-by", &ONE, |w| {
+    demo("freed-by", |w| {
         click(w, "Source MemoryTestApp.exe: PhysicsHeap");
         tab(w, "freed by");
     }),
-    demo("flame", &ONE, |w| {
+    demo("flame", |w| {
         click(w, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
         tab(w, "flame");
     }),
-    demo("types", &ONE, |w| tab(w, "types")),
-    demo("allocations", &ONE, |w| tab(w, "allocations")),
-    demo("histograms", &ONE, |w| tab(w, "histograms")),
-    demo("generations", &ONE, |w| {
+    demo("types", |w| tab(w, "types")),
+    demo("allocations", |w| tab(w, "allocations")),
+    demo("histograms", |w| tab(w, "histograms")),
+    demo("generations", |w| {
         tab(w, "generations");
         click(w, "Cut evenly");
     }),
-    demo("compare", &ONE, |w| tab(w, "compare")),
-    demo("symbols", &ONE, |w| tab(w, "symbols")),
-    demo("trace", &ONE, |w| tab(w, "trace")),
+    demo("compare", |w| tab(w, "compare")),
+    demo("symbols", |w| tab(w, "symbols")),
+    demo("trace", |w| tab(w, "trace")),
 ];
 
 /// How far a colour is in any channel from the one that stands for it in a kept picture, where it is no area's.
@@ -103,6 +108,13 @@ const THRESHOLD: f32 = 0.5053 * (FURTHEST as f32 + ROUNDING as f32) * (FURTHEST 
 
 fn tab(window: &mut Window, name: &str) {
     give(window, &format!("tabs: {name}"));
+}
+
+/// Clicks on what stands lowest of all that is called so.
+fn click_lowest(window: &mut Window, label: &str) {
+    let lowest = window.query_all_by_label(label).max_by(|a, b| a.rect().top().total_cmp(&b.rect().top()));
+    lowest.unwrap().click();
+    settle(window);
 }
 
 /// Drags over seconds of the demo.
@@ -165,7 +177,7 @@ fn shrink(image: &RgbaImage, file: &Path) {
     by_use.sort_by_key(|&(color, count)| (Reverse(count), color));
     let (of_areas, others): (Vec<Rgb>, Vec<Rgb>) =
         by_use.into_iter().map(|(color, _)| color).partition(|color| areas.contains(color));
-    let palette = (1..=FURTHEST).find_map(|apart| palette(&of_areas, &others, apart)).unwrap();
+    let palette = (1..=FURTHEST).find_map(|apart| colors(&of_areas, &others, apart)).unwrap();
     let nearest = |&color: &Rgb| (0..palette.len()).min_by_key(|&i| distance(color, palette[i])).unwrap() as u8;
     let indices: HashMap<Rgb, u8> = of_areas.iter().chain(&others).map(|color| (*color, nearest(color))).collect();
     let bytes: Vec<u8> = image.pixels().map(|pixel| indices[&rgb(pixel)]).collect();
@@ -201,7 +213,7 @@ fn area(image: &RgbaImage, x: u32, y: u32) -> Option<Rgb> {
 }
 
 /// All colours of areas, and the most frequent others that are so far apart; if they are few enough.
-fn palette(areas: &[Rgb], others: &[Rgb], apart: u8) -> Option<Vec<Rgb>> {
+fn colors(areas: &[Rgb], others: &[Rgb], apart: u8) -> Option<Vec<Rgb>> {
     let mut palette = areas.to_vec();
     for &color in others {
         if palette.iter().all(|&other| distance(color, other) > apart) {
@@ -247,31 +259,57 @@ fn hide(window: &Window, image: &mut RgbaImage, scale: f32) {
     }
 }
 
-/// All pictures of one theme.
-fn compare_all(theme: Theme) {
+/// How the window is for a set of pictures, and what the names of those end with.
+struct Set {
+    theme: Theme,
+    size: Size,
+    ends: &'static str,
+}
+
+const SETS: [Set; 5] = [
+    Set { theme: Theme::Dark, size: USUAL, ends: "" },
+    Set { theme: Theme::Light, size: USUAL, ends: "-light" },
+    Set { theme: Theme::Dark, size: SMALL, ends: "-small" },
+    Set { theme: Theme::Dark, size: LARGE, ends: "-large" },
+    Set { theme: Theme::Dark, size: FINE, ends: "-fine" },
+];
+
+fn compare_all(set: &Set) {
     let mut results = SnapshotResults::new();
     for picture in PICTURES {
-        for (i, &size) in picture.sizes.iter().enumerate() {
-            if theme == Theme::Light && i > 0 {
-                continue;
-            }
-            let mut window = window(theme, size, picture.has_trace);
-            (picture.steps)(&mut window);
-            let theme = if theme == Theme::Light { "-light" } else { "" };
-            results.add(compare(&mut window, &format!("{}{}{theme}", picture.name, size.name), size.scale));
-        }
+        let mut window = window(set.theme, set.size, picture.has_trace);
+        (picture.steps)(&mut window);
+        results.add(compare(&mut window, &format!("{}{}", picture.name, set.ends), set.size.scale));
     }
     results.unwrap();
 }
 
 #[test]
 fn dark_pictures_are_as_they_were() {
-    compare_all(Theme::Dark);
+    compare_all(&SETS[0]);
 }
 
 #[test]
 fn light_pictures_are_as_they_were() {
-    compare_all(Theme::Light);
+    compare_all(&SETS[1]);
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "drawn by the same code; the usual size is enough under Wine")]
+fn pictures_of_small_windows_are_as_they_were() {
+    compare_all(&SETS[2]);
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "drawn by the same code; the usual size is enough under Wine")]
+fn pictures_of_large_windows_are_as_they_were() {
+    compare_all(&SETS[3]);
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "drawn by the same code; the usual size is enough under Wine")]
+fn pictures_of_large_windows_with_small_pixels_are_as_they_were() {
+    compare_all(&SETS[4]);
 }
 
 /// A picture of each name, and none that nobody makes any more; small enough for everybody to fetch.
@@ -281,10 +319,7 @@ fn each_picture_that_is_kept_is_in_the_list() {
         return; // they are being made
     }
     let kept = std::fs::read_dir(folder()).unwrap().map(|file| file.unwrap());
-    let names = PICTURES.iter().flat_map(|picture| {
-        let dark = picture.sizes.iter().map(|size| format!("{}{}.png", picture.name, size.name));
-        dark.chain([format!("{}-light.png", picture.name)])
-    });
+    let names = PICTURES.iter().flat_map(|picture| SETS.iter().map(|set| format!("{}{}.png", picture.name, set.ends)));
     let mut names: Vec<String> = names.collect();
     let mut sum = 0;
     for file in kept {
@@ -299,5 +334,5 @@ fn each_picture_that_is_kept_is_in_the_list() {
         sum += size;
     }
     assert!(names.is_empty(), "not kept: {names:?}");
-    assert!(sum < 4_000_000, "{sum} bytes in all");
+    assert!(sum < 10_000_000, "{sum} bytes in all");
 }

@@ -32,7 +32,12 @@ pub struct Layout {
     width: Option<f32>,
     /// The width that the sources are to have before they are drawn.
     wanted: Option<f32>,
+    /// The tab that its bar is to be scrolled to, and in how many frames still.
+    pub reveal: Option<(Tab, u8)>,
 }
+
+/// Frames in which a tab is sought that its bar hides; arrows come and go while it is scrolled.
+pub const FRAMES: u8 = 8;
 
 /// Shapes in shapes at most; nobody drags that far.
 const DEEPEST: usize = 12;
@@ -44,7 +49,7 @@ impl Layout {
     /// As it is written down, or else as for a first look; the list of sources so wide.
     pub fn new(shape: Option<&Shape>, sources: Option<f32>, views: Vec<ViewId>) -> Self {
         let first = Preset::FirstLook.shape(&views);
-        let mut layout = Self { tree: Tree::empty(id()), views, width: None, wanted: None };
+        let mut layout = Self { tree: Tree::empty(id()), views, width: None, wanted: None, reveal: None };
         layout.build(shape.unwrap_or(&first));
         layout.wanted = sources.filter(|width| width.is_finite());
         layout
@@ -124,6 +129,7 @@ impl Layout {
 
     /// Brings a tab to the front.
     pub fn show(&mut self, tab: Tab) {
+        self.reveal = Some((tab, FRAMES));
         self.tree.make_active(|_, tile| matches!(tile, Tile::Pane(Part::Tab(this)) if *this == tab));
     }
 

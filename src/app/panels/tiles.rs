@@ -9,7 +9,7 @@ use super::{overview, sources, symbols_tab, timeline, toolbar, trace_tab, with_v
 use crate::app::HighwaterApp;
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::Tab;
-use crate::app::layout::{Part, SIMPLE};
+use crate::app::layout::{FRAMES, Part, SIMPLE};
 use crate::app::picture::{self, Subject};
 
 /// No part is narrower or lower.
@@ -32,10 +32,12 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     app.layout.fit(ui.available_width());
     let mut tree = app.layout.take_tree();
     let bare = [Part::Sources, Part::Graph].map(|part| tree.tiles.find_pane(&part));
-    let mut parts = Parts { app, bare, pressed: None };
+    let reveal = app.layout.reveal.take();
+    let mut parts = Parts { app, bare, pressed: None, reveal };
     tree.ui(&mut parts, ui);
-    let pressed = parts.pressed;
+    let Parts { pressed, reveal, .. } = parts;
     app.layout.tree = tree;
+    app.layout.reveal = reveal;
     let Some(document) = &app.document else { return };
     let in_sight = app.layout.in_sight();
     let wanted = pressed.unwrap_or(document.tab);
@@ -62,6 +64,8 @@ struct Parts<'a> {
     bare: [Option<TileId>; 2],
     /// What the user pressed a button in.
     pressed: Option<Tab>,
+    /// The tab that is to be seen, until it is or its frames are over.
+    reveal: Option<(Tab, u8)>,
 }
 
 impl Parts<'_> {
@@ -148,8 +152,16 @@ impl Behavior<Part> for Parts<'_> {
     }
 
     fn on_tab_button(&mut self, tiles: &mut Tiles<Part>, id: TileId, response: Response) -> Response {
-        if let (Some(Part::Tab(tab)), true) = (tiles.get_pane(&id), response.clicked()) {
-            self.pressed = Some(*tab);
+        let Some(Part::Tab(tab)) = tiles.get_pane(&id).copied() else { return response };
+        if response.clicked() {
+            (self.pressed, self.reveal) = (Some(tab), Some((tab, FRAMES)));
+        }
+        let Some((_, frames)) = self.reveal.filter(|(wanted, _)| *wanted == tab) else { return response };
+        let is_cut = response.interact_rect.width() < response.rect.width() - 1.0;
+        self.reveal = frames.checked_sub(1).filter(|_| is_cut).map(|frames| (tab, frames));
+        if self.reveal.is_some() {
+            response.scroll_to_me_animation(None, egui::style::ScrollAnimation::none());
+            response.ctx.request_repaint();
         }
         response
     }

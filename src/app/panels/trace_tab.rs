@@ -4,7 +4,12 @@ use eframe::egui;
 
 use super::{losses, unmatched};
 use crate::app::HighwaterApp;
+use crate::app::document::Document;
 use crate::format;
+use crate::model::Trace;
+
+/// Width from which on three lists of numbers stand side by side.
+const THREE: f32 = 830.0;
 
 /// Problems with their details.
 const SHOWN_PROBLEMS: usize = 12;
@@ -28,72 +33,82 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         }
         losses::list(document, ui);
         unmatched::list(document, ui);
+        let has_room = ui.available_width() >= THREE;
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
-                ui.strong("Files");
-                for input in &document.inputs {
-                    ui.label(input.name());
+                files(document, ui);
+                quality(trace, ui);
+                if !has_room {
+                    ui.add_space(8.0);
+                    memory(trace, ui);
                 }
-                ui.add_space(8.0);
-                ui.strong("Quality");
-                let quality = trace.quality;
-                grid(
-                    ui,
-                    "quality",
-                    &[
-                        ("Events lost", quality.events_lost),
-                        ("Buffers lost", quality.buffers_lost),
-                        ("Frees without a known allocation", quality.unmatched_frees),
-                        ("Blocks allocated twice", quality.superseded_allocations),
-                        ("Frees matched by address alone", quality.inferred_frees),
-                        ("Problems", quality.problems),
-                    ],
-                );
             });
             ui.separator();
-            ui.vertical(|ui| {
-                ui.strong("Events");
-                let counts = trace.counts;
-                grid(
-                    ui,
-                    "events",
-                    &[
-                        ("All", counts.total),
-                        ("Heap allocations", counts.heap_alloc),
-                        ("Heap frees", counts.heap_free),
-                        ("Heap reallocations", counts.heap_realloc),
-                        ("VirtualAlloc", counts.virtual_alloc),
-                        ("VirtualFree", counts.virtual_free),
-                        ("Tracker allocations", counts.tracker_alloc),
-                        ("Tracker frees", counts.tracker_free),
-                        ("Tracker reallocations", counts.tracker_realloc),
-                        ("Stacks", counts.stack + counts.inline_stack),
-                        ("Stack key references", counts.stack_key_ref),
-                        ("Stack key definitions", counts.stack_key_definition),
-                        ("Image loads and rundowns", counts.image_load + counts.image_rundown),
-                        ("Image identities", counts.image_id_rsds),
-                    ],
-                );
-            });
-            ui.separator();
-            ui.vertical(|ui| {
-                ui.strong("In memory");
-                grid(
-                    ui,
-                    "memory",
-                    &[
-                        ("Allocations", trace.rows.len() as u64),
-                        ("Bytes for them", trace.rows.heap_bytes() as u64),
-                        ("Bytes while loading", trace.load_bytes),
-                        ("Call sites", trace.sites.len() as u64),
-                        ("Stack frames", trace.stacks.len() as u64 - 1),
-                        ("Processes", trace.processes.len() as u64),
-                        ("Heaps and trackers", trace.heaps.len() as u64),
-                    ],
-                );
-            });
+            ui.vertical(|ui| events(trace, ui));
+            if has_room {
+                ui.separator();
+                ui.vertical(|ui| memory(trace, ui));
+            }
         });
     });
+}
+
+fn files(document: &Document, ui: &mut egui::Ui) {
+    ui.strong("Files");
+    for input in &document.inputs {
+        ui.label(input.name());
+    }
+    ui.add_space(8.0);
+}
+
+fn quality(trace: &Trace, ui: &mut egui::Ui) {
+    ui.strong("Quality");
+    let quality = trace.quality;
+    let lines = [
+        ("Events lost", quality.events_lost),
+        ("Buffers lost", quality.buffers_lost),
+        ("Frees without a known allocation", quality.unmatched_frees),
+        ("Blocks allocated twice", quality.superseded_allocations),
+        ("Frees matched by address alone", quality.inferred_frees),
+        ("Problems", quality.problems),
+    ];
+    grid(ui, "quality", &lines);
+}
+
+fn events(trace: &Trace, ui: &mut egui::Ui) {
+    ui.strong("Events");
+    let counts = trace.counts;
+    let lines = [
+        ("All", counts.total),
+        ("Heap allocations", counts.heap_alloc),
+        ("Heap frees", counts.heap_free),
+        ("Heap reallocations", counts.heap_realloc),
+        ("VirtualAlloc", counts.virtual_alloc),
+        ("VirtualFree", counts.virtual_free),
+        ("Tracker allocations", counts.tracker_alloc),
+        ("Tracker frees", counts.tracker_free),
+        ("Tracker reallocations", counts.tracker_realloc),
+        ("Stacks", counts.stack + counts.inline_stack),
+        ("Stack key references", counts.stack_key_ref),
+        ("Stack key definitions", counts.stack_key_definition),
+        ("Image loads and rundowns", counts.image_load + counts.image_rundown),
+        ("Image identities", counts.image_id_rsds),
+    ];
+    grid(ui, "events", &lines);
+}
+
+fn memory(trace: &Trace, ui: &mut egui::Ui) {
+    ui.strong("In memory");
+    let lines = [
+        ("Allocations", trace.rows.len() as u64),
+        ("Bytes for them", trace.rows.heap_bytes() as u64),
+        ("Bytes while loading", trace.load_bytes),
+        ("Call sites", trace.sites.len() as u64),
+        ("Stack frames", trace.stacks.len() as u64 - 1),
+        ("Processes", trace.processes.len() as u64),
+        ("Heaps and trackers", trace.heaps.len() as u64),
+    ];
+    grid(ui, "memory", &lines);
 }
 
 fn grid(ui: &mut egui::Ui, id: &str, lines: &[(&str, u64)]) {

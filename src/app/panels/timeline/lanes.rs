@@ -76,9 +76,10 @@ impl Lanes {
         Some(Self(lanes))
     }
 
-    /// Points of the names at the left.
+    /// Points of the names at the left: layers can be read beside their scale, where there is room at all.
     pub fn heading(ui: &Ui) -> f32 {
-        (ui.available_width() * 0.19).clamp(120.0, 210.0)
+        let width = ui.available_width();
+        (width * 0.2).clamp(176.0, 214.0).min(width * 0.4)
     }
 
     /// Draws them; where they are.

@@ -112,7 +112,9 @@ fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
     ui.horizontal(|ui| {
         let (dot, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         ui.painter().rect_filled(dot, 3.0, color(finding.kind, ui.visuals()));
-        if ui.small_button("Show").on_hover_text("Go there: interval, filter and stack").clicked() {
+        let show = ui.small_button("Show").on_hover_text("Go there: interval, filter and stack");
+        show.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Show {}", finding.text)));
+        if show.clicked() {
             around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
         }
         ui.add(egui::Label::new(RichText::new(&finding.text).strong()).truncate());

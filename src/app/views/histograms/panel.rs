@@ -74,8 +74,9 @@ fn switches(view: &mut Histograms, around: &mut Around<'_>, ui: &mut Ui) {
     }
 }
 
-/// The classes and their colours.
+/// The classes and their colours; in short where there is no room for words.
 fn legend(words: Words, ui: &mut Ui) {
+    let words = if ui.available_size_before_wrap().x < 420.0 { Words::Wpa } else { words };
     for class in STACKED {
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         ui.painter().rect_filled(rect, 2.0, class_color(class, ui.visuals()));
