@@ -133,6 +133,7 @@ check_installer() {
     timeout 180 wine start /unix "$trace" >/dev/null 2>&1 &
     disown
     wait_for_window '^double click é.etl' || fail "$scope: the file type does not start the program"
+    wait_for 20 has_kept || fail "$scope: nobody remembers what was opened"
     end_program
     if [ "$hive" = HKCU ]; then return_to_user; fi
 
@@ -142,15 +143,18 @@ check_installer() {
     registry "$classes\\.etl" | grep highwater.trace >/dev/null || fail "$scope: an upgrade loses the user's choice"
 
     run_wine msiexec /x 'C:\new.msi' /qn
-    local settings
-    settings=$(find "$drive_c/users" -name settings.toml)
-    [ -n "$settings" ] || fail "$scope: the user's settings are gone"
-    rm -r "${settings%/highwater/*}/highwater"
+    local kept
+    kept=$(find "$drive_c/users" -name recent.toml)
+    [ -n "$kept" ] || fail "$scope: what the user has kept is gone"
+    rm -r "${kept%/highwater/*}/highwater"
     run_wine reg add "$classes\\.etl" /ve /d WPA.etl /f >/dev/null
     footprint | diff "$before" - || fail "$scope: removal leaves something"
     run_wine reg delete "$classes\\.etl" /f >/dev/null
     echo "$scope: installed, opened by its file type, upgraded to one entry, removed without a trace"
 }
+
+# Whether the program has written down what was open.
+has_kept() { find "$drive_c/users" -name recent.toml | grep . >/dev/null; }
 
 # What the system lists as installed programs (Wine lists all of them for the machine).
 installed() {
