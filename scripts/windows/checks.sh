@@ -70,7 +70,7 @@ subsystem_is() {
 
 # The window with the demo, and with a trace whose path is hard.
 check_window() {
-    [ -x "${program_dir:=$windows_target_dir/program}/highwater.exe" ] || build_windows_program
+    need_windows_program
     export HIGHWATER_SETTINGS_DIR="$scratch/settings" HIGHWATER_UI_DUMP="$scratch/ui.txt"
     mkdir -p "$HIGHWATER_SETTINGS_DIR"
     show_window '^Demo trace' demo --theme dark --size 1264x744

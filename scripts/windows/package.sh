@@ -14,8 +14,14 @@ build_windows_program() {
     ls -l "$program_dir"
 }
 
+# The same unless it is there.
+need_windows_program() {
+    [ -x "${program_dir:=$windows_target_dir/program}/highwater.exe" ] || build_windows_program
+}
+
 # Both installers and the zip with their checksums, in folder $1.
 make_packages() {
+    need_windows_program
     local out=$1
     need_packages "${package_packages[@]}"
     mkdir -p "$out"
