@@ -4,9 +4,26 @@
 //! Format: NT paths as the kernel gives images; UNC and device paths and reserved names
 //! (Microsoft, "Naming Files, Paths, and Namespaces").
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Writes a file by way of a draft beside it, so that the old one stays whole if that fails.
+pub fn replace(file: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let mut draft = file.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = PathBuf::from(draft);
+    let done = write(&draft).and_then(|()| fs::rename(&draft, file));
+    done.inspect_err(|_| _ = fs::remove_file(&draft))
+}
+
+/// The same with a text of ours, in a folder that need not be there yet.
+pub fn keep(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    replace(file, |draft| fs::write(draft, text))
+}
 
 /// Where a path leads on this machine that the kernel gave an image. `volumes` are NT
 /// paths of volumes and their drives.
@@ -183,7 +200,7 @@ mod tests {
     fn only_files_are_opened() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
-        std::fs::write(&file, "a").unwrap();
+        fs::write(&file, "a").unwrap();
         assert!(is_regular(&file) && open_regular(&file).is_ok());
         assert!(!is_regular(folder.path()) && open_regular(folder.path()).is_err());
         assert!(!is_regular(&folder.path().join("none")));

@@ -111,8 +111,13 @@ impl Screen {
         self.folder.path().join("ui.txt")
     }
 
+    /// What is on the screen, as it is read: from the top, each line from the left. The dump
+    /// has no order.
     fn widgets(&self) -> Vec<Widget> {
-        fs::read_to_string(self.dump()).unwrap_or_default().lines().filter_map(Widget::parse).collect()
+        let text = fs::read_to_string(self.dump()).unwrap_or_default();
+        let mut all: Vec<Widget> = text.lines().filter_map(Widget::parse).collect();
+        all.sort_by_key(|widget| (widget.y, widget.x));
+        all
     }
 
     /// Waits until `found` gives something on what is on the screen.
@@ -260,12 +265,7 @@ fn a_user_finds_the_step_of_the_demo() {
     screen.wait_for_line("Commit (VirtualAlloc)", "22", "+10.00 MB", "25.95 MB");
 
     // The step is one VirtualAlloc of Main; its stack opens by itself down to the call.
-    let expand = screen.wait("the impacting allocations", |all| {
-        let mut buttons: Vec<&Widget> = all.iter().filter(|w| w.name == "Expand Grew (Impacting)").collect();
-        buttons.sort_by_key(|w| w.y);
-        buttons.first().map(|w| w.center())
-    });
-    screen.click(expand);
+    screen.click_on("Expand Grew (Impacting)");
     screen.wait_for_line("Grew (Impacting)", "1", "+10.00 MB", "10.00 MB");
     screen.wait_for("names of the program's functions", |all| all.iter().any(|w| w.name.contains("Main")));
     screen.picture("zoomed.png");

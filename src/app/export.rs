@@ -16,6 +16,7 @@ use super::HighwaterApp;
 use super::failure::Failure;
 use super::panels::list::Value;
 use super::picture::Picture;
+use crate::paths;
 use crate::units::Ticks;
 
 /// A table as it was when somebody asked for it.
@@ -171,16 +172,11 @@ impl HighwaterApp {
 
 /// Writes a file; the old one stays whole if that fails.
 fn save(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut draft = file.as_os_str().to_owned();
-    draft.push(".new");
-    let draft = PathBuf::from(draft);
-    let complete = || {
-        let mut out = BufWriter::new(File::create(&draft)?);
+    paths::replace(file, |draft| {
+        let mut out = BufWriter::new(File::create(draft)?);
         write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        std::fs::rename(&draft, file)
-    };
-    complete().inspect_err(|_| _ = std::fs::remove_file(&draft))
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    })
 }
 
 /// Writes a table.

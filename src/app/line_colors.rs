@@ -1,7 +1,7 @@
 //! Which colour each line has: one that no other drawn line has, and the same as long as it is
 //! drawn, wherever it stands among the largest while the trace grows.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::LineOf;
 use crate::query::KeyMap;
@@ -24,14 +24,12 @@ impl LineColors {
     /// what they had if nobody else has it, or else the lowest that is free, before all one that
     /// nobody has had.
     pub fn assign(&mut self, drawn: impl IntoIterator<Item = LineOf>) {
-        let was_drawn: Vec<(LineOf, usize)> =
-            self.0.iter().filter(|(_, slot)| slot.is_drawn).map(|(of, slot)| (of.clone(), slot.number)).collect();
-        let was_drawn: FxHashMap<LineOf, usize> = was_drawn.into_iter().collect();
+        let was_drawn: FxHashSet<LineOf> = self.0.iter().filter(|(_, slot)| slot.is_drawn).map(|(of, _)| of.clone()).collect();
         let mut drawn: Vec<LineOf> = drawn.into_iter().collect();
-        drawn.sort_by_key(|of| !was_drawn.contains_key(of)); // stable: the others in their order
+        drawn.sort_by_key(|of| !was_drawn.contains(of)); // stable: the others in their order
         self.0.values_mut().for_each(|slot| slot.is_drawn = false);
         if self.0.len() > REMEMBERED + drawn.len() {
-            self.0.retain(|of, _| was_drawn.contains_key(of));
+            self.0.retain(|of, _| was_drawn.contains(of));
         }
         let mut taken: Vec<bool> = Vec::new();
         for of in drawn {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::Input;
 use crate::model::Trace;
+use crate::paths;
 use crate::query::{Series, heap_label};
 use crate::utc;
 
@@ -247,7 +248,8 @@ impl Recents {
         let before = self.writer.take();
         self.writer = Some(std::thread::spawn(move || {
             before.into_iter().for_each(|before| _ = before.join());
-            if let Err(reason) = write(&file, &kept) {
+            let text = toml::to_string(&kept).map_err(io::Error::other);
+            if let Err(reason) = text.and_then(|text| paths::keep(&file, &text)) {
                 log::warn!("recent traces could not be written: {reason}");
             }
         }));
@@ -278,17 +280,6 @@ fn read(file: &Path) -> io::Result<Vec<RecentTrace>> {
         one.picture.iter_mut().for_each(|picture| picture.values.truncate(VALUES));
     }
     Ok(trace)
-}
-
-/// The old file stays whole if that fails.
-fn write(file: &Path, kept: &Kept) -> io::Result<()> {
-    let text = toml::to_string(kept).map_err(io::Error::other)?;
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let draft = file.with_extension("toml.new");
-    fs::write(&draft, text)?;
-    fs::rename(&draft, file)
 }
 
 /// Seconds since 1970.

@@ -12,6 +12,7 @@ use super::document::Reading;
 use super::graph::Arrangement;
 use super::layout::Shape;
 use crate::load::default_budget;
+use crate::paths;
 use crate::query::{Column, Words};
 
 /// Light or dark.
@@ -132,13 +133,7 @@ impl Settings {
     /// Writes the settings; the old file stays whole if that fails.
     pub fn save(&self) -> io::Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
-        let text = toml::to_string(self).map_err(io::Error::other)?;
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let draft = path.with_extension("toml.new");
-        fs::write(&draft, text)?;
-        fs::rename(&draft, path)
+        paths::keep(path, &toml::to_string(self).map_err(io::Error::other)?)
     }
 
     /// A file of that name, beside that of the settings.

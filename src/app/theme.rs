@@ -34,8 +34,13 @@ pub fn series(index: usize, visuals: &Visuals) -> Color32 {
     color.lerp_to_gamma(visuals.extreme_bg_color, faint)
 }
 
+/// The colour of a line that has that number, or none.
+pub fn line(number: Option<usize>, visuals: &Visuals) -> Color32 {
+    number.map_or(no_series(visuals), |number| series(number, visuals))
+}
+
 /// What has no line: in place of its colour.
-pub fn no_series(visuals: &Visuals) -> Color32 {
+fn no_series(visuals: &Visuals) -> Color32 {
     visuals.weak_text_color().gamma_multiply(0.7)
 }
 

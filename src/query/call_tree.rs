@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::nest::NOBODY;
 use super::peaks::line_peaks;
-use super::tree::{measure, sort_lines};
+use super::tree::{magnitude, sort_lines};
 use super::{
     Cancel, Cancelled, Column, Forest, ForestSums, FrameName, Functions, Index, LifetimeBucket, LifetimeClass, Mask, NodeKey,
     Numbers, SizeBucket, Sort, Totals,
@@ -190,7 +190,7 @@ fn innermost(sums: &ForestSums<'_>, head: u32, numbers: &Numbers) -> u32 {
 /// The nodes to open from one on so that the largest below it is seen: always the largest
 /// child, while it has at least half of what is around it.
 pub fn heaviest_path(sums: &ForestSums<'_>, column: Column, from: u32) -> Vec<u32> {
-    let size = |node: u32| measure(column, &sums.numbers(node));
+    let size = |node: u32| magnitude(column, &sums.numbers(node));
     let next = |&node: &u32| {
         let largest =
             sums.forest().children(node).iter().copied().max_by_key(|&child| (size(child), std::cmp::Reverse(child)))?;

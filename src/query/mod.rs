@@ -91,7 +91,8 @@ pub use site_choice::SiteChoice;
 pub use tags::Tags;
 pub use totals::{Totals, totals};
 pub use tree::{
-    Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, Trimmed, by_heap, peaks, sort_by_peak, tree, upper_peaks,
+    Column, MAX_FOUND_FRAMES, Sort, Tree, TreeRequest, TreeRow, Trimmed, by_heap, magnitude, peaks, sort_by_peak, tree,
+    upper_peaks,
 };
 pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UnmatchedGroup, unmatched_groups};

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-pub use column::{Column, Sort};
-pub(super) use column::{measure, sort_lines};
+pub(super) use column::sort_lines;
+pub use column::{Column, Sort, magnitude};
 pub use lines::{Tree, TreeRow};
 pub use peaks::{peaks, sort_by_peak, upper_peaks};
 pub use trim::Trimmed;

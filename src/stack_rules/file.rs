@@ -4,7 +4,6 @@
 //! checked as every rule is, and what is wrong is one sentence with its line.
 
 use std::fmt;
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -121,15 +120,7 @@ impl StackRules {
 
     /// Writes a file; the old one stays whole if that fails.
     pub fn write(&self, path: &Path) -> Result<(), String> {
-        let write = || {
-            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                fs::create_dir_all(folder)?;
-            }
-            let draft = path.with_extension("toml.new");
-            fs::write(&draft, self.to_text())?;
-            fs::rename(&draft, path)
-        };
-        write().map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
+        paths::keep(path, &self.to_text()).map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
     }
 }
 
@@ -144,6 +135,8 @@ fn text_of(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -1,13 +1,17 @@
 //! The window without a screen, driven by the names of its widgets.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use eframe::egui::{Key, Modifiers, pos2};
+use eframe::egui::{self, Key, Modifiers, pos2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{HighwaterApp, Options, Settings};
+use highwater::format;
 use highwater::load::Input;
+use highwater::query::GroupNumbers;
 
 pub type Window = Harness<'static, HighwaterApp>;
 
@@ -121,5 +125,37 @@ pub fn drag_on(window: &mut Window, label: &str, from: f32, to: f32) {
         window.step();
     }
     window.drop_at(at(to));
+    settle(window);
+}
+
+/// What the columns of a table say of a group.
+pub fn columns(n: &GroupNumbers) -> [String; 6] {
+    [
+        format::count(n.count),
+        format::signed_bytes(n.impacting_size),
+        format::bytes(n.size),
+        format::bytes(n.outstanding_from),
+        format::bytes(n.outstanding_to),
+        format::bytes(n.peak),
+    ]
+}
+
+/// A file as the system hands it over when it is dropped.
+#[derive(Debug)]
+struct Dropped(PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(&self.0).map_err(|e| e.to_string())
+    }
+}
+
+/// Drops a file on the window.
+pub fn drop_file(window: &mut Window, file: &Path) {
+    window.input_mut().dropped_files.push(Arc::new(Dropped(file.to_owned())));
     settle(window);
 }

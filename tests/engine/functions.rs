@@ -10,9 +10,9 @@ use crate::common::corpus;
 use crate::common::named::{allocators, story};
 use crate::common::trace::{session, trace as file};
 use crate::oracle::answer::{Edges, numbers};
-use crate::oracle::question::{OPS, edges, interval, options, place, replay, ways};
+use crate::oracle::question::{OPS, edges, interval, options, place, plain, replay, ways};
 use crate::oracle::scenario::{Scenario, Sent};
-use crate::oracle::{FREQUENCY, Place, Replay, Row, strategy};
+use crate::oracle::{FREQUENCY, Replay, Row, strategy};
 use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
@@ -24,7 +24,7 @@ use highwater::query::{
 };
 use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols, is_allocators_module};
 use highwater::synth::demo;
-use highwater::units::{Layer, Pid, Ticks, Tid};
+use highwater::units::{Layer, Pid, Tid};
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -48,22 +48,11 @@ fn rows(trace: &Trace, names_of: impl Fn(&Site) -> Vec<String>) -> Vec<Named> {
         let row = trace.rows.get(RowId(id));
         let site = trace.site(row.site);
         let process = trace.process(trace.process_of(site));
-        let death = (row.death != Ticks::NEVER).then_some(row.death.0);
         Named {
             process: (trace.process_of(site).0 as usize, process.label(), process.pid.0, process.start.map(|start| start.0)),
             layer: trace.layer_of(site),
             names: labels[row.site.0 as usize].clone(),
-            row: Row {
-                life: 0,
-                place: Place::Commit,
-                address: 0,
-                size: row.size,
-                birth: row.birth.0,
-                death,
-                stack: Vec::new(),
-                thread: None,
-                freed_stack: Vec::new(),
-            },
+            row: plain(&row),
         }
     };
     (0..trace.rows.len() as u32).map(row).collect()
@@ -106,7 +95,7 @@ fn naive(rows: &[Named], edges: Edges, frequency: i64, of: Option<&str>) -> Vec<
         let asked = of == Some(name.as_str());
         let before = |names: &[String]| names[..names.iter().position(|n| *n == name).unwrap()].last().cloned();
         let after = |names: &[String]| names.get(names.iter().rposition(|n| *n == name).unwrap() + 1).cloned();
-        FunctionGroup {
+        let group = FunctionGroup {
             process: process.1,
             pid: process.2,
             process_start_s: process.3.map(|start| start as f64 / frequency as f64),
@@ -116,16 +105,17 @@ fn naive(rows: &[Named], edges: Edges, frequency: i64, of: Option<&str>) -> Vec<
             callers: asked.then(|| neighbours(&rows, edges, before)),
             callees: asked.then(|| neighbours(&rows, edges, after)),
             function: name,
-        }
+        };
+        (process.0, group)
     };
-    let mut groups: Vec<FunctionGroup> = keys.into_iter().map(group).collect();
-    groups.sort_by(|a, b| {
+    let mut groups: Vec<(usize, FunctionGroup)> = keys.into_iter().map(group).collect();
+    groups.sort_by(|(life_a, a), (life_b, b)| {
         let key = |g: &FunctionGroup| (g.function.clone(), g.process.clone(), g.pid);
         let start = |g: &FunctionGroup| g.process_start_s.unwrap_or(f64::NEG_INFINITY);
         let by_name = || key(a).cmp(&key(b)).then(start(a).total_cmp(&start(b))).then(a.layer.cmp(b.layer));
-        rank(&a.total).cmp(&rank(&b.total)).then_with(by_name)
+        rank(&a.total).cmp(&rank(&b.total)).then_with(by_name).then(life_a.cmp(life_b))
     });
-    groups
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
 /// Groups as lines, so that a difference can be read.

@@ -8,9 +8,9 @@ use std::sync::{Arc, LazyLock};
 
 use crate::common::{Run, highwater};
 use crate::oracle::answer::{Edges, numbers};
-use crate::oracle::question::{OPS, edges, interval, options, place, replay, ways};
+use crate::oracle::question::{OPS, edges, interval, options, place, plain, replay, ways};
 use crate::oracle::scenario::{Scenario, Sent, TRACE_START};
-use crate::oracle::{Place, Row, strategy};
+use crate::oracle::{Row, strategy};
 use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{HeapId, NodeId, RowId, Site, SiteId, Trace};
@@ -21,7 +21,7 @@ use highwater::query::{
 use highwater::stack_rules::{FoldRule, NO_TAG, StackRules, TagRule};
 use highwater::symbols::{Names, Options, Sources, Symbols, is_allocator, is_allocators_module};
 use highwater::synth::demo;
-use highwater::units::{Layer, Pid, Ticks, Tid};
+use highwater::units::{Layer, Pid, Tid};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
@@ -104,19 +104,7 @@ fn naive_tag(trace: &Trace, names: &Names, rules: &StackRules, site: &Site) -> S
 fn rows(trace: &Trace) -> Vec<(SiteId, Row)> {
     let row = |id: u32| {
         let row = trace.rows.get(RowId(id));
-        let death = (row.death != Ticks::NEVER).then_some(row.death.0);
-        let plain = Row {
-            life: 0,
-            place: Place::Commit,
-            address: 0,
-            size: row.size,
-            birth: row.birth.0,
-            death,
-            stack: Vec::new(),
-            thread: None,
-            freed_stack: Vec::new(),
-        };
-        (row.site, plain)
+        (row.site, plain(&row))
     };
     (0..trace.rows.len() as u32).map(row).collect()
 }

@@ -1,4 +1,4 @@
-//! Generated captures as the program replays them, and the intervals to ask about.
+//! Generated captures as the program replays them, their rows, and the intervals to ask about.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use highwater::units::{Interval, Ticks};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::FREQUENCY;
 use super::answer::Edges;
 use super::scenario::{Scenario, TRACE_START};
+use super::{FREQUENCY, Row};
 
 /// Operations of a capture: enough to get into trouble, few enough to read.
 pub const OPS: usize = 60;
@@ -80,4 +80,19 @@ pub fn edges(scenario: &Scenario, a: Place, b: Place) -> Edges {
         time.saturating_add(place.beside).clamp(-FAR, FAR)
     };
     (edge(a).min(edge(b)), edge(a).max(edge(b)))
+}
+
+/// What of a row of a trace counts into its numbers.
+pub fn plain(row: &highwater::model::Row) -> Row {
+    Row {
+        life: 0,
+        place: super::Place::Commit,
+        address: 0,
+        size: row.size,
+        birth: row.birth.0,
+        death: (row.death != Ticks::NEVER).then_some(row.death.0),
+        stack: Vec::new(),
+        thread: None,
+        freed_stack: Vec::new(),
+    }
 }

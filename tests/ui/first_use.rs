@@ -1,9 +1,8 @@
 //! The window's behaviour, driven by the names of its widgets, without a screen.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use crate::driver::{Window, click, drag_on, has, has_containing, settle, window_of, window_set};
+use crate::driver::{Window, click, drag_on, drop_file, has, has_containing, settle, window_of, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -161,26 +160,11 @@ fn the_peak_sorts_too() {
     assert!(top(&window, heaps[0]) < top(&window, heaps[1]), "once more turns the order round");
 }
 
-/// A file as the system hands it over when it is dropped.
-#[derive(Debug)]
-struct Dropped(PathBuf);
-
-impl egui::DroppedFile for Dropped {
-    fn path(&self) -> &Path {
-        &self.0
-    }
-
-    fn bytes(&self) -> Result<Vec<u8>, String> {
-        std::fs::read(&self.0).map_err(|e| e.to_string())
-    }
-}
-
 #[test]
 fn dropped_files_open() {
     let mut window = window_of(Vec::new());
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo.etl");
-    window.input_mut().dropped_files.push(Arc::new(Dropped(demo)));
-    settle(&mut window);
+    drop_file(&mut window, &demo);
     assert!(has(&window, "Source MemoryTestApp.exe (4660)"));
 }
 

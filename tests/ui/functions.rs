@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::driver::{Window, choose, click, has, menu, settle, wait_for, window_set};
+use crate::driver::{Window, choose, click, columns, has, menu, settle, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -48,18 +48,6 @@ fn told(name: &str) -> FunctionGroup {
     let totals = totals(&index, trace.span, &never).unwrap();
     let (groups, _) = functions(&index, &all, &totals, &request, &never).unwrap();
     groups.into_iter().find(|group| group.function == name).unwrap()
-}
-
-/// All columns of a line.
-fn line_of(n: &GroupNumbers) -> [String; 6] {
-    [
-        format::count(n.count),
-        format::signed_bytes(n.impacting_size),
-        format::bytes(n.size),
-        format::bytes(n.outstanding_from),
-        format::bytes(n.outstanding_to),
-        format::bytes(n.peak),
-    ]
 }
 
 /// The columns of the butterfly.
@@ -128,7 +116,7 @@ fn the_heaviest_path_leads_to_the_leak_and_the_butterfly_to_who_calls_it() {
     click(&mut window, "Count"); // the leak is many small blocks
     click(&mut window, "Expand heaviest path");
     let (leak, main) = (told(LEAK), told(MAIN));
-    assert_eq!(line(&window, LEAK)[..3], line_of(&leak.total)[..3]);
+    assert_eq!(line(&window, LEAK)[..3], columns(&leak.total)[..3]);
     assert_eq!(leak.total.count, demo::LEAKS);
 
     let middle = |of: &FunctionGroup| format!("{}: total {}; self {}", of.function, spoken(&of.total), spoken(&of.own));
@@ -164,25 +152,25 @@ fn the_heaviest_path_leads_to_the_leak_and_the_butterfly_to_who_calls_it() {
 fn groupings_have_the_numbers_of_the_report_and_filter() {
     let mut window = window();
     let leak = told(LEAK);
-    assert_eq!(line(&window, LEAK), line_of(&leak.own));
+    assert_eq!(line(&window, LEAK), columns(&leak.own));
     choose(&mut window, "By function", "Bottom-up");
-    assert_eq!(line(&window, LEAK), line_of(&leak.own));
+    assert_eq!(line(&window, LEAK), columns(&leak.own));
     assert!(line(&window, MAIN).is_empty());
     click(&mut window, &format!("Expand {LEAK}"));
-    assert_eq!(line(&window, MAIN), line_of(&leak.own), "its only caller, with all of it");
+    assert_eq!(line(&window, MAIN), columns(&leak.own), "its only caller, with all of it");
 
     menu(&mut window, LEAK, "Leave this function out");
     let chip = format!("Remove filter without {LEAK}");
     assert!(has(&window, &chip) && line(&window, LEAK).is_empty());
     click(&mut window, "Back");
     assert!(!has(&window, &chip));
-    assert_eq!(line(&window, MAIN), line_of(&leak.own), "what was open is open again");
+    assert_eq!(line(&window, MAIN), columns(&leak.own), "what was open is open again");
 
     choose(&mut window, "Bottom-up", "By module");
     menu(&mut window, "MemoryTestApp.exe", "Filter to this module");
     assert!(has(&window, "Remove filter module MemoryTestApp.exe"));
     choose(&mut window, "By module", "By function");
-    assert_eq!(line(&window, LEAK), line_of(&leak.own));
+    assert_eq!(line(&window, LEAK), columns(&leak.own));
     assert!(texts(&window).iter().all(|(_, text)| !text.starts_with("ntdll")));
 }
 

@@ -1,14 +1,13 @@
 //! Rules for stacks in the window: what the menus of functions offer changes all views at once,
 //! can be undone, filters, and is kept in a file that others can read.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::driver::{Window, choose, click, has, menu, settle, wait_for, window_set};
+use crate::driver::{Window, choose, click, columns, drop_file, has, menu, settle, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
-use highwater::format;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, named_report};
 use highwater::stack_rules::StackRules;
@@ -70,14 +69,7 @@ fn told(by: By, rules: &str, of: &str) -> Vec<String> {
     let is_it = |group: &&Group| [&group.function, &group.tag].into_iter().flatten().any(|key| key == of);
     let Some(group) = report.groups.iter().find(is_it) else { return Vec::new() };
     let n = &group.numbers;
-    vec![
-        format::count(n.count),
-        format::signed_bytes(n.impacting_size),
-        format::bytes(n.size),
-        format::bytes(n.outstanding_from),
-        format::bytes(n.outstanding_to),
-        format::bytes(n.peak),
-    ]
+    columns(n).to_vec()
 }
 
 const FOLD: &str = "[[fold]]\nframe = 'MemoryTestApp.exe!InnerLoopOperation'\n";
@@ -188,23 +180,4 @@ fn a_team_s_file_is_dropped_on_the_window_and_a_bad_one_is_told_with_its_line() 
     drop_file(&mut window, &team);
     assert!(window.query_all_by_label_contains("team.toml, line 3: ").next().is_some());
     assert!(has(&window, "2 rules"));
-}
-
-/// A file as the system hands it over when it is dropped.
-#[derive(Debug)]
-struct Dropped(PathBuf);
-
-impl egui::DroppedFile for Dropped {
-    fn path(&self) -> &Path {
-        &self.0
-    }
-
-    fn bytes(&self) -> Result<Vec<u8>, String> {
-        std::fs::read(&self.0).map_err(|e| e.to_string())
-    }
-}
-
-fn drop_file(window: &mut Window, file: &Path) {
-    window.input_mut().dropped_files.push(Arc::new(Dropped(file.to_owned())));
-    settle(window);
 }

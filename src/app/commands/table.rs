@@ -190,9 +190,10 @@ fn load(app: &HighwaterApp) -> Vec<Entry> {
 /// The open traces, if there are several.
 fn traces(app: &HighwaterApp) -> Vec<Entry> {
     let tabs = app.trace_tabs();
+    let are_several = tabs.len() > 1;
     let beside = |words, keys, by| {
         let entry = Entry::new(words, Command::ShowTrace(app.traces.beside(by))).keys(keys);
-        entry.when(tabs.len() > 1, "No other trace is open")
+        entry.when(are_several, "No other trace is open")
     };
     let neighbours = [beside("Next trace", keys::NEXT_TRACE, 1), beside("Previous trace", keys::PREVIOUS_TRACE, -1)];
     let of_tab = |(at, tab): (usize, TraceTab)| Entry::new(tab.name, Command::ShowTrace(at)).choice(tab.is_in_front);
@@ -202,8 +203,7 @@ fn traces(app: &HighwaterApp) -> Vec<Entry> {
             .hint("It is open already")
             .when(app.document.as_ref().is_some_and(Document::is_settled), "The trace is still growing")
     });
-    let others: Vec<Entry> = others.collect();
-    neighbours.into_iter().chain(app.trace_tabs().into_iter().enumerate().map(of_tab)).chain(others).collect()
+    neighbours.into_iter().chain(tabs.into_iter().enumerate().map(of_tab)).chain(others).collect()
 }
 
 fn close(app: &HighwaterApp) -> Vec<Entry> {

@@ -30,13 +30,13 @@ pub struct Kept {
     pub(super) overview_done: bool,
     pub(super) graph: Option<GraphKey>,
     /// Types, and the names that they follow from.
-    types: Option<(Arc<Names>, Arc<Types>)>,
+    types: Follows<Names, Types>,
     /// Sites as folding orders them, and the names that they follow from.
-    trimmed: Option<(Arc<Names>, Arc<Trimmed>)>,
+    trimmed: Follows<Names, Trimmed>,
     /// Functions, with folding and without, and the names that they follow from.
     functions: Vec<(Arc<Names>, bool, Arc<Functions>)>,
     /// Tags, and the functions that they follow from.
-    tags: Option<(Arc<Functions>, Arc<Tags>)>,
+    tags: Follows<Functions, Tags>,
     /// Those of who freed.
     freeing: Option<(Arc<Names>, bool, Arc<Functions>)>,
     /// Groups of a comparison, and what they follow from.
@@ -49,6 +49,28 @@ pub struct Kept {
     named: (Option<Arc<Names>>, u64),
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
     pub(super) sources: Option<SourcesKey>,
+}
+
+/// What was made last of something, kept as long as that stays the same.
+struct Follows<Of, Made>(Option<(Arc<Of>, Arc<Made>)>);
+
+impl<Of, Made> Default for Follows<Of, Made> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<Of, Made> Follows<Of, Made> {
+    fn get(&mut self, of: &Arc<Of>, make: impl FnOnce() -> Result<Made, Cancelled>) -> Result<Arc<Made>, Cancelled> {
+        if let Some((known, made)) = &self.0
+            && Arc::ptr_eq(known, of)
+        {
+            return Ok(Arc::clone(made));
+        }
+        let made = Arc::new(make()?);
+        self.0 = Some((Arc::clone(of), Arc::clone(&made)));
+        Ok(made)
+    }
 }
 
 /// Trees that views show.
@@ -196,26 +218,12 @@ impl Kept {
 
     /// The types of all sites, as far as the names go.
     pub(super) fn types(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Types>, Cancelled> {
-        if let Some((of, types)) = &self.types
-            && Arc::ptr_eq(of, names)
-        {
-            return Ok(Arc::clone(types));
-        }
-        let types = Arc::new(Types::of(trace, names, cancel)?);
-        self.types = Some((Arc::clone(names), Arc::clone(&types)));
-        Ok(types)
+        self.types.get(names, || Types::of(trace, names, cancel))
     }
 
     /// The sites as folding orders them, as far as the names go.
     pub(super) fn trimmed(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Trimmed>, Cancelled> {
-        if let Some((of, trimmed)) = &self.trimmed
-            && Arc::ptr_eq(of, names)
-        {
-            return Ok(Arc::clone(trimmed));
-        }
-        let trimmed = Arc::new(Trimmed::of(trace, names, cancel)?);
-        self.trimmed = Some((Arc::clone(names), Arc::clone(&trimmed)));
-        Ok(trimmed)
+        self.trimmed.get(names, || Trimmed::of(trace, names, cancel))
     }
 
     /// A number that changes with the names.
@@ -248,14 +256,7 @@ impl Kept {
     /// The names that rules give to the stacks of all sites.
     pub(super) fn tags(&mut self, trace: &Trace, names: &Arc<Names>, cancel: &Cancel) -> Result<Arc<Tags>, Cancelled> {
         let functions = self.functions(trace, names, false, cancel)?;
-        if let Some((of, tags)) = &self.tags
-            && Arc::ptr_eq(of, &functions)
-        {
-            return Ok(Arc::clone(tags));
-        }
-        let tags = Arc::new(Tags::of(trace, &functions, cancel)?);
-        self.tags = Some((functions, Arc::clone(&tags)));
-        Ok(tags)
+        self.tags.get(&functions, || Tags::of(trace, &functions, cancel))
     }
 
     /// The functions of those who freed.

@@ -77,17 +77,6 @@ pub fn value(column: Column, n: &Numbers, peak: Option<u64>) -> Value {
     }
 }
 
-/// What a column's bar is long by; peaks come apart.
-pub fn magnitude(column: Column, n: &Numbers) -> u64 {
-    match column {
-        Column::Count => n.count,
-        Column::Size | Column::Peak => n.size,
-        Column::OutstandingFrom => n.outstanding_from,
-        Column::OutstandingTo => n.outstanding_to,
-        _ => n.impacting.unsigned_abs(),
-    }
-}
-
 /// What the numbers of each layer are parts of; layers are never added.
 #[derive(Clone, Debug, Default)]
 pub struct Wholes([u64; Layer::ALL.len()]);

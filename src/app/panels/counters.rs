@@ -63,7 +63,7 @@ impl Scales {
 
 /// Colour of a counter.
 fn color(document: &Document, id: CounterId, visuals: &egui::Visuals) -> egui::Color32 {
-    document.color_of(&LineOf::Counter(id)).map_or(theme::no_series(visuals), |number| theme::series(number, visuals))
+    theme::line(document.color_of(&LineOf::Counter(id)), visuals)
 }
 
 /// Draws the lines.

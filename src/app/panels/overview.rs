@@ -122,7 +122,7 @@ fn lines<'a>(document: &'a Document, visuals: &egui::Visuals) -> Vec<(&'a Series
         Arrangement::Lanes => document.lanes().iter().map(of_lane).collect(),
         Arrangement::Together => document.heap_lines().iter().map(of_heap).collect(),
     };
-    let color = |of: &LineOf| document.color_of(of).map_or(theme::no_series(visuals), |number| theme::series(number, visuals));
+    let color = |of: &LineOf| theme::line(document.color_of(of), visuals);
     all.into_iter().filter_map(|(line, of)| Some((line?, color(&of)))).collect()
 }
 

@@ -256,8 +256,7 @@ impl Line<'_> {
             self.triangle(ui, entry.indent - 8.0, (of.0, Some(of.1)), &self.full_name(&entry.name, &entry.keys), commands);
         }
         let visuals = ui.visuals().clone();
-        let number = self.document.color_of(&entry.of);
-        let color = number.map_or(theme::no_series(&visuals), |number| theme::series(number, &visuals));
+        let color = theme::line(self.document.color_of(&entry.of), &visuals);
         let left = self.rect.left() + entry.indent + 28.0;
         self.eye(ui, entry, self.document.shows(&entry.of), color, commands);
         let (top, bottom, right) = (self.rect.top() + 3.0, self.rect.bottom() - 3.0, self.rect.right() - 4.0);

@@ -51,8 +51,8 @@ pub struct NeighbourGroup {
     pub numbers: GroupNumbers,
 }
 
-/// The functions by |total impacting size|, then total size, both falling, then by name;
-/// and how many there are. Cost: their sums, and the peaks of those that are listed.
+/// The functions by |total impacting size|, then total size, both falling, then by name and
+/// process, lives of one that nothing else tells apart as they came; and how many there are. Cost: their sums, and the peaks of those that are listed.
 pub fn functions(
     index: &Index,
     functions: &Functions,
@@ -87,7 +87,7 @@ fn compare(trace: &Trace, functions: &Functions, a: &FunctionSums, b: &FunctionS
     let name = |sums: &FunctionSums| functions.name(sums.function);
     let process = |sums: &FunctionSums| {
         let process = trace.process(sums.process);
-        (process.label(), process.pid, process.start, sums.layer.name())
+        (process.label(), process.pid, process.start, sums.layer.name(), sums.process)
     };
     let by_size = by_size(&a.total).cmp(&by_size(&b.total));
     by_size.then_with(|| name(a).cmp(&name(b))).then_with(|| process(a).cmp(&process(b)))

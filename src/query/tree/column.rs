@@ -86,9 +86,9 @@ impl Default for Sort {
     }
 }
 
-/// What a column sorts nodes by. Columns of single allocations, and the peak,
-/// which comes later, leave nodes in an order of their own.
-pub(in crate::query) fn measure(column: Column, n: &Numbers) -> u64 {
+/// What a column sorts nodes by, and what its bar is long by. Columns of single allocations, and the
+/// peak, which comes later, leave nodes in an order of their own.
+pub fn magnitude(column: Column, n: &Numbers) -> u64 {
     match column {
         Column::Count => n.count,
         Column::Size | Column::Peak => n.size,
@@ -113,7 +113,7 @@ pub(in crate::query) fn sort_lines<T: Send + Sync, Name: Ord + Send>(
         let numbers = numbers(line);
         let first = match sort.column {
             Column::Name => 0,
-            column => measure(column, &numbers),
+            column => magnitude(column, &numbers),
         };
         (if sort.descending { !first } else { first }, Reverse(numbers.size))
     };

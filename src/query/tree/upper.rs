@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Question;
-use super::column::{measure, sort_lines};
+use super::column::{magnitude, sort_lines};
 use super::lines::{Line, NONE, label};
 use crate::model::{HeapId, SiteId};
 use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers};
@@ -208,7 +208,7 @@ impl Builder<'_> {
         };
         let layers: Vec<Numbers> = Layer::ALL.into_iter().filter_map(of_layer).collect();
         let column = self.question.request.sort.column;
-        let leading = layers.iter().max_by_key(|n| (measure(column, n), n.size)).copied();
+        let leading = layers.iter().max_by_key(|n| (magnitude(column, n), n.size)).copied();
         (leading.unwrap_or_default(), layers.len() > 1)
     }
 }

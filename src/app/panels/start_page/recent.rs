@@ -1,9 +1,10 @@
 //! What was open before: a line each, with a picture, length, peak, and when that was.
 
-use eframe::egui::{self, CornerRadius, FontId, Mesh, Rect, RichText, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Ui, WidgetInfo, pos2, vec2};
 
 use crate::app::HighwaterApp;
 use crate::app::commands::Command;
+use crate::app::panels::line as shape;
 use crate::app::recent::{Picture, RecentTrace};
 use crate::app::theme;
 use crate::format;
@@ -118,15 +119,6 @@ fn draw(picture: Option<&Picture>, is_missing: bool, rect: Rect, ui: &Ui) {
     let at =
         |(i, value): (usize, &u8)| pos2(area.left() + step * i as f32, area.bottom() - area.height() * f32::from(*value) / 255.0);
     let points: Vec<egui::Pos2> = picture.values.iter().enumerate().map(at).collect();
-    let mut fill = Mesh::default();
-    for (i, point) in (0u32..).zip(&points) {
-        fill.colored_vertex(*point, color.gamma_multiply(0.25));
-        fill.colored_vertex(pos2(point.x, area.bottom()), color.gamma_multiply(0.25));
-        if let Some(last) = (2 * i).checked_sub(2) {
-            fill.add_triangle(last, last + 1, last + 2);
-            fill.add_triangle(last + 1, last + 2, last + 3);
-        }
-    }
-    ui.painter().add(Shape::mesh(fill));
-    ui.painter().add(Shape::line(points, Stroke::new(1.3, color)));
+    ui.painter().add(shape::fill(&points, area, color.gamma_multiply(0.25)));
+    ui.painter().add(shape::stroke(points, 1.3, color));
 }

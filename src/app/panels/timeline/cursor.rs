@@ -87,11 +87,7 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
 
 /// What a line reads, in words.
 fn value(canvas: &Canvas<'_>, of: &LineOf, at: Ticks, name: &str) -> Option<(LineOf, String)> {
-    let document = canvas.document;
-    let line = match of {
-        LineOf::Counter(id) => &document.counters.lines().iter().find(|line| line.id == *id)?.line,
-        of => &canvas.graph()?.line(of)?.line,
-    };
+    let line = canvas.drawn(of)?.line;
     let value = line.is_known_at(at).then(|| line.value_at(at))?;
     Some((of.clone(), format!("{}  {name}", format::bytes(value))))
 }

@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
-use egui_plot::PlotPoint;
 
-use super::{Canvas, axes, names};
+use super::{Canvas, Drawn, axes, names};
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, Split};
 use crate::app::filters::{Chip, Predicate};
@@ -18,7 +17,7 @@ use crate::app::panels::icons::shortened;
 use crate::app::panels::{line, list};
 use crate::app::theme;
 use crate::format;
-use crate::query::{Series, TypeKey};
+use crate::query::TypeKey;
 use crate::units::{Interval, Ticks};
 
 /// Points of a lane at least, and of what it is opened to.
@@ -129,12 +128,6 @@ fn scroll(ui: &Ui, area: Rect, names_end: f32, hidden: f32) -> f32 {
     by
 }
 
-/// What a lane draws.
-struct Drawn<'a> {
-    points: &'a [PlotPoint],
-    line: &'a Series,
-}
-
 struct Shown<'a> {
     canvas: &'a Canvas<'a>,
     lane: &'a Wanted,
@@ -147,8 +140,8 @@ impl Shown<'_> {
     fn show(&self, ui: &mut Ui, commands: &mut Commands) {
         let document = self.canvas.document;
         let visuals = ui.visuals();
-        let color = document.color_of(&self.lane.of).map_or(theme::no_series(visuals), |number| theme::series(number, visuals));
-        let drawn = self.drawn();
+        let color = theme::line(document.color_of(&self.lane.of), visuals);
+        let drawn = self.canvas.drawn(&self.lane.of);
         let own = self.own_line();
         let peak = drawn.as_ref().map_or(0, |drawn| drawn.line.peak).max(own.map_or(0, |own| own.line.peak));
         let top = (peak as f64 * AIR).max(1.0);
@@ -179,17 +172,6 @@ impl Shown<'_> {
         across.hline(self.rect.x_range(), self.rect.bottom(), line::edge(faint));
         let scale = label.map(|round| (frame.bottom() - frame.height() * (round / top) as f32, axes::bytes_mark(round)));
         self.heading(ui, color, drawn.as_ref(), scale, commands);
-    }
-
-    /// Its line, if it has come.
-    fn drawn(&self) -> Option<Drawn<'_>> {
-        match &self.lane.of {
-            LineOf::Counter(id) => {
-                let line = self.canvas.document.counters.lines().iter().find(|line| line.id == *id)?;
-                Some(Drawn { points: &line.points, line: &line.line })
-            }
-            of => self.canvas.graph()?.line(of).map(|line| Drawn { points: &line.points, line: &line.line }),
-        }
     }
 
     /// The line of what is selected in the table, if it is in this lane.

@@ -26,9 +26,10 @@ use crate::app::HighwaterApp;
 use crate::app::commands::keys::{MARK, is_pressed};
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
-use crate::app::graph::{Arrangement, Graph, GraphLine, Split};
+use crate::app::graph::{Arrangement, Graph, GraphLine, LineOf, Split};
 use crate::app::picture::{self, Subject};
 use crate::app::theme;
+use crate::query::Series;
 use crate::units::{Interval, Ticks};
 pub use axes::bytes_mark;
 pub use keys::take as take_keys;
@@ -122,9 +123,26 @@ struct Canvas<'a> {
     scales: Scales,
 }
 
+/// A line as it is drawn, and what it is made of.
+struct Drawn<'a> {
+    points: &'a [PlotPoint],
+    line: &'a Series,
+}
+
 impl<'a> Canvas<'a> {
     fn graph(&self) -> Option<&'a Graph> {
         self.document.answers.graph.as_ref()
+    }
+
+    /// A line of the graph or of a counter, if it has come.
+    fn drawn(&self, of: &LineOf) -> Option<Drawn<'a>> {
+        match of {
+            LineOf::Counter(id) => {
+                let line = self.document.counters.lines().iter().find(|line| line.id == *id)?;
+                Some(Drawn { points: &line.points, line: &line.line })
+            }
+            of => self.graph()?.line(of).map(|line| Drawn { points: &line.points, line: &line.line }),
+        }
     }
 
     /// Whether there is nothing to draw.

@@ -20,12 +20,12 @@ const ROW: f32 = 18.0;
 pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
     let painter = ui.painter().with_clip_rect(canvas.frame());
     let visuals = ui.visuals();
-    let color = |line: &GraphLine| canvas.document.color_of(&line.of).map(|number| theme::series(number, visuals));
+    let color = |line: &GraphLine| theme::line(canvas.document.color_of(&line.of), visuals);
     let graph = canvas.graph();
     if let Some(stack) = graph.filter(|graph| graph.is_stacked()) {
         // From the top: the lower ones cover what is theirs.
         for line in stack.lines.iter().rev() {
-            let color = color(line).unwrap_or(theme::no_series(visuals));
+            let color = color(line);
             draw(canvas, &painter, line, color, Some(visuals.extreme_bg_color.lerp_to_gamma(color, 0.5)));
         }
     }
@@ -35,7 +35,7 @@ pub fn paint(canvas: &Canvas<'_>, ui: &Ui) {
     }
     for line in graph.filter(|graph| !graph.is_stacked()).iter().flat_map(|graph| &graph.lines) {
         // Areas one over the other would be mud.
-        draw(canvas, &painter, line, color(line).unwrap_or(theme::no_series(visuals)), None);
+        draw(canvas, &painter, line, color(line), None);
     }
     counters::paint(canvas.document, canvas.scales, &canvas.transform, ui, &painter);
 }
@@ -73,10 +73,9 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
     }
     let at = cursor.unwrap_or(canvas.document.view().to);
     let room = ((area.height() / ROW) as usize).max(1);
-    let has_owners = canvas.document.digest.has_many_processes;
-    let mut rows = rows(canvas, at, has_owners);
-    if has_owners && rows.len() > room {
-        rows = self::rows(canvas, at, false);
+    let mut rows = rows(canvas, at);
+    if rows.len() > room {
+        name_in_full(&mut rows);
     }
     let hidden = if rows.len() > room { rows.len() - (room - 1) } else { 0 };
     let shown = rows.len() - hidden;
@@ -94,8 +93,22 @@ pub fn legend(canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut 
     }
 }
 
-/// The lines as they are drawn; those of one process below its name, or each with it.
-fn rows(canvas: &Canvas<'_>, at: Ticks, has_owners: bool) -> Vec<Row> {
+/// Where there is no room for owners, each line says whose it is.
+fn name_in_full(rows: &mut Vec<Row>) {
+    let all = rows.len();
+    rows.retain(|row| matches!(row, Row::Line(_)));
+    if rows.len() == all {
+        return;
+    }
+    for row in rows {
+        if let Row::Line(line) = row {
+            line.short.clone_from(&line.name);
+        }
+    }
+}
+
+/// The lines as they are drawn; where there are several processes, those of one below its name.
+fn rows(canvas: &Canvas<'_>, at: Ticks) -> Vec<Row> {
     let Some(graph) = canvas.graph() else { return Vec::new() };
     let document = canvas.document;
     let (values, sum) = graph.values_at(at);
@@ -109,16 +122,17 @@ fn rows(canvas: &Canvas<'_>, at: Ticks, has_owners: bool) -> Vec<Row> {
     let lines: Vec<&LineOf> = if graph.is_stacked() { lines.rev().collect() } else { lines.collect() };
     let mut last_owner = None;
     for of in lines {
-        let owner = names::owner(document, of).filter(|_| has_owners);
+        let owner = names::owner(document, of).filter(|_| document.digest.has_many_processes);
         if let Some(process) = owner.filter(|_| owner != last_owner) {
             rows.push(Row::Owner(document.trace.process(process).label()));
         }
         last_owner = owner;
         let value = values.iter().find(|(other, _)| *other == of).map(|(_, value)| *value);
+        let name = names::name_of(document, of);
         let (short, layer) = names::heading(document, of);
         // Of one layer nobody needs to be told at each line; of a process it is told already.
-        let short = if owner.is_some() || graph.is_stacked() || layer.is_empty() { short } else { names::name_of(document, of) };
-        rows.push(Row::Line(Named { of: Some(of.clone()), name: names::name_of(document, of), short, value }));
+        let short = if owner.is_some() || graph.is_stacked() || layer.is_empty() { short } else { name.clone() };
+        rows.push(Row::Line(Named { of: Some(of.clone()), name, short, value }));
     }
     let counters = counters::readout(document, at).into_iter();
     rows.extend(

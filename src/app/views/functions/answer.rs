@@ -7,10 +7,9 @@ use super::opened::{Finder, Way};
 use super::search::search;
 use super::{CallTable, Grouping, Request, Tree, Wish, butterfly, name_of};
 use crate::app::jobs::{ForestKind, Ground};
-use crate::app::panels::columns::magnitude;
 use crate::query::{
     CallLine, Cancelled, Column, Forest, ForestSums, Functions, NodeKey, RowGroup, RowGrouping, RowsAsked, Sort, call_tree,
-    call_tree_peaks, freed_sums, heaviest_path, node_name, row_groups, sort_call_tree_by_peak,
+    call_tree_peaks, freed_sums, heaviest_path, magnitude, node_name, row_groups, sort_call_tree_by_peak,
 };
 use crate::units::Layer;
 

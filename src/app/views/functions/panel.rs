@@ -11,12 +11,12 @@ use crate::app::commands::{Command, Setting};
 use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::jobs::ForestKind;
-use crate::app::panels::columns::{self, list_column, magnitude, title};
+use crate::app::panels::columns::{self, list_column, title};
 use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
 use crate::app::panels::losses;
 use crate::app::views::Around;
 use crate::app::views::histograms::AnyBucket;
-use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, layer_label};
+use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, layer_label, magnitude};
 
 /// Columns that can be shown; what only single allocations have is none of them.
 const COLUMNS: [Column; 7] =

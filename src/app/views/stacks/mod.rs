@@ -24,11 +24,11 @@ use crate::app::document::{Document, Reading};
 use crate::app::export::Sheet;
 use crate::app::filters::Filters;
 use crate::app::jobs::{Ground, drop_aside};
-use crate::app::panels::columns::{Wholes, magnitude};
+use crate::app::panels::columns::Wholes;
 use crate::model::Trace;
 use crate::query::{
-    Cancelled, Column, Filter, Finding, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, tree,
-    upper_peaks,
+    Cancelled, Column, Filter, Finding, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks,
+    sort_by_peak, tree, upper_peaks,
 };
 use crate::units::Interval;
 use selected::SelectedLine;

@@ -12,13 +12,13 @@ use crate::app::commands::{Command, DocCommand, Setting};
 use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::filters::{Chip, Predicate};
-use crate::app::panels::columns::{list_column, magnitude, title};
+use crate::app::panels::columns::{list_column, title};
 use crate::app::panels::list::{self, List, Name, Share, Style, Value};
 use crate::app::panels::{frames, losses, stack_rules};
 use crate::app::views::Around;
 use crate::format;
 use crate::model::NodeId;
-use crate::query::{Column, Key, TreeRow, layer_label};
+use crate::query::{Column, Key, TreeRow, layer_label, magnitude};
 use crate::units::{Interval, Layer, Ticks};
 
 pub fn show(view: &mut Stacks, around: &mut Around<'_>, ui: &mut Ui) {

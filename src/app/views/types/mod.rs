@@ -13,8 +13,8 @@ use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::graph::Split;
 use crate::app::jobs::Ground;
-use crate::app::panels::columns::{Wholes, magnitude};
-use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup};
+use crate::app::panels::columns::Wholes;
+use crate::query::{Cancelled, Column, Mask, Sort, TypeGroup, magnitude};
 use crate::units::Interval;
 
 /// What is asked.

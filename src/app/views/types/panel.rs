@@ -9,12 +9,12 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::export::Sheet;
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{LineOf, Split};
-use crate::app::panels::columns::{list_column, magnitude, title, value};
+use crate::app::panels::columns::{list_column, title, value};
 use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value};
 use crate::app::panels::losses;
 use crate::app::theme;
 use crate::app::views::Around;
-use crate::query::{Column, Sort, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label};
+use crate::query::{Column, Sort, TypeGroup, TypeKey, UNKNOWN_TYPE, layer_label, magnitude};
 
 /// Its columns.
 fn columns() -> [ListColumn; 8] {
