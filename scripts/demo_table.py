@@ -82,7 +82,7 @@ def table(exe, pdb, sources, store_key):
     digest = zlib.crc32(b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files))
     print("//! `MemoryTestApp.exe` of the demo as it was built from `assets/demo`.")
     print("//! Written by `scripts/demo.sh`; not to be changed by hand.\n")
-    print("use super::images::{Build, Call, Function};\n")
+    print("use super::image::{Build, Call, Function};\n")
     print("/// Which build it is.")
     print("pub(super) const BUILD: Build = Build {")
     print(f"guid: [{guid}],")

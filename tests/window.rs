@@ -167,13 +167,22 @@ impl Screen {
         self.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
     }
 
-    fn click(&self, at: (i32, i32)) {
-        self.move_to(at);
-        self.xdotool(&["click", "1"]);
+    fn click_on(&self, name: &str) {
+        self.click_what(name, |widget| widget.name == name);
     }
 
-    fn click_on(&self, name: &str) {
-        self.click(self.find(name).center());
+    /// Clicks on the first thing of this kind, as soon as it stays where it is under the pointer:
+    /// what comes from workers can move it.
+    fn click_what(&self, what: &str, is_it: impl Fn(&Widget) -> bool) {
+        let place = || self.wait(what, |all| all.iter().find(|w| is_it(w)).map(Widget::center));
+        loop {
+            let at = place();
+            self.move_to(at);
+            if place() == at {
+                self.xdotool(&["click", "1"]);
+                return;
+            }
+        }
     }
 
     fn drag(&self, from: (i32, i32), to: (i32, i32)) {
@@ -317,20 +326,18 @@ fn a_user_finds_the_step_of_the_demo() {
 fn the_leak_and_the_step_take_one_click_from_the_first_screen() {
     let Some(mut screen) = Screen::new() else { return };
     screen.start(&["--theme", "dark", "demo:"]);
-    let card = |screen: &Screen, begins: &str| {
-        screen.wait(begins, |all| all.iter().find(|w| w.name.starts_with(begins)).map(Widget::center))
-    };
     // With names, that is: they come a moment later.
-    let leak = card(&screen, "Finding Steady growth of 1.25 KB/s in heap 0x1d0000 \u{b7} InnerLoopOperation: 42.50 KB");
+    let leak = "Finding Steady growth of 1.25 KB/s in heap 0x1d0000 \u{b7} InnerLoopOperation: 42.50 KB";
+    let is_leak = |widget: &Widget| widget.name.starts_with(leak);
+    screen.wait_for(leak, |all| all.iter().any(is_leak));
     screen.picture("findings.png");
-    screen.click(leak);
+    screen.click_what(leak, is_leak);
     screen.wait_for("the leak", |all| {
         all.iter().any(|w| w.name.starts_with("MemoryTestApp.exe!InnerLoopOperation: count 1,088, size 42.50 KB"))
     });
     screen.picture("leak.png");
     screen.click_on("Back");
-    let step = card(&screen, "Finding Up by 10.00 MB");
-    screen.click(step);
+    screen.click_what("the step's card", |widget| widget.name.starts_with("Finding Up by 10.00 MB"));
     screen.wait_for("the step", |all| all.iter().any(|w| w.name.starts_with("MemoryTestApp.exe!Main: count 1, size 10.00 MB")));
     screen.click_on("Back");
     screen.click_on("Source MemoryTestApp.exe: Commit (VirtualAlloc)");

@@ -4,10 +4,9 @@
 use rustc_hash::FxHashMap;
 
 use super::graph::{Graph, GraphLine};
-use super::lanes::LayerOf;
-use crate::model::HeapId;
+use crate::model::{HeapId, ProcessId};
 use crate::query::{ByClass, Series, UnmatchedGroup};
-use crate::units::Interval;
+use crate::units::{Interval, Layer};
 
 /// The latest answers.
 #[derive(Default)]
@@ -46,6 +45,9 @@ impl SourceNumbers {
         Self { at_end: self.at_end.saturating_add(other.at_end), change: self.change.saturating_add(other.change) }
     }
 }
+
+/// A layer of a process.
+pub type LayerOf = (ProcessId, Layer);
 
 /// Small lines over the whole trace.
 #[derive(Debug, Default)]

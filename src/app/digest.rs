@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use super::answers::LayerOf;
 use super::answers::{Overview, SourceNumbers};
 use super::counters::Counters;
-use super::lanes::LayerOf;
 use crate::model::{CounterId, HeapId, ProcessId, Trace};
 use crate::query::{ByClass, heap_label, layer_label};
 use crate::units::Layer;

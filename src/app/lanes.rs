@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::answers::Overview;
+use super::answers::{LayerOf, Overview};
 use super::by_hand::ByHand;
 use super::heap_lines::{HeapLines, sources};
 use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::{Filter, KeyMap};
-use crate::units::Layer;
 
 /// Lanes at first, and of each what it is opened to; more can be switched on.
 const FIRST_LANES: usize = 8;
@@ -19,9 +18,6 @@ pub const FIRST_PARTS: usize = 6;
 /// Lanes at most, with all that they are opened to: more would cost each frame.
 const MAX_LANES: usize = 24;
 const MAX_PARTS: usize = 16;
-
-/// A layer of a process.
-pub type LayerOf = (ProcessId, Layer);
 
 /// What a lane is opened to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

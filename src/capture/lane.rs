@@ -15,7 +15,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::recording::CONTEXT;
 use super::ring::{Closed, Keeper, Slice};
 use super::status::{Numbers, add};
 use super::{CaptureError, Lane};
@@ -282,6 +281,9 @@ impl Seek for WholeWrites {
         Ok(self.at)
     }
 }
+
+/// File of what does not wrap in lanes that do.
+pub(super) const CONTEXT: &str = "context";
 
 /// Names of lanes in a folder, in the order in which they are read: what names things first.
 pub(super) const LANES: [&str; 4] = ["kernel", CONTEXT, "heap", "user"];

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Instant, SystemTime};
 
-use super::lane::{Plan, Shared};
+use super::lane::{CONTEXT, Plan, Shared};
 use super::merge::merge;
 use super::ring::Keeper;
 use super::{CaptureError, Images, Lane, Ring, Status, Summary};
@@ -156,9 +156,6 @@ impl Recording {
         self.all().map(|lane| lane.numbers.last_time.load(Relaxed)).max().unwrap_or(i64::MIN)
     }
 }
-
-/// File of what does not wrap in lanes that do.
-pub(super) const CONTEXT: &str = "context";
 
 /// Writes to one lane.
 #[derive(Clone, Debug)]

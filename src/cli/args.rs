@@ -9,11 +9,14 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::asked::{Asked, RulesFile};
-use super::choices::Choices;
-use super::diff::Side;
+use super::asked::inputs;
+use super::diff::DiffArgs;
+use super::findings::FindingsArgs;
+use super::functions::FunctionsArgs;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
+use super::report::ReportArgs;
+use super::symbols::LookupArgs;
 use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::query::By;
@@ -142,36 +145,6 @@ pub(super) enum SymbolsCommand {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct LookupArgs {
-    /// Program database
-    #[arg(value_name = "PDB")]
-    pub(super) pdb: PathBuf,
-
-    /// Addresses from the base of the image, in hex
-    #[arg(value_name = "RVA", required = true)]
-    pub(super) rvas: Vec<Rva>,
-
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-/// An address from the base of an image.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rva(pub(super) u32);
-
-impl std::str::FromStr for Rva {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-        let is_hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        let parsed = is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten();
-        parsed.map(Self).ok_or_else(|| "not an address like 0x2e30".to_owned())
-    }
-}
-
-#[derive(Args, Debug)]
 pub(super) struct ReplayArgs {
     /// Files of one capture; `demo:` names the built-in demo trace
     #[arg(value_name = "FILE", required = true)]
@@ -240,106 +213,6 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn inputs(&self) -> Vec<Input> {
         inputs(&self.files)
-    }
-}
-
-pub(super) fn inputs(files: &[OsString]) -> Vec<Input> {
-    files.iter().map(|file| Input::from_arg(file)).collect()
-}
-
-#[derive(Args, Debug)]
-pub(super) struct ReportArgs {
-    #[command(flatten)]
-    pub(super) asked: Asked,
-
-    /// What makes a group; the layer always does
-    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
-    pub(super) by: Vec<By>,
-
-    /// Only the first N groups
-    #[arg(long, value_name = "N")]
-    pub(super) top: Option<usize>,
-
-    /// By function and module: of the innermost frame that is neither the allocator's nor folded by a rule
-    #[arg(long)]
-    pub(super) fold: bool,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct FunctionsArgs {
-    #[command(flatten)]
-    pub(super) asked: Asked,
-
-    /// Tell also who calls this function and what it calls; named as it is listed
-    #[arg(long, value_name = "FUNCTION")]
-    pub(super) of: Option<String>,
-
-    /// Only the first N functions
-    #[arg(long, value_name = "N")]
-    pub(super) top: Option<usize>,
-
-    /// Leave the allocator's frames, and those that rules fold, out of the stacks
-    #[arg(long)]
-    pub(super) fold: bool,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct FindingsArgs {
-    #[command(flatten)]
-    pub(super) asked: Asked,
-
-    /// Only the first N findings
-    #[arg(long, value_name = "N")]
-    pub(super) top: Option<usize>,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct DiffArgs {
-    /// A trace or `demo:`, and after a final `@` which part of it, as in game.etl@10..20
-    #[arg(value_name = "A")]
-    a: OsString,
-
-    /// What it is compared with
-    #[arg(value_name = "B")]
-    b: OsString,
-
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
-
-    #[command(flatten)]
-    pub(super) choices: Choices,
-
-    /// What makes a group; the layer always does
-    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
-    pub(super) by: Vec<By>,
-
-    /// Only the first N groups
-    #[arg(long, value_name = "N")]
-    pub(super) top: Option<usize>,
-
-    /// By function and module: of the innermost frame that is not folded
-    #[arg(long)]
-    pub(super) fold: bool,
-
-    /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
-    #[arg(long, value_name = "PATH")]
-    pub(super) symbols: Option<String>,
-
-    #[command(flatten)]
-    pub(super) rules: RulesFile,
-
-    #[command(flatten)]
-    pub(super) memory: Memory,
-}
-
-impl DiffArgs {
-    pub(super) fn sides(&self) -> Result<[Side; 2], String> {
-        Ok([Side::parse(&self.a)?, Side::parse(&self.b)?])
-    }
-
-    pub(super) fn inputs(&self) -> Vec<Input> {
-        self.sides().map_or_else(|_| Vec::new(), |sides| sides.map(|side| side.input).into())
     }
 }
 

@@ -69,6 +69,11 @@ impl RulesFile {
     }
 }
 
+/// The files that words name.
+pub(super) fn inputs(files: &[OsString]) -> Vec<Input> {
+    files.iter().map(|file| Input::from_arg(file)).collect()
+}
+
 /// What is loaded to answer.
 pub(super) struct Loaded {
     pub(super) trace: Arc<Trace>,
@@ -99,7 +104,7 @@ pub(super) fn stopped<T>(_: T) -> Failure {
 
 impl Asked {
     pub(super) fn inputs(&self) -> Vec<Input> {
-        super::args::inputs(&self.files)
+        inputs(&self.files)
     }
 
     /// What can be refused without looking at the files.

@@ -3,10 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::DiffArgs;
-use super::asked::{index, load_trace, needs_names, stopped};
+use super::asked::{RulesFile, index, load_trace, needs_names, stopped};
+use super::choices::Choices;
+use super::memory::Memory;
 use super::report::{key_cells, key_columns, stack_notes};
 use super::seconds::Seconds;
 use super::text::{Align, Table};
@@ -22,6 +24,56 @@ use crate::units::Interval;
 struct Answer<'a> {
     schema: &'static str,
     groups: &'a [Group<Compared>],
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DiffArgs {
+    /// A trace or `demo:`, and after a final `@` which part of it, as in game.etl@10..20
+    #[arg(value_name = "A")]
+    a: OsString,
+
+    /// What it is compared with
+    #[arg(value_name = "B")]
+    b: OsString,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) choices: Choices,
+
+    /// What makes a group; the layer always does
+    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
+    pub(super) by: Vec<By>,
+
+    /// Only the first N groups
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+
+    /// By function and module: of the innermost frame that is not folded
+    #[arg(long)]
+    pub(super) fold: bool,
+
+    /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
+    #[arg(long, value_name = "PATH")]
+    pub(super) symbols: Option<String>,
+
+    #[command(flatten)]
+    pub(super) rules: RulesFile,
+
+    #[command(flatten)]
+    pub(super) memory: Memory,
+}
+
+impl DiffArgs {
+    pub(super) fn sides(&self) -> Result<[Side; 2], String> {
+        Ok([Side::parse(&self.a)?, Side::parse(&self.b)?])
+    }
+
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        self.sides().map_or_else(|_| Vec::new(), |sides| sides.map(|side| side.input).into())
+    }
 }
 
 /// One argument: a trace, and which part of it.

@@ -1,12 +1,22 @@
 //! `highwater findings`: what stands out in a capture, best first.
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::FindingsArgs;
-use super::asked::{IntervalInSeconds, stopped};
+use super::asked::{Asked, IntervalInSeconds, stopped};
 use super::{Failure, output, report_problems};
 use crate::model::Trace;
 use crate::query::{Cancel, Finding, findings};
+
+#[derive(Args, Debug)]
+pub(super) struct FindingsArgs {
+    #[command(flatten)]
+    pub(super) asked: Asked,
+
+    /// Only the first N findings
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+}
 
 /// The answer. Field names are those of the machine interface.
 #[derive(Serialize)]

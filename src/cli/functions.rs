@@ -1,14 +1,32 @@
 //! `highwater functions`: self and total of each function, and the callers and callees of one.
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::FunctionsArgs;
-use super::asked::{IntervalInSeconds, stopped};
+use super::asked::{Asked, IntervalInSeconds, stopped};
 use super::report::describe_quality;
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::format;
 use crate::query::{Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, functions, totals};
+
+#[derive(Args, Debug)]
+pub(super) struct FunctionsArgs {
+    #[command(flatten)]
+    pub(super) asked: Asked,
+
+    /// Tell also who calls this function and what it calls; named as it is listed
+    #[arg(long, value_name = "FUNCTION")]
+    pub(super) of: Option<String>,
+
+    /// Only the first N functions
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+
+    /// Leave the allocator's frames, and those that rules fold, out of the stacks
+    #[arg(long)]
+    pub(super) fold: bool,
+}
 
 /// The answer. Field names are those of the machine interface.
 #[derive(Serialize)]

@@ -1,9 +1,9 @@
 //! `highwater report`: the numbers of the window's tables for one interval.
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::ReportArgs;
-use super::asked::{IntervalInSeconds, needs_names, stopped};
+use super::asked::{Asked, IntervalInSeconds, needs_names, stopped};
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::format;
@@ -11,6 +11,24 @@ use crate::model::{Quality, Trace};
 use crate::query::{By, Cancel, Group, LifetimeBounds, Report, ReportRequest, named_report};
 use crate::symbols::Names;
 use crate::units::Interval;
+
+#[derive(Args, Debug)]
+pub(super) struct ReportArgs {
+    #[command(flatten)]
+    pub(super) asked: Asked,
+
+    /// What makes a group; the layer always does
+    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
+    pub(super) by: Vec<By>,
+
+    /// Only the first N groups
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+
+    /// By function and module: of the innermost frame that is neither the allocator's nor folded by a rule
+    #[arg(long)]
+    pub(super) fold: bool,
+}
 
 /// The answer. Field names are those of the machine interface.
 #[derive(Serialize)]

@@ -1,11 +1,12 @@
 //! `highwater symbols lookup`: what the symbol engine says of addresses in one PDB.
 //! And what `report` does to have names: see [`names`].
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args;
 use serde::Serialize;
 
-use super::args::LookupArgs;
 use super::text::plural;
 use super::{Failure, output};
 use crate::model::{SiteId, Trace};
@@ -13,6 +14,36 @@ use crate::symbols::{
     Frame, ModuleNames, ModuleState, Names, Options, Request, Resolved, Sources, Stop, SymbolPath, Symbols, facts, resolve,
 };
 use crate::synth::demo;
+
+#[derive(Args, Debug)]
+pub(super) struct LookupArgs {
+    /// Program database
+    #[arg(value_name = "PDB")]
+    pub(super) pdb: PathBuf,
+
+    /// Addresses from the base of the image, in hex
+    #[arg(value_name = "RVA", required = true)]
+    pub(super) rvas: Vec<Rva>,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// An address from the base of an image.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rva(pub(super) u32);
+
+impl std::str::FromStr for Rva {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+        let is_hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let parsed = is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten();
+        parsed.map(Self).ok_or_else(|| "not an address like 0x2e30".to_owned())
+    }
+}
 
 /// The answer. Field names are those of the machine interface.
 #[derive(Serialize)]

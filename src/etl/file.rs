@@ -8,7 +8,8 @@ use std::path::Path;
 
 use super::compression::Algorithm;
 use super::error::{OpenError, looks_like_etl};
-use super::{BUFFER_HEADER, BufferInfo, EventId, Events, ReadBuffer, SessionHeader, Source, index, u8_at};
+use super::header::session_header;
+use super::{BUFFER_HEADER, BufferInfo, ReadBuffer, SessionHeader, Source, index, u8_at};
 use crate::problem::{ProblemKind, Problems};
 
 /// In what a trace lay.
@@ -126,23 +127,6 @@ impl TraceFile {
 
 /// Windows has no more.
 const MAX_PROCESSORS: u32 = 2048;
-
-/// The session header event at the start of a header buffer, if it is whole.
-pub(super) fn session_header(head: &[u8]) -> Option<SessionHeader> {
-    header_of(head).map(|(header, _)| header)
-}
-
-/// The same, and how many buffers the session wrote if it says that it has ended.
-pub(super) fn header_of(head: &[u8]) -> Option<(SessionHeader, Option<u32>)> {
-    let event = Events::new(head).next()?;
-    match event.id {
-        EventId::Hook(0) => {
-            let header = SessionHeader::parse(event.payload, event.pointer, event.time)?;
-            Some((header, SessionHeader::written(event.payload)))
-        }
-        _ => None,
-    }
-}
 
 /// What is assumed of a session that does not describe itself: nothing of its
 /// buffers and machine, and the clock of current systems.

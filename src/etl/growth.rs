@@ -10,7 +10,7 @@
 //! that came.
 
 use super::error::looks_like_etl;
-use super::file::header_of;
+use super::header::header_of;
 use super::index::{Walked, walk_on};
 use super::{BUFFER_HEADER, OpenError, SNIFF, SessionHeader, Source, TraceFile};
 use crate::problem::Problems;

@@ -1,7 +1,7 @@
 //! `TRACE_LOGFILE_HEADER`, the payload of a file's first event: clock, start time,
 //! losses and names (Geoff Chappell's notes, dissect.etl; checked on 63 traces).
 
-use super::{i64_at, u8_at, u32_at, utf16z_at};
+use super::{EventId, Events, i64_at, u8_at, u32_at, utf16z_at};
 use crate::units::PointerSize;
 
 /// What the ticks of a trace are.
@@ -166,5 +166,22 @@ impl SessionHeader {
     pub fn clock_zero(&self) -> i64 {
         let since = i128::from(self.start_ticks) * 10_000_000 / i128::from(self.frequency);
         (i128::from(self.start_time) - since).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+}
+
+/// The session header event at the start of a header buffer, if it is whole.
+pub(super) fn session_header(head: &[u8]) -> Option<SessionHeader> {
+    header_of(head).map(|(header, _)| header)
+}
+
+/// The same, and how many buffers the session wrote if it says that it has ended.
+pub(super) fn header_of(head: &[u8]) -> Option<(SessionHeader, Option<u32>)> {
+    let event = Events::new(head).next()?;
+    match event.id {
+        EventId::Hook(0) => {
+            let header = SessionHeader::parse(event.payload, event.pointer, event.time)?;
+            Some((header, SessionHeader::written(event.payload)))
+        }
+        _ => None,
     }
 }

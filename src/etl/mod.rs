@@ -21,7 +21,9 @@ mod guid;
 mod header;
 mod index;
 mod read;
+mod sessions;
 mod source;
+mod walk;
 pub mod write;
 
 pub use buffer::{BUFFER_HEADER, BufferInfo, BufferKind, MAX_BUFFER, flag};

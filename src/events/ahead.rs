@@ -29,12 +29,12 @@ const WORTH_WHILE: usize = 4;
 
 /// A file, or what has come of one that grows.
 #[derive(Clone, Debug)]
-pub(super) enum Part<'f> {
+pub(super) enum FilePart<'f> {
     Whole(&'f TraceFile),
     Came(Arc<TraceFile>),
 }
 
-impl Deref for Part<'_> {
+impl Deref for FilePart<'_> {
     type Target = TraceFile;
 
     fn deref(&self) -> &TraceFile {
@@ -48,7 +48,7 @@ impl Deref for Part<'_> {
 /// One buffer to decode: its file, and its number there.
 #[derive(Clone, Debug)]
 pub(super) struct Job<'f> {
-    pub(super) file: Part<'f>,
+    pub(super) file: FilePart<'f>,
     pub(super) buffer: usize,
 }
 
@@ -313,7 +313,7 @@ pub(super) fn jobs_of(files: &[TraceFile]) -> Vec<(u64, Job<'_>)> {
     let part = |(i, (_, job)): &(usize, (u64, Job<'_>))| *i as f64 / job.file.buffers.len() as f64;
     let mut jobs = Vec::new();
     for (place, file) in files.iter().enumerate() {
-        jobs.extend(in_order(place as u64, &Part::Whole(file)).into_iter().enumerate());
+        jobs.extend(in_order(place as u64, &FilePart::Whole(file)).into_iter().enumerate());
     }
     if files.len() > 1 {
         jobs.sort_by(|a, b| part(a).total_cmp(&part(b)));
@@ -323,7 +323,7 @@ pub(super) fn jobs_of(files: &[TraceFile]) -> Vec<(u64, Job<'_>)> {
 
 /// The buffers of one file in the order of their sequence, which only in circular files
 /// is not that of the file.
-pub(super) fn in_order<'f>(place: u64, file: &Part<'f>) -> Vec<(u64, Job<'f>)> {
+pub(super) fn in_order<'f>(place: u64, file: &FilePart<'f>) -> Vec<(u64, Job<'f>)> {
     let mut jobs: Vec<_> = (0..file.buffers.len()).map(|buffer| (place, Job { file: file.clone(), buffer })).collect();
     jobs.sort_by_key(|(_, job)| job.buffer().order());
     jobs

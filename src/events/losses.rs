@@ -90,7 +90,7 @@ pub fn losses(file: &TraceFile, mut go_on: impl FnMut() -> bool) -> Vec<RawLoss>
         places.iter().flat_map(|place| streams.edges(place)).flat_map(|(before, after)| [before, after]).flatten().collect();
     let Some(times) = times_of(file, &needed, &mut go_on) else { return Vec::new() };
     let start = file.header.start_ticks;
-    let loss = |place: &Place| {
+    let loss = |place: &LossPlace| {
         let before = streams.edges(place).map(|(before, _)| before.and_then(|i| times.get(&i)).map_or(start, |t| t.1));
         // A stream that does not go on leaves the end open.
         let after = streams.edges(place).map(|(_, after)| after.and_then(|i| times.get(&i)).map(|t| t.0));
@@ -107,7 +107,7 @@ pub fn losses(file: &TraceFile, mut go_on: impl FnMut() -> bool) -> Vec<RawLoss>
 
 /// A loss among the numbers of buffers.
 #[derive(Clone, Debug)]
-struct Place {
+struct LossPlace {
     /// Index of its stream, if it is known.
     stream: Option<usize>,
     /// It lies behind the buffers of these streams up to this number…
@@ -141,7 +141,7 @@ impl<'f> Streams<'f> {
     }
 
     /// The buffers on both sides of a loss, in each stream that it can belong to.
-    fn edges<'a>(&'a self, place: &'a Place) -> impl Iterator<Item = (Option<usize>, Option<usize>)> + 'a {
+    fn edges<'a>(&'a self, place: &'a LossPlace) -> impl Iterator<Item = (Option<usize>, Option<usize>)> + 'a {
         let streams = match place.stream {
             Some(stream) => stream..stream + 1,
             None => 0..self.order.len(),
@@ -153,7 +153,7 @@ impl<'f> Streams<'f> {
         })
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<LossPlace> {
         let mut places = self.flagged();
         let buffers_lost: Vec<usize> = (0..places.len()).filter(|&i| places[i].what == LostWhat::Buffers).collect();
         for (a, b) in self.gaps() {
@@ -161,7 +161,7 @@ impl<'f> Streams<'f> {
             match self.explains((a, b), &places, &buffers_lost) {
                 Some(i) => places[i].count = Some(places[i].count.unwrap_or(0).saturating_add(count)),
                 None => {
-                    places.push(Place { stream: None, before: a, after: b, what: LostWhat::Buffers, count: Some(count) });
+                    places.push(LossPlace { stream: None, before: a, after: b, what: LostWhat::Buffers, count: Some(count) });
                 }
             }
         }
@@ -169,14 +169,20 @@ impl<'f> Streams<'f> {
     }
 
     /// One place for each flag, by number of the buffer that has it.
-    fn flagged(&self) -> Vec<Place> {
+    fn flagged(&self) -> Vec<LossPlace> {
         let mut places = Vec::new();
         for (stream, order) in self.order.iter().enumerate() {
             for buffer in order.iter().map(|&i| self.buffer(i)) {
                 for (bit, what) in [(flag::EVENTS_LOST, LostWhat::Events), (flag::BUFFER_LOST, LostWhat::Buffers)] {
                     if buffer.flags & bit != 0 {
                         let after = buffer.sequence;
-                        places.push(Place { stream: Some(stream), before: after.saturating_sub(1), after, what, count: None });
+                        places.push(LossPlace {
+                            stream: Some(stream),
+                            before: after.saturating_sub(1),
+                            after,
+                            what,
+                            count: None,
+                        });
                     }
                 }
             }
@@ -200,7 +206,7 @@ impl<'f> Streams<'f> {
 
     /// Which of the flagged buffers a gap belongs to: the first behind it whose stream
     /// has its previous buffer before it.
-    fn explains(&self, (a, b): (i64, i64), places: &[Place], flagged: &[usize]) -> Option<usize> {
+    fn explains(&self, (a, b): (i64, i64), places: &[LossPlace], flagged: &[usize]) -> Option<usize> {
         const LOOK_AT: usize = 64;
         let first = flagged.partition_point(|&i| places[i].after < b);
         flagged[first..].iter().copied().take(LOOK_AT).find(|&i| {

@@ -12,7 +12,7 @@
 //! Files may still grow: what came of them is added between runs ([`Merge::add`]), and
 //! records later than a moment wait ([`Merge::hold_at`]). A stream that has run dry has
 //! not ended then. As long as nothing comes for a moment that has passed, the order is
-//! that of a merge of the whole files; what does is counted ([`Merge::late`]).
+//! that of a merge of the whole files; records that come for such a moment are counted ([`Merge::late`]).
 //!
 //! Memory: two decoded buffers a stream or, where these would take too much, two parts of
 //! buffers; what waits; and what is decoded ahead on other threads ([`Ahead`]). All of it
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use carried::Carried;
 use rayon::Scope;
 
-use super::ahead::{Ahead, Job, Part, in_order, jobs_of};
+use super::ahead::{Ahead, FilePart, Job, in_order, jobs_of};
 use super::heads::{First, Heads};
 use super::room::{Room, USUAL};
 use super::{Attached, Batch, Entry, Event, EventCounts, Frames, Item, Record, Stacks};
@@ -81,7 +81,7 @@ pub struct Merge<'f> {
     streams: Vec<Stream>,
     /// The times of their next records.
     heads: Heads,
-    order: Order,
+    order: MergeOrder,
     totals: Totals,
     /// Records up to here may go on, the rest of the files being known.
     known_to: i64,
@@ -148,11 +148,11 @@ struct Arrivals {
 }
 
 /// Place of a file among all, and the processor.
-type Key = (u64, u16);
+type StreamKey = (u64, u16);
 
 #[derive(Debug, Default)]
 struct Stream {
-    key: Key,
+    key: StreamKey,
     /// Buffers still to read, by number.
     jobs: VecDeque<usize>,
     current: Batch,
@@ -179,7 +179,7 @@ impl<'f> Merge<'f> {
             ahead: Ahead::new(stacks),
             streams: Vec::new(),
             heads: Heads::new(0),
-            order: Order::default(),
+            order: MergeOrder::default(),
             totals: Totals::default(),
             known_to: i64::MAX,
             arrivals: Arrivals::default(),
@@ -205,14 +205,14 @@ impl<'f> Merge<'f> {
         if self.first_file.is_empty() {
             self.first_file.clone_from(&part.name);
         }
-        self.add_jobs(in_order(place, &Part::Came(Arc::new(part))));
+        self.add_jobs(in_order(place, &FilePart::Came(Arc::new(part))));
     }
 
     fn add_jobs(&mut self, jobs: Vec<(u64, Job<'f>)>) {
-        let keys: Vec<Key> = jobs.iter().map(|(place, job)| (*place, job.buffer().processor)).collect();
+        let keys: Vec<StreamKey> = jobs.iter().map(|(place, job)| (*place, job.buffer().processor)).collect();
         let first = self.ahead.add(jobs.into_iter().map(|(_, job)| job));
-        let known: BTreeSet<Key> = self.streams.iter().map(|stream| stream.key).collect();
-        let new: BTreeSet<Key> = keys.iter().copied().filter(|key| !known.contains(key)).collect();
+        let known: BTreeSet<StreamKey> = self.streams.iter().map(|stream| stream.key).collect();
+        let new: BTreeSet<StreamKey> = keys.iter().copied().filter(|key| !known.contains(key)).collect();
         self.streams.extend(new.into_iter().map(|key| Stream { key, ..Stream::default() }));
         self.streams.sort_by_key(|stream| stream.key);
         for (i, key) in keys.into_iter().enumerate() {
@@ -392,19 +392,19 @@ impl<'f> Merge<'f> {
 
 /// How far the stream of all has come.
 #[derive(Debug)]
-struct Order {
+struct MergeOrder {
     last_time: i64,
     /// Records that came too late.
     late: u64,
 }
 
-impl Default for Order {
+impl Default for MergeOrder {
     fn default() -> Self {
         Self { last_time: i64::MIN, late: 0 }
     }
 }
 
-impl Order {
+impl MergeOrder {
     /// Never inlined, so that there is one copy of it, and `sink` in that.
     #[inline(never)]
     fn emit<B>(

@@ -40,10 +40,10 @@ pub(super) struct Sample {
 }
 
 /// Whose event: process, layer, heap.
-type Place = (Pid, Layer, u64);
+type SampledBlock = (Pid, Layer, u64);
 
 /// The same of one whose stack comes apart, and whether it is a free.
-type Owner = (Pid, Layer, (u64, bool));
+type SampledHeap = (Pid, Layer, (u64, bool));
 
 impl Sample {
     pub(super) fn of(batch: &Batch, weight: f64) -> Self {
@@ -59,7 +59,7 @@ impl Sample {
                 _ => None,
             })
             .collect();
-        let mut owners: FxHashMap<i64, Owner> = FxHashMap::default();
+        let mut owners: FxHashMap<i64, SampledHeap> = FxHashMap::default();
         for (item, stack) in batch.items() {
             let record = item.record();
             let Some((pid, layer, heap)) = place(&record) else { continue };
@@ -81,7 +81,7 @@ impl Sample {
     }
 
     /// Stacks apart from their events, as far as these are in the same buffer.
-    fn take_stacks(&mut self, batch: &Batch, owners: &FxHashMap<i64, Owner>) {
+    fn take_stacks(&mut self, batch: &Batch, owners: &FxHashMap<i64, SampledHeap>) {
         for (item, _) in batch.items() {
             let Item::Record(record) = item else { continue };
             match record.event {
@@ -150,7 +150,7 @@ fn walk(frames: &[u64], mut visit: impl FnMut(u64)) -> u64 {
     })
 }
 
-fn place(record: &Record) -> Option<Place> {
+fn place(record: &Record) -> Option<SampledBlock> {
     match &record.event {
         Event::HeapOpen { layer, heap, .. }
         | Event::HeapClose { layer, heap, .. }

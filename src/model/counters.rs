@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::ProcessId;
-use super::process::{Process, ProcessTable};
 use super::ranges::RangeMap;
+use super::world::ProcessTable;
+use super::{Process, ProcessId};
 use crate::events::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange, Record};
 use crate::units::{Pid, Ticks};
 
@@ -104,7 +104,7 @@ pub struct Counter {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Key {
+struct CounterKey {
     kind: CounterKind,
     owner: CounterOwner,
     /// Tells the lives of one process id apart.
@@ -113,7 +113,7 @@ struct Key {
 
 /// A process id as counters met it: the life, if it is known, and its number.
 #[derive(Clone, Copy, Debug)]
-struct Life {
+struct CounterLife {
     process: Option<ProcessId>,
     number: u32,
     first: Ticks,
@@ -123,8 +123,8 @@ struct Life {
 #[derive(Debug, Default)]
 pub(super) struct CounterTable {
     list: Vec<Counter>,
-    index: FxHashMap<Key, u32>,
-    lives: FxHashMap<Pid, Life>,
+    index: FxHashMap<CounterKey, u32>,
+    lives: FxHashMap<Pid, CounterLife>,
     /// Address ranges of heaps, by process, its life and handle, and their bytes.
     ranges: FxHashMap<(Pid, u32, u64), (RangeMap<()>, u64)>,
     range_count: usize,
@@ -220,19 +220,19 @@ impl CounterTable {
     /// begin a life: that is for the events of processes and of memory.
     fn life(&mut self, pid: Pid, at: Ticks, processes: &ProcessTable) -> u32 {
         let now = processes.find(pid);
-        let life = self.lives.entry(pid).or_insert(Life { process: now, number: 0, first: at });
+        let life = self.lives.entry(pid).or_insert(CounterLife { process: now, number: 0, first: at });
         match (life.process, now) {
             (None, Some(id)) if processes.list[id.0 as usize].start.is_none_or(|start| start <= life.first) => {
                 life.process = now;
             }
-            (before, Some(_)) if before != now => *life = Life { process: now, number: life.number + 1, first: at },
+            (before, Some(_)) if before != now => *life = CounterLife { process: now, number: life.number + 1, first: at },
             _ => {}
         }
         life.number
     }
 
     fn add(&mut self, kind: CounterKind, owner: CounterOwner, life: u32, at: Ticks, bytes: u64) {
-        let key = Key { kind, owner, life };
+        let key = CounterKey { kind, owner, life };
         let index = match self.index.get(&key) {
             Some(&index) => index,
             None if self.list.len() >= MAX_SERIES => {
@@ -312,8 +312,8 @@ fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-fn key(kind: CounterKind, pid: Pid, heap: u64, life: u32) -> Key {
-    Key { kind, owner: CounterOwner::Heap(pid, heap), life }
+fn key(kind: CounterKind, pid: Pid, heap: u64, life: u32) -> CounterKey {
+    CounterKey { kind, owner: CounterOwner::Heap(pid, heap), life }
 }
 
 fn reserve(ranges: &mut RangeMap<()>, total: &mut u64, address: u64, size: u64) {

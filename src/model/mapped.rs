@@ -78,7 +78,7 @@ struct ByAddress {
     /// A binary tree: node `i` has the children `2 i` and `2 i + 1`, the leaves are the last.
     nodes: Vec<Node>,
     /// Of all nodes.
-    steps: Vec<Step>,
+    steps: Vec<ModuleStep>,
 }
 
 /// Modules that lie over all of a node's range, and not over all of its parent's.
@@ -93,7 +93,7 @@ struct Node {
 
 /// From a moment on, until the next step, this is the first module of a node that is mapped.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct ModuleStep {
     from: Ticks,
     mapped: u32,
 }
@@ -188,7 +188,7 @@ impl ByAddress {
             }
             let first = mapped.peek().map_or(NOBODY, |&Reverse(rank)| rank);
             if first != latest {
-                self.steps.push(Step { from: now, mapped: first });
+                self.steps.push(ModuleStep { from: now, mapped: first });
                 latest = first;
             }
         }
@@ -235,7 +235,7 @@ fn end(module: &Module) -> Option<u64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::process::ProcessTable;
+    use super::super::world::ProcessTable;
     use super::*;
     use crate::pe::Build;
     use crate::units::Pid;

@@ -11,21 +11,15 @@
 //! wanted. A *site* is who allocated where; every grouping of the product is a grouping of
 //! sites, but for what follows from who freed.
 
-mod blocks;
+mod attach;
 mod builder;
-mod commit;
 mod counters;
-mod deaths;
-mod fragments;
-mod heap;
+mod lives;
 mod losses;
 mod mapped;
-mod matching;
-mod module;
+mod origin;
 mod outline;
-mod pending;
 pub(crate) mod preorder;
-mod process;
 mod ranges;
 mod renumbering;
 mod row_list;
@@ -33,17 +27,16 @@ mod rows;
 mod scope;
 mod stack;
 mod trace;
+mod world;
 
 pub use builder::{BLOCKS_A_ROW, Builder, InputState, SUMS_A_ROW};
 pub use counters::{Counter, CounterId, CounterKind, CounterOwner};
-pub use heap::{Heap, HeapId};
 pub use losses::{Loss, LostWhat};
 pub use mapped::MappedModule;
-pub use module::{Module, PdbId};
 pub use outline::Outline;
-pub use process::{Process, ProcessId};
 pub use row_list::RowList;
 pub use rows::{CHUNK, Chunk, Row, RowId, Rows};
 pub use scope::{Cut, CutReason, Processes, Scope, WhenFull};
 pub use stack::{NodeId, Stacks};
 pub use trace::{BuilderId, Clock, Quality, Site, SiteId, Trace, UnmatchedFree};
+pub use world::{Heap, HeapId, Module, PdbId, Process, ProcessId};

@@ -15,7 +15,7 @@ use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{HeapId, SiteId};
-use crate::events::{Digest, Frames, StackPart};
+use crate::events::{CallStack, Digest, Frames, StackPart};
 use trie::Trie;
 
 /// A node of the trie: a frame and all frames around it. [`NodeId::ROOT`] is "no stack".
@@ -338,6 +338,15 @@ impl Interner {
             Err(_) => FreshStack::Frames(frames.addresses().into()),
         };
         self.fresh.push(Fresh { part, key, stack });
+    }
+
+    /// What stands for the part of a stack that came.
+    pub(super) fn reference(&mut self, part: StackPart, stack: CallStack<'_>) -> StackRef {
+        match stack {
+            CallStack::Nothing => StackRef::NONE,
+            CallStack::Frames(frames) => self.frames(frames),
+            CallStack::Key { key, time } => self.key(part, key, time),
+        }
     }
 
     /// The kernel part and the user part of one stack.

@@ -75,7 +75,7 @@ pub fn rows(
     let last = AtomicU64::new(u64::MAX);
     let full = most.saturating_add((most / 4).max(1024));
     let visit = index.visit();
-    let parts = visit.fold_evenly(&visit.born_before(interval.to), cancel, Found::default, |found, visited| {
+    let parts = visit.fold_evenly(&visit.born_before(interval.to), cancel, FoundRow::default, |found, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
         let known = (last.load(Ordering::Relaxed), RowId(u32::MAX));
         found.last = found.last.min(known);
@@ -104,14 +104,14 @@ pub fn rows(
 }
 
 /// What one worker has met.
-struct Found {
+struct FoundRow {
     list: Vec<Ranked>,
     count: u64,
     /// What comes behind this is not wanted.
     last: Ranked,
 }
 
-impl Default for Found {
+impl Default for FoundRow {
     fn default() -> Self {
         Self { list: Vec::new(), count: 0, last: (u64::MAX, RowId(u32::MAX)) }
     }

@@ -15,7 +15,7 @@ use super::locate::{Locator, file_name};
 use super::saved::SavedNames;
 use super::{ModuleKey, ModuleReport, ModuleState, Names, Sources, Stop, lookup_address};
 use crate::model::{Module, SiteId, Trace};
-use table::{Entry, Table};
+use table::{Entry, NameTable};
 
 /// How to find names.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub struct Symbols {
 }
 
 struct Shared {
-    table: Mutex<Table>,
+    table: Mutex<NameTable>,
     changed: Condvar,
     stop: Stop,
     locator: Mutex<Arc<Locator>>,

@@ -2,6 +2,7 @@
 //! of them in a merged trace (starts, ends, rundowns, image identities).
 
 use super::Options;
+use super::image::{PDB_AGE, fnv};
 use super::images::{self, Image, Pdb};
 use super::timeline::{Entry, What, record};
 use crate::etl::{Guid, SessionHeader, mode};
@@ -26,9 +27,6 @@ pub(super) struct Module {
     pub(super) pdb: String,
     pub(super) guid: Guid,
 }
-
-/// Age of every PDB.
-pub(super) const PDB_AGE: u32 = 1;
 
 impl Module {
     /// An image whose identity follows from its name.
@@ -58,11 +56,6 @@ impl Module {
         all.push(Entry { style, ..Entry::record(processor, record(time, pid, tid.0, event)) });
         all
     }
-}
-
-/// FNV-1a: a number that follows from a name.
-pub(super) fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
 /// A process.

@@ -4,41 +4,11 @@
 //! `MemoryTestApp.exe` is a real one ([`program`]): its sources are in `assets/demo`,
 //! and the program carries its PDB. The others are made up, identities and all.
 
-use super::cast::{PDB_AGE, fnv};
+pub use super::image::{Build, Call, Function};
+use super::image::{PDB_AGE, fnv};
 use super::program;
 use super::random::Random;
 use crate::etl::Guid;
-
-/// A function of an image.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Function {
-    /// Undecorated name.
-    pub name: &'static str,
-    /// Where it begins, from the base of its image.
-    pub rva: u32,
-    /// Its length in bytes.
-    pub size: u32,
-}
-
-/// A call in an image.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Call {
-    /// The function that calls.
-    pub caller: &'static str,
-    /// The function that is called, here or in another image.
-    pub callee: &'static str,
-    /// Address behind the call, from the base of the image.
-    pub returns_to: u32,
-}
-
-/// Which build an image is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Build {
-    /// GUID of its PDB.
-    pub guid: [u8; 16],
-    /// Link time stamp.
-    pub time_stamp: u32,
-}
 
 /// An image.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@ mod commit;
 mod counters;
 pub mod demo;
 mod heap;
+mod image;
 pub mod images;
 mod program;
 mod random;

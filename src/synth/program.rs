@@ -1,7 +1,7 @@
 //! `MemoryTestApp.exe` of the demo as it was built from `assets/demo`.
 //! Written by `scripts/demo.sh`; not to be changed by hand.
 
-use super::images::{Build, Call, Function};
+use super::image::{Build, Call, Function};
 
 /// Which build it is.
 pub(super) const BUILD: Build = Build {

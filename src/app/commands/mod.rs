@@ -8,6 +8,7 @@ pub mod table;
 
 use std::path::PathBuf;
 
+use super::answers::LayerOf;
 use super::attach::Form;
 use super::dialogs::{Purpose, TypedPath};
 use super::document::Tab;
@@ -15,7 +16,7 @@ use super::export::{Export, Format};
 use super::filters::{Chip, Predicate};
 use super::graph::{Arrangement, LineOf};
 use super::help::Page;
-use super::lanes::{LayerOf, Parts};
+use super::lanes::Parts;
 use super::layout::{Part, Preset};
 use super::names::ModuleChange;
 use super::offer::OfferChange;

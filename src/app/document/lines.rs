@@ -1,8 +1,9 @@
 //! What the graph has lines for, how they stand, and in which colours.
 
 use super::Document;
+use crate::app::answers::LayerOf;
 use crate::app::graph::{Arrangement, LineOf, Split};
-use crate::app::lanes::{Lane, LayerOf, Parts};
+use crate::app::lanes::{Lane, Parts};
 use crate::app::views::Pane;
 use crate::model::HeapId;
 

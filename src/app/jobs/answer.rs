@@ -10,9 +10,9 @@ use eframe::egui;
 use super::kept::{GraphKey, Kept};
 use super::lines::{Grouped, Lines};
 use super::{Answer, Ground, Part, Query};
+use crate::app::answers::LayerOf;
 use crate::app::answers::{Lives, Overview, SourceNumbers};
 use crate::app::graph::{GraphLine, LineOf};
-use crate::app::lanes::LayerOf;
 use crate::model::HeapId;
 use crate::panics;
 use crate::query::{

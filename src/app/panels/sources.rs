@@ -9,21 +9,23 @@ use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 use super::columns::number_color;
 use super::icons::{eye, short_text};
 use super::overview::small_line;
-use super::tiles::GRIP;
 use super::{counters, list, timeline};
 use crate::app::HighwaterApp;
+use crate::app::answers::LayerOf;
 use crate::app::answers::SourceNumbers;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::digest::Source;
 use crate::app::document::{Document, source_of};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::LineOf;
-use crate::app::lanes::LayerOf;
 use crate::app::theme;
 use crate::format;
 use crate::model::ProcessId;
 use crate::query::{Key, Path, Series, layer_label};
 use crate::units::{Interval, Layer, Ticks};
+
+/// Points at the right of the first row that what moves the part takes ([`super::tiles`]).
+const GRIP: f32 = 12.0;
 
 /// Points that a layer stands in under its process, and a heap under its layer.
 const INDENT: f32 = 12.0;

@@ -21,9 +21,6 @@ const ROOMY: f32 = 340.0;
 /// Width from which on a table's own tools, search and export stand in one row.
 const ONE_ROW: f32 = 520.0;
 
-/// Points at the right of a part's first row that what moves it takes.
-pub const GRIP: f32 = 12.0;
-
 /// Room around what a part shows.
 const MARGIN: f32 = 6.0;
 

@@ -34,7 +34,7 @@ struct Contest {
 
 /// What one record has to do with contests, by their numbers.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct TieStep {
     /// It is its stream's last free of the block.
     releases: u32,
     /// It allocates the block.
@@ -47,7 +47,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Turns {
     /// All records, one stream behind the other.
-    steps: Vec<Step>,
+    steps: Vec<TieStep>,
     contests: Vec<Contest>,
     /// Records of each stream that are left.
     left: Vec<Range<usize>>,
@@ -68,7 +68,7 @@ impl Turns {
             end += length;
         }
         let mut turns = Self {
-            steps: vec![Step { releases: NONE, wants: NONE }; end],
+            steps: vec![TieStep { releases: NONE, wants: NONE }; end],
             contests: Vec::new(),
             waits_for: vec![NONE; left.len()],
             left,
@@ -127,7 +127,7 @@ impl Turns {
             self.waits_for[stream] = NONE;
             loop {
                 emit(stream)?;
-                let Step { releases, .. } = self.steps[self.left[stream].start];
+                let TieStep { releases, .. } = self.steps[self.left[stream].start];
                 self.left[stream].start += 1;
                 self.release(releases, stream);
                 // Those before it come first.

@@ -11,34 +11,27 @@ use super::Builder;
 use super::limit::{BLOCKS_A_ROW, FREED_AT, SUMS_A_ROW};
 use crate::units::Ticks;
 
-/// Bytes of a row that ended, its place in the order of deaths and what is prepared for it
+/// Bytes of a row that ended, its slot in the order of deaths and what is prepared for it
 /// included.
 const ROW: u64 = 32 + (SUMS_A_ROW + BLOCKS_A_ROW) as u64;
 
 impl Builder {
     /// Drops the rows that ended first until half of the budget is free, or all that
-    /// ended; `false` if that would not be worth it. After [`super::Matcher::settle`].
+    /// ended; `false` if that would not be worth it. After all was matched.
     pub(super) fn forget(&mut self, used: u64, budget: u64) -> bool {
-        let row = ROW + if self.frees.any { FREED_AT } else { 0 };
+        let row = ROW + if self.attach.frees.any { FREED_AT } else { 0 };
         let (wanted, least) = (used.saturating_sub(budget / 2) / row, used.saturating_sub(budget / 8 * 7) / row);
         self.settle_framed();
-        let mut deaths = self.rows.deaths_before(self.now);
+        let mut deaths = self.lives.rows.deaths_before(self.now);
         if (deaths.len() as u64) < least.max(1) {
             return false;
         }
         let nth = (wanted as usize).clamp(1, deaths.len()) - 1;
         let until = deaths.select_nth_unstable(nth).1.next().min(self.now);
         drop(deaths);
-        self.leave_places();
-        self.matcher.deaths_before(self.now, |row| self.rows.death(row));
-        let mut columns = Vec::new();
-        let numbers = self.rows.forget(until, &mut columns);
-        self.matcher.renumber(columns, |row| numbers.of(row));
-        self.pages.renumber(|row| numbers.of(row));
-        self.pending.renumber(&numbers);
-        self.frees.renumber(|row| numbers.of(row));
-        self.pieces.renumber(|row| numbers.of(row));
-        self.keyed.renumber(|row| numbers.of(row));
+        self.attach.leave_slots(&mut self.lives);
+        let numbers = self.lives.forget(until, self.now);
+        self.attach.renumber(&numbers);
         self.tidy();
         self.limit.forgotten = Some(until);
         self.lineage.past += 1;

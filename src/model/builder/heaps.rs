@@ -1,12 +1,10 @@
 //! What happens in heaps and trackers: blocks begin and end.
 
-use super::super::pending::{Ended, Freed, Waiting};
-use super::super::rows::Row;
-use super::super::stack::StackRef;
-use super::super::{HeapId, ProcessId, SiteId};
-use super::stacks::reference;
 use super::{Builder, Origin};
-use crate::events::{CallStack, StackPart};
+use crate::events::{BlockEvent, CallStack, StackPart};
+use crate::model::attach::Begun;
+use crate::model::lives::Ended;
+use crate::model::rows::Row;
 use crate::units::{Layer, Pid, Ticks};
 
 impl Builder {
@@ -31,63 +29,32 @@ impl Builder {
         handle: u64,
         (address, size): (u64, u64),
         stack: CallStack<'_>,
-        freed: Option<Freed>,
+        freed: Option<Ended>,
     ) {
-        let (heap, process) = self.actor(from, layer, handle);
-        let site = match stack {
-            CallStack::Nothing => self.site(heap, StackRef::NONE, process, from.time),
-            CallStack::Frames(_) | CallStack::Key { .. } => SiteId::UNKNOWN,
-        };
+        let (heap, process) = self.world.actor((from.pid, from.time), layer, handle);
+        let site = self.attach.first_site(heap, process, from.time, stack);
         let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
         let Some(row) = self.push(&row) else { return };
-        self.matcher.begin(from.time, heap, address, row);
-        self.owners.begins(&self.heaps.list, heap, address);
-        match stack {
-            CallStack::Nothing => {
-                let waiting = Waiting::new(row.0..row.0 + 1, false);
-                self.await_stack(from, if let Some(freed) = freed { waiting.freeing(vec![freed]) } else { waiting });
-            }
-            CallStack::Frames(frames) => self.await_site(from, row, heap, frames),
-            CallStack::Key { key, time } => self.await_key(from, row, heap, key, time),
-        }
+        self.lives.begin(&self.world, from.time, heap, address, row);
+        let (attach, mut rooms) = self.attach();
+        attach.began(&mut rooms, from, Begun { heap, row, freed }, stack);
     }
 
     /// A block ends, its stack apart. `None` in a heap of which nothing is known.
     #[inline(always)]
-    fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) -> Option<Freed> {
-        let Some(heap) = self.live_heap(from.pid, layer, handle) else {
-            let stack = reference(&mut self.stacks, StackPart::User, stack);
-            self.unmatched_frees.add(from, layer, handle, address, stack);
+    fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) -> Option<Ended> {
+        let Some(heap) = self.world.find_heap(from.pid, layer, handle) else {
+            let stack = self.attach.reference(StackPart::User, stack);
+            self.lives.free_unknown(from, (layer, handle, address), stack);
             return None;
         };
-        let place = self.matcher.free(from.time, heap, address);
-        self.owners.ends(&self.heaps.list, heap, address);
-        Some(Freed { heap, ended: Ended::Place(place) })
+        Some(self.lives.free(&self.world, from.time, heap, address))
     }
 
     #[inline(always)]
-    fn live_heap(&self, pid: Pid, layer: Layer, handle: u64) -> Option<HeapId> {
-        match self.actors.get(pid, layer, handle) {
-            Some((heap, _)) => Some(heap),
-            None => self.heaps.find(self.processes.find(pid)?, layer, handle),
-        }
-    }
-
-    /// The heap in which a process acts, and the process.
-    #[inline(always)]
-    fn actor(&mut self, from: Origin, layer: Layer, handle: u64) -> (HeapId, ProcessId) {
-        if let Some(known) = self.actors.get(from.pid, layer, handle) {
-            return known;
-        }
-        self.new_actor(from, layer, handle)
-    }
-
-    #[inline(never)]
-    fn new_actor(&mut self, from: Origin, layer: Layer, handle: u64) -> (HeapId, ProcessId) {
-        let process = self.processes.acting(from.pid, from.time);
-        let heap = self.heaps.find_or_add(&self.processes, process, layer, handle);
-        self.actors.put(from.pid, layer, handle, (heap, process));
-        (heap, process)
+    fn freed_by(&mut self, from: Origin, ended: Ended, stack: CallStack<'_>) {
+        let (attach, mut rooms) = self.attach();
+        attach.freed(&mut rooms, from, ended, stack);
     }
 
     pub(super) fn realloc(
@@ -103,10 +70,9 @@ impl Builder {
             return; // it failed
         }
         if layer == Layer::Heap && old != new && self.is_summary(from, handle, new, size) {
-            if let Some(heap) = self.live_heap(from.pid, layer, handle) {
-                let place = self.matcher.end(from.time, heap, old);
-                self.owners.ends(&self.heaps.list, heap, old);
-                self.freed_by(from, Freed { heap, ended: Ended::Place(place) }, stack);
+            if let Some(heap) = self.world.find_heap(from.pid, layer, handle) {
+                let ended = self.lives.end(&self.world, from.time, heap, old);
+                self.freed_by(from, ended, stack);
             }
             return;
         }
@@ -122,20 +88,29 @@ impl Builder {
     /// A moving realloc is logged as an allocation, a free, and then this record:
     /// its new block is alive already, just born by the same thread.
     fn is_summary(&mut self, from: Origin, handle: u64, new: u64, size: u64) -> bool {
-        let Some(heap) = self.live_heap(from.pid, Layer::Heap, handle) else { return false };
+        let Some(heap) = self.world.find_heap(from.pid, Layer::Heap, handle) else { return false };
         let millisecond = self.clock.frequency as i64 / 1000;
         let since = Ticks(from.time.0.saturating_sub(millisecond));
-        let Some(row) = self.matcher.alive(heap, new, since) else { return false };
-        let row = self.rows.get(row);
+        let Some(row) = self.lives.matcher.alive(heap, new, since) else { return false };
+        let row = self.lives.rows.get(row);
         row.size == size && row.thread == from.tid && row.birth >= since
     }
 
     pub(super) fn close_heap(&mut self, from: Origin, layer: Layer, handle: u64, name: Option<&str>) {
-        self.actors.forget();
-        let Some(process) = self.processes.find(from.pid) else { return };
-        if let Some(heap) = self.heaps.close(process, layer, handle, name) {
-            self.matcher.close(from.time, heap);
-            self.owners.closes(&self.heaps.list, heap);
+        if let Some(heap) = self.world.close_heap(from.pid, layer, handle, name) {
+            self.lives.close_heap(&self.world, from.time, heap);
         }
+    }
+
+    /// A free of which neither its header nor a stack told the process.
+    pub(super) fn free_unclaimed(&mut self, free: &BlockEvent) {
+        self.attach.note(free.time, free.tid);
+        let from = self.origin(free.time, free.pid, free.tid);
+        self.admits_all();
+        if self.cut().is_some() || !self.limit.scope().layers.contains(&Layer::Heap) {
+            return;
+        }
+        let is_read = self.limit.scope().has(Pid::NONE, Layer::Heap);
+        self.lives.free_unclaimed(&self.world, from, free, is_read);
     }
 }

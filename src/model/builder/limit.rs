@@ -14,10 +14,10 @@
 //! same files and the same budget give the same cut. Cost: a few additions for every
 //! [`EVERY`] records.
 
-use super::super::Cut;
-use super::super::scope::{CutReason, Scope, WhenFull};
 use super::{Builder, Origin};
 use crate::events::{Event, Record};
+use crate::model::Cut;
+use crate::model::scope::{CutReason, Scope, WhenFull};
 use crate::units::{Layer, Pid, Ticks};
 
 /// So many records lie between two looks at what is used.
@@ -89,10 +89,6 @@ impl Default for Limit {
 }
 
 impl Limit {
-    pub(super) fn reads_stacks(&self) -> bool {
-        self.scope.stacks
-    }
-
     pub(super) fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -102,6 +98,7 @@ impl Builder {
     /// Reads only `scope`, and stops where about `budget` bytes are used.
     #[must_use]
     pub fn limited(mut self, scope: Scope, budget: u64) -> Self {
+        self.attach.reads = scope.stacks;
         self.limit = Limit { reads_all: scope.is_all(), scope, budget, ..Limit::default() };
         self
     }
@@ -165,9 +162,7 @@ impl Builder {
     /// What comes after the cut can still tell the name of a tracker.
     fn name_heap(&mut self, from: Origin, event: &Event) {
         let (Event::HeapOpen { layer, heap, name } | Event::HeapClose { layer, heap, name }) = event else { return };
-        let Some(process) = self.processes.find(from.pid) else { return };
-        self.actors.forget();
-        self.heaps.name_late(process, *layer, *heap, name.as_deref());
+        self.world.name_heap_late(from.pid, *layer, *heap, name.as_deref());
     }
 
     fn look_at_budget(&mut self) {
@@ -179,10 +174,11 @@ impl Builder {
         let is_over = self.used(self.limit.alive) > self.limit.budget.saturating_add(more);
         if let Some(cut) = &mut self.limit.cut {
             cut.stacks_missing |= is_over;
+            self.attach.is_full = cut.stacks_missing;
             return;
         }
         // How many of the new blocks are still alive is known only now.
-        self.matcher.settle();
+        self.lives.matcher.settle();
         self.limit.alive = self.alive_now();
         let used = self.used(self.limit.alive);
         if used > self.limit.forget_at {
@@ -204,13 +200,13 @@ impl Builder {
     fn has_numbers(&self, Alive { ranges, rows, .. }: Alive) -> bool {
         // One event can end all ranges of pages, or begin one in each gap between them; it makes
         // one gap more at most. Any other event begins and ends one row.
-        let ranges = ranges + (self.rows.len() - rows) as u64;
+        let ranges = ranges + (self.lives.rows.len() - rows) as u64;
         let needed = 2 * ranges + 8 * u64::from(EVERY);
-        let numbered = self.matcher.numbered().max(self.rows.len() as u64);
+        let numbered = self.lives.matcher.numbered().max(self.lives.rows.len() as u64);
         numbered.saturating_add(needed) <= self.limit.numbers
     }
 
-    /// Bytes in use now, after [`Matcher::settle`](super::Matcher::settle). Where the
+    /// Bytes in use now, after all was matched. Where the
     /// trace is cut does not depend on when this is asked.
     pub(super) fn bytes(&self) -> u64 {
         self.used(self.alive_now())
@@ -218,31 +214,28 @@ impl Builder {
 
     fn alive_now(&self) -> Alive {
         Alive {
-            blocks: self.limit.alive.blocks.max(self.matcher.alive_count()),
-            ranges: self.pages.ranges(),
-            rows: self.rows.len(),
+            blocks: self.limit.alive.blocks.max(self.lives.matcher.alive_count()),
+            ranges: self.lives.pages.ranges(),
+            rows: self.lives.rows.len(),
         }
     }
 
     /// Bytes in use, at most, and those that questions will need: as if all rows since a look were still alive.
     fn used(&self, Alive { blocks, ranges, rows }: Alive) -> u64 {
-        let begun = self.rows.len() - rows;
+        let begun = self.lives.rows.len() - rows;
         // Not where the columns are: when they are made depends on publications.
-        let freed = if self.frees.any { self.rows.len() as u64 * FREED_AT } else { 0 };
-        self.rows.bytes()
+        let freed = if self.attach.frees.any { self.lives.rows.len() as u64 * FREED_AT } else { 0 };
+        self.lives.rows.bytes()
             + freed
-            + self.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
-            + self.matcher.places_bytes()
+            + self.lives.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
+            + self.lives.matcher.slots_bytes()
             + blocks * BLOCK
             + (ranges + begun as u64) * RANGE
-            + self.stacks.bytes()
-            + self.sites.bytes()
-            + self.frees.sites.bytes()
-            + self.pending.bytes()
-            + self.heaps.list.len() as u64 * HEAP
-            + self.processes.list.len() as u64 * PROCESS
+            + self.attach.bytes()
+            + self.world.heaps().len() as u64 * HEAP
+            + self.world.processes.list.len() as u64 * PROCESS
             + self.counters.bytes()
-            + self.owners.bytes()
+            + self.lives.owners_bytes()
     }
 
     /// The end of what was read, where it is not the end of the files.

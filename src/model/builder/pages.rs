@@ -1,12 +1,12 @@
 //! Commit: pages that get and lose their memory, and the rows of their ranges.
 
-use super::super::ProcessId;
-use super::super::commit::Cut;
-use super::super::pending::{Ended, Freed, Waiting};
-use super::super::rows::Row;
-use super::super::stack::StackRef;
 use super::{Builder, Origin};
 use crate::events::{CommittedRegion, PageRange, mem};
+use crate::model::ProcessId;
+use crate::model::attach::Waiting;
+use crate::model::lives::{Ended, EndedRow, TouchedRange};
+use crate::model::rows::Row;
+use crate::model::stack::StackRef;
 use crate::units::{Layer, Ticks, Tid};
 
 impl Builder {
@@ -16,18 +16,18 @@ impl Builder {
             return;
         }
         // An event that does not say who wrote it may be a parent's.
-        let owner = self.processes.find_or_add(range.owner, from.time);
-        let caller = if from.pid.is_known() { self.processes.acting(from.pid, from.time) } else { owner };
+        let owner = self.world.processes.find_or_add(range.owner, from.time);
+        let caller = if from.pid.is_known() { self.world.processes.acting(from.pid, from.time) } else { owner };
         if range.flags & mem::RESERVE != 0 {
             // Only what is free can be reserved: the release of what lies there was lost.
-            for row in self.pages.supersede(owner, range.base, end) {
-                self.kill(row, from.time);
+            for row in self.lives.pages.supersede(owner, range.base, end) {
+                self.lives.kill(row, from.time);
             }
         }
         if range.flags & mem::COMMIT != 0 {
             self.commit(from, owner, caller, range.base, end);
         } else {
-            self.pages.of(owner).reserve(range.base, end);
+            self.lives.pages.of(owner).reserve(range.base, end);
         }
     }
 
@@ -35,10 +35,10 @@ impl Builder {
     pub(super) fn commit_rundown(&mut self, from: Origin, region: &CommittedRegion) {
         let &CommittedRegion { base, size, committed, owner } = region;
         // It ran before the trace, so a start to come is that of another life.
-        let process = self.processes.acting(owner, from.time);
+        let process = self.world.processes.acting(owner, from.time);
         let nobody = Origin { tid: Tid::NONE, time: Ticks::BEFORE_TRACE, ..from };
         self.commit(nobody, process, process, base, base.saturating_add(committed));
-        self.pages.of(process).reserve(base, base.saturating_add(size));
+        self.lives.pages.of(process).reserve(base, base.saturating_add(size));
         self.lineage.past += 1;
     }
 
@@ -47,20 +47,20 @@ impl Builder {
         if base >= end {
             return;
         }
-        let pieces = self.pages.of(owner).uncommitted(base, end);
-        let heap = self.heaps.find_or_add(&self.processes, owner, Layer::Commit, 0);
-        let site = self.site(heap, StackRef::NONE, caller, from.time);
-        let first = self.rows.len() as u32;
+        let pieces = self.lives.pages.of(owner).uncommitted(base, end);
+        let heap = self.world.commit_heap(owner);
+        let site = self.attach.site(heap, StackRef::NONE, caller, from.time);
+        let first = self.lives.rows.len() as u32;
         for piece in pieces {
             let (address, size) = (piece.0, piece.1 - piece.0);
             let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
             if let Some(row) = self.push(&row) {
-                self.pages.of(owner).own(piece, row);
+                self.lives.pages.of(owner).own(piece, row);
             }
         }
-        self.pages.of(owner).reserve(base, end);
+        self.lives.pages.of(owner).reserve(base, end);
         if from.time != Ticks::BEFORE_TRACE {
-            self.await_stack(from, Waiting::new(first..self.rows.len() as u32, true));
+            self.await_stack(from, Waiting::new(first..self.lives.rows.len() as u32, true));
         }
     }
 
@@ -68,12 +68,12 @@ impl Builder {
         if range.flags & (mem::DECOMMIT | mem::RELEASE) == 0 {
             return;
         }
-        let Some(owner) = self.processes.find(range.owner) else {
-            self.unmatched_frees.add(Origin { pid: range.owner, ..from }, Layer::Commit, 0, range.base, StackRef::NONE);
+        let Some(owner) = self.world.processes.find(range.owner) else {
+            self.free_unknown_pages(from, range);
             return;
         };
         let releases = range.flags & mem::RELEASE != 0;
-        let pages = self.pages.of(owner);
+        let pages = self.lives.pages.of(owner);
         let mut end = range.base.saturating_add(range.size);
         if range.size == 0 {
             // As the program's call has it: all of the region.
@@ -82,33 +82,41 @@ impl Builder {
         let cuts = pages.decommit(range.base, end);
         let known = if releases { pages.release(range.base, end) } else { pages.is_reserved(range.base, end) };
         if cuts.is_empty() && !known {
-            self.unmatched_frees.add(Origin { pid: range.owner, ..from }, Layer::Commit, 0, range.base, StackRef::NONE);
+            self.free_unknown_pages(from, range);
         }
-        let ended = cuts.iter().map(|cut| Ended::Row(cut.row));
-        let freed = ended.map(|ended| Freed { heap: self.heaps.find_or_add(&self.processes, owner, Layer::Commit, 0), ended });
-        let freed: Vec<Freed> = freed.collect();
+        let ended = |cut: &TouchedRange| Ended { heap: self.world.commit_heap(owner), row: EndedRow::Known(cut.row) };
+        let freed: Vec<Ended> = cuts.iter().map(ended).collect();
         for cut in cuts {
             self.cut_range(owner, cut, from.time);
         }
         self.await_stack(from, Waiting::new(0..0, true).freeing(freed));
     }
 
+    fn free_unknown_pages(&mut self, from: Origin, range: &PageRange) {
+        self.lives.free_unknown(Origin { pid: range.owner, ..from }, (Layer::Commit, 0, range.base), StackRef::NONE);
+    }
+
+    fn await_stack(&mut self, from: Origin, waiting: Waiting) {
+        let (attach, mut rooms) = self.attach();
+        attach.await_stack(&mut rooms, from, waiting);
+    }
+
     /// Ends a part of a committed range. The rest stays alive as rows of its own,
     /// with the birth and site of the whole.
-    fn cut_range(&mut self, owner: ProcessId, Cut { row, whole, part }: Cut, at: Ticks) {
-        let original = self.rows.get(row);
-        self.rows.pass(at);
+    fn cut_range(&mut self, owner: ProcessId, TouchedRange { row, whole, part }: TouchedRange, at: Ticks) {
+        let original = self.lives.rows.get(row);
+        self.lives.rows.pass(at);
         for rest in [(whole.0, part.0), (part.1, whole.1)] {
             if rest.0 < rest.1
                 && let Some(piece) = self.push(&Row { address: rest.0, size: rest.1 - rest.0, ..original })
             {
-                self.pages.of(owner).own(rest, piece);
-                self.pieces.add(row, piece);
+                self.lives.pages.of(owner).own(rest, piece);
+                self.attach.split(row, piece);
             }
         }
         if part != whole {
-            self.rows.set_range(row, part.0, part.1 - part.0);
+            self.lives.rows.set_range(row, part.0, part.1 - part.0);
         }
-        self.kill(row, at);
+        self.lives.kill(row, at);
     }
 }

@@ -3,33 +3,24 @@
 //! Cost: rows and the order of deaths are shared with other publications, but for what
 //! came since and a chunk that is not full; sites, stacks and heaps are copied.
 
-use std::sync::Arc;
-
-use super::super::trace::Derived;
-use super::super::{Loss, Quality, Rows, Trace};
 use super::{Builder, InputState};
+use crate::model::attach::Attach;
+use crate::model::trace::Derived;
+use crate::model::{Loss, Quality, Rows, Trace};
 use crate::units::{Interval, Pid, Ticks};
 
 impl Builder {
     fn published_rows(&mut self, complete: bool) -> Rows {
-        self.leave_places();
+        self.attach.leave_slots(&mut self.lives);
         if complete {
             self.tidy_at_end();
         }
-        let Self { rows, matcher, .. } = self;
-        let death = |row| rows.death(row);
-        let (horizon, by_death) = match complete {
-            false => (self.now, matcher.deaths_before(self.now, death)),
-            true => (Ticks::NEVER, matcher.finish(death)),
-        };
-        rows.publish(horizon, by_death)
+        self.lives.publish(self.now, complete)
     }
 
     /// Name and id of the latest life of a process.
     pub fn process_name(&self, pid: Pid) -> String {
-        let lives = self.processes.list.iter().rev().filter(|process| process.pid == pid);
-        let name = lives.map(|process| process.name.as_str()).find(|name| !name.is_empty());
-        name.map_or_else(|| format!("Unknown ({pid})"), |name| format!("{name} ({pid})"))
+        self.world.process_name(pid)
     }
 
     /// What of the counters was left out, in one sentence.
@@ -42,16 +33,21 @@ impl Builder {
     pub fn publish(&mut self, input: InputState) -> Trace {
         if input.complete {
             self.release_held(0);
-            self.settle_keyed(i64::MAX);
         }
-        self.settle_framed();
-        self.name_keyed();
-        self.matcher.settle();
+        let reached = self.reached();
+        let (attach, mut rooms) = self.attach();
+        if input.complete {
+            attach.settle_keyed(&mut rooms, i64::MAX);
+        }
+        attach.settle_framed(&mut rooms);
+        attach.name_keyed(&mut rooms, reached);
+        self.lives.matcher.settle();
         let load_bytes = self.bytes();
         let rows = self.published_rows(input.complete);
-        let findings = self.matcher.findings();
-        let unmatched = self.unmatched(&findings.kept);
-        let (sites, free_sites) = (self.sites.published(&mut self.stacks), self.frees.sites.published(&mut self.stacks));
+        let (unmatched_frees, superseded_allocations, inferred_frees) = self.lives.mismatches();
+        let Attach { stacks, sites, frees, .. } = &mut self.attach;
+        let unmatched = self.lives.unmatched(&self.world, stacks);
+        let (sites, free_sites) = (sites.published(stacks), frees.sites.published(stacks));
         let (first, last) = input.times.unwrap_or((self.trace_start, self.trace_start));
         let span = Interval {
             from: Ticks::from_raw(first.min(self.trace_start), self.trace_start),
@@ -65,24 +61,24 @@ impl Builder {
             cut: self.cut(),
             forgotten: self.forgotten(),
             load_bytes,
-            processes: self.processes.list.clone(),
-            heaps: self.heaps.list.clone(),
+            processes: self.world.processes.list.clone(),
+            heaps: self.world.heaps().to_vec(),
             sites,
             free_sites,
-            stacks: self.stacks.stacks().clone(),
+            stacks: self.attach.stacks.stacks().clone(),
             rows,
             unmatched,
-            thread_names: Arc::clone(&self.thread_names),
-            volumes: self.volumes.clone(),
-            counters: self.counters.publish(&self.processes.list),
+            thread_names: self.world.thread_names(),
+            volumes: self.world.volumes().to_vec(),
+            counters: self.counters.publish(&self.world.processes.list),
             losses: Loss::all(input.losses, &self.reported),
             quality: Quality {
                 events_lost: self.losses.0,
                 buffers_lost: self.losses.1,
-                unmatched_frees: self.unmatched_frees.count + findings.unmatched,
-                superseded_allocations: findings.superseded + self.pages.superseded,
+                unmatched_frees,
+                superseded_allocations,
                 problems: input.problem_count,
-                inferred_frees: self.owners.inferred,
+                inferred_frees,
             },
             counts: input.counts,
             problems: input.problems,

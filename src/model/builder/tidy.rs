@@ -7,6 +7,7 @@
 //! any two sites are the same.
 
 use super::Builder;
+use crate::model::attach::Attach;
 use crate::model::stack::StackRef;
 
 /// Fewer new sites than this are not worth the passes, and one is not worth more rows
@@ -17,8 +18,8 @@ const ROWS_A_SITE: usize = if cfg!(debug_assertions) { 256 } else { 8 };
 impl Builder {
     /// Tidies up where so many sites have come that it costs little for each of them.
     pub(super) fn tidy_now_and_then(&mut self) {
-        let ((new, old), (new_free, old_free)) = (self.sites.untidy(), self.frees.sites.untidy());
-        let many = WORTH_WHILE.max(old + old_free).max(self.rows.len() / ROWS_A_SITE);
+        let ((new, old), (new_free, old_free)) = (self.attach.sites.untidy(), self.attach.frees.sites.untidy());
+        let many = WORTH_WHILE.max(old + old_free).max(self.lives.rows.len() / ROWS_A_SITE);
         if new + new_free >= many {
             self.tidy();
         }
@@ -28,36 +29,36 @@ impl Builder {
     /// those of no row, and forgets keys that nobody needs any more.
     pub(super) fn tidy(&mut self) {
         self.settle_framed();
-        self.matcher.settle();
-        self.settle_freed();
-        let Self { stacks, sites, frees, pending, unmatched_frees, matcher, .. } = self;
-        stacks.settle(|settle| {
-            sites.stacks().chain(frees.sites.stacks()).for_each(&mut *settle);
-            pending.stacks().for_each(&mut *settle);
-            unmatched_frees.stacks().for_each(&mut *settle);
-            matcher.each_stack(settle);
-        });
+        self.lives.matcher.settle();
+        self.attach.settle_freed(&mut self.lives);
+        self.attach.settle_stacks(&mut self.lives);
         self.join_sites();
     }
 
     /// The same at the end, where all stacks are what they are known to be by now. No row
     /// may come afterwards.
     pub(super) fn tidy_at_end(&mut self) {
-        let Self { stacks, sites, frees, .. } = self;
+        let Attach { stacks, sites, frees, .. } = &mut self.attach;
         let all = sites.stacks().chain(frees.sites.stacks());
         all.for_each(|stack| *stack = StackRef::node(stacks.resolve(*stack)));
         self.join_sites();
     }
 
     fn join_sites(&mut self) {
-        let is_used = self.rows.sites_in_use(self.sites.len());
-        if let Some(number) = self.sites.join(&is_used) {
-            self.rows.renumber_sites(&number);
+        let Attach { sites, frees, .. } = &mut self.attach;
+        let rows = &mut self.lives.rows;
+        if let Some(number) = sites.join(&rows.sites_in_use(sites.len())) {
+            rows.renumber_sites(&number);
         }
-        let frees = &mut self.frees.sites;
-        let is_used = self.rows.free_sites_in_use(frees.len());
-        if let Some(number) = frees.join(&is_used) {
-            self.rows.renumber_free_sites(&number);
+        let freeing = &mut frees.sites;
+        if let Some(number) = freeing.join(&rows.free_sites_in_use(freeing.len())) {
+            rows.renumber_free_sites(&number);
         }
+    }
+
+    /// Tells rows that came with their frames their sites.
+    pub(super) fn settle_framed(&mut self) {
+        let (attach, mut rooms) = self.attach();
+        attach.settle_framed(&mut rooms);
     }
 }

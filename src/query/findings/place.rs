@@ -52,14 +52,14 @@ pub(super) fn labels(trace: &Trace, names: &Names, node: NodeId, process: Proces
 /// to them part. In preorder; the first is the whole source.
 #[derive(Debug)]
 pub(super) struct Places {
-    pub(super) list: Vec<Place>,
+    pub(super) list: Vec<CodePlace>,
     /// Sites by the place of their node, those under a place together.
     pub(super) sites: Vec<SiteId>,
 }
 
 /// One of them.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct CodePlace {
     pub(super) node: NodeId,
     /// In the list; the first has none.
     pub(super) parent: Option<usize>,
@@ -82,7 +82,7 @@ impl Places {
         at.push(0);
         at.sort_unstable();
         at.dedup();
-        let mut list: Vec<Place> = Vec::with_capacity(at.len());
+        let mut list: Vec<CodePlace> = Vec::with_capacity(at.len());
         let mut open: Vec<(usize, u32)> = Vec::new();
         for place in at {
             while open.last().is_some_and(|&(_, end)| end <= place) {
@@ -92,7 +92,7 @@ impl Places {
             let behind = |p: u32| leaves.partition_point(|leaf| leaf.0 < p);
             let sites = behind(place)..behind(end);
             let own = sites.start..behind(place + 1);
-            list.push(Place { node: outline.node(place), parent: open.last().map(|&(i, _)| i), sites, own });
+            list.push(CodePlace { node: outline.node(place), parent: open.last().map(|&(i, _)| i), sites, own });
             open.push((list.len() - 1, end));
         }
         Self { list, sites: leaves.into_iter().map(|leaf| leaf.1).collect() }

@@ -11,15 +11,14 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::forest_sums::{Amount, ForestSums, NodeSums};
 use super::paths::{Functions, PathId};
 use super::table::{FunctionId, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::{Children, Preorder, distribute, range};
-use crate::model::{HeapId, ProcessId, SiteId, Trace};
-use crate::query::{ByClass, Cancel, Cancelled, LifetimeBucket, Mask, SizeBucket, Tags, Totals};
+use crate::model::{HeapId, ProcessId, SiteId};
+use crate::query::{Cancel, Cancelled, LifetimeBucket, SizeBucket, Tags};
 use crate::stack_rules::TagId;
-use crate::units::{Layer, Tid};
+use crate::units::Tid;
 
 /// What a node stands for, under the one above it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -238,28 +237,6 @@ impl Forest {
             std::iter::successors(Some(node), up).take_while(|&node| node != 0).map(|node| self.key(node)).collect();
         way.reverse();
         way
-    }
-
-    /// By node what is at it and under it, of sums by site.
-    pub fn sums_of(&self, by_site: &[ByClass]) -> ForestSums<'_> {
-        ForestSums::of_sites(self, by_site)
-    }
-
-    /// By node what is at it and under it: the sites of `layer`, as far as `mask` wants them.
-    pub fn sums(&self, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer) -> ForestSums<'_> {
-        ForestSums::new(self, trace, totals, mask, layer)
-    }
-
-    /// The same of what `amount` makes of each site.
-    pub fn amounts<A: Amount>(
-        &self,
-        trace: &Trace,
-        totals: &Totals,
-        mask: &Mask,
-        layer: Layer,
-        amount: impl Fn(&ByClass) -> A + Sync,
-    ) -> NodeSums<'_, A> {
-        NodeSums::new(self, trace, totals, mask, layer, amount)
     }
 }
 

@@ -143,6 +143,30 @@ impl Wide {
     }
 }
 
+impl Forest {
+    /// By node what is at it and under it, of sums by site.
+    pub fn sums_of(&self, by_site: &[ByClass]) -> ForestSums<'_> {
+        ForestSums::of_sites(self, by_site)
+    }
+
+    /// By node what is at it and under it: the sites of `layer`, as far as `mask` wants them.
+    pub fn sums(&self, trace: &Trace, totals: &Totals, mask: &Mask, layer: Layer) -> ForestSums<'_> {
+        ForestSums::new(self, trace, totals, mask, layer)
+    }
+
+    /// The same of what `amount` makes of each site.
+    pub fn amounts<A: Amount>(
+        &self,
+        trace: &Trace,
+        totals: &Totals,
+        mask: &Mask,
+        layer: Layer,
+        amount: impl Fn(&ByClass) -> A + Sync,
+    ) -> NodeSums<'_, A> {
+        NodeSums::new(self, trace, totals, mask, layer, amount)
+    }
+}
+
 /// By node what is at it and under it, by lifetime class.
 #[derive(Clone, Debug)]
 pub struct ForestSums<'a> {

@@ -4,7 +4,7 @@
 //! Cost: a look at the functions, paths and sites of both.
 
 use super::paths::{Functions, PathId};
-use super::table::{FunctionId, Table};
+use super::table::{FunctionId, FunctionTable};
 use super::trie::Trie;
 use crate::model::{HeapId, SiteId};
 use crate::query::{Cancel, Cancelled};
@@ -13,7 +13,7 @@ impl Functions {
     /// Of two traces, for [`super::Forest::top_down`] and weights that know both
     /// ([`crate::query::FlameWeights::across`]): heaps are those of each side.
     pub fn joined(sides: [&Self; 2], cancel: &Cancel) -> Result<Self, Cancelled> {
-        let mut table = Table::new(sides[0].rules());
+        let mut table = FunctionTable::new(sides[0].rules());
         let mut paths = Trie::new(sides[0].paths() + sides[1].paths());
         let (mut of_site, mut heaps): (Vec<PathId>, Vec<HeapId>) = Default::default();
         for side in sides {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::table::{FunctionId, ModuleName, Table};
+use super::table::{FunctionId, FunctionTable, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::Preorder;
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
@@ -37,7 +37,7 @@ impl PathId {
 /// The functions of all sites.
 #[derive(Clone, Debug)]
 pub struct Functions {
-    table: Table,
+    table: FunctionTable,
     /// By path; callers have smaller numbers.
     parent: Vec<u32>,
     function: Vec<FunctionId>,
@@ -62,7 +62,7 @@ impl Functions {
             let site = &sites[i as usize];
             (site.caller, site.first, i)
         });
-        let mut walk = Walk::new(trace, names, fold);
+        let mut walk = PathWalk::new(trace, names, fold);
         let mut of_site = vec![PathId::ROOT; sites.len()];
         for (n, &i) in order.iter().enumerate() {
             if n % 1024 == 0 {
@@ -73,7 +73,7 @@ impl Functions {
         Ok(Self::of_parts(walk.table, walk.paths, of_site, sites.iter().map(|site| site.heap).collect()))
     }
 
-    pub(super) fn of_parts(table: Table, paths: Trie, of_site: Vec<PathId>, heaps: Vec<HeapId>) -> Self {
+    pub(super) fn of_parts(table: FunctionTable, paths: Trie, of_site: Vec<PathId>, heaps: Vec<HeapId>) -> Self {
         let Trie { parent, function, .. } = paths;
         let recurs = recurring(&parent, &function, table.len());
         Self { table, parent, function, recurs, of_site, heaps }
@@ -222,7 +222,7 @@ struct Known {
 #[derive(Clone)]
 struct Look {
     until: Ticks,
-    /// Of [`Walk::frames`].
+    /// Of [`PathWalk::frames`].
     frames: Range<usize>,
 }
 
@@ -230,11 +230,11 @@ struct Look {
 type Place = (u64, bool, bool);
 
 /// Goes over the sites of one process after the other, each by time.
-struct Walk<'a> {
+struct PathWalk<'a> {
     trace: &'a Trace,
     names: &'a Names,
     fold: bool,
-    table: Table,
+    table: FunctionTable,
     paths: Trie,
     /// By node.
     known: Vec<Known>,
@@ -252,7 +252,7 @@ const NOBODY: ProcessId = ProcessId(u32::MAX);
 /// Frames that are remembered at a time.
 const FRAMES: usize = 1 << 22;
 
-impl<'a> Walk<'a> {
+impl<'a> PathWalk<'a> {
     fn new(trace: &'a Trace, names: &'a Names, fold: bool) -> Self {
         let nodes = trace.stacks.len();
         let none = Known { process: NOBODY, until: Ticks::BEFORE_TRACE, path: 0 };
@@ -261,7 +261,7 @@ impl<'a> Walk<'a> {
             trace,
             names,
             fold,
-            table: Table::new(names.rules()),
+            table: FunctionTable::new(names.rules()),
             paths: Trie::new(most),
             known: vec![none; nodes],
             process: NOBODY,

@@ -28,7 +28,7 @@ enum Identity {
 
 /// All functions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(super) struct FunctionTable {
     /// With whether each is folded.
     functions: Vec<(Identity, bool)>,
     index: FxHashMap<Identity, FunctionId>,
@@ -56,7 +56,7 @@ impl Texts {
     }
 }
 
-impl Table {
+impl FunctionTable {
     pub(super) fn new(rules: &Arc<StackRules>) -> Self {
         Self { rules: Arc::clone(rules), ..Self::default() }
     }

@@ -4,7 +4,7 @@
 //! A block holds some thousand events and never ends inside a tick; a tick with more
 //! events than that is a block of its own. 24 bytes a block.
 
-use super::order::{Place, late_before};
+use super::order::{EventPosition, late_before};
 use crate::model::Rows;
 use crate::units::Ticks;
 
@@ -21,7 +21,7 @@ pub(super) struct EventBlocks {
 
 impl EventBlocks {
     /// The blocks that begin at `starts`, up to `end`.
-    pub(super) fn new(ticks: Vec<(Ticks, Ticks)>, starts: &[Place], (end, end_place): (Ticks, Place)) -> Self {
+    pub(super) fn new(ticks: Vec<(Ticks, Ticks)>, starts: &[EventPosition], (end, end_place): (Ticks, EventPosition)) -> Self {
         let before = starts.iter().chain([&end_place]).map(|place| [place.birth, place.death]).collect();
         Self { ticks, before, end }
     }
@@ -58,10 +58,10 @@ impl EventBlocks {
 
     /// Where a block begins, or behind the last the end, in any publication: rows may have
     /// been split since, and then there are more of them out of order.
-    pub(super) fn place(&self, rows: &Rows, block: usize) -> Place {
+    pub(super) fn place(&self, rows: &Rows, block: usize) -> EventPosition {
         let tick = self.ticks.get(block).map_or(self.end, |&(first, _)| first);
         let [birth, death] = self.before[block];
-        Place { birth, late: late_before(rows, tick), death }
+        EventPosition { birth, late: late_before(rows, tick), death }
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex};
 use rayon::prelude::*;
 
 use super::checkpoints::Moment;
-use super::edges::{Changes, Columns, Walk};
+use super::edges::{ChangeColumns, EdgeWalk, SumChanges};
 use super::lock;
-use super::order::Order;
+use super::order::EventOrder;
 use super::table::{GRAIN, classes};
 use super::words::{Full, Word};
 use crate::model::{Rows, SiteId, Trace};
@@ -95,7 +95,7 @@ impl Carried {
     pub(super) fn totals(
         &self,
         trace: &Trace,
-        order: &Order,
+        order: &EventOrder,
         interval: Interval,
         cancel: &Cancel,
     ) -> Result<Arc<Vec<ByClass>>, Cancelled> {
@@ -109,7 +109,7 @@ impl Carried {
     }
 
     /// The sums of an interval that ends at the horizon or before.
-    fn settled(&self, trace: &Trace, order: &Order, interval: Interval, cancel: &Cancel) -> Result<Sums, Cancelled> {
+    fn settled(&self, trace: &Trace, order: &EventOrder, interval: Interval, cancel: &Cancel) -> Result<Sums, Cancelled> {
         let known = lock(&self.sums).clone();
         if let Some(sums) = known.iter().find(|sums| sums.interval == interval && sums.is_new) {
             return Ok(sums.clone());
@@ -135,14 +135,14 @@ impl Carried {
     }
 
     /// The sums at the end of a walk from known ones.
-    fn walk(&self, trace: &Trace, sums: &Sums, walk: &Walk, cancel: &Cancel) -> Result<Arc<Vec<ByClass>>, Cancelled> {
+    fn walk(&self, trace: &Trace, sums: &Sums, walk: &EdgeWalk, cancel: &Cancel) -> Result<Arc<Vec<ByClass>>, Cancelled> {
         self.looked_at(walk.events());
         if walk.events() == 0 {
             return Ok(Arc::clone(&sums.by_site));
         }
         let mut by_site = Vec::clone(&sums.by_site);
-        let changes = walk.run(trace, || Changes::Full(Columns::new(trace.sites.len())), cancel)?;
-        let columns: Vec<&Columns<Full>> = changes.iter().filter_map(Changes::full).collect();
+        let changes = walk.run(trace, || SumChanges::Full(ChangeColumns::new(trace.sites.len())), cancel)?;
+        let columns: Vec<&ChangeColumns<Full>> = changes.iter().filter_map(SumChanges::full).collect();
         by_site.par_chunks_mut(GRAIN).enumerate().for_each(|(grain, sites)| {
             for (site, sums) in (grain * GRAIN..).zip(sites) {
                 let mut words = words(sums);
@@ -189,10 +189,10 @@ impl Sums {
     }
 
     /// The way from here to another interval.
-    fn to(&self, trace: &Trace, order: &Order, interval: Interval) -> Walk {
+    fn to(&self, trace: &Trace, order: &EventOrder, interval: Interval) -> EdgeWalk {
         let moment = |t: Ticks| -> Moment { (t, order.place(&trace.rows, t)) };
         let (from, to) = (moment(self.interval.from), moment(self.interval.to));
-        Walk::new([from, to], (from, to), moment(interval.from), moment(interval.to))
+        EdgeWalk::new([from, to], (from, to), moment(interval.from), moment(interval.to))
     }
 }
 

@@ -4,12 +4,12 @@
 //! the last, "behind everything". Each [`COARSE`]th of them is a coarse one, and
 //! so is the last.
 
-use super::order::{Order, Place};
+use super::order::{EventOrder, EventPosition};
 use crate::model::Trace;
 use crate::units::Ticks;
 
 /// A moment, and what lies before it.
-pub(super) type Moment = (Ticks, Place);
+pub(super) type Moment = (Ticks, EventPosition);
 
 /// The checkpoints of a trace.
 #[derive(Debug)]
@@ -25,10 +25,10 @@ const MOST: usize = 256;
 
 impl Checkpoints {
     /// At most `count` between both ends.
-    pub(super) fn new(trace: &Trace, order: &Order, count: usize) -> Self {
-        let mut moments = vec![(Ticks::BEFORE_TRACE, Place::default())];
+    pub(super) fn new(trace: &Trace, order: &EventOrder, count: usize) -> Self {
+        let mut moments = vec![(Ticks::BEFORE_TRACE, EventPosition::default())];
         moments.extend(pick(trace, order, count));
-        moments.push((Ticks::NEVER, Order::end(&trace.rows)));
+        moments.push((Ticks::NEVER, EventOrder::end(&trace.rows)));
         Self { moments }
     }
 
@@ -77,16 +77,16 @@ impl Checkpoints {
     }
 
     /// The one next to a place.
-    pub(super) fn nearest(&self, place: Place) -> usize {
+    pub(super) fn nearest(&self, place: EventPosition) -> usize {
         self.nearest_of(0..=self.last(), place)
     }
 
     /// The coarse one next to a place, from the coarse one `first` on.
-    pub(super) fn nearest_coarse(&self, place: Place, first: usize) -> usize {
+    pub(super) fn nearest_coarse(&self, place: EventPosition, first: usize) -> usize {
         self.nearest_of((first..=self.last()).filter(|&k| self.coarse_before(k) == k), place)
     }
 
-    fn nearest_of(&self, mut among: impl Iterator<Item = usize>, place: Place) -> usize {
+    fn nearest_of(&self, mut among: impl Iterator<Item = usize>, place: EventPosition) -> usize {
         among.by_ref().min_by_key(|&k| self.moments[k].1.distance(place)).unwrap_or(0)
     }
 
@@ -131,12 +131,12 @@ impl Checkpoints {
 }
 
 /// At most `count` moments with about equal numbers of events between them.
-fn pick(trace: &Trace, order: &Order, count: usize) -> Vec<Moment> {
+fn pick(trace: &Trace, order: &EventOrder, count: usize) -> Vec<Moment> {
     if count == 0 {
         return Vec::new();
     }
-    let cuts = order.cuts(&trace.rows, Place::default(), Order::end(&trace.rows), (8 * count).max(256));
-    let all = Order::end(&trace.rows).events();
+    let cuts = order.cuts(&trace.rows, EventPosition::default(), EventOrder::end(&trace.rows), (8 * count).max(256));
+    let all = EventOrder::end(&trace.rows).events();
     let wanted = |k: usize| all * k as u64 / (count as u64 + 1);
     let nearest = |k: usize| cuts.iter().copied().min_by_key(|(_, place)| place.events().abs_diff(wanted(k)));
     let mut picked: Vec<Moment> = (1..=count).filter_map(nearest).collect();

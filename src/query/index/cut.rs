@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use super::blocks::EventBlocks;
 use super::feed::{Feed, Item, Kind};
 use super::groups::Groups;
-use super::order::{Order, Place};
-use super::pyramid::{Pyramid, Writer};
+use super::order::{EventOrder, EventPosition};
+use super::pyramid::{Pyramid, PyramidWriter};
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::series::SeriesOf;
 use crate::query::{Cancel, Cancelled, RowSet};
@@ -39,15 +39,15 @@ pub(super) struct Cut {
 /// taken over.
 pub(super) fn cut(
     trace: &Trace,
-    order: &Order,
+    order: &EventOrder,
     how: Cut,
     known: &[Arc<Stretch>],
     cancel: &Cancel,
 ) -> Result<Vec<Arc<Stretch>>, Cancelled> {
     let rows = &trace.rows;
     let (last, known) = known.split_last().map_or((None, known), |(last, known)| (Some(last), known));
-    let start = last.map_or_else(Place::default, |last| last.blocks.place(rows, 0));
-    let end = Order::end(rows);
+    let start = last.map_or_else(EventPosition::default, |last| last.blocks.place(rows, 0));
+    let end = EventOrder::end(rows);
     let parts = end.distance(start).div_ceil(how.stretch as u64).max(1);
     let cuts = order.cuts(rows, start, end, usize::try_from(parts).unwrap_or(usize::MAX));
     let mut edges = vec![(Ticks::BEFORE_TRACE, start)];
@@ -73,24 +73,24 @@ struct Cutter {
     /// Events of a block.
     size: usize,
     ticks: Vec<(Ticks, Ticks)>,
-    starts: Vec<Place>,
-    writer: Writer,
+    starts: Vec<EventPosition>,
+    writer: PyramidWriter,
     /// Events of the present block, and those of them at its last tick.
     events: usize,
     at_tick: usize,
     /// Where that tick begins, and where the next item is.
-    tick: Place,
-    next: Place,
+    tick: EventPosition,
+    next: EventPosition,
 }
 
 impl Cutter {
-    fn new(how: Cut, from: Place, to: Place, groups: usize) -> Self {
+    fn new(how: Cut, from: EventPosition, to: EventPosition, groups: usize) -> Self {
         let granted = usize::try_from(to.distance(from)).unwrap_or(usize::MAX).saturating_mul(how.granted);
         Self {
             size: how.block,
             ticks: Vec::new(),
             starts: Vec::new(),
-            writer: Writer::new(groups, granted),
+            writer: PyramidWriter::new(groups, granted),
             events: 0,
             at_tick: 0,
             tick: from,
@@ -149,7 +149,7 @@ impl Cutter {
     }
 
     /// `None` if there were no events.
-    fn finish(mut self, end: (Ticks, Place)) -> Option<Stretch> {
+    fn finish(mut self, end: (Ticks, EventPosition)) -> Option<Stretch> {
         let &(first, _) = self.ticks.last()?;
         self.writer.end_block(first);
         self.ticks.shrink_to_fit();
@@ -173,7 +173,7 @@ pub(super) fn regroup(
         let blocks = &stretch.blocks;
         let (from, to) = (blocks.place(&trace.rows, 0), blocks.place(&trace.rows, blocks.len()));
         let granted = usize::try_from(to.distance(from)).unwrap_or(usize::MAX).saturating_mul(granted);
-        let mut writer = Writer::new(of.count, granted);
+        let mut writer = PyramidWriter::new(of.count, granted);
         let mut block = 0;
         Feed::new(&trace.rows, &pick, wanted).run((from, to), cancel, |item| {
             while item.at > blocks.ticks(block).1 {

@@ -7,8 +7,7 @@ use rayon::prelude::*;
 
 use super::checkpoints::Checkpoints;
 use super::order::by_chunk;
-use super::table::{Kind, Layers};
-use super::words::{Full, Word};
+use super::words::{Full, SumLayers, Word, WordKind};
 use crate::model::{CHUNK, SiteId, Trace};
 use crate::query::{Cancel, Cancelled};
 use crate::units::Ticks;
@@ -45,13 +44,18 @@ struct Life {
 
 /// Where the sums of a site are.
 #[derive(Clone, Copy)]
-struct Slot(Kind, u32);
+struct Slot(WordKind, u32);
 
 impl<'a> Draft<'a> {
     /// Puts all rows into their layers.
-    pub(super) fn new(trace: &Trace, checkpoints: &'a Checkpoints, kinds: &[Kind], cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub(super) fn new(
+        trace: &Trace,
+        checkpoints: &'a Checkpoints,
+        kinds: &[WordKind],
+        cancel: &Cancel,
+    ) -> Result<Self, Cancelled> {
         let mut counts = [0; 4];
-        let slot = |&kind: &Kind| {
+        let slot = |&kind: &WordKind| {
             counts[kind as usize] += 1;
             Slot(kind, counts[kind as usize] - 1)
         };
@@ -69,10 +73,10 @@ impl<'a> Draft<'a> {
             let mut put = |site: SiteId, size: u64, death: Ticks| {
                 let life = Life::new(checkpoints, k, death);
                 match slots[site.0 as usize] {
-                    Slot(Kind::Narrow, at) => narrow.put(at, size, &life),
-                    Slot(Kind::Wide, at) => wide.put(at, size, &life),
-                    Slot(Kind::Full, at) => full.put(at, size, &life),
-                    Slot(Kind::None, _) => {}
+                    Slot(WordKind::Narrow, at) => narrow.put(at, size, &life),
+                    Slot(WordKind::Wide, at) => wide.put(at, size, &life),
+                    Slot(WordKind::Full, at) => full.put(at, size, &life),
+                    Slot(WordKind::None, _) => {}
                 }
             };
             let ((_, from), (_, to)) = (checkpoints.at(k), checkpoints.at(k + 1));
@@ -95,7 +99,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds up earlier births and later deaths.
-    pub(super) fn add_up(self) -> (Layers<u32>, Layers<u64>, Layers<Full>) {
+    pub(super) fn add_up(self) -> (SumLayers<u32>, SumLayers<u64>, SumLayers<Full>) {
         let Self { checkpoints, narrow, wide, full } = self;
         (narrow.add_up(checkpoints), wide.add_up(checkpoints), full.add_up(checkpoints))
     }
@@ -136,7 +140,7 @@ impl<W: Word> Parts<W> {
         })
     }
 
-    fn add_up(self, checkpoints: &Checkpoints) -> Layers<W> {
+    fn add_up(self, checkpoints: &Checkpoints) -> SumLayers<W> {
         let Self { sites, mut born, lasting } = self;
         let mut lasting: Vec<W> = lasting.into_iter().map(W::unshared).collect();
         let last = checkpoints.last();
@@ -155,7 +159,7 @@ impl<W: Word> Parts<W> {
             let before = pairs[..at].iter().rposition(|(first, second)| first < i && second == j);
             before.into_iter().for_each(|before| add_layer(&mut lasting, sites, layer(before), layer(at)));
         }
-        Layers { sites, born, lasting }
+        SumLayers { sites, born, lasting }
     }
 }
 

@@ -13,7 +13,7 @@ use super::cut::{Cut, Stretch, cut, regroup};
 use super::feed::NOBODY;
 use super::groups::Groups;
 use super::lines::{Line, Source};
-use super::order::Order;
+use super::order::EventOrder;
 use super::pyramid::{ENTRY, MOST_GROUPS, Pyramid};
 use super::{IndexOptions, lock};
 use crate::model::{Chunk, SiteId, Trace};
@@ -88,7 +88,7 @@ impl Drawn {
     /// [continues](Trace::continues) all is used that is still so.
     pub(super) fn new(
         trace: &Trace,
-        order: &Order,
+        order: &EventOrder,
         options: &IndexOptions,
         known: Option<&Self>,
         cancel: &Cancel,
@@ -126,7 +126,7 @@ impl Drawn {
     pub(super) fn lines(
         &self,
         trace: &Trace,
-        order: &Order,
+        order: &EventOrder,
         (interval, of, bins): (Interval, &SeriesOf, &Bins),
         chosen: Option<&Arc<RowSet>>,
         cancel: &Cancel,

@@ -1,7 +1,37 @@
 //! From moments whose sums are known to the edges of an interval: what the births and
 //! deaths in between change of the sums. Each change is exact by itself, whatever the order.
 //!
-//! Cost: of most events a look at the birth or the place; only what changes a sum
+//! Each row is a point: when it was born, and when it dies. The sums of an interval from a to b
+//! are those of four fields, and `L(i, j)`, the rows born before i that last until j, is all that
+//! lies left of i and above j:
+//!
+//! ```text
+//! dies
+//!   │           │          │
+//!   │ L(a,b) =  │          │ not
+//!   │ AOFO      │ AIFO     │ born
+//! b ┼───────────┼──────────┤ yet
+//!   │ AOFI      │ AIFI     │
+//! a ┼───────────┼──────────┘
+//!   │ over      │
+//!   └───────────┴──────────┴─── born
+//!               a          b
+//! ```
+//!
+//! A corner of `L` moves to the edge that is asked for by one strip upwards or downwards and
+//! one to the left or right; whether rows of a strip belong to the field is told by their
+//! other coordinate:
+//!
+//! ```text
+//!   │ L(i,j)  ┊+++│        +++  born from i to a, die at b or later: put in
+//! b ┼╌╌╌╌╌╌╌╌╌┊+++│
+//!   │---------┊            ---  die from j to b, born before i: taken out
+//! j ┼─────────┘
+//!   └─────────┴───┴── born
+//!             i   a
+//! ```
+//!
+//! Cost: of most events a look at the birth or the death slot; only what changes a sum
 //! costs more, for it stands anywhere in memory.
 
 use std::ops::Range;
@@ -10,7 +40,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::checkpoints::Moment;
-use super::order::{Place, by_chunk, in_row_order};
+use super::order::{EventPosition, by_chunk, in_row_order};
 use super::words::{Full, Word};
 use crate::model::{CHUNK, RowId, SiteId, Trace};
 use crate::query::{Cancel, Cancelled};
@@ -18,22 +48,22 @@ use crate::units::Ticks;
 
 /// What the sums of each site change by, in words that hold those of all sites.
 #[derive(Debug)]
-pub(super) enum Changes {
-    Wide(Columns<u64>),
-    Full(Columns<Full>),
+pub(super) enum SumChanges {
+    Wide(ChangeColumns<u64>),
+    Full(ChangeColumns<Full>),
 }
 
 /// Changes of rows born between the edges, of those alive at the left and at the
 /// right edge, and of those that live through the interval.
 #[derive(Debug)]
-pub(super) struct Columns<W>([Vec<W>; 4]);
+pub(super) struct ChangeColumns<W>([Vec<W>; 4]);
 
 /// Numbers of these columns.
 const BORN: usize = 0;
 const ALIVE: [usize; 2] = [1, 2];
 const THROUGH: usize = 3;
 
-impl<W: Word> Columns<W> {
+impl<W: Word> ChangeColumns<W> {
     pub(super) fn new(sites: usize) -> Self {
         Self(std::array::from_fn(|_| vec![W::default(); sites]))
     }
@@ -56,12 +86,12 @@ impl<W: Word> Columns<W> {
     }
 }
 
-impl Changes {
-    pub(super) fn wide(&self) -> Option<&Columns<u64>> {
+impl SumChanges {
+    pub(super) fn wide(&self) -> Option<&ChangeColumns<u64>> {
         if let Self::Wide(columns) = self { Some(columns) } else { None }
     }
 
-    pub(super) fn full(&self) -> Option<&Columns<Full>> {
+    pub(super) fn full(&self) -> Option<&ChangeColumns<Full>> {
         if let Self::Full(columns) = self { Some(columns) } else { None }
     }
 
@@ -83,20 +113,20 @@ impl Changes {
 }
 
 /// How sums at known moments become those of an interval: by the events between.
-pub(super) struct Walk {
-    pieces: Vec<Piece>,
+pub(super) struct EdgeWalk {
+    pieces: Vec<WalkPiece>,
 }
 
 /// A part of the way that one worker goes at a time.
 #[derive(Clone, Debug)]
-struct Piece {
-    events: Events,
+struct WalkPiece {
+    events: EdgeEvents,
     column: usize,
     takes: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Events {
+enum EdgeEvents {
     /// Births in order, by row number inside one chunk, of rows that die at a tick or later.
     Births(Range<u32>, Option<Ticks>),
     /// The same of births out of order.
@@ -112,7 +142,7 @@ const DEATHS_A_PIECE: u32 = 1 << 18;
 /// whose changes it would keep.
 const WORTH_A_WORKER: usize = 1 << 13;
 
-impl Walk {
+impl EdgeWalk {
     /// From sums of what is born before and alive at `edges`, and of what lives through
     /// `pair`, to those of `from` and `to`.
     pub(super) fn new([a, b]: [Moment; 2], pair: (Moment, Moment), from: Moment, to: Moment) -> Self {
@@ -129,9 +159,9 @@ impl Walk {
     pub(super) fn run(
         &self,
         trace: &Trace,
-        no_changes: impl Fn() -> Changes + Sync,
+        no_changes: impl Fn() -> SumChanges + Sync,
         cancel: &Cancel,
-    ) -> Result<Vec<Changes>, Cancelled> {
+    ) -> Result<Vec<SumChanges>, Cancelled> {
         let worth = WORTH_A_WORKER.max(trace.sites.len()) as u64;
         let workers = rayon::current_num_threads().min((self.events() / worth) as usize + 1);
         let next = AtomicUsize::new(0);
@@ -148,8 +178,8 @@ impl Walk {
 
     /// About how many events there are.
     pub(super) fn events(&self) -> u64 {
-        let length = |piece: &Piece| match &piece.events {
-            Events::Births(range, _) | Events::Late(range, _) | Events::Deaths(range, _) => range.len() as u64,
+        let length = |piece: &WalkPiece| match &piece.events {
+            EdgeEvents::Births(range, _) | EdgeEvents::Late(range, _) | EdgeEvents::Deaths(range, _) => range.len() as u64,
         };
         self.pieces.iter().map(length).sum()
     }
@@ -164,32 +194,32 @@ impl Walk {
         self.deaths(j.1, b.1, before, (column, true));
     }
 
-    fn births(&mut self, from: Place, to: Place, until: Option<Ticks>, (column, takes): (usize, bool)) {
+    fn births(&mut self, from: EventPosition, to: EventPosition, until: Option<Ticks>, (column, takes): (usize, bool)) {
         let (low, high, takes) = if to.is_before(from) { (to, from, !takes) } else { (from, to, takes) };
-        let mut add = |events| self.pieces.push(Piece { events, column, takes });
-        by_chunk(low.birth, high.birth).for_each(|range| add(Events::Births(range, until)));
+        let mut add = |events| self.pieces.push(WalkPiece { events, column, takes });
+        by_chunk(low.birth, high.birth).for_each(|range| add(EdgeEvents::Births(range, until)));
         if low.late < high.late {
-            add(Events::Late(low.late..high.late, until));
+            add(EdgeEvents::Late(low.late..high.late, until));
         }
     }
 
-    fn deaths(&mut self, from: Place, to: Place, before: Moment, (column, takes): (usize, bool)) {
+    fn deaths(&mut self, from: EventPosition, to: EventPosition, before: Moment, (column, takes): (usize, bool)) {
         let (low, high, takes) = if to.is_before(from) { (to, from, !takes) } else { (from, to, takes) };
         let mut at = low.death;
         while at < high.death {
             let end = at.saturating_add(DEATHS_A_PIECE).min(high.death);
-            self.pieces.push(Piece { events: Events::Deaths(at..end, before), column, takes });
+            self.pieces.push(WalkPiece { events: EdgeEvents::Deaths(at..end, before), column, takes });
             at = end;
         }
     }
 }
 
-impl Piece {
+impl WalkPiece {
     /// Adds its events to the changes of their sites.
-    fn add_to(&self, trace: &Trace, changes: &mut Changes) {
+    fn add_to(&self, trace: &Trace, changes: &mut SumChanges) {
         match changes {
-            Changes::Wide(columns) => self.add_to_column(trace, &mut columns.0[self.column]),
-            Changes::Full(columns) => self.add_to_column(trace, &mut columns.0[self.column]),
+            SumChanges::Wide(columns) => self.add_to_column(trace, &mut columns.0[self.column]),
+            SumChanges::Full(columns) => self.add_to_column(trace, &mut columns.0[self.column]),
         }
     }
 
@@ -211,7 +241,7 @@ impl Piece {
     fn each(&self, trace: &Trace, mut put: impl FnMut(SiteId, u64)) {
         let rows = &trace.rows;
         match &self.events {
-            Events::Births(range, until) => {
+            EdgeEvents::Births(range, until) => {
                 let chunk = rows.chunk(range.start as usize / CHUNK);
                 let (first, sites) = (chunk.first().0, chunk.sites());
                 let lasts = |at: usize| until.is_none_or(|until| chunk.death(at) >= until);
@@ -219,12 +249,12 @@ impl Piece {
                 let places = (range.start - first) as usize..(range.end - first) as usize;
                 places.filter(|&at| lasts(at) && !is_late(at)).for_each(|at| put(sites[at], chunk.size(at)));
             }
-            Events::Late(range, until) => {
+            EdgeEvents::Late(range, until) => {
                 let ids = rows.out_of_order().range(range.clone());
                 let lasting = ids.filter(|&id| until.is_none_or(|until| rows.death(id) >= until));
                 lasting.for_each(|id| put(rows.site(id), rows.size(id)));
             }
-            Events::Deaths(range, (tick, before)) => {
+            EdgeEvents::Deaths(range, (tick, before)) => {
                 let is_before = |id: RowId| match rows.is_out_of_order(id) {
                     true => rows.birth(id) < *tick,
                     false => id.0 < before.birth,

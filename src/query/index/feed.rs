@@ -3,7 +3,7 @@
 //! Rows are looked up in batches, so that the processor waits for many deaths at
 //! once: they stand wherever they were born.
 
-use super::order::{Place, in_row_order};
+use super::order::{EventPosition, in_row_order};
 use crate::model::{CHUNK, RowId, Rows, SiteId};
 use crate::query::{Cancel, Cancelled, RowSet};
 use crate::units::Ticks;
@@ -76,8 +76,8 @@ pub(super) struct Feed<'a, P> {
     pick: &'a P,
     /// The only rows that count, if not all do: spares looking at the others.
     wanted: Option<&'a RowSet>,
-    next: Place,
-    end: Place,
+    next: EventPosition,
+    end: EventPosition,
     births: Batch,
     late: Batch,
     deaths: Batch,
@@ -98,7 +98,7 @@ impl<'a, P: Fn(RowId, SiteId, bool) -> u32> Feed<'a, P> {
     /// tick in any order.
     pub(super) fn run(
         &mut self,
-        (from, to): (Place, Place),
+        (from, to): (EventPosition, EventPosition),
         cancel: &Cancel,
         mut each: impl FnMut(&Item),
     ) -> Result<(), Cancelled> {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::blocks::EventBlocks;
 use super::feed::{Feed, NOBODY};
 use super::groups::Groups;
-use super::order::Order;
+use super::order::EventOrder;
 use super::pyramid::Pyramid;
 use crate::model::{RowId, SiteId, Trace};
 use crate::query::series::{Bins, SeriesOf};
@@ -22,7 +22,7 @@ pub(in crate::query) type Line = Vec<Summary<i64>>;
 /// What the lines are made of.
 pub(super) struct Source<'a> {
     pub(super) trace: &'a Trace,
-    pub(super) order: &'a Order,
+    pub(super) order: &'a EventOrder,
     /// One stretch behind the other.
     pub(super) stretches: Vec<(&'a EventBlocks, &'a Pyramid)>,
     /// The series of each site (`groups` of `of`), and of each group of the pyramids.

@@ -37,10 +37,10 @@ use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Trace};
 use crate::units::Interval;
 use carried::Carried;
 use drawn::Drawn;
-use edges::Changes;
+use edges::SumChanges;
 pub(super) use lines::Line;
-use order::Order;
-use table::Table;
+use order::EventOrder;
+use table::SumTable;
 
 /// How much is prepared.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ static NOTHING: Prepared = Prepared { ordered: None, drawn: None, summed: None, 
 /// What a trace whose sums cannot overflow has without much work.
 #[derive(Debug)]
 struct Ordered {
-    order: Order,
+    order: EventOrder,
     /// Bytes of all rows, at most.
     size: u128,
     /// All rows of each site, if the trace does not grow.
@@ -111,7 +111,7 @@ struct Ordered {
 impl Ordered {
     /// `None` if sums could overflow.
     fn new(trace: &Trace, size: u128, by_site: Option<Vec<Bucket>>) -> Option<Self> {
-        (size <= i64::MAX as u128).then(|| Self { order: Order::new(&trace.rows), size, by_site })
+        (size <= i64::MAX as u128).then(|| Self { order: EventOrder::new(&trace.rows), size, by_site })
     }
 
     fn heap_bytes(&self) -> usize {
@@ -121,9 +121,9 @@ impl Ordered {
 
 #[derive(Debug)]
 struct Summed {
-    table: Table,
+    table: SumTable,
     /// Changes of workers, all 0: to make new ones costs more than many a query.
-    scratch: Mutex<Vec<Changes>>,
+    scratch: Mutex<Vec<SumChanges>>,
 }
 
 impl Index {
@@ -151,7 +151,7 @@ impl Index {
         let mut prepared = Prepared { ordered: Ordered::new(&trace, size, Some(by_site)), ..Prepared::default() };
         if let Some(Ordered { order, by_site: Some(by_site), .. }) = &prepared.ordered {
             let budget = trace.rows.len().saturating_mul(options.bytes_a_row).max(LEAST_TABLE);
-            let table = Table::build(&trace, order, by_site, budget, options.checkpoints, cancel)?;
+            let table = SumTable::build(&trace, order, by_site, budget, options.checkpoints, cancel)?;
             prepared.drawn = Some(Drawn::new(&trace, order, options, None, cancel)?);
             prepared.summed = Some(Summed { table, scratch: Mutex::default() });
         }
@@ -253,7 +253,7 @@ impl Index {
         let drawn = drawn.as_ref().map_or(0, Drawn::heap_bytes);
         let carried = carried.as_ref().map_or(0, Carried::heap_bytes);
         let Some(Summed { table, scratch }) = summed else { return (0, ordered + drawn + carried) };
-        let scratch = lock(scratch).iter().map(Changes::heap_bytes).sum::<usize>();
+        let scratch = lock(scratch).iter().map(SumChanges::heap_bytes).sum::<usize>();
         (table.heap_bytes(), ordered + drawn + scratch)
     }
 }
@@ -282,7 +282,7 @@ impl Index {
         };
         let mut parts = table.walk(&base, from, to).run(&self.trace, no_changes, cancel)?;
         let by_site = table.classes(&base, &parts);
-        parts.par_iter_mut().for_each(Changes::clear);
+        parts.par_iter_mut().for_each(SumChanges::clear);
         lock(scratch).append(&mut parts);
         Ok(Some(Arc::new(by_site)))
     }
@@ -293,7 +293,7 @@ impl Index {
         let order = &self.ordered()?.order;
         let place = |t| order.place(&self.trace.rows, t);
         let (from, to) = (place(interval.from), place(interval.to));
-        let born = |place| Order::born(&self.trace.rows, place);
+        let born = |place| EventOrder::born(&self.trace.rows, place);
         Some((born(to) - born(from), u64::from(to.death - from.death), born(from) - u64::from(from.death)))
     }
 }

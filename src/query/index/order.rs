@@ -10,13 +10,13 @@ use crate::units::Ticks;
 /// What lies before a tick: rows by number that were born (those out of order
 /// apart), rows out of order, and deaths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct EventPosition {
     pub(super) birth: u32,
     pub(super) late: u32,
     pub(super) death: u32,
 }
 
-impl Place {
+impl EventPosition {
     /// About how many events lie before it.
     pub(super) fn events(self) -> u64 {
         u64::from(self.birth) + u64::from(self.death)
@@ -44,12 +44,12 @@ impl Place {
 
 /// The order of a trace's events.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct EventOrder {
     /// For each chunk, and the end, the last birth before it; rows out of order apart.
     floors: Vec<Ticks>,
 }
 
-impl Order {
+impl EventOrder {
     pub(super) fn new(rows: &Rows) -> Self {
         let mut floors = vec![Ticks::BEFORE_TRACE];
         let mut floor = Ticks::BEFORE_TRACE;
@@ -63,8 +63,8 @@ impl Order {
     }
 
     /// What happened before `t`.
-    pub(super) fn place(&self, rows: &Rows, t: Ticks) -> Place {
-        Place {
+    pub(super) fn place(&self, rows: &Rows, t: Ticks) -> EventPosition {
+        EventPosition {
             birth: self.births_before(rows, t),
             late: late_before(rows, t),
             death: rows.by_death().partition_point(|id| rows.death(id) < t),
@@ -72,8 +72,8 @@ impl Order {
     }
 
     /// Behind everything.
-    pub(super) fn end(rows: &Rows) -> Place {
-        Place { birth: rows.len() as u32, late: rows.out_of_order().len() as u32, death: rows.by_death().len() as u32 }
+    pub(super) fn end(rows: &Rows) -> EventPosition {
+        EventPosition { birth: rows.len() as u32, late: rows.out_of_order().len() as u32, death: rows.by_death().len() as u32 }
     }
 
     fn births_before(&self, rows: &Rows, t: Ticks) -> u32 {
@@ -98,7 +98,7 @@ impl Order {
     }
 
     /// How many rows were born before a place, exactly.
-    pub(super) fn born(rows: &Rows, place: Place) -> u64 {
+    pub(super) fn born(rows: &Rows, place: EventPosition) -> u64 {
         let chunks = rows.chunks().take((place.birth as usize).div_ceil(CHUNK));
         let late: u64 = chunks.map(|chunk| chunk.out_of_order_before((place.birth - chunk.first().0) as usize)).sum();
         u64::from(place.birth) - late + u64::from(place.late)
@@ -106,7 +106,7 @@ impl Order {
 
     /// Ticks and places between two places, in order and all different, that cut the
     /// events there into about `parts` parts.
-    pub(super) fn cuts(&self, rows: &Rows, from: Place, to: Place, parts: usize) -> Vec<(Ticks, Place)> {
+    pub(super) fn cuts(&self, rows: &Rows, from: EventPosition, to: EventPosition, parts: usize) -> Vec<(Ticks, EventPosition)> {
         let deaths = rows.by_death();
         let samples = |from: u32, to: u32| {
             let length = u64::from(to - from);
@@ -118,7 +118,7 @@ impl Order {
         let mut ticks: Vec<Ticks> = births.chain(dead).collect();
         ticks.sort_unstable();
         ticks.dedup();
-        let mut cuts: Vec<(Ticks, Place)> = ticks.into_iter().map(|t| (t, self.place(rows, t))).collect();
+        let mut cuts: Vec<(Ticks, EventPosition)> = ticks.into_iter().map(|t| (t, self.place(rows, t))).collect();
         cuts.dedup_by_key(|(_, place)| *place);
         cuts.retain(|(_, place)| place.is_between(from, to));
         cuts

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::feed::{Feed, Item, NOBODY};
-use super::order::{Order, Place};
+use super::order::{EventOrder, EventPosition};
 use super::{Index, Ordered};
 use crate::model::{Row, RowId, SiteId, Trace};
 use crate::query::nest::Nest;
@@ -78,14 +78,14 @@ impl Index {
         parts.par_iter().map(walk).collect()
     }
 
-    fn edges(&self, order: &Order, interval: Interval) -> (Place, Place) {
+    fn edges(&self, order: &EventOrder, interval: Interval) -> (EventPosition, EventPosition) {
         (order.place(&self.trace.rows, interval.from), order.place(&self.trace.rows, interval.to))
     }
 
     fn sweep(
         &self,
-        order: &Order,
-        (from, to): (Place, Place),
+        order: &EventOrder,
+        (from, to): (EventPosition, EventPosition),
         pick: &(impl Fn(RowId, SiteId, bool) -> u32 + Sync),
         wanted: Option<&RowSet>,
         nest: &Nest,
@@ -117,8 +117,8 @@ impl Index {
     fn wanted(
         &self,
         by_site: &[super::Bucket],
-        from: Place,
-        to: Place,
+        from: EventPosition,
+        to: EventPosition,
         nodes_of: &[ByClassLines],
         cancel: &Cancel,
     ) -> Result<Option<RowSet>, Cancelled> {
@@ -138,7 +138,7 @@ impl Index {
 fn picker<'a>(
     trace: &'a Trace,
     interval: Interval,
-    from: Place,
+    from: EventPosition,
     nodes_of: &'a [ByClassLines],
 ) -> impl Fn(RowId, SiteId, bool) -> u32 + Sync + 'a {
     use LifetimeClass::{Aifi, Aifo, Aofi};

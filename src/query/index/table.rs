@@ -18,41 +18,23 @@ use rayon::prelude::*;
 
 use super::checkpoints::{Checkpoints, Moment};
 use super::draft::Draft;
-use super::edges::{Changes, Columns, Walk};
-use super::order::{Order, Place};
-use super::words::{Full, Word};
+use super::edges::{ChangeColumns, EdgeWalk, SumChanges};
+use super::order::{EventOrder, EventPosition};
+use super::words::{Full, SumLayers, Word, WordKind};
 use crate::model::{CHUNK, Rows, Trace};
 use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 
 /// The sums at all checkpoints.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct SumTable {
     checkpoints: Checkpoints,
     /// The kind of each site's words.
-    kinds: Vec<Kind>,
+    kinds: Vec<WordKind>,
     /// How many words of each kind lie before each [`GRAIN`] sites.
     starts: Vec<[usize; 3]>,
-    narrow: Layers<u32>,
-    wide: Layers<u64>,
-    full: Layers<Full>,
-}
-
-/// Sums of all sites of one kind, one layer behind the other.
-#[derive(Debug)]
-pub(super) struct Layers<W> {
-    pub(super) sites: usize,
-    pub(super) born: Vec<W>,
-    pub(super) lasting: Vec<W>,
-}
-
-/// The smallest word that holds the sum of all rows of a site.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    Narrow,
-    Wide,
-    Full,
-    /// The site has no rows.
-    None,
+    narrow: SumLayers<u32>,
+    wide: SumLayers<u64>,
+    full: SumLayers<Full>,
 }
 
 /// Sites that one worker fills at a time.
@@ -66,18 +48,18 @@ pub(super) struct Base {
     pub(super) pair: (usize, usize),
 }
 
-impl Table {
+impl SumTable {
     /// Builds the sums from those of whole sites, at `forced` checkpoints or as many
     /// as `budget` bytes allow.
     pub(super) fn build(
         trace: &Trace,
-        order: &Order,
+        order: &EventOrder,
         by_site: &[Bucket],
         budget: usize,
         forced: Option<usize>,
         cancel: &Cancel,
     ) -> Result<Self, Cancelled> {
-        let kinds: Vec<Kind> = by_site.iter().map(|&sum| Kind::of(sum)).collect();
+        let kinds: Vec<WordKind> = by_site.iter().map(|&sum| WordKind::of(sum)).collect();
         let mut counts = [0; 4];
         let mut starts = Vec::with_capacity(kinds.len().div_ceil(GRAIN));
         for kinds in kinds.chunks(GRAIN) {
@@ -93,14 +75,14 @@ impl Table {
     }
 
     /// The way from there to an interval.
-    pub(super) fn walk(&self, base: &Base, from: Moment, to: Moment) -> Walk {
+    pub(super) fn walk(&self, base: &Base, from: Moment, to: Moment) -> EdgeWalk {
         let (i, j) = base.pair;
         let at = |k: usize| self.checkpoints.at(k);
-        Walk::new(base.edges.map(at), (at(i), at(j)), from, to)
+        EdgeWalk::new(base.edges.map(at), (at(i), at(j)), from, to)
     }
 
     /// The checkpoints next to the edges of an interval.
-    pub(super) fn nearest(&self, from: Place, to: Place) -> Base {
+    pub(super) fn nearest(&self, from: EventPosition, to: EventPosition) -> Base {
         let checkpoints = &self.checkpoints;
         let first = checkpoints.nearest_coarse(from, 0);
         let pair = (first, checkpoints.nearest_coarse(to, first));
@@ -108,28 +90,32 @@ impl Table {
     }
 
     /// No changes of any site.
-    pub(super) fn no_changes(&self) -> Changes {
+    pub(super) fn no_changes(&self) -> SumChanges {
         let sites = self.kinds.len();
-        if self.full.sites == 0 { Changes::Wide(Columns::new(sites)) } else { Changes::Full(Columns::new(sites)) }
-    }
-
-    /// The classes of the interval that `base` and `changes` say.
-    pub(super) fn classes(&self, base: &Base, changes: &[Changes]) -> Vec<ByClass> {
         if self.full.sites == 0 {
-            self.with_changes(base, &changes.iter().filter_map(Changes::wide).collect::<Vec<_>>())
+            SumChanges::Wide(ChangeColumns::new(sites))
         } else {
-            self.with_changes(base, &changes.iter().filter_map(Changes::full).collect::<Vec<_>>())
+            SumChanges::Full(ChangeColumns::new(sites))
         }
     }
 
-    fn with_changes<W: Word>(&self, base: &Base, changes: &[&Columns<W>]) -> Vec<ByClass> {
+    /// The classes of the interval that `base` and `changes` say.
+    pub(super) fn classes(&self, base: &Base, changes: &[SumChanges]) -> Vec<ByClass> {
+        if self.full.sites == 0 {
+            self.with_changes(base, &changes.iter().filter_map(SumChanges::wide).collect::<Vec<_>>())
+        } else {
+            self.with_changes(base, &changes.iter().filter_map(SumChanges::full).collect::<Vec<_>>())
+        }
+    }
+
+    fn with_changes<W: Word>(&self, base: &Base, changes: &[&ChangeColumns<W>]) -> Vec<ByClass> {
         let mut by_site = vec![ByClass::default(); self.kinds.len()];
         by_site.par_chunks_mut(GRAIN).enumerate().for_each(|(grain, out)| self.fill(base, changes, grain, out));
         by_site
     }
 
     /// The classes of the sites of one grain.
-    fn fill<W: Word>(&self, base: &Base, changes: &[&Columns<W>], grain: usize, out: &mut [ByClass]) {
+    fn fill<W: Word>(&self, base: &Base, changes: &[&ChangeColumns<W>], grain: usize, out: &mut [ByClass]) {
         let [a, b] = base.edges;
         let (i, j) = base.pair;
         let c = &self.checkpoints;
@@ -139,10 +125,10 @@ impl Table {
         let first = grain * GRAIN;
         for (site, out) in (first..).zip(out) {
             let mut sums: [W; 5] = match self.kinds[site] {
-                Kind::None => continue,
-                Kind::Narrow => self.narrow.sums(born, lasting, &mut narrow),
-                Kind::Wide => self.wide.sums(born, lasting, &mut wide),
-                Kind::Full => self.full.sums(born, lasting, &mut full),
+                WordKind::None => continue,
+                WordKind::Narrow => self.narrow.sums(born, lasting, &mut narrow),
+                WordKind::Wide => self.wide.sums(born, lasting, &mut wide),
+                WordKind::Full => self.full.sums(born, lasting, &mut full),
             };
             for columns in changes {
                 columns.add_to(site, &mut sums);
@@ -170,7 +156,7 @@ pub(super) fn classes<W: Word>([born, all, alive_from, alive_to, through]: [W; 5
     classes
 }
 
-impl<N: Word> Layers<N> {
+impl<N: Word> SumLayers<N> {
     /// The sums of one site in some layers; the next site is next.
     #[inline]
     fn sums<W: Word>(&self, born: [Option<usize>; 2], lasting: [Option<usize>; 3], at: &mut usize) -> [W; 5] {
@@ -185,17 +171,6 @@ impl<N: Word> Layers<N> {
 
     fn heap_bytes(&self) -> usize {
         (self.born.capacity() + self.lasting.capacity()) * size_of::<N>()
-    }
-}
-
-impl Kind {
-    fn of(sum: Bucket) -> Self {
-        match sum {
-            Bucket { count: 0, .. } => Self::None,
-            _ if u32::of(sum).bucket() == sum => Self::Narrow,
-            _ if u64::of(sum).bucket() == sum => Self::Wide,
-            _ => Self::Full,
-        }
     }
 }
 

@@ -106,3 +106,33 @@ impl Word for Full {
         Self(count.into_inner(), size.into_inner())
     }
 }
+
+/// Sums of all sites of one kind, one layer behind the other.
+#[derive(Debug)]
+pub(super) struct SumLayers<W> {
+    pub(super) sites: usize,
+    pub(super) born: Vec<W>,
+    pub(super) lasting: Vec<W>,
+}
+
+/// The smallest word that holds the sum of all rows of a site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WordKind {
+    Narrow,
+    Wide,
+    Full,
+    /// The site has no rows.
+    None,
+}
+
+impl WordKind {
+    /// Of the sum of all rows of a site.
+    pub(super) fn of(sum: Bucket) -> Self {
+        match sum {
+            Bucket { count: 0, .. } => Self::None,
+            _ if u32::of(sum).bucket() == sum => Self::Narrow,
+            _ if u64::of(sum).bucket() == sum => Self::Wide,
+            _ => Self::Full,
+        }
+    }
+}

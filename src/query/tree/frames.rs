@@ -37,7 +37,7 @@ const MOST_SHARING: usize = 64;
 const FOLDED: u16 = u16::MAX;
 
 /// One site of a section.
-type Entry = (u32, SiteId, Bucket);
+type SiteSum = (u32, SiteId, Bucket);
 
 /// Reads the sites of heaps with open types; one section for each of `open`.
 pub(super) fn gather(question: &Question<'_>, open: &[(HeapId, LifetimeClass)]) -> Result<Vec<Section>, Cancelled> {
@@ -50,7 +50,7 @@ pub(super) fn gather(question: &Question<'_>, open: &[(HeapId, LifetimeClass)]) 
         pieces.extend(sites.clone().step_by(PIECE).map(|first| (first..(first + PIECE).min(sites.end), bits)));
         pieces.push((0..0, 0)); // the end of the heap
     }
-    let parts: Result<Vec<[Vec<Entry>; 4]>, Cancelled> = pieces
+    let parts: Result<Vec<[Vec<SiteSum>; 4]>, Cancelled> = pieces
         .par_iter()
         .map(|(piece, bits)| question.cancel.check().map(|()| entries(question, piece.clone(), *bits)))
         .collect();
@@ -60,14 +60,14 @@ pub(super) fn gather(question: &Question<'_>, open: &[(HeapId, LifetimeClass)]) 
         *at += pieces.len() + 1;
         Some(&parts[first..first + pieces.len()])
     });
-    let by_heap: Vec<&[[Vec<Entry>; 4]]> = by_heap.collect();
+    let by_heap: Vec<&[[Vec<SiteSum>; 4]]> = by_heap.collect();
     let wanted: Vec<_> = open.chunk_by(|a, b| a.0 == b.0).zip(by_heap).collect();
     let jobs: Vec<_> = wanted.iter().flat_map(|(types, parts)| types.iter().map(|(_, class)| (*parts, *class))).collect();
     Ok(jobs.into_par_iter().map(|(parts, class)| Section::of(parts.iter().map(|part| &part[class as usize]))).collect())
 }
 
 /// What takes part of some sites, by class.
-fn entries(question: &Question<'_>, sites: Range<usize>, open: u8) -> [Vec<Entry>; 4] {
+fn entries(question: &Question<'_>, sites: Range<usize>, open: u8) -> [Vec<SiteSum>; 4] {
     let outline = question.trace.outline();
     let (by_place, places) = match question.trimmed {
         Some(trimmed) => (trimmed.sites(), trimmed.places()),
@@ -94,7 +94,7 @@ fn entries(question: &Question<'_>, sites: Range<usize>, open: u8) -> [Vec<Entry
 }
 
 impl Section {
-    fn of<'a>(parts: impl Iterator<Item = &'a Vec<Entry>> + Clone) -> Self {
+    fn of<'a>(parts: impl Iterator<Item = &'a Vec<SiteSum>> + Clone) -> Self {
         let count = parts.clone().map(Vec::len).sum();
         let mut section = Self {
             places: Vec::with_capacity(count),

@@ -20,7 +20,7 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
         return Ok(());
     }
     let rows = &question.trace.rows;
-    let order = Order { rows, sort: question.request.sort };
+    let order = ListingOrder { rows, sort: question.request.sort };
     let wanted = Wanted::of(question.trace.sites.len(), leaves);
     let visit = Visit { rows, chosen: question.totals.chosen().map(|chosen| &**chosen) };
     let chunks = visit.born_before(tree.interval.to);
@@ -59,12 +59,12 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
 type Ranked = (u64, RowId);
 
 /// The order that is asked for.
-struct Order<'a> {
+struct ListingOrder<'a> {
     rows: &'a Rows,
     sort: Sort,
 }
 
-impl Order<'_> {
+impl ListingOrder<'_> {
     fn rank(&self, chunk: &Chunk<'_>, at: usize) -> u64 {
         let time = |t: crate::units::Ticks| t.0 as u64 ^ 1 << 63; // in the order of signed numbers
         let rank = match self.sort.column {

@@ -12,7 +12,7 @@ use crate::symbols::wanted::ModuleAddresses;
 use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Names};
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct NameTable {
     pub(super) entries: Vec<Entry>,
     pub(super) index: FxHashMap<ModuleKey, usize>,
     pub(super) names: Arc<Names>,
@@ -76,7 +76,7 @@ impl Entry {
     }
 }
 
-impl Table {
+impl NameTable {
     /// Takes over what is asked of all modules of a trace: those that are new come as
     /// entries, and modules that are not among them are not asked for any more.
     pub(super) fn list(&mut self, asked: Vec<ModuleAddresses>, mut entry: impl FnMut(ModuleAddresses) -> Entry, all: &Stop) {

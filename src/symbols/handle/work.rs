@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Shared;
-use super::table::{Entry, Table};
+use super::table::{Entry, NameTable};
 use rustc_hash::FxHashMap;
 
 use crate::model::{SiteId, Trace};
@@ -34,7 +34,7 @@ struct Job {
 }
 
 impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, NameTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
 use super::{Canvas, Drawn, axes, names};
+use crate::app::answers::LayerOf;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, Split};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{GraphLine, LineOf};
-use crate::app::lanes::{Lane, LayerOf, Parts};
+use crate::app::lanes::{Lane, Parts};
 use crate::app::panels::icons::shortened;
 use crate::app::panels::{line, list};
 use crate::app::theme;

@@ -220,7 +220,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// The outstanding size of the selected line of the table.
-    fn selected_line(&self, is_wanted: impl Fn(crate::app::lanes::LayerOf) -> bool) -> Option<&'a GraphLine> {
+    fn selected_line(&self, is_wanted: impl Fn(crate::app::answers::LayerOf) -> bool) -> Option<&'a GraphLine> {
         let (of, line) = self.document.answers.lives.as_ref()?.line.as_ref()?;
         is_wanted(*of).then_some(line)
     }

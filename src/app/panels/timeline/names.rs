@@ -1,9 +1,9 @@
 //! What the lines of the graph are called, and what they stand for.
 
 use super::super::counters;
+use crate::app::answers::LayerOf;
 use crate::app::document::{Document, source_of};
 use crate::app::graph::LineOf;
-use crate::app::lanes::LayerOf;
 use crate::model::{Heap, ProcessId};
 use crate::query::{Path, heap_label, layer_label};
 use crate::units::Layer;

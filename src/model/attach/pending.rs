@@ -8,12 +8,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
-use super::renumbering::Renumbering;
-use super::stack::StackRef;
-use super::{HeapId, RowId};
 use crate::events::StackPart;
+use crate::model::lives::{Ended, EndedRow};
+use crate::model::renumbering::Renumbering;
+use crate::model::stack::StackRef;
 use crate::units::Tid;
 
 /// Events that wait.
@@ -22,63 +20,34 @@ const MOST: usize = 1 << 18;
 /// Events of one tick that are looked at for a stack.
 const MOST_AT_ONCE: usize = 1 << 12;
 
-/// Entries of one generation of pieces.
-const GENERATION: usize = 1 << 17;
-
 /// Tells an event from all others that ever waited.
-pub(super) type EventNumber = u64;
-
-/// What a free ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ended {
-    /// The row.
-    Row(RowId),
-    /// Whatever it is, if anything, at this place in the order of deaths.
-    Place(u32),
-}
-
-impl Ended {
-    /// Rows have new numbers, or none. Whether there is anything left.
-    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) -> bool {
-        match self {
-            Self::Place(_) => true,
-            Self::Row(row) => number(*row).map(|new| *row = new).is_some(),
-        }
-    }
-}
-
-/// The same, and in which heap.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Freed {
-    pub(super) heap: HeapId,
-    pub(super) ended: Ended,
-}
+pub(in crate::model) type EventNumber = u64;
 
 /// What one event did and the part of its stack that is known.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(in crate::model) struct Waiting {
     /// Rows that the event made.
-    pub(super) rows: Range<u32>,
+    pub(in crate::model) rows: Range<u32>,
     /// What it ended, if anything.
-    pub(super) freed: Option<Box<[Freed]>>,
+    pub(in crate::model) freed: Option<Box<[Ended]>>,
     /// Kernel part, if it came already.
-    pub(super) kernel: Option<StackRef>,
+    pub(in crate::model) kernel: Option<StackRef>,
     /// User part, if it came already.
-    pub(super) user: Option<StackRef>,
+    pub(in crate::model) user: Option<StackRef>,
     /// Whether the user part came under another event of the same return to user mode.
     is_shared: bool,
     /// Whether the kernel wrote the event, so that the stack can have two parts.
-    pub(super) two_parts: bool,
+    pub(in crate::model) two_parts: bool,
 }
 
 impl Waiting {
     /// Of rows of which nothing is known yet.
-    pub(super) fn new(rows: Range<u32>, two_parts: bool) -> Self {
+    pub(in crate::model) fn new(rows: Range<u32>, two_parts: bool) -> Self {
         Self { rows, freed: None, kernel: None, user: None, is_shared: false, two_parts }
     }
 
     /// The event ended this, too.
-    pub(super) fn freeing(self, freed: Vec<Freed>) -> Self {
+    pub(in crate::model) fn freeing(self, freed: Vec<Ended>) -> Self {
         Self { freed: (!freed.is_empty()).then(|| freed.into()), ..self }
     }
 
@@ -87,7 +56,7 @@ impl Waiting {
     }
 
     /// Whether there is nobody to tell.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::model) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.freed.is_none()
     }
 
@@ -101,7 +70,7 @@ impl Waiting {
 
 /// Events in the order of their times.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(in crate::model) struct Pending {
     events: VecDeque<(i64, Tid, Waiting)>,
     /// Number of the first of them: how many were given up.
     first: EventNumber,
@@ -113,7 +82,7 @@ pub(super) struct Pending {
 
 impl Pending {
     /// An event waits from now on; one that comes later than its time allows does not.
-    pub(super) fn add(&mut self, time: i64, tid: Tid, waiting: Waiting) {
+    pub(in crate::model) fn add(&mut self, time: i64, tid: Tid, waiting: Waiting) {
         if self.events.back().is_some_and(|(last, ..)| *last > time) {
             return;
         }
@@ -128,12 +97,12 @@ impl Pending {
     }
 
     /// Rows have new numbers, or none.
-    pub(super) fn renumber(&mut self, numbers: &Renumbering) {
+    pub(in crate::model) fn renumber(&mut self, numbers: &Renumbering) {
         for (_, _, waiting) in &mut self.events {
             waiting.rows = numbers.first_from(waiting.rows.start)..numbers.first_from(waiting.rows.end);
             if let Some(freed) = waiting.freed.take() {
                 let mut left = freed.into_vec();
-                left.retain_mut(|freed| freed.ended.renumber(|row| numbers.of(row)));
+                left.retain_mut(|freed| freed.row.renumber(|row| numbers.of(row)));
                 waiting.freed = (!left.is_empty()).then(|| left.into());
             }
         }
@@ -141,27 +110,27 @@ impl Pending {
     }
 
     /// Bytes of the lists of what events ended: one can end very much.
-    pub(super) fn bytes(&self) -> u64 {
-        (self.ended * size_of::<Freed>()) as u64
+    pub(in crate::model) fn bytes(&self) -> u64 {
+        (self.ended * size_of::<Ended>()) as u64
     }
 
     /// What those events ended that came since it was asked last.
-    pub(super) fn newly_freed(&mut self) -> impl Iterator<Item = &mut Ended> {
+    pub(in crate::model) fn newly_freed(&mut self) -> impl Iterator<Item = &mut EndedRow> {
         let end = self.first + self.events.len() as EventNumber;
         let since = std::mem::replace(&mut self.asked, end).saturating_sub(self.first) as usize;
         let freed = self.events.iter_mut().skip(since).filter_map(|(_, _, waiting)| waiting.freed.as_mut());
-        freed.flat_map(|freed| freed.iter_mut().map(|freed| &mut freed.ended))
+        freed.flat_map(|freed| freed.iter_mut().map(|freed| &mut freed.row))
     }
 
     /// All stacks that are known so far.
-    pub(super) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
+    pub(in crate::model) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
         self.events.iter_mut().flat_map(|(_, _, waiting)| waiting.kernel.iter_mut().chain(&mut waiting.user))
     }
 
     /// Gives a part of a stack to the first event at `time` by `tid`, or by an unknown thread,
     /// that lacks it. Returns the event as it is then, and its number. `None` if the stack
     /// belongs to some other event.
-    pub(super) fn give(
+    pub(in crate::model) fn give(
         &mut self,
         time: i64,
         tid: Tid,
@@ -182,7 +151,7 @@ impl Pending {
 
     /// Gives an event the user part that came under another one. Its own, if that comes all
     /// the same, takes the place of it. `None` if it has one, or is not there any more.
-    pub(super) fn share(&mut self, event: EventNumber, user: impl FnOnce() -> StackRef) -> Option<Waiting> {
+    pub(in crate::model) fn share(&mut self, event: EventNumber, user: impl FnOnce() -> StackRef) -> Option<Waiting> {
         let at = usize::try_from(event.checked_sub(self.first)?).ok()?;
         let (_, _, waiting) = self.events.get_mut(at)?;
         if waiting.user.is_some() {
@@ -211,46 +180,6 @@ fn first_from<T>(queue: &VecDeque<T>, is_earlier: impl Fn(&T) -> bool) -> usize 
         if is_earlier(&queue[middle]) { low = middle + 1 } else { high = middle }
     }
     low
-}
-
-/// Pieces that committed rows were split into, so that a stack that comes after
-/// the split reaches all of them. Bounded: two generations of entries; when the
-/// younger is full the older one is given up.
-#[derive(Debug, Default)]
-pub(super) struct Pieces {
-    young: FxHashMap<RowId, Vec<RowId>>,
-    old: FxHashMap<RowId, Vec<RowId>>,
-}
-
-impl Pieces {
-    /// `piece` was a part of `whole`.
-    pub(super) fn add(&mut self, whole: RowId, piece: RowId) {
-        if self.young.len() >= GENERATION {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.entry(whole).or_default().push(piece);
-    }
-
-    /// Rows have new numbers, or none. Pieces of one that has none are those of nobody.
-    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
-        for map in [&mut self.young, &mut self.old] {
-            let known =
-                |(row, pieces): (RowId, Vec<RowId>)| Some((number(row)?, pieces.into_iter().filter_map(&number).collect()));
-            *map = std::mem::take(map).into_iter().filter_map(known).collect();
-        }
-    }
-
-    /// All that was split off `row`, and off that.
-    pub(super) fn of(&self, row: RowId) -> Vec<RowId> {
-        let pieces = |whole: RowId| [&self.old, &self.young].into_iter().filter_map(move |map| map.get(&whole)).flatten();
-        let mut all: Vec<RowId> = pieces(row).copied().collect();
-        let mut next = 0;
-        while let Some(&piece) = all.get(next) {
-            all.extend(pieces(piece));
-            next += 1;
-        }
-        all
-    }
 }
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
 //! Who acts in which heap, remembered from one event to the next: a small table in
 //! front of two others.
 
-use super::super::{HeapId, ProcessId};
+use super::{HeapId, ProcessId};
 use crate::units::{Layer, Pid};
 
 /// Entries; a power of two.
 const ENTRIES: usize = 256;
 
-type Entry = (Pid, Layer, u64, (HeapId, ProcessId));
+type Known = (Pid, Layer, u64, (HeapId, ProcessId));
 
 /// The last heaps in which processes allocated.
 #[derive(Debug, Default)]
 pub(super) struct Actors {
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<Known>>,
 }
 
 impl Actors {
     #[inline(always)]
     pub(super) fn get(&self, pid: Pid, layer: Layer, handle: u64) -> Option<(HeapId, ProcessId)> {
-        match self.entries.get(place(pid, handle)) {
+        match self.entries.get(entry_of(pid, handle)) {
             Some(Some((p, l, h, known))) if (*p, *l, *h) == (pid, layer, handle) => Some(*known),
             _ => None,
         }
@@ -28,7 +28,7 @@ impl Actors {
         if self.entries.is_empty() {
             self.entries.resize(ENTRIES, None);
         }
-        self.entries[place(pid, handle)] = Some((pid, layer, handle, known));
+        self.entries[entry_of(pid, handle)] = Some((pid, layer, handle, known));
     }
 
     /// A process or a heap began or ended: ids may stand for others now.
@@ -38,7 +38,7 @@ impl Actors {
 }
 
 #[inline(always)]
-fn place(pid: Pid, handle: u64) -> usize {
+fn entry_of(pid: Pid, handle: u64) -> usize {
     let mixed = (handle ^ u64::from(pid.0) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 56) as usize % ENTRIES
 }

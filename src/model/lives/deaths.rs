@@ -1,7 +1,7 @@
 //! The order of deaths: 4 bytes for each row that died.
 //!
-//! While a trace is loaded, every free that may end a row has a place in order of
-//! time, to which the row is written by whoever finds it ([`Places`]). A publication
+//! While a trace is loaded, every free that may end a row has a slot in order of
+//! time, to which the row is written by whoever finds it ([`DeathSlots`]). A publication
 //! takes what is over by then into a list that all later ones share ([`DeathLog`]), and
 //! puts those rows in between that ended without a free of their own (a heap is
 //! destroyed, an address is allocated again).
@@ -12,10 +12,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rayon::prelude::*;
 
-use super::{RowId, RowList};
+use crate::model::{RowId, RowList};
 use crate::units::Ticks;
 
-/// Places of one part of the order.
+/// Slots of one part of the order.
 const PART: usize = 1 << 16;
 
 /// So many parts are put into order at a time, and let go.
@@ -24,42 +24,53 @@ const TOGETHER: usize = 64;
 /// Nothing ended here.
 const NOBODY: u32 = u32::MAX;
 
-/// Places in the order of deaths, in parts that threads share.
+/// A free's place in the order of deaths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::model) struct DeathSlot(pub(super) u32);
+
+impl DeathSlot {
+    fn split(self) -> (usize, usize) {
+        (self.0 as usize / PART, self.0 as usize % PART)
+    }
+}
+
+/// Slots in the order of deaths, in parts that threads share.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct DeathSlots {
     parts: RwLock<Vec<Arc<[AtomicU32]>>>,
 }
 
-/// One thread's view of the places.
+/// One thread's view of the slots.
 #[derive(Debug, Default)]
-pub(super) struct PlacesView(Vec<Arc<[AtomicU32]>>);
+pub(super) struct SlotsView(Vec<Arc<[AtomicU32]>>);
 
-impl PlacesView {
-    pub(super) fn set(&self, place: u32, row: RowId) {
-        self.0[place as usize / PART][place as usize % PART].store(row.0, Ordering::Relaxed);
+impl SlotsView {
+    pub(super) fn set(&self, slot: DeathSlot, row: RowId) {
+        let (part, at) = slot.split();
+        self.0[part][at].store(row.0, Ordering::Relaxed);
     }
 
-    /// Who ended at a place, as far as it is known; parts that were let go are not.
-    pub(super) fn get(&mut self, places: &Places, place: u32) -> Option<RowId> {
-        let (part, at) = (place as usize / PART, place as usize % PART);
+    /// Who ended at a slot, as far as it is known; parts that were let go are not.
+    pub(super) fn get(&mut self, slots: &DeathSlots, slot: DeathSlot) -> Option<RowId> {
+        let (part, at) = slot.split();
         if part >= self.0.len() {
-            self.refresh(places);
+            self.refresh(slots);
         }
         self.0.get(part)?.get(at).and_then(found)
     }
 
     /// Sees the parts that were added.
-    pub(super) fn refresh(&mut self, places: &Places) {
-        let parts = places.parts.read().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn refresh(&mut self, slots: &DeathSlots) {
+        let parts = slots.parts.read().unwrap_or_else(PoisonError::into_inner);
         self.0.extend(parts[self.0.len()..].iter().cloned());
     }
 }
 
-impl Places {
-    /// Makes room for place number `place`, all before it having room.
+impl DeathSlots {
+    /// Makes room for a slot, all before it having room.
     #[inline]
-    pub(super) fn make_room(&self, place: u32) {
-        if (place as usize).is_multiple_of(PART) {
+    pub(super) fn make_room(&self, slot: DeathSlot) {
+        if (slot.0 as usize).is_multiple_of(PART) {
             self.add_part();
         }
     }
@@ -80,14 +91,14 @@ impl Places {
         self.parts.write().unwrap_or_else(PoisonError::into_inner)[range].fill_with(Arc::default);
     }
 
-    /// Behind the last of some places at which all is `over`. Where nothing ended, nothing will.
-    fn over_before(&self, places: Range<u32>, is_over: impl Fn(RowId) -> bool) -> u32 {
+    /// Behind the last of some slots at which all is `over`. Where nothing ended, nothing will.
+    fn over_before(&self, slots: Range<u32>, is_over: impl Fn(RowId) -> bool) -> u32 {
         let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
-        let mut end = places.end;
-        for place in places.rev() {
-            match found(&parts[place as usize / PART][place as usize % PART]).map(&is_over) {
+        let mut end = slots.end;
+        for slot in slots.rev() {
+            match found(&parts[slot as usize / PART][slot as usize % PART]).map(&is_over) {
                 Some(true) => break,
-                Some(false) => end = place,
+                Some(false) => end = slot,
                 None => {}
             }
         }
@@ -97,14 +108,14 @@ impl Places {
     /// Rows have new numbers, or none.
     fn renumber(&self, number: impl Fn(RowId) -> Option<RowId>) {
         let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
-        for place in parts.iter().flat_map(|part| part.iter()) {
-            let new = found(place).and_then(&number);
-            place.store(new.map_or(NOBODY, |row| row.0), Ordering::Relaxed);
+        for slot in parts.iter().flat_map(|part| part.iter()) {
+            let new = found(slot).and_then(&number);
+            slot.store(new.map_or(NOBODY, |row| row.0), Ordering::Relaxed);
         }
     }
 }
 
-/// A row that ended without a place of its own, and when.
+/// A row that ended without a slot of its own, and when.
 pub(super) type Extra = (Ticks, RowId);
 
 /// The deaths that are in order for good, because all before a moment has been done:
@@ -114,7 +125,7 @@ pub(super) struct DeathLog {
     sealed: RowList,
     /// Behind those, not enough for a block.
     open: Vec<RowId>,
-    /// The first place that may not have been looked at.
+    /// The first slot that may not have been looked at.
     next: u32,
     /// Of rows that ended after that moment.
     extra: Vec<Extra>,
@@ -129,11 +140,11 @@ impl DeathLog {
     }
 
     /// Takes over the deaths before `horizon`, when everything up to it has been done:
-    /// those at places before `end`, and `extra` ones. Parts of places that are done with
+    /// those at slots before `end`, and `extra` ones. Parts of slots that are done with
     /// are let go. Cost: what came since.
     pub(super) fn take(
         &mut self,
-        places: &Places,
+        slots: &DeathSlots,
         end: u32,
         extra: Vec<Extra>,
         horizon: Ticks,
@@ -143,16 +154,16 @@ impl DeathLog {
         self.extra.sort_unstable();
         let later = self.extra.split_off(self.extra.partition_point(|(at, _)| *at < horizon));
         let extra = std::mem::replace(&mut self.extra, later);
-        let end = places.over_before(self.next..end, |row| death(row) < horizon);
+        let end = slots.over_before(self.next..end, |row| death(row) < horizon);
         let mut extra = extra.as_slice();
         while self.next < end {
             let first = self.next as usize / PART;
             let to = u32::try_from((first + TOGETHER) * PART).unwrap_or(u32::MAX).min(end);
             // No lock is held while workers are at it.
-            let parts = places.parts(first..(to as usize).div_ceil(PART));
+            let parts = slots.parts(first..(to as usize).div_ceil(PART));
             let (lists, later) = in_order(&slices(&parts, first, self.next..to), extra, &death);
             lists.into_iter().for_each(|rows| self.push(rows));
-            places.forget(first..to as usize / PART);
+            slots.forget(first..to as usize / PART);
             (self.next, extra) = (to, later);
         }
         self.push(extra.iter().map(|(_, row)| *row).collect());
@@ -169,27 +180,27 @@ impl DeathLog {
         }
     }
 
-    /// Rows have new numbers, or none. Returns how many places it has done with, and of how
+    /// Rows have new numbers, or none. Returns how many slots it has done with, and of how
     /// many of these the row is left.
-    pub(super) fn renumber(&mut self, places: &Places, number: impl Fn(RowId) -> Option<RowId>) -> (u32, usize) {
+    pub(super) fn renumber(&mut self, slots: &DeathSlots, number: impl Fn(RowId) -> Option<RowId>) -> (u32, usize) {
         self.sealed = self.sealed.renumbered(&number);
         self.open = self.open.iter().copied().filter_map(&number).collect();
         self.extra.retain_mut(|(_, row)| number(*row).map(|new| *row = new).is_some());
-        places.renumber(&number);
+        slots.renumber(&number);
         (self.next, self.sealed.len() + self.open.len())
     }
 }
 
-/// What of each part is among some places; `first` is the number of the first part.
-fn slices(parts: &[Arc<[AtomicU32]>], first: usize, places: Range<u32>) -> Vec<&[AtomicU32]> {
+/// What of each part is among some slots; `first` is the number of the first part.
+fn slices(parts: &[Arc<[AtomicU32]>], first: usize, slots: Range<u32>) -> Vec<&[AtomicU32]> {
     let slice = |(part, list): (usize, _)| {
         let (start, list): (usize, &[AtomicU32]) = (part * PART, list);
-        &list[(places.start as usize).saturating_sub(start)..(places.end as usize - start).min(list.len())]
+        &list[(slots.start as usize).saturating_sub(start)..(slots.end as usize - start).min(list.len())]
     };
     (first..).zip(parts.iter().map(|part| &**part)).map(slice).collect()
 }
 
-/// The rows of some places one after the other, and those of `extra` put in by their
+/// The rows of some slots one after the other, and those of `extra` put in by their
 /// deaths, but for the last of them, which come later.
 fn in_order<'e>(
     slices: &[&[AtomicU32]],
@@ -216,16 +227,16 @@ fn in_order<'e>(
     (rows, rest)
 }
 
-/// Who ended at a place.
-fn found(place: &AtomicU32) -> Option<RowId> {
-    Some(place.load(Ordering::Relaxed)).filter(|&row| row != NOBODY).map(RowId)
+/// Who ended at a slot.
+fn found(slot: &AtomicU32) -> Option<RowId> {
+    Some(slot.load(Ordering::Relaxed)).filter(|&row| row != NOBODY).map(RowId)
 }
 
-/// The rows of some places and those of `extra` in the order of their deaths.
-fn merged(places: &[AtomicU32], extra: &[Extra], death: impl Fn(RowId) -> Ticks) -> Vec<RowId> {
-    let mut rows = Vec::with_capacity(places.len() + extra.len());
+/// The rows of some slots and those of `extra` in the order of their deaths.
+fn merged(slots: &[AtomicU32], extra: &[Extra], death: impl Fn(RowId) -> Ticks) -> Vec<RowId> {
+    let mut rows = Vec::with_capacity(slots.len() + extra.len());
     let mut extra = extra.iter().peekable();
-    for row in places.iter().filter_map(found) {
+    for row in slots.iter().filter_map(found) {
         if extra.peek().is_some() {
             let at = death(row);
             while let Some((_, row)) = extra.next_if(|(time, _)| *time < at) {

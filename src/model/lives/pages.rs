@@ -3,12 +3,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ranges::RangeMap;
-use super::{ProcessId, RowId};
+use crate::model::ranges::RangeMap;
+use crate::model::{ProcessId, RowId};
 
 /// The pages of one process.
 #[derive(Debug, Default)]
-pub(super) struct Pages {
+pub(in crate::model) struct Pages {
     committed: RangeMap<RowId>,
     /// Reserved or committed at some time and not released since.
     reserved: RangeMap<()>,
@@ -16,24 +16,24 @@ pub(super) struct Pages {
 
 /// A committed range that a free touches: the row, its whole range, and the part that ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cut {
-    pub(super) row: RowId,
-    pub(super) whole: (u64, u64),
-    pub(super) part: (u64, u64),
+pub(in crate::model) struct TouchedRange {
+    pub(in crate::model) row: RowId,
+    pub(in crate::model) whole: (u64, u64),
+    pub(in crate::model) part: (u64, u64),
 }
 
 impl Pages {
     /// The parts of `[from, to)` that are not committed yet.
-    pub(super) fn uncommitted(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
+    pub(in crate::model) fn uncommitted(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         self.committed.gaps(from, to)
     }
 
     /// `row` owns `[from, to)`, which nobody owned.
-    pub(super) fn own(&mut self, (from, to): (u64, u64), row: RowId) {
+    pub(in crate::model) fn own(&mut self, (from, to): (u64, u64), row: RowId) {
         self.committed.insert(from, to, row);
     }
 
-    pub(super) fn reserve(&mut self, from: u64, to: u64) {
+    pub(in crate::model) fn reserve(&mut self, from: u64, to: u64) {
         if from < to {
             self.reserved.cover(from, to);
         }
@@ -41,59 +41,59 @@ impl Pages {
 
     /// Takes committed ranges out of `[from, to)`; the caller splits the rows and
     /// gives the remaining pieces back by [`Pages::own`].
-    pub(super) fn decommit(&mut self, from: u64, to: u64) -> Vec<Cut> {
+    pub(in crate::model) fn decommit(&mut self, from: u64, to: u64) -> Vec<TouchedRange> {
         let touched = self.committed.overlapping(from, to);
         touched
             .into_iter()
             .map(|(start, end, row)| {
                 self.committed.remove(start);
-                Cut { row, whole: (start, end), part: (start.max(from), end.min(to)) }
+                TouchedRange { row, whole: (start, end), part: (start.max(from), end.min(to)) }
             })
             .collect()
     }
 
     /// Whether anything of `[from, to)` is known to be reserved.
-    pub(super) fn is_reserved(&self, from: u64, to: u64) -> bool {
+    pub(in crate::model) fn is_reserved(&self, from: u64, to: u64) -> bool {
         !self.reserved.overlapping(from, to).is_empty()
     }
 
     /// Forgets a reservation and tells whether there was one.
-    pub(super) fn release(&mut self, from: u64, to: u64) -> bool {
+    pub(in crate::model) fn release(&mut self, from: u64, to: u64) -> bool {
         self.reserved.uncover(from, to)
     }
 
     /// The end of the reservation that begins at `base`: freeing with size 0 means all of it.
-    pub(super) fn reservation_end(&self, base: u64) -> Option<u64> {
+    pub(in crate::model) fn reservation_end(&self, base: u64) -> Option<u64> {
         self.reserved.starting_at(base).map(|(end, ())| end)
     }
 }
 
 /// Pages of all processes.
 #[derive(Debug, Default)]
-pub(super) struct PageTable {
+pub(in crate::model) struct PageTable {
     processes: FxHashMap<ProcessId, Pages>,
     /// Rows that ended because their range was reserved again.
-    pub(super) superseded: u64,
+    pub(in crate::model) superseded: u64,
 }
 
 impl PageTable {
     /// Committed ranges of all processes. Cost: a step a process.
-    pub(super) fn ranges(&self) -> u64 {
+    pub(in crate::model) fn ranges(&self) -> u64 {
         self.processes.values().map(|pages| pages.committed.len() as u64).sum()
     }
 
     /// Rows have new numbers; those that own pages have one.
-    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         let rows = self.processes.values_mut().flat_map(|pages| pages.committed.values_mut());
         rows.for_each(|row| *row = number(*row).unwrap_or(*row));
     }
 
-    pub(super) fn of(&mut self, process: ProcessId) -> &mut Pages {
+    pub(in crate::model) fn of(&mut self, process: ProcessId) -> &mut Pages {
         self.processes.entry(process).or_default()
     }
 
     /// Takes away all rows that have pages in `[from, to)`, whole, since it is reserved anew.
-    pub(super) fn supersede(&mut self, process: ProcessId, from: u64, to: u64) -> Vec<RowId> {
+    pub(in crate::model) fn supersede(&mut self, process: ProcessId, from: u64, to: u64) -> Vec<RowId> {
         let Some(pages) = self.processes.get_mut(&process) else { return Vec::new() };
         let rows: Vec<RowId> = pages.decommit(from, to).into_iter().map(|cut| cut.row).collect();
         self.superseded += rows.len() as u64;
@@ -101,7 +101,7 @@ impl PageTable {
     }
 
     /// The process is gone, its memory with it: the rows that were alive.
-    pub(super) fn take_all(&mut self, process: ProcessId) -> Vec<RowId> {
+    pub(in crate::model) fn take_all(&mut self, process: ProcessId) -> Vec<RowId> {
         self.processes.remove(&process).map(|pages| pages.committed.values().collect()).unwrap_or_default()
     }
 }

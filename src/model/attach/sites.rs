@@ -9,15 +9,15 @@ use crate::units::Ticks;
 
 /// A site as interned while stacks may still be unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct SiteKey {
-    pub(super) heap: HeapId,
-    pub(super) stack: StackRef,
-    pub(super) caller: ProcessId,
+pub(in crate::model) struct SiteKey {
+    pub(in crate::model) heap: HeapId,
+    pub(in crate::model) stack: StackRef,
+    pub(in crate::model) caller: ProcessId,
 }
 
 /// Sites, and when each was first met.
 #[derive(Debug, Default)]
-pub(super) struct SiteTable {
+pub(in crate::model) struct SiteTable {
     list: Vec<(SiteKey, Ticks)>,
     index: FxHashMap<SiteKey, SiteId>,
     /// How many there were when they were tidied up last.
@@ -26,17 +26,17 @@ pub(super) struct SiteTable {
 
 impl SiteTable {
     /// Number of sites.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::model) fn len(&self) -> usize {
         self.list.len()
     }
 
     /// What a site is.
-    pub(super) fn key(&self, site: SiteId) -> SiteKey {
+    pub(in crate::model) fn key(&self, site: SiteId) -> SiteKey {
         self.list[site.0 as usize].0
     }
 
     /// The site of a key that is met at `first`.
-    pub(super) fn intern(&mut self, key: SiteKey, first: Ticks) -> SiteId {
+    pub(in crate::model) fn intern(&mut self, key: SiteKey, first: Ticks) -> SiteId {
         let Self { list, index, .. } = self;
         let site = *index.entry(key).or_insert_with(|| {
             list.push((key, first));
@@ -48,29 +48,29 @@ impl SiteTable {
     }
 
     /// A site that nobody else can ask for.
-    pub(super) fn add(&mut self, key: SiteKey, first: Ticks) -> SiteId {
+    pub(in crate::model) fn add(&mut self, key: SiteKey, first: Ticks) -> SiteId {
         self.list.push((key, first));
         SiteId((self.list.len() - 1) as u32)
     }
 
     /// Bytes in memory.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::model) fn bytes(&self) -> u64 {
         self.list.capacity() as u64 * 24 + map_bytes(self.index.capacity(), 16)
     }
 
     /// All stacks.
-    pub(super) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
+    pub(in crate::model) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
         self.list.iter_mut().map(|(key, _)| &mut key.stack)
     }
 
     /// How many came since they were tidied up, and how many there were then.
-    pub(super) fn untidy(&self) -> (usize, usize) {
+    pub(in crate::model) fn untidy(&self) -> (usize, usize) {
         (self.list.len() - self.tidied, self.tidied)
     }
 
     /// Joins those that are the same by now, and drops those that are not `used`. Returns
     /// their new numbers, if any is another.
-    pub(super) fn join(&mut self, used: &[bool]) -> Option<Vec<SiteId>> {
+    pub(in crate::model) fn join(&mut self, used: &[bool]) -> Option<Vec<SiteId>> {
         let mut joined = Self::default();
         let mut number = Vec::with_capacity(self.list.len());
         for (&(key, first), is_used) in self.list.iter().zip(used) {
@@ -86,7 +86,7 @@ impl SiteTable {
     }
 
     /// As they are known now.
-    pub(super) fn published(&self, stacks: &mut Interner) -> Vec<Site> {
+    pub(in crate::model) fn published(&self, stacks: &mut Interner) -> Vec<Site> {
         let site = |&(key, first): &(SiteKey, Ticks)| Site {
             heap: key.heap,
             stack: stacks.resolve(key.stack),

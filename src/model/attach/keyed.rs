@@ -4,11 +4,11 @@
 //! definition may end what the key stood for before. So the rows wait until their key
 //! is defined or enough of them came, and then are told their site all at once.
 
-use super::super::pending::{Ended, Freed};
-use super::super::stack::StackRef;
-use super::super::{HeapId, ProcessId, RowId, SiteId};
-use super::{Builder, Origin, SiteKey};
+use super::{Attach, Ended, Origin, Rooms, SiteKey};
 use crate::events::StackPart;
+use crate::model::lives::EndedRow;
+use crate::model::stack::StackRef;
+use crate::model::{HeapId, ProcessId, RowId, SiteId};
 use crate::units::{Pid, Ticks};
 
 /// So many wait at least.
@@ -16,14 +16,14 @@ const TOGETHER: usize = 256;
 
 /// Whose stack it is.
 #[derive(Clone, Copy, Debug)]
-enum Owner {
+enum KeyOwner {
     Began(RowId),
-    Freed(Ended),
+    Freed(EndedRow),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct KeyedRow {
-    owner: Owner,
+    owner: KeyOwner,
     heap: HeapId,
     caller: ProcessId,
     /// When it began, or was freed.
@@ -39,16 +39,16 @@ pub(super) struct Keyed {
     rows: Vec<KeyedRow>,
     /// How many are too many; more if many have to wait long.
     limit: usize,
-    keys: Keys,
+    keys: AwaitedKeys,
     /// Whether a definition of the latest tick may be what one of them means.
     may_be_fresh: bool,
 }
 
 /// The keys of the rows that wait, and some more: a bit for each value of a hash.
 #[derive(Debug)]
-struct Keys([u64; Self::WORDS]);
+struct AwaitedKeys([u64; Self::WORDS]);
 
-impl Keys {
+impl AwaitedKeys {
     const WORDS: usize = 64;
 
     fn place(key: u64) -> (usize, u64) {
@@ -68,7 +68,7 @@ impl Keys {
     }
 }
 
-impl Default for Keys {
+impl Default for AwaitedKeys {
     fn default() -> Self {
         Self([0; Self::WORDS])
     }
@@ -76,57 +76,57 @@ impl Default for Keys {
 
 impl Keyed {
     /// Rows have new numbers, or none.
-    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         self.rows.retain_mut(|keyed| match &mut keyed.owner {
-            Owner::Began(row) => number(*row).map(|new| *row = new).is_some(),
-            Owner::Freed(ended) => ended.renumber(&number),
+            KeyOwner::Began(row) => number(*row).map(|new| *row = new).is_some(),
+            KeyOwner::Freed(ended) => ended.renumber(&number),
         });
     }
 
     /// What frees ended.
-    pub(super) fn freed(&mut self) -> impl Iterator<Item = &mut Ended> {
+    pub(in crate::model) fn freed(&mut self) -> impl Iterator<Item = &mut EndedRow> {
         self.rows.iter_mut().filter_map(|keyed| match &mut keyed.owner {
-            Owner::Freed(ended) => Some(ended),
-            Owner::Began(_) => None,
+            KeyOwner::Freed(ended) => Some(ended),
+            KeyOwner::Began(_) => None,
         })
     }
 }
 
-impl Builder {
-    /// A row waits for the meaning of its key.
+impl Attach {
+    /// A row waits for the meaning of its key, which was given at a raw time.
     #[inline(always)]
-    pub(super) fn await_key(&mut self, from: Origin, row: RowId, heap: HeapId, key: u64, time: i64) {
-        self.await_meaning(from, Owner::Began(row), heap, key, time);
+    pub(super) fn await_key(&mut self, rooms: &mut Rooms<'_>, from: Origin, (heap, row): (HeapId, RowId), key: u64, time: i64) {
+        self.await_meaning(rooms, from, (heap, KeyOwner::Began(row)), key, time);
     }
 
     /// The same for a free.
-    pub(super) fn await_freeing_key(&mut self, from: Origin, freed: Freed, key: u64, time: i64) {
-        self.await_meaning(from, Owner::Freed(freed.ended), freed.heap, key, time);
+    pub(super) fn await_freeing_key(&mut self, rooms: &mut Rooms<'_>, from: Origin, ended: Ended, key: u64, time: i64) {
+        self.await_meaning(rooms, from, (ended.heap, KeyOwner::Freed(ended.row)), key, time);
     }
 
     #[inline(always)]
-    fn await_meaning(&mut self, from: Origin, owner: Owner, heap: HeapId, key: u64, time: i64) {
-        let caller = self.heaps.list[heap.0 as usize].process;
+    fn await_meaning(&mut self, rooms: &mut Rooms<'_>, from: Origin, (heap, owner): (HeapId, KeyOwner), key: u64, time: i64) {
+        let caller = rooms.world.heap(heap).process;
         self.keyed.rows.push(KeyedRow { owner, heap, caller, at: from.time, key, time });
         self.keyed.keys.add(key);
         self.keyed.may_be_fresh |= self.stacks.is_fresh(time);
         if self.keyed.rows.len() > self.keyed.limit {
-            self.settle_keyed(from.raw);
+            self.settle_keyed(rooms, from.raw);
             self.keyed.limit = TOGETHER.max(self.keyed.rows.len() * 2);
         }
     }
 
     /// A key is about to be defined: rows that mean what it stood for until now are told
     /// their site.
-    pub(super) fn settle_key(&mut self, key: u64, time: i64) {
+    pub(super) fn settle_key(&mut self, rooms: &mut Rooms<'_>, key: u64, time: i64) {
         if self.keyed.may_be_fresh || self.keyed.keys.may_have(key) {
-            self.settle_keyed(time);
+            self.settle_keyed(rooms, time);
         }
     }
 
-    /// Tells the rows whose key was given until `time` their site.
+    /// Tells the rows whose key was given until a raw time their site.
     #[inline(never)]
-    pub(super) fn settle_keyed(&mut self, time: i64) {
+    pub(in crate::model) fn settle_keyed(&mut self, rooms: &mut Rooms<'_>, time: i64) {
         let mut rows = std::mem::take(&mut self.keyed.rows);
         // All look-ups are begun before the first is needed.
         let touched = rows.iter().fold(0, |sum, keyed| sum ^ self.stacks.touch_key(keyed.key));
@@ -136,19 +136,19 @@ impl Builder {
                 return true;
             }
             match keyed.owner {
-                Owner::Began(row) => {
+                KeyOwner::Began(row) => {
                     let known = self.stacks.site_of_key(keyed.key, keyed.heap, keyed.time);
                     let site = known.unwrap_or_else(|| self.keyed_site(keyed));
-                    self.rows.set_site(row, site);
+                    rooms.lives.rows.set_site(row, site);
                 }
-                Owner::Freed(ended) => {
+                KeyOwner::Freed(row) => {
                     let stack = self.stacks.key(StackPart::User, keyed.key, keyed.time);
-                    self.tell_freed(Freed { heap: keyed.heap, ended }, stack, Pid::NONE, keyed.at);
+                    self.tell_freed(rooms, Ended { heap: keyed.heap, row }, stack, Pid::NONE, keyed.at);
                 }
             }
             false
         });
-        self.keyed.keys = Keys::default();
+        self.keyed.keys = AwaitedKeys::default();
         rows.iter().for_each(|keyed| self.keyed.keys.add(keyed.key));
         self.keyed.may_be_fresh = false;
         self.keyed.rows = rows;
@@ -171,18 +171,18 @@ impl Builder {
         site
     }
 
-    /// Gives rows that still wait a site without a stack, for a publication.
-    pub(super) fn name_keyed(&mut self) {
-        self.settle_keyed(self.trace_start.saturating_add(self.now.0));
+    /// Gives rows that still wait at a raw time a site without a stack, for a publication.
+    pub(in crate::model) fn name_keyed(&mut self, rooms: &mut Rooms<'_>, now: i64) {
+        self.settle_keyed(rooms, now);
         for i in 0..self.keyed.rows.len() {
-            let KeyedRow { owner: Owner::Began(row), heap, caller, at, .. } = self.keyed.rows[i] else { continue };
+            let KeyedRow { owner: KeyOwner::Began(row), heap, caller, at, .. } = self.keyed.rows[i] else { continue };
             let site = self.site(heap, StackRef::NONE, caller, at);
-            self.rows.set_site(row, site);
+            rooms.lives.rows.set_site(row, site);
         }
     }
 }
 
 impl SiteId {
     /// Until the site of a row is settled; never in a published trace.
-    pub(super) const UNKNOWN: Self = Self(u32::MAX);
+    pub(in crate::model) const UNKNOWN: Self = Self(u32::MAX);
 }

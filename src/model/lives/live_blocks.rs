@@ -1,11 +1,11 @@
-//! Blocks that are alive in one heap, by address: a table of buckets that are a cache
+//! LiveBlocks that are alive in one heap, by address: a table of buckets that are a cache
 //! line each, so that a look-up costs one cache miss, mostly, and no branch that
 //! depends on which of the places in it is meant.
 //!
 //! A block whose bucket is full stands in a later one, and all that it went past count
 //! it. Memory: 12.8 bytes a place, at most 70 % full.
 
-use super::RowId;
+use crate::model::RowId;
 
 /// No row has this number.
 const EMPTY: u32 = u32::MAX;
@@ -20,7 +20,7 @@ struct Bucket {
     low: [u32; PLACES],
     high: [u32; PLACES],
     rows: [u32; PLACES],
-    /// Blocks that went past this bucket because it was full.
+    /// LiveBlocks that went past this bucket because it was full.
     past: u32,
 }
 
@@ -58,45 +58,45 @@ impl Bucket {
 /// Spreads addresses over shards and slots. Odd and not known beforehand, so that
 /// no file can be made whose addresses all meet in one place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spread(u64);
+pub(in crate::model) struct Spread(u64);
 
 impl Spread {
-    pub(super) fn new() -> Self {
+    pub(in crate::model) fn new() -> Self {
         use std::hash::{BuildHasher, RandomState};
         Self(RandomState::new().hash_one(0u8) | 1)
     }
 
-    pub(super) fn hash(self, address: u64) -> u64 {
+    pub(in crate::model) fn hash(self, address: u64) -> u64 {
         (address ^ address >> 29).wrapping_mul(self.0)
     }
 }
 
 /// Live blocks of one heap.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Blocks {
+pub(in crate::model) struct LiveBlocks {
     buckets: Vec<Bucket>,
     len: usize,
 }
 
-impl Blocks {
+impl LiveBlocks {
     /// Reads the bucket of an address, so that it is in the cache when it is needed.
     #[inline]
-    pub(super) fn touch(&self, hash: u64) -> u32 {
+    pub(in crate::model) fn touch(&self, hash: u64) -> u32 {
         self.buckets.get(self.home(hash)).map_or(0, |bucket| bucket.past)
     }
 
     /// How many there are.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::model) fn len(&self) -> usize {
         self.len
     }
 
     /// The block at an address.
-    pub(super) fn get(&self, hash: u64, address: u64) -> Option<RowId> {
+    pub(in crate::model) fn get(&self, hash: u64, address: u64) -> Option<RowId> {
         self.find(hash, address).map(|(at, place)| RowId(self.buckets[at].rows[place]))
     }
 
     /// Makes a block alive and returns the one that was alive there.
-    pub(super) fn insert(&mut self, spread: Spread, hash: u64, address: u64, row: RowId) -> Option<RowId> {
+    pub(in crate::model) fn insert(&mut self, spread: Spread, hash: u64, address: u64, row: RowId) -> Option<RowId> {
         if let Some((at, place)) = self.find(hash, address) {
             return Some(RowId(std::mem::replace(&mut self.buckets[at].rows[place], row.0)));
         }
@@ -109,7 +109,7 @@ impl Blocks {
     }
 
     /// Ends the block at an address.
-    pub(super) fn remove(&mut self, hash: u64, address: u64) -> Option<RowId> {
+    pub(in crate::model) fn remove(&mut self, hash: u64, address: u64) -> Option<RowId> {
         let (at, place) = self.find(hash, address)?;
         let row = std::mem::replace(&mut self.buckets[at].rows[place], EMPTY);
         let mut before = self.home(hash);
@@ -122,19 +122,19 @@ impl Blocks {
     }
 
     /// Rows have new numbers.
-    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         for row in self.buckets.iter_mut().flat_map(|bucket| &mut bucket.rows).filter(|row| **row != EMPTY) {
             *row = number(RowId(*row)).map_or(*row, |row| row.0);
         }
     }
 
     /// Where there are live blocks, in any order.
-    pub(super) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(in crate::model) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.buckets.iter().flat_map(Bucket::blocks).map(|(address, _)| address)
     }
 
     /// Takes all live blocks.
-    pub(super) fn take_all(&mut self) -> Vec<RowId> {
+    pub(in crate::model) fn take_all(&mut self) -> Vec<RowId> {
         let buckets = std::mem::take(self).buckets;
         let mut rows: Vec<RowId> = buckets.iter().flat_map(Bucket::blocks).map(|(_, row)| RowId(row)).collect();
         rows.sort_unstable(); // the order of the table must not show
@@ -206,7 +206,7 @@ mod tests {
         #[test]
         fn it_is_a_map(steps in proptest::collection::vec((0u64..40, any::<bool>()), 0..400), wide in any::<bool>()) {
             let spread = Spread::new();
-            let mut blocks = Blocks::default();
+            let mut blocks = LiveBlocks::default();
             let mut map = BTreeMap::new();
             for (row, (place, free)) in steps.into_iter().enumerate() {
                 let address = if wide { place << 60 | place } else { place * 16 };

@@ -11,11 +11,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 
-use super::blocks::{Blocks, Spread};
-use super::deaths::{DeathLog, Extra, Places, PlacesView};
-use super::rows::{CHUNK, DeathColumn};
-use super::stack::StackRef;
-use super::{HeapId, RowId, RowList};
+use super::deaths::{DeathLog, DeathSlot, DeathSlots, Extra, SlotsView};
+use super::live_blocks::{LiveBlocks, Spread};
+use crate::model::rows::{CHUNK, DeathColumn};
+use crate::model::stack::StackRef;
+use crate::model::{HeapId, RowId, RowList};
 use crate::units::Ticks;
 
 const SHARD_BITS: u32 = 2;
@@ -34,162 +34,162 @@ const MAX_KEPT: usize = 1 << 14;
 
 /// What happens to the block at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Act {
+enum BlockAct {
     /// It begins, as this row.
     Begin(RowId),
-    /// It is freed; the place in the order of deaths.
-    Free(u32),
-    /// It ends if it is alive; the place in the order of deaths.
-    End(u32),
+    /// It is freed; the slot in the order of deaths.
+    Free(DeathSlot),
+    /// It ends if it is alive; the slot in the order of deaths.
+    End(DeathSlot),
     /// All blocks of the heap end.
     Close,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct BlockStep {
     address: u64,
     time: Ticks,
     heap: HeapId,
-    act: Act,
+    act: BlockAct,
 }
 
 /// A free of a block that was not alive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unmatched {
-    pub(super) time: Ticks,
-    pub(super) heap: HeapId,
-    pub(super) address: u64,
-    pub(super) stack: StackRef,
-    /// Its place in the order of deaths, where nobody died. They stand in its order.
-    pub(super) place: u32,
+pub(in crate::model) struct Unmatched {
+    pub(in crate::model) time: Ticks,
+    pub(in crate::model) heap: HeapId,
+    pub(in crate::model) address: u64,
+    pub(in crate::model) stack: StackRef,
+    /// Its slot in the order of deaths, where nobody died. They stand in its order.
+    pub(in crate::model) slot: DeathSlot,
 }
 
-/// What matching found out apart from deaths.
+/// What did not match.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Findings {
-    pub(super) unmatched: u64,
-    pub(super) superseded: u64,
+pub(in crate::model) struct Mismatches {
+    pub(in crate::model) unmatched: u64,
+    pub(in crate::model) superseded: u64,
     /// The first of each shard.
-    pub(super) kept: Vec<Unmatched>,
+    pub(in crate::model) kept: Vec<Unmatched>,
 }
 
 /// Columns that all shards write to.
 #[derive(Debug, Default)]
 struct Shared {
     deaths: RwLock<Vec<DeathColumn>>,
-    places: Places,
+    slots: DeathSlots,
 }
 
 /// The blocks of some addresses.
 #[derive(Debug)]
 struct Shard {
     spread: Spread,
-    heaps: Vec<Blocks>,
+    heaps: Vec<LiveBlocks>,
     deaths: Vec<DeathColumn>,
-    places: PlacesView,
+    slots: SlotsView,
     /// Since they were asked for.
     extra: Vec<Extra>,
-    findings: Findings,
+    mismatches: Mismatches,
 }
 
 /// A shard and what it has still to do.
 #[derive(Debug)]
-struct Cell {
+struct ShardCell {
     shared: Arc<Shared>,
     shard: Mutex<Shard>,
-    queue: Mutex<Vec<Vec<Step>>>,
+    queue: Mutex<Vec<Vec<BlockStep>>>,
     /// Memory for steps to come.
-    spare: Mutex<Vec<Vec<Step>>>,
+    spare: Mutex<Vec<Vec<BlockStep>>>,
     /// Whether a worker is on its way.
     called: AtomicBool,
 }
 
 /// Says what happens to blocks.
 #[derive(Debug)]
-pub(super) struct Matcher {
+pub(in crate::model) struct Matcher {
     spread: Spread,
     shared: Arc<Shared>,
-    cells: Vec<Arc<Cell>>,
+    cells: Vec<Arc<ShardCell>>,
     /// Steps that were not sent yet, by shard.
-    steps: Vec<Vec<Step>>,
+    steps: Vec<Vec<BlockStep>>,
     /// How many steps are sent next, by shard.
     send_at: [usize; SHARDS],
-    next_place: u32,
-    /// Bytes of places that are not kept any more.
+    next_slot: u32,
+    /// Bytes of slots that are not kept any more.
     forgotten: u64,
     /// For deaths that need no matching.
-    places: PlacesView,
+    slots: SlotsView,
     /// What is over.
     log: DeathLog,
 }
 
 impl Matcher {
-    pub(super) fn new() -> Self {
+    pub(in crate::model) fn new() -> Self {
         let (spread, shared) = (Spread::new(), Arc::new(Shared::default()));
-        let cell = |_| Arc::new(Cell::new(spread, Arc::clone(&shared)));
+        let cell = |_| Arc::new(ShardCell::new(spread, Arc::clone(&shared)));
         Self {
             spread,
             cells: (0..SHARDS).map(cell).collect(),
             shared,
             steps: vec![Vec::new(); SHARDS],
             send_at: [FIRST_SEND; SHARDS],
-            next_place: 0,
+            next_slot: 0,
             forgotten: 0,
-            places: PlacesView::default(),
+            slots: SlotsView::default(),
             log: DeathLog::default(),
         }
     }
 
     /// Tells the column of deaths of the next chunk of rows.
-    pub(super) fn add_column(&mut self, column: DeathColumn) {
+    pub(in crate::model) fn add_column(&mut self, column: DeathColumn) {
         self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner).push(column);
     }
 
     #[inline(always)]
-    pub(super) fn begin(&mut self, time: Ticks, heap: HeapId, address: u64, row: RowId) {
-        self.step(Step { address, time, heap, act: Act::Begin(row) });
+    pub(in crate::model) fn begin(&mut self, time: Ticks, heap: HeapId, address: u64, row: RowId) {
+        self.step(BlockStep { address, time, heap, act: BlockAct::Begin(row) });
     }
 
-    /// Frees a block; returns the free's place in the order of deaths.
+    /// Frees a block; returns the free's slot in the order of deaths.
     #[inline(always)]
-    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64) -> u32 {
-        let place = self.place();
-        self.step(Step { address, time, heap, act: Act::Free(place) });
-        place
+    pub(in crate::model) fn free(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
+        let slot = self.slot();
+        self.step(BlockStep { address, time, heap, act: BlockAct::Free(slot) });
+        slot
     }
 
     /// The same, but it is no unmatched free if the block is not alive.
-    pub(super) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) -> u32 {
-        let place = self.place();
-        self.step(Step { address, time, heap, act: Act::End(place) });
-        place
+    pub(in crate::model) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
+        let slot = self.slot();
+        self.step(BlockStep { address, time, heap, act: BlockAct::End(slot) });
+        slot
     }
 
     /// Ends all blocks of a heap.
-    pub(super) fn close(&mut self, time: Ticks, heap: HeapId) {
+    pub(in crate::model) fn close(&mut self, time: Ticks, heap: HeapId) {
         for shard in 0..SHARDS {
-            self.push(shard, Step { address: 0, time, heap, act: Act::Close });
+            self.push(shard, BlockStep { address: 0, time, heap, act: BlockAct::Close });
         }
     }
 
     /// Notes the death of a row that the caller ended.
-    pub(super) fn note_death(&mut self, row: RowId) {
-        let place = self.place();
-        self.places.refresh(&self.shared.places);
-        self.places.set(place, row);
+    pub(in crate::model) fn note_death(&mut self, row: RowId) {
+        let slot = self.slot();
+        self.slots.refresh(&self.shared.slots);
+        self.slots.set(slot, row);
     }
 
-    /// Who ended at a place, after [`Matcher::settle`]; of places before those that
+    /// Who ended at a slot, after [`Matcher::settle`]; of slots before those that
     /// [`Matcher::deaths_before`] took nothing is known any more.
-    pub(super) fn ended_at(&mut self, place: u32) -> Option<RowId> {
-        self.places.get(&self.shared.places, place)
+    pub(in crate::model) fn ended_at(&mut self, slot: DeathSlot) -> Option<RowId> {
+        self.slots.get(&self.shared.slots, slot)
     }
 
     /// The stack of a free that ended nothing, if it is one that is kept; after [`Matcher::settle`].
-    pub(super) fn tell_unmatched(&self, place: u32, stack: StackRef) {
+    pub(in crate::model) fn tell_unmatched(&self, slot: DeathSlot, stack: StackRef) {
         for cell in &self.cells {
-            let kept = &mut cell.lock().findings.kept;
-            if let Ok(at) = kept.binary_search_by_key(&place, |free| free.place) {
+            let kept = &mut cell.lock().mismatches.kept;
+            if let Ok(at) = kept.binary_search_by_key(&slot, |free| free.slot) {
                 kept[at].stack = stack;
             }
         }
@@ -197,16 +197,16 @@ impl Matcher {
 
     /// The row that is alive at an address now, if it began at `since` or later;
     /// it may also be told if it is older.
-    pub(super) fn alive(&mut self, heap: HeapId, address: u64, since: Ticks) -> Option<RowId> {
+    pub(in crate::model) fn alive(&mut self, heap: HeapId, address: u64, since: Ticks) -> Option<RowId> {
         const LOOK_BACK: usize = 64;
         let shard = self.shard_of(address);
         for step in self.steps[shard].iter().rev().take(LOOK_BACK) {
             if step.time < since {
                 return None;
             }
-            if step.heap == heap && (step.address == address || step.act == Act::Close) {
+            if step.heap == heap && (step.address == address || step.act == BlockAct::Close) {
                 return match step.act {
-                    Act::Begin(row) => Some(row),
+                    BlockAct::Begin(row) => Some(row),
                     _ => None,
                 };
             }
@@ -219,7 +219,7 @@ impl Matcher {
     }
 
     /// Waits until everything that was said has been done.
-    pub(super) fn settle(&mut self) {
+    pub(in crate::model) fn settle(&mut self) {
         for shard in 0..SHARDS {
             self.send(shard, false);
         }
@@ -229,12 +229,12 @@ impl Matcher {
     }
 
     /// Blocks that are alive, after [`Matcher::settle`].
-    pub(super) fn alive_count(&self) -> u64 {
+    pub(in crate::model) fn alive_count(&self) -> u64 {
         self.cells.iter().map(|cell| cell.lock().heaps.iter().map(|blocks| blocks.len() as u64).sum::<u64>()).sum()
     }
 
     /// Calls `each` with all blocks that are alive, after [`Matcher::settle`].
-    pub(super) fn each_alive(&self, mut each: impl FnMut(HeapId, u64)) {
+    pub(in crate::model) fn each_alive(&self, mut each: impl FnMut(HeapId, u64)) {
         for cell in &self.cells {
             for (heap, blocks) in cell.lock().heaps.iter().enumerate() {
                 blocks.addresses().for_each(|address| each(HeapId(heap as u32), address));
@@ -242,94 +242,94 @@ impl Matcher {
         }
     }
 
-    /// Places in the order of deaths that were given out.
-    pub(super) fn numbered(&self) -> u64 {
-        self.next_place.into()
+    /// DeathSlots in the order of deaths that were given out.
+    pub(in crate::model) fn numbered(&self) -> u64 {
+        self.next_slot.into()
     }
 
     /// Bytes of the order of deaths.
-    pub(super) fn places_bytes(&self) -> u64 {
-        (u64::from(self.next_place) * 4).saturating_sub(self.forgotten)
+    pub(in crate::model) fn slots_bytes(&self) -> u64 {
+        (u64::from(self.next_slot) * 4).saturating_sub(self.forgotten)
     }
 
     /// Rows have new numbers, or none, and new columns of deaths; after
     /// [`Matcher::deaths_before`] now, so that what is left does not depend on publications.
-    pub(super) fn renumber(&mut self, columns: Vec<DeathColumn>, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(in crate::model) fn renumber(&mut self, columns: Vec<DeathColumn>, number: impl Fn(RowId) -> Option<RowId>) {
         *self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner) = columns;
-        let (done, left) = self.log.renumber(&self.shared.places, &number);
+        let (done, left) = self.log.renumber(&self.shared.slots, &number);
         self.forgotten = (u64::from(done) * 4).saturating_sub(left as u64 * 4);
-        self.places = PlacesView::default();
+        self.slots = SlotsView::default();
         for cell in &self.cells {
             let mut shard = cell.lock();
             shard.heaps.iter_mut().for_each(|blocks| blocks.renumber(&number));
-            (shard.deaths, shard.places) = Default::default();
+            (shard.deaths, shard.slots) = Default::default();
             shard.refresh(&self.shared);
         }
     }
 
     /// Tells `each` all stacks.
-    pub(super) fn each_stack(&mut self, each: &mut dyn FnMut(&mut StackRef)) {
+    pub(in crate::model) fn each_stack(&mut self, each: &mut dyn FnMut(&mut StackRef)) {
         self.settle();
         for cell in &self.cells {
-            cell.lock().findings.kept.iter_mut().for_each(|free| each(&mut free.stack));
+            cell.lock().mismatches.kept.iter_mut().for_each(|free| each(&mut free.stack));
         }
     }
 
     /// What was found until now; complete after [`Matcher::settle`].
-    pub(super) fn findings(&self) -> Findings {
-        let mut all = Findings::default();
+    pub(in crate::model) fn mismatches(&self) -> Mismatches {
+        let mut all = Mismatches::default();
         for cell in &self.cells {
             let shard = cell.lock();
-            all.unmatched += shard.findings.unmatched;
-            all.superseded += shard.findings.superseded;
-            all.kept.extend(&shard.findings.kept);
+            all.unmatched += shard.mismatches.unmatched;
+            all.superseded += shard.mismatches.superseded;
+            all.kept.extend(&shard.mismatches.kept);
         }
         all
     }
 
     /// The order of all deaths, after [`Matcher::settle`]. Forgets what is alive.
-    pub(super) fn finish(&mut self, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
+    pub(in crate::model) fn finish(&mut self, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
         self.cells.iter().for_each(|cell| cell.lock().heaps = Vec::new());
         self.deaths_before(Ticks::NEVER, death)
     }
 
     /// The order of the deaths before a moment, when everything up to it has been said and
     /// done ([`Matcher::settle`]). A later one begins with the same rows.
-    pub(super) fn deaths_before(&mut self, horizon: Ticks, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
+    pub(in crate::model) fn deaths_before(&mut self, horizon: Ticks, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
         let mut extra = Vec::new();
-        self.places = PlacesView::default();
+        self.slots = SlotsView::default();
         for cell in &self.cells {
             let mut shard = cell.lock();
             extra.append(&mut shard.extra);
-            shard.places = PlacesView::default();
+            shard.slots = SlotsView::default();
         }
-        self.log.take(&self.shared.places, self.next_place, extra, horizon, death);
+        self.log.take(&self.shared.slots, self.next_slot, extra, horizon, death);
         self.log.list()
     }
 
-    /// The next place; whoever replays ends the trace before there is none.
+    /// The next slot; whoever replays ends the trace before there is none.
     #[inline(always)]
-    fn place(&mut self) -> u32 {
-        let place = self.next_place;
-        debug_assert!(place < u32::MAX, "no places are left");
-        self.next_place = place.saturating_add(1);
-        self.shared.places.make_room(place);
-        place
+    fn slot(&mut self) -> DeathSlot {
+        let slot = DeathSlot(self.next_slot);
+        debug_assert!(slot.0 < u32::MAX, "no slots are left");
+        self.next_slot = slot.0.saturating_add(1);
+        self.shared.slots.make_room(slot);
+        slot
     }
 
     #[inline(always)]
     fn shard_of(&self, address: u64) -> usize {
-        // Other bits than those that choose the slot.
+        // Other bits than those that choose the bucket.
         (self.spread.hash(address) >> 24) as usize % SHARDS
     }
 
     #[inline(always)]
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: BlockStep) {
         self.push(self.shard_of(step.address), step);
     }
 
     #[inline(always)]
-    fn push(&mut self, shard: usize, step: Step) {
+    fn push(&mut self, shard: usize, step: BlockStep) {
         let steps = &mut self.steps[shard];
         steps.push(step);
         if steps.len() >= self.send_at[shard] {
@@ -371,15 +371,15 @@ impl Matcher {
     }
 }
 
-impl Cell {
+impl ShardCell {
     fn new(spread: Spread, shared: Arc<Shared>) -> Self {
         let shard = Shard {
             spread,
             heaps: Vec::new(),
             deaths: Vec::new(),
-            places: PlacesView::default(),
+            slots: SlotsView::default(),
             extra: Vec::new(),
-            findings: Findings::default(),
+            mismatches: Mismatches::default(),
         };
         Self {
             shared,
@@ -419,10 +419,10 @@ impl Shard {
     fn refresh(&mut self, shared: &Shared) {
         let deaths = shared.deaths.read().unwrap_or_else(PoisonError::into_inner);
         self.deaths.extend(deaths[self.deaths.len()..].iter().cloned());
-        self.places.refresh(&shared.places);
+        self.slots.refresh(&shared.slots);
     }
 
-    fn follow(&mut self, steps: &[Step]) {
+    fn follow(&mut self, steps: &[BlockStep]) {
         /// So many look-ups are started before the first is needed.
         const TOGETHER: usize = 16;
         for steps in steps.chunks(TOGETHER) {
@@ -439,29 +439,29 @@ impl Shard {
         }
     }
 
-    fn follow_one(&mut self, hash: u64, step: &Step) {
+    fn follow_one(&mut self, hash: u64, step: &BlockStep) {
         let index = step.heap.0 as usize;
         if index >= self.heaps.len() {
-            self.heaps.resize_with(index + 1, Blocks::default);
+            self.heaps.resize_with(index + 1, LiveBlocks::default);
         }
         let blocks = &mut self.heaps[index];
         match step.act {
-            Act::Begin(row) => {
+            BlockAct::Begin(row) => {
                 if let Some(older) = blocks.insert(self.spread, hash, step.address, row) {
-                    self.findings.superseded += 1;
+                    self.mismatches.superseded += 1;
                     self.kill(older, step.time);
                     self.extra.push((step.time, older));
                 }
             }
-            Act::Free(place) | Act::End(place) => match blocks.remove(hash, step.address) {
+            BlockAct::Free(slot) | BlockAct::End(slot) => match blocks.remove(hash, step.address) {
                 Some(row) => {
                     self.kill(row, step.time);
-                    self.places.set(place, row);
+                    self.slots.set(slot, row);
                 }
-                None if step.act == Act::Free(place) => self.note_unmatched(step, place),
+                None if step.act == BlockAct::Free(slot) => self.note_unmatched(step, slot),
                 None => {}
             },
-            Act::Close => {
+            BlockAct::Close => {
                 for row in blocks.take_all() {
                     self.kill(row, step.time);
                     self.extra.push((step.time, row));
@@ -474,10 +474,10 @@ impl Shard {
         self.deaths[row.0 as usize / CHUNK][row.0 as usize % CHUNK].store(at.0, Ordering::Relaxed);
     }
 
-    fn note_unmatched(&mut self, &Step { time, heap, address, .. }: &Step, place: u32) {
-        self.findings.unmatched += 1;
-        if self.findings.kept.len() < MAX_KEPT {
-            self.findings.kept.push(Unmatched { time, heap, address, stack: StackRef::NONE, place });
+    fn note_unmatched(&mut self, &BlockStep { time, heap, address, .. }: &BlockStep, slot: DeathSlot) {
+        self.mismatches.unmatched += 1;
+        if self.mismatches.kept.len() < MAX_KEPT {
+            self.mismatches.kept.push(Unmatched { time, heap, address, stack: StackRef::NONE, slot });
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Rows whose stack came with their event. They are told their sites some together,
 //! so that the processor looks for the stacks of many at once.
 
-use super::super::{HeapId, RowId};
-use super::{Builder, Origin};
+use super::{Attach, Origin, Rooms};
 use crate::events::{FrameList, FrameRange, Frames};
+use crate::model::{HeapId, ProcessId, RowId, SiteId};
 use crate::units::Ticks;
 
 /// So many wait at most.
@@ -24,28 +24,40 @@ pub(super) struct Framed {
     frames: FrameList,
 }
 
-impl Builder {
+impl Attach {
     /// A row of a heap whose own process allocates waits for its site.
-    pub(super) fn await_site(&mut self, from: Origin, row: RowId, heap: HeapId, frames: Frames<'_>) {
+    pub(super) fn await_site(&mut self, rooms: &mut Rooms<'_>, from: Origin, row: RowId, heap: HeapId, frames: Frames<'_>) {
         let frames = self.framed.frames.push_known(frames);
         self.framed.rows.push(FramedRow { row, heap, birth: from.time, frames });
         if self.framed.rows.len() >= TOGETHER {
-            self.settle_framed();
+            self.settle_framed(rooms);
         }
     }
 
     /// Tells all rows that wait their sites.
-    pub(super) fn settle_framed(&mut self) {
+    pub(in crate::model) fn settle_framed(&mut self, rooms: &mut Rooms<'_>) {
         let mut framed = std::mem::take(&mut self.framed);
         // All look-ups are begun before the first is needed.
         let touched = framed.rows.iter().fold(0, |sum, row| sum ^ self.stacks.touch_whole(framed.frames.get(row.frames)));
         std::hint::black_box(touched);
         for FramedRow { row, heap, birth, frames } in framed.rows.drain(..) {
-            let caller = self.heaps.list[heap.0 as usize].process;
+            let caller = rooms.world.heap(heap).process;
             let site = self.framed_site(heap, framed.frames.get(frames), caller, birth);
-            self.rows.set_site(row, site);
+            rooms.lives.rows.set_site(row, site);
         }
         framed.frames.clear();
         self.framed = framed;
+    }
+
+    /// The site of frames in a heap whose own process, `caller`, allocates.
+    fn framed_site(&mut self, heap: HeapId, frames: Frames<'_>, caller: ProcessId, first: Ticks) -> SiteId {
+        let whole = self.stacks.whole(frames);
+        if let Some(site) = whole.sites.of(heap) {
+            return site;
+        }
+        let stack = whole.stack();
+        let site = self.site(heap, stack, caller, first);
+        self.stacks.whole(frames).sites.add(heap, site);
+        site
     }
 }

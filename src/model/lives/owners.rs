@@ -10,44 +10,43 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::stack::StackRef;
-use super::super::{HeapId, ProcessId};
-use super::{Builder, Heap};
-use crate::events::BlockEvent;
-use crate::units::{Layer, Pid};
+use super::matching::Matcher;
+use crate::model::world::World;
+use crate::model::{Heap, HeapId, ProcessId};
+use crate::units::Layer;
 
 /// Bytes of a live block in the tables here, about.
 const BLOCK: u64 = 80;
 
 /// Who has live blocks where, from the first free on that asks for it.
 #[derive(Debug, Default)]
-pub(super) struct Owners {
-    live: Option<Box<LiveBlocks>>,
+pub(super) struct BlockOwners {
+    live: Option<Box<OwnedBlocks>>,
     /// Frees whose process was found.
     pub(super) inferred: u64,
 }
 
 /// Live blocks in the NT heaps of running processes.
 #[derive(Debug, Default)]
-struct LiveBlocks {
+struct OwnedBlocks {
     /// By heap.
     addresses: HashMap<HeapId, HashSet<u64>>,
     /// Heaps that ever had one, by process.
     heaps: HashMap<ProcessId, Vec<HeapId>>,
     /// By handle and address.
-    holders: HashMap<(u64, u64), Holders>,
+    holders: HashMap<(u64, u64), HeapsAt>,
     len: u64,
 }
 
 /// The heaps that have a live block at one address; of one process each.
 #[derive(Clone, Copy, Debug, Default)]
-struct Holders {
+struct HeapsAt {
     count: u32,
     /// All their ids by exclusive or: where there is one, it is this.
     mixed: u32,
 }
 
-impl Owners {
+impl BlockOwners {
     #[inline(always)]
     pub(super) fn begins(&mut self, heaps: &[Heap], id: HeapId, address: u64) {
         if let Some(live) = &mut self.live {
@@ -77,13 +76,34 @@ impl Owners {
         }
     }
 
+    /// The heap of the only live block at an address, which a free ends that tells nothing else.
+    pub(super) fn claim(&mut self, world: &World, matcher: &mut Matcher, handle: u64, address: u64) -> Option<HeapId> {
+        let live = self.live.get_or_insert_with(|| Box::new(OwnedBlocks::of(world, matcher)));
+        let heap = live.only(handle, address)?;
+        self.inferred += 1;
+        live.remove(world.heap(heap), heap, address);
+        Some(heap)
+    }
+
     /// Bytes in use.
     pub(super) fn bytes(&self) -> u64 {
         self.live.as_ref().map_or(0, |live| live.len * BLOCK)
     }
 }
 
-impl LiveBlocks {
+impl OwnedBlocks {
+    /// Those of now.
+    fn of(world: &World, matcher: &mut Matcher) -> Self {
+        let mut live = Self::default();
+        matcher.settle();
+        matcher.each_alive(|id, address| {
+            if world.process_of(id).end.is_none() {
+                live.add(world.heap(id), id, address);
+            }
+        });
+        live
+    }
+
     fn add(&mut self, heap: &Heap, id: HeapId, address: u64) {
         if heap.layer != Layer::Heap {
             return;
@@ -127,40 +147,5 @@ impl LiveBlocks {
     fn only(&self, handle: u64, address: u64) -> Option<HeapId> {
         let holders = self.holders.get(&(handle, address))?;
         (holders.count == 1).then_some(HeapId(holders.mixed))
-    }
-}
-
-impl Builder {
-    /// A free of which neither its header nor a stack told the process.
-    pub(super) fn free_unclaimed(&mut self, free: &BlockEvent) {
-        self.tick.note(free.time, free.tid);
-        let from = self.origin(free.time, free.pid, free.tid);
-        self.admits_all();
-        if self.cut().is_some() || !self.limit.scope().layers.contains(&Layer::Heap) {
-            return;
-        }
-        if let Some(heap) = self.live_blocks().only(free.heap, free.address) {
-            self.owners.inferred += 1;
-            self.owners.ends(&self.heaps.list, heap, free.address);
-            self.matcher.free(from.time, heap, free.address);
-        } else if self.limit.scope().has(Pid::NONE, Layer::Heap) {
-            // Where only some processes are read, it may be that of another.
-            self.unmatched_frees.add(from, free.layer, free.heap, free.address, StackRef::NONE);
-        }
-    }
-
-    fn live_blocks(&mut self) -> &LiveBlocks {
-        let Self { owners, matcher, heaps, processes, .. } = self;
-        owners.live.get_or_insert_with(|| {
-            let mut live = LiveBlocks::default();
-            matcher.settle();
-            matcher.each_alive(|id, address| {
-                let heap = &heaps.list[id.0 as usize];
-                if processes.list[heap.process.0 as usize].end.is_none() {
-                    live.add(heap, id, address);
-                }
-            });
-            Box::new(live)
-        })
     }
 }

@@ -64,8 +64,8 @@ impl Process {
 
 /// Finds the life of a process id at the present moment of the replay.
 #[derive(Debug, Default)]
-pub(super) struct ProcessTable {
-    pub(super) list: Vec<Arc<Process>>,
+pub(in crate::model) struct ProcessTable {
+    pub(in crate::model) list: Vec<Arc<Process>>,
     alive: FxHashMap<Pid, ProcessId>,
     /// The latest life of each id, ended or not.
     latest: FxHashMap<Pid, ProcessId>,
@@ -75,22 +75,22 @@ pub(super) struct ProcessTable {
 const BEFORE_START_SECONDS: i64 = 1;
 
 impl ProcessTable {
-    pub(super) fn get_mut(&mut self, id: ProcessId) -> &mut Process {
+    pub(in crate::model) fn get_mut(&mut self, id: ProcessId) -> &mut Process {
         Arc::make_mut(&mut self.list[id.0 as usize])
     }
 
     /// The life that is going on, if any event spoke of it.
-    pub(super) fn find(&self, pid: Pid) -> Option<ProcessId> {
+    pub(in crate::model) fn find(&self, pid: Pid) -> Option<ProcessId> {
         self.alive.get(&pid).copied()
     }
 
     /// The life that is going on, begun unseen if need be.
-    pub(super) fn find_or_add(&mut self, pid: Pid, at: Ticks) -> ProcessId {
+    pub(in crate::model) fn find_or_add(&mut self, pid: Pid, at: Ticks) -> ProcessId {
         self.find(pid).unwrap_or_else(|| self.add(pid, None, at))
     }
 
     /// The same for an event that the process wrote itself.
-    pub(super) fn acting(&mut self, pid: Pid, at: Ticks) -> ProcessId {
+    pub(in crate::model) fn acting(&mut self, pid: Pid, at: Ticks) -> ProcessId {
         let id = self.find_or_add(pid, at);
         if !self.list[id.0 as usize].has_acted {
             self.get_mut(id).has_acted = true;
@@ -118,7 +118,7 @@ impl ProcessTable {
     }
 
     /// A start event. Returns the life that it ends unseen, if any.
-    pub(super) fn start(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks, frequency: i64) -> Option<ProcessId> {
+    pub(in crate::model) fn start(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks, frequency: i64) -> Option<ProcessId> {
         let before = self.find(pid);
         if let Some(id) = before {
             let process = self.get_mut(id);
@@ -142,7 +142,7 @@ impl ProcessTable {
     }
 
     /// A rundown event. Returns the life that it shows to have ended unseen, if any.
-    pub(super) fn rundown(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks) -> Option<ProcessId> {
+    pub(in crate::model) fn rundown(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks) -> Option<ProcessId> {
         let latest = self.latest.get(&pid).copied();
         match latest {
             // The kernel keeps ended processes while something refers to them.
@@ -162,7 +162,7 @@ impl ProcessTable {
     }
 
     /// An end event. Returns the life that it ends.
-    pub(super) fn end_of(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks) -> Option<ProcessId> {
+    pub(in crate::model) fn end_of(&mut self, pid: Pid, info: &ProcessInfo, at: Ticks) -> Option<ProcessId> {
         let again = self.latest.get(&pid).is_some_and(|id| {
             let process = &self.list[id.0 as usize];
             process.end.is_some() && process.key == info.key && info.key != 0

@@ -4,10 +4,11 @@
 //! All are counted; so many are kept as have room ([`MOST`] in heaps of which
 //! nothing is known, as many again for each shard of the matching).
 
-use super::super::matching::Unmatched;
-use super::super::stack::StackRef;
-use super::{Builder, Origin};
+use super::matching::Unmatched;
+use crate::model::origin::Origin;
+use crate::model::stack::{Interner, StackRef};
 use crate::model::trace::UnmatchedFree;
+use crate::model::world::World;
 use crate::units::Layer;
 
 /// Kept with their details.
@@ -23,7 +24,7 @@ pub(super) struct UnmatchedFrees {
 
 impl UnmatchedFrees {
     /// A free in a heap of which nothing is known.
-    pub(super) fn add(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: StackRef) {
+    pub(super) fn add(&mut self, from: Origin, layer: Layer, (handle, address): (u64, u64), stack: StackRef) {
         self.count += 1;
         if self.kept.len() < MOST {
             let free = UnmatchedFree { time: from.time, pid: from.pid, layer, handle, address, ..UnmatchedFree::default() };
@@ -35,17 +36,15 @@ impl UnmatchedFrees {
     pub(super) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
         self.kept.iter_mut().map(|(_, stack)| stack)
     }
-}
 
-impl Builder {
-    /// Those that were kept here and by the matching, by time.
-    pub(super) fn unmatched(&mut self, found: &[Unmatched]) -> Vec<UnmatchedFree> {
-        let mut all = self.unmatched_frees.kept.clone();
+    /// These and those that the matching kept, by time.
+    pub(super) fn all(&self, found: &[Unmatched], world: &World, stacks: &mut Interner) -> Vec<UnmatchedFree> {
+        let mut all = self.kept.clone();
         for found in found {
-            let heap = &self.heaps.list[found.heap.0 as usize];
+            let heap = world.heap(found.heap);
             let free = UnmatchedFree {
                 time: found.time,
-                pid: self.processes.list[heap.process.0 as usize].pid,
+                pid: world.process_of(found.heap).pid,
                 layer: heap.layer,
                 handle: heap.handle,
                 address: found.address,
@@ -55,6 +54,6 @@ impl Builder {
             all.push((free, found.stack));
         }
         all.sort_by_key(|(free, _)| (free.time, free.address));
-        all.into_iter().map(|(free, stack)| UnmatchedFree { stack: self.stacks.resolve(stack), ..free }).collect()
+        all.into_iter().map(|(free, stack)| UnmatchedFree { stack: stacks.resolve(stack), ..free }).collect()
     }
 }

@@ -1,0 +1,139 @@
+//! The sessions of a file: which of its buffers count, and their numbers in the order of
+//! all.
+//!
+//! * Files can hold several sessions (append mode): each begins with a header buffer
+//!   or at least begins to count its buffers anew; here the numbers go on. One whose
+//!   clock cannot be compared with the first is left out.
+//! * Circular files begin anywhere; sequence numbers give the order.
+//! * Compressed buffers say how much they hold. What all of them together cannot is left
+//!   out, so that a small file never becomes a large amount of work.
+
+use rustc_hash::FxHashSet;
+
+use super::buffer::MAX_RATIO;
+use super::walk::Walker;
+use super::{BufferInfo, BufferKind, MAX_BUFFER, SessionHeader, mode};
+use crate::problem::{ProblemKind, Problems};
+
+/// What is known of the sessions up to some buffer.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    /// Sequence numbers of this session, as its buffers have them.
+    seen: FxHashSet<i64>,
+    /// What is added to them, and the first number that no buffer has yet.
+    base: i64,
+    next: i64,
+    /// Where a session began that is left out, why, and how many buffers it has so far.
+    left_out: Option<(u64, &'static str, u64)>,
+    /// Bytes of all compressed buffers when they are expanded, ...
+    expanded: u64,
+    /// ... and where what is left out began because it would be too many, and how many
+    /// buffers that are.
+    excess: Option<(u64, u64)>,
+    /// Losses of sessions behind the first.
+    pub(super) more_lost: (u32, u32),
+}
+
+/// Where what is wrong is told.
+pub(super) struct Report<'a> {
+    pub(super) name: &'a str,
+    pub(super) problems: &'a mut Problems,
+}
+
+impl Report<'_> {
+    pub(super) fn tell(&mut self, kind: ProblemKind, offset: u64, detail: String) {
+        self.problems.add(kind, self.name, offset, detail);
+    }
+}
+
+impl Sessions {
+    /// The next buffer, with its number among all; `None` if it is left out.
+    pub(super) fn take(
+        &mut self,
+        mut info: BufferInfo,
+        walker: &Walker<'_>,
+        first: &SessionHeader,
+        report: &mut Report<'_>,
+    ) -> Option<BufferInfo> {
+        if info.offset > 0
+            && info.kind == BufferKind::Header
+            && let Some(header) = walker.session_at(&info)
+        {
+            self.begin(&info, &header, first, report);
+        } else if !self.seen.insert(info.sequence) && first.mode & mode::CIRCULAR == 0 {
+            // Counted anew without a header buffer.
+            self.count_anew(info.sequence);
+        }
+        if let Some((_, _, n)) = &mut self.left_out {
+            *n += 1;
+            return None;
+        }
+        if !self.affords(&info) {
+            self.excess.get_or_insert((info.offset, 0)).1 += 1;
+            return None;
+        }
+        info.sequence = info.sequence.saturating_add(self.base);
+        self.next = self.next.max(info.sequence.saturating_add(1));
+        Some(info)
+    }
+
+    /// Whether so much can come out of the file up to and with this buffer. (The claim of
+    /// one that is not believed costs nothing.)
+    fn affords(&mut self, info: &BufferInfo) -> bool {
+        if !info.is_compressed() {
+            return true;
+        }
+        let expanded = self.expanded.saturating_add(info.expanded_size() as u64);
+        let bytes = info.offset.saturating_add(info.size.into());
+        let is_possible = expanded <= bytes.saturating_mul(MAX_RATIO as u64).saturating_add(MAX_BUFFER as u64);
+        if is_possible {
+            self.expanded = expanded;
+        }
+        is_possible
+    }
+
+    /// A session begins with this number.
+    fn count_anew(&mut self, sequence: i64) {
+        self.base = self.next.saturating_sub(sequence);
+        self.seen.clear();
+        self.seen.insert(sequence);
+    }
+
+    fn begin(&mut self, info: &BufferInfo, header: &SessionHeader, first: &SessionHeader, report: &mut Report<'_>) {
+        self.tell_left_out(report);
+        self.count_anew(info.sequence);
+        self.left_out = first.clock_conflict(header).map(|reason| (info.offset, reason, 0));
+        let (events, buffers) = &mut self.more_lost;
+        *events = events.saturating_add(header.events_lost);
+        *buffers = buffers.saturating_add(header.buffers_lost);
+    }
+
+    /// The file is over: tells what was left out.
+    pub(super) fn end(&mut self, report: &mut Report<'_>) {
+        self.tell_left_out(report);
+        if let Some((offset, buffers)) = self.excess.take() {
+            let detail = format!(
+                "from here on {buffers} buffers claim to hold over {MAX_RATIO} times as much as the file takes, which no recording \
+                 does; they were left out"
+            );
+            report.tell(ProblemKind::DamagedCompression, offset, detail);
+        }
+    }
+
+    fn tell_left_out(&mut self, report: &mut Report<'_>) {
+        if let Some((offset, reason, n)) = self.left_out.take() {
+            let detail = format!("the session that was appended here {reason} the first one; its {n} buffers were left out");
+            report.tell(ProblemKind::ClockMismatch, offset, detail);
+        }
+    }
+}
+
+/// A ring that is full has lost its beginning.
+pub(super) fn tell_overwritten(buffers: &[BufferInfo], first: &SessionHeader, report: &mut Report<'_>) {
+    let oldest = buffers.iter().skip(1).map(|buffer| buffer.sequence).min();
+    if let Some(n) = oldest.filter(|&oldest| oldest > 1 && first.mode & mode::CIRCULAR != 0) {
+        let detail =
+            format!("a circular file: its oldest {} buffers were overwritten, so what was allocated before is not known", n - 1);
+        report.tell(ProblemKind::Overwritten, 0, detail);
+    }
+}

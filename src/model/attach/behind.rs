@@ -1,0 +1,137 @@
+//! Stacks that come behind their event find it, and its rows: by raw time and thread, mostly a
+//! little later, the user part perhaps much later, sometimes at the same tick before. A user
+//! part is also that of the thread's other events in the kernel ([`KernelFragments`]).
+//!
+//! [`KernelFragments`]: super::fragments::KernelFragments
+
+use super::{Attach, Origin, Rooms, SiteKey, Waiting};
+use crate::events::{CallStack, Event, Frames, Record, StackPart};
+use crate::model::RowId;
+use crate::model::rows::Row;
+use crate::model::stack::StackRef;
+use crate::units::Ticks;
+
+impl Attach {
+    /// Whether the event of a stack that belongs to nothing may still come: stack
+    /// and event stand at one tick, and the thread has written nothing at it. If it
+    /// has, the stack is that of an event without rows, a release of what was only reserved for example.
+    fn is_early(&self, owner: i64, stack: Origin) -> bool {
+        owner == stack.raw && !self.tick.has(owner, stack.tid)
+    }
+
+    /// An event's rows, and what it ended, wait for its stack.
+    pub(in crate::model) fn await_stack(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting) {
+        if waiting.is_empty() {
+            return;
+        }
+        if !self.reads && from.tid.is_known() {
+            return; // the stack would tell nothing but the thread
+        }
+        self.pending.add(from.raw, from.tid, waiting);
+        self.take_early(rooms, from);
+    }
+
+    /// An event waits for its stack: perhaps it came already.
+    #[inline(always)]
+    pub(super) fn take_early(&mut self, rooms: &mut Rooms<'_>, from: Origin) {
+        if !self.early.is_empty() {
+            self.take_early_ones(rooms, from);
+        }
+    }
+
+    #[inline(never)]
+    fn take_early_ones(&mut self, rooms: &mut Rooms<'_>, from: Origin) {
+        for (record, frames) in self.early.take(from.raw) {
+            let origin = Origin { raw: record.time, pid: record.pid, tid: record.tid, ..from };
+            self.stack_came(rooms, origin, &record, Frames::new(&frames));
+        }
+    }
+
+    /// A stack, or a part of one, for an event that was replayed before.
+    pub(in crate::model) fn stack_came(&mut self, rooms: &mut Rooms<'_>, from: Origin, record: &Record, frames: Frames<'_>) {
+        let (owner, part, stack) = match record.event {
+            Event::Stack { owner, part, .. } => (owner, part, CallStack::Frames(frames)),
+            Event::StackRef { owner, part, key } => (owner, part, CallStack::Key { key, time: from.raw }),
+            _ => return,
+        };
+        let (stacks, reads) = (&mut self.stacks, self.reads);
+        let mut intern = || if reads { stacks.reference(part, stack) } else { StackRef::NONE };
+        let at = Ticks::from_raw(owner, self.trace_start);
+        if let Some((event, waiting)) = self.pending.give(owner, from.tid, part, &mut intern) {
+            if part == StackPart::Kernel && waiting.user.is_none() && reads {
+                self.fragments.add(from.pid, from.tid, event);
+            }
+            self.tell_rows(rooms, from, waiting, at);
+        } else if part == StackPart::User
+            && let Some(ended) = self.frees.owner_of(owner, from.tid)
+        {
+            let stack = intern();
+            self.tell_freed(rooms, ended, stack, from.pid, at);
+        } else if self.is_early(owner, from) {
+            self.early.add(record, frames);
+        }
+        if part == StackPart::User {
+            self.complete_fragments(rooms, from, stack);
+        }
+    }
+
+    /// The user's stack of a thread, whatever event it came with, is also that of all its
+    /// events of which only the kernel part is known.
+    #[inline(always)]
+    pub(in crate::model) fn complete_fragments(&mut self, rooms: &mut Rooms<'_>, from: Origin, user: CallStack<'_>) {
+        if !self.fragments.is_empty() {
+            self.complete_fragments_of_thread(rooms, from, user);
+        }
+    }
+
+    #[inline(never)]
+    fn complete_fragments_of_thread(&mut self, rooms: &mut Rooms<'_>, from: Origin, user: CallStack<'_>) {
+        let user = match user {
+            CallStack::Nothing => return,
+            CallStack::Frames(frames) => CallStack::Frames(frames.of_user_mode()),
+            CallStack::Key { .. } => user,
+        };
+        let is_empty = matches!(user, CallStack::Frames(frames) if frames.addresses().is_empty());
+        if is_empty || self.is_full {
+            return;
+        }
+        let mut known = None;
+        for event in self.fragments.take(from.pid, from.tid) {
+            let stacks = &mut self.stacks;
+            let user = || *known.get_or_insert_with(|| stacks.reference(StackPart::User, user));
+            if let Some(waiting) = self.pending.share(event, user) {
+                self.tell_rows(rooms, from, waiting, from.time);
+            }
+        }
+    }
+
+    /// The rows of an event at about `at` have the stack that is known of it by now.
+    fn tell_rows(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting, at: Ticks) {
+        let whole = match (waiting.kernel, waiting.user) {
+            (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
+            (one, other) => one.or(other).unwrap_or(StackRef::NONE),
+        };
+        for ended in waiting.freed.iter().flatten() {
+            self.tell_freed(rooms, *ended, whole, from.pid, at);
+        }
+        for row in waiting.rows.map(RowId) {
+            self.give_stack(rooms, row, whole, from);
+            if waiting.two_parts {
+                for piece in self.pieces.of(row) {
+                    self.give_stack(rooms, piece, whole, from);
+                }
+            }
+        }
+    }
+
+    fn give_stack(&mut self, rooms: &mut Rooms<'_>, row: RowId, stack: StackRef, from: Origin) {
+        let Row { site, birth, thread, .. } = rooms.lives.rows.get(row);
+        let SiteKey { heap, mut caller, .. } = self.sites.key(site);
+        if !thread.is_known() {
+            rooms.lives.rows.set_thread(row, from.tid);
+            caller = rooms.world.processes.find_or_add(from.pid, from.time);
+        }
+        let site = self.site(heap, stack, caller, birth);
+        rooms.lives.rows.set_site(row, site);
+    }
+}

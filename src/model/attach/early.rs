@@ -1,0 +1,86 @@
+//! Stacks that stand at the very tick of their event, perhaps before it.
+
+use std::collections::HashSet;
+
+use crate::events::{Frames, Record};
+use crate::units::Tid;
+
+/// Stacks of one tick that are kept for an event that comes after them.
+const MAX_EARLY: usize = 256;
+
+/// Threads of one tick that are compared one by one; more are hashed.
+const FEW_THREADS: usize = 32;
+
+/// Stacks, all of one tick, whose event may come behind them.
+#[derive(Debug, Default)]
+pub(super) struct EarlyStacks(Vec<(Record, Vec<u64>)>);
+
+impl EarlyStacks {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One more, if there is room; those of an earlier tick belong to nothing.
+    pub(super) fn add(&mut self, stack: &Record, frames: Frames<'_>) {
+        if self.0.len() >= MAX_EARLY {
+            return;
+        }
+        if self.0.first().is_some_and(|(first, _)| first.time != stack.time) {
+            self.0.clear();
+        }
+        self.0.push((stack.clone(), frames.addresses().to_vec()));
+    }
+
+    /// Those of a tick; the others belong to nothing.
+    pub(super) fn take(&mut self, raw: i64) -> Vec<(Record, Vec<u64>)> {
+        let mut stacks = std::mem::take(&mut self.0);
+        if stacks.first().is_some_and(|(first, _)| first.time != raw) {
+            stacks.clear();
+        }
+        stacks
+    }
+}
+
+/// Raw time of the latest event that can have a stack, and the threads of all at that time:
+/// their stacks of this tick cannot be early any more.
+#[derive(Debug, Default)]
+pub(in crate::model) struct LatestTick {
+    raw: i64,
+    first: Option<Tid>,
+    others: Vec<Tid>,
+    /// Those for which there is no room among the others. Keyed, since files choose them.
+    more: HashSet<Tid>,
+}
+
+impl LatestTick {
+    #[inline(always)]
+    pub(in crate::model) fn note(&mut self, raw: i64, tid: Tid) {
+        if self.raw != raw || self.first.is_none() {
+            (self.raw, self.first) = (raw, Some(tid));
+            self.others.clear();
+        } else if self.first != Some(tid) {
+            self.note_other(tid);
+        }
+    }
+
+    #[inline(never)]
+    fn note_other(&mut self, tid: Tid) {
+        if self.others.is_empty() && !self.more.is_empty() {
+            self.more = HashSet::new(); // of an earlier tick; emptying it takes as long as it was large
+        }
+        if self.others.contains(&tid) {
+            return;
+        }
+        if self.others.len() < FEW_THREADS {
+            self.others.push(tid);
+        } else {
+            self.more.insert(tid);
+        }
+    }
+
+    pub(super) fn has(&self, raw: i64, tid: Tid) -> bool {
+        let is_full = self.others.len() == FEW_THREADS;
+        self.raw == raw && (self.first == Some(tid) || self.others.contains(&tid) || (is_full && self.more.contains(&tid)))
+    }
+}

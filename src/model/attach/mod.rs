@@ -1,0 +1,206 @@
+//! How an event gets its stack, and with it rows their site: the one room that knows.
+//!
+//! A stack comes in one of these ways. Decoding already puts together what stands side by
+//! side in a buffer ([`Batch`](crate::events::Batch)); all else happens here.
+//!
+//! | the stack comes | told by | waits in | until |
+//! |-|-|-|-|
+//! | with its event, as frames | decoding | [`framed`] | some rows are looked up together |
+//! | with its event, as a key | decoding | [`keyed`] | the key is defined anew, or enough rows wait |
+//! | behind the event of a row | raw time and thread of its owner | [`pending`] | so many newer ones came |
+//! | behind the free of a block | the same | [`frees`] | so many newer ones came |
+//! | before its event, at the same tick | the same | [`early`] | the tick is over |
+//! | in two parts, the user's under another event | the thread returns to user mode | [`fragments`] | its next user part |
+//! | behind an event whose process is not known | its own process | [`held`] | a second, or so many events |
+//!
+//! Frees get theirs in the same ways; which row one ended may be known later than its
+//! stack ([`frees`]). A row of pages that was split hands its stack to its [`pieces`].
+//!
+//! Cost: nothing for an event whose stack came with it but the look-up of its site, many at
+//! a time; else a hash operation or a short search. All that waits is bounded.
+
+mod behind;
+mod early;
+mod fragments;
+mod framed;
+mod frees;
+mod held;
+mod keyed;
+mod pending;
+mod pieces;
+mod sites;
+
+use super::lives::{Ended, Lives};
+use super::origin::Origin;
+use super::renumbering::Renumbering;
+use super::stack::{Interner, StackRef};
+use super::world::World;
+use super::{HeapId, ProcessId, RowId, SiteId};
+use crate::events::{CallStack, Frames, StackPart};
+use crate::units::{Pid, Ticks, Tid};
+use early::{EarlyStacks, LatestTick};
+use fragments::KernelFragments;
+use framed::Framed;
+pub(super) use frees::Frees;
+use held::HeldEvents;
+pub(super) use held::{is_homeless, is_of_heap};
+use keyed::Keyed;
+use pending::Pending;
+pub(super) use pending::Waiting;
+use pieces::Pieces;
+pub(super) use sites::{SiteKey, SiteTable};
+
+/// Stacks, sites, and who waits for them.
+#[derive(Debug)]
+pub(super) struct Attach {
+    trace_start: i64,
+    /// Whether stacks are of interest.
+    pub(super) reads: bool,
+    /// Whether there is no room for more of them.
+    pub(super) is_full: bool,
+    pub(super) stacks: Interner,
+    /// Who allocated.
+    pub(super) sites: SiteTable,
+    /// Who freed.
+    pub(super) frees: Frees,
+    pub(super) held: HeldEvents,
+    tick: LatestTick,
+    early: EarlyStacks,
+    keyed: Keyed,
+    framed: Framed,
+    pending: Pending,
+    pieces: Pieces,
+    fragments: KernelFragments,
+}
+
+/// The rooms that are told what stacks tell.
+pub(super) struct Rooms<'a> {
+    pub(super) world: &'a mut World,
+    pub(super) lives: &'a mut Lives,
+}
+
+/// A block that began, and what was freed for it by the same event.
+#[derive(Clone, Copy)]
+pub(super) struct Begun {
+    pub(super) heap: HeapId,
+    pub(super) row: RowId,
+    pub(super) freed: Option<Ended>,
+}
+
+impl Attach {
+    pub(super) fn new(trace_start: i64) -> Self {
+        Self {
+            trace_start,
+            reads: true,
+            is_full: false,
+            stacks: Interner::default(),
+            sites: SiteTable::default(),
+            frees: Frees::default(),
+            held: HeldEvents::default(),
+            tick: LatestTick::default(),
+            early: EarlyStacks::default(),
+            keyed: Keyed::default(),
+            framed: Framed::default(),
+            pending: Pending::default(),
+            pieces: Pieces::default(),
+            fragments: KernelFragments::default(),
+        }
+    }
+
+    /// An event that can have a stack is replayed: its thread has written at this time.
+    #[inline(always)]
+    pub(super) fn note(&mut self, raw: i64, tid: Tid) {
+        self.tick.note(raw, tid);
+    }
+
+    /// The site that a new row gets for now; [`SiteId::UNKNOWN`] until [`Attach::began`] has told
+    /// who waits for its stack.
+    #[inline(always)]
+    pub(super) fn first_site(&mut self, heap: HeapId, caller: ProcessId, at: Ticks, stack: CallStack<'_>) -> SiteId {
+        match stack {
+            CallStack::Nothing => self.site(heap, StackRef::NONE, caller, at),
+            CallStack::Frames(_) | CallStack::Key { .. } => SiteId::UNKNOWN,
+        }
+    }
+
+    /// A block began, with the stack that came with it; one that comes later is also that
+    /// of what was freed for it.
+    #[inline(always)]
+    pub(super) fn began(&mut self, rooms: &mut Rooms<'_>, from: Origin, begun: Begun, stack: CallStack<'_>) {
+        let Begun { heap, row, freed } = begun;
+        match stack {
+            CallStack::Nothing => {
+                let waiting = Waiting::new(row.0..row.0 + 1, false);
+                self.await_stack(rooms, from, if let Some(freed) = freed { waiting.freeing(vec![freed]) } else { waiting });
+            }
+            CallStack::Frames(frames) => self.await_site(rooms, from, row, heap, frames),
+            CallStack::Key { key, time } => self.await_key(rooms, from, (heap, row), key, time),
+        }
+    }
+
+    /// A block was freed, with the stack that came with the free, if one did.
+    #[inline(always)]
+    pub(super) fn freed(&mut self, rooms: &mut Rooms<'_>, from: Origin, ended: Ended, stack: CallStack<'_>) {
+        match stack {
+            CallStack::Nothing => self.await_freeing_stack(rooms, from, ended),
+            CallStack::Frames(frames) => {
+                let stack = self.stacks.frames(frames);
+                self.tell_freed(rooms, ended, stack, from.pid, from.time);
+            }
+            CallStack::Key { key, time } => self.await_freeing_key(rooms, from, ended, key, time),
+        }
+    }
+
+    /// What stands for the part of a stack that came.
+    pub(super) fn reference(&mut self, part: StackPart, stack: CallStack<'_>) -> StackRef {
+        self.stacks.reference(part, stack)
+    }
+
+    /// A key means these frames from now on.
+    pub(super) fn define(&mut self, rooms: &mut Rooms<'_>, part: StackPart, key: u64, frames: Frames<'_>, raw: i64) {
+        self.settle_key(rooms, key, raw);
+        self.stacks.define(part, key, frames, raw);
+    }
+
+    /// A process starts or ends: what threads of its id did before is over.
+    pub(super) fn forget_process(&mut self, pid: Pid) {
+        self.fragments.forget_process(pid);
+    }
+
+    /// A thread starts: what another of its id did before is over.
+    pub(super) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
+        self.fragments.forget_thread(pid, tid);
+    }
+
+    /// A row that was split hands on the stack that may come for it.
+    pub(super) fn split(&mut self, whole: RowId, piece: RowId) {
+        self.pieces.add(whole, piece);
+    }
+
+    pub(super) fn site(&mut self, heap: HeapId, stack: StackRef, caller: ProcessId, first: Ticks) -> SiteId {
+        self.sites.intern(SiteKey { heap, stack, caller }, first)
+    }
+
+    /// Rows have new numbers, or none.
+    pub(super) fn renumber(&mut self, numbers: &Renumbering) {
+        self.pending.renumber(numbers);
+        self.frees.renumber(|row| numbers.of(row));
+        self.pieces.renumber(|row| numbers.of(row));
+        self.keyed.renumber(|row| numbers.of(row));
+    }
+
+    /// Brings all stacks that are known by now into one form, wherever one stands.
+    pub(super) fn settle_stacks(&mut self, lives: &mut Lives) {
+        let Self { stacks, sites, frees, pending, .. } = self;
+        stacks.settle(|settle| {
+            sites.stacks().chain(frees.sites.stacks()).for_each(&mut *settle);
+            pending.stacks().for_each(&mut *settle);
+            lives.each_stack(settle);
+        });
+    }
+
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> u64 {
+        self.stacks.bytes() + self.sites.bytes() + self.frees.sites.bytes() + self.pending.bytes()
+    }
+}

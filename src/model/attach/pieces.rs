@@ -1,0 +1,48 @@
+//! The rows that ranges of committed pages were split into.
+
+use rustc_hash::FxHashMap;
+
+use crate::model::RowId;
+
+/// Entries of one generation.
+const GENERATION: usize = 1 << 17;
+
+/// Pieces that committed rows were split into, so that a stack that comes after
+/// the split reaches all of them. Bounded: two generations of entries; when the
+/// younger is full the older one is given up.
+#[derive(Debug, Default)]
+pub(in crate::model) struct Pieces {
+    young: FxHashMap<RowId, Vec<RowId>>,
+    old: FxHashMap<RowId, Vec<RowId>>,
+}
+
+impl Pieces {
+    /// `piece` was a part of `whole`.
+    pub(in crate::model) fn add(&mut self, whole: RowId, piece: RowId) {
+        if self.young.len() >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.entry(whole).or_default().push(piece);
+    }
+
+    /// Rows have new numbers, or none. Pieces of one that has none are those of nobody.
+    pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+        for map in [&mut self.young, &mut self.old] {
+            let known =
+                |(row, pieces): (RowId, Vec<RowId>)| Some((number(row)?, pieces.into_iter().filter_map(&number).collect()));
+            *map = std::mem::take(map).into_iter().filter_map(known).collect();
+        }
+    }
+
+    /// All that was split off `row`, and off that.
+    pub(in crate::model) fn of(&self, row: RowId) -> Vec<RowId> {
+        let pieces = |whole: RowId| [&self.old, &self.young].into_iter().filter_map(move |map| map.get(&whole)).flatten();
+        let mut all: Vec<RowId> = pieces(row).copied().collect();
+        let mut next = 0;
+        while let Some(&piece) = all.get(next) {
+            all.extend(pieces(piece));
+            next += 1;
+        }
+        all
+    }
+}

@@ -1,0 +1,198 @@
+//! What is alive, and what is over: rows of allocations begin and end.
+//!
+//! Blocks of heaps are matched by address on other threads ([`Matcher`]); ranges of pages
+//! are split and ended here and now ([`PageTable`]). Both write into the columns of the
+//! same rows. Who allocated is told from elsewhere ([`attach`](super::attach)).
+
+mod deaths;
+mod live_blocks;
+mod matching;
+mod owners;
+mod pages;
+mod unmatched;
+
+use crate::events::BlockEvent;
+use crate::units::{Layer, Ticks};
+
+use super::origin::Origin;
+use super::renumbering::Renumbering;
+use super::rows::{Row, RowWriter, Rows};
+use super::stack::{Interner, StackRef};
+use super::trace::UnmatchedFree;
+use super::world::World;
+use super::{HeapId, ProcessId, RowId};
+pub(super) use deaths::DeathSlot;
+use matching::Matcher;
+use owners::BlockOwners;
+use pages::PageTable;
+pub(super) use pages::TouchedRange;
+use unmatched::UnmatchedFrees;
+
+/// The row that a free ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EndedRow {
+    /// This one.
+    Known(RowId),
+    /// The one in this slot of the order of deaths, if there is one: known when the matching
+    /// gets to it.
+    In(DeathSlot),
+}
+
+impl EndedRow {
+    /// Rows have new numbers, or none. Whether there is anything left.
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) -> bool {
+        match self {
+            Self::In(_) => true,
+            Self::Known(row) => number(*row).map(|new| *row = new).is_some(),
+        }
+    }
+}
+
+/// The same, and in which heap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) heap: HeapId,
+    pub(super) row: EndedRow,
+}
+
+/// All rows, and which of them are alive.
+#[derive(Debug)]
+pub(super) struct Lives {
+    pub(super) rows: RowWriter,
+    pub(super) matcher: Matcher,
+    pub(super) pages: PageTable,
+    owners: BlockOwners,
+    unmatched: UnmatchedFrees,
+}
+
+impl Lives {
+    pub(super) fn new() -> Self {
+        let (rows, deaths) = RowWriter::new();
+        let mut matcher = Matcher::new();
+        matcher.add_column(deaths);
+        let (pages, owners, unmatched) = Default::default();
+        Self { rows, matcher, pages, owners, unmatched }
+    }
+
+    /// Appends a row; `None` when no more can be numbered.
+    #[inline(always)]
+    pub(super) fn push(&mut self, row: &Row) -> Option<RowId> {
+        let matcher = &mut self.matcher;
+        self.rows.push(row, |deaths| matcher.add_column(deaths))
+    }
+
+    /// A row is a block from now on.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64, row: RowId) {
+        self.matcher.begin(at, heap, address, row);
+        self.owners.begins(world.heaps(), heap, address);
+    }
+
+    /// A block is freed.
+    #[inline(always)]
+    pub(super) fn free(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64) -> Ended {
+        let slot = self.matcher.free(at, heap, address);
+        self.owners.ends(world.heaps(), heap, address);
+        Ended { heap, row: EndedRow::In(slot) }
+    }
+
+    /// The same, but it is no unmatched free if the block is not alive.
+    pub(super) fn end(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64) -> Ended {
+        let slot = self.matcher.end(at, heap, address);
+        self.owners.ends(world.heaps(), heap, address);
+        Ended { heap, row: EndedRow::In(slot) }
+    }
+
+    /// A heap is destroyed with all its blocks.
+    pub(super) fn close_heap(&mut self, world: &World, at: Ticks, heap: HeapId) {
+        self.matcher.close(at, heap);
+        self.owners.closes(world.heaps(), heap);
+    }
+
+    /// A process is over, and its pages with it. Its blocks stay: nobody freed them.
+    pub(super) fn exit(&mut self, world: &World, at: Ticks, process: ProcessId) {
+        self.owners.exits(world.heaps(), process);
+        for row in self.pages.take_all(process) {
+            self.kill(row, at);
+        }
+    }
+
+    /// Ends a row of committed pages.
+    pub(super) fn kill(&mut self, row: RowId, at: Ticks) {
+        self.rows.kill(row, at);
+        self.matcher.note_death(row);
+    }
+
+    /// The row that a free ended, if it is known by now that it ended one; after
+    /// [`Matcher::settle`].
+    pub(super) fn ended_row(&mut self, row: EndedRow) -> Option<RowId> {
+        match row {
+            EndedRow::Known(row) => Some(row),
+            EndedRow::In(slot) => self.matcher.ended_at(slot),
+        }
+    }
+
+    /// A free of which neither its header nor a stack told the process. `is_read` tells
+    /// whether all processes are: where only some are, it may be that of another.
+    pub(super) fn free_unclaimed(&mut self, world: &World, from: Origin, free: &BlockEvent, is_read: bool) {
+        let Self { owners, matcher, .. } = self;
+        if let Some(heap) = owners.claim(world, matcher, free.heap, free.address) {
+            matcher.free(from.time, heap, free.address);
+        } else if is_read {
+            self.unmatched.add(from, free.layer, (free.heap, free.address), StackRef::NONE);
+        }
+    }
+
+    /// A free of something of which nothing is known.
+    pub(super) fn free_unknown(&mut self, from: Origin, block: (Layer, u64, u64), stack: StackRef) {
+        let (layer, handle, address) = block;
+        self.unmatched.add(from, layer, (handle, address), stack);
+    }
+
+    /// Frees that matched nothing, by time, as far as they are kept.
+    pub(super) fn unmatched(&self, world: &World, stacks: &mut Interner) -> Vec<UnmatchedFree> {
+        self.unmatched.all(&self.matcher.mismatches().kept, world, stacks)
+    }
+
+    /// How many frees matched nothing, allocations and ranges of pages took the place of others
+    /// that were not freed, and frees were told their process by the address alone.
+    pub(super) fn mismatches(&self) -> (u64, u64, u64) {
+        let found = self.matcher.mismatches();
+        (self.unmatched.count + found.unmatched, found.superseded + self.pages.superseded, self.owners.inferred)
+    }
+
+    /// Tells `each` the stacks of all frees that matched nothing.
+    pub(super) fn each_stack(&mut self, mut each: impl FnMut(&mut StackRef)) {
+        self.unmatched.stacks().for_each(&mut each);
+        self.matcher.each_stack(&mut each);
+    }
+
+    /// Drops all rows that died before a moment; those that stay have new numbers. After
+    /// [`Matcher::settle`], and when nobody knows a slot any more.
+    pub(super) fn forget(&mut self, until: Ticks, now: Ticks) -> Renumbering {
+        let Self { rows, matcher, pages, .. } = self;
+        matcher.deaths_before(now, |row| rows.death(row));
+        let mut columns = Vec::new();
+        let numbers = rows.forget(until, &mut columns);
+        matcher.renumber(columns, |row| numbers.of(row));
+        pages.renumber(|row| numbers.of(row));
+        numbers
+    }
+
+    /// The rows as they are: all of them if the trace is `complete`, else with what is over
+    /// before `now`. After [`Matcher::settle`].
+    pub(super) fn publish(&mut self, now: Ticks, complete: bool) -> Rows {
+        let Self { rows, matcher, .. } = self;
+        let death = |row| rows.death(row);
+        let (horizon, by_death) = match complete {
+            false => (now, matcher.deaths_before(now, death)),
+            true => (Ticks::NEVER, matcher.finish(death)),
+        };
+        rows.publish(horizon, by_death)
+    }
+
+    /// Bytes of what is kept about owners of blocks.
+    pub(super) fn owners_bytes(&self) -> u64 {
+        self.owners.bytes()
+    }
+}

@@ -1,0 +1,172 @@
+//! What there is at the present moment of the replay: processes, their images, heaps and
+//! threads with names. Nothing here knows of allocations.
+//!
+//! Cost: a hash operation or two for what an event names; who allocates in which heap is
+//! mostly known from the event before ([`Actors`]).
+
+mod actors;
+mod heap;
+mod module;
+mod process;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::events::{ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo};
+use crate::units::{Layer, Pid, Ticks, Tid};
+
+use actors::Actors;
+pub use heap::{Heap, HeapId};
+pub use module::{Module, PdbId};
+pub(in crate::model) use process::ProcessTable;
+pub use process::{Process, ProcessId};
+
+use heap::HeapTable;
+use module::ModuleTable;
+
+/// Names of threads, where events told them.
+pub(super) type ThreadNames = FxHashMap<(ProcessId, Tid), Arc<str>>;
+
+/// All that there is.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    pub(super) processes: ProcessTable,
+    heaps: HeapTable,
+    modules: ModuleTable,
+    actors: Actors,
+    thread_names: Arc<ThreadNames>,
+    volumes: Vec<(String, String)>,
+    /// The same to look them up; keyed, since files choose them.
+    known_volumes: HashSet<(String, String)>,
+}
+
+/// Heaps, as events name and open them.
+impl World {
+    /// Heaps by number.
+    pub(super) fn heaps(&self) -> &[Heap] {
+        &self.heaps.list
+    }
+
+    #[inline(always)]
+    pub(super) fn heap(&self, id: HeapId) -> &Heap {
+        &self.heaps.list[id.0 as usize]
+    }
+
+    /// The heap with a handle, if anything is known of it.
+    #[inline(always)]
+    pub(super) fn find_heap(&self, pid: Pid, layer: Layer, handle: u64) -> Option<HeapId> {
+        match self.actors.get(pid, layer, handle) {
+            Some((heap, _)) => Some(heap),
+            None => self.heaps.find(self.processes.find(pid)?, layer, handle),
+        }
+    }
+
+    /// The heap in which a process acts, and the process.
+    #[inline(always)]
+    pub(super) fn actor(&mut self, (pid, at): (Pid, Ticks), layer: Layer, handle: u64) -> (HeapId, ProcessId) {
+        match self.actors.get(pid, layer, handle) {
+            Some(known) => known,
+            None => self.new_actor((pid, at), layer, handle),
+        }
+    }
+
+    #[inline(never)]
+    fn new_actor(&mut self, (pid, at): (Pid, Ticks), layer: Layer, handle: u64) -> (HeapId, ProcessId) {
+        let process = self.processes.acting(pid, at);
+        let heap = self.heaps.find_or_add(&self.processes, process, layer, handle);
+        self.actors.put(pid, layer, handle, (heap, process));
+        (heap, process)
+    }
+
+    /// All pages of a process are those of one heap.
+    pub(super) fn commit_heap(&mut self, process: ProcessId) -> HeapId {
+        self.heaps.find_or_add(&self.processes, process, Layer::Commit, 0)
+    }
+
+    pub(super) fn open_heap(&mut self, (pid, at): (Pid, Ticks), layer: Layer, handle: u64, name: Option<&str>) {
+        self.actors.forget();
+        let process = self.processes.acting(pid, at);
+        self.heaps.open(&self.processes, process, layer, handle, name);
+    }
+
+    /// `None` if nothing was known of the heap.
+    pub(super) fn close_heap(&mut self, pid: Pid, layer: Layer, handle: u64, name: Option<&str>) -> Option<HeapId> {
+        self.actors.forget();
+        self.heaps.close(self.processes.find(pid)?, layer, handle, name)
+    }
+
+    /// What comes after the last event that is replayed can still tell the name of a tracker.
+    pub(super) fn name_heap_late(&mut self, pid: Pid, layer: Layer, handle: u64, name: Option<&str>) {
+        if let Some(process) = self.processes.find(pid) {
+            self.actors.forget();
+            self.heaps.name_late(process, layer, handle, name);
+        }
+    }
+}
+
+/// Processes, images, threads, volumes.
+impl World {
+    pub(super) fn process_of(&self, heap: HeapId) -> &Process {
+        &self.processes.list[self.heap(heap).process.0 as usize]
+    }
+
+    /// An event of a process. Returns the life that it ends or shows to have ended, if any.
+    pub(super) fn change_process(
+        &mut self,
+        pid: Pid,
+        change: ProcessChange,
+        info: &ProcessInfo,
+        at: Ticks,
+        frequency: i64,
+    ) -> Option<ProcessId> {
+        self.actors.forget();
+        match change {
+            ProcessChange::Start => self.processes.start(pid, info, at, frequency),
+            ProcessChange::Rundown => self.processes.rundown(pid, info, at),
+            ProcessChange::End => self.processes.end_of(pid, info, at),
+        }
+    }
+
+    pub(super) fn change_image(&mut self, pid: Pid, change: ImageChange, info: &ImageInfo, at: Ticks) {
+        let process = self.processes.find_or_add(pid, at);
+        self.modules.change(process, &mut self.processes.get_mut(process).modules, change, info, at);
+    }
+
+    pub(super) fn identify_image_file(&mut self, pid: Pid, file: &ImageFile, at: Ticks) {
+        let process = self.processes.find_or_add(pid, at);
+        self.modules.identify_file(process, &mut self.processes.get_mut(process).modules, file);
+    }
+
+    pub(super) fn identify_image(&mut self, pid: Pid, id: &ImageId, at: Ticks) {
+        let process = self.processes.find_or_add(pid, at);
+        self.modules.identify(process, &mut self.processes.get_mut(process).modules, id);
+    }
+
+    pub(super) fn name_thread(&mut self, pid: Pid, tid: Tid, name: &str, at: Ticks) {
+        let process = self.processes.find_or_add(pid, at);
+        Arc::make_mut(&mut self.thread_names).insert((process, tid), name.into());
+    }
+
+    pub(super) fn thread_names(&self) -> Arc<ThreadNames> {
+        Arc::clone(&self.thread_names)
+    }
+
+    pub(super) fn map_volume(&mut self, paths: &(String, String)) {
+        if self.known_volumes.insert(paths.clone()) {
+            self.volumes.push(paths.clone());
+        }
+    }
+
+    pub(super) fn volumes(&self) -> &[(String, String)] {
+        &self.volumes
+    }
+
+    /// Name and id of the latest life of a process.
+    pub(super) fn process_name(&self, pid: Pid) -> String {
+        let lives = self.processes.list.iter().rev().filter(|process| process.pid == pid);
+        let name = lives.map(|process| process.name.as_str()).find(|name| !name.is_empty());
+        name.map_or_else(|| format!("Unknown ({pid})"), |name| format!("{name} ({pid})"))
+    }
+}
