@@ -284,6 +284,59 @@ def windows(args):
     return window({n: frames(args, n, lanes) for n in sorted({min(args.events), max(args.events)})})
 
 
+def recorded(args):
+    """The section of programs that heaptrack recorded."""
+    yield "\n## Recorded programs\n"
+    yield "What heaptrack recorded of two programs (`scripts/traffic.py`, `scripts/traffic.pl`), written as a trace with their"
+    yield "stacks, behind the events (*walk*) or as keys. `heaptrack_print` reads its own recording. Medians, in turns.\n"
+    yield "| program | events | stacks | sites | seconds | events/s | `heaptrack_print` | ratio |"
+    yield "|-|-|-|-|-|-|-|-|"
+    for name in ["python", "perl"]:
+        ours, theirs = {"walk": [], "keys": []}, []
+        for _ in range(RUNS + 2):
+            for form, runs in ours.items():
+                runs.append(json.loads(timed([args.program, "measure", f"{args.dir}/{name}-{form}.etl"])[0]))
+            command = ["heaptrack_print", "-f", f"{args.dir}/{name}.zst", "-p", "0", "-a", "0", "-T", "0", "-l", "0"]
+            theirs.append(timed(command)[1])
+        heaptrack = statistics.median(theirs)
+        for form, runs in ours.items():
+            seconds = statistics.median(run["open_s"] + run["load_s"] for run in runs)
+            events = runs[0]["heap_events"]
+            yield (
+                f"| {name} | {events / 1e6:.1f} M | {form} | {runs[0]['sites']:,} | {seconds:.2f} | {events / seconds / 1e6:.1f} M "
+                f"| {heaptrack:.2f} s, {events / heaptrack / 1e6:.1f} M/s | {heaptrack / seconds:.2f} × |"
+            )
+
+
+def counted(args, file):
+    """Instructions of opening a file: of all threads, and of the one that everything waits for."""
+    out = Path(args.dir) / "callgrind"
+    for old in Path(args.dir).glob("callgrind*"):
+        old.unlink()
+    command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={out}", args.program, "measure"]
+    events = json.loads(timed([*command, f"{args.dir}/{file}"])[0])["heap_events"]
+    of_thread = {part.name: total(part) for part in Path(args.dir).glob("callgrind-*")}
+    return events, sum(of_thread.values()), of_thread["callgrind-01"]
+
+
+def total(part):
+    """The instructions in one file of callgrind's."""
+    return next(int(line.split()[1]) for line in part.read_text().splitlines() if line.startswith(("totals:", "summary:")))
+
+
+def instructions(args):
+    """The section of counted instructions: what more events cost, so that what comes once does not count."""
+    yield "\n## Instructions\n"
+    yield "Counted by callgrind, for each heap event from 1 to 3 million of them: what more events cost. *Main* is what the"
+    yield "thread that puts all into order counted, some decoding included where no other thread had done it.\n"
+    yield "| stacks | an event | main |"
+    yield "|-|-|-|"
+    for form in ["keys", "walk"]:
+        few, many = (counted(args, f"{form}-{n}.etl") for n in (1, 3))
+        more = many[0] - few[0]
+        yield f"| {form} | {(many[1] - few[1]) / more:.0f} | {(many[2] - few[2]) / more:.0f} |"
+
+
 def machine():
     cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.processor())
     memory = next(int(l.split()[1]) * 1024 for l in open("/proc/meminfo") if l.startswith("MemTotal"))
@@ -295,11 +348,12 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--only", choices=["views", "window"], help="leave the other sections as they are")
+    parser.add_argument("--only", choices=["views", "window", "recorded", "instructions"], help="leave the other sections as they are")
     parser.add_argument("events", type=int, nargs="+")
     args = parser.parse_args()
-    if args.only == "window":
-        replace_section(args.out, list(windows(args)))
+    alone = {"window": windows, "recorded": recorded, "instructions": instructions}.get(args.only)
+    if alone:
+        replace_section(args.out, list(alone(args)))
         return
     if args.only == "views":
         asked = {n: timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])[0] for n in args.events}
@@ -317,6 +371,8 @@ def main():
         *opening(results),
         f"\nWith whole stacks behind the events (StackWalk) instead of keys: {walk['heap_events'] / walk['load_s'] / 1e6:.1f} M"
         f" events/s, {walk['bytes_per_s'] / 1e9:.2f} GB/s ({walk['file_bytes'] / 1e9:.1f} GB).",
+        *recorded(args),
+        *instructions(args),
         *questions(results),
         *views(results),
         *windows(args),

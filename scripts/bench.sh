@@ -6,12 +6,14 @@
 #   EVENTS="1000000 16000000" scripts/bench.sh
 #   ONLY=views scripts/bench.sh           the section *Views* alone, without heaptrack and the window
 #   ONLY=window scripts/bench.sh          the section *The window* alone
+#   ONLY=recorded scripts/bench.sh        the section *Recorded programs* alone
+#   ONLY=instructions scripts/bench.sh    the section *Instructions* alone
 #   BENCH_DIR=/somewhere scripts/bench.sh where the traces are kept
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 only=${ONLY:-}
-need_packages "${window_packages[@]}" "${screen_packages[@]}" xdotool heaptrack mawk python3
+need_packages "${window_packages[@]}" "${screen_packages[@]}" xdotool heaptrack mawk python3 perl zstd valgrind
 need_cargo
 cd "$root"
 
@@ -25,12 +27,45 @@ say "Building"
 cargo build --locked --release
 program=${CARGO_TARGET_DIR:-target}/release/highwater
 
-for n in $events; do
-    say "Traces of $n heap events"
-    [ -s "$dir/$n.etl" ] || "$program" synth heap -o "$dir/$n.etl" --events "$n" --stacks keys --distinct-stacks $stacks --live $live
-    [ -n "$only" ] || [ -s "$dir/$n.heaptrack" ] || awk -v events="$n" -v stacks=$stacks -v live=$live -f scripts/heaptrack.awk >"$dir/$n.heaptrack"
-done
-[ -n "$only" ] || [ -s "$dir/walk.etl" ] || "$program" synth heap -o "$dir/walk.etl" --events 8000000 --stacks walk --distinct-stacks $stacks --live $live
+synth() { # FILE, more
+    [ -s "$dir/$1" ] || "$program" synth "${@:2}" -o "$dir/$1"
+}
+
+# What heaptrack records of a program, as text and as a trace with whole stacks or keys.
+record() { # NAME, command
+    say "Recording $1"
+    [ -s "$dir/$1.zst" ] || heaptrack -o "$dir/$1" "${@:2}" >/dev/null
+    [ -s "$dir/$1.txt" ] || zstd -dqc "$dir/$1.zst" >"$dir/$1.txt"
+    synth "$1-walk.etl" recorded --recording "$dir/$1.txt" --stacks walk
+    synth "$1-keys.etl" recorded --recording "$dir/$1.txt" --stacks keys
+}
+
+generated=(heap --distinct-stacks $stacks --live $live)
+case "$only" in
+"" | views | window)
+    for n in $events; do
+        say "Traces of $n heap events"
+        synth "$n.etl" "${generated[@]}" --events "$n" --stacks keys
+        [ -n "$only" ] || [ -s "$dir/$n.heaptrack" ] || awk -v events="$n" -v stacks=$stacks -v live=$live -f scripts/heaptrack.awk >"$dir/$n.heaptrack"
+    done
+    ;;
+esac
+[ -n "$only" ] || synth walk.etl "${generated[@]}" --events 8000000 --stacks walk
+case "$only" in
+"" | recorded)
+    record python env PYTHONMALLOC=malloc /usr/bin/python3 scripts/traffic.py
+    record perl perl scripts/traffic.pl
+    ;;
+esac
+case "$only" in
+"" | instructions)
+    for form in keys walk; do
+        for n in 1 3; do
+            synth "$form-$n.etl" "${generated[@]}" --events ${n}000000 --stacks $form
+        done
+    done
+    ;;
+esac
 
 say "Measuring"
 python3 scripts/bench.py --program "$program" --dir "$dir" --out docs/performance.md ${only:+--only $only} $events

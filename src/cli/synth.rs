@@ -2,14 +2,14 @@
 //! Hidden: an instrument of this project, not of its users.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
 use thiserror::Error;
 
 use crate::etl::compression::Algorithm;
 use crate::etl::write::WriteError;
-use crate::synth::{Options, Scenario, StackForm, SynthError, generate};
+use crate::synth::{Options, Scenario, StackForm, SynthError, generate, generate_recorded};
 
 /// Write a generated trace.
 #[derive(clap::Args, Clone, Debug)]
@@ -20,6 +20,9 @@ pub struct SynthArgs {
     /// File to write
     #[arg(short, long, value_name = "OUT.etl")]
     output: PathBuf,
+    /// What heaptrack recorded, as text (recorded)
+    #[arg(long, value_name = "FILE", required_if_eq("scenario", "recorded"))]
+    recording: Option<PathBuf>,
     /// Memory events; stacks come on top
     #[arg(long, default_value_t = Options::default().events)]
     events: u64,
@@ -77,6 +80,8 @@ enum ScenarioName {
     Heap,
     Commit,
     Trackers,
+    /// What heaptrack recorded of a real program
+    Recorded,
 }
 
 /// Names of the forms of stacks.
@@ -111,7 +116,15 @@ pub fn run(args: &SynthArgs) -> Result<u64, SynthFailure> {
 fn write(args: &SynthArgs) -> Result<u64, SynthError> {
     let file = File::create(&args.output).map_err(WriteError::from)?;
     // Compressed buffers are written in two parts.
-    let mut out = generate(&args.options(), BufWriter::with_capacity(1 << 20, file))?;
+    let out = BufWriter::with_capacity(1 << 20, file);
+    let recording = args.recording.as_ref().filter(|_| matches!(args.scenario, ScenarioName::Recorded));
+    let mut out = match recording {
+        Some(recording) => {
+            let recording = File::open(recording).map_err(WriteError::from)?;
+            generate_recorded(BufReader::with_capacity(1 << 20, recording), &args.options(), out)?
+        }
+        None => generate(&args.options(), out)?,
+    };
     out.flush().map_err(WriteError::from)?;
     Ok(out.get_ref().metadata().map_err(WriteError::from)?.len())
 }
@@ -121,7 +134,7 @@ impl SynthArgs {
         Options {
             scenario: match self.scenario {
                 ScenarioName::Demo => Scenario::Demo,
-                ScenarioName::Heap => Scenario::Heap,
+                ScenarioName::Heap | ScenarioName::Recorded => Scenario::Heap,
                 ScenarioName::Commit => Scenario::Commit,
                 ScenarioName::Trackers => Scenario::Trackers,
             },

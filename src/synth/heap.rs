@@ -26,6 +26,9 @@ use crate::units::{Layer, PointerSize};
 const SIZES: [(u32, u64, u64); 6] =
     [(450, 8, 64), (300, 65, 256), (150, 257, 1024), (80, 1025, 4096), (19, 4097, 65_536), (1, 65_537, 1 << 20)];
 
+/// The largest block of a size class.
+const LARGEST: u64 = 1 << 20;
+
 /// Blocks of a size class share their addresses.
 const CLASSES: usize = 64 + 32 + 6;
 
@@ -42,21 +45,22 @@ fn class_of(size: u64) -> (usize, u64, u64) {
             (64 + room as usize / 512 - 1, room - 511, room)
         }
         size => {
-            let room = size.next_power_of_two().min(1 << 20);
+            let room = size.next_power_of_two().min(LARGEST);
             (96 + room.trailing_zeros() as usize - 15, room / 2 + 1, room)
         }
     }
 }
 
-struct Heap {
+/// A heap that gives out addresses, the youngest that came back first.
+pub(super) struct Addresses {
     handle: u64,
     /// Where the next new block goes.
     top: u64,
     free: Vec<Vec<u64>>,
 }
 
-impl Heap {
-    fn new(number: u64, pointer: PointerSize) -> Self {
+impl Addresses {
+    pub(super) fn new(number: u64, pointer: PointerSize) -> Self {
         let handle = match pointer {
             // Between the images; what one heap has no room for runs into the next one's.
             PointerSize::Four => 0x1100_0000 + number * 0x0180_0000,
@@ -65,7 +69,22 @@ impl Heap {
         Self { handle, top: handle + 0x740, free: vec![Vec::new(); CLASSES] }
     }
 
-    fn take(&mut self, size: u64) -> u64 {
+    pub(super) fn handle(&self) -> u64 {
+        self.handle
+    }
+
+    /// The event of its creation.
+    pub(super) fn opened(&self) -> Event {
+        Event::HeapOpen { layer: Layer::Heap, heap: self.handle, name: None }
+    }
+
+    pub(super) fn take(&mut self, size: u64) -> u64 {
+        if size > LARGEST {
+            // Addresses of what is larger are not used again.
+            let address = self.top;
+            self.top += size.next_multiple_of(0x1_0000);
+            return address;
+        }
         let (class, _, room) = class_of(size);
         if let Some(address) = self.free[class].pop() {
             return address;
@@ -75,8 +94,10 @@ impl Heap {
         address
     }
 
-    fn give_back(&mut self, address: u64, size: u32) {
-        self.free[class_of(size.into()).0].push(address);
+    pub(super) fn give_back(&mut self, address: u64, size: u64) {
+        if size <= LARGEST {
+            self.free[class_of(size).0].push(address);
+        }
     }
 }
 
@@ -98,7 +119,7 @@ struct Traffic<'w, W> {
     processes: Vec<Process>,
     pointers: Vec<PointerSize>,
     /// All heaps, those of one process side by side.
-    heaps: Vec<Heap>,
+    heaps: Vec<Addresses>,
     heaps_each: usize,
     /// Where each thread runs now.
     processors: Vec<u16>,
@@ -120,7 +141,7 @@ pub(super) fn generate<W: Write + Seek>(
     let processes = cast::programs(options);
     let sets = StackSet::of_processes(options, &processes, &mut random);
     let pointers: Vec<_> = (0..options.processes).map(|n| options.pointer(n)).collect();
-    let heaps = pointers.iter().flat_map(|pointer| (0..options.heaps).map(|n| Heap::new(n.into(), *pointer))).collect();
+    let heaps = pointers.iter().flat_map(|pointer| (0..options.heaps).map(|n| Addresses::new(n.into(), *pointer))).collect();
     let processor_count = u64::from(options.processors);
     let sizes = options.counters.then(|| vec![HeapSizes::default(); (options.processes * options.heaps) as usize]);
     let mut traffic = Traffic {
@@ -173,8 +194,8 @@ impl<W: Write + Seek> Traffic<'_, W> {
             self.clock.after(100);
             for heap in 0..self.heaps_each {
                 let caller = self.caller(index);
-                let heap = self.heaps[index * self.heaps_each + heap].handle;
-                self.put(index, caller, Event::HeapOpen { layer: Layer::Heap, heap, name: None })?;
+                let heap = self.heaps[index * self.heaps_each + heap].opened();
+                self.put(index, caller, heap)?;
             }
         }
         Ok(())
@@ -307,7 +328,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         let process = index / self.heaps_each;
         let caller = self.caller(process);
         let heap = &mut self.heaps[index];
-        heap.give_back(block.address, block.size);
+        heap.give_back(block.address, block.size.into());
         let event = Event::Free { layer: Layer::Heap, heap: heap.handle, address: block.address };
         match self.free_stacks {
             true => self.put_with_stack(process, caller, event)?,
@@ -336,7 +357,7 @@ impl<W: Write + Seek> Traffic<'_, W> {
         let size = (u64::from(block.size) * 2).clamp(64, 1 << 20);
         let heap = &mut self.heaps[index];
         let new = heap.take(size);
-        heap.give_back(old, block.size);
+        heap.give_back(old, block.size.into());
         let heap = heap.handle;
         self.live[victim] = Block { address: new, size: size as u32, ..block };
         self.put_with_stack(process, caller, Event::Alloc { layer, heap, address: new, size })?;

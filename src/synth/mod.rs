@@ -15,6 +15,7 @@ mod image;
 pub mod images;
 mod program;
 mod random;
+mod recorded;
 mod stacks;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use crate::events::encode::RecordWriter;
 use crate::units::PointerSize;
 pub use cast::{FREQUENCY, START_TICKS, START_TIME};
 pub use random::Random;
+pub use recorded::generate_recorded;
 
 /// What happens in a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

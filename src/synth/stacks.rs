@@ -53,12 +53,18 @@ impl StackSet {
             }
             let allocator = frame(&modules[0], 0x2_0000, 0x1000, random);
             if known.insert((stack.clone(), allocator)) {
-                set.frames.push(allocator);
-                set.frames.extend(stack.iter().rev());
-                set.ends.push(set.frames.len() as u32);
+                let frames: Vec<u64> = std::iter::once(allocator).chain(stack.iter().rev().copied()).collect();
+                set.push(&frames);
             }
         }
         set
+    }
+
+    /// One more stack, innermost frame first; tells its number.
+    pub(super) fn push(&mut self, frames: &[u64]) -> usize {
+        self.frames.extend(frames);
+        self.ends.push(self.frames.len() as u32);
+        self.ends.len() - 1
     }
 
     pub(super) fn len(&self) -> usize {
