@@ -53,7 +53,7 @@ esac
 [ -n "$only" ] || synth walk.etl "${generated[@]}" --events 8000000 --stacks walk
 case "$only" in
 "" | recorded)
-    record python env PYTHONMALLOC=malloc /usr/bin/python3 scripts/traffic.py
+    PYTHONMALLOC=malloc record python /usr/bin/python3 scripts/traffic.py
     record perl perl scripts/traffic.pl
     ;;
 esac
