@@ -1,4 +1,4 @@
-//! LiveBlocks that are alive in one heap, by address: a table of buckets that are a cache
+//! Blocks that are alive in one heap, by address: a table of buckets that are a cache
 //! line each, so that a look-up costs one cache miss, mostly, and no branch that
 //! depends on which of the places in it is meant.
 //!
@@ -16,42 +16,50 @@ const PLACES: usize = 5;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
-    /// Addresses in two halves: 12 bytes a place instead of 16.
-    low: [u32; PLACES],
-    high: [u32; PLACES],
+    /// Those of free places are what they were.
+    addresses: [u64; PLACES],
     rows: [u32; PLACES],
-    /// LiveBlocks that went past this bucket because it was full.
+    /// Blocks that went past this bucket because it was full.
     past: u32,
 }
 
 impl Bucket {
-    const FREE: Self = Self { low: [0; PLACES], high: [0; PLACES], rows: [EMPTY; PLACES], past: 0 };
+    const FREE: Self = Self { addresses: [0; PLACES], rows: [EMPTY; PLACES], past: 0 };
 
-    /// The place for which `is_it` holds.
+    /// A bit for each place for which `is_it` holds.
     #[inline(always)]
-    fn place(&self, is_it: impl Fn(usize) -> bool) -> Option<usize> {
-        let mask = (0..PLACES).fold(0u32, |mask, i| mask | u32::from(is_it(i)) << i);
-        (mask != 0).then_some(mask.trailing_zeros() as usize)
+    fn places(is_it: impl Fn(usize) -> bool) -> u32 {
+        (0..PLACES).fold(0, |mask, i| mask | u32::from(is_it(i)) << i)
     }
 
+    /// The place of the block at an address.
     #[inline(always)]
     fn of(&self, address: u64) -> Option<usize> {
-        let (low, high) = (address as u32, (address >> 32) as u32);
-        self.place(|i| (self.low[i] == low) & (self.high[i] == high) & (self.rows[i] != EMPTY))
+        let mut left = Self::places(|i| self.addresses[i] == address);
+        while left != 0 {
+            // One at most is not free, mostly the first that is looked at.
+            let place = left.trailing_zeros() as usize % 8;
+            if place < PLACES && self.rows[place] != EMPTY {
+                return Some(place);
+            }
+            left &= left - 1;
+        }
+        None
     }
 
     #[inline(always)]
     fn free(&self) -> Option<usize> {
-        self.place(|i| self.rows[i] == EMPTY)
+        let mask = Self::places(|i| self.rows[i] == EMPTY);
+        (mask != 0).then_some(mask.trailing_zeros() as usize)
     }
 
+    #[inline(always)]
     fn put(&mut self, place: usize, address: u64, row: u32) {
-        (self.low[place], self.high[place], self.rows[place]) = (address as u32, (address >> 32) as u32, row);
+        (self.addresses[place], self.rows[place]) = (address, row);
     }
 
     fn blocks(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let address = |i: usize| u64::from(self.high[i]) << 32 | u64::from(self.low[i]);
-        (0..PLACES).filter(|&i| self.rows[i] != EMPTY).map(move |i| (address(i), self.rows[i]))
+        (0..PLACES).filter(|&i| self.rows[i] != EMPTY).map(|i| (self.addresses[i], self.rows[i]))
     }
 }
 
@@ -96,12 +104,20 @@ impl LiveBlocks {
     }
 
     /// Makes a block alive and returns the one that was alive there.
-    pub(in crate::model) fn insert(&mut self, spread: Spread, hash: u64, address: u64, row: RowId) -> Option<RowId> {
-        if let Some((at, place)) = self.find(hash, address) {
-            return Some(RowId(std::mem::replace(&mut self.buckets[at].rows[place], row.0)));
-        }
+    #[inline]
+    pub(super) fn insert(&mut self, spread: Spread, hash: u64, address: u64, row: RowId) -> Option<RowId> {
         if (self.len + 1) * 10 > self.buckets.len() * PLACES * 7 {
             self.grow(spread);
+        }
+        let home = self.home(hash);
+        let bucket = &mut self.buckets[home];
+        if let Some(place) = bucket.of(address) {
+            return Some(RowId(std::mem::replace(&mut bucket.rows[place], row.0)));
+        }
+        if bucket.past > 0
+            && let Some((at, place)) = self.find(hash, address)
+        {
+            return Some(RowId(std::mem::replace(&mut self.buckets[at].rows[place], row.0)));
         }
         self.put(hash, address, row.0);
         self.len += 1;
@@ -109,7 +125,8 @@ impl LiveBlocks {
     }
 
     /// Ends the block at an address.
-    pub(in crate::model) fn remove(&mut self, hash: u64, address: u64) -> Option<RowId> {
+    #[inline]
+    pub(super) fn remove(&mut self, hash: u64, address: u64) -> Option<RowId> {
         let (at, place) = self.find(hash, address)?;
         let row = std::mem::replace(&mut self.buckets[at].rows[place], EMPTY);
         let mut before = self.home(hash);
