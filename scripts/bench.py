@@ -128,6 +128,12 @@ def views(results):
         yield f"| {view} | {' | '.join(took(f['views'].get(view, [])) for f in results.values())} |"
 
 
+def views_alone(args):
+    """The same section without the others."""
+    asked = {n: timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])[0] for n in args.events}
+    return views({n: json.loads(output) for n, output in asked.items()})
+
+
 def took(values):
     worked = [value["processors_ms"] for value in values if value["processors_ms"] is not None]
     return spread([value["ms"] for value in values]) + (f" [{statistics.median(worked):.1f}]" if worked else "")
@@ -351,13 +357,9 @@ def main():
     parser.add_argument("--only", choices=["views", "window", "recorded", "instructions"], help="leave the other sections as they are")
     parser.add_argument("events", type=int, nargs="+")
     args = parser.parse_args()
-    alone = {"window": windows, "recorded": recorded, "instructions": instructions}.get(args.only)
+    alone = {"views": views_alone, "window": windows, "recorded": recorded, "instructions": instructions}.get(args.only)
     if alone:
         replace_section(args.out, list(alone(args)))
-        return
-    if args.only == "views":
-        asked = {n: timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])[0] for n in args.events}
-        replace_section(args.out, list(views({n: json.loads(output) for n, output in asked.items()})))
         return
     results = {n: sizes_of(args, n) for n in args.events}
     walk = json.loads(timed([args.program, "measure", f"{args.dir}/walk.etl"])[0])

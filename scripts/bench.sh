@@ -40,32 +40,31 @@ record() { # NAME, command
     synth "$1-keys.etl" recorded --recording "$dir/$1.txt" --stacks keys
 }
 
+# Whether one of these sections is measured.
+wanted() {
+    [ -z "$only" ] || [[ " $* " == *" $only "* ]]
+}
+
 generated=(heap --distinct-stacks $stacks --live $live)
-case "$only" in
-"" | views | window)
+if wanted views window; then
     for n in $events; do
         say "Traces of $n heap events"
         synth "$n.etl" "${generated[@]}" --events "$n" --stacks keys
         [ -n "$only" ] || [ -s "$dir/$n.heaptrack" ] || awk -v events="$n" -v stacks=$stacks -v live=$live -f scripts/heaptrack.awk >"$dir/$n.heaptrack"
     done
-    ;;
-esac
+fi
 [ -n "$only" ] || synth walk.etl "${generated[@]}" --events 8000000 --stacks walk
-case "$only" in
-"" | recorded)
+if wanted recorded; then
     PYTHONMALLOC=malloc record python /usr/bin/python3 scripts/traffic.py
     record perl perl scripts/traffic.pl
-    ;;
-esac
-case "$only" in
-"" | instructions)
+fi
+if wanted instructions; then
     for form in keys walk; do
         for n in 1 3; do
             synth "$form-$n.etl" "${generated[@]}" --events ${n}000000 --stacks $form
         done
     done
-    ;;
-esac
+fi
 
 say "Measuring"
 python3 scripts/bench.py --program "$program" --dir "$dir" --out docs/performance.md ${only:+--only $only} $events

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::answers::LayerOf;
-use super::answers::{Overview, SourceNumbers};
+use super::answers::{LayerOf, Overview, SourceNumbers};
 use super::counters::Counters;
 use crate::model::{CounterId, HeapId, ProcessId, Trace};
 use crate::query::{ByClass, heap_label, layer_label};

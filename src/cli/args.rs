@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn groups_are_a_comma_list_of_known_keys() {
         let by = |keys: &str| match parse(&["report", "a.etl", "--by", keys]).map(|line| line.command) {
-            Ok(Some(Command::Report(args))) => Some(args.by),
+            Ok(Some(Command::Report(args))) => Some(args.groups.by),
             _ => None,
         };
         assert_eq!(by("stack"), Some(vec![By::Stack]));

@@ -53,6 +53,18 @@ pub(super) struct Asked {
     memory: Memory,
 }
 
+/// Which groups are told.
+#[derive(Args, Debug)]
+pub(super) struct GroupsAsked {
+    /// What makes a group; the layer always does
+    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
+    pub(super) by: Vec<By>,
+
+    /// Only the first N groups
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+}
+
 /// A file of rules for stacks.
 #[derive(Args, Debug)]
 pub(super) struct RulesFile {

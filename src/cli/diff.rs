@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{RulesFile, index, load_trace, needs_names, stopped};
+use super::asked::{GroupsAsked, RulesFile, index, load_trace, needs_names, stopped};
 use super::choices::Choices;
 use super::memory::Memory;
 use super::report::{key_cells, key_columns, stack_notes};
@@ -43,13 +43,8 @@ pub(super) struct DiffArgs {
     #[command(flatten)]
     pub(super) choices: Choices,
 
-    /// What makes a group; the layer always does
-    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
-    pub(super) by: Vec<By>,
-
-    /// Only the first N groups
-    #[arg(long, value_name = "N")]
-    pub(super) top: Option<usize>,
+    #[command(flatten)]
+    pub(super) groups: GroupsAsked,
 
     /// By function and module: of the innermost frame that is not folded
     #[arg(long)]
@@ -130,11 +125,11 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let intervals = [a.interval(&traces[0])?, b.interval(&traces[1])?];
     let is_one_trace = Arc::ptr_eq(&traces[0], &traces[1]);
     let filter = args.choices.filter();
-    let shows_names = needs_names(&filter, &args.by) || (args.fold && args.by.contains(&By::Module));
+    let shows_names = needs_names(&filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
     let names = |trace: &Arc<Trace>| {
         let mask = filter.mask(trace);
         let is_asked = move |site| mask.classes(site) != 0;
-        let frees = args.by.contains(&By::FreedStack);
+        let frees = args.groups.by.contains(&By::FreedStack);
         let names = if shows_names { symbols::names(trace, args.symbols.as_deref(), frees, is_asked) } else { Arc::default() };
         Arc::new(names.with_rules(Arc::clone(&rules)))
     };
@@ -155,7 +150,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         functions: None,
         totals: None,
     };
-    let groups = folded_diff([side(0), side(1)], &args.by, args.fold, args.top, &never).map_err(stopped)?;
+    let groups = folded_diff([side(0), side(1)], &args.groups.by, args.fold, args.groups.top, &never).map_err(stopped)?;
     report_problems(&traces[0].problems);
     if !is_one_trace {
         report_problems(&traces[1].problems);
@@ -174,11 +169,11 @@ fn describe(args: &DiffArgs, groups: &[Group<Compared>]) -> String {
     if groups.is_empty() {
         return "Nothing was alive or happened on either side.\n".to_owned();
     }
-    let shown = &groups[..groups.len().min(args.top.unwrap_or(SHOWN))];
+    let shown = &groups[..groups.len().min(args.groups.top.unwrap_or(SHOWN))];
     let numbers = ["Change", "A", "B", "Peak", "Allocated", "Count"];
-    let columns = key_columns(&args.by).map(|name| (name, Align::Left));
+    let columns = key_columns(&args.groups.by).map(|name| (name, Align::Left));
     let mut table = Table::new(columns.chain(numbers.map(|name| (name, Align::Right))));
-    for (group, mut cells) in shown.iter().zip(key_cells(&args.by, shown)) {
+    for (group, mut cells) in shown.iter().zip(key_cells(&args.groups.by, shown)) {
         let Compared { a, b, delta } = &group.numbers;
         cells.extend([
             format::signed_bytes(delta.outstanding_to),

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, IntervalInSeconds, needs_names, stopped};
+use super::asked::{Asked, GroupsAsked, IntervalInSeconds, needs_names, stopped};
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::format;
@@ -17,13 +17,8 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     pub(super) asked: Asked,
 
-    /// What makes a group; the layer always does
-    #[arg(long, value_name = "KEYS", value_enum, value_delimiter = ',', default_value = "process,heap")]
-    pub(super) by: Vec<By>,
-
-    /// Only the first N groups
-    #[arg(long, value_name = "N")]
-    pub(super) top: Option<usize>,
+    #[command(flatten)]
+    pub(super) groups: GroupsAsked,
 
     /// By function and module: of the innermost frame that is neither the allocator's nor folded by a rule
     #[arg(long)]
@@ -42,10 +37,16 @@ struct Answer<'a> {
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let loaded = args.asked.load("report")?;
     let interval = loaded.interval;
-    let request = ReportRequest { interval, by: args.by.clone(), filter: args.asked.filter(), top: args.top, fold: args.fold };
+    let request = ReportRequest {
+        interval,
+        by: args.groups.by.clone(),
+        filter: args.asked.filter(),
+        top: args.groups.top,
+        fold: args.fold,
+    };
     let never = Cancel::default();
-    let shows_names = needs_names(&request.filter, &args.by) || (args.fold && args.by.contains(&By::Module));
-    let names = if shows_names { loaded.names(&args.asked, &args.by) } else { Names::default() };
+    let shows_names = needs_names(&request.filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
+    let names = if shows_names { loaded.names(&args.asked, &args.groups.by) } else { Names::default() };
     let index = loaded.index()?;
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     let trace = index.trace();
@@ -68,11 +69,11 @@ const SHOWN: usize = 40;
 fn describe(trace: &Trace, args: &ReportArgs, report: &Report) -> String {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, report.interval);
     let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
-    let shown = report.groups.len().min(args.top.unwrap_or(SHOWN));
+    let shown = report.groups.len().min(args.groups.top.unwrap_or(SHOWN));
     if report.groups.is_empty() {
         text += "Nothing was alive or happened.\n";
     } else {
-        text += &table(&args.by, &report.groups[..shown]).text();
+        text += &table(&args.groups.by, &report.groups[..shown]).text();
     }
     match report.groups.len() - shown {
         0 => {}

@@ -34,13 +34,13 @@ pub(super) struct BufferIndex {
 
 /// Walks the chain of buffers of a file of `bytes` bytes.
 pub(super) fn walk(source: &Source, name: &str, bytes: u64, first: &SessionHeader, problems: &mut Problems) -> BufferIndex {
-    let walker = Walker { source, bytes };
+    let walker = Walker { source, bytes, first };
     let mut report = Report { name, problems };
-    let mut at = Walked { usual: walker.common_size(first), ..Walked::default() };
+    let mut at = Walked { usual: walker.common_size(), ..Walked::default() };
     let mut buffers = Vec::new();
     while at.offset < bytes {
         match walker.look(at.offset) {
-            Stands::Buffer(info) => buffers.extend(at.pass(info, &walker, first, &mut report)),
+            Stands::Buffer(info) => buffers.extend(at.pass(info, &walker, &mut report)),
             Stands::Other { zeros, short } => {
                 let gap = walker.gap(at.offset, at.usual, zeros);
                 let Some(next) = gap.next else {
@@ -59,15 +59,15 @@ pub(super) fn walk(source: &Source, name: &str, bytes: u64, first: &SessionHeade
 /// Goes on with the walk of a file that is still written and has `bytes` bytes by now;
 /// returns the buffers that came. What is wrong is told when the file is whole.
 pub(super) fn walk_on(at: &mut Walked, source: &Source, bytes: u64, first: &SessionHeader) -> Vec<BufferInfo> {
-    let walker = Walker { source, bytes };
+    let walker = Walker { source, bytes, first };
     let mut unread = Problems::default();
     let mut report = Report { name: "", problems: &mut unread };
-    at.settle_usual_size(&walker, first);
+    at.settle_usual_size(&walker);
     let mut buffers = Vec::new();
     while at.offset < bytes {
         match walker.look(at.offset) {
             Stands::Buffer(info) if walker.has_all_of(&info, at.usual) => {
-                buffers.extend(at.pass(info, &walker, first, &mut report));
+                buffers.extend(at.pass(info, &walker, &mut report));
             }
             Stands::Other { zeros: false, short: false } => match walker.gap(at.offset, at.usual, false).next {
                 Some(next) => at.skip_to(next, &mut report),
@@ -94,22 +94,16 @@ pub(super) struct Walked {
 
 impl Walked {
     /// Looks for the size of all buffers until enough of them are there.
-    fn settle_usual_size(&mut self, walker: &Walker<'_>, first: &SessionHeader) {
+    fn settle_usual_size(&mut self, walker: &Walker<'_>) {
         if !self.is_usual_sure
             && let Some(is_sure) = walker.is_common_size_sure()
         {
-            (self.usual, self.is_usual_sure) = (walker.common_size(first), is_sure);
+            (self.usual, self.is_usual_sure) = (walker.common_size(), is_sure);
         }
     }
 
     /// Passes a buffer; `None` if it is left out.
-    fn pass(
-        &mut self,
-        mut info: BufferInfo,
-        walker: &Walker<'_>,
-        first: &SessionHeader,
-        report: &mut Report<'_>,
-    ) -> Option<BufferInfo> {
+    fn pass(&mut self, mut info: BufferInfo, walker: &Walker<'_>, report: &mut Report<'_>) -> Option<BufferInfo> {
         match walker.credible_size(&info, self.usual) {
             Credible::Own => {}
             Credible::OfSession => self.usual = Some(info.size.into()),
@@ -120,7 +114,7 @@ impl Walked {
             }
         }
         self.offset += u64::from(info.size);
-        self.sessions.take(info, walker, first, report)
+        self.sessions.take(info, walker, report)
     }
 
     /// Passes over what is no buffer.

@@ -48,19 +48,13 @@ impl Report<'_> {
 
 impl Sessions {
     /// The next buffer, with its number among all; `None` if it is left out.
-    pub(super) fn take(
-        &mut self,
-        mut info: BufferInfo,
-        walker: &Walker<'_>,
-        first: &SessionHeader,
-        report: &mut Report<'_>,
-    ) -> Option<BufferInfo> {
+    pub(super) fn take(&mut self, mut info: BufferInfo, walker: &Walker<'_>, report: &mut Report<'_>) -> Option<BufferInfo> {
         if info.offset > 0
             && info.kind == BufferKind::Header
             && let Some(header) = walker.session_at(&info)
         {
-            self.begin(&info, &header, first, report);
-        } else if !self.seen.insert(info.sequence) && first.mode & mode::CIRCULAR == 0 {
+            self.begin(&info, &header, walker.first, report);
+        } else if !self.seen.insert(info.sequence) && walker.first.mode & mode::CIRCULAR == 0 {
             // Counted anew without a header buffer.
             self.count_anew(info.sequence);
         }

@@ -13,6 +13,8 @@ pub(super) const LOOK_AT: u64 = 3;
 pub(super) struct Walker<'a> {
     pub(super) source: &'a Source,
     pub(super) bytes: u64,
+    /// What its first session says of itself.
+    pub(super) first: &'a SessionHeader,
 }
 
 /// What the first bytes of a place in the file are.
@@ -63,14 +65,14 @@ impl Walker<'_> {
 
     /// The size of an uncompressed file's buffers: that of the first, unless the next
     /// ones show that they differ. (One that differs may be damaged.)
-    pub(super) fn common_size(&self, first: &SessionHeader) -> Option<u64> {
+    pub(super) fn common_size(&self) -> Option<u64> {
         let size = self.size_at(0)?;
         let (mut same, mut differ) = (false, false);
         for next in (1..=LOOK_AT).map(|i| self.size_at(i * size)) {
             same |= next == Some(size);
             differ |= next.is_some_and(|next| next != size);
         }
-        (!first.is_compressed() && (same || !differ)).then_some(size)
+        (!self.first.is_compressed() && (same || !differ)).then_some(size)
     }
 
     /// Whether enough is there to be sure of the common size.

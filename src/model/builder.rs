@@ -240,8 +240,10 @@ impl Builder {
     /// A user's stack of the thread that acts, whatever event it came with.
     #[inline(always)]
     fn complete_fragments(&mut self, from: Origin, user: CallStack<'_>) {
-        let (attach, mut rooms) = self.attach();
-        attach.complete_fragments(&mut rooms, from, user);
+        if self.limit.has_room_for_stacks() {
+            let (attach, mut rooms) = self.attach();
+            attach.complete_fragments(&mut rooms, from, user);
+        }
     }
 
     /// Appends a row; where no more can be numbered, the trace ends.

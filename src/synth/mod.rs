@@ -141,12 +141,8 @@ pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthEr
         return Ok(demo::write(out)?);
     }
     check(options)?;
-    let session = cast::session(options.processors, options.compressed.is_some());
-    let writer = Writer::with_compression(out, session, options.compressed.unwrap_or_default())?;
-    let mut w = RecordWriter::new(writer);
-    let mut clock = Clock { now: START_TICKS, pace: options.speed.map(Pace::new) };
+    let (mut w, mut clock) = open(options, out)?;
     let random = Random::new(options.seed);
-    timeline::write_all(cast::preamble(clock.after(10)), &mut w)?;
     for process in std::iter::once(cast::kernel()).chain(cast::bystanders()) {
         timeline::write_all(process.rundown(clock.after(200), 0, false), &mut w)?;
     }
@@ -157,6 +153,15 @@ pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthEr
         Scenario::Demo => {}
     }
     Ok(w.finish()?)
+}
+
+/// The beginning of a trace: its session, and what a merged trace tells first.
+fn open<W: Write + Seek>(options: &Options, out: W) -> Result<(RecordWriter<W>, Clock), WriteError> {
+    let session = cast::session(options.processors, options.compressed.is_some());
+    let mut w = RecordWriter::new(Writer::with_compression(out, session, options.compressed.unwrap_or_default())?);
+    let mut clock = Clock { now: START_TICKS, pace: options.speed.map(Pace::new) };
+    timeline::write_all(cast::preamble(clock.after(10)), &mut w)?;
+    Ok((w, clock))
 }
 
 /// The end of a scenario: stack keys get their meaning, and processes are still there.

@@ -16,13 +16,13 @@
 use std::collections::HashMap;
 use std::io::{BufRead, Seek, Write};
 
-use super::cast::{self, Module, Process};
+use super::cast::{Module, Process};
 use super::heap::Addresses;
 use super::random::Random;
 use super::stacks::{Caller, StackSet, StackWriter};
-use super::timeline::{record, write_all};
+use super::timeline::write_all;
 use super::{Clock, FREQUENCY, Options, START_TICKS, SynthError, close};
-use crate::etl::write::Writer;
+use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
 use crate::units::{Layer, PointerSize, Tid};
@@ -59,13 +59,9 @@ struct Recording {
 /// the form of stacks, compression, processors, threads and the seed.
 pub fn generate_recorded<W: Write + Seek>(recording: impl BufRead, options: &Options, out: W) -> Result<W, SynthError> {
     let recording = Recording::read(recording)?;
-    let options = Options { processes: 1, heaps: 1, ..options.clone() };
+    let options = Options { processes: 1, heaps: 1, speed: None, ..options.clone() };
     super::check(&options)?;
-    let session = cast::session(options.processors, options.compressed.is_some());
-    let writer = Writer::with_compression(out, session, options.compressed.unwrap_or_default())?;
-    let mut w = RecordWriter::new(writer);
-    let mut clock = Clock { now: START_TICKS, pace: None };
-    write_all(cast::preamble(clock.after(10)), &mut w)?;
+    let (mut w, mut clock) = super::open(&options, out)?;
     let process = recording.process(options.threads);
     write_all(process.start(clock.after(1000), 0, Tid(3996), 7), &mut w)?;
     recording.play(&options, &process, &mut clock, &mut w)?;
@@ -86,7 +82,7 @@ impl Recording {
     fn read(mut text: impl BufRead) -> Result<Self, SynthError> {
         let mut recording = Self::default();
         let (mut line, mut has_length) = (Vec::new(), false);
-        while text.read_until(b'\n', &mut line).map_err(crate::etl::write::WriteError::from)? > 0 {
+        while text.read_until(b'\n', &mut line).map_err(WriteError::from)? > 0 {
             let words = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
             if let Some((kind, words)) = words.split_once(' ') {
                 match kind {
@@ -167,13 +163,12 @@ impl Recording {
         let mut frames = Vec::new();
         let number = |&(_, innermost): &(u64, u32)| {
             *known.entry(innermost).or_insert_with(|| {
-                frames.clear();
                 let mut at = innermost;
                 while let Some(&(instruction, parent)) = by_number(&self.frames, at).filter(|_| frames.len() < DEEPEST) {
                     frames.extend(by_number(&self.instructions, instruction).map(|&(address, _)| address));
                     at = parent;
                 }
-                set.push(&frames)
+                set.push(frames.drain(..))
             })
         };
         let numbers = self.allocations.iter().map(number).collect();
@@ -194,7 +189,7 @@ impl Recording {
         let layer = Layer::Heap;
         let mut alive: Vec<Vec<u64>> = vec![Vec::new(); self.allocations.len()];
         let (mut caller, mut turn) = (Caller::any(process, options.processors.into(), &mut random), 0);
-        w.put(caller.processor, &record(clock.after(100), process.pid, caller.tid, heap.opened()), &[])?;
+        w.put(caller.processor, &caller.record(clock.after(100), heap.opened()), &[])?;
         for happening in &self.happenings {
             if turn == 0 {
                 (caller, turn) = (Caller::any(process, options.processors.into(), &mut random), random.between(1, TURN));

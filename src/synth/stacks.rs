@@ -53,15 +53,14 @@ impl StackSet {
             }
             let allocator = frame(&modules[0], 0x2_0000, 0x1000, random);
             if known.insert((stack.clone(), allocator)) {
-                let frames: Vec<u64> = std::iter::once(allocator).chain(stack.iter().rev().copied()).collect();
-                set.push(&frames);
+                set.push(std::iter::once(allocator).chain(stack.iter().rev().copied()));
             }
         }
         set
     }
 
     /// One more stack, innermost frame first; tells its number.
-    pub(super) fn push(&mut self, frames: &[u64]) -> usize {
+    pub(super) fn push(&mut self, frames: impl IntoIterator<Item = u64>) -> usize {
         self.frames.extend(frames);
         self.ends.push(self.frames.len() as u32);
         self.ends.len() - 1

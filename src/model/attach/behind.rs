@@ -92,7 +92,7 @@ impl Attach {
             CallStack::Key { .. } => user,
         };
         let is_empty = matches!(user, CallStack::Frames(frames) if frames.addresses().is_empty());
-        if is_empty || self.is_full {
+        if is_empty {
             return;
         }
         let mut known = None;

@@ -45,7 +45,7 @@ impl EarlyStacks {
 /// Raw time of the latest event that can have a stack, and the threads of all at that time:
 /// their stacks of this tick cannot be early any more.
 #[derive(Debug, Default)]
-pub(in crate::model) struct LatestTick {
+pub(super) struct LatestTick {
     raw: i64,
     first: Option<Tid>,
     others: Vec<Tid>,
@@ -55,7 +55,7 @@ pub(in crate::model) struct LatestTick {
 
 impl LatestTick {
     #[inline(always)]
-    pub(in crate::model) fn note(&mut self, raw: i64, tid: Tid) {
+    pub(super) fn note(&mut self, raw: i64, tid: Tid) {
         if self.raw != raw || self.first.is_none() {
             (self.raw, self.first) = (raw, Some(tid));
             self.others.clear();

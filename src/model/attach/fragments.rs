@@ -34,7 +34,7 @@ struct Collected {
 
 /// Kernel parts that wait for the user part.
 #[derive(Debug, Default)]
-pub(in crate::model) struct KernelFragments {
+pub(super) struct KernelFragments {
     young: FxHashMap<ThreadLife, Collected>,
     old: FxHashMap<ThreadLife, Collected>,
     /// Fragments of the younger generation.
@@ -48,12 +48,12 @@ pub(in crate::model) struct KernelFragments {
 impl KernelFragments {
     /// Whether nothing waits.
     #[inline(always)]
-    pub(in crate::model) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         !self.any
     }
 
     /// The kernel part of an event's stack was written; the user part is to come.
-    pub(in crate::model) fn add(&mut self, pid: Pid, tid: Tid, event: EventNumber) {
+    pub(super) fn add(&mut self, pid: Pid, tid: Tid, event: EventNumber) {
         if KERNEL_ONLY.contains(&pid) {
             return;
         }
@@ -74,7 +74,7 @@ impl KernelFragments {
 
     /// The thread returns to user mode: all its events that waited, in the order of their
     /// kernel parts.
-    pub(in crate::model) fn take(&mut self, pid: Pid, tid: Tid) -> impl Iterator<Item = EventNumber> + use<> {
+    pub(super) fn take(&mut self, pid: Pid, tid: Tid) -> impl Iterator<Item = EventNumber> + use<> {
         let thread = self.thread(pid, tid);
         let (old, young) = (self.old.remove(&thread), self.young.remove(&thread));
         self.count -= young.as_ref().map_or(0, |young| 1 + young.more.len());
@@ -83,7 +83,7 @@ impl KernelFragments {
     }
 
     /// A process starts or ends: what threads of these ids did before is over.
-    pub(in crate::model) fn forget_process(&mut self, pid: Pid) {
+    pub(super) fn forget_process(&mut self, pid: Pid) {
         if self.is_empty() {
             self.lives.clear();
         } else {
@@ -92,7 +92,7 @@ impl KernelFragments {
     }
 
     /// A thread starts: what another of this id did before is over.
-    pub(in crate::model) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
+    pub(super) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
         drop(self.take(pid, tid));
     }
 

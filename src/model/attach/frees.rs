@@ -49,7 +49,7 @@ impl Frees {
     }
 
     /// The free that a user's stack belongs to, if it is one's. It waits for no other.
-    pub(in crate::model) fn owner_of(&mut self, owner: i64, tid: Tid) -> Option<Ended> {
+    pub(super) fn owner_of(&mut self, owner: i64, tid: Tid) -> Option<Ended> {
         let first = self.recent.partition_point(|(raw, ..)| *raw < owner);
         let at_once = self.recent[first..].iter().take_while(|(raw, ..)| *raw == owner);
         let at = at_once.map(|(_, thread, _)| *thread).position(|thread| thread == tid)?;
@@ -57,12 +57,12 @@ impl Frees {
     }
 
     /// What those ended that wait for a stack.
-    pub(in crate::model) fn waiting(&mut self) -> impl Iterator<Item = &mut EndedRow> {
+    pub(super) fn waiting(&mut self) -> impl Iterator<Item = &mut EndedRow> {
         self.recent.iter_mut().map(|(.., freed)| &mut freed.row)
     }
 
     /// Rows have new numbers, or none.
-    pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         self.recent.retain_mut(|(.., freed)| freed.row.renumber(&number));
     }
 }

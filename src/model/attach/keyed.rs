@@ -76,7 +76,7 @@ impl Default for AwaitedKeys {
 
 impl Keyed {
     /// Rows have new numbers, or none.
-    pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         self.rows.retain_mut(|keyed| match &mut keyed.owner {
             KeyOwner::Began(row) => number(*row).map(|new| *row = new).is_some(),
             KeyOwner::Freed(ended) => ended.renumber(&number),
@@ -84,7 +84,7 @@ impl Keyed {
     }
 
     /// What frees ended.
-    pub(in crate::model) fn freed(&mut self) -> impl Iterator<Item = &mut EndedRow> {
+    pub(super) fn freed(&mut self) -> impl Iterator<Item = &mut EndedRow> {
         self.rows.iter_mut().filter_map(|keyed| match &mut keyed.owner {
             KeyOwner::Freed(ended) => Some(ended),
             KeyOwner::Began(_) => None,
@@ -184,5 +184,5 @@ impl Attach {
 
 impl SiteId {
     /// Until the site of a row is settled; never in a published trace.
-    pub(in crate::model) const UNKNOWN: Self = Self(u32::MAX);
+    pub(super) const UNKNOWN: Self = Self(u32::MAX);
 }

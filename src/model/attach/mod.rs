@@ -56,8 +56,6 @@ pub(super) struct Attach {
     trace_start: i64,
     /// Whether stacks are of interest.
     pub(super) reads: bool,
-    /// Whether there is no room for more of them.
-    pub(super) is_full: bool,
     pub(super) stacks: Interner,
     /// Who allocated.
     pub(super) sites: SiteTable,
@@ -92,7 +90,6 @@ impl Attach {
         Self {
             trace_start,
             reads: true,
-            is_full: false,
             stacks: Interner::default(),
             sites: SiteTable::default(),
             frees: Frees::default(),
@@ -149,11 +146,6 @@ impl Attach {
             }
             CallStack::Key { key, time } => self.await_freeing_key(rooms, from, ended, key, time),
         }
-    }
-
-    /// What stands for the part of a stack that came.
-    pub(super) fn reference(&mut self, part: StackPart, stack: CallStack<'_>) -> StackRef {
-        self.stacks.reference(part, stack)
     }
 
     /// A key means these frames from now on.

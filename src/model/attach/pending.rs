@@ -21,23 +21,23 @@ const MOST: usize = 1 << 18;
 const MOST_AT_ONCE: usize = 1 << 12;
 
 /// Tells an event from all others that ever waited.
-pub(in crate::model) type EventNumber = u64;
+pub(super) type EventNumber = u64;
 
 /// What one event did and the part of its stack that is known.
 #[derive(Clone, Debug)]
 pub(in crate::model) struct Waiting {
     /// Rows that the event made.
-    pub(in crate::model) rows: Range<u32>,
+    pub(super) rows: Range<u32>,
     /// What it ended, if anything.
-    pub(in crate::model) freed: Option<Box<[Ended]>>,
+    pub(super) freed: Option<Box<[Ended]>>,
     /// Kernel part, if it came already.
-    pub(in crate::model) kernel: Option<StackRef>,
+    pub(super) kernel: Option<StackRef>,
     /// User part, if it came already.
-    pub(in crate::model) user: Option<StackRef>,
+    pub(super) user: Option<StackRef>,
     /// Whether the user part came under another event of the same return to user mode.
     is_shared: bool,
     /// Whether the kernel wrote the event, so that the stack can have two parts.
-    pub(in crate::model) two_parts: bool,
+    pub(super) two_parts: bool,
 }
 
 impl Waiting {
@@ -56,7 +56,7 @@ impl Waiting {
     }
 
     /// Whether there is nobody to tell.
-    pub(in crate::model) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.freed.is_none()
     }
 
@@ -70,7 +70,7 @@ impl Waiting {
 
 /// Events in the order of their times.
 #[derive(Debug, Default)]
-pub(in crate::model) struct Pending {
+pub(super) struct Pending {
     events: VecDeque<(i64, Tid, Waiting)>,
     /// Number of the first of them: how many were given up.
     first: EventNumber,
@@ -82,7 +82,7 @@ pub(in crate::model) struct Pending {
 
 impl Pending {
     /// An event waits from now on; one that comes later than its time allows does not.
-    pub(in crate::model) fn add(&mut self, time: i64, tid: Tid, waiting: Waiting) {
+    pub(super) fn add(&mut self, time: i64, tid: Tid, waiting: Waiting) {
         if self.events.back().is_some_and(|(last, ..)| *last > time) {
             return;
         }
@@ -97,7 +97,7 @@ impl Pending {
     }
 
     /// Rows have new numbers, or none.
-    pub(in crate::model) fn renumber(&mut self, numbers: &Renumbering) {
+    pub(super) fn renumber(&mut self, numbers: &Renumbering) {
         for (_, _, waiting) in &mut self.events {
             waiting.rows = numbers.first_from(waiting.rows.start)..numbers.first_from(waiting.rows.end);
             if let Some(freed) = waiting.freed.take() {
@@ -110,12 +110,12 @@ impl Pending {
     }
 
     /// Bytes of the lists of what events ended: one can end very much.
-    pub(in crate::model) fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         (self.ended * size_of::<Ended>()) as u64
     }
 
     /// What those events ended that came since it was asked last.
-    pub(in crate::model) fn newly_freed(&mut self) -> impl Iterator<Item = &mut EndedRow> {
+    pub(super) fn newly_freed(&mut self) -> impl Iterator<Item = &mut EndedRow> {
         let end = self.first + self.events.len() as EventNumber;
         let since = std::mem::replace(&mut self.asked, end).saturating_sub(self.first) as usize;
         let freed = self.events.iter_mut().skip(since).filter_map(|(_, _, waiting)| waiting.freed.as_mut());
@@ -123,14 +123,14 @@ impl Pending {
     }
 
     /// All stacks that are known so far.
-    pub(in crate::model) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
+    pub(super) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
         self.events.iter_mut().flat_map(|(_, _, waiting)| waiting.kernel.iter_mut().chain(&mut waiting.user))
     }
 
     /// Gives a part of a stack to the first event at `time` by `tid`, or by an unknown thread,
     /// that lacks it. Returns the event as it is then, and its number. `None` if the stack
     /// belongs to some other event.
-    pub(in crate::model) fn give(
+    pub(super) fn give(
         &mut self,
         time: i64,
         tid: Tid,
@@ -151,7 +151,7 @@ impl Pending {
 
     /// Gives an event the user part that came under another one. Its own, if that comes all
     /// the same, takes the place of it. `None` if it has one, or is not there any more.
-    pub(in crate::model) fn share(&mut self, event: EventNumber, user: impl FnOnce() -> StackRef) -> Option<Waiting> {
+    pub(super) fn share(&mut self, event: EventNumber, user: impl FnOnce() -> StackRef) -> Option<Waiting> {
         let at = usize::try_from(event.checked_sub(self.first)?).ok()?;
         let (_, _, waiting) = self.events.get_mut(at)?;
         if waiting.user.is_some() {

@@ -11,14 +11,14 @@ const GENERATION: usize = 1 << 17;
 /// the split reaches all of them. Bounded: two generations of entries; when the
 /// younger is full the older one is given up.
 #[derive(Debug, Default)]
-pub(in crate::model) struct Pieces {
+pub(super) struct Pieces {
     young: FxHashMap<RowId, Vec<RowId>>,
     old: FxHashMap<RowId, Vec<RowId>>,
 }
 
 impl Pieces {
     /// `piece` was a part of `whole`.
-    pub(in crate::model) fn add(&mut self, whole: RowId, piece: RowId) {
+    pub(super) fn add(&mut self, whole: RowId, piece: RowId) {
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
@@ -26,7 +26,7 @@ impl Pieces {
     }
 
     /// Rows have new numbers, or none. Pieces of one that has none are those of nobody.
-    pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         for map in [&mut self.young, &mut self.old] {
             let known =
                 |(row, pieces): (RowId, Vec<RowId>)| Some((number(row)?, pieces.into_iter().filter_map(&number).collect()));
@@ -35,7 +35,7 @@ impl Pieces {
     }
 
     /// All that was split off `row`, and off that.
-    pub(in crate::model) fn of(&self, row: RowId) -> Vec<RowId> {
+    pub(super) fn of(&self, row: RowId) -> Vec<RowId> {
         let pieces = |whole: RowId| [&self.old, &self.young].into_iter().filter_map(move |map| map.get(&whole)).flatten();
         let mut all: Vec<RowId> = pieces(row).copied().collect();
         let mut next = 0;

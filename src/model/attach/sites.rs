@@ -10,9 +10,9 @@ use crate::units::Ticks;
 /// A site as interned while stacks may still be unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(in crate::model) struct SiteKey {
-    pub(in crate::model) heap: HeapId,
-    pub(in crate::model) stack: StackRef,
-    pub(in crate::model) caller: ProcessId,
+    pub(super) heap: HeapId,
+    pub(super) stack: StackRef,
+    pub(super) caller: ProcessId,
 }
 
 /// Sites, and when each was first met.
@@ -31,12 +31,12 @@ impl SiteTable {
     }
 
     /// What a site is.
-    pub(in crate::model) fn key(&self, site: SiteId) -> SiteKey {
+    pub(super) fn key(&self, site: SiteId) -> SiteKey {
         self.list[site.0 as usize].0
     }
 
     /// The site of a key that is met at `first`.
-    pub(in crate::model) fn intern(&mut self, key: SiteKey, first: Ticks) -> SiteId {
+    pub(super) fn intern(&mut self, key: SiteKey, first: Ticks) -> SiteId {
         let Self { list, index, .. } = self;
         let site = *index.entry(key).or_insert_with(|| {
             list.push((key, first));
@@ -48,13 +48,13 @@ impl SiteTable {
     }
 
     /// A site that nobody else can ask for.
-    pub(in crate::model) fn add(&mut self, key: SiteKey, first: Ticks) -> SiteId {
+    pub(super) fn add(&mut self, key: SiteKey, first: Ticks) -> SiteId {
         self.list.push((key, first));
         SiteId((self.list.len() - 1) as u32)
     }
 
     /// Bytes in memory.
-    pub(in crate::model) fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.list.capacity() as u64 * 24 + map_bytes(self.index.capacity(), 16)
     }
 

@@ -44,7 +44,7 @@ impl Builder {
     #[inline(always)]
     fn end_block(&mut self, from: Origin, layer: Layer, handle: u64, address: u64, stack: CallStack<'_>) -> Option<Ended> {
         let Some(heap) = self.world.find_heap(from.pid, layer, handle) else {
-            let stack = self.attach.reference(StackPart::User, stack);
+            let stack = self.attach.stacks.reference(StackPart::User, stack);
             self.lives.free_unknown(from, (layer, handle, address), stack);
             return None;
         };

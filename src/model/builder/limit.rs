@@ -92,6 +92,12 @@ impl Limit {
     pub(super) fn scope(&self) -> &Scope {
         &self.scope
     }
+
+    /// Whether stacks are still read: of what was read before a cut they may take some more.
+    #[inline(always)]
+    pub(super) fn has_room_for_stacks(&self) -> bool {
+        self.cut.is_none_or(|cut| !cut.stacks_missing)
+    }
 }
 
 impl Builder {
@@ -144,8 +150,8 @@ impl Builder {
     #[inline(never)]
     pub(super) fn admits(&mut self, from: Origin, record: &Record) -> bool {
         match &record.event {
-            Event::Stack { .. } | Event::StackRef { .. } => self.limit.cut.is_none_or(|cut| !cut.stacks_missing),
-            Event::StackDefinition { .. } => self.limit.scope.stacks && self.limit.cut.is_none_or(|cut| !cut.stacks_missing),
+            Event::Stack { .. } | Event::StackRef { .. } => self.limit.has_room_for_stacks(),
+            Event::StackDefinition { .. } => self.limit.scope.stacks && self.limit.has_room_for_stacks(),
             Event::Counter(_) => self.limit.cut.is_none(),
             event => match place(record.pid, event) {
                 None => true,
@@ -174,7 +180,6 @@ impl Builder {
         let is_over = self.used(self.limit.alive) > self.limit.budget.saturating_add(more);
         if let Some(cut) = &mut self.limit.cut {
             cut.stacks_missing |= is_over;
-            self.attach.is_full = cut.stacks_missing;
             return;
         }
         // How many of the new blocks are still alive is known only now.

@@ -38,8 +38,8 @@ impl Bucket {
         let mut left = Self::places(|i| self.addresses[i] == address);
         while left != 0 {
             // One at most is not free, mostly the first that is looked at.
-            let place = left.trailing_zeros() as usize % 8;
-            if place < PLACES && self.rows[place] != EMPTY {
+            let place = left.trailing_zeros() as usize;
+            if self.rows.get(place).is_some_and(|&row| row != EMPTY) {
                 return Some(place);
             }
             left &= left - 1;
@@ -66,22 +66,22 @@ impl Bucket {
 /// Spreads addresses over shards and slots. Odd and not known beforehand, so that
 /// no file can be made whose addresses all meet in one place.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct Spread(u64);
+pub(super) struct Spread(u64);
 
 impl Spread {
-    pub(in crate::model) fn new() -> Self {
+    pub(super) fn new() -> Self {
         use std::hash::{BuildHasher, RandomState};
         Self(RandomState::new().hash_one(0u8) | 1)
     }
 
-    pub(in crate::model) fn hash(self, address: u64) -> u64 {
+    pub(super) fn hash(self, address: u64) -> u64 {
         (address ^ address >> 29).wrapping_mul(self.0)
     }
 }
 
 /// Live blocks of one heap.
 #[derive(Clone, Debug, Default)]
-pub(in crate::model) struct LiveBlocks {
+pub(super) struct LiveBlocks {
     buckets: Vec<Bucket>,
     len: usize,
 }
@@ -89,17 +89,17 @@ pub(in crate::model) struct LiveBlocks {
 impl LiveBlocks {
     /// Reads the bucket of an address, so that it is in the cache when it is needed.
     #[inline]
-    pub(in crate::model) fn touch(&self, hash: u64) -> u32 {
+    pub(super) fn touch(&self, hash: u64) -> u32 {
         self.buckets.get(self.home(hash)).map_or(0, |bucket| bucket.past)
     }
 
     /// How many there are.
-    pub(in crate::model) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// The block at an address.
-    pub(in crate::model) fn get(&self, hash: u64, address: u64) -> Option<RowId> {
+    pub(super) fn get(&self, hash: u64, address: u64) -> Option<RowId> {
         self.find(hash, address).map(|(at, place)| RowId(self.buckets[at].rows[place]))
     }
 
@@ -139,19 +139,19 @@ impl LiveBlocks {
     }
 
     /// Rows have new numbers.
-    pub(in crate::model) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
         for row in self.buckets.iter_mut().flat_map(|bucket| &mut bucket.rows).filter(|row| **row != EMPTY) {
             *row = number(RowId(*row)).map_or(*row, |row| row.0);
         }
     }
 
     /// Where there are live blocks, in any order.
-    pub(in crate::model) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(super) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.buckets.iter().flat_map(Bucket::blocks).map(|(address, _)| address)
     }
 
     /// Takes all live blocks.
-    pub(in crate::model) fn take_all(&mut self) -> Vec<RowId> {
+    pub(super) fn take_all(&mut self) -> Vec<RowId> {
         let buckets = std::mem::take(self).buckets;
         let mut rows: Vec<RowId> = buckets.iter().flat_map(Bucket::blocks).map(|(_, row)| RowId(row)).collect();
         rows.sort_unstable(); // the order of the table must not show

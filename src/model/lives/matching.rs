@@ -55,22 +55,22 @@ struct BlockStep {
 
 /// A free of a block that was not alive.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct Unmatched {
-    pub(in crate::model) time: Ticks,
-    pub(in crate::model) heap: HeapId,
-    pub(in crate::model) address: u64,
-    pub(in crate::model) stack: StackRef,
+pub(super) struct Unmatched {
+    pub(super) time: Ticks,
+    pub(super) heap: HeapId,
+    pub(super) address: u64,
+    pub(super) stack: StackRef,
     /// Its slot in the order of deaths, where nobody died. They stand in its order.
-    pub(in crate::model) slot: DeathSlot,
+    pub(super) slot: DeathSlot,
 }
 
 /// What did not match.
 #[derive(Clone, Debug, Default)]
-pub(in crate::model) struct Mismatches {
-    pub(in crate::model) unmatched: u64,
-    pub(in crate::model) superseded: u64,
+pub(super) struct Mismatches {
+    pub(super) unmatched: u64,
+    pub(super) superseded: u64,
     /// The first of each shard.
-    pub(in crate::model) kept: Vec<Unmatched>,
+    pub(super) kept: Vec<Unmatched>,
 }
 
 /// Columns that all shards write to.
@@ -124,7 +124,7 @@ pub(in crate::model) struct Matcher {
 }
 
 impl Matcher {
-    pub(in crate::model) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (spread, shared) = (Spread::new(), Arc::new(Shared::default()));
         let cell = |_| Arc::new(ShardCell::new(spread, Arc::clone(&shared)));
         Self {
@@ -141,39 +141,39 @@ impl Matcher {
     }
 
     /// Tells the column of deaths of the next chunk of rows.
-    pub(in crate::model) fn add_column(&mut self, column: DeathColumn) {
+    pub(super) fn add_column(&mut self, column: DeathColumn) {
         self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner).push(column);
     }
 
     #[inline(always)]
-    pub(in crate::model) fn begin(&mut self, time: Ticks, heap: HeapId, address: u64, row: RowId) {
+    pub(super) fn begin(&mut self, time: Ticks, heap: HeapId, address: u64, row: RowId) {
         self.step(BlockStep { address, time, heap, act: BlockAct::Begin(row) });
     }
 
     /// Frees a block; returns the free's slot in the order of deaths.
     #[inline(always)]
-    pub(in crate::model) fn free(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
+    pub(super) fn free(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
         let slot = self.slot();
         self.step(BlockStep { address, time, heap, act: BlockAct::Free(slot) });
         slot
     }
 
     /// The same, but it is no unmatched free if the block is not alive.
-    pub(in crate::model) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
+    pub(super) fn end(&mut self, time: Ticks, heap: HeapId, address: u64) -> DeathSlot {
         let slot = self.slot();
         self.step(BlockStep { address, time, heap, act: BlockAct::End(slot) });
         slot
     }
 
     /// Ends all blocks of a heap.
-    pub(in crate::model) fn close(&mut self, time: Ticks, heap: HeapId) {
+    pub(super) fn close(&mut self, time: Ticks, heap: HeapId) {
         for shard in 0..SHARDS {
             self.push(shard, BlockStep { address: 0, time, heap, act: BlockAct::Close });
         }
     }
 
     /// Notes the death of a row that the caller ended.
-    pub(in crate::model) fn note_death(&mut self, row: RowId) {
+    pub(super) fn note_death(&mut self, row: RowId) {
         let slot = self.slot();
         self.slots.refresh(&self.shared.slots);
         self.slots.set(slot, row);
@@ -234,7 +234,7 @@ impl Matcher {
     }
 
     /// Calls `each` with all blocks that are alive, after [`Matcher::settle`].
-    pub(in crate::model) fn each_alive(&self, mut each: impl FnMut(HeapId, u64)) {
+    pub(super) fn each_alive(&self, mut each: impl FnMut(HeapId, u64)) {
         for cell in &self.cells {
             for (heap, blocks) in cell.lock().heaps.iter().enumerate() {
                 blocks.addresses().for_each(|address| each(HeapId(heap as u32), address));
@@ -254,7 +254,7 @@ impl Matcher {
 
     /// Rows have new numbers, or none, and new columns of deaths; after
     /// [`Matcher::deaths_before`] now, so that what is left does not depend on publications.
-    pub(in crate::model) fn renumber(&mut self, columns: Vec<DeathColumn>, number: impl Fn(RowId) -> Option<RowId>) {
+    pub(super) fn renumber(&mut self, columns: Vec<DeathColumn>, number: impl Fn(RowId) -> Option<RowId>) {
         *self.shared.deaths.write().unwrap_or_else(PoisonError::into_inner) = columns;
         let (done, left) = self.log.renumber(&self.shared.slots, &number);
         self.forgotten = (u64::from(done) * 4).saturating_sub(left as u64 * 4);
@@ -268,7 +268,7 @@ impl Matcher {
     }
 
     /// Tells `each` all stacks.
-    pub(in crate::model) fn each_stack(&mut self, each: &mut dyn FnMut(&mut StackRef)) {
+    pub(super) fn each_stack(&mut self, each: &mut dyn FnMut(&mut StackRef)) {
         self.settle();
         for cell in &self.cells {
             cell.lock().mismatches.kept.iter_mut().for_each(|free| each(&mut free.stack));
@@ -276,7 +276,7 @@ impl Matcher {
     }
 
     /// What was found until now; complete after [`Matcher::settle`].
-    pub(in crate::model) fn mismatches(&self) -> Mismatches {
+    pub(super) fn mismatches(&self) -> Mismatches {
         let mut all = Mismatches::default();
         for cell in &self.cells {
             let shard = cell.lock();
@@ -288,14 +288,14 @@ impl Matcher {
     }
 
     /// The order of all deaths, after [`Matcher::settle`]. Forgets what is alive.
-    pub(in crate::model) fn finish(&mut self, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
+    pub(super) fn finish(&mut self, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
         self.cells.iter().for_each(|cell| cell.lock().heaps = Vec::new());
         self.deaths_before(Ticks::NEVER, death)
     }
 
     /// The order of the deaths before a moment, when everything up to it has been said and
     /// done ([`Matcher::settle`]). A later one begins with the same rows.
-    pub(in crate::model) fn deaths_before(&mut self, horizon: Ticks, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
+    pub(super) fn deaths_before(&mut self, horizon: Ticks, death: impl Fn(RowId) -> Ticks + Sync) -> RowList {
         let mut extra = Vec::new();
         self.slots = SlotsView::default();
         for cell in &self.cells {

@@ -92,13 +92,17 @@ impl Lives {
     #[inline(always)]
     pub(super) fn free(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64) -> Ended {
         let slot = self.matcher.free(at, heap, address);
-        self.owners.ends(world.heaps(), heap, address);
-        Ended { heap, row: EndedRow::In(slot) }
+        self.ended(world, heap, address, slot)
     }
 
     /// The same, but it is no unmatched free if the block is not alive.
     pub(super) fn end(&mut self, world: &World, at: Ticks, heap: HeapId, address: u64) -> Ended {
         let slot = self.matcher.end(at, heap, address);
+        self.ended(world, heap, address, slot)
+    }
+
+    #[inline(always)]
+    fn ended(&mut self, world: &World, heap: HeapId, address: u64, slot: DeathSlot) -> Ended {
         self.owners.ends(world.heaps(), heap, address);
         Ended { heap, row: EndedRow::In(slot) }
     }
@@ -139,14 +143,13 @@ impl Lives {
         if let Some(heap) = owners.claim(world, matcher, free.heap, free.address) {
             matcher.free(from.time, heap, free.address);
         } else if is_read {
-            self.unmatched.add(from, free.layer, (free.heap, free.address), StackRef::NONE);
+            self.free_unknown(from, (free.layer, free.heap, free.address), StackRef::NONE);
         }
     }
 
-    /// A free of something of which nothing is known.
+    /// A free of something of which nothing is known: layer, heap and address.
     pub(super) fn free_unknown(&mut self, from: Origin, block: (Layer, u64, u64), stack: StackRef) {
-        let (layer, handle, address) = block;
-        self.unmatched.add(from, layer, (handle, address), stack);
+        self.unmatched.add(from, block, stack);
     }
 
     /// Frees that matched nothing, by time, as far as they are kept.

@@ -24,7 +24,7 @@ pub(super) struct UnmatchedFrees {
 
 impl UnmatchedFrees {
     /// A free in a heap of which nothing is known.
-    pub(super) fn add(&mut self, from: Origin, layer: Layer, (handle, address): (u64, u64), stack: StackRef) {
+    pub(super) fn add(&mut self, from: Origin, (layer, handle, address): (Layer, u64, u64), stack: StackRef) {
         self.count += 1;
         if self.kept.len() < MOST {
             let free = UnmatchedFree { time: from.time, pid: from.pid, layer, handle, address, ..UnmatchedFree::default() };

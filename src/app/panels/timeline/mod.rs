@@ -23,6 +23,7 @@ use super::counters::Scales;
 use super::line;
 use super::losses;
 use crate::app::HighwaterApp;
+use crate::app::answers::LayerOf;
 use crate::app::commands::keys::{MARK, is_pressed};
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
@@ -220,7 +221,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// The outstanding size of the selected line of the table.
-    fn selected_line(&self, is_wanted: impl Fn(crate::app::answers::LayerOf) -> bool) -> Option<&'a GraphLine> {
+    fn selected_line(&self, is_wanted: impl Fn(LayerOf) -> bool) -> Option<&'a GraphLine> {
         let (of, line) = self.document.answers.lives.as_ref()?.line.as_ref()?;
         is_wanted(*of).then_some(line)
     }

@@ -9,9 +9,9 @@ pub(super) struct Active<V> {
     values: Vec<(u32, V)>,
 }
 
-impl<V> Active<V> {
+impl<V> Default for Active<V> {
     /// Of no group: nothing can be added.
-    pub(super) fn none() -> Self {
+    fn default() -> Self {
         Self { place: Vec::new(), values: Vec::new() }
     }
 }

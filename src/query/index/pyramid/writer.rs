@@ -44,7 +44,7 @@ impl PyramidWriter {
 
     /// Ends a block that began at `base`.
     pub(in crate::query::index) fn end_block(&mut self, base: Ticks) {
-        let mut sketches = std::mem::replace(&mut self.sketches, Active::none());
+        let mut sketches = std::mem::take(&mut self.sketches);
         sketches.drain().for_each(|(group, mut sketch)| self.put(group, base, &sketch.take()));
         self.sketches = sketches;
         self.end_node();
