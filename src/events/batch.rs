@@ -4,8 +4,6 @@
 //! A stack that stands right behind its event goes with it ([`Attached`]): one
 //! entry to put into order instead of two, and nobody has to look for the owner.
 
-use std::ops::Range;
-
 use super::entry::{Attached, BlockEvent, Content, Entry, Item};
 use super::stack::KeyRef;
 use super::{Event, EventCounts, FrameList, Record, StackPart};
@@ -23,7 +21,7 @@ pub enum Stacks {
 }
 
 /// The records of one or more buffers, ordered by time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// By time; equal times in the order of the buffer.
     pub entries: Vec<Entry>,
@@ -73,14 +71,6 @@ impl Batch {
             Content::Block(block) => Item::Block(block),
             Content::Record(number) => Item::Record(&self.records[number]),
         }
-    }
-
-    /// Reads entries, so that they are in the cache when they are needed.
-    #[inline(always)]
-    pub(super) fn touch(&self, range: Range<usize>) {
-        let end = range.end.min(self.entries.len());
-        let entries = self.entries.get(range.start..end).unwrap_or_default();
-        std::hint::black_box(entries.iter().fold(0, |touched, entry| touched ^ entry.time));
     }
 
     /// All of it, with the stacks that came with it.

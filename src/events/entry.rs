@@ -116,7 +116,7 @@ pub struct Entry {
     stack: u64,
     size: u32,
     pid: Pid,
-    tid: Tid,
+    pub(super) tid: Tid,
     /// Bits of [`tag`], and how long after it the key was given.
     tag: u32,
 }
@@ -190,7 +190,7 @@ impl Entry {
 
     /// Its stack.
     #[inline(always)]
-    pub(super) fn stack(&self) -> Attached {
+    pub fn stack(&self) -> Attached {
         if self.tag & tag::KEY != 0 {
             Attached::Key { delay: self.tag >> tag::DELAY_AT, key: self.stack }
         } else if self.tag & tag::FRAMES != 0 {

@@ -5,40 +5,46 @@
 //! the order of the whole is a merge of streams, one for each file and processor.
 //! Sessions without per-processor buffering and damaged times break that rule;
 //! therefore a buffer is sorted if need be, and what is not earlier than the next
-//! buffer is carried on into that.
+//! buffer is carried on into that ([`stream`]).
+//!
+//! All streams are cut at common times, and what lies between two cuts is put into order
+//! by whichever thread has time for it ([`slice`]), some slices before they are needed. The
+//! one thread that cuts and replays looks at streams and slices, not at records: it goes
+//! through each slice from its first entry to its last.
 //!
 //! Equal times keep the order of their stream; across streams see [`ties`].
 //!
 //! Files may still grow: what came of them is added between runs ([`Merge::add`]), and
 //! records later than a moment wait ([`Merge::hold_at`]). A stream that has run dry has
 //! not ended then. As long as nothing comes for a moment that has passed, the order is
-//! that of a merge of the whole files; records that come for such a moment are counted ([`Merge::late`]).
+//! that of a merge of the whole files; records that come for such a moment are counted
+//! ([`Merge::late`]).
 //!
 //! Memory: two decoded buffers a stream or, where these would take too much, two parts of
-//! buffers; what waits; and what is decoded ahead on other threads ([`Ahead`]). All of it
-//! is dealt out by [`Room`]. Cost: one comparison with the runner-up for each entry, a look at
-//! the [`Heads`] only where the lead changes.
+//! buffers; what waits; slices and the buffers they are made of; and what is decoded ahead on
+//! other threads ([`Ahead`]). All of it is dealt out by [`Room`]. Cost on the thread that
+//! replays: some steps for each stream and slice, and a look at each entry.
 
 mod carried;
+mod slice;
+mod stream;
 mod ties;
 mod turns;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use carried::Carried;
 use rayon::Scope;
 
 use super::ahead::{Ahead, FilePart, Job, in_order, jobs_of};
-use super::heads::{First, Heads};
 use super::room::{Room, USUAL};
-use super::{Attached, Batch, Entry, Event, EventCounts, Frames, Item, Record, Stacks};
+use super::{Batch, Event, EventCounts, Frames, Item, Record, Stacks};
 use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
-
-/// So many entries are fetched at a time from the processor that decoded them.
-const TOGETHER: usize = 32;
+pub use slice::{Gather, Place, Slice};
+use slice::{Memory, Task};
+use stream::{Reading, Stream, StreamKey};
 
 /// The call stack that comes with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,23 +85,54 @@ impl<'a> CallStack<'a> {
 pub struct Merge<'f> {
     ahead: Arc<Ahead<'f>>,
     streams: Vec<Stream>,
-    /// The times of their next records.
-    heads: Heads,
-    order: MergeOrder,
     totals: Totals,
     /// Records up to here may go on, the rest of the files being known.
     known_to: i64,
     arrivals: Arrivals,
+    /// The latest time that went on, and records that came too late for theirs.
+    last_time: i64,
+    late: u64,
     /// For what is said of all.
     first_file: String,
-    /// Memory for ties.
-    tie: Vec<(usize, Range<usize>)>,
     /// Bytes that decoded records may take.
     memory: u64,
-    /// So many of a stream may wait.
-    most_carried: usize,
-    /// Whether buffers were read since the last tick.
-    has_read: bool,
+    room: Room,
+    /// Bytes of batches that only slices have.
+    retired: usize,
+}
+
+/// A slice that is made, or will be.
+#[derive(Debug)]
+struct CutSlice<G> {
+    /// The time of its first record.
+    from: i64,
+    entries: usize,
+    task: Arc<Task<G>>,
+}
+
+/// Slices that are cut, the first of them first, and memory for more.
+#[derive(Debug)]
+struct CutSlices<'g, G> {
+    queue: VecDeque<CutSlice<G>>,
+    /// The one that was put back first is taken first: others may still look at what was
+    /// made of the latest.
+    spare: VecDeque<Memory<G>>,
+    fresh: &'g G,
+}
+
+impl<'g, G: Gather> CutSlices<'g, G> {
+    fn new(fresh: &'g G) -> Self {
+        Self { queue: VecDeque::new(), spare: VecDeque::new(), fresh }
+    }
+
+    fn entries(&self) -> usize {
+        self.queue.iter().map(|cut| cut.entries).sum()
+    }
+
+    /// Memory for the next slice.
+    fn memory(&mut self) -> Memory<G> {
+        self.spare.pop_front().unwrap_or_else(|| Memory { order: Vec::new(), made: self.fresh.clone() })
+    }
 }
 
 /// What was met so far, apart from the records.
@@ -147,21 +184,6 @@ struct Arrivals {
     late: u64,
 }
 
-/// Place of a file among all, and the processor.
-type StreamKey = (u64, u16);
-
-#[derive(Debug, Default)]
-struct Stream {
-    key: StreamKey,
-    /// Buffers still to read, by number.
-    jobs: VecDeque<usize>,
-    current: Batch,
-    at: usize,
-    ahead: Option<Batch>,
-    /// Records of buffers that were read, not earlier than `ahead`.
-    carried: Carried,
-}
-
 impl<'f> Merge<'f> {
     /// Prepares the merge of all buffers of all files; stacks come with their events
     /// where they can.
@@ -178,16 +200,15 @@ impl<'f> Merge<'f> {
         let mut merge = Self {
             ahead: Ahead::new(stacks),
             streams: Vec::new(),
-            heads: Heads::new(0),
-            order: MergeOrder::default(),
             totals: Totals::default(),
             known_to: i64::MAX,
             arrivals: Arrivals::default(),
+            last_time: i64::MIN,
+            late: 0,
             first_file: files.first().map_or_else(String::new, |file| file.name.clone()),
-            tie: Vec::new(),
             memory: USUAL,
-            most_carried: 0,
-            has_read: false,
+            room: Room::of(USUAL, 0),
+            retired: 0,
         };
         merge.add_jobs(jobs_of(files));
         merge
@@ -213,7 +234,7 @@ impl<'f> Merge<'f> {
         let first = self.ahead.add(jobs.into_iter().map(|(_, job)| job));
         let known: BTreeSet<StreamKey> = self.streams.iter().map(|stream| stream.key).collect();
         let new: BTreeSet<StreamKey> = keys.iter().copied().filter(|key| !known.contains(key)).collect();
-        self.streams.extend(new.into_iter().map(|key| Stream { key, ..Stream::default() }));
+        self.streams.extend(new.into_iter().map(Stream::new));
         self.streams.sort_by_key(|stream| stream.key);
         for (i, key) in keys.into_iter().enumerate() {
             if let Ok(at) = self.streams.binary_search_by_key(&key, |stream| stream.key) {
@@ -234,55 +255,72 @@ impl<'f> Merge<'f> {
     }
 
     /// Gives every record to `sink`, with its stack if that came with it, until it
-    /// breaks, or only later ones are left than are known of growing files. `tick` is called at first, after each buffer or so, and where the merge is
-    /// held; it says up to which raw time records may go on.
+    /// breaks, or only later ones are left than are known of growing files. `tick` is called
+    /// at first, after each slice, and where the merge is held; it says up to which raw time
+    /// records may go on.
     pub fn run<B>(
         &mut self,
         mut sink: impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
+        tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
+    ) -> ControlFlow<B> {
+        let each = |slice: &Slice<()>| {
+            slice.order().iter().try_for_each(|&place| {
+                let (item, stack) = slice.item(place);
+                sink(item, stack)
+            })
+        };
+        self.run_slices(&(), each, tick)
+    }
+
+    /// The same slice by slice, and with what a copy of `fresh` makes of each.
+    pub fn run_slices<G: Gather, B>(
+        &mut self,
+        fresh: &G,
+        mut sink: impl FnMut(&Slice<G>) -> ControlFlow<B>,
         mut tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B> {
         let ahead = Arc::clone(&self.ahead);
         self.streams.retain(|stream| !stream.is_dry());
-        self.heads = Heads::new(self.streams.len());
-        let room = Room::of(self.memory, self.streams.len());
-        self.most_carried = room.carried;
-        ahead.start(self.streams.len(), room);
+        self.room = Room::of(self.memory, self.streams.len());
+        ahead.start(self.streams.len(), self.room);
         rayon::in_place_scope(|scope| {
-            let result = self.run_in(scope, &mut sink, &mut tick);
+            let result = self.run_in(scope, CutSlices::new(fresh), &mut sink, &mut tick);
             ahead.stop();
             result
         })
     }
 
-    fn run_in<'scope, B>(
+    fn run_in<'scope, G: Gather, B>(
         &mut self,
         scope: &Scope<'scope>,
-        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
+        mut cut: CutSlices<'_, G>,
+        sink: &mut impl FnMut(&Slice<G>) -> ControlFlow<B>,
         tick: &mut impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B>
     where
         'f: 'scope,
     {
         self.ahead.pump(scope);
-        for index in 0..self.streams.len() {
-            self.go_on(index);
-        }
+        self.each_stream(Stream::go_on);
         let mut limit = tick(Tick { totals: &self.totals, is_held: false })?;
-        while let Some(First { time, stream, second }) = self.heads.first() {
-            if time > self.known_to {
-                break;
+        loop {
+            self.cut_some(scope, &mut cut, limit);
+            let Some(first) = cut.queue.pop_front_if(|cut| cut.from <= limit) else {
+                if self.next_time(&cut).is_none_or(|next| next > self.known_to) {
+                    break;
+                }
+                limit = tick(Tick { totals: &self.totals, is_held: true })?;
+                continue;
+            };
+            if let Some(slice) = first.task.take() {
+                self.count_late(&slice);
+                sink(&slice)?;
+                let (runs, memory) = slice.into_parts();
+                runs.into_iter().for_each(|run| self.give_back(run.batch));
+                cut.spare.push_back(memory);
             }
-            let is_held = time > limit;
-            if second == time && !is_held {
-                self.run_tie(time, sink)?;
-            } else if !is_held {
-                self.run_ahead(stream, second.min(limit.min(self.known_to).saturating_add(1)), sink)?;
-            }
-            if self.has_read || is_held {
-                self.has_read = false;
-                self.ahead.pump(scope);
-                limit = tick(Tick { totals: &self.totals, is_held })?;
-            }
+            self.ahead.pump(scope);
+            limit = tick(Tick { totals: &self.totals, is_held: false })?;
         }
         self.arrivals.passed = Some(self.known_to);
         if self.known_to == i64::MAX {
@@ -291,8 +329,66 @@ impl<'f> Merge<'f> {
         ControlFlow::Continue(())
     }
 
+    /// A slice is done with a batch: its memory goes back to where it came from if nobody else has it.
+    fn give_back(&mut self, batch: Arc<Batch>) {
+        if let Ok(batch) = Arc::try_unwrap(batch) {
+            self.retired = self.retired.saturating_sub(batch.memory());
+            self.ahead.give_back(batch);
+        }
+    }
+
+    fn each_stream(&mut self, mut each: impl FnMut(&mut Stream, &mut Reading<'_, 'f>)) {
+        let Self { ahead: decoder, streams, totals, arrivals, room, retired, .. } = self;
+        let mut reading = Reading { decoder, totals, arrivals, most_carried: room.carried, retired };
+        streams.iter_mut().for_each(|stream| each(stream, &mut reading));
+    }
+
+    /// The time of the next record, cut or not.
+    fn next_time<G>(&self, cut: &CutSlices<'_, G>) -> Option<i64> {
+        let cut = cut.queue.front().map(|cut| cut.from);
+        cut.or_else(|| self.streams.iter().filter_map(Stream::next).min())
+    }
+
+    /// Cuts slices of what comes until `limit`, as many as there is room for, and has workers
+    /// put them into order.
+    fn cut_some<'scope, G: Gather>(&mut self, scope: &Scope<'scope>, cut: &mut CutSlices<'_, G>, limit: i64) {
+        while cut.entries() < self.room.cut
+            && (self.retired < self.room.retired || cut.queue.is_empty())
+            && let Some(from) = self.streams.iter().filter_map(Stream::next).min()
+            && from <= limit.min(self.known_to)
+        {
+            let to = self.end_of_slice().min(limit).min(self.known_to);
+            let runs: Vec<_> = self.streams.iter_mut().filter_map(|stream| stream.take_to(to)).collect();
+            let entries = runs.iter().map(|run| run.range.len()).sum();
+            let task = Arc::new(Task::new(runs, cut.memory()));
+            if rayon::current_num_threads() > 1 {
+                let task = Arc::clone(&task);
+                scope.spawn(move |_| task.work());
+            }
+            cut.queue.push_back(CutSlice { from, entries, task });
+            self.each_stream(Stream::refill);
+        }
+    }
+
+    /// Up to which time, included, the next slice goes: all streams are complete to it, and
+    /// none has very much before it.
+    fn end_of_slice(&self) -> i64 {
+        let each = (self.room.slice / self.streams.len().max(1)).max(1);
+        let end = |stream: &Stream| {
+            let enough = stream.time_behind(each).map(|behind| behind.saturating_sub(1).max(stream.next().unwrap_or(i64::MIN)));
+            stream.complete_to().min(enough.unwrap_or(i64::MAX))
+        };
+        self.streams.iter().filter(|stream| stream.next().is_some()).map(end).min().unwrap_or(i64::MAX)
+    }
+
+    /// Counts records that are earlier than one that went on before.
+    fn count_late<G>(&mut self, slice: &Slice<G>) {
+        self.late += slice.earlier_than(self.last_time) as u64;
+        self.last_time = self.last_time.max(slice.last_time().unwrap_or(i64::MIN));
+    }
+
     fn report_late(&mut self) {
-        let late = std::mem::take(&mut self.order.late);
+        let late = std::mem::take(&mut self.late);
         if late == 0 {
             return;
         }
@@ -303,184 +399,5 @@ impl<'f> Merge<'f> {
     /// The totals so far; complete after [`Merge::run`] went to the end.
     pub fn totals(&self) -> &Totals {
         &self.totals
-    }
-
-    /// Records of one stream, the first of which is earlier than `limit`, as long as they are.
-    fn run_ahead<B>(
-        &mut self,
-        index: usize,
-        limit: i64,
-        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        let stream = &mut self.streams[index];
-        let batch = &stream.current;
-        for entry in &batch.entries[stream.at..] {
-            if entry.time >= limit {
-                break;
-            }
-            if stream.at.is_multiple_of(TOGETHER) {
-                batch.touch(stream.at..stream.at + TOGETHER);
-            }
-            self.order.emit(batch, entry, sink)?;
-            stream.at += 1;
-        }
-        self.requeue(index);
-        ControlFlow::Continue(())
-    }
-
-    fn emit<B>(
-        &mut self,
-        index: usize,
-        range: Range<usize>,
-        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        let batch = &self.streams[index].current;
-        batch.entries[range].iter().try_for_each(|entry| self.order.emit(batch, entry, sink))
-    }
-
-    #[inline]
-    fn requeue(&mut self, index: usize) {
-        let stream = &self.streams[index];
-        match stream.current.entries.get(stream.at) {
-            Some(entry) => self.heads.set(index, Some(entry.time)),
-            None => self.refill(index),
-        }
-    }
-
-    /// Takes a stream up, at first or when more has come of it.
-    fn go_on(&mut self, index: usize) {
-        let stream = &self.streams[index];
-        match stream.current.entries.get(stream.at) {
-            None => self.refill(index),
-            Some(_) if stream.ahead.is_none() => self.look_ahead(index),
-            Some(next) => self.heads.set(index, Some(next.time)),
-        }
-    }
-
-    /// Loads the stream's next records.
-    fn refill(&mut self, index: usize) {
-        let Self { ahead: decoder, streams, heads, totals, arrivals, .. } = self;
-        let stream = &mut streams[index];
-        self.has_read = true;
-        heads.set(index, None);
-        stream.at = 0;
-        decoder.give_back(std::mem::take(&mut stream.current));
-        let Some(batch) = stream.ahead.take().or_else(|| stream.next_batch(decoder, totals, arrivals)) else { return };
-        stream.current = batch;
-        self.look_ahead(index);
-    }
-
-    /// Loads what is behind the stream's records. Those that are not earlier wait: what
-    /// comes at one tick may be spread over buffers.
-    fn look_ahead(&mut self, index: usize) {
-        let Self { ahead: decoder, streams, heads, totals, arrivals, most_carried, .. } = self;
-        let stream = &mut streams[index];
-        loop {
-            stream.ahead = stream.next_batch(decoder, totals, arrivals);
-            stream.hold_back(*most_carried);
-            if stream.at < stream.current.entries.len() {
-                break;
-            }
-            // None of it is earlier than the next buffer.
-            let Some(ahead) = stream.ahead.take() else { break };
-            decoder.give_back(std::mem::replace(&mut stream.current, ahead));
-            stream.at = 0;
-        }
-        heads.set(index, stream.current.entries.get(stream.at).map(|entry| entry.time));
-    }
-}
-
-/// How far the stream of all has come.
-#[derive(Debug)]
-struct MergeOrder {
-    last_time: i64,
-    /// Records that came too late.
-    late: u64,
-}
-
-impl Default for MergeOrder {
-    fn default() -> Self {
-        Self { last_time: i64::MIN, late: 0 }
-    }
-}
-
-impl MergeOrder {
-    /// Never inlined, so that there is one copy of it, and `sink` in that.
-    #[inline(never)]
-    fn emit<B>(
-        &mut self,
-        batch: &Batch,
-        entry: &Entry,
-        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        self.late += u64::from(entry.time < self.last_time);
-        self.last_time = self.last_time.max(entry.time);
-        let item = batch.item(entry);
-        let stack = match (entry.stack(), item) {
-            (Attached::Key { delay, key }, _) => CallStack::Key { key, time: entry.time.wrapping_add(delay.into()) },
-            (Attached::Frames(frames), _) => CallStack::Frames(batch.frames.get(frames)),
-            (Attached::Nothing, Item::Block(_)) => CallStack::Nothing,
-            (Attached::Nothing, Item::Record(record)) => match record.event {
-                Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } => {
-                    CallStack::Frames(batch.frames.get(frames))
-                }
-                _ => CallStack::Nothing,
-            },
-        };
-        sink(item, stack)
-    }
-}
-
-impl Stream {
-    fn next_batch(&mut self, decoder: &Ahead<'_>, totals: &mut Totals, arrivals: &mut Arrivals) -> Option<Batch> {
-        // Buffers without records are counted and passed over.
-        while let Some(&job) = self.jobs.front() {
-            let mut batch = decoder.take(job);
-            if batch.rest.is_none() {
-                self.jobs.pop_front();
-            }
-            totals.take(&mut batch);
-            if let Some(passed) = arrivals.passed {
-                arrivals.late += batch.entries.partition_point(|entry| entry.time <= passed) as u64;
-            }
-            if !batch.entries.is_empty() {
-                return Some(batch);
-            }
-            decoder.give_back(batch);
-        }
-        None
-    }
-
-    /// Leaves in `current` what is earlier than the next buffer, and puts in what has
-    /// waited and is. If more than `most` would wait, all of it goes on.
-    fn hold_back(&mut self, most: usize) {
-        let Self { current, at, ahead, carried, .. } = self;
-        let limit = ahead.as_ref().and_then(|ahead| ahead.entries.first()).map(|first| first.time);
-        let mut earlier = carried.take_earlier(limit);
-        let is_earlier = |time: i64| limit.is_none_or(|limit| time < limit);
-        let first = current.entries.partition_point(|entry| is_earlier(entry.time)).max(*at);
-        let waits = current.entries.len() - first;
-        if carried.len() + waits > most {
-            if let Some(mut rest) = carried.take_earlier(None) {
-                earlier.take().into_iter().for_each(|earlier| rest.absorb_earlier(earlier, 0));
-                earlier = Some(rest);
-            }
-        } else if waits > 0 {
-            carried.push(current.split_off(first));
-        }
-        if let Some(earlier) = earlier {
-            current.absorb_earlier(earlier, *at);
-            *at = 0;
-        }
-    }
-
-    fn tie_range(&self, time: i64) -> Range<usize> {
-        let n = self.current.entries[self.at..].iter().take_while(|e| e.time <= time).count();
-        self.at..self.at + n
-    }
-
-    /// Whether nothing is left of what came.
-    fn is_dry(&self) -> bool {
-        self.jobs.is_empty() && self.ahead.is_none() && self.at == self.current.entries.len()
     }
 }

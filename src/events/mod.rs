@@ -19,7 +19,6 @@ mod decode;
 pub mod encode;
 mod entry;
 mod frames;
-mod heads;
 mod hooks;
 mod losses;
 mod memory;
@@ -41,7 +40,7 @@ pub use entry::{Attached, BlockEvent, Entry, Item};
 pub use frames::{Digest, FrameList, FrameRange, Frames};
 pub use hooks::{class, hook, kernel_hook, lost, tracker};
 pub use losses::{Lost, LostWhat, RawLoss, losses};
-pub use merge::{CallStack, Merge, Tick, Totals};
+pub use merge::{CallStack, Gather, Merge, Place, Slice, Tick, Totals};
 pub use survey::survey;
 pub use times::latest_time;
 

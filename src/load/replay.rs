@@ -99,11 +99,13 @@ impl Replay {
         mut until: impl FnMut(&W, Instant) -> i64,
     ) -> Result<(), Stopped> {
         let total = about.capture.bytes();
+        let gatherer = self.builder.gatherer();
         // Both closures of the merge need it, one after the other.
         let this = RefCell::new(self);
-        let result = merge.run(
-            |item, stack| {
-                this.borrow_mut().builder.apply_item(item, stack);
+        let result = merge.run_slices(
+            &gatherer,
+            |slice| {
+                this.borrow_mut().builder.apply_slice(slice);
                 ControlFlow::Continue(())
             },
             |Tick { totals, is_held }| {

@@ -13,6 +13,7 @@ mod heaps;
 mod limit;
 mod pages;
 mod publish;
+mod stretch;
 mod tidy;
 
 use std::sync::Arc;

@@ -26,6 +26,7 @@ mod row_list;
 mod rows;
 mod scope;
 mod stack;
+mod stretches;
 mod trace;
 mod world;
 
@@ -38,5 +39,6 @@ pub use row_list::RowList;
 pub use rows::{CHUNK, Chunk, Row, RowId, Rows};
 pub use scope::{Cut, CutReason, Processes, Scope, WhenFull};
 pub use stack::{NodeId, Stacks};
+pub use stretches::SliceBlocks;
 pub use trace::{BuilderId, Clock, Quality, Site, SiteId, Trace, UnmatchedFree};
 pub use world::{Heap, HeapId, Module, PdbId, Process, ProcessId};

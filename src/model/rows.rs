@@ -6,6 +6,7 @@
 //! through it, and a [`RowWriter`] that changes anything else of a sealed chunk
 //! copies that.
 
+mod append;
 mod freed;
 mod writer;
 
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::{RowList, SiteId};
 use crate::units::{Ticks, Tid};
 
+pub(super) use append::{NewRows, is_plain};
 use freed::FreedColumn;
 pub(super) use writer::RowWriter;
 

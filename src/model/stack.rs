@@ -96,6 +96,11 @@ impl StackRef {
         Self(node.0)
     }
 
+    /// Whether it stands for a stack that no definition changes.
+    pub(super) fn is_known(self) -> bool {
+        matches!(self.target(), Target::Node(_))
+    }
+
     fn tagged(tag: u32, index: usize) -> Self {
         if index as u32 > INDEX_MASK { Self::NONE } else { Self(tag << INDEX_BITS | index as u32) }
     }

@@ -16,5 +16,6 @@ mod corpus;
 mod merge;
 mod odd_files;
 mod stress;
+mod stretches;
 #[cfg(windows)]
 mod windows_files;

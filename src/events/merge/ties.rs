@@ -4,10 +4,10 @@
 //! Cost: ties are small and common, and such blocks rare, so that one look at most of
 //! them is enough; see [`Turns`] for the others.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
+use super::slice::Run;
 use super::turns::{Block, Touched, Turns};
-use super::{CallStack, Merge};
 use crate::events::{Event, Item};
 use crate::units::Layer;
 
@@ -17,61 +17,50 @@ const MAX_TIE: usize = 1 << 16;
 /// In ties up to this size all records are compared with each other.
 const SMALL: usize = 8;
 
-impl Merge<'_> {
-    /// Records of all streams at one time, frees of an address first.
-    pub(super) fn run_tie<B>(
-        &mut self,
-        time: i64,
-        sink: &mut impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        let mut ranges = std::mem::take(&mut self.tie);
-        ranges.extend(self.heads.at(time).map(|index| (index, self.streams[index].tie_range(time))));
-        match self.turns(&ranges) {
-            Some(turns) => {
-                let mut left = ranges.clone();
-                turns.run(|stream| {
-                    let (index, range) = &mut left[stream];
-                    range.start += 1;
-                    self.emit(*index, range.start - 1..range.start, sink)
-                })?;
-            }
-            None => ranges.iter().try_for_each(|(index, range)| self.emit(*index, range.clone(), sink))?,
-        }
-        for (index, range) in ranges.drain(..) {
-            self.streams[index].at = range.end;
-            self.requeue(index);
-        }
-        self.tie = ranges;
-        ControlFlow::Continue(())
-    }
+/// Entries of some runs, all of one time.
+type Tie = [(usize, Range<usize>)];
 
-    /// Whose turn it is where one stream allocates what another frees.
-    fn turns(&self, ranges: &[(usize, Range<usize>)]) -> Option<Turns> {
-        let total: usize = ranges.iter().map(|(_, range)| range.len()).sum();
-        if total > MAX_TIE || (total <= SMALL && !self.has_contest(ranges)) {
-            return None;
+/// Calls `each` for all entries of a tie in order, with the number of the run and the
+/// entry's own in it: frees of an address first.
+pub(super) fn each_in_turn(runs: &[Run], tie: &Tie, mut each: impl FnMut(usize, usize)) {
+    match turns(runs, tie) {
+        Some(turns) => {
+            let mut next: Vec<usize> = tie.iter().map(|(_, range)| range.start).collect();
+            turns.run(|number| {
+                each(tie[number].0, next[number]);
+                next[number] += 1;
+            });
         }
-        let lengths: Vec<usize> = ranges.iter().map(|(_, range)| range.len()).collect();
-        let items = ranges.iter().flat_map(|(index, range)| range.clone().map(|at| self.item(*index, at)));
-        Turns::new(&lengths, items.map(|item| Touched { freed: freed(item), allocated: allocated(item) }))
+        None => entries(tie).for_each(|(run, at)| each(run, at)),
     }
+}
 
-    /// Whether one stream of a small tie allocates what another frees.
-    fn has_contest(&self, ranges: &[(usize, Range<usize>)]) -> bool {
-        let events = |(index, range): &(usize, Range<usize>)| {
-            let (index, range) = (*index, range.clone());
-            range.map(move |at| (index, self.item(index, at)))
-        };
-        ranges.iter().flat_map(events).any(|(index, item)| {
-            let Some(block) = allocated(item) else { return false };
-            ranges.iter().flat_map(events).any(|(other, item)| other != index && freed(item) == Some(block))
-        })
+/// Whose turn it is where one stream allocates what another frees.
+fn turns(runs: &[Run], tie: &Tie) -> Option<Turns> {
+    let total: usize = tie.iter().map(|(_, range)| range.len()).sum();
+    if total > MAX_TIE || (total <= SMALL && !has_contest(runs, tie)) {
+        return None;
     }
+    let lengths: Vec<usize> = tie.iter().map(|(_, range)| range.len()).collect();
+    let items = entries(tie).map(|(run, at)| item(runs, run, at));
+    Turns::new(&lengths, items.map(|item| Touched { freed: freed(item), allocated: allocated(item) }))
+}
 
-    fn item(&self, index: usize, at: usize) -> Item<'_> {
-        let batch = &self.streams[index].current;
-        batch.item(&batch.entries[at])
-    }
+/// Whether one stream of a small tie allocates what another frees.
+fn has_contest(runs: &[Run], tie: &Tie) -> bool {
+    entries(tie).any(|(run, at)| {
+        let Some(block) = allocated(item(runs, run, at)) else { return false };
+        entries(tie).any(|(other, at)| other != run && freed(item(runs, other, at)) == Some(block))
+    })
+}
+
+fn entries(tie: &Tie) -> impl Iterator<Item = (usize, usize)> + '_ {
+    tie.iter().flat_map(|(run, range)| range.clone().map(move |at| (*run, at)))
+}
+
+fn item(runs: &[Run], run: usize, at: usize) -> Item<'_> {
+    let batch = &runs[run].batch;
+    batch.item(&batch.entries[at])
 }
 
 fn freed(item: Item<'_>) -> Option<Block> {

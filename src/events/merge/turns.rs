@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use crate::units::Layer;
 
@@ -113,20 +113,20 @@ impl Turns {
     }
 
     /// Gives the number of a stream for each of its records, in the order in which they go on.
-    pub(super) fn run<B>(mut self, mut emit: impl FnMut(usize) -> ControlFlow<B>) -> ControlFlow<B> {
+    pub(super) fn run(mut self, mut emit: impl FnMut(usize)) {
         (0..self.left.len()).for_each(|stream| self.queue(stream));
         let mut first = 0;
         loop {
             let next = self.ready.pop().map(|Reverse(stream)| stream);
             // A circle of streams that wait for each other is cut at the first.
             let cut = || (first..self.left.len()).find(|&stream| !self.left[stream].is_empty());
-            let Some(stream) = next.or_else(cut) else { return ControlFlow::Continue(()) };
+            let Some(stream) = next.or_else(cut) else { return };
             if next.is_none() {
                 first = stream;
             }
             self.waits_for[stream] = NONE;
             loop {
-                emit(stream)?;
+                emit(stream);
                 let TieStep { releases, .. } = self.steps[self.left[stream].start];
                 self.left[stream].start += 1;
                 self.release(releases, stream);
@@ -219,10 +219,7 @@ mod tests {
         let lengths: Vec<usize> = streams.iter().map(Vec::len).collect();
         let mut order = Vec::new();
         let turns = Turns::new(&lengths, streams.iter().flatten().copied())?;
-        let ControlFlow::Continue(()) = turns.run(|stream| {
-            order.push(stream);
-            ControlFlow::<std::convert::Infallible>::Continue(())
-        });
+        turns.run(|stream| order.push(stream));
         Some(order)
     }
 

@@ -50,7 +50,7 @@ impl Attach {
     }
 
     /// The site of frames in a heap whose own process, `caller`, allocates.
-    fn framed_site(&mut self, heap: HeapId, frames: Frames<'_>, caller: ProcessId, first: Ticks) -> SiteId {
+    pub(super) fn framed_site(&mut self, heap: HeapId, frames: Frames<'_>, caller: ProcessId, first: Ticks) -> SiteId {
         let whole = self.stacks.whole(frames);
         if let Some(site) = whole.sites.of(heap) {
             return site;

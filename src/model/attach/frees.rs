@@ -23,6 +23,9 @@ const RECENT: usize = 1 << 12;
 /// What is told at most before the matching is waited for.
 const LOG: usize = 1 << 16;
 
+/// Raw time, thread, and what was ended.
+pub(super) type RecentFree = (i64, Tid, Ended);
+
 /// The frees whose stacks are known or may come.
 #[derive(Debug, Default)]
 pub(in crate::model) struct Frees {
@@ -30,8 +33,8 @@ pub(in crate::model) struct Frees {
     pub(in crate::model) sites: SiteTable,
     /// What was told of slots.
     log: Vec<(DeathSlot, SiteId)>,
-    /// The latest frees of blocks without a stack: raw time, thread and what they ended.
-    recent: Vec<(i64, Tid, Ended)>,
+    /// The latest frees of blocks without a stack.
+    recent: Vec<RecentFree>,
     /// Whether the trace has any.
     pub(in crate::model) any: bool,
 }
@@ -46,6 +49,20 @@ impl Frees {
             self.recent.drain(..RECENT / 2);
         }
         self.recent.push((from.raw, from.tid, freed));
+    }
+
+    /// The same for many, in order of time, which `free` tells.
+    pub(super) fn await_stacks<F>(&mut self, frees: &[F], free: impl Fn(&F) -> RecentFree) {
+        let passed = self.recent.last().map_or(i64::MIN, |(raw, ..)| *raw);
+        let frees = &frees[frees.partition_point(|one| free(one).0 < passed)..];
+        let (before, all) = (self.recent.len(), self.recent.len() + frees.len());
+        let stay = match all.checked_sub(RECENT + 1) {
+            Some(more) => RECENT / 2 + more % (RECENT / 2) + 1,
+            None => all,
+        };
+        let gone = all - stay;
+        self.recent.drain(..gone.min(before));
+        self.recent.extend(frees[gone.saturating_sub(before)..].iter().map(free));
     }
 
     /// The free that a user's stack belongs to, if it is one's. It waits for no other.
@@ -123,6 +140,34 @@ impl Attach {
             if let Some(row) = lives.ended_row(*ended) {
                 *ended = EndedRow::Known(row);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::HeapId;
+
+    #[test]
+    fn many_frees_wait_as_they_do_one_by_one() {
+        let free = |&raw: &i64| {
+            let row = EndedRow::Known(RowId(raw as u32));
+            (raw, Tid(raw as u32 % 3), Ended { heap: HeapId(1), row })
+        };
+        let (mut many, mut single) = (Frees::default(), Frees::default());
+        let sizes = [1, RECENT - 2, 1, 1, RECENT / 2, 3 * RECENT + 7, 0, RECENT, RECENT + 1, 5];
+        let mut first = 0;
+        for size in sizes {
+            let times: Vec<i64> = (first..first + size as i64).map(|raw| raw / 2).collect();
+            first += size as i64 - 3; // some are out of order
+            many.await_stacks(&times, free);
+            for raw in &times {
+                let (raw, tid, ended) = free(raw);
+                single.await_stack(Origin { raw, time: Ticks(raw), pid: Pid(1), tid }, ended);
+            }
+            let shown = |frees: &Frees| frees.recent.iter().map(|(raw, tid, ended)| (*raw, *tid, ended.row)).collect::<Vec<_>>();
+            assert_eq!(shown(&many), shown(&single), "{size}");
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Attach, Ended, Origin, Rooms, SiteKey};
 use crate::events::StackPart;
 use crate::model::lives::EndedRow;
 use crate::model::stack::StackRef;
-use crate::model::{HeapId, ProcessId, RowId, SiteId};
+use crate::model::{HeapId, RowId, SiteId};
 use crate::units::{Pid, Ticks};
 
 /// So many wait at least.
@@ -16,7 +16,7 @@ const TOGETHER: usize = 256;
 
 /// Whose stack it is.
 #[derive(Clone, Copy, Debug)]
-enum KeyOwner {
+pub(super) enum KeyOwner {
     Began(RowId),
     Freed(EndedRow),
 }
@@ -25,7 +25,6 @@ enum KeyOwner {
 struct KeyedRow {
     owner: KeyOwner,
     heap: HeapId,
-    caller: ProcessId,
     /// When it began, or was freed.
     at: Ticks,
     key: u64,
@@ -105,9 +104,15 @@ impl Attach {
     }
 
     #[inline(always)]
-    fn await_meaning(&mut self, rooms: &mut Rooms<'_>, from: Origin, (heap, owner): (HeapId, KeyOwner), key: u64, time: i64) {
-        let caller = rooms.world.heap(heap).process;
-        self.keyed.rows.push(KeyedRow { owner, heap, caller, at: from.time, key, time });
+    pub(super) fn await_meaning(
+        &mut self,
+        rooms: &mut Rooms<'_>,
+        from: Origin,
+        (heap, owner): (HeapId, KeyOwner),
+        key: u64,
+        time: i64,
+    ) {
+        self.keyed.rows.push(KeyedRow { owner, heap, at: from.time, key, time });
         self.keyed.keys.add(key);
         self.keyed.may_be_fresh |= self.stacks.is_fresh(time);
         if self.keyed.rows.len() > self.keyed.limit {
@@ -138,7 +143,7 @@ impl Attach {
             match keyed.owner {
                 KeyOwner::Began(row) => {
                     let known = self.stacks.site_of_key(keyed.key, keyed.heap, keyed.time);
-                    let site = known.unwrap_or_else(|| self.keyed_site(keyed));
+                    let site = known.unwrap_or_else(|| self.keyed_site(rooms, keyed.heap, (keyed.key, keyed.time), keyed.at));
                     rooms.lives.rows.set_site(row, site);
                 }
                 KeyOwner::Freed(row) => {
@@ -154,9 +159,10 @@ impl Attach {
         self.keyed.rows = rows;
     }
 
+    /// The site of a row that is born at a moment in a heap, its key given at a raw time.
     #[inline(never)]
-    fn keyed_site(&mut self, keyed: &KeyedRow) -> SiteId {
-        let &KeyedRow { heap, caller, at: birth, key, time, .. } = keyed;
+    pub(super) fn keyed_site(&mut self, rooms: &Rooms<'_>, heap: HeapId, (key, time): (u64, i64), birth: Ticks) -> SiteId {
+        let caller = rooms.world.heap(heap).process;
         let (stack, known) = self.stacks.key_and_sites(key, time);
         let Some(known) = known else { return self.site(heap, stack, caller, birth) };
         if let Some(site) = known.of(heap) {
@@ -175,7 +181,8 @@ impl Attach {
     pub(in crate::model) fn name_keyed(&mut self, rooms: &mut Rooms<'_>, now: i64) {
         self.settle_keyed(rooms, now);
         for i in 0..self.keyed.rows.len() {
-            let KeyedRow { owner: KeyOwner::Began(row), heap, caller, at, .. } = self.keyed.rows[i] else { continue };
+            let KeyedRow { owner: KeyOwner::Began(row), heap, at, .. } = self.keyed.rows[i] else { continue };
+            let caller = rooms.world.heap(heap).process;
             let site = self.site(heap, StackRef::NONE, caller, at);
             rooms.lives.rows.set_site(row, site);
         }
@@ -184,5 +191,5 @@ impl Attach {
 
 impl SiteId {
     /// Until the site of a row is settled; never in a published trace.
-    pub(super) const UNKNOWN: Self = Self(u32::MAX);
+    pub(in crate::model) const UNKNOWN: Self = Self(u32::MAX);
 }

@@ -29,6 +29,7 @@ mod keyed;
 mod pending;
 mod pieces;
 mod sites;
+mod stretch;
 
 use super::lives::{Ended, Lives};
 use super::origin::Origin;
@@ -184,6 +185,8 @@ impl Attach {
     /// Brings all stacks that are known by now into one form, wherever one stands.
     pub(super) fn settle_stacks(&mut self, lives: &mut Lives) {
         let Self { stacks, sites, frees, pending, .. } = self;
+        sites.loosen();
+        frees.sites.loosen();
         stacks.settle(|settle| {
             sites.stacks().chain(frees.sites.stacks()).for_each(&mut *settle);
             pending.stacks().for_each(&mut *settle);

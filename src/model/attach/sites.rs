@@ -22,6 +22,10 @@ pub(in crate::model) struct SiteTable {
     index: FxHashMap<SiteKey, SiteId>,
     /// How many there were when they were tidied up last.
     tidied: usize,
+    /// Those in the index of which the stack may become another.
+    unsettled: Vec<SiteId>,
+    /// Those that are in no index.
+    loose: Vec<SiteId>,
 }
 
 impl SiteTable {
@@ -37,10 +41,14 @@ impl SiteTable {
 
     /// The site of a key that is met at `first`.
     pub(super) fn intern(&mut self, key: SiteKey, first: Ticks) -> SiteId {
-        let Self { list, index, .. } = self;
+        let Self { list, index, unsettled, .. } = self;
         let site = *index.entry(key).or_insert_with(|| {
+            let site = SiteId(list.len() as u32);
             list.push((key, first));
-            SiteId((list.len() - 1) as u32)
+            if !key.stack.is_known() {
+                unsettled.push(site);
+            }
+            site
         });
         let known_since = &mut list[site.0 as usize].1;
         *known_since = first.min(*known_since);
@@ -49,13 +57,16 @@ impl SiteTable {
 
     /// A site that nobody else can ask for.
     pub(super) fn add(&mut self, key: SiteKey, first: Ticks) -> SiteId {
+        let site = SiteId(self.list.len() as u32);
         self.list.push((key, first));
-        SiteId((self.list.len() - 1) as u32)
+        self.loose.push(site);
+        site
     }
 
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> u64 {
-        self.list.capacity() as u64 * 24 + map_bytes(self.index.capacity(), 16)
+        let lists = self.list.capacity() * 24 + (self.unsettled.capacity() + self.loose.capacity()) * 4;
+        lists as u64 + map_bytes(self.index.capacity(), 16)
     }
 
     /// All stacks.
@@ -68,21 +79,71 @@ impl SiteTable {
         (self.list.len() - self.tidied, self.tidied)
     }
 
-    /// Joins those that are the same by now, and drops those that are not `used`. Returns
-    /// their new numbers, if any is another.
-    pub(in crate::model) fn join(&mut self, used: &[bool]) -> Option<Vec<SiteId>> {
-        let mut joined = Self::default();
-        let mut number = Vec::with_capacity(self.list.len());
-        for (&(key, first), is_used) in self.list.iter().zip(used) {
-            number.push(if *is_used { joined.intern(key, first) } else { SiteId::UNKNOWN });
+    /// Stacks are about to be settled: takes sites out of the index of which the stack may be
+    /// another then, until [`SiteTable::join`] puts them back.
+    pub(in crate::model) fn loosen(&mut self) {
+        for &site in &self.unsettled {
+            self.index.remove(&self.list[site.0 as usize].0);
         }
-        joined.tidied = joined.list.len();
-        let is_changed = joined.list.len() < self.list.len();
-        if !is_changed {
-            joined.list = std::mem::take(&mut self.list); // with the room that it has for more
+        self.loose.append(&mut self.unsettled);
+        self.loose.sort_unstable();
+    }
+
+    /// Joins those that are the same by now, and drops those that are not `used`, if that is
+    /// told. Returns their new numbers, if any is another.
+    pub(in crate::model) fn join(&mut self, used: Option<Vec<bool>>) -> Option<Vec<SiteId>> {
+        let mut number: Vec<SiteId> = (0..self.list.len() as u32).map(SiteId).collect();
+        let loose = std::mem::take(&mut self.loose);
+        for &site in &loose {
+            let (key, first) = self.list[site.0 as usize];
+            let known = self.index.entry(key).or_insert(site);
+            if *known != site {
+                let (stays, goes) = (site.min(*known), site.max(*known));
+                *known = stays;
+                number[goes.0 as usize] = stays;
+                let since = first.min(self.list[known.0 as usize].1).min(self.list[goes.0 as usize].1);
+                self.list[stays.0 as usize].1 = since;
+            }
         }
-        *self = joined;
+        let unsettled: Vec<SiteId> = loose.into_iter().filter(|site| !self.list[site.0 as usize].0.stack.is_known()).collect();
+        let mut stay: Vec<bool> = number.iter().zip(0..).map(|(number, site)| number.0 == site).collect();
+        if let Some(used) = used {
+            // A site is that of all rows of those that were joined with it.
+            let mut joined = vec![false; stay.len()];
+            number.iter().zip(used).for_each(|(number, used)| joined[number.0 as usize] |= used);
+            stay.iter_mut().zip(joined).for_each(|(stay, used)| *stay &= used);
+        }
+        let is_changed = stay.contains(&false);
+        if is_changed {
+            self.drop_others(&stay, &mut number);
+        }
+        self.tidied = self.list.len();
+        let left = unsettled.into_iter().map(|site| number[site.0 as usize]).filter(|&site| site != SiteId::UNKNOWN);
+        self.unsettled = left.collect();
+        self.unsettled.dedup();
         is_changed.then_some(number)
+    }
+
+    /// Drops those that do not `stay`; `number` says who stands for each, and then with which number.
+    fn drop_others(&mut self, stay: &[bool], number: &mut [SiteId]) {
+        let mut left = 0;
+        for (site, stays) in stay.iter().enumerate() {
+            let stands_for = number[site].0 as usize;
+            number[site] = if *stays {
+                self.list[left as usize] = self.list[site];
+                left += 1;
+                SiteId(left - 1)
+            } else if stands_for < site {
+                number[stands_for] // has its new number already
+            } else {
+                SiteId::UNKNOWN
+            };
+        }
+        self.list.truncate(left as usize);
+        self.index.retain(|_, site| {
+            *site = number[site.0 as usize];
+            *site != SiteId::UNKNOWN
+        });
     }
 
     /// As they are known now.
@@ -94,5 +155,58 @@ impl SiteTable {
             first,
         };
         self.list.iter().map(site).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{Frames, StackPart};
+
+    /// A key for a stack of a heap.
+    fn key(heap: u32, stack: StackRef) -> SiteKey {
+        SiteKey { heap: HeapId(heap), stack, caller: ProcessId(0) }
+    }
+
+    fn settled(sites: &mut SiteTable, stacks: &mut Interner, used: Option<Vec<bool>>) -> Option<Vec<SiteId>> {
+        sites.loosen();
+        stacks.settle(|settle| sites.stacks().for_each(settle));
+        sites.join(used)
+    }
+
+    #[test]
+    fn sites_that_turn_out_to_be_the_same_become_the_first_of_them() {
+        let (mut sites, mut stacks) = (SiteTable::default(), Interner::default());
+        let user = StackPart::User;
+        let (early, late) = (stacks.key(user, 1, 0), stacks.key(user, 2, 0));
+        let plain = stacks.frames(Frames::new(&[10]));
+        let known = [
+            sites.add(key(1, early), Ticks(9)),
+            sites.intern(key(1, plain), Ticks(5)),
+            sites.intern(key(1, late), Ticks(3)),
+            sites.intern(key(2, early), Ticks(4)),
+        ];
+        assert_eq!(known, [0, 1, 2, 3].map(SiteId));
+        stacks.define(user, 1, Frames::new(&[10]), 8);
+        let number = settled(&mut sites, &mut stacks, None).unwrap();
+        assert_eq!(number, [0, 0, 1, 2].map(SiteId));
+        assert_eq!((sites.list[0].1, sites.untidy()), (Ticks(5), (0, 3)));
+        assert_eq!(sites.intern(key(1, plain), Ticks(6)), SiteId(0));
+        assert_eq!(sites.intern(key(2, plain), Ticks(6)), SiteId(2));
+
+        // The one that stood first stays first, whichever was known before.
+        let other = stacks.frames(Frames::new(&[20]));
+        assert_eq!(sites.intern(key(1, other), Ticks(2)), SiteId(3));
+        let late = sites.list[1].0.stack;
+        assert_eq!(sites.intern(key(1, late), Ticks(7)), SiteId(1));
+        stacks.define(user, 2, Frames::new(&[20]), 9);
+        assert_eq!(settled(&mut sites, &mut stacks, None), Some([0, 1, 2, 1].map(SiteId).to_vec()));
+        assert_eq!((sites.intern(key(1, other), Ticks(8)), sites.list[1].1), (SiteId(1), Ticks(2)));
+        assert_eq!(settled(&mut sites, &mut stacks, None), None, "nothing is left to do");
+
+        let number = settled(&mut sites, &mut stacks, Some(vec![false, true, true])).unwrap();
+        assert_eq!(number, [SiteId::UNKNOWN, SiteId(0), SiteId(1)]);
+        assert_eq!(sites.intern(key(1, other), Ticks(8)), SiteId(0));
+        assert_eq!(sites.intern(key(1, plain), Ticks(8)), SiteId(2), "it is a new one");
     }
 }

@@ -32,8 +32,8 @@ impl Builder {
         self.attach.leave_slots(&mut self.lives);
         let numbers = self.lives.forget(until, self.now);
         self.attach.renumber(&numbers);
-        self.tidy();
         self.limit.forgotten = Some(until);
+        self.tidy();
         self.lineage.past += 1;
         true
     }

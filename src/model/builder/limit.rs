@@ -34,6 +34,8 @@ pub(super) const FREED_AT: u64 = 4;
 
 /// Bytes of a live block in the tables of the matching: 12.8 a place, 70 % full.
 const BLOCK: u64 = 19;
+/// Bytes that a block may take at most, all that is kept for it included.
+const MOST_A_BLOCK: u64 = 1 << 10;
 /// Bytes of a heap with its tables, about.
 const HEAP: u64 = 448;
 /// Bytes of a process without its modules, about.
@@ -146,6 +148,28 @@ impl Builder {
         self.look_at_budget();
     }
 
+    /// Whether so many blocks can be replayed at once, since no look at what is used would end
+    /// or forget anything before the last of them.
+    pub(super) fn admits_stretch(&self, count: u32) -> bool {
+        // Lists that are full grow to twice their size.
+        let most = self.used(self.limit.alive) + self.attach.bytes() + u64::from(count) * MOST_A_BLOCK;
+        self.limit.reads_all
+            && self.limit.cut.is_none()
+            && most <= self.limit.budget.min(self.limit.forget_at)
+            && self.has_numbers_for(count, self.limit.alive)
+    }
+
+    /// So many blocks were replayed at once.
+    pub(super) fn admitted(&mut self, count: u32) {
+        if count < self.limit.countdown {
+            self.limit.countdown -= count;
+            return;
+        }
+        let left = EVERY - (count - self.limit.countdown) % EVERY;
+        self.look_around();
+        self.limit.countdown = left;
+    }
+
     /// Whether a record is to be replayed where not everything is.
     #[inline(never)]
     pub(super) fn admits(&mut self, from: Origin, record: &Record) -> bool {
@@ -202,11 +226,16 @@ impl Builder {
 
     /// Whether rows and deaths can be numbered until the next look, if all rows since a look
     /// are still alive.
-    fn has_numbers(&self, Alive { ranges, rows, .. }: Alive) -> bool {
+    fn has_numbers(&self, alive: Alive) -> bool {
+        self.has_numbers_for(EVERY, alive)
+    }
+
+    /// The same for so many blocks more.
+    fn has_numbers_for(&self, count: u32, Alive { ranges, rows, .. }: Alive) -> bool {
         // One event can end all ranges of pages, or begin one in each gap between them; it makes
         // one gap more at most. Any other event begins and ends one row.
         let ranges = ranges + (self.lives.rows.len() - rows) as u64;
-        let needed = 2 * ranges + 8 * u64::from(EVERY);
+        let needed = 2 * ranges + 8 * u64::from(count);
         let numbered = self.lives.matcher.numbered().max(self.lives.rows.len() as u64);
         numbered.saturating_add(needed) <= self.limit.numbers
     }

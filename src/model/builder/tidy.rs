@@ -1,10 +1,10 @@
-//! Sites, of those who allocate and of those who free, that turned out to be one, the same stack under many keys or known late, and
-//! sites of which no row is left. Keys are defined again and again, each time for new
-//! sites: without this they would grow with the capture, and with them every
-//! publication and every question.
+//! Sites, of those who allocate and of those who free, that turned out to be one, the same stack
+//! under many keys or known late, and sites of which no row is left. Keys are defined again and
+//! again, each time for new sites: without this they would grow with the capture, and with them
+//! every publication and every question.
 //!
-//! Cost: a look at the sites and at the stacks; a pass over the rows, and another one if
-//! any two sites are the same.
+//! Cost: a look at the sites and at the stacks, a hash operation or two for each of those that
+//! were not known; a pass over the rows if any two sites are the same, and another one at the end.
 
 use super::Builder;
 use crate::model::attach::Attach;
@@ -25,33 +25,38 @@ impl Builder {
         }
     }
 
-    /// Joins sites with the same heap, stack and caller as far as stacks are known, drops
-    /// those of no row, and forgets keys that nobody needs any more.
+    /// Joins sites with the same heap, stack and caller as far as stacks are known, and forgets
+    /// keys that nobody needs any more; once rows are forgotten, also sites of no row.
     pub(super) fn tidy(&mut self) {
         self.settle_framed();
         self.lives.matcher.settle();
         self.attach.settle_freed(&mut self.lives);
         self.attach.settle_stacks(&mut self.lives);
-        self.join_sites();
+        self.join_sites(self.limit.forgotten.is_some());
     }
 
     /// The same at the end, where all stacks are what they are known to be by now. No row
     /// may come afterwards.
     pub(super) fn tidy_at_end(&mut self) {
         let Attach { stacks, sites, frees, .. } = &mut self.attach;
+        sites.loosen();
+        frees.sites.loosen();
         let all = sites.stacks().chain(frees.sites.stacks());
         all.for_each(|stack| *stack = StackRef::node(stacks.resolve(*stack)));
-        self.join_sites();
+        self.join_sites(true);
     }
 
-    fn join_sites(&mut self) {
+    /// Joins sites that are the same by now, and drops those of no row if they are asked for.
+    fn join_sites(&mut self, drop_unused: bool) {
         let Attach { sites, frees, .. } = &mut self.attach;
         let rows = &mut self.lives.rows;
-        if let Some(number) = sites.join(&rows.sites_in_use(sites.len())) {
+        let used = drop_unused.then(|| rows.sites_in_use(sites.len()));
+        if let Some(number) = sites.join(used) {
             rows.renumber_sites(&number);
         }
         let freeing = &mut frees.sites;
-        if let Some(number) = freeing.join(&rows.free_sites_in_use(freeing.len())) {
+        let used = drop_unused.then(|| rows.free_sites_in_use(freeing.len()));
+        if let Some(number) = freeing.join(used) {
             rows.renumber_free_sites(&number);
         }
     }

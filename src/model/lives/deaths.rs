@@ -29,6 +29,10 @@ const NOBODY: u32 = u32::MAX;
 pub(in crate::model) struct DeathSlot(pub(super) u32);
 
 impl DeathSlot {
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+
     fn split(self) -> (usize, usize) {
         (self.0 as usize / PART, self.0 as usize % PART)
     }

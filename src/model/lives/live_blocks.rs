@@ -5,6 +5,7 @@
 //! A block whose bucket is full stands in a later one, and all that it went past count
 //! it. Memory: 12.8 bytes a place, at most 70 % full.
 
+use super::steps::SHARDS;
 use crate::model::RowId;
 
 /// No row has this number.
@@ -66,7 +67,7 @@ impl Bucket {
 /// Spreads addresses over shards and slots. Odd and not known beforehand, so that
 /// no file can be made whose addresses all meet in one place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spread(u64);
+pub(in crate::model) struct Spread(u64);
 
 impl Spread {
     pub(super) fn new() -> Self {
@@ -74,8 +75,16 @@ impl Spread {
         Self(RandomState::new().hash_one(0u8) | 1)
     }
 
+    #[inline(always)]
     pub(super) fn hash(self, address: u64) -> u64 {
         (address ^ address >> 29).wrapping_mul(self.0)
+    }
+
+    /// The shard of the matching that knows of an address.
+    #[inline(always)]
+    pub(in crate::model) fn shard(self, address: u64) -> usize {
+        // Other bits than those that choose the bucket.
+        (self.hash(address) >> 24) as usize % SHARDS
     }
 }
 

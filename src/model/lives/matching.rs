@@ -7,19 +7,17 @@
 //! A shard writes deaths into the rows' shared columns and into the order of deaths.
 //! Cost: two cache misses for a free, one for an allocation, overlapped.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
 
-use super::deaths::{DeathLog, DeathSlot, DeathSlots, Extra, SlotsView};
-use super::live_blocks::{LiveBlocks, Spread};
-use crate::model::rows::{CHUNK, DeathColumn};
+use super::deaths::{DeathLog, DeathSlot, SlotsView};
+use super::live_blocks::Spread;
+use super::shard::{BlockAct, BlockStep, Mismatches, ShardCell, Shared, StretchSteps, Work};
+use super::steps::{Numbering, SHARDS, SliceSteps};
+use crate::model::rows::DeathColumn;
 use crate::model::stack::StackRef;
 use crate::model::{HeapId, RowId, RowList};
 use crate::units::Ticks;
-
-const SHARD_BITS: u32 = 2;
-const SHARDS: usize = 1 << SHARD_BITS;
 
 /// Steps that are sent to a shard at a time: few at first, so that small captures
 /// go the same way.
@@ -29,81 +27,6 @@ const SEND: usize = 4096;
 /// A shard with so many steps to do is helped by the thread that makes them.
 const MAX_QUEUED: usize = 8 * SEND;
 
-/// Unmatched frees that are kept with their stacks, of each shard; all are counted.
-const MAX_KEPT: usize = 1 << 14;
-
-/// What happens to the block at an address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum BlockAct {
-    /// It begins, as this row.
-    Begin(RowId),
-    /// It is freed; the slot in the order of deaths.
-    Free(DeathSlot),
-    /// It ends if it is alive; the slot in the order of deaths.
-    End(DeathSlot),
-    /// All blocks of the heap end.
-    Close,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct BlockStep {
-    address: u64,
-    time: Ticks,
-    heap: HeapId,
-    act: BlockAct,
-}
-
-/// A free of a block that was not alive.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unmatched {
-    pub(super) time: Ticks,
-    pub(super) heap: HeapId,
-    pub(super) address: u64,
-    pub(super) stack: StackRef,
-    /// Its slot in the order of deaths, where nobody died. They stand in its order.
-    pub(super) slot: DeathSlot,
-}
-
-/// What did not match.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Mismatches {
-    pub(super) unmatched: u64,
-    pub(super) superseded: u64,
-    /// The first of each shard.
-    pub(super) kept: Vec<Unmatched>,
-}
-
-/// Columns that all shards write to.
-#[derive(Debug, Default)]
-struct Shared {
-    deaths: RwLock<Vec<DeathColumn>>,
-    slots: DeathSlots,
-}
-
-/// The blocks of some addresses.
-#[derive(Debug)]
-struct Shard {
-    spread: Spread,
-    heaps: Vec<LiveBlocks>,
-    deaths: Vec<DeathColumn>,
-    slots: SlotsView,
-    /// Since they were asked for.
-    extra: Vec<Extra>,
-    mismatches: Mismatches,
-}
-
-/// A shard and what it has still to do.
-#[derive(Debug)]
-struct ShardCell {
-    shared: Arc<Shared>,
-    shard: Mutex<Shard>,
-    queue: Mutex<Vec<Vec<BlockStep>>>,
-    /// Memory for steps to come.
-    spare: Mutex<Vec<Vec<BlockStep>>>,
-    /// Whether a worker is on its way.
-    called: AtomicBool,
-}
-
 /// Says what happens to blocks.
 #[derive(Debug)]
 pub(in crate::model) struct Matcher {
@@ -112,6 +35,8 @@ pub(in crate::model) struct Matcher {
     cells: Vec<Arc<ShardCell>>,
     /// Steps that were not sent yet, by shard.
     steps: Vec<Vec<BlockStep>>,
+    /// The same of stretches, of shards that have no other steps.
+    stretches: [Option<StretchSteps>; SHARDS],
     /// How many steps are sent next, by shard.
     send_at: [usize; SHARDS],
     next_slot: u32,
@@ -126,18 +51,24 @@ pub(in crate::model) struct Matcher {
 impl Matcher {
     pub(super) fn new() -> Self {
         let (spread, shared) = (Spread::new(), Arc::new(Shared::default()));
-        let cell = |_| Arc::new(ShardCell::new(spread, Arc::clone(&shared)));
+        let cell = |number| Arc::new(ShardCell::new(number, spread, Arc::clone(&shared)));
         Self {
             spread,
             cells: (0..SHARDS).map(cell).collect(),
             shared,
             steps: vec![Vec::new(); SHARDS],
+            stretches: Default::default(),
             send_at: [FIRST_SEND; SHARDS],
             next_slot: 0,
             forgotten: 0,
             slots: SlotsView::default(),
             log: DeathLog::default(),
         }
+    }
+
+    /// How blocks are dealt out to shards.
+    pub(super) fn spread(&self) -> Spread {
+        self.spread
     }
 
     /// Tells the column of deaths of the next chunk of rows.
@@ -199,7 +130,7 @@ impl Matcher {
     /// it may also be told if it is older.
     pub(in crate::model) fn alive(&mut self, heap: HeapId, address: u64, since: Ticks) -> Option<RowId> {
         const LOOK_BACK: usize = 64;
-        let shard = self.shard_of(address);
+        let shard = self.spread.shard(address);
         for step in self.steps[shard].iter().rev().take(LOOK_BACK) {
             if step.time < since {
                 return None;
@@ -211,7 +142,7 @@ impl Matcher {
                 };
             }
         }
-        self.send(shard, false);
+        self.hand_on(shard);
         let cell = &self.cells[shard];
         let mut shard = cell.lock();
         cell.work_off(&mut shard);
@@ -221,7 +152,7 @@ impl Matcher {
     /// Waits until everything that was said has been done.
     pub(in crate::model) fn settle(&mut self) {
         for shard in 0..SHARDS {
-            self.send(shard, false);
+            self.hand_on(shard);
         }
         for cell in &self.cells {
             cell.work_off(&mut cell.lock());
@@ -307,6 +238,31 @@ impl Matcher {
         self.log.list()
     }
 
+    /// Begins and frees the blocks of a stretch, `numbering` telling which these are: some of
+    /// `steps` by shard, of which so many free.
+    pub(super) fn follow_stretch(&mut self, steps: &Arc<SliceSteps>, ranges: [Range<usize>; SHARDS], numbering: &Numbering) {
+        for (shard, range) in ranges.into_iter().enumerate().filter(|(_, range)| !range.is_empty()) {
+            if let Some(before) = &mut self.stretches[shard]
+                && before.goes_on(steps, &range, numbering)
+            {
+                before.range.end = range.end;
+                continue;
+            }
+            self.send(shard);
+            self.stretches[shard] = Some(StretchSteps { steps: Arc::clone(steps), range, numbering: numbering.clone() });
+        }
+    }
+
+    /// So many slots, one behind the other, as [`Matcher::free`] gives them; returns the first.
+    pub(super) fn slots(&mut self, count: u32) -> DeathSlot {
+        let first = DeathSlot(self.next_slot);
+        for slot in (first.0..).take(count as usize) {
+            self.shared.slots.make_room(DeathSlot(slot));
+        }
+        self.next_slot = first.0.saturating_add(count);
+        first
+    }
+
     /// The next slot; whoever replays ends the trace before there is none.
     #[inline(always)]
     fn slot(&mut self) -> DeathSlot {
@@ -318,166 +274,45 @@ impl Matcher {
     }
 
     #[inline(always)]
-    fn shard_of(&self, address: u64) -> usize {
-        // Other bits than those that choose the bucket.
-        (self.spread.hash(address) >> 24) as usize % SHARDS
-    }
-
-    #[inline(always)]
     fn step(&mut self, step: BlockStep) {
-        self.push(self.shard_of(step.address), step);
+        self.push(self.spread.shard(step.address), step);
     }
 
     #[inline(always)]
     fn push(&mut self, shard: usize, step: BlockStep) {
+        if self.stretches[shard].is_some() {
+            self.send(shard);
+        }
         let steps = &mut self.steps[shard];
         steps.push(step);
         if steps.len() >= self.send_at[shard] {
             self.send_at[shard] = (self.send_at[shard] * 2).min(SEND);
-            self.send(shard, true);
+            self.send(shard);
         }
     }
 
     /// Hands the steps of a shard on, and calls a worker for them.
     #[inline(never)]
-    fn send(&mut self, shard: usize, call: bool) {
+    fn send(&mut self, shard: usize) {
+        let Some(queued) = self.hand_on(shard) else { return };
         let cell = &self.cells[shard];
-        if self.steps[shard].is_empty() {
-            return;
-        }
-        let spare = cell.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let steps = std::mem::replace(&mut self.steps[shard], spare.unwrap_or_default());
-        let mut queue = cell.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.push(steps);
-        let queued = queue.iter().map(Vec::len).sum::<usize>();
-        drop(queue);
-        if !call {
-            return;
-        }
         if queued >= MAX_QUEUED {
             cell.work_off(&mut cell.lock());
-        } else if !cell.called.swap(true, Ordering::AcqRel) {
-            let cell = Arc::clone(cell);
-            rayon::spawn(move || {
-                cell.called.store(false, Ordering::Release);
-                // A panic poisons the lock, and the thread that waits for the shard finds it.
-                let work = || match cell.shard.try_lock() {
-                    Ok(mut shard) => cell.work_off(&mut shard),
-                    Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => {}
-                };
-                let _ = catch_unwind(AssertUnwindSafe(work));
-            });
-        }
-    }
-}
-
-impl ShardCell {
-    fn new(spread: Spread, shared: Arc<Shared>) -> Self {
-        let shard = Shard {
-            spread,
-            heaps: Vec::new(),
-            deaths: Vec::new(),
-            slots: SlotsView::default(),
-            extra: Vec::new(),
-            mismatches: Mismatches::default(),
-        };
-        Self {
-            shared,
-            shard: Mutex::new(shard),
-            queue: Mutex::default(),
-            spare: Mutex::default(),
-            called: AtomicBool::new(false),
+        } else {
+            cell.call();
         }
     }
 
-    /// Waits for a worker that is at it. A worker's panic goes on here.
-    fn lock(&self) -> MutexGuard<'_, Shard> {
-        match self.shard.lock() {
-            Ok(shard) => shard,
-            Err(_) => panic!("a worker that matches frees to allocations failed"),
+    /// Hands the steps of a shard on, if there are any; returns how many it has to do then.
+    fn hand_on(&mut self, shard: usize) -> Option<usize> {
+        let cell = &self.cells[shard];
+        if let Some(stretch) = self.stretches[shard].take() {
+            return Some(cell.queue(Work::Stretch(stretch)));
         }
-    }
-
-    /// Does all that was sent. Whoever holds the shard takes the steps, so their order stays.
-    fn work_off(&self, shard: &mut Shard) {
-        loop {
-            let queue = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
-            if queue.is_empty() {
-                return;
-            }
-            shard.refresh(&self.shared);
-            for mut steps in queue {
-                shard.follow(&steps);
-                steps.clear();
-                self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(steps);
-            }
+        if self.steps[shard].is_empty() {
+            return None;
         }
-    }
-}
-
-impl Shard {
-    fn refresh(&mut self, shared: &Shared) {
-        let deaths = shared.deaths.read().unwrap_or_else(PoisonError::into_inner);
-        self.deaths.extend(deaths[self.deaths.len()..].iter().cloned());
-        self.slots.refresh(&shared.slots);
-    }
-
-    fn follow(&mut self, steps: &[BlockStep]) {
-        /// So many look-ups are started before the first is needed.
-        const TOGETHER: usize = 16;
-        for steps in steps.chunks(TOGETHER) {
-            let mut hashes = [0; TOGETHER];
-            let mut touched = 0;
-            for (hash, step) in hashes.iter_mut().zip(steps) {
-                *hash = self.spread.hash(step.address);
-                touched ^= self.heaps.get(step.heap.0 as usize).map_or(0, |blocks| blocks.touch(*hash));
-            }
-            std::hint::black_box(touched);
-            for (hash, step) in hashes.iter().zip(steps) {
-                self.follow_one(*hash, step);
-            }
-        }
-    }
-
-    fn follow_one(&mut self, hash: u64, step: &BlockStep) {
-        let index = step.heap.0 as usize;
-        if index >= self.heaps.len() {
-            self.heaps.resize_with(index + 1, LiveBlocks::default);
-        }
-        let blocks = &mut self.heaps[index];
-        match step.act {
-            BlockAct::Begin(row) => {
-                if let Some(older) = blocks.insert(self.spread, hash, step.address, row) {
-                    self.mismatches.superseded += 1;
-                    self.kill(older, step.time);
-                    self.extra.push((step.time, older));
-                }
-            }
-            BlockAct::Free(slot) | BlockAct::End(slot) => match blocks.remove(hash, step.address) {
-                Some(row) => {
-                    self.kill(row, step.time);
-                    self.slots.set(slot, row);
-                }
-                None if step.act == BlockAct::Free(slot) => self.note_unmatched(step, slot),
-                None => {}
-            },
-            BlockAct::Close => {
-                for row in blocks.take_all() {
-                    self.kill(row, step.time);
-                    self.extra.push((step.time, row));
-                }
-            }
-        }
-    }
-
-    fn kill(&self, row: RowId, at: Ticks) {
-        self.deaths[row.0 as usize / CHUNK][row.0 as usize % CHUNK].store(at.0, Ordering::Relaxed);
-    }
-
-    fn note_unmatched(&mut self, &BlockStep { time, heap, address, .. }: &BlockStep, slot: DeathSlot) {
-        self.mismatches.unmatched += 1;
-        if self.mismatches.kept.len() < MAX_KEPT {
-            self.mismatches.kept.push(Unmatched { time, heap, address, stack: StackRef::NONE, slot });
-        }
+        let spare = cell.spare().unwrap_or_default();
+        Some(cell.queue(Work::Steps(std::mem::replace(&mut self.steps[shard], spare))))
     }
 }

@@ -9,23 +9,30 @@ mod live_blocks;
 mod matching;
 mod owners;
 mod pages;
+mod shard;
+mod steps;
 mod unmatched;
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::events::BlockEvent;
 use crate::units::{Layer, Ticks};
 
 use super::origin::Origin;
 use super::renumbering::Renumbering;
-use super::rows::{Row, RowWriter, Rows};
+use super::rows::{NewRows, Row, RowWriter, Rows};
 use super::stack::{Interner, StackRef};
 use super::trace::UnmatchedFree;
 use super::world::World;
 use super::{HeapId, ProcessId, RowId};
 pub(super) use deaths::DeathSlot;
+pub(super) use live_blocks::Spread;
 use matching::Matcher;
 use owners::BlockOwners;
 use pages::PageTable;
 pub(super) use pages::TouchedRange;
+pub(super) use steps::{BlockChange, Numbering, RankedBlock, SHARDS, SliceSteps, StretchStep};
 use unmatched::UnmatchedFrees;
 
 /// The row that a free ended.
@@ -79,6 +86,38 @@ impl Lives {
     pub(super) fn push(&mut self, row: &Row) -> Option<RowId> {
         let matcher = &mut self.matcher;
         self.rows.push(row, |deaths| matcher.add_column(deaths))
+    }
+
+    /// How blocks are dealt out to the shards of the matching.
+    pub(super) fn spread(&self) -> Spread {
+        self.matcher.spread()
+    }
+
+    /// Whether all is as it is nearly always: what a stretch does need not be known block by block.
+    pub(super) fn takes_stretches(&self, first: Ticks) -> bool {
+        self.rows.is_in_order(first) && !self.owners.are_asked()
+    }
+
+    /// The blocks of a stretch begin and are freed: some of `rows`, whose threads have these
+    /// places, so many frees, and the `steps` of both.
+    pub(super) fn follow_stretch(
+        &mut self,
+        (rows, begun): (&NewRows, Range<usize>),
+        threads: &[u16],
+        freed: Range<usize>,
+        (steps, ranges): (&Arc<SliceSteps>, [Range<usize>; SHARDS]),
+        heaps: &Arc<[HeapId]>,
+    ) -> Numbering {
+        let matcher = &mut self.matcher;
+        let first = self.rows.append(rows, begun.clone(), threads, |deaths| matcher.add_column(deaths));
+        let slot = matcher.slots(freed.len() as u32);
+        let numbering = Numbering {
+            first_row: first.0.wrapping_sub(begun.start as u32),
+            first_slot: slot.number().wrapping_sub(freed.start as u32),
+            heaps: Arc::clone(heaps),
+        };
+        matcher.follow_stretch(steps, ranges, &numbering);
+        numbering
     }
 
     /// A row is a block from now on.

@@ -47,6 +47,11 @@ struct HeapsAt {
 }
 
 impl BlockOwners {
+    /// Whether any free has asked for it.
+    pub(super) fn are_asked(&self) -> bool {
+        self.live.is_some()
+    }
+
     #[inline(always)]
     pub(super) fn begins(&mut self, heaps: &[Heap], id: HeapId, address: u64) {
         if let Some(live) = &mut self.live {

@@ -4,7 +4,7 @@
 //! All are counted; so many are kept as have room ([`MOST`] in heaps of which
 //! nothing is known, as many again for each shard of the matching).
 
-use super::matching::Unmatched;
+use super::shard::Unmatched;
 use crate::model::origin::Origin;
 use crate::model::stack::{Interner, StackRef};
 use crate::model::trace::UnmatchedFree;

@@ -15,18 +15,18 @@ use crate::units::{Ticks, Tid};
 /// Appends rows and changes rows.
 #[derive(Debug)]
 pub(in crate::model) struct RowWriter {
-    sealed: Vec<Arc<Columns>>,
+    pub(super) sealed: Vec<Arc<Columns>>,
     sites: Vec<SiteColumn>,
     /// By chunk, up to the last that has any.
     freed: Vec<FreedColumn>,
     /// The chunk that is being filled.
-    open: Columns,
-    open_sites: Vec<SiteId>,
+    pub(super) open: Columns,
+    pub(super) open_sites: Vec<SiteId>,
     threads: Arc<Vec<Tid>>,
     /// Values of all chunks that are kept aside.
     aside: u64,
     /// Rows born before this are out of order.
-    passed: Ticks,
+    pub(super) passed: Ticks,
     /// Rows of sealed chunks with births of 64 bits.
     wide_births: u64,
     /// By birth, and those that came since the last publication.
@@ -156,7 +156,7 @@ impl RowWriter {
 
     /// The open chunk is full: the next begins with a birth. Returns its column of deaths.
     #[inline(never)]
-    fn seal(&mut self, base: Ticks) -> DeathColumn {
+    pub(super) fn seal(&mut self, base: Ticks) -> DeathColumn {
         self.wide_births += self.open.birth_high.len() as u64;
         self.sealed.push(Arc::new(std::mem::replace(&mut self.open, Columns::new(base))));
         self.sites.push(Arc::new(std::mem::replace(&mut self.open_sites, Vec::with_capacity(CHUNK))));
@@ -348,23 +348,29 @@ impl RowWriter {
 
     #[inline(never)]
     fn new_thread_index(&mut self, id: u32, thread: Tid, place: usize) -> u16 {
-        let index = match self.thread_index.get(&thread) {
+        let index = self.find_or_add_thread(thread);
+        if index == MORE {
+            let (columns, at) = self.columns_mut(RowId(id));
+            let is_new = columns.aside.threads.insert(at as u16, thread).is_none();
+            self.aside += u64::from(is_new);
+            return MORE;
+        }
+        self.latest_threads[place] = (thread, index);
+        index
+    }
+
+    /// The place of a thread in the index, [`MORE`] if there is no room for it.
+    pub(super) fn find_or_add_thread(&mut self, thread: Tid) -> u16 {
+        match self.thread_index.get(&thread) {
             Some(&index) => index,
-            None if self.threads.len() >= usize::from(MORE) => {
-                let (columns, at) = self.columns_mut(RowId(id));
-                let is_new = columns.aside.threads.insert(at as u16, thread).is_none();
-                self.aside += u64::from(is_new);
-                return MORE;
-            }
+            None if self.threads.len() >= usize::from(MORE) => MORE,
             None => {
                 let index = self.threads.len() as u16;
                 Arc::make_mut(&mut self.threads).push(thread);
                 self.thread_index.insert(thread, index);
                 index
             }
-        };
-        self.latest_threads[place] = (thread, index);
-        index
+        }
     }
 }
 

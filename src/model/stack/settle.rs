@@ -6,11 +6,26 @@ use rustc_hash::FxHashMap;
 use super::{Interner, KnownSites, NodeId, OpenKey, StackRef, Target};
 
 /// The keys and pairs that are not known yet, with new numbers by their old ones.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Unsettled {
-    key_numbers: FxHashMap<u32, u32>,
+    /// [`KNOWN`] for keys that are known, or that nobody needs.
+    key_numbers: Vec<u32>,
+    keys: u32,
     pair_numbers: FxHashMap<u32, u32>,
     pairs: Vec<(StackRef, StackRef, Option<NodeId>)>,
+}
+
+const KNOWN: u32 = u32::MAX;
+
+impl Unsettled {
+    fn key(&mut self, index: usize) -> u32 {
+        let number = &mut self.key_numbers[index];
+        if *number == KNOWN {
+            *number = self.keys;
+            self.keys += 1;
+        }
+        *number
+    }
 }
 
 impl Interner {
@@ -19,19 +34,18 @@ impl Interner {
     /// The latest sites of stacks are forgotten too. Cost: a look at each reference and
     /// each stack, whatever was defined before.
     pub(in crate::model) fn settle(&mut self, each: impl FnOnce(&mut dyn FnMut(&mut StackRef))) {
-        let mut left = Unsettled::default();
+        let key_numbers = vec![KNOWN; self.keys.len()];
+        let mut left = Unsettled { key_numbers, keys: 0, pair_numbers: FxHashMap::default(), pairs: Vec::new() };
         each(&mut |stack| *stack = self.settled(&mut left, *stack));
         for open_keys in &mut self.open_keys {
-            open_keys.retain(|open| match left.key_numbers.get(&open.index) {
-                Some(&index) => {
-                    *open = OpenKey { key: open.key, index, sites: KnownSites::default() };
-                    true
-                }
-                None => false,
+            open_keys.retain(|open| {
+                let index = left.key_numbers[open.index as usize];
+                *open = OpenKey { key: open.key, index, sites: KnownSites::default() };
+                index != KNOWN
             });
         }
         self.whole.values_mut().for_each(|whole| whole.sites = KnownSites::default());
-        self.keys = vec![None; left.key_numbers.len()];
+        self.keys = vec![None; left.keys as usize];
         self.pair_index = left.pairs.iter().map(|&(kernel, user, _)| (kernel, user)).zip(0..).collect();
         self.pairs = left.pairs;
     }
@@ -41,10 +55,7 @@ impl Interner {
             Target::Node(_) => stack,
             Target::Key(index) => match self.keys[index] {
                 Some(node) => StackRef::node(node),
-                None => {
-                    let next = left.key_numbers.len() as u32;
-                    StackRef::tagged(1, *left.key_numbers.entry(index as u32).or_insert(next) as usize)
-                }
+                None => StackRef::tagged(1, left.key(index) as usize),
             },
             Target::Pair(index) => {
                 let (kernel, user, _) = self.pairs[index];

@@ -13,6 +13,8 @@ type Known = (Pid, Layer, u64, (HeapId, ProcessId));
 #[derive(Debug, Default)]
 pub(super) struct Actors {
     entries: Vec<Option<Known>>,
+    /// How often they were forgotten.
+    generation: u64,
 }
 
 impl Actors {
@@ -31,9 +33,15 @@ impl Actors {
         self.entries[entry_of(pid, handle)] = Some((pid, layer, handle, known));
     }
 
+    /// Another number where ids may stand for others.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// A process or a heap began or ended: ids may stand for others now.
     pub(super) fn forget(&mut self) {
         self.entries.clear();
+        self.generation += 1;
     }
 }
 

@@ -63,6 +63,11 @@ impl World {
         }
     }
 
+    /// As long as this number stays, a heap that was found for a handle is the one that it stands for.
+    pub(super) fn generation(&self) -> u64 {
+        self.actors.generation()
+    }
+
     /// The heap in which a process acts, and the process.
     #[inline(always)]
     pub(super) fn actor(&mut self, (pid, at): (Pid, Ticks), layer: Layer, handle: u64) -> (HeapId, ProcessId) {

@@ -1,0 +1,247 @@
+//! All streams between two moments as one list in order of time: what a worker makes at a
+//! time, and what the replay then goes through from its first record to its last.
+//!
+//! Entries stay where they were decoded; the order is a list of places. Whoever replays can
+//! have more made of the entries while they are in the worker's hands ([`Gather`]).
+//!
+//! Cost: some instructions for each entry and doubling of the number of streams, which a
+//! stable sort needs that finds the runs that are in order. Memory: 16 bytes an entry, half as
+//! much again while they are sorted, and the buffers that they are in.
+
+use std::any::Any;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::{CallStack, ties};
+use crate::events::{Attached, Batch, Entry, Event, FrameRange, Frames, Item};
+use crate::units::Tid;
+
+/// What is made of a slice's entries while they are put into order.
+pub trait Gather: Clone + Send + Sync + 'static {
+    /// Forgets the slice before, but for the memory.
+    fn clear(&mut self);
+
+    /// The next entry in order, which is one of `batch`.
+    fn visit(&mut self, entry: &Entry, batch: &Batch);
+
+    /// That was the last of the slice.
+    fn finish(&mut self);
+}
+
+/// Nothing more than the order.
+impl Gather for () {
+    fn clear(&mut self) {}
+
+    #[inline(always)]
+    fn visit(&mut self, _entry: &Entry, _batch: &Batch) {}
+
+    fn finish(&mut self) {}
+}
+
+/// Where an entry of a slice stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Raw.
+    time: i64,
+    /// Number of its run, ...
+    run: u32,
+    /// ... and its own there.
+    at: u32,
+}
+
+impl Place {
+    /// Raw time of the entry.
+    pub fn time(self) -> i64 {
+        self.time
+    }
+}
+
+/// What one stream has between two moments.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) batch: Arc<Batch>,
+    pub(super) range: Range<usize>,
+}
+
+/// Records of all streams between two moments.
+#[derive(Debug)]
+pub struct Slice<G> {
+    /// In the order of their streams.
+    pub(super) runs: Vec<Run>,
+    order: Vec<Place>,
+    /// What was made of its entries.
+    made: G,
+}
+
+impl<G> Slice<G> {
+    /// What was made of its entries.
+    pub fn made(&self) -> &G {
+        &self.made
+    }
+
+    /// Where they stand, in order.
+    pub fn order(&self) -> &[Place] {
+        &self.order
+    }
+
+    /// What stands at a place, and the stack that came with it.
+    #[inline(always)]
+    pub fn item(&self, place: Place) -> (Item<'_>, CallStack<'_>) {
+        let batch = &*self.runs[place.run as usize].batch;
+        let entry = &batch.entries[place.at as usize];
+        let item = batch.item(entry);
+        let stack = match (entry.stack(), item) {
+            (Attached::Key { delay, key }, _) => CallStack::Key { key, time: entry.time.wrapping_add(delay.into()) },
+            (Attached::Frames(frames), _) => CallStack::Frames(batch.frames.get(frames)),
+            (Attached::Nothing, Item::Block(_)) => CallStack::Nothing,
+            (Attached::Nothing, Item::Record(record)) => match record.event {
+                Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } => {
+                    CallStack::Frames(batch.frames.get(frames))
+                }
+                _ => CallStack::Nothing,
+            },
+        };
+        (item, stack)
+    }
+
+    /// The thread that wrote what stands at a place.
+    pub fn thread(&self, place: Place) -> Tid {
+        self.runs[place.run as usize].batch.entries[place.at as usize].tid
+    }
+
+    /// Frames that came with what stands at a place.
+    #[inline(always)]
+    pub fn frames(&self, place: Place, frames: FrameRange) -> Frames<'_> {
+        self.runs[place.run as usize].batch.frames.get(frames)
+    }
+
+    /// How many of its first records are earlier than `time`.
+    pub(super) fn earlier_than(&self, time: i64) -> usize {
+        self.order.partition_point(|place| place.time < time)
+    }
+
+    /// Raw time of the last record.
+    pub(super) fn last_time(&self) -> Option<i64> {
+        self.order.last().map(|place| place.time)
+    }
+}
+
+impl<G: Gather> Slice<G> {
+    /// Puts runs into order.
+    fn new(runs: Vec<Run>, Memory { mut order, mut made }: Memory<G>) -> Self {
+        sort(&runs, &mut order);
+        made.clear();
+        for place in &order {
+            let batch = &*runs[place.run as usize].batch;
+            made.visit(&batch.entries[place.at as usize], batch);
+        }
+        made.finish();
+        Self { runs, order, made }
+    }
+
+    /// It is done with: its runs, and its memory.
+    pub(super) fn into_parts(self) -> (Vec<Run>, Memory<G>) {
+        (self.runs, Memory { order: self.order, made: self.made })
+    }
+}
+
+/// Memory of a slice that is done with.
+#[derive(Debug)]
+pub(super) struct Memory<G> {
+    pub(super) order: Vec<Place>,
+    pub(super) made: G,
+}
+
+/// The entries of several runs in order of time, and those of one time as [`ties`] finds.
+fn sort(runs: &[Run], order: &mut Vec<Place>) {
+    order.clear();
+    order.reserve(runs.iter().map(|run| run.range.len()).sum());
+    for (number, run) in (0..).zip(runs) {
+        let entries = (run.range.start as u32..).zip(&run.batch.entries[run.range.clone()]);
+        order.extend(entries.map(|(at, entry)| Place { time: entry.time, run: number, at }));
+    }
+    order.sort_by_key(|place| place.time); // stable: equal times keep the order of their streams
+    let mut tie = Vec::new();
+    for places in order.chunk_by_mut(|a, b| a.time == b.time).filter(|places| places.len() > 1) {
+        order_tie(runs, places, &mut tie);
+    }
+}
+
+/// Puts entries of one time into order, which are in that of their runs.
+#[inline(never)]
+fn order_tie(runs: &[Run], places: &mut [Place], tie: &mut Vec<(usize, Range<usize>)>) {
+    tie.clear();
+    for run in places.chunk_by(|a, b| a.run == b.run) {
+        tie.push((run[0].run as usize, run[0].at as usize..run[0].at as usize + run.len()));
+    }
+    if tie.len() > 1 {
+        let mut next = places.iter_mut();
+        ties::each_in_turn(runs, tie, |run, at| {
+            if let Some(place) = next.next() {
+                (place.run, place.at) = (run as u32, at as u32);
+            }
+        });
+    }
+}
+
+/// A slice that somebody makes.
+#[derive(Debug)]
+pub(super) struct Task<G> {
+    state: Mutex<State<G>>,
+    done: Condvar,
+}
+
+#[derive(Debug)]
+enum State<G> {
+    /// Nobody has begun.
+    Idle(Vec<Run>, Memory<G>),
+    Running,
+    Done(Slice<G>),
+    Failed(Box<dyn Any + Send>),
+    Taken,
+}
+
+impl<G: Gather> Task<G> {
+    pub(super) fn new(runs: Vec<Run>, memory: Memory<G>) -> Self {
+        Self { state: Mutex::new(State::Idle(runs, memory)), done: Condvar::new() }
+    }
+
+    /// Makes the slice if nobody has begun with it.
+    pub(super) fn work(&self) {
+        let mut state = self.lock();
+        if !matches!(*state, State::Idle(..)) {
+            return;
+        }
+        let State::Idle(runs, memory) = std::mem::replace(&mut *state, State::Running) else { return };
+        drop(state);
+        let done = match catch_unwind(AssertUnwindSafe(|| Slice::new(runs, memory))) {
+            Ok(slice) => State::Done(slice),
+            Err(payload) => State::Failed(payload),
+        };
+        *self.lock() = done;
+        self.done.notify_all();
+    }
+
+    /// The slice, made here and now if nobody has begun; `None` if it was taken before. A
+    /// worker's panic goes on here.
+    pub(super) fn take(&self) -> Option<Slice<G>> {
+        self.work();
+        let mut state = self.lock();
+        while matches!(*state, State::Running) {
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        match std::mem::replace(&mut *state, State::Taken) {
+            State::Done(slice) => Some(slice),
+            State::Failed(payload) => {
+                drop(state);
+                resume_unwind(payload)
+            }
+            State::Idle(..) | State::Running | State::Taken => None,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<G>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

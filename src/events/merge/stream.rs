@@ -1,0 +1,175 @@
+//! One processor's records of one file, buffer by buffer.
+//!
+//! A buffer is decoded when the one before it begins to be used: what is not earlier than
+//! its first record waits ([`Carried`]), so that what a stream has now is complete up to
+//! the buffer behind it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::carried::Carried;
+use super::slice::Run;
+use super::{Arrivals, Totals};
+use crate::events::Batch;
+use crate::events::ahead::Ahead;
+
+/// Place of a file among all, and the processor.
+pub(super) type StreamKey = (u64, u16);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    pub(super) key: StreamKey,
+    /// Buffers still to read, by number.
+    pub(super) jobs: VecDeque<usize>,
+    /// What it has now; slices that are made or replayed share it.
+    current: Arc<Batch>,
+    at: usize,
+    ahead: Option<Batch>,
+    /// Records of buffers that were read, not earlier than `ahead`.
+    carried: Carried,
+}
+
+/// What streams read from, and where they tell what they met.
+pub(super) struct Reading<'a, 'f> {
+    pub(super) decoder: &'a Ahead<'f>,
+    pub(super) totals: &'a mut Totals,
+    pub(super) arrivals: &'a mut Arrivals,
+    /// So many records of a stream may wait.
+    pub(super) most_carried: usize,
+    /// Bytes of batches that no stream has any more, but slices do.
+    pub(super) retired: &'a mut usize,
+}
+
+impl Reading<'_, '_> {
+    /// A stream is done with a batch.
+    fn retire(&mut self, batch: Arc<Batch>) {
+        match Arc::try_unwrap(batch) {
+            Ok(batch) => self.decoder.give_back(batch),
+            Err(shared) => *self.retired += shared.memory(),
+        }
+    }
+}
+
+impl Stream {
+    pub(super) fn new(key: StreamKey) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    /// The time of the next record.
+    pub(super) fn next(&self) -> Option<i64> {
+        self.current.entries.get(self.at).map(|entry| entry.time)
+    }
+
+    /// Up to which time, included, all of its records are those that it has now.
+    pub(super) fn complete_to(&self) -> i64 {
+        let behind = self.ahead.as_ref().and_then(|ahead| ahead.entries.first());
+        // More than may wait goes on, however late it is.
+        let last = self.current.entries.last().map_or(i64::MIN, |entry| entry.time);
+        behind.map_or(i64::MAX, |behind| behind.time.saturating_sub(1).max(last))
+    }
+
+    /// The time of the record behind so many.
+    pub(super) fn time_behind(&self, count: usize) -> Option<i64> {
+        self.current.entries.get(self.at.saturating_add(count)).map(|entry| entry.time)
+    }
+
+    /// Whether nothing is left of what came.
+    pub(super) fn is_dry(&self) -> bool {
+        self.jobs.is_empty() && self.ahead.is_none() && self.next().is_none()
+    }
+
+    /// Takes out what it has up to a time, that included.
+    pub(super) fn take_to(&mut self, time: i64) -> Option<Run> {
+        let left = &self.current.entries[self.at..];
+        let count = left.partition_point(|entry| entry.time <= time);
+        let range: Range<usize> = self.at..self.at + count;
+        self.at = range.end;
+        (count > 0).then(|| Run { batch: Arc::clone(&self.current), range })
+    }
+
+    /// Takes the stream up, at first or when more has come of it.
+    pub(super) fn go_on(&mut self, reading: &mut Reading<'_, '_>) {
+        if self.next().is_none() {
+            self.refill(reading);
+        } else if self.ahead.is_none() {
+            self.look_ahead(reading);
+        }
+    }
+
+    /// Loads the stream's next records, if it has none now.
+    pub(super) fn refill(&mut self, reading: &mut Reading<'_, '_>) {
+        if self.next().is_some() {
+            return;
+        }
+        self.at = 0;
+        reading.retire(std::mem::take(&mut self.current));
+        let Some(batch) = self.ahead.take().or_else(|| self.next_batch(reading)) else { return };
+        self.current = Arc::new(batch);
+        self.look_ahead(reading);
+    }
+
+    /// Loads what is behind the stream's records. Those that are not earlier wait: what
+    /// comes at one tick may be spread over buffers.
+    fn look_ahead(&mut self, reading: &mut Reading<'_, '_>) {
+        loop {
+            self.ahead = self.next_batch(reading);
+            self.hold_back(reading.most_carried);
+            if self.next().is_some() {
+                return;
+            }
+            // None of it is earlier than the next buffer.
+            let Some(ahead) = self.ahead.take() else { return };
+            reading.retire(std::mem::replace(&mut self.current, Arc::new(ahead)));
+            self.at = 0;
+        }
+    }
+
+    fn next_batch(&mut self, reading: &mut Reading<'_, '_>) -> Option<Batch> {
+        // Buffers without records are counted and passed over.
+        while let Some(&job) = self.jobs.front() {
+            let mut batch = reading.decoder.take(job);
+            if batch.rest.is_none() {
+                self.jobs.pop_front();
+            }
+            reading.totals.take(&mut batch);
+            if let Some(passed) = reading.arrivals.passed {
+                reading.arrivals.late += batch.entries.partition_point(|entry| entry.time <= passed) as u64;
+            }
+            if !batch.entries.is_empty() {
+                return Some(batch);
+            }
+            reading.decoder.give_back(batch);
+        }
+        None
+    }
+
+    /// Leaves in `current` what is earlier than the next buffer, and puts in what has
+    /// waited and is. If more than `most` would wait, all of it goes on.
+    fn hold_back(&mut self, most: usize) {
+        let limit = self.ahead.as_ref().and_then(|ahead| ahead.entries.first()).map(|first| first.time);
+        let mut earlier = self.carried.take_earlier(limit);
+        let is_earlier = |time: i64| limit.is_none_or(|limit| time < limit);
+        let first = self.current.entries.partition_point(|entry| is_earlier(entry.time)).max(self.at);
+        let waits = self.current.entries.len() - first;
+        let is_much = self.carried.len() + waits > most;
+        if is_much && let Some(mut rest) = self.carried.take_earlier(None) {
+            earlier.take().into_iter().for_each(|earlier| rest.absorb_earlier(earlier, 0));
+            earlier = Some(rest);
+        }
+        if !is_much && waits > 0 {
+            let late = self.own().split_off(first);
+            self.carried.push(late);
+        }
+        if let Some(earlier) = earlier {
+            let at = std::mem::take(&mut self.at);
+            self.own().absorb_earlier(earlier, at);
+        }
+    }
+
+    /// What it has now, for itself alone: others hold it only while slices are made of it.
+    fn own(&mut self) -> &mut Batch {
+        Arc::make_mut(&mut self.current)
+    }
+}

@@ -1,0 +1,297 @@
+//! One shard of the matching: the live blocks of some addresses, and what it has to do.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+
+use super::deaths::{DeathSlot, DeathSlots, Extra, SlotsView};
+use super::live_blocks::{LiveBlocks, Spread};
+use super::steps::{BlockChange, Numbering, SliceSteps, StretchStep};
+use crate::model::rows::{CHUNK, DeathColumn};
+use crate::model::stack::StackRef;
+use crate::model::{HeapId, RowId};
+use crate::units::Ticks;
+
+/// Unmatched frees that are kept with their stacks, of each shard; all are counted.
+const MAX_KEPT: usize = 1 << 14;
+
+/// What happens to the block at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum BlockAct {
+    /// It begins, as this row.
+    Begin(RowId),
+    /// It is freed; the slot in the order of deaths.
+    Free(DeathSlot),
+    /// It ends if it is alive; the slot in the order of deaths.
+    End(DeathSlot),
+    /// All blocks of the heap end.
+    Close,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockStep {
+    pub(super) address: u64,
+    pub(super) time: Ticks,
+    pub(super) heap: HeapId,
+    pub(super) act: BlockAct,
+}
+
+/// Steps that are done one after the other.
+#[derive(Debug)]
+pub(super) enum Work {
+    Steps(Vec<BlockStep>),
+    Stretch(StretchSteps),
+}
+
+/// Some of the steps of a slice.
+#[derive(Debug)]
+pub(super) struct StretchSteps {
+    pub(super) steps: Arc<SliceSteps>,
+    pub(super) range: Range<usize>,
+    pub(super) numbering: Numbering,
+}
+
+impl StretchSteps {
+    /// Whether some steps come right behind these, and mean the same by their numbers.
+    pub(super) fn goes_on(&self, steps: &Arc<SliceSteps>, range: &Range<usize>, numbering: &Numbering) -> bool {
+        Arc::ptr_eq(&self.steps, steps) && self.range.end == range.start && self.numbering == *numbering
+    }
+}
+
+/// What a shard has still to do, and how many steps that are.
+#[derive(Debug, Default)]
+struct Queue {
+    work: Vec<Work>,
+    steps: usize,
+}
+
+impl Work {
+    fn len(&self) -> usize {
+        match self {
+            Self::Steps(steps) => steps.len(),
+            Self::Stretch(stretch) => stretch.range.len(),
+        }
+    }
+}
+
+/// A free of a block that was not alive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unmatched {
+    pub(super) time: Ticks,
+    pub(super) heap: HeapId,
+    pub(super) address: u64,
+    pub(super) stack: StackRef,
+    /// Its slot in the order of deaths, where nobody died. They stand in its order.
+    pub(super) slot: DeathSlot,
+}
+
+/// What did not match.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mismatches {
+    pub(super) unmatched: u64,
+    pub(super) superseded: u64,
+    /// The first of each shard.
+    pub(super) kept: Vec<Unmatched>,
+}
+
+/// Columns that all shards write to.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) deaths: RwLock<Vec<DeathColumn>>,
+    pub(super) slots: DeathSlots,
+}
+
+/// The blocks of some addresses.
+#[derive(Debug)]
+pub(super) struct Shard {
+    spread: Spread,
+    pub(super) heaps: Vec<LiveBlocks>,
+    pub(super) deaths: Vec<DeathColumn>,
+    pub(super) slots: SlotsView,
+    /// Since they were asked for.
+    pub(super) extra: Vec<Extra>,
+    pub(super) mismatches: Mismatches,
+}
+
+/// A shard and what it has still to do.
+#[derive(Debug)]
+pub(super) struct ShardCell {
+    number: usize,
+    shared: Arc<Shared>,
+    shard: Mutex<Shard>,
+    queue: Mutex<Queue>,
+    /// Memory for steps to come.
+    spare: Mutex<Vec<Vec<BlockStep>>>,
+    /// Whether a worker is on its way.
+    called: AtomicBool,
+}
+
+impl ShardCell {
+    pub(super) fn new(number: usize, spread: Spread, shared: Arc<Shared>) -> Self {
+        let shard = Shard {
+            spread,
+            heaps: Vec::new(),
+            deaths: Vec::new(),
+            slots: SlotsView::default(),
+            extra: Vec::new(),
+            mismatches: Mismatches::default(),
+        };
+        Self {
+            number,
+            shared,
+            shard: Mutex::new(shard),
+            queue: Mutex::default(),
+            spare: Mutex::default(),
+            called: AtomicBool::new(false),
+        }
+    }
+
+    /// Memory for steps to come.
+    pub(super) fn spare(&self) -> Option<Vec<BlockStep>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Puts work behind what there is to do; returns how many steps that are then.
+    pub(super) fn queue(&self, work: Work) -> usize {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.steps += work.len();
+        queue.work.push(work);
+        queue.steps
+    }
+
+    /// Calls a worker, unless one is on its way.
+    pub(super) fn call(self: &Arc<Self>) {
+        if self.called.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let cell = Arc::clone(self);
+        rayon::spawn(move || {
+            cell.called.store(false, Ordering::Release);
+            // A panic poisons the lock, and the thread that waits for the shard finds it.
+            let work = || match cell.shard.try_lock() {
+                Ok(mut shard) => cell.work_off(&mut shard),
+                Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => {}
+            };
+            let _ = catch_unwind(AssertUnwindSafe(work));
+        });
+    }
+
+    /// Waits for a worker that is at it. A worker's panic goes on here.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Shard> {
+        match self.shard.lock() {
+            Ok(shard) => shard,
+            Err(_) => panic!("a worker that matches frees to allocations failed"),
+        }
+    }
+
+    /// Does all that was sent. Whoever holds the shard takes the steps, so their order stays.
+    pub(super) fn work_off(&self, shard: &mut Shard) {
+        loop {
+            let queue = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
+            if queue.work.is_empty() {
+                return;
+            }
+            shard.refresh(&self.shared);
+            for work in queue.work {
+                match work {
+                    Work::Steps(mut steps) => {
+                        shard.follow(&steps, |step| (step.address, step.heap), |step, _| *step);
+                        steps.clear();
+                        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(steps);
+                    }
+                    Work::Stretch(StretchSteps { steps, range, numbering }) => {
+                        shard.follow_stretch(steps.of(self.number, range), &numbering);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Shard {
+    pub(super) fn refresh(&mut self, shared: &Shared) {
+        let deaths = shared.deaths.read().unwrap_or_else(PoisonError::into_inner);
+        self.deaths.extend(deaths[self.deaths.len()..].iter().cloned());
+        self.slots.refresh(&shared.slots);
+    }
+
+    /// What happens to the blocks of a stretch.
+    fn follow_stretch(&mut self, steps: &[StretchStep], numbering: &Numbering) {
+        self.follow(
+            steps,
+            |step| (step.address, numbering.heap(step.block)),
+            |step, heap| {
+                let &StretchStep { address, time, block } = step;
+                let act = match block.change {
+                    BlockChange::Begins => BlockAct::Begin(numbering.row(block)),
+                    BlockChange::IsFreed => BlockAct::Free(numbering.slot(block)),
+                    BlockChange::Ends => BlockAct::End(numbering.slot(block)),
+                };
+                BlockStep { address, time, heap, act }
+            },
+        );
+    }
+
+    /// `place` says where a step happens, and `step` what happens there.
+    #[inline(always)]
+    fn follow<S>(&mut self, steps: &[S], place: impl Fn(&S) -> (u64, HeapId), step: impl Fn(&S, HeapId) -> BlockStep) {
+        /// So many look-ups are started before the first is needed.
+        const TOGETHER: usize = 16;
+        for steps in steps.chunks(TOGETHER) {
+            let mut places = [(0, HeapId(0)); TOGETHER];
+            let mut touched = 0;
+            for (found, (address, heap)) in places.iter_mut().zip(steps.iter().map(&place)) {
+                *found = (self.spread.hash(address), heap);
+                touched ^= self.heaps.get(heap.0 as usize).map_or(0, |blocks| blocks.touch(found.0));
+            }
+            std::hint::black_box(touched);
+            for (&(hash, heap), one) in places.iter().zip(steps) {
+                self.follow_one(hash, &step(one, heap));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn follow_one(&mut self, hash: u64, step: &BlockStep) {
+        let index = step.heap.0 as usize;
+        if index >= self.heaps.len() {
+            self.heaps.resize_with(index + 1, LiveBlocks::default);
+        }
+        let blocks = &mut self.heaps[index];
+        match step.act {
+            BlockAct::Begin(row) => {
+                if let Some(older) = blocks.insert(self.spread, hash, step.address, row) {
+                    self.mismatches.superseded += 1;
+                    self.kill(older, step.time);
+                    self.extra.push((step.time, older));
+                }
+            }
+            BlockAct::Free(slot) | BlockAct::End(slot) => match blocks.remove(hash, step.address) {
+                Some(row) => {
+                    self.kill(row, step.time);
+                    self.slots.set(slot, row);
+                }
+                None if step.act == BlockAct::Free(slot) => self.note_unmatched(step, slot),
+                None => {}
+            },
+            BlockAct::Close => {
+                for row in blocks.take_all() {
+                    self.kill(row, step.time);
+                    self.extra.push((step.time, row));
+                }
+            }
+        }
+    }
+
+    fn kill(&self, row: RowId, at: Ticks) {
+        self.deaths[row.0 as usize / CHUNK][row.0 as usize % CHUNK].store(at.0, Ordering::Relaxed);
+    }
+
+    fn note_unmatched(&mut self, &BlockStep { time, heap, address, .. }: &BlockStep, slot: DeathSlot) {
+        self.mismatches.unmatched += 1;
+        if self.mismatches.kept.len() < MAX_KEPT {
+            self.mismatches.kept.push(Unmatched { time, heap, address, stack: StackRef::NONE, slot });
+        }
+    }
+}

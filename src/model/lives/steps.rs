@@ -1,0 +1,107 @@
+//! What happens to the blocks of a slice, dealt out to the shards of the matching before any
+//! row has a number: by rank among those that begin, or that are freed, in the slice.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::deaths::DeathSlot;
+use super::live_blocks::Spread;
+use crate::model::{HeapId, RowId};
+use crate::units::Ticks;
+
+pub(super) const SHARD_BITS: u32 = 2;
+/// Shards of the matching.
+pub(in crate::model) const SHARDS: usize = 1 << SHARD_BITS;
+
+/// What happens to a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::model) enum BlockChange {
+    Begins,
+    IsFreed,
+    /// It ends if it is alive.
+    Ends,
+}
+
+/// Which block of a slice.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::model) struct RankedBlock {
+    /// How many that begin, or are freed, were before it in the slice.
+    pub(in crate::model) rank: u32,
+    /// Number of who acts.
+    pub(in crate::model) actor: u16,
+    pub(in crate::model) change: BlockChange,
+}
+
+/// What happens to the block at an address.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::model) struct StretchStep {
+    pub(in crate::model) address: u64,
+    pub(in crate::model) time: Ticks,
+    pub(in crate::model) block: RankedBlock,
+}
+
+/// The steps of one slice, by shard.
+#[derive(Clone, Debug, Default)]
+pub(in crate::model) struct SliceSteps([Vec<StretchStep>; SHARDS]);
+
+/// What numbers count from in a stretch, and who acts in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::model) struct Numbering {
+    /// Row of rank 0, modulo 2^32.
+    pub(in crate::model) first_row: u32,
+    /// Slot of rank 0, modulo 2^32.
+    pub(in crate::model) first_slot: u32,
+    /// By number of who acts.
+    pub(in crate::model) heaps: Arc<[HeapId]>,
+}
+
+impl SliceSteps {
+    #[inline(always)]
+    pub(in crate::model) fn push(&mut self, spread: Spread, step: StretchStep) {
+        self.0[spread.shard(step.address)].push(step);
+    }
+
+    /// How many there are, by shard.
+    pub(in crate::model) fn lens(&self) -> [u32; SHARDS] {
+        self.0.each_ref().map(|steps| steps.len() as u32)
+    }
+
+    pub(in crate::model) fn truncate(&mut self, lens: [u32; SHARDS]) {
+        self.0.iter_mut().zip(lens).for_each(|(steps, len)| steps.truncate(len as usize));
+    }
+
+    pub(in crate::model) fn clear(&mut self) {
+        self.truncate([0; SHARDS]);
+    }
+
+    /// The steps of a shard behind the first `from` of them.
+    pub(in crate::model) fn behind(&self, shard: usize, from: u32) -> &[StretchStep] {
+        &self.0[shard][from as usize..]
+    }
+
+    pub(super) fn of(&self, shard: usize, range: Range<usize>) -> &[StretchStep] {
+        &self.0[shard][range]
+    }
+}
+
+impl Numbering {
+    #[inline(always)]
+    pub(in crate::model) fn row(&self, block: RankedBlock) -> RowId {
+        RowId(self.first_row.wrapping_add(block.rank))
+    }
+
+    #[inline(always)]
+    pub(in crate::model) fn slot(&self, block: RankedBlock) -> DeathSlot {
+        self.slot_of(block.rank)
+    }
+
+    #[inline(always)]
+    pub(in crate::model) fn slot_of(&self, rank: u32) -> DeathSlot {
+        DeathSlot(self.first_slot.wrapping_add(rank))
+    }
+
+    #[inline(always)]
+    pub(in crate::model) fn heap(&self, block: RankedBlock) -> HeapId {
+        self.heaps[usize::from(block.actor)]
+    }
+}

@@ -1,0 +1,113 @@
+//! Many rows at once, in columns that somebody else has made.
+
+use std::ops::Range;
+
+use super::{CHUNK, DeathColumn, FAR, LARGE, MORE, RowId, RowWriter};
+use crate::model::SiteId;
+use crate::units::{Ticks, Tid};
+
+/// Whether an address and a size fit into the columns.
+#[inline(always)]
+pub(in crate::model) fn is_plain(address: u64, size: u64) -> bool {
+    size < u64::from(LARGE) && address >> 32 < u64::from(FAR)
+}
+
+/// New rows in the order of their births, all of them [plain](is_plain).
+#[derive(Clone, Debug, Default)]
+pub(in crate::model) struct NewRows {
+    birth: Vec<Ticks>,
+    size: Vec<u32>,
+    address: Vec<u32>,
+    address_high: Vec<u16>,
+    /// Numbers that whoever appends the rows knows.
+    thread: Vec<u16>,
+}
+
+impl NewRows {
+    /// One more; returns its number.
+    #[inline(always)]
+    pub(in crate::model) fn push(&mut self, birth: Ticks, (address, size): (u64, u32), thread: u16) -> u32 {
+        let number = self.birth.len() as u32;
+        self.birth.push(birth);
+        self.size.push(size);
+        self.address.push(address as u32);
+        self.address_high.push((address >> 32) as u16);
+        self.thread.push(thread);
+        number
+    }
+
+    /// Of the one with a number.
+    pub(in crate::model) fn size_and_thread(&self, number: u32) -> (u32, u16) {
+        (self.size[number as usize], self.thread[number as usize])
+    }
+
+    pub(in crate::model) fn len(&self) -> usize {
+        self.birth.len()
+    }
+
+    pub(in crate::model) fn truncate(&mut self, len: usize) {
+        let Self { birth, size, address, address_high, thread } = self;
+        birth.truncate(len);
+        size.truncate(len);
+        address.truncate(len);
+        address_high.truncate(len);
+        thread.truncate(len);
+    }
+}
+
+impl RowWriter {
+    /// The place of a thread among those of all rows; `None` if there are too many.
+    pub(in crate::model) fn place_of_thread(&mut self, thread: Tid) -> Option<u16> {
+        Some(self.find_or_add_thread(thread)).filter(|&place| place != MORE)
+    }
+
+    /// Whether rows born from a moment on stand in order.
+    pub(in crate::model) fn is_in_order(&self, birth: Ticks) -> bool {
+        birth >= self.passed
+    }
+
+    /// Appends some of `rows`, which are alive, in order and have no site yet; `threads` says
+    /// the places of theirs. The caller knows that they can be numbered. Columns of deaths of
+    /// new chunks go to `opened`. Returns the number of the first.
+    pub(in crate::model) fn append(
+        &mut self,
+        rows: &NewRows,
+        range: Range<usize>,
+        threads: &[u16],
+        mut opened: impl FnMut(DeathColumn),
+    ) -> RowId {
+        let first = RowId(self.len() as u32);
+        let mut left = range;
+        while let Some(&birth) = rows.birth[left.clone()].first() {
+            if self.open.size.len() == CHUNK {
+                opened(self.seal(birth));
+            } else if self.len() == 0 {
+                self.open.base = birth;
+            }
+            let room = CHUNK - self.open.size.len();
+            let part = left.start..left.end.min(left.start + room);
+            left.start = part.end;
+            self.append_to_open(rows, part, threads);
+        }
+        first
+    }
+
+    fn append_to_open(&mut self, rows: &NewRows, part: Range<usize>, threads: &[u16]) {
+        let births = &rows.birth[part.clone()];
+        let Some(&last) = births.last() else { return };
+        self.passed = last;
+        let columns = &mut self.open;
+        let (base, span) = (columns.base, last.0.wrapping_sub(columns.base.0) as u64);
+        // Those before it are closer to the base, which is not later than any.
+        if span <= u64::from(u32::MAX) && columns.birth_high.is_empty() {
+            columns.birth.extend(births.iter().map(|birth| birth.0.wrapping_sub(base.0) as u32));
+        } else {
+            births.iter().for_each(|&birth| columns.push_birth(birth));
+        }
+        columns.size.extend_from_slice(&rows.size[part.clone()]);
+        columns.address.extend_from_slice(&rows.address[part.clone()]);
+        columns.address_high.extend_from_slice(&rows.address_high[part.clone()]);
+        columns.thread.extend(rows.thread[part.clone()].iter().map(|&thread| threads[usize::from(thread)]));
+        self.open_sites.resize(self.open_sites.len() + part.len(), SiteId::UNKNOWN);
+    }
+}
