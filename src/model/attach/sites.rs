@@ -86,15 +86,17 @@ impl SiteTable {
             self.index.remove(&self.list[site.0 as usize].0);
         }
         self.loose.append(&mut self.unsettled);
-        self.loose.sort_unstable();
     }
 
     /// Joins those that are the same by now, and drops those that are not `used`, if that is
     /// told. Returns their new numbers, if any is another.
     pub(in crate::model) fn join(&mut self, used: Option<Vec<bool>>) -> Option<Vec<SiteId>> {
         let mut number: Vec<SiteId> = (0..self.list.len() as u32).map(SiteId).collect();
-        let loose = std::mem::take(&mut self.loose);
-        for &site in &loose {
+        // In their order, so that whoever stands for others stands for good.
+        let mut is_loose = vec![false; self.list.len()];
+        std::mem::take(&mut self.loose).into_iter().for_each(|site| is_loose[site.0 as usize] = true);
+        let loose = || sites_that(&is_loose);
+        for site in loose() {
             let (key, first) = self.list[site.0 as usize];
             let known = self.index.entry(key).or_insert(site);
             if *known != site {
@@ -105,7 +107,7 @@ impl SiteTable {
                 self.list[stays.0 as usize].1 = since;
             }
         }
-        let unsettled: Vec<SiteId> = loose.into_iter().filter(|site| !self.list[site.0 as usize].0.stack.is_known()).collect();
+        let unsettled: Vec<SiteId> = loose().filter(|site| !self.list[site.0 as usize].0.stack.is_known()).collect();
         let mut stay: Vec<bool> = number.iter().zip(0..).map(|(number, site)| number.0 == site).collect();
         if let Some(used) = used {
             // A site is that of all rows of those that were joined with it.
@@ -120,7 +122,6 @@ impl SiteTable {
         self.tidied = self.list.len();
         let left = unsettled.into_iter().map(|site| number[site.0 as usize]).filter(|&site| site != SiteId::UNKNOWN);
         self.unsettled = left.collect();
-        self.unsettled.dedup();
         is_changed.then_some(number)
     }
 
@@ -156,6 +157,11 @@ impl SiteTable {
         };
         self.list.iter().map(site).collect()
     }
+}
+
+/// The sites for which it is true.
+fn sites_that(are: &[bool]) -> impl Iterator<Item = SiteId> + '_ {
+    (0..).map(SiteId).zip(are).filter(|(_, are)| **are).map(|(site, _)| site)
 }
 
 #[cfg(test)]
