@@ -29,7 +29,7 @@ pub mod write;
 pub use buffer::{BUFFER_HEADER, BufferInfo, BufferKind, MAX_BUFFER, flag};
 pub use bytes::{address_at, align8, ansi_at, guid_at, i64_at, u8_at, u16_at, u32_at, u64_at, utf16_field, utf16z_at};
 pub use error::{OpenError, SNIFF, looks_like_etl};
-pub use event::{EventDamage, EventId, Events, Framed, HeaderKind, KernelEvent, RawEvent};
+pub use event::{EventDamage, EventId, Events, Framed, HeaderKind, KernelEvent, RawEvent, WideEvent, WideHeader};
 pub use extended::{Extended, ExtendedItem, extended_type};
 pub use file::{Format, TraceFile};
 pub use growth::{Growth, Lost, is_same_session};

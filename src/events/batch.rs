@@ -5,7 +5,7 @@
 //! entry to put into order instead of two, and nobody has to look for the owner.
 
 use super::entry::{Attached, BlockEvent, Content, Entry, Item};
-use super::stack::KeyRef;
+use super::stack::{KeyRef, StackWalk};
 use super::{Event, EventCounts, FrameList, Record, StackPart};
 use crate::problem::Problems;
 use crate::units::{Pid, Tid};
@@ -143,13 +143,19 @@ impl Batch {
 
     /// A record of a stack, which goes with its owner if that stands before it.
     pub(super) fn push_stack(&mut self, stack: Record) {
-        match stack {
-            Record { time, pid, tid, event: Event::StackRef { owner, part, key } } => {
-                self.push_key(&KeyRef { time, owner, pid, tid, part, key });
-            }
-            Record { pid, tid, event: Event::Stack { owner, part: StackPart::User, frames }, .. }
-                if self.attach(owner, pid, tid, Attached::Frames(frames)) => {}
-            stack => self.push(stack),
+        let Record { time, pid, tid, .. } = stack;
+        match stack.event {
+            Event::StackRef { owner, part, key } => self.push_key(&KeyRef { time, owner, pid, tid, part, key }),
+            Event::Stack { owner, part, frames } => self.push_walk(&StackWalk { time, owner, pid, tid, part, frames }),
+            _ => self.push(stack),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn push_walk(&mut self, stack: &StackWalk) {
+        let &StackWalk { owner, pid, tid, part, frames, .. } = stack;
+        if part != StackPart::User || !self.attach(owner, pid, tid, Attached::Frames(frames)) {
+            self.push(stack.record());
         }
     }
 

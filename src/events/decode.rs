@@ -7,11 +7,13 @@
 use super::counts::Tally;
 use super::entry::BlockEvent;
 use super::hooks::{class, hook, injected, kernel_hook, kernel_memory, one_of_each, tracker};
-use super::stack::KeyRef;
-use super::{Batch, Event, Record, Stacks, counters, losses, memory, stack, system};
-use crate::etl::{BufferInfo, BufferKind, EventId, Framed, KernelEvent, RawEvent, ReadBuffer, TraceFile};
+use super::stack::{KeyRef, StackWalk};
+use super::{Batch, Event, Record, StackPart, Stacks, counters, losses, memory, stack, system};
+use crate::etl::{
+    BufferInfo, BufferKind, EventId, Events, Framed, KernelEvent, RawEvent, ReadBuffer, TraceFile, WideEvent, WideHeader,
+};
 use crate::problem::ProblemKind;
-use crate::units::Layer;
+use crate::units::{Layer, Pid, PointerSize, Tid};
 
 /// Reads, expands and decodes one buffer into the memory of a batch that is done with.
 pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratch: &mut ReadBuffer, batch: Batch) -> Batch {
@@ -55,6 +57,10 @@ pub(super) fn decode_part(
             }
             look_at = cut.min(events.offset() + STEP);
         }
+        if let Some(time) = next_usual(&mut events, &mut batch, &mut tally) {
+            (first, last) = (first.min(time), last.max(time));
+            continue;
+        }
         let Some(framed) = events.next_framed() else { break };
         let (done, time, offset) = match framed {
             Framed::Kernel(mut event) => {
@@ -89,6 +95,42 @@ pub(super) fn decode_part(
     }
     batch.sort();
     batch
+}
+
+/// Reads, counts and adds the next event and tells its time, if it is one of those that there are most
+/// of, whole and in its usual form. All others stay.
+#[inline(always)]
+fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally) -> Option<i64> {
+    if let Some(event) = events.peek_wide(WideHeader::System) {
+        let WideEvent { hook, time, pid, tid, words: [heap, second, third], .. } = event;
+        let block = |address, size| BlockEvent { time, pid, tid, layer: Layer::Heap, heap, address, size };
+        if hook == hook::HEAP_ALLOC && event.payload_len() >= 24 {
+            tally.count_hook(hook::HEAP_ALLOC);
+            batch.push_block(&block(third, Some(second)));
+        } else if hook == hook::HEAP_FREE && event.payload_len() >= 16 {
+            tally.count_hook(hook::HEAP_FREE);
+            batch.push_block(&block(second, None));
+        } else {
+            return None;
+        }
+        events.pass(&event);
+        return Some(time);
+    }
+    let event = events.peek_wide(WideHeader::PerfInfo)?;
+    let WideEvent { hook, time, words: [owner, whose, key], .. } = event;
+    let (owner, pid, tid) = (owner as i64, Pid(whose as u32), Tid((whose >> 32) as u32));
+    if hook == hook::STACK_KEY_REF_USER && event.payload_len() >= 24 {
+        tally.count_hook(hook::STACK_KEY_REF_USER);
+        batch.push_key(&KeyRef { time, owner, pid, tid, part: StackPart::User, key });
+    } else if hook == hook::STACK && event.payload_len() >= 16 {
+        tally.count_hook(hook::STACK);
+        let (part, frames) = stack::push_frames(event.payload_from(16), PointerSize::Eight, &mut batch.frames);
+        batch.push_walk(&StackWalk { time, owner, pid, tid, part, frames });
+    } else {
+        return None;
+    }
+    events.pass(&event);
+    Some(time)
 }
 
 /// Adds the records of one event, if it is of a kind that has any. `None` if its
@@ -152,11 +194,12 @@ fn decode_few(event: KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
     let hook = event.hook;
     let raw = &RawEvent::from(event);
     let record = match hook {
-        hook::STACK | hook::STACK_KEY_CREATE..=hook::STACK_KEY_RUNDOWN => {
-            let stack = stack::walk(&event, &mut batch.frames)?;
-            batch.push_stack(stack);
+        hook::STACK => {
+            let stack = StackWalk::read(&event, &mut batch.frames)?;
+            batch.push_walk(&stack);
             return Some(());
         }
+        hook::STACK_KEY_CREATE..=hook::STACK_KEY_RUNDOWN => stack::definition(&event, &mut batch.frames)?,
         hook::HEAP_CREATE..=hook::HEAP_FREE => memory_record(raw, memory::heap(hook, raw)?),
         hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START => memory_record(raw, memory::pages(hook, raw)?),
         hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, raw)?,

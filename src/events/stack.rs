@@ -41,15 +41,40 @@ impl KeyRef {
     }
 }
 
-/// A StackWalk event with frames. Its process and thread are those of the stack.
-pub(super) fn walk(event: &KernelEvent<'_>, frames: &mut FrameList) -> Option<Record> {
-    let &KernelEvent { time, pid, tid, hook, pointer, payload, .. } = event;
-    if hook == hook::STACK {
-        let (head, rest) = payload.split_first_chunk::<16>()?;
+/// A call stack that was walked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StackWalk {
+    /// Raw clock value, ...
+    pub(super) time: i64,
+    /// ... and that of the event whose stack it is.
+    pub(super) owner: i64,
+    /// Process of the stack.
+    pub(super) pid: Pid,
+    /// Thread of the stack.
+    pub(super) tid: Tid,
+    pub(super) part: StackPart,
+    pub(super) frames: FrameRange,
+}
+
+impl StackWalk {
+    /// Reads the payload of [`hook::STACK`].
+    pub(super) fn read(event: &KernelEvent<'_>, frames: &mut FrameList) -> Option<Self> {
+        let (head, rest) = event.payload.split_first_chunk::<16>()?;
         let (owner, pid, tid) = (i64_at(head, 0)?, Pid(u32_at(head, 8)?), Tid(u32_at(head, 12)?));
-        let (part, frames) = push_frames(rest, pointer, frames);
-        return Some(Record { time, pid, tid, event: Event::Stack { owner, part, frames } });
+        let (part, frames) = push_frames(rest, event.pointer, frames);
+        Some(Self { time: event.time, owner, pid, tid, part, frames })
     }
+
+    /// As a record of its own.
+    pub(super) fn record(self) -> Record {
+        let Self { time, owner, pid, tid, part, frames } = self;
+        Record { time, pid, tid, event: Event::Stack { owner, part, frames } }
+    }
+}
+
+/// What a key stands for.
+pub(super) fn definition(event: &KernelEvent<'_>, frames: &mut FrameList) -> Option<Record> {
+    let &KernelEvent { time, pid, tid, pointer, payload, .. } = event;
     let key = address_at(payload, 0, pointer)?;
     let (part, frames) = push_frames(payload.get(pointer.bytes()..)?, pointer, frames);
     Some(Record { time, pid, tid, event: Event::StackDefinition { part, key, frames } })
@@ -78,11 +103,18 @@ pub(super) fn inline((time, pid, tid): (i64, Pid, Tid), item: ExtendedItem<'_>, 
 /// Keeps the frames and tells which part of a stack they are: the kernel's if even
 /// the outermost lies in the upper half of the address space.
 #[inline(never)]
-fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut FrameList) -> (StackPart, FrameRange) {
-    let addresses = bytes.chunks_exact(pointer.bytes()).take(MAX_FRAMES).filter_map(|frame| address_at(frame, 0, pointer));
-    let range = frames.push(addresses);
+pub(super) fn push_frames(bytes: &[u8], pointer: PointerSize, frames: &mut FrameList) -> (StackPart, FrameRange) {
+    let range = match pointer {
+        PointerSize::Four => frames.push(first(bytes.as_chunks().0).iter().map(|&frame| u32::from_le_bytes(frame).into())),
+        PointerSize::Eight => frames.push(first(bytes.as_chunks().0).iter().map(|&frame| u64::from_le_bytes(frame))),
+    };
     let outermost = frames.get(range).addresses().last();
     let is_kernel = outermost.is_some_and(|&outermost| outermost >= pointer.kernel_start());
     let part = if is_kernel { StackPart::Kernel } else { StackPart::User };
     (part, range)
+}
+
+/// As many frames as are kept.
+fn first<T>(frames: &[T]) -> &[T] {
+    &frames[..frames.len().min(MAX_FRAMES)]
 }
