@@ -157,6 +157,17 @@ impl KnownSites {
         let after = usize::from(self.turn) + 1;
         self.turn = if after < 2 * self.sites.len() { after } else { self.sites.len() } as u8;
     }
+
+    /// Sites have new numbers, or none.
+    fn renumber(&mut self, number: &[SiteId]) {
+        let old = std::mem::take(self);
+        for (heap, site) in old.sites.into_iter().take(old.turn.into()) {
+            let new = number.get(site.0 as usize).copied().unwrap_or(SiteId::UNKNOWN);
+            if new != SiteId::UNKNOWN {
+                self.add(heap, new);
+            }
+        }
+    }
 }
 
 /// What a key stands for at one tick. Most keys belong to events that are not of
@@ -248,6 +259,13 @@ impl Interner {
     /// Reads what is known of a whole stack, so that it is in the cache when it is needed.
     pub(super) fn touch_whole(&self, frames: Frames<'_>) -> u32 {
         self.whole.get(&frames.digest()).map_or(0, |whole| whole.node.0 ^ u32::from(whole.sites.turn))
+    }
+
+    /// Sites of those who allocate have new numbers, or none.
+    pub(super) fn renumber_sites(&mut self, number: &[SiteId]) {
+        let keys = self.open_keys.iter_mut().flat_map(HashTable::iter_mut).map(|open| &mut open.sites);
+        let whole = self.whole.values_mut().map(|whole| &mut whole.sites);
+        keys.chain(whole).for_each(|sites| sites.renumber(number));
     }
 
     fn intern(&mut self, frames: Frames<'_>) -> NodeId {

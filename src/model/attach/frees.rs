@@ -123,12 +123,14 @@ impl Attach {
     /// [`Matcher::settle`](crate::model::lives::Matcher::settle).
     pub(in crate::model) fn settle_freed(&mut self, lives: &mut Lives) {
         let Frees { log, sites, .. } = &mut self.frees;
+        let mut unmatched = Vec::new();
         for (slot, site) in log.drain(..) {
             match lives.matcher.ended_at(slot) {
                 Some(row) => lives.rows.set_freed_at(row, site),
-                None => lives.matcher.tell_unmatched(slot, sites.key(site).stack),
+                None => unmatched.push((slot, sites.key(site).stack)),
             }
         }
+        lives.matcher.tell_unmatched(&unmatched);
     }
 
     /// Slots are about to be let go: who waits for a stack is told the row, if the free

@@ -24,8 +24,10 @@ pub(in crate::model) struct SiteTable {
     tidied: usize,
     /// Those in the index of which the stack may become another.
     unsettled: Vec<SiteId>,
-    /// Those that are in no index.
-    loose: Vec<SiteId>,
+    /// The same while they are taken out of it.
+    loosened: Vec<SiteId>,
+    /// Those that nobody can ask for until their stack is known; in no index.
+    unasked: Vec<SiteId>,
 }
 
 impl SiteTable {
@@ -55,17 +57,17 @@ impl SiteTable {
         site
     }
 
-    /// A site that nobody else can ask for.
+    /// A site that nobody else can ask for until its stack is known.
     pub(super) fn add(&mut self, key: SiteKey, first: Ticks) -> SiteId {
         let site = SiteId(self.list.len() as u32);
         self.list.push((key, first));
-        self.loose.push(site);
+        self.unasked.push(site);
         site
     }
 
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> u64 {
-        let lists = self.list.capacity() * 24 + (self.unsettled.capacity() + self.loose.capacity()) * 4;
+        let lists = self.list.capacity() * 24 + (self.unsettled.capacity() + self.unasked.capacity()) * 4;
         lists as u64 + map_bytes(self.index.capacity(), 16)
     }
 
@@ -85,29 +87,24 @@ impl SiteTable {
         for &site in &self.unsettled {
             self.index.remove(&self.list[site.0 as usize].0);
         }
-        self.loose.append(&mut self.unsettled);
+        self.loosened.append(&mut self.unsettled);
     }
 
     /// Joins those that are the same by now, and drops those that are not `used`, if that is
     /// told. Returns their new numbers, if any is another.
     pub(in crate::model) fn join(&mut self, used: Option<Vec<bool>>) -> Option<Vec<SiteId>> {
         let mut number: Vec<SiteId> = (0..self.list.len() as u32).map(SiteId).collect();
+        let is_known = |site: &SiteId| self.list[site.0 as usize].0.stack.is_known();
+        let (known, unasked): (Vec<_>, Vec<_>) = std::mem::take(&mut self.unasked).into_iter().partition(is_known);
+        let loosened = std::mem::take(&mut self.loosened);
         // In their order, so that whoever stands for others stands for good.
-        let mut is_loose = vec![false; self.list.len()];
-        std::mem::take(&mut self.loose).into_iter().for_each(|site| is_loose[site.0 as usize] = true);
-        let loose = || sites_that(&is_loose);
-        for site in loose() {
-            let (key, first) = self.list[site.0 as usize];
-            let known = self.index.entry(key).or_insert(site);
-            if *known != site {
-                let (stays, goes) = (site.min(*known), site.max(*known));
-                *known = stays;
-                number[goes.0 as usize] = stays;
-                let since = first.min(self.list[known.0 as usize].1).min(self.list[goes.0 as usize].1);
-                self.list[stays.0 as usize].1 = since;
-            }
+        let mut is_new = vec![false; self.list.len()];
+        loosened.iter().chain(&known).for_each(|site| is_new[site.0 as usize] = true);
+        self.index.reserve(loosened.len());
+        for site in sites_that(&is_new) {
+            self.put(site, &mut number);
         }
-        let unsettled: Vec<SiteId> = loose().filter(|site| !self.list[site.0 as usize].0.stack.is_known()).collect();
+        let unsettled: Vec<_> = loosened.into_iter().filter(|site| !self.key(*site).stack.is_known()).collect();
         let mut stay: Vec<bool> = number.iter().zip(0..).map(|(number, site)| number.0 == site).collect();
         if let Some(used) = used {
             // A site is that of all rows of those that were joined with it.
@@ -120,9 +117,24 @@ impl SiteTable {
             self.drop_others(&stay, &mut number);
         }
         self.tidied = self.list.len();
-        let left = unsettled.into_iter().map(|site| number[site.0 as usize]).filter(|&site| site != SiteId::UNKNOWN);
-        self.unsettled = left.collect();
+        let left = |sites: Vec<SiteId>| {
+            sites.into_iter().map(|site| number[site.0 as usize]).filter(|&site| site != SiteId::UNKNOWN).collect()
+        };
+        (self.unsettled, self.unasked) = (left(unsettled), left(unasked));
         is_changed.then_some(number)
+    }
+
+    /// Puts a site into the index, or joins it with the one that is there; `number` says who stands for each.
+    fn put(&mut self, site: SiteId, number: &mut [SiteId]) {
+        let (key, first) = self.list[site.0 as usize];
+        let known = self.index.entry(key).or_insert(site);
+        if *known != site {
+            let (stays, goes) = (site.min(*known), site.max(*known));
+            *known = stays;
+            number[goes.0 as usize] = stays;
+            let since = first.min(self.list[stays.0 as usize].1).min(self.list[goes.0 as usize].1);
+            self.list[stays.0 as usize].1 = since;
+        }
     }
 
     /// Drops those that do not `stay`; `number` says who stands for each, and then with which number.

@@ -48,11 +48,12 @@ impl Builder {
 
     /// Joins sites that are the same by now, and drops those of no row if they are asked for.
     fn join_sites(&mut self, drop_unused: bool) {
-        let Attach { sites, frees, .. } = &mut self.attach;
+        let Attach { stacks, sites, frees, .. } = &mut self.attach;
         let rows = &mut self.lives.rows;
         let used = drop_unused.then(|| rows.sites_in_use(sites.len()));
         if let Some(number) = sites.join(used) {
             rows.renumber_sites(&number);
+            stacks.renumber_sites(&number);
         }
         let freeing = &mut frees.sites;
         let used = drop_unused.then(|| rows.free_sites_in_use(freeing.len()));

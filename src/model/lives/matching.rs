@@ -116,12 +116,14 @@ impl Matcher {
         self.slots.get(&self.shared.slots, slot)
     }
 
-    /// The stack of a free that ended nothing, if it is one that is kept; after [`Matcher::settle`].
-    pub(in crate::model) fn tell_unmatched(&self, slot: DeathSlot, stack: StackRef) {
+    /// The stacks of frees that ended nothing, as far as these are kept; after [`Matcher::settle`].
+    pub(in crate::model) fn tell_unmatched(&self, stacks: &[(DeathSlot, StackRef)]) {
         for cell in &self.cells {
             let kept = &mut cell.lock().mismatches.kept;
-            if let Ok(at) = kept.binary_search_by_key(&slot, |free| free.slot) {
-                kept[at].stack = stack;
+            for (slot, stack) in stacks {
+                if let Ok(at) = kept.binary_search_by_key(slot, |free| free.slot) {
+                    kept[at].stack = *stack;
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Interner, KnownSites, NodeId, OpenKey, StackRef, Target};
+use super::{Interner, NodeId, StackRef, Target};
 
 /// The keys and pairs that are not known yet, with new numbers by their old ones.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ impl Unsettled {
 impl Interner {
     /// Puts what is known by now in the place of references, and forgets the keys and
     /// pairs that none of them needs any more; `each` is to tell all references there are.
-    /// The latest sites of stacks are forgotten too. Cost: a look at each reference and
-    /// each stack, whatever was defined before.
+    /// Cost: a look at each reference and each open key, whatever was defined before.
     pub(in crate::model) fn settle(&mut self, each: impl FnOnce(&mut dyn FnMut(&mut StackRef))) {
         let key_numbers = vec![KNOWN; self.keys.len()];
         let mut left = Unsettled { key_numbers, keys: 0, pair_numbers: FxHashMap::default(), pairs: Vec::new() };
@@ -40,11 +39,10 @@ impl Interner {
         for open_keys in &mut self.open_keys {
             open_keys.retain(|open| {
                 let index = left.key_numbers[open.index as usize];
-                *open = OpenKey { key: open.key, index, sites: KnownSites::default() };
+                open.index = index;
                 index != KNOWN
             });
         }
-        self.whole.values_mut().for_each(|whole| whole.sites = KnownSites::default());
         self.keys = vec![None; left.keys as usize];
         self.pair_index = left.pairs.iter().map(|&(kernel, user, _)| (kernel, user)).zip(0..).collect();
         self.pairs = left.pairs;
