@@ -27,7 +27,7 @@ const ENDS: usize = 32;
 
 // Bytes in memory on the average; tables that double are three quarters full. What is
 // reckoned while loading is in `model::builder::limit`.
-const ROW: f64 = 28.0 + (SUMS_A_ROW + BLOCKS_A_ROW) as f64;
+const ROW: f64 = 24.0 + (SUMS_A_ROW + BLOCKS_A_ROW) as f64;
 const DEATH: f64 = 4.0;
 const FREED_AT: f64 = 4.0;
 const BLOCK: f64 = 18.0;

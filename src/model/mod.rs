@@ -6,7 +6,7 @@
 //! (or live) is cheap. What counts as what is decided here and nowhere else; the
 //! rules are those of the machine interface ("Rules of the numbers").
 //!
-//! Memory: 28 bytes a row, 32 if it was freed, 36 where frees have stacks, plus the
+//! Memory: 24 bytes a row, 28 if it was freed, 32 where frees have stacks, plus the
 //! interned sites and stacks; a budget bounds it, and a [`Scope`] leaves out what is not
 //! wanted. A *site* is who allocated where; every grouping of the product is a grouping of
 //! sites, but for what follows from who freed.

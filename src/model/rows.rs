@@ -1,5 +1,5 @@
-//! Allocation rows in columns: 28 bytes a row, 32 with its place in the order of
-//! deaths, 36 where frees have stacks, in chunks that published traces share.
+//! Allocation rows in columns: 24 bytes a row, 28 with its place in the order of
+//! deaths, 32 where frees have stacks, in chunks that published traces share.
 //!
 //! Rows stand in the order of their births, but for few ([`Rows::out_of_order`]).
 //! A published [`Rows`] never changes: deaths at or after its horizon are not seen
@@ -7,17 +7,18 @@
 //! copies that.
 
 mod append;
+mod deaths;
 mod freed;
 mod writer;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::{RowList, SiteId};
 use crate::units::{Ticks, Tid};
 
 pub(super) use append::{NewRows, is_plain};
+pub(super) use deaths::DeathColumn;
 use freed::FreedColumn;
 pub(super) use writer::RowWriter;
 
@@ -61,9 +62,6 @@ pub struct Row {
 /// Sites of one chunk.
 type SiteColumn = Arc<Vec<SiteId>>;
 
-/// Deaths of one chunk, written by whoever finds the free and read by everybody.
-pub(super) type DeathColumn = Arc<[AtomicI64]>;
-
 /// Columns of up to [`CHUNK`] rows, all of one length but for `death`, which has room for all.
 #[derive(Clone, Debug)]
 struct Columns {
@@ -89,7 +87,7 @@ impl Columns {
             base,
             birth: Vec::with_capacity(CHUNK),
             birth_high: Vec::new(),
-            death: (0..CHUNK).map(|_| AtomicI64::new(Ticks::NEVER.0)).collect(),
+            death: DeathColumn::new(base),
             size: Vec::with_capacity(CHUNK),
             address: Vec::with_capacity(CHUNK),
             address_high: Vec::with_capacity(CHUNK),
@@ -105,7 +103,7 @@ impl Columns {
             base: Ticks(0),
             birth: Vec::new(),
             birth_high: Vec::new(),
-            death: Arc::default(),
+            death: DeathColumn::empty(),
             size: Vec::new(),
             address: Vec::new(),
             address_high: Vec::new(),
@@ -229,7 +227,7 @@ impl Rows {
     pub fn heap_bytes(&self) -> usize {
         let columns = |c: &Arc<Columns>| {
             let others = c.birth_high.capacity() * 4 + c.late.capacity() * 8 + c.aside.len() * 24;
-            c.birth.capacity() * 20 + CHUNK * 8 + others
+            c.birth.capacity() * 20 + c.death.heap_bytes() + others
         };
         let freed = self.freed.iter().map(FreedColumn::heap_bytes).sum::<usize>();
         self.chunks.iter().map(columns).sum::<usize>() + freed + self.out_of_order.heap_bytes() + self.by_death.heap_bytes()
@@ -265,7 +263,7 @@ impl Rows {
     #[inline]
     pub fn death(&self, id: RowId) -> Ticks {
         let (chunk, at) = split(id);
-        self.visible(self.chunks[chunk].death[at].load(Ordering::Relaxed))
+        self.visible(self.chunks[chunk].death.get(at))
     }
 
     /// Who freed one row, of [`Trace::free_sites`](super::Trace::free_sites); `None` if it was
@@ -313,8 +311,8 @@ impl Rows {
     }
 
     #[inline]
-    fn visible(&self, death: i64) -> Ticks {
-        if death >= self.horizon.0 { Ticks::NEVER } else { Ticks(death) }
+    fn visible(&self, death: Ticks) -> Ticks {
+        if death >= self.horizon { Ticks::NEVER } else { death }
     }
 }
 
@@ -359,7 +357,7 @@ impl<'a> Chunk<'a> {
     /// Death by place.
     #[inline]
     pub fn death(&self, at: usize) -> Ticks {
-        self.rows.visible(self.columns.death[at].load(Ordering::Relaxed))
+        self.rows.visible(self.columns.death.get(at))
     }
 
     /// Who freed a row, by place; see [`Rows::freed_at`].

@@ -13,7 +13,7 @@ use crate::units::Ticks;
 
 /// Bytes of a row that ended, its slot in the order of deaths and what is prepared for it
 /// included.
-const ROW: u64 = 32 + (SUMS_A_ROW + BLOCKS_A_ROW) as u64;
+const ROW: u64 = 28 + (SUMS_A_ROW + BLOCKS_A_ROW) as u64;
 
 impl Builder {
     /// Drops the rows that ended first until half of the budget is free, or all that

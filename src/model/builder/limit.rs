@@ -259,7 +259,7 @@ impl Builder {
         let begun = self.lives.rows.len() - rows;
         // Not where the columns are: when they are made depends on publications.
         let freed = if self.attach.frees.any { self.lives.rows.len() as u64 * FREED_AT } else { 0 };
-        self.lives.rows.bytes()
+        self.lives.rows.bytes(self.now)
             + freed
             + self.lives.rows.len() as u64 * (SUMS_A_ROW + BLOCKS_A_ROW) as u64
             + self.lives.matcher.slots_bytes()

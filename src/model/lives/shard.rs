@@ -285,7 +285,7 @@ impl Shard {
     }
 
     fn kill(&self, row: RowId, at: Ticks) {
-        self.deaths[row.0 as usize / CHUNK][row.0 as usize % CHUNK].store(at.0, Ordering::Relaxed);
+        self.deaths[row.0 as usize / CHUNK].set(row.0 as usize % CHUNK, at);
     }
 
     fn note_unmatched(&mut self, &BlockStep { time, heap, address, .. }: &BlockStep, slot: DeathSlot) {

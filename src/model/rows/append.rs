@@ -12,14 +12,25 @@ pub(in crate::model) fn is_plain(address: u64, size: u64) -> bool {
     size < u64::from(LARGE) && address >> 32 < u64::from(FAR)
 }
 
-/// New rows in the order of their births, all of them [plain](is_plain).
+/// A new row.
+#[derive(Clone, Copy, Debug)]
+struct NewRow {
+    birth: Ticks,
+    address: u64,
+    size: u32,
+    /// A number that whoever appends the rows knows.
+    thread: u16,
+}
+
+/// New rows in the order of their births, all of them [plain](is_plain): put in one by one, and
+/// in columns from [`NewRows::finish`] on.
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct NewRows {
+    list: Vec<NewRow>,
     birth: Vec<Ticks>,
     size: Vec<u32>,
     address: Vec<u32>,
     address_high: Vec<u16>,
-    /// Numbers that whoever appends the rows knows.
     thread: Vec<u16>,
 }
 
@@ -27,32 +38,39 @@ impl NewRows {
     /// One more; returns its number.
     #[inline(always)]
     pub(in crate::model) fn push(&mut self, birth: Ticks, (address, size): (u64, u32), thread: u16) -> u32 {
-        let number = self.birth.len() as u32;
-        self.birth.push(birth);
-        self.size.push(size);
-        self.address.push(address as u32);
-        self.address_high.push((address >> 32) as u16);
-        self.thread.push(thread);
+        let number = self.list.len() as u32;
+        self.list.push(NewRow { birth, address, size, thread });
         number
     }
 
     /// Of the one with a number.
     pub(in crate::model) fn size_and_thread(&self, number: u32) -> (u32, u16) {
-        (self.size[number as usize], self.thread[number as usize])
+        let row = &self.list[number as usize];
+        (row.size, row.thread)
     }
 
     pub(in crate::model) fn len(&self) -> usize {
-        self.birth.len()
+        self.list.len()
     }
 
     pub(in crate::model) fn truncate(&mut self, len: usize) {
-        let Self { birth, size, address, address_high, thread } = self;
-        birth.truncate(len);
-        size.truncate(len);
-        address.truncate(len);
-        address_high.truncate(len);
-        thread.truncate(len);
+        self.list.truncate(len);
     }
+
+    /// These were all of them.
+    pub(in crate::model) fn finish(&mut self) {
+        let Self { list, birth, size, address, address_high, thread } = self;
+        fill(birth, list, |row| row.birth);
+        fill(size, list, |row| row.size);
+        fill(address, list, |row| row.address as u32);
+        fill(address_high, list, |row| (row.address >> 32) as u16);
+        fill(thread, list, |row| row.thread);
+    }
+}
+
+fn fill<T>(column: &mut Vec<T>, rows: &[NewRow], value: impl Fn(&NewRow) -> T) {
+    column.clear();
+    column.extend(rows.iter().map(value));
 }
 
 impl RowWriter {

@@ -2,11 +2,11 @@
 //! the column.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::deaths::{ASIDE_BYTES, FAR_BYTES};
 use super::{CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, FreedColumn, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
 use crate::model::renumbering::Renumbering;
 use crate::model::{RowList, SiteId};
@@ -44,7 +44,7 @@ impl RowWriter {
     /// A writer, and the column of the first chunk's deaths.
     pub(in crate::model) fn new() -> (Self, DeathColumn) {
         let open = Columns::new(Ticks(0));
-        let column = Arc::clone(&open.death);
+        let column = open.death.clone();
         let writer = Self {
             sealed: Vec::new(),
             sites: Vec::new(),
@@ -66,8 +66,8 @@ impl RowWriter {
     /// Deaths before a moment, in no order.
     pub(in crate::model) fn deaths_before(&self, until: Ticks) -> Vec<Ticks> {
         let all = self.sealed.iter().map(Arc::as_ref).chain([&self.open]);
-        let deaths = all.flat_map(|columns| columns.death.iter().take(columns.size.len()));
-        deaths.map(|death| Ticks(death.load(Ordering::Relaxed))).filter(|&death| death < until).collect()
+        let deaths = all.flat_map(|columns| (0..columns.len()).map(|at| columns.death.get(at)));
+        deaths.filter(|&death| death < until).collect()
     }
 
     /// Drops all rows that died before a moment; the others have new numbers, and their
@@ -104,13 +104,28 @@ impl RowWriter {
         (self.sealed.len() << CHUNK_BITS) + self.open.size.len()
     }
 
-    /// Bytes that the rows take, chunks that are not full counted as far as they are.
-    pub(in crate::model) fn bytes(&self) -> u64 {
+    /// Bytes that the rows take, chunks that are not full counted as far as they are. What deaths may
+    /// take by `now` is counted, wherever they are known already.
+    pub(in crate::model) fn bytes(&self, now: Ticks) -> u64 {
         /// Bytes of an entry of a tree, about.
         const ENTRY: u64 = 32;
         let late = self.out_of_order.len() + self.late.len();
         let others = self.threads.len() as u64 * 32 + late as u64 * 4;
-        self.len() as u64 * 28 + self.wide_births * 4 + self.aside * ENTRY + others
+        self.len() as u64 * 24 + self.far_deaths(now) + self.wide_births * 4 + self.aside * ENTRY + others
+    }
+
+    /// Bytes of deaths that are too far away from the first birth of their chunk.
+    fn far_deaths(&self, now: Ticks) -> u64 {
+        let column = |chunk: usize| self.sealed.get(chunk).map_or(&self.open.death, |columns| &columns.death);
+        if !column(0).may_be_far(now).0 {
+            return 0; // later chunks begin later, but for a few rows
+        }
+        let mut bytes = 0;
+        for (chunk, rows) in (0..self.sealed.len()).map(|chunk| (chunk, CHUNK)).chain([(self.sealed.len(), self.open.len())]) {
+            let (is_far, is_aside) = column(chunk).may_be_far(now);
+            bytes += rows as u64 * (u64::from(is_far) * FAR_BYTES + u64::from(is_aside) * ASIDE_BYTES);
+        }
+        bytes
     }
 
     /// Rows that come from now on with an earlier birth are out of order.
@@ -160,7 +175,7 @@ impl RowWriter {
         self.wide_births += self.open.birth_high.len() as u64;
         self.sealed.push(Arc::new(std::mem::replace(&mut self.open, Columns::new(base))));
         self.sites.push(Arc::new(std::mem::replace(&mut self.open_sites, Vec::with_capacity(CHUNK))));
-        Arc::clone(&self.open.death)
+        self.open.death.clone()
     }
 
     /// One row as it is now, its death apart.
@@ -180,13 +195,13 @@ impl RowWriter {
     /// Death of one row, as far as it was written.
     pub(in crate::model) fn death(&self, id: RowId) -> Ticks {
         let (columns, at) = self.columns(id);
-        Ticks(columns.death[at].load(Ordering::Relaxed))
+        columns.death.get(at)
     }
 
     /// Ends a row.
     pub(in crate::model) fn kill(&mut self, id: RowId, at: Ticks) {
         let (columns, i) = self.columns(id);
-        columns.death[i].store(at.0, Ordering::Relaxed);
+        columns.death.set(i, at);
     }
 
     fn site(&self, id: RowId) -> SiteId {

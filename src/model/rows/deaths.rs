@@ -1,0 +1,165 @@
+//! When the rows of a chunk ended: 4 bytes a row, counted from the birth of its first.
+//!
+//! Whoever finds a free writes, any thread, and everybody reads. What is too far away for 32 bits
+//! (seven minutes with the usual clock) has its upper half in a column that the first such death of
+//! the chunk brings, and what no real trace has stands aside. The part that says that a row ended
+//! is written last, so that nobody sees half of a time.
+//!
+//! Cost: a look whether there is a second column. Memory: 4 bytes a row, 6 in chunks with far deaths.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use super::CHUNK;
+use crate::units::Ticks;
+
+/// Lower half of a row that is alive.
+const ALIVE: u32 = u32::MAX;
+
+/// Ticks for each step of an upper half: as many as a lower half that is not [`ALIVE`] can tell.
+const STEP: u64 = ALIVE as u64;
+
+/// Upper half of a time that stands aside.
+const ASIDE: u16 = u16::MAX;
+
+/// Bytes of a row, besides the lower half, in a chunk with far deaths.
+pub(super) const FAR_BYTES: u64 = 2;
+
+/// Bytes of a time that stands aside, about.
+pub(super) const ASIDE_BYTES: u64 = 48;
+
+/// The deaths of one chunk. Copies share them.
+#[derive(Clone, Debug)]
+pub(in crate::model) struct DeathColumn(Arc<Deaths>);
+
+#[derive(Debug)]
+struct Deaths {
+    /// Not before the trace start.
+    base: Ticks,
+    low: Box<[AtomicU32]>,
+    high: OnceLock<Box<[AtomicU16]>>,
+    aside: RwLock<BTreeMap<u16, Ticks>>,
+}
+
+impl DeathColumn {
+    /// Of rows that are alive, the first of them born at a moment.
+    pub(super) fn new(first: Ticks) -> Self {
+        Self::of(first, CHUNK)
+    }
+
+    /// Of no rows.
+    pub(super) fn empty() -> Self {
+        Self::of(Ticks(0), 0)
+    }
+
+    fn of(first: Ticks, rows: usize) -> Self {
+        let low = (0..rows).map(|_| AtomicU32::new(ALIVE)).collect();
+        let (high, aside) = Default::default();
+        Self(Arc::new(Deaths { base: first.max(Ticks(0)), low, high, aside }))
+    }
+
+    /// When a row ended, by place; [`Ticks::NEVER`] if it did not.
+    #[inline(always)]
+    pub(super) fn get(&self, at: usize) -> Ticks {
+        let Deaths { base, low, high, .. } = &*self.0;
+        let low = low[at].load(Ordering::Acquire);
+        if low == ALIVE {
+            return Ticks::NEVER;
+        }
+        match high.get() {
+            None => Ticks(base.0.wrapping_add(low.into())),
+            Some(high) => self.far(low, high[at].load(Ordering::Relaxed), at),
+        }
+    }
+
+    #[inline(never)]
+    fn far(&self, low: u32, high: u16, at: usize) -> Ticks {
+        if high == ASIDE {
+            let aside = self.0.aside.read().unwrap_or_else(PoisonError::into_inner);
+            return aside.get(&(at as u16)).copied().unwrap_or(Ticks::NEVER);
+        }
+        Ticks(self.0.base.0.wrapping_add((u64::from(high) * STEP + u64::from(low)) as i64))
+    }
+
+    /// A row ended, by place.
+    #[inline(always)]
+    pub(in crate::model) fn set(&self, at: usize, death: Ticks) {
+        let offset = death.0.wrapping_sub(self.0.base.0) as u64;
+        if offset < STEP && self.0.high.get().is_none() {
+            self.0.low[at].store(offset as u32, Ordering::Release);
+        } else {
+            self.set_far(at, death);
+        }
+    }
+
+    #[inline(never)]
+    fn set_far(&self, at: usize, death: Ticks) {
+        let Deaths { base, low, high, aside } = &*self.0;
+        if death == Ticks::NEVER {
+            return low[at].store(ALIVE, Ordering::Release);
+        }
+        let offset = death.0.wrapping_sub(base.0) as u64;
+        let high = high.get_or_init(|| (0..low.len()).map(|_| AtomicU16::new(0)).collect());
+        let (upper, lower) = match u16::try_from(offset / STEP) {
+            Ok(upper) if upper != ASIDE => (upper, (offset % STEP) as u32),
+            _ => {
+                aside.write().unwrap_or_else(PoisonError::into_inner).insert(at as u16, death);
+                (ASIDE, 0)
+            }
+        };
+        high[at].store(upper, Ordering::Relaxed);
+        low[at].store(lower, Ordering::Release);
+    }
+
+    /// Bytes in memory.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let Deaths { low, high, aside, .. } = &*self.0;
+        let aside = aside.read().unwrap_or_else(PoisonError::into_inner).len();
+        low.len() * 4 + high.get().map_or(0, |high| high.len() * 2) + aside * ASIDE_BYTES as usize
+    }
+
+    /// Whether a row may be so far away at a moment that it needs an upper half, or stands aside.
+    pub(super) fn may_be_far(&self, now: Ticks) -> (bool, bool) {
+        let offset = now.0.wrapping_sub(self.0.base.0) as u64;
+        (offset >= STEP, offset >= STEP * u64::from(ASIDE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deaths_of_any_distance_come_back() {
+        let step = STEP as i64;
+        for base in [i64::MIN, -7, 0, 5, 1 << 40, i64::MAX - 9] {
+            let column = DeathColumn::new(Ticks(base));
+            let base = base.max(0);
+            let near = [0, 1, step - 1].map(|offset| base.wrapping_add(offset));
+            let far = [step, step + 1, 9 * step - 1, 65_534 * step + 3, 65_535 * step - 1, 65_535 * step, 1 << 60];
+            let far = far.map(|offset| base.wrapping_add(offset));
+            let odd = [i64::MIN, i64::MIN + 1, -1, base.wrapping_sub(1), i64::MAX - 1, i64::MAX - 2];
+            let all: Vec<i64> = [&near[..], &far, &odd, &near].concat();
+            for (at, &death) in all.iter().enumerate() {
+                assert_eq!(column.get(at), Ticks::NEVER);
+                column.set(at, Ticks(death));
+                assert_eq!(column.get(at), Ticks(death), "{death} from {base}");
+            }
+            assert!(all.iter().enumerate().all(|(at, &death)| column.get(at) == Ticks(death)), "none changes another");
+            column.set(3, Ticks::NEVER);
+            assert_eq!((column.get(3), column.get(all.len())), (Ticks::NEVER, Ticks::NEVER));
+        }
+    }
+
+    #[test]
+    fn a_chunk_of_short_lives_has_four_bytes_a_row() {
+        let column = DeathColumn::new(Ticks(100));
+        (0..CHUNK).for_each(|at| column.set(at, Ticks(100 + at as i64)));
+        assert_eq!(column.heap_bytes(), CHUNK * 4);
+        assert_eq!(column.may_be_far(Ticks(100 + STEP as i64 - 1)), (false, false));
+        column.set(9, Ticks(100 + STEP as i64));
+        assert_eq!(column.heap_bytes(), CHUNK * 6);
+        assert_eq!(column.may_be_far(Ticks(100 + STEP as i64)), (true, false));
+    }
+}
