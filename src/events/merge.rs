@@ -26,6 +26,7 @@
 //! replays: some steps for each stream and slice, and a look at each entry.
 
 mod carried;
+mod in_order;
 mod slice;
 mod stream;
 mod ties;

@@ -140,17 +140,7 @@ impl Attach {
             if keyed.time > time {
                 return true;
             }
-            match keyed.owner {
-                KeyOwner::Began(row) => {
-                    let known = self.stacks.site_of_key(keyed.key, keyed.heap, keyed.time);
-                    let site = known.unwrap_or_else(|| self.keyed_site(rooms, keyed.heap, (keyed.key, keyed.time), keyed.at));
-                    rooms.lives.rows.set_site(row, site);
-                }
-                KeyOwner::Freed(row) => {
-                    let stack = self.stacks.key(StackPart::User, keyed.key, keyed.time);
-                    self.tell_freed(rooms, Ended { heap: keyed.heap, row }, stack, Pid::NONE, keyed.at);
-                }
-            }
+            self.give_key(rooms, (keyed.heap, keyed.owner), keyed.key, keyed.time, || keyed.at);
             false
         });
         self.keyed.keys = AwaitedKeys::default();
@@ -159,9 +149,33 @@ impl Attach {
         self.keyed.rows = rows;
     }
 
+    /// Whoever has a key, which was given at a raw time, is told what it stands for from then on;
+    /// `at` says when it began, or was freed.
+    #[inline(always)]
+    pub(super) fn give_key(
+        &mut self,
+        rooms: &mut Rooms<'_>,
+        (heap, owner): (HeapId, KeyOwner),
+        key: u64,
+        time: i64,
+        at: impl FnOnce() -> Ticks,
+    ) {
+        match owner {
+            KeyOwner::Began(row) => {
+                let known = self.stacks.site_of_key(key, heap, time);
+                let site = known.unwrap_or_else(|| self.keyed_site(rooms, heap, (key, time), at()));
+                rooms.lives.rows.set_site(row, site);
+            }
+            KeyOwner::Freed(row) => {
+                let stack = self.stacks.key(StackPart::User, key, time);
+                self.tell_freed(rooms, Ended { heap, row }, stack, Pid::NONE, at());
+            }
+        }
+    }
+
     /// The site of a row that is born at a moment in a heap, its key given at a raw time.
     #[inline(never)]
-    pub(super) fn keyed_site(&mut self, rooms: &Rooms<'_>, heap: HeapId, (key, time): (u64, i64), birth: Ticks) -> SiteId {
+    fn keyed_site(&mut self, rooms: &Rooms<'_>, heap: HeapId, (key, time): (u64, i64), birth: Ticks) -> SiteId {
         let caller = rooms.world.heap(heap).process;
         let (stack, known) = self.stacks.key_and_sites(key, time);
         let Some(known) = known else { return self.site(heap, stack, caller, birth) };

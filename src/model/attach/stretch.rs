@@ -7,7 +7,7 @@
 use super::frees::RecentFree;
 use super::keyed::KeyOwner;
 use super::{Attach, Ended, Origin, Rooms, StackRef, Waiting};
-use crate::events::{Event, Frames, Item, Place, Record, Slice, StackPart};
+use crate::events::{Event, Frames, Item, Place, Record, Slice};
 use crate::model::lives::{BlockChange, EndedRow, Numbering};
 use crate::model::stretches::{BareBlock, Definition, FramedBlock, KeyedBlock, ListedBlock, SliceBlocks, Stretch};
 use crate::model::{HeapId, RowId, SiteId};
@@ -130,21 +130,16 @@ impl Attach {
     /// Blocks whose key may be given until a raw time, before it is defined anew.
     fn give_keyed(&mut self, rooms: &mut Rooms<'_>, blocks: &[KeyedBlock], last: i64, followed: Followed<'_>) {
         for &KeyedBlock { key, given, block } in blocks {
-            let heap = followed.heap(block);
+            let owner = match begins(block) {
+                true => KeyOwner::Began(followed.row(block)),
+                false => KeyOwner::Freed(followed.ended(block).row),
+            };
+            let whose = (followed.heap(block), owner);
             if given > last {
-                let owner = match begins(block) {
-                    true => KeyOwner::Began(followed.row(block)),
-                    false => KeyOwner::Freed(followed.ended(block).row),
-                };
                 let from = Origin { raw: last, time: followed.time(block), pid: Pid::NONE, tid: Tid::NONE };
-                self.await_meaning(rooms, from, (heap, owner), key, given);
-            } else if begins(block) {
-                let known = self.stacks.site_of_key(key, heap, given);
-                let site = known.unwrap_or_else(|| self.keyed_site(rooms, heap, (key, given), followed.time(block)));
-                rooms.lives.rows.set_site(followed.row(block), site);
+                self.await_meaning(rooms, from, whose, key, given);
             } else {
-                let stack = self.stacks.key(StackPart::User, key, given);
-                self.tell_freed(rooms, followed.ended(block), stack, Pid::NONE, followed.time(block));
+                self.give_key(rooms, whose, key, given, || followed.time(block));
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::events::{BlockEvent, CallStack, StackPart};
 use crate::model::attach::Begun;
 use crate::model::lives::Ended;
 use crate::model::rows::Row;
+use crate::model::stretches::summed_up_since;
 use crate::units::{Layer, Pid, Ticks};
 
 impl Builder {
@@ -89,8 +90,7 @@ impl Builder {
     /// its new block is alive already, just born by the same thread.
     fn is_summary(&mut self, from: Origin, handle: u64, new: u64, size: u64) -> bool {
         let Some(heap) = self.world.find_heap(from.pid, Layer::Heap, handle) else { return false };
-        let millisecond = self.clock.frequency as i64 / 1000;
-        let since = Ticks(from.time.0.saturating_sub(millisecond));
+        let since = summed_up_since(from.time, self.clock.frequency);
         let Some(row) = self.lives.matcher.alive(heap, new, since) else { return false };
         let row = self.lives.rows.get(row);
         row.size == size && row.thread == from.tid && row.birth >= since

@@ -8,11 +8,11 @@
 use super::steps::SHARDS;
 use crate::model::RowId;
 
-/// No row has this number.
-const EMPTY: u32 = u32::MAX;
-
 /// Places in a bucket.
 const PLACES: usize = 5;
+
+/// A bit for each of them.
+const ALL: u32 = (1 << PLACES) - 1;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -20,47 +20,58 @@ struct Bucket {
     /// Those of free places are what they were.
     addresses: [u64; PLACES],
     rows: [u32; PLACES],
-    /// Blocks that went past this bucket because it was full.
-    past: u32,
+    /// A bit for each place that is taken; above these how many blocks went past this bucket
+    /// because it was full: never 2^27, which would stand side by side.
+    state: u32,
 }
 
 impl Bucket {
-    const FREE: Self = Self { addresses: [0; PLACES], rows: [EMPTY; PLACES], past: 0 };
+    const FREE: Self = Self { addresses: [0; PLACES], rows: [0; PLACES], state: 0 };
 
-    /// A bit for each place for which `is_it` holds.
-    #[inline(always)]
-    fn places(is_it: impl Fn(usize) -> bool) -> u32 {
-        (0..PLACES).fold(0, |mask, i| mask | u32::from(is_it(i)) << i)
-    }
+    /// One block that went past.
+    const PAST: u32 = ALL + 1;
 
     /// The place of the block at an address.
     #[inline(always)]
     fn of(&self, address: u64) -> Option<usize> {
-        let mut left = Self::places(|i| self.addresses[i] == address);
-        while left != 0 {
-            // One at most is not free, mostly the first that is looked at.
-            let place = left.trailing_zeros() as usize;
-            if self.rows.get(place).is_some_and(|&row| row != EMPTY) {
-                return Some(place);
-            }
-            left &= left - 1;
-        }
-        None
-    }
-
-    #[inline(always)]
-    fn free(&self) -> Option<usize> {
-        let mask = Self::places(|i| self.rows[i] == EMPTY);
+        let same = (0..PLACES).fold(0, |mask, i| mask | u32::from(self.addresses[i] == address) << i);
+        let mask = same & self.state;
         (mask != 0).then_some(mask.trailing_zeros() as usize)
     }
 
+    /// Puts a block in; `false` if there is no room.
     #[inline(always)]
-    fn put(&mut self, place: usize, address: u64, row: u32) {
-        (self.addresses[place], self.rows[place]) = (address, row);
+    fn put(&mut self, address: u64, row: u32) -> bool {
+        let free = !self.state & ALL;
+        let place = free.trailing_zeros() as usize;
+        if let (Some(there), Some(number)) = (self.addresses.get_mut(place), self.rows.get_mut(place)) {
+            (*there, *number) = (address, row);
+            self.state |= free & free.wrapping_neg();
+            return true;
+        }
+        false
+    }
+
+    /// Takes out the block at a place.
+    #[inline(always)]
+    fn take(&mut self, place: usize) -> u32 {
+        self.state &= !(1 << place);
+        self.rows[place]
+    }
+
+    /// Whether no block went past.
+    #[inline(always)]
+    fn is_last(&self) -> bool {
+        self.state < Self::PAST
+    }
+
+    fn places(&self) -> impl Iterator<Item = usize> + use<> {
+        let state = self.state;
+        (0..PLACES).filter(move |i| state >> i & 1 != 0)
     }
 
     fn blocks(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        (0..PLACES).filter(|&i| self.rows[i] != EMPTY).map(|i| (self.addresses[i], self.rows[i]))
+        self.places().map(|i| (self.addresses[i], self.rows[i]))
     }
 }
 
@@ -93,13 +104,15 @@ impl Spread {
 pub(super) struct LiveBlocks {
     buckets: Vec<Bucket>,
     len: usize,
+    /// With more of them the table grows.
+    most: usize,
 }
 
 impl LiveBlocks {
     /// Reads the bucket of an address, so that it is in the cache when it is needed.
     #[inline]
     pub(super) fn touch(&self, hash: u64) -> u32 {
-        self.buckets.get(self.home(hash)).map_or(0, |bucket| bucket.past)
+        self.buckets.get(self.home(hash)).map_or(0, |bucket| bucket.state)
     }
 
     /// How many there are.
@@ -115,20 +128,14 @@ impl LiveBlocks {
     /// Makes a block alive and returns the one that was alive there.
     #[inline]
     pub(super) fn insert(&mut self, spread: Spread, hash: u64, address: u64, row: RowId) -> Option<RowId> {
-        if (self.len + 1) * 10 > self.buckets.len() * PLACES * 7 {
+        if self.len >= self.most {
             self.grow(spread);
         }
         let home = self.home(hash);
-        let bucket = &mut self.buckets[home];
-        if let Some(place) = bucket.of(address) {
-            return Some(RowId(std::mem::replace(&mut bucket.rows[place], row.0)));
-        }
-        if bucket.past > 0
-            && let Some((at, place)) = self.find(hash, address)
-        {
+        if let Some((at, place)) = self.find_from(home, address) {
             return Some(RowId(std::mem::replace(&mut self.buckets[at].rows[place], row.0)));
         }
-        self.put(hash, address, row.0);
+        self.put(home, address, row.0);
         self.len += 1;
         None
     }
@@ -136,11 +143,12 @@ impl LiveBlocks {
     /// Ends the block at an address.
     #[inline]
     pub(super) fn remove(&mut self, hash: u64, address: u64) -> Option<RowId> {
-        let (at, place) = self.find(hash, address)?;
-        let row = std::mem::replace(&mut self.buckets[at].rows[place], EMPTY);
-        let mut before = self.home(hash);
+        let home = self.home(hash);
+        let (at, place) = self.find_from(home, address)?;
+        let row = self.buckets[at].take(place);
+        let mut before = home;
         while before != at {
-            self.buckets[before].past -= 1;
+            self.buckets[before].state -= Bucket::PAST;
             before = self.after(before);
         }
         self.len -= 1;
@@ -149,8 +157,11 @@ impl LiveBlocks {
 
     /// Rows have new numbers.
     pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
-        for row in self.buckets.iter_mut().flat_map(|bucket| &mut bucket.rows).filter(|row| **row != EMPTY) {
-            *row = number(RowId(*row)).map_or(*row, |row| row.0);
+        for bucket in &mut self.buckets {
+            for place in bucket.places() {
+                let row = &mut bucket.rows[place];
+                *row = number(RowId(*row)).map_or(*row, |row| row.0);
+            }
         }
     }
 
@@ -168,18 +179,32 @@ impl LiveBlocks {
     }
 
     /// Bucket and place of an address.
-    #[inline]
+    #[inline(always)]
     fn find(&self, hash: u64, address: u64) -> Option<(usize, usize)> {
-        if self.len == 0 {
-            return None;
+        self.find_from(self.home(hash), address)
+    }
+
+    /// The same, its own bucket being known.
+    #[inline(always)]
+    fn find_from(&self, home: usize, address: u64) -> Option<(usize, usize)> {
+        let bucket = self.buckets.get(home)?;
+        match bucket.of(address) {
+            Some(place) => Some((home, place)),
+            None if bucket.is_last() => None,
+            None => self.find_past(home, address),
         }
-        let mut at = self.home(hash);
-        for _ in 0..self.buckets.len() {
+    }
+
+    /// The same where it is not in its own bucket.
+    #[inline(never)]
+    fn find_past(&self, home: usize, address: u64) -> Option<(usize, usize)> {
+        let mut at = self.after(home);
+        while at != home {
             let bucket = &self.buckets[at];
             if let Some(place) = bucket.of(address) {
                 return Some((at, place));
             }
-            if bucket.past == 0 {
+            if bucket.is_last() {
                 return None;
             }
             at = self.after(at);
@@ -187,16 +212,12 @@ impl LiveBlocks {
         None
     }
 
-    /// Puts a block into the first bucket with a free place; there is one.
+    /// Puts a block into the first bucket with a free place, from its own on; there is one.
     #[inline]
-    fn put(&mut self, hash: u64, address: u64, row: u32) {
-        let mut at = self.home(hash);
-        loop {
-            let bucket = &mut self.buckets[at];
-            if let Some(place) = bucket.free() {
-                return bucket.put(place, address, row);
-            }
-            bucket.past += 1;
+    fn put(&mut self, home: usize, address: u64, row: u32) {
+        let mut at = home;
+        while !self.buckets[at].put(address, row) {
+            self.buckets[at].state += Bucket::PAST;
             at = self.after(at);
         }
     }
@@ -214,8 +235,9 @@ impl LiveBlocks {
     fn grow(&mut self, spread: Spread) {
         let room = (self.buckets.len() * 3 / 2).max(4);
         let old = std::mem::replace(&mut self.buckets, vec![Bucket::FREE; room]);
+        self.most = room * PLACES * 7 / 10;
         for (address, row) in old.iter().flat_map(Bucket::blocks) {
-            self.put(spread.hash(address), address, row);
+            self.put(self.home(spread.hash(address)), address, row);
         }
     }
 }

@@ -70,10 +70,6 @@ impl SliceSteps {
         self.0.iter_mut().zip(lens).for_each(|(steps, len)| steps.truncate(len as usize));
     }
 
-    pub(in crate::model) fn clear(&mut self) {
-        self.truncate([0; SHARDS]);
-    }
-
     /// The steps of a shard behind the first `from` of them.
     pub(in crate::model) fn behind(&self, shard: usize, from: u32) -> &[StretchStep] {
         &self.0[shard][from as usize..]

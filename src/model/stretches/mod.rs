@@ -31,6 +31,7 @@ use super::rows::{NewRows, is_plain};
 use crate::events::{Attached, Batch, BlockEvent, Entry, Event, FrameRange, Gather, Item, Record};
 use crate::units::{Layer, Pid, Ticks, Tid};
 use dictionary::{Dictionary, Numbered};
+pub(super) use realloc::summed_up_since;
 
 /// A stretch has so many records at least.
 const LEAST: usize = 4;
@@ -172,6 +173,8 @@ pub struct SliceBlocks {
     bare: Vec<BareBlock>,
     freed_bare: Vec<BareBlock>,
     definitions: Vec<Definition>,
+    /// Whether all times of the slice are ordinary ones: nothing is a stretch if not.
+    is_ordinary: bool,
     /// Entries so far.
     seen: u32,
     /// The stretch that goes on, if one does.
@@ -198,6 +201,7 @@ impl SliceBlocks {
             bare: Vec::new(),
             freed_bare: Vec::new(),
             definitions: Vec::new(),
+            is_ordinary: true,
             seen: 0,
             open: None,
         }
@@ -286,11 +290,17 @@ impl SliceBlocks {
     /// A record of somebody who acts is the next of a stretch.
     #[inline(always)]
     fn go_on(&mut self, raw: i64, actor: u16) -> Ticks {
-        let time = Ticks::from_raw(raw, self.trace_start);
+        let time = self.time(raw);
         let open = self.open(time);
         open.last = raw;
         open.acting |= 1 << actor.min(63);
         time
+    }
+
+    /// The moment of a raw time of the slice.
+    #[inline(always)]
+    fn time(&self, raw: i64) -> Ticks {
+        Ticks(raw.wrapping_sub(self.trace_start))
     }
 
     #[inline(always)]
@@ -324,7 +334,7 @@ impl SliceBlocks {
     fn add_record(&mut self, record: &Record, stack: Attached) -> bool {
         match &record.event {
             Event::StackDefinition { .. } => {
-                self.open(Ticks::from_raw(record.time, self.trace_start)).last = record.time;
+                self.open(self.time(record.time)).last = record.time;
                 self.definitions.push(Definition { order: self.seen, keyed: self.keyed.len() as u32 });
                 true
             }
@@ -337,13 +347,13 @@ impl SliceBlocks {
     #[inline(always)]
     fn open(&mut self, first: Ticks) -> &mut Stretch {
         if self.open.is_none() {
-            self.begin(first);
+            self.begin_stretch(first);
         }
         self.open.as_mut().unwrap_or_else(|| unreachable!("it was begun"))
     }
 
     #[inline(never)]
-    fn begin(&mut self, first: Ticks) {
+    fn begin_stretch(&mut self, first: Ticks) {
         let ends = self.ends();
         self.open = Some(Stretch { from: ends, to: ends, first, last: 0, actors: 0, threads: 0, acting: 0 });
     }
@@ -367,7 +377,7 @@ impl SliceBlocks {
         }
     }
 
-    /// Forgets the blocks of a stretch that is too short.
+    /// Forgets all blocks behind an end.
     fn take_back(&mut self, to: &Ends) {
         self.rows.truncate(to.begun as usize);
         self.freed = to.freed;
@@ -381,21 +391,15 @@ impl SliceBlocks {
 }
 
 impl Gather for SliceBlocks {
-    fn clear(&mut self) {
+    fn begin(&mut self, (first, last): (i64, i64)) {
+        self.is_ordinary = [first, last].iter().all(|&raw| Ticks::from_raw(raw, self.trace_start) == self.time(raw));
         self.actors.clear();
         self.threads.clear();
         self.stretches.clear();
-        self.rows.truncate(0);
-        self.freed = 0;
         if let Some(steps) = Arc::get_mut(&mut self.shared_steps) {
             self.steps = std::mem::take(steps);
         }
-        self.steps.clear();
-        self.keyed.clear();
-        self.framed.clear();
-        self.bare.clear();
-        self.freed_bare.clear();
-        self.definitions.clear();
+        self.take_back(&Ends::default());
         self.seen = 0;
         self.open = None;
     }
@@ -403,6 +407,7 @@ impl Gather for SliceBlocks {
     #[inline(always)]
     fn visit(&mut self, entry: &Entry, batch: &Batch) {
         let is_added = match batch.item(entry) {
+            _ if !self.is_ordinary => false,
             Item::Block(block) => self.add(&block, entry.stack()),
             Item::Record(record) => self.add_record(record, entry.stack()),
         };
@@ -414,6 +419,7 @@ impl Gather for SliceBlocks {
 
     fn finish(&mut self) {
         self.end();
+        self.rows.finish();
         self.shared_steps = Arc::new(std::mem::take(&mut self.steps));
     }
 }

@@ -14,6 +14,12 @@ use crate::units::{Layer, Ticks, Tid};
 /// So many steps are looked at.
 const LOOK_BACK: usize = 16 * LEAST;
 
+/// An allocation from this moment on can be one that a realloc sums up.
+pub(in crate::model) fn summed_up_since(realloc: Ticks, frequency: u64) -> Ticks {
+    let millisecond = frequency as i64 / 1000;
+    Ticks(realloc.0.saturating_sub(millisecond))
+}
+
 impl SliceBlocks {
     pub(super) fn add_realloc(
         &mut self,
@@ -31,7 +37,7 @@ impl SliceBlocks {
         let Some(actor) = self.actors.number((pid, layer, heap)) else { return false };
         let Some(thread) = self.threads.number(tid) else { return false };
         let block = (new, size as u32);
-        let Some(is_summary) = self.is_summary(Ticks::from_raw(raw, self.trace_start), (layer, actor), old, block, tid) else {
+        let Some(is_summary) = self.is_summary(self.time(raw), (layer, actor), old, block, tid) else {
             return false;
         };
         let time = self.go_on(raw, actor);
@@ -56,7 +62,7 @@ impl SliceBlocks {
             return Some(false);
         }
         let open = self.open.as_ref()?;
-        let since = Ticks(at.0.saturating_sub(self.frequency as i64 / 1000));
+        let since = summed_up_since(at, self.frequency);
         let shard = self.spread.shard(new);
         for step in self.steps.behind(shard, open.from.steps[shard]).iter().rev().take(LOOK_BACK) {
             let &StretchStep { address, time, block } = step;
