@@ -49,6 +49,7 @@ pub(super) fn decode_part(
     let mut look_at = if room == usize::MAX { cut } else { cut.min(events.offset() + STEP) };
     let mut tally = Tally::default();
     let (mut first, mut last) = (i64::MAX, i64::MIN);
+    let mut stacks = (first, last);
     loop {
         if events.offset() >= look_at && !events.is_at_end() {
             if events.offset() >= cut || batch.filled() >= most {
@@ -57,8 +58,7 @@ pub(super) fn decode_part(
             }
             look_at = cut.min(events.offset() + STEP);
         }
-        if let Some(time) = next_usual(&mut events, &mut batch, &mut tally) {
-            (first, last) = (first.min(time), last.max(time));
+        if decode_usual(&mut events, look_at, &mut batch, &mut tally, &mut stacks) {
             continue;
         }
         let Some(framed) = events.next_framed() else { break };
@@ -84,7 +84,6 @@ pub(super) fn decode_part(
         }
     }
     batch.counts = tally.counts();
-    batch.times = (first <= last).then_some((first, last));
     if let Some(damage) = events.damage() {
         let detail = format!("{} at +{:#x} of this buffer; its rest was skipped", damage.reason, damage.offset);
         problem(&mut batch, ProblemKind::DamagedEvent, detail);
@@ -94,13 +93,26 @@ pub(super) fn decode_part(
         problem(&mut batch, ProblemKind::ShortPayload, detail);
     }
     batch.sort();
+    for time in batch.entries.first().into_iter().chain(batch.entries.last()).map(|entry| entry.time) {
+        (first, last) = (first.min(time), last.max(time));
+    }
+    (first, last) = (first.min(stacks.0), last.max(stacks.1));
+    batch.times = (first <= last).then_some((first, last));
     batch
 }
 
-/// Reads, counts and adds the next event and tells its time, if it is one of those that there are most
-/// of, whole and in its usual form. All others stay.
+/// Reads, counts and adds events that begin before a place, as long as they are those that there are most of,
+/// whole and in their usual form; `false` if there is none. Of `times`, the first and last of stacks and keys
+/// are told; other times are those of entries.
 #[inline(always)]
-fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally) -> Option<i64> {
+fn decode_usual(events: &mut Events<'_>, before: usize, batch: &mut Batch, tally: &mut Tally, times: &mut (i64, i64)) -> bool {
+    let from = events.offset();
+    while events.offset() < before && next_usual(events, batch, tally, times) {}
+    events.offset() > from
+}
+
+#[inline(always)]
+fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally, times: &mut (i64, i64)) -> bool {
     if let Some(event) = events.peek_wide(WideHeader::System) {
         let WideEvent { hook, time, pid, tid, words: [heap, second, third], .. } = event;
         let block = |address, size| BlockEvent { time, pid, tid, layer: Layer::Heap, heap, address, size };
@@ -111,12 +123,12 @@ fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally) -> 
             tally.count_hook(hook::HEAP_FREE);
             batch.push_block(&block(second, None));
         } else {
-            return None;
+            return false;
         }
         events.pass(&event);
-        return Some(time);
+        return true;
     }
-    let event = events.peek_wide(WideHeader::PerfInfo)?;
+    let Some(event) = events.peek_wide(WideHeader::PerfInfo) else { return false };
     let WideEvent { hook, time, words: [owner, whose, key], .. } = event;
     let (owner, pid, tid) = (owner as i64, Pid(whose as u32), Tid((whose >> 32) as u32));
     if hook == hook::STACK_KEY_REF_USER && event.payload_len() >= 24 {
@@ -127,10 +139,11 @@ fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally) -> 
         let (part, frames) = stack::push_frames(event.payload_from(16), PointerSize::Eight, &mut batch.frames);
         batch.push_walk(&StackWalk { time, owner, pid, tid, part, frames });
     } else {
-        return None;
+        return false;
     }
+    *times = (times.0.min(time), times.1.max(time));
     events.pass(&event);
-    Some(time)
+    true
 }
 
 /// Adds the records of one event, if it is of a kind that has any. `None` if its

@@ -198,6 +198,7 @@ fn hash_of(key: u64) -> u64 {
 /// A whole stack that was met before.
 #[derive(Debug)]
 pub(super) struct Whole {
+    digest: Digest,
     node: NodeId,
     pub(super) sites: KnownSites,
 }
@@ -208,11 +209,19 @@ impl Whole {
     }
 }
 
+/// Where a user's key that is to be defined was found: looked up again where it is not there any more.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct KeyPlace(Option<usize>);
+
+/// The same of a whole stack.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct WholePlace(Option<usize>);
+
 /// Interns stacks while records come in.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     trie: Trie,
-    whole: FxHashMap<Digest, Whole>,
+    whole: HashTable<Whole>,
     /// What each key reference stands for, once it is defined.
     keys: Vec<Option<NodeId>>,
     /// Keys that are used and not yet defined, by part.
@@ -251,20 +260,30 @@ impl Interner {
     /// The same with the latest sites of the stack.
     pub(super) fn whole(&mut self, frames: Frames<'_>) -> &mut Whole {
         let Self { whole, trie, .. } = self;
-        whole
-            .entry(frames.digest())
-            .or_insert_with(|| Whole { node: trie.node(frames.addresses()), sites: KnownSites::default() })
+        let digest = frames.digest();
+        let entry = whole.entry(digest.hash(), |whole| whole.digest == digest, |whole| whole.digest.hash());
+        let made = || Whole { digest, node: trie.node(frames.addresses()), sites: KnownSites::default() };
+        entry.or_insert_with(made).into_mut()
     }
 
-    /// Reads what is known of a whole stack, so that it is in the cache when it is needed.
-    pub(super) fn touch_whole(&self, frames: Frames<'_>) -> u32 {
-        self.whole.get(&frames.digest()).map_or(0, |whole| whole.node.0 ^ u32::from(whole.sites.turn))
+    /// Looks for a whole stack, many of which are looked for before the first is needed: the
+    /// processor then waits for all of them at once.
+    #[inline(always)]
+    pub(super) fn place_of_whole(&self, digest: Digest) -> WholePlace {
+        WholePlace(self.whole.find_bucket_index(digest.hash(), |whole| whole.digest == digest))
+    }
+
+    /// The site in a heap of a whole stack that was found at a place, if it is known.
+    #[inline(always)]
+    pub(super) fn site_of_whole(&self, place: WholePlace, digest: Digest, heap: HeapId) -> Option<SiteId> {
+        let whole = self.whole.get_bucket(place.0?).filter(|whole| whole.digest == digest)?;
+        whole.sites.of(heap)
     }
 
     /// Sites of those who allocate have new numbers, or none.
     pub(super) fn renumber_sites(&mut self, number: &[SiteId]) {
         let keys = self.open_keys.iter_mut().flat_map(HashTable::iter_mut).map(|open| &mut open.sites);
-        let whole = self.whole.values_mut().map(|whole| &mut whole.sites);
+        let whole = self.whole.iter_mut().map(|whole| &mut whole.sites);
         keys.chain(whole).for_each(|sites| sites.renumber(number));
     }
 
@@ -291,23 +310,20 @@ impl Interner {
             .into_mut()
     }
 
+    /// Looks for a user's key, as [`Interner::place_of_whole`] for a stack.
     #[inline(always)]
-    fn users_key(&self, key: u64) -> Option<&OpenKey> {
-        self.open_keys[StackPart::User as usize].find(hash_of(key), |open| open.key == key)
+    pub(super) fn place_of_key(&self, key: u64) -> KeyPlace {
+        KeyPlace(self.open_keys[StackPart::User as usize].find_bucket_index(hash_of(key), |open| open.key == key))
     }
 
-    /// Reads what is known of a user's key, so that it is in the cache when it is needed.
-    pub(super) fn touch_key(&self, key: u64) -> u32 {
-        self.users_key(key).map_or(0, |open| open.index)
-    }
-
-    /// The site in a heap of a user's key that has to be defined yet, if it is known.
+    /// The site in a heap of a user's key that has to be defined yet and was found at a place, if it is known.
     #[inline(always)]
-    pub(super) fn site_of_key(&self, key: u64, heap: HeapId, time: i64) -> Option<SiteId> {
+    pub(super) fn site_of_key(&self, place: KeyPlace, key: u64, heap: HeapId, time: i64) -> Option<SiteId> {
         if self.is_fresh(time) {
             return None;
         }
-        self.users_key(key)?.sites.of(heap)
+        let open = self.open_keys[StackPart::User as usize].get_bucket(place.0?).filter(|open| open.key == key)?;
+        open.sites.of(heap)
     }
 
     /// The same as [`Interner::key`] for a user's stack, and its latest sites if it has to be defined yet.

@@ -3,6 +3,7 @@
 
 use super::{Attach, Origin, Rooms};
 use crate::events::{FrameList, FrameRange, Frames};
+use crate::model::stack::WholePlace;
 use crate::model::{HeapId, ProcessId, RowId, SiteId};
 use crate::units::Ticks;
 
@@ -38,7 +39,8 @@ impl Attach {
     pub(in crate::model) fn settle_framed(&mut self, rooms: &mut Rooms<'_>) {
         let mut framed = std::mem::take(&mut self.framed);
         // All look-ups are begun before the first is needed.
-        let touched = framed.rows.iter().fold(0, |sum, row| sum ^ self.stacks.touch_whole(framed.frames.get(row.frames)));
+        let place = |row: &FramedRow| self.stacks.place_of_whole(framed.frames.get(row.frames).digest());
+        let touched = framed.rows.iter().map(place).fold(WholePlace::default(), |_, place| place);
         std::hint::black_box(touched);
         for FramedRow { row, heap, birth, frames } in framed.rows.drain(..) {
             let caller = rooms.world.heap(heap).process;

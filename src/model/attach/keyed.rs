@@ -7,7 +7,7 @@
 use super::{Attach, Ended, Origin, Rooms, SiteKey};
 use crate::events::StackPart;
 use crate::model::lives::EndedRow;
-use crate::model::stack::StackRef;
+use crate::model::stack::{KeyPlace, StackRef};
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::{Pid, Ticks};
 
@@ -134,13 +134,14 @@ impl Attach {
     pub(in crate::model) fn settle_keyed(&mut self, rooms: &mut Rooms<'_>, time: i64) {
         let mut rows = std::mem::take(&mut self.keyed.rows);
         // All look-ups are begun before the first is needed.
-        let touched = rows.iter().fold(0, |sum, keyed| sum ^ self.stacks.touch_key(keyed.key));
-        std::hint::black_box(touched);
+        let places: Vec<KeyPlace> = rows.iter().map(|keyed| self.stacks.place_of_key(keyed.key)).collect();
+        let mut place = places.into_iter();
         rows.retain(|keyed| {
+            let place = place.next().unwrap_or_default();
             if keyed.time > time {
                 return true;
             }
-            self.give_key(rooms, (keyed.heap, keyed.owner), keyed.key, keyed.time, || keyed.at);
+            self.give_key(rooms, (keyed.heap, keyed.owner), (keyed.key, place), keyed.time, || keyed.at);
             false
         });
         self.keyed.keys = AwaitedKeys::default();
@@ -150,19 +151,19 @@ impl Attach {
     }
 
     /// Whoever has a key, which was given at a raw time, is told what it stands for from then on;
-    /// `at` says when it began, or was freed.
+    /// `at` says when it began, or was freed. The key was found at a place.
     #[inline(always)]
     pub(super) fn give_key(
         &mut self,
         rooms: &mut Rooms<'_>,
         (heap, owner): (HeapId, KeyOwner),
-        key: u64,
+        (key, place): (u64, KeyPlace),
         time: i64,
         at: impl FnOnce() -> Ticks,
     ) {
         match owner {
             KeyOwner::Began(row) => {
-                let known = self.stacks.site_of_key(key, heap, time);
+                let known = self.stacks.site_of_key(place, key, heap, time);
                 let site = known.unwrap_or_else(|| self.keyed_site(rooms, heap, (key, time), at()));
                 rooms.lives.rows.set_site(row, site);
             }

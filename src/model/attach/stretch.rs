@@ -8,7 +8,8 @@ use super::frees::RecentFree;
 use super::keyed::KeyOwner;
 use super::{Attach, Ended, Origin, Rooms, StackRef, Waiting};
 use crate::events::{Event, Frames, Item, Place, Record, Slice};
-use crate::model::lives::{BlockChange, EndedRow, Numbering};
+use crate::model::lives::{BlockChange, EndedRow, Numbering, RankedBlock};
+use crate::model::stack::{KeyPlace, WholePlace};
 use crate::model::stretches::{BareBlock, Definition, FramedBlock, KeyedBlock, ListedBlock, SliceBlocks, Stretch};
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::{Pid, Ticks, Tid};
@@ -25,16 +26,16 @@ struct Followed<'a> {
 }
 
 impl Followed<'_> {
-    fn heap(&self, block: ListedBlock) -> HeapId {
-        self.numbering.heap(block.ranked)
+    fn heap(&self, block: RankedBlock) -> HeapId {
+        self.numbering.heap(block)
     }
 
-    fn row(&self, block: ListedBlock) -> RowId {
-        self.numbering.row(block.ranked)
+    fn row(&self, block: RankedBlock) -> RowId {
+        self.numbering.row(block)
     }
 
-    fn ended(&self, block: ListedBlock) -> Ended {
-        Ended { heap: self.heap(block), row: EndedRow::In(self.numbering.slot(block.ranked)) }
+    fn ended(&self, block: RankedBlock) -> Ended {
+        Ended { heap: self.heap(block), row: EndedRow::In(self.numbering.slot(block)) }
     }
 
     fn place(&self, block: ListedBlock) -> Place {
@@ -51,13 +52,12 @@ impl Followed<'_> {
 
     /// Raw time, thread, and what was ended.
     fn recent(&self, bare: &BareBlock) -> RecentFree {
-        let place = self.place(bare.block);
-        (place.time(), self.slice.thread(place), self.ended(bare.block))
+        (bare.time, bare.tid, self.ended(bare.ranked))
     }
 }
 
-fn begins(block: ListedBlock) -> bool {
-    block.ranked.change == BlockChange::Begins
+fn begins(block: RankedBlock) -> bool {
+    block.change == BlockChange::Begins
 }
 
 impl Attach {
@@ -92,14 +92,15 @@ impl Attach {
         let mut definitions = blocks.definitions(stretch).iter().peekable();
         let mut first = stretch.from.keyed;
         for keyed in blocks.keyed(stretch).chunks(TOGETHER) {
-            let touched = keyed.iter().fold(0, |sum, keyed| sum ^ self.stacks.touch_key(keyed.key));
-            std::hint::black_box(touched);
+            let mut places = [KeyPlace::default(); TOGETHER];
+            places.iter_mut().zip(keyed).for_each(|(place, keyed)| *place = self.stacks.place_of_key(keyed.key));
             let end = first + keyed.len() as u32;
-            let mut left = keyed;
+            let mut left = (keyed, &places[..keyed.len()]);
             while let Some(definition) = definitions.next_if(|definition| definition.keyed <= end) {
-                let (before, behind) = left.split_at((definition.keyed - first) as usize);
-                self.define_in_stretch(rooms, definition, before, followed);
-                (left, first) = (behind, definition.keyed);
+                let before = (definition.keyed - first) as usize;
+                let ((keyed, behind), (places, places_behind)) = (left.0.split_at(before), left.1.split_at(before));
+                self.define_in_stretch(rooms, definition, (keyed, places), followed);
+                (left, first) = ((behind, places_behind), definition.keyed);
             }
             // Before the next definition, wherever that is, nothing else is defined.
             let last = definitions.peek().map_or(stretch.last, |next| followed.slice.order()[next.order as usize].time());
@@ -107,7 +108,7 @@ impl Attach {
             first = end;
         }
         for definition in definitions {
-            self.define_in_stretch(rooms, definition, &[], followed);
+            self.define_in_stretch(rooms, definition, Default::default(), followed);
         }
     }
 
@@ -116,7 +117,7 @@ impl Attach {
         &mut self,
         rooms: &mut Rooms<'_>,
         definition: &Definition,
-        before: &[KeyedBlock],
+        before: (&[KeyedBlock], &[KeyPlace]),
         followed: Followed<'_>,
     ) {
         let place = followed.slice.order()[definition.order as usize];
@@ -127,35 +128,45 @@ impl Attach {
         }
     }
 
-    /// Blocks whose key may be given until a raw time, before it is defined anew.
-    fn give_keyed(&mut self, rooms: &mut Rooms<'_>, blocks: &[KeyedBlock], last: i64, followed: Followed<'_>) {
-        for &KeyedBlock { key, given, block } in blocks {
-            let owner = match begins(block) {
-                true => KeyOwner::Began(followed.row(block)),
-                false => KeyOwner::Freed(followed.ended(block).row),
+    /// Blocks whose key may be given until a raw time, before it is defined anew, and where the keys
+    /// were found.
+    fn give_keyed(
+        &mut self,
+        rooms: &mut Rooms<'_>,
+        (blocks, places): (&[KeyedBlock], &[KeyPlace]),
+        last: i64,
+        followed: Followed<'_>,
+    ) {
+        for (&KeyedBlock { key, given, block }, &place) in blocks.iter().zip(places) {
+            let owner = match begins(block.ranked) {
+                true => KeyOwner::Began(followed.row(block.ranked)),
+                false => KeyOwner::Freed(followed.ended(block.ranked).row),
             };
-            let whose = (followed.heap(block), owner);
+            let whose = (followed.heap(block.ranked), owner);
             if given > last {
                 let from = Origin { raw: last, time: followed.time(block), pid: Pid::NONE, tid: Tid::NONE };
                 self.await_meaning(rooms, from, whose, key, given);
             } else {
-                self.give_key(rooms, whose, key, given, || followed.time(block));
+                self.give_key(rooms, whose, (key, place), given, || followed.time(block));
             }
         }
     }
 
     fn give_framed(&mut self, rooms: &mut Rooms<'_>, blocks: &[FramedBlock], followed: Followed<'_>) {
-        let touched = blocks.iter().fold(0, |sum, framed| sum ^ self.stacks.touch_whole(followed.frames(framed)));
-        std::hint::black_box(touched);
-        for framed in blocks {
-            let (block, frames) = (framed.block, followed.frames(framed));
-            if begins(block) {
-                let heap = followed.heap(block);
-                let site = self.framed_site(heap, frames, rooms.world.heap(heap).process, followed.time(block));
-                rooms.lives.rows.set_site(followed.row(block), site);
+        let mut places = [WholePlace::default(); TOGETHER];
+        places.iter_mut().zip(blocks).for_each(|(place, framed)| *place = self.stacks.place_of_whole(framed.digest));
+        for (framed, &place) in blocks.iter().zip(&places) {
+            let FramedBlock { digest, block, .. } = *framed;
+            if begins(block.ranked) {
+                let heap = followed.heap(block.ranked);
+                let known = self.stacks.site_of_whole(place, digest, heap);
+                let site = known.unwrap_or_else(|| {
+                    self.framed_site(heap, followed.frames(framed), rooms.world.heap(heap).process, followed.time(block))
+                });
+                rooms.lives.rows.set_site(followed.row(block.ranked), site);
             } else {
-                let stack = self.stacks.frames(frames);
-                self.tell_freed(rooms, followed.ended(block), stack, Pid::NONE, followed.time(block));
+                let stack = self.stacks.frames(followed.frames(framed));
+                self.tell_freed(rooms, followed.ended(block.ranked), stack, Pid::NONE, followed.time(block));
             }
         }
     }
@@ -163,19 +174,18 @@ impl Attach {
     /// A stack may still come for blocks that began without one.
     fn await_bare(&mut self, rooms: &mut Rooms<'_>, blocks: &[BareBlock], followed: Followed<'_>) {
         let mut latest: Option<(HeapId, SiteId)> = None;
-        for &BareBlock { block, freed } in blocks {
-            let heap = followed.heap(block);
+        for &BareBlock { ranked, time, tid, freed } in blocks {
+            let heap = followed.heap(ranked);
             let site = match latest {
                 Some((known, site)) if known == heap => site,
-                _ => self.site(heap, StackRef::NONE, rooms.world.heap(heap).process, followed.time(block)),
+                _ => self.site(heap, StackRef::NONE, rooms.world.heap(heap).process, Ticks::from_raw(time, self.trace_start)),
             };
             latest = Some((heap, site));
-            let row = followed.row(block);
+            let row = followed.row(ranked);
             rooms.lives.rows.set_site(row, site);
             let freed = freed.map(|rank| vec![Ended { heap, row: EndedRow::In(followed.numbering.slot_of(rank)) }]);
             let waiting = Waiting::new(row.0..row.0 + 1, false).freeing(freed.unwrap_or_default());
-            let place = followed.place(block);
-            self.pending.add(place.time(), followed.slice.thread(place), waiting);
+            self.pending.add(time, tid, waiting);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! the column.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -248,11 +249,17 @@ impl RowWriter {
 
     /// Which of so many sites any row has.
     pub(in crate::model) fn sites_in_use(&self, sites: usize) -> Vec<bool> {
-        let mut is_used = vec![false; sites];
-        for site in self.sites.iter().flat_map(|sites| sites.iter()).chain(&self.open_sites) {
-            is_used.get_mut(site.0 as usize).into_iter().for_each(|used| *used = true);
-        }
-        is_used
+        let is_used: Vec<AtomicBool> = (0..sites).map(|_| AtomicBool::new(false)).collect();
+        let note = |site: &SiteId| {
+            if let Some(used) = is_used.get(site.0 as usize)
+                && !used.load(Ordering::Relaxed)
+            {
+                used.store(true, Ordering::Relaxed);
+            }
+        };
+        self.sites.par_iter().for_each(|sites| sites.iter().for_each(note));
+        self.open_sites.iter().for_each(note);
+        is_used.into_iter().map(AtomicBool::into_inner).collect()
     }
 
     /// Gives all rows the sites that `number` says for theirs; rows without one go on

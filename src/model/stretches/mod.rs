@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use super::lives::{BlockChange, RankedBlock, SHARDS, SliceSteps, Spread, StretchStep};
 use super::rows::{NewRows, is_plain};
-use crate::events::{Attached, Batch, BlockEvent, Entry, Event, FrameRange, Gather, Item, Record};
+use crate::events::{Attached, Batch, BlockEvent, Digest, Entry, Event, FrameRange, Gather, Item, Record};
 use crate::units::{Layer, Pid, Ticks, Tid};
 use dictionary::{Dictionary, Numbered};
 pub(super) use realloc::summed_up_since;
@@ -67,13 +67,17 @@ pub(super) struct KeyedBlock {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FramedBlock {
     pub(super) frames: FrameRange,
+    pub(super) digest: Digest,
     pub(super) block: ListedBlock,
 }
 
 /// A block whose stack may come later.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BareBlock {
-    pub(super) block: ListedBlock,
+    pub(super) ranked: RankedBlock,
+    /// Raw time and thread of the record.
+    pub(super) time: i64,
+    pub(super) tid: Tid,
     /// Rank of what was freed for it by the same event, if anything was.
     pub(super) freed: Option<u32>,
 }
@@ -84,6 +88,16 @@ pub(super) struct ListedBlock {
     pub(super) ranked: RankedBlock,
     /// So many records were before it in the slice.
     pub(super) order: u32,
+}
+
+/// What came with a record, at a raw time by a thread.
+#[derive(Clone, Copy)]
+struct StackOf<'a> {
+    time: i64,
+    tid: Tid,
+    stack: Attached,
+    /// Where its frames are.
+    batch: &'a Batch,
 }
 
 /// A key of stacks is defined.
@@ -265,7 +279,7 @@ impl SliceBlocks {
 
     /// Adds a block to the stretch that goes on, if it is an ordinary one.
     #[inline(always)]
-    fn add(&mut self, block: &BlockEvent, stack: Attached) -> bool {
+    fn add(&mut self, block: &BlockEvent, stack: StackOf<'_>) -> bool {
         let &BlockEvent { time: raw, pid, tid, layer, heap, address, size } = block;
         if !pid.is_known() || size.is_some_and(|size| !is_plain(address, size)) {
             return false;
@@ -276,12 +290,12 @@ impl SliceBlocks {
                 let Some(thread) = self.threads.number(tid) else { return false };
                 let time = self.go_on(raw, actor);
                 let block = self.begins(time, actor, (address, size as u32), thread);
-                self.list(raw, block, stack, None);
+                self.list(stack, block, None);
             }
             None => {
                 let time = self.go_on(raw, actor);
                 let block = self.ends_with(time, actor, address, BlockChange::IsFreed);
-                self.list(raw, block, stack, None);
+                self.list(stack, block, None);
             }
         }
         true
@@ -318,20 +332,24 @@ impl SliceBlocks {
         block
     }
 
-    /// A block that an event at a raw time begins, or ends, is told its stack from one of the lists.
+    /// A block that begins, or ends, is told its stack from one of the lists.
     #[inline(always)]
-    fn list(&mut self, raw: i64, ranked: RankedBlock, stack: Attached, freed: Option<u32>) {
+    fn list(&mut self, StackOf { time, tid, stack, batch }: StackOf<'_>, ranked: RankedBlock, freed: Option<u32>) {
         let block = ListedBlock { ranked, order: self.seen };
         match stack {
-            Attached::Key { delay, key } => self.keyed.push(KeyedBlock { key, given: raw.wrapping_add(delay.into()), block }),
-            Attached::Frames(frames) => self.framed.push(FramedBlock { frames, block }),
-            Attached::Nothing if ranked.change == BlockChange::Begins => self.bare.push(BareBlock { block, freed }),
-            Attached::Nothing => self.freed_bare.push(BareBlock { block, freed }),
+            Attached::Key { delay, key } => self.keyed.push(KeyedBlock { key, given: time.wrapping_add(delay.into()), block }),
+            Attached::Frames(frames) => {
+                self.framed.push(FramedBlock { frames, digest: batch.frames.get(frames).digest(), block });
+            }
+            Attached::Nothing => {
+                let list = if ranked.change == BlockChange::Begins { &mut self.bare } else { &mut self.freed_bare };
+                list.push(BareBlock { ranked, time, tid, freed });
+            }
         }
     }
 
     #[inline(never)]
-    fn add_record(&mut self, record: &Record, stack: Attached) -> bool {
+    fn add_record(&mut self, record: &Record, stack: StackOf<'_>) -> bool {
         match &record.event {
             Event::StackDefinition { .. } => {
                 self.open(self.time(record.time)).last = record.time;
@@ -408,8 +426,10 @@ impl Gather for SliceBlocks {
     fn visit(&mut self, entry: &Entry, batch: &Batch) {
         let is_added = match batch.item(entry) {
             _ if !self.is_ordinary => false,
-            Item::Block(block) => self.add(&block, entry.stack()),
-            Item::Record(record) => self.add_record(record, entry.stack()),
+            Item::Block(block) => self.add(&block, StackOf { time: block.time, tid: block.tid, stack: entry.stack(), batch }),
+            Item::Record(record) => {
+                self.add_record(record, StackOf { time: record.time, tid: record.tid, stack: entry.stack(), batch })
+            }
         };
         if !is_added {
             self.end();

@@ -5,7 +5,7 @@
 //! is alive where it went, which only the steps of the stretch can tell here. If they do
 //! not, it is left to the replay.
 
-use super::{LEAST, SliceBlocks};
+use super::{LEAST, SliceBlocks, StackOf};
 use crate::events::{Attached, Record};
 use crate::model::lives::{BlockChange, StretchStep};
 use crate::model::rows::is_plain;
@@ -27,7 +27,7 @@ impl SliceBlocks {
         (layer, heap): (Layer, u64),
         old: u64,
         (new, size): (u64, u64),
-        stack: Attached,
+        stack: StackOf<'_>,
     ) -> bool {
         let &Record { time: raw, pid, tid, .. } = record;
         let has_failed = layer == Layer::Heap && new == 0;
@@ -43,16 +43,16 @@ impl SliceBlocks {
         let time = self.go_on(raw, actor);
         if is_summary {
             let ended = self.ends_with(time, actor, old, BlockChange::Ends);
-            self.list(raw, ended, stack, None);
+            self.list(stack, ended, None);
             return true;
         }
         let ended = self.ends_with(time, actor, old, BlockChange::IsFreed);
-        let waits = stack == Attached::Nothing;
+        let waits = stack.stack == Attached::Nothing;
         if !waits {
-            self.list(raw, ended, stack, None);
+            self.list(stack, ended, None);
         }
         let begun = self.begins(time, actor, block, thread);
-        self.list(raw, begun, stack, waits.then_some(ended.rank));
+        self.list(stack, begun, waits.then_some(ended.rank));
         true
     }
 
