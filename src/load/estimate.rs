@@ -33,8 +33,8 @@ const FREED_AT: f64 = 4.0;
 const BLOCK: f64 = 18.0;
 const RANGE: f64 = 96.0;
 const NODE: f64 = 55.0;
-const STACK: f64 = 26.0;
-const SITE: f64 = 60.0;
+const STACK: f64 = 80.0;
+const SITE: f64 = 72.0;
 const KEY: f64 = 111.0;
 /// What is set aside for the definition of a key.
 const TO_DEFINE: f64 = 512.0;

@@ -210,12 +210,27 @@ impl Whole {
 }
 
 /// Where a user's key that is to be defined was found: looked up again where it is not there any more.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct KeyPlace(Option<usize>);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyPlace(u32);
 
 /// The same of a whole stack.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct WholePlace(Option<usize>);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WholePlace(u32);
+
+/// No table has so many buckets, and if it had, what stands in one is compared.
+const NOWHERE: u32 = u32::MAX;
+
+impl Default for KeyPlace {
+    fn default() -> Self {
+        Self(NOWHERE)
+    }
+}
+
+impl Default for WholePlace {
+    fn default() -> Self {
+        Self(NOWHERE)
+    }
+}
 
 /// Interns stacks while records come in.
 #[derive(Debug, Default)]
@@ -245,7 +260,7 @@ impl Interner {
         let Self { trie, whole, keys, open_keys, pairs, pair_index, .. } = self;
         let lists = [(keys.capacity(), 8), (pairs.capacity(), 16)];
         let keys_there = open_keys.iter().map(HashTable::capacity).sum();
-        let maps = [(whole.capacity(), 64), (keys_there, 64), (pair_index.capacity(), 16)];
+        let maps = [(whole.capacity(), size_of::<Whole>() as u64), (keys_there, 64), (pair_index.capacity(), 16)];
         trie.bytes()
             + lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>()
             + maps.iter().map(|&(n, entry)| map_bytes(n, entry)).sum::<u64>()
@@ -270,13 +285,14 @@ impl Interner {
     /// processor then waits for all of them at once.
     #[inline(always)]
     pub(super) fn place_of_whole(&self, digest: Digest) -> WholePlace {
-        WholePlace(self.whole.find_bucket_index(digest.hash(), |whole| whole.digest == digest))
+        let place = self.whole.find_bucket_index(digest.hash(), |whole| whole.digest == digest);
+        WholePlace(place.map_or(NOWHERE, |place| place as u32))
     }
 
     /// The site in a heap of a whole stack that was found at a place, if it is known.
     #[inline(always)]
     pub(super) fn site_of_whole(&self, place: WholePlace, digest: Digest, heap: HeapId) -> Option<SiteId> {
-        let whole = self.whole.get_bucket(place.0?).filter(|whole| whole.digest == digest)?;
+        let whole = self.whole.get_bucket(place.0 as usize).filter(|whole| whole.digest == digest)?;
         whole.sites.of(heap)
     }
 
@@ -313,7 +329,8 @@ impl Interner {
     /// Looks for a user's key, as [`Interner::place_of_whole`] for a stack.
     #[inline(always)]
     pub(super) fn place_of_key(&self, key: u64) -> KeyPlace {
-        KeyPlace(self.open_keys[StackPart::User as usize].find_bucket_index(hash_of(key), |open| open.key == key))
+        let place = self.open_keys[StackPart::User as usize].find_bucket_index(hash_of(key), |open| open.key == key);
+        KeyPlace(place.map_or(NOWHERE, |place| place as u32))
     }
 
     /// The site in a heap of a user's key that has to be defined yet and was found at a place, if it is known.
@@ -322,7 +339,7 @@ impl Interner {
         if self.is_fresh(time) {
             return None;
         }
-        let open = self.open_keys[StackPart::User as usize].get_bucket(place.0?).filter(|open| open.key == key)?;
+        let open = self.open_keys[StackPart::User as usize].get_bucket(place.0 as usize).filter(|open| open.key == key)?;
         open.sites.of(heap)
     }
 

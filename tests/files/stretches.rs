@@ -41,8 +41,9 @@ enum Act {
 #[derive(Clone, Debug)]
 enum Stack {
     None,
-    Frames(u64),
-    /// A key that is given a little later.
+    /// Frames that come a little later, ...
+    Frames(u64, i64),
+    /// ... or a key.
     Key(u64, i64),
 }
 
@@ -55,10 +56,11 @@ fn act() -> impl Strategy<Value = Act> {
         1 => select(vec![u64::from(u32::MAX), 1 << 33]).prop_map(Some),
         5 => Just(None),
     ];
+    let later = || select(vec![0i64, 0, 1, 2, 5, 90]);
     let stack = prop_oneof![
         2 => Just(Stack::None),
-        2 => (0..4u64).prop_map(Stack::Frames),
-        3 => (1..4u64, 0..3i64).prop_map(|(key, later)| Stack::Key(key, later)),
+        2 => (0..4u64, later()).prop_map(|(stack, later)| Stack::Frames(stack, later)),
+        3 => (1..4u64, later()).prop_map(|(key, later)| Stack::Key(key, later)),
     ];
     prop_oneof![
         60 => (layer(), heap(), address(), size, stack)
@@ -110,8 +112,8 @@ fn file_of(writes: &[Write]) -> TraceFile {
                 put(time, event, &[]);
                 match *stack {
                     Stack::None => {}
-                    Stack::Frames(stack) => {
-                        put(time, Event::Stack { owner: time, part, frames: FrameRange::default() }, &frames_of(stack));
+                    Stack::Frames(stack, later) => {
+                        put(time + later, Event::Stack { owner: time, part, frames: FrameRange::default() }, &frames_of(stack));
                     }
                     Stack::Key(key, later) => put(time + later, Event::StackRef { owner: time, part, key }, &[]),
                 }

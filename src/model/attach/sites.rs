@@ -100,7 +100,6 @@ impl SiteTable {
         // In their order, so that whoever stands for others stands for good.
         let mut is_new = vec![false; self.list.len()];
         loosened.iter().chain(&known).for_each(|site| is_new[site.0 as usize] = true);
-        self.index.reserve(loosened.len());
         for site in sites_that(&is_new) {
             self.put(site, &mut number);
         }

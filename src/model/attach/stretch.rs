@@ -1,8 +1,11 @@
-//! The stacks of a whole stretch: what its lists say is told to rows and frees by groups,
-//! all look-ups of a group being begun before the first is needed.
+//! The stacks of a whole stretch: what its lists say is told to rows and frees, up to each stack
+//! that comes behind its event and each definition of a key, then that. Look-ups are begun by
+//! groups, before the first of them is needed.
 //!
 //! While a stretch is followed nothing else comes, so that nobody waits for what comes with
-//! it, but for keys that are given after its last record, or after one that defines a key.
+//! it, but for keys that are given after what comes next of those.
+
+use std::ops::Range;
 
 use super::frees::RecentFree;
 use super::keyed::KeyOwner;
@@ -10,12 +13,44 @@ use super::{Attach, Ended, Origin, Rooms, StackRef, Waiting};
 use crate::events::{Event, Frames, Item, Place, Record, Slice};
 use crate::model::lives::{BlockChange, EndedRow, Numbering, RankedBlock};
 use crate::model::stack::{KeyPlace, WholePlace};
-use crate::model::stretches::{BareBlock, Definition, FramedBlock, KeyedBlock, ListedBlock, SliceBlocks, Stretch};
+use crate::model::stretches::{BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock, SliceBlocks, Stretch};
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::{Pid, Ticks, Tid};
 
 /// So many look-ups are begun together.
-const TOGETHER: usize = 128;
+const TOGETHER: usize = 64;
+
+/// Where keys or stacks were found that are needed next, by number in their list.
+struct Places<P> {
+    list: [P; TOGETHER],
+    first: u32,
+    end: u32,
+    /// There are no more.
+    all: u32,
+}
+
+impl<P: Copy + Default> Places<P> {
+    fn of(all: u32) -> Self {
+        Self { list: [P::default(); TOGETHER], first: 0, end: 0, all }
+    }
+
+    /// The place of the one with a number, which grows from call to call. Where it was not looked for, it is
+    /// together with those behind it.
+    #[inline(always)]
+    fn get(&mut self, number: u32, look: impl FnMut(u32) -> P) -> P {
+        if number >= self.end {
+            (self.first, self.end) = (number, self.all.min(number.saturating_add(TOGETHER as u32)));
+            self.list.iter_mut().zip((self.first..self.end).map(look)).for_each(|(place, found)| *place = found);
+        }
+        self.list[(number - self.first) as usize % TOGETHER]
+    }
+}
+
+/// Both, of a stretch.
+struct Found {
+    keys: Places<KeyPlace>,
+    whole: Places<WholePlace>,
+}
 
 /// A stretch that is followed, and what its numbers stand for.
 #[derive(Clone, Copy)]
@@ -74,70 +109,64 @@ impl Attach {
         stretch: &Stretch,
         numbering: &Numbering,
     ) {
-        let (blocks, followed) = (slice.made(), Followed { slice, numbering, trace_start: self.trace_start });
-        self.follow_keys(rooms, stretch, followed);
-        if !blocks.framed(stretch).is_empty() {
+        let followed = Followed { slice, numbering, trace_start: self.trace_start };
+        let (mut done, ends) = (stretch.from.lists, stretch.to.lists);
+        if ends.framed > done.framed {
             self.settle_framed(rooms); // sites are numbered as they come
         }
-        for framed in blocks.framed(stretch).chunks(TOGETHER) {
-            self.give_framed(rooms, framed, followed);
-        }
-        self.await_bare(rooms, blocks.bare(stretch), followed);
-        self.frees.await_stacks(blocks.freed_bare(stretch), |bare| followed.recent(bare));
-    }
-
-    /// Keys are given, and defined.
-    fn follow_keys(&mut self, rooms: &mut Rooms<'_>, stretch: &Stretch, followed: Followed<'_>) {
-        let blocks = followed.slice.made();
-        let mut definitions = blocks.definitions(stretch).iter().peekable();
-        let mut first = stretch.from.keyed;
-        for keyed in blocks.keyed(stretch).chunks(TOGETHER) {
-            let mut places = [KeyPlace::default(); TOGETHER];
-            places.iter_mut().zip(keyed).for_each(|(place, keyed)| *place = self.stacks.place_of_key(keyed.key));
-            let end = first + keyed.len() as u32;
-            let mut left = (keyed, &places[..keyed.len()]);
-            while let Some(definition) = definitions.next_if(|definition| definition.keyed <= end) {
-                let before = (definition.keyed - first) as usize;
-                let ((keyed, behind), (places, places_behind)) = (left.0.split_at(before), left.1.split_at(before));
-                self.define_in_stretch(rooms, definition, (keyed, places), followed);
-                (left, first) = ((behind, places_behind), definition.keyed);
+        let mut found = Found { keys: Places::of(ends.keyed), whole: Places::of(ends.framed) };
+        for event in slice.made().stack_events(stretch) {
+            let place = slice.order()[event.order as usize];
+            self.give_stacks(rooms, done, event.before, place.time(), &mut found, followed);
+            done = event.before;
+            if let (Item::Record(record), stack) = slice.item(place) {
+                self.stack_event(rooms, record, stack.frames());
             }
-            // Before the next definition, wherever that is, nothing else is defined.
-            let last = definitions.peek().map_or(stretch.last, |next| followed.slice.order()[next.order as usize].time());
-            self.give_keyed(rooms, left, last, followed);
-            first = end;
         }
-        for definition in definitions {
-            self.define_in_stretch(rooms, definition, Default::default(), followed);
+        self.give_stacks(rooms, done, ends, stretch.last, &mut found, followed);
+    }
+
+    /// A stack comes behind its event, or what a key stands for from now on.
+    #[inline(never)]
+    fn stack_event(&mut self, rooms: &mut Rooms<'_>, record: &Record, frames: Frames<'_>) {
+        let &Record { time: raw, pid, tid, ref event } = record;
+        match *event {
+            Event::StackDefinition { part, key, .. } => self.define(rooms, part, key, frames, raw),
+            _ => self.stack_came(rooms, Origin { raw, time: Ticks::from_raw(raw, self.trace_start), pid, tid }, record, frames),
         }
     }
 
-    /// A key is defined, behind blocks with keys.
-    fn define_in_stretch(
+    /// Some of the lists: blocks whose stacks came with them, with keys given until a raw time, before any is
+    /// defined anew; the others wait.
+    #[inline(always)]
+    fn give_stacks(
         &mut self,
         rooms: &mut Rooms<'_>,
-        definition: &Definition,
-        before: (&[KeyedBlock], &[KeyPlace]),
-        followed: Followed<'_>,
-    ) {
-        let place = followed.slice.order()[definition.order as usize];
-        let (item, stack) = followed.slice.item(place);
-        self.give_keyed(rooms, before, place.time(), followed);
-        if let Item::Record(&Record { event: Event::StackDefinition { part, key, .. }, .. }) = item {
-            self.define(rooms, part, key, stack.frames(), place.time());
-        }
-    }
-
-    /// Blocks whose key may be given until a raw time, before it is defined anew, and where the keys
-    /// were found.
-    fn give_keyed(
-        &mut self,
-        rooms: &mut Rooms<'_>,
-        (blocks, places): (&[KeyedBlock], &[KeyPlace]),
+        from: ListEnds,
+        to: ListEnds,
         last: i64,
+        found: &mut Found,
         followed: Followed<'_>,
     ) {
-        for (&KeyedBlock { key, given, block }, &place) in blocks.iter().zip(places) {
+        let blocks = followed.slice.made();
+        if to.keyed > from.keyed {
+            self.give_keyed(rooms, from.keyed..to.keyed, last, found, followed);
+        }
+        if to.framed > from.framed {
+            self.give_framed(rooms, from.framed..to.framed, found, followed);
+        }
+        if to.bare > from.bare {
+            self.await_bare(rooms, blocks.bare(from.bare..to.bare), followed);
+        }
+        if to.freed_bare > from.freed_bare {
+            self.frees.await_stacks(blocks.freed_bare(from.freed_bare..to.freed_bare), |bare| followed.recent(bare));
+        }
+    }
+
+    fn give_keyed(&mut self, rooms: &mut Rooms<'_>, range: Range<u32>, last: i64, found: &mut Found, followed: Followed<'_>) {
+        let blocks = followed.slice.made();
+        for (number, &KeyedBlock { key, given, block }) in range.clone().zip(blocks.keyed(range)) {
+            let place = found.keys.get(number, |number| self.stacks.place_of_key(blocks.one_keyed(number).key));
             let owner = match begins(block.ranked) {
                 true => KeyOwner::Began(followed.row(block.ranked)),
                 false => KeyOwner::Freed(followed.ended(block.ranked).row),
@@ -151,11 +180,10 @@ impl Attach {
             }
         }
     }
-
-    fn give_framed(&mut self, rooms: &mut Rooms<'_>, blocks: &[FramedBlock], followed: Followed<'_>) {
-        let mut places = [WholePlace::default(); TOGETHER];
-        places.iter_mut().zip(blocks).for_each(|(place, framed)| *place = self.stacks.place_of_whole(framed.digest));
-        for (framed, &place) in blocks.iter().zip(&places) {
+    fn give_framed(&mut self, rooms: &mut Rooms<'_>, range: Range<u32>, found: &mut Found, followed: Followed<'_>) {
+        let blocks = followed.slice.made();
+        for (number, framed) in range.clone().zip(blocks.framed(range)) {
+            let place = found.whole.get(number, |number| self.stacks.place_of_whole(blocks.one_framed(number).digest));
             let FramedBlock { digest, block, .. } = *framed;
             if begins(block.ranked) {
                 let heap = followed.heap(block.ranked);

@@ -73,7 +73,7 @@ impl Builder {
         true
     }
 
-    /// Threads that write at the last tick of a stretch have written at it, definitions apart.
+    /// Threads that write at the last tick of a stretch have written at it, stacks and definitions apart.
     fn note_last(&mut self, slice: &Slice<SliceBlocks>, stretch: &Stretch) {
         let places = &slice.order()[stretch.order()];
         let writer = |place: &Place| match slice.item(*place).0 {

@@ -1,8 +1,8 @@
 //! What is made of the blocks of a slice while it is put into order, on whatever thread does
 //! that, so that the replay has little left to do for each of them.
 //!
-//! A *stretch* is many records about blocks, and definitions of stack keys, without anything
-//! else in between. Nothing that a stretch does depends on its events one by one but for what
+//! A *stretch* is many records about blocks, stacks of users behind their events and definitions of
+//! stack keys, without anything else in between. Nothing that a stretch does depends on its events one by one but for what
 //! [`Lives`] and [`Attach`] do with them, and neither needs to be told in one order: rows are
 //! numbered as they come, blocks are matched by address, stacks are looked up by what stands
 //! for them. So here are columns of new rows, the steps of the matching by shard, and lists of
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use super::lives::{BlockChange, RankedBlock, SHARDS, SliceSteps, Spread, StretchStep};
 use super::rows::{NewRows, is_plain};
-use crate::events::{Attached, Batch, BlockEvent, Digest, Entry, Event, FrameRange, Gather, Item, Record};
+use crate::events::{Attached, Batch, BlockEvent, Digest, Entry, Event, FrameRange, Gather, Item, Record, StackPart};
 use crate::units::{Layer, Pid, Ticks, Tid};
 use dictionary::{Dictionary, Numbered};
 pub(super) use realloc::summed_up_since;
@@ -100,27 +100,33 @@ struct StackOf<'a> {
     batch: &'a Batch,
 }
 
-/// A key of stacks is defined.
+/// A stack comes behind its event, or what a key stands for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Definition {
-    /// So many records were before it in the slice.
+pub(super) struct StackEvent {
+    /// So many records were before it in the slice, ...
     pub(super) order: u32,
-    /// So many blocks with keys were before it in the slice.
+    /// ... and so much in the lists.
+    pub(super) before: ListEnds,
+}
+
+/// So much is in the lists of blocks by the way their stack comes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ListEnds {
     pub(super) keyed: u32,
+    pub(super) framed: u32,
+    pub(super) bare: u32,
+    pub(super) freed_bare: u32,
 }
 
 /// Where the parts of a stretch end in the lists of its slice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ends {
-    pub(super) order: u32,
-    pub(super) begun: u32,
-    pub(super) freed: u32,
-    pub(super) steps: [u32; SHARDS],
-    pub(super) keyed: u32,
-    pub(super) framed: u32,
-    pub(super) bare: u32,
-    pub(super) freed_bare: u32,
-    pub(super) definitions: u32,
+    order: u32,
+    begun: u32,
+    freed: u32,
+    steps: [u32; SHARDS],
+    pub(super) lists: ListEnds,
+    stack_events: u32,
 }
 
 /// See the module.
@@ -186,7 +192,7 @@ pub struct SliceBlocks {
     framed: Vec<FramedBlock>,
     bare: Vec<BareBlock>,
     freed_bare: Vec<BareBlock>,
-    definitions: Vec<Definition>,
+    stack_events: Vec<StackEvent>,
     /// Whether all times of the slice are ordinary ones: nothing is a stretch if not.
     is_ordinary: bool,
     /// Entries so far.
@@ -214,7 +220,7 @@ impl SliceBlocks {
             framed: Vec::new(),
             bare: Vec::new(),
             freed_bare: Vec::new(),
-            definitions: Vec::new(),
+            stack_events: Vec::new(),
             is_ordinary: true,
             seen: 0,
             open: None,
@@ -241,26 +247,44 @@ impl SliceBlocks {
         &self.shared_steps
     }
 
-    pub(super) fn keyed(&self, stretch: &Stretch) -> &[KeyedBlock] {
-        &self.keyed[stretch.from.keyed as usize..stretch.to.keyed as usize]
+    /// In their order.
+    pub(super) fn stack_events(&self, stretch: &Stretch) -> &[StackEvent] {
+        &self.stack_events[stretch.from.stack_events as usize..stretch.to.stack_events as usize]
     }
 
-    pub(super) fn definitions(&self, stretch: &Stretch) -> &[Definition] {
-        &self.definitions[stretch.from.definitions as usize..stretch.to.definitions as usize]
+    pub(super) fn keyed(&self, range: Range<u32>) -> &[KeyedBlock] {
+        &self.keyed[range.start as usize..range.end as usize]
     }
 
-    pub(super) fn framed(&self, stretch: &Stretch) -> &[FramedBlock] {
-        &self.framed[stretch.from.framed as usize..stretch.to.framed as usize]
+    pub(super) fn one_keyed(&self, number: u32) -> &KeyedBlock {
+        &self.keyed[number as usize]
+    }
+
+    pub(super) fn one_framed(&self, number: u32) -> &FramedBlock {
+        &self.framed[number as usize]
+    }
+
+    pub(super) fn framed(&self, range: Range<u32>) -> &[FramedBlock] {
+        &self.framed[range.start as usize..range.end as usize]
     }
 
     /// Those that begin.
-    pub(super) fn bare(&self, stretch: &Stretch) -> &[BareBlock] {
-        &self.bare[stretch.from.bare as usize..stretch.to.bare as usize]
+    pub(super) fn bare(&self, range: Range<u32>) -> &[BareBlock] {
+        &self.bare[range.start as usize..range.end as usize]
     }
 
     /// Those that are freed.
-    pub(super) fn freed_bare(&self, stretch: &Stretch) -> &[BareBlock] {
-        &self.freed_bare[stretch.from.freed_bare as usize..stretch.to.freed_bare as usize]
+    pub(super) fn freed_bare(&self, range: Range<u32>) -> &[BareBlock] {
+        &self.freed_bare[range.start as usize..range.end as usize]
+    }
+
+    fn list_ends(&self) -> ListEnds {
+        ListEnds {
+            keyed: self.keyed.len() as u32,
+            framed: self.framed.len() as u32,
+            bare: self.bare.len() as u32,
+            freed_bare: self.freed_bare.len() as u32,
+        }
     }
 
     fn ends(&self) -> Ends {
@@ -269,11 +293,8 @@ impl SliceBlocks {
             begun: self.rows.len() as u32,
             freed: self.freed,
             steps: self.steps.lens(),
-            keyed: self.keyed.len() as u32,
-            framed: self.framed.len() as u32,
-            bare: self.bare.len() as u32,
-            freed_bare: self.freed_bare.len() as u32,
-            definitions: self.definitions.len() as u32,
+            lists: self.list_ends(),
+            stack_events: self.stack_events.len() as u32,
         }
     }
 
@@ -351,14 +372,22 @@ impl SliceBlocks {
     #[inline(never)]
     fn add_record(&mut self, record: &Record, stack: StackOf<'_>) -> bool {
         match &record.event {
-            Event::StackDefinition { .. } => {
-                self.open(self.time(record.time)).last = record.time;
-                self.definitions.push(Definition { order: self.seen, keyed: self.keyed.len() as u32 });
-                true
+            Event::StackDefinition { .. } => self.add_stack_event(record.time),
+            // Such a stack is nobody's that comes later.
+            &(Event::Stack { owner, part: StackPart::User, .. } | Event::StackRef { owner, part: StackPart::User, .. })
+                if owner < record.time =>
+            {
+                self.add_stack_event(record.time)
             }
             &Event::Realloc { layer, heap, old, new, size } => self.add_realloc(record, (layer, heap), old, (new, size), stack),
             _ => false,
         }
+    }
+
+    fn add_stack_event(&mut self, raw: i64) -> bool {
+        self.open(self.time(raw)).last = raw;
+        self.stack_events.push(StackEvent { order: self.seen, before: self.list_ends() });
+        true
     }
 
     /// The stretch that goes on, begun now if need be.
@@ -400,11 +429,11 @@ impl SliceBlocks {
         self.rows.truncate(to.begun as usize);
         self.freed = to.freed;
         self.steps.truncate(to.steps);
-        self.keyed.truncate(to.keyed as usize);
-        self.framed.truncate(to.framed as usize);
-        self.bare.truncate(to.bare as usize);
-        self.freed_bare.truncate(to.freed_bare as usize);
-        self.definitions.truncate(to.definitions as usize);
+        self.keyed.truncate(to.lists.keyed as usize);
+        self.framed.truncate(to.lists.framed as usize);
+        self.bare.truncate(to.lists.bare as usize);
+        self.freed_bare.truncate(to.lists.freed_bare as usize);
+        self.stack_events.truncate(to.stack_events as usize);
     }
 }
 
