@@ -16,6 +16,9 @@ from pathlib import Path
 WINDOW = (1920, 1080)
 RUNS = 3
 
+# Events of the trace with StackWalk that is opened beside heaptrack_print.
+WALK = 2_000_000
+
 
 def timed(command, env=None):
     """Output, seconds and the largest resident memory of one run."""
@@ -31,21 +34,24 @@ def timed(command, env=None):
 
 def sizes_of(args, n):
     """Figures of one size: medians over the runs."""
+    output, _, asked_memory = timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])
+    return json.loads(output) | {"asked_peak": asked_memory} | opened(args, f"{n}.etl", n)
+
+
+def opened(args, file, n):
+    """Opening a file beside heaptrack_print with as many events: medians over the runs, in turns."""
     ours, theirs = [], []
     for _ in range(RUNS):
-        command = [args.program, "measure", f"{args.dir}/{n}.etl"]
-        output, seconds, memory = timed(command)
-        ours.append((json.loads(output), seconds, memory))
+        output, _, memory = timed([args.program, "measure", f"{args.dir}/{file}"])
+        ours.append((json.loads(output), memory))
         command = ["heaptrack_print", "-f", f"{args.dir}/{n}.heaptrack", "-p", "0", "-a", "0", "-T", "0", "-l", "0"]
         theirs.append(timed(command)[1:])
-    output, _, asked_memory = timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])
-    figures = json.loads(output)
-    figures["load_s"] = statistics.median(run["load_s"] + run["open_s"] for run, _, _ in ours)
-    figures["load_peak"] = statistics.median(memory for _, _, memory in ours)
-    figures["asked_peak"] = asked_memory
-    figures["heaptrack_s"] = statistics.median(seconds for seconds, _ in theirs)
-    figures["heaptrack_peak"] = statistics.median(memory for _, memory in theirs)
-    return figures
+    return ours[-1][0] | {
+        "load_s": statistics.median(run["load_s"] + run["open_s"] for run, _ in ours),
+        "load_peak": statistics.median(memory for _, memory in ours),
+        "heaptrack_s": statistics.median(seconds for seconds, _ in theirs),
+        "heaptrack_peak": statistics.median(memory for _, memory in theirs),
+    }
 
 
 def percentile(values, part):
@@ -66,19 +72,20 @@ def per_row(figures, key):
     return figures[key] / max(figures["rows"], 1)
 
 
-def opening(results):
+def opening(results, walk):
     yield "## Opening\n"
     yield "| heap events | file | seconds | events/s | GB/s | `heaptrack_print` | ratio | peak memory | a row |"
     yield "|-|-|-|-|-|-|-|-|-|"
-    for n, f in results.items():
+    for name, f in [*((mega(n), f) for n, f in results.items()), (f"{mega(WALK)}, StackWalk", walk)]:
         rate, heaptrack = f["heap_events"] / f["load_s"], f["heap_events"] / f["heaptrack_s"]
         yield (
-            f"| {mega(n)} | {f['file_bytes'] / 1e9:.2f} GB | {f['load_s']:.2f} | {rate / 1e6:.1f} M "
+            f"| {name} | {f['file_bytes'] / 1e9:.2f} GB | {f['load_s']:.2f} | {rate / 1e6:.1f} M "
             f"| {f['file_bytes'] / f['load_s'] / 1e9:.2f} | {f['heaptrack_s']:.1f} s, {heaptrack / 1e6:.1f} M/s "
             f"| {f['heaptrack_s'] / f['load_s']:.1f} × | {f['load_peak'] / 1e6:.0f} MB | {per_row(f, 'load_peak'):.0f} B |"
         )
     yield (
-        "\nFrom the start of reading to complete tables. *A row* is the peak of the whole process divided by the"
+        "\nFrom the start of reading to complete tables; stacks by key, but for the last line, where they come whole behind"
+        " the events. *A row* is the peak of the whole process divided by the"
         " allocations: rows, stacks, sites, what is alive and what is being read.\n"
     )
     yield "| heap events | allocations | bytes of rows | a row | sites | frames | checkpoints and blocks | preparing |"
@@ -315,32 +322,93 @@ def recorded(args):
 
 
 def counted(args, file):
-    """Instructions of opening a file: of all threads, and of the one that everything waits for."""
+    """Instructions of opening a file: of all threads, of the one that everything waits for, and of these what
+    no other thread ever did."""
     out = Path(args.dir) / "callgrind"
     for old in Path(args.dir).glob("callgrind*"):
         old.unlink()
     command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={out}", args.program, "measure"]
     events = json.loads(timed([*command, f"{args.dir}/{file}"])[0])["heap_events"]
-    of_thread = {part.name: total(part) for part in Path(args.dir).glob("callgrind-*")}
-    return events, sum(of_thread.values()), of_thread["callgrind-01"]
+    threads = {part.name: by_function(part) for part in Path(args.dir).glob("callgrind-*")}
+    main = threads.pop("callgrind-01")
+    others = {name for functions in threads.values() for name in functions}
+    all_of_main = sum(main.values())
+    total = all_of_main + sum(sum(functions.values()) for functions in threads.values())
+    return events, total, all_of_main, sum(count for name, count in main.items() if name not in others)
 
 
-def total(part):
-    """The instructions in one file of callgrind's."""
-    return next(int(line.split()[1]) for line in part.read_text().splitlines() if line.startswith(("totals:", "summary:")))
+def by_function(part):
+    """The instructions in one file of callgrind's, by function."""
+    names, counts, name, is_call = {}, {}, None, False
+    for line in part.read_text().splitlines():
+        if line.startswith("fn="):
+            number, _, text = line[3:].partition(" ")
+            name = names.setdefault(number, text) if text else names.get(number, number)
+        elif line.startswith("cfn="):
+            number, _, text = line[4:].partition(" ")
+            if text:
+                names[number] = text
+        elif line.startswith("calls="):
+            is_call = True
+        elif line[:1].isdigit() or line[:1] in "+-*":
+            # What a call cost is told by the function that was called.
+            words = line.split()
+            if not is_call and len(words) == 2:
+                counts[name] = counts.get(name, 0) + int(words[1])
+            is_call = False
+    return counts
 
 
-def instructions(args):
+def instructions(args, of_form=None):
     """The section of counted instructions: what more events cost, so that what comes once does not count."""
+    of_form = of_form or counted_forms(args)
     yield "\n## Instructions\n"
     yield "Counted by callgrind, for each heap event from 1 to 3 million of them: what more events cost. *Main* is what the"
-    yield "thread that puts all into order counted, some decoding included where no other thread had done it.\n"
-    yield "| stacks | an event | main |"
-    yield "|-|-|-|"
+    yield "thread that puts all into order counted, what it did for others included; *only main* is what no other thread"
+    yield "ever does.\n"
+    yield "| stacks | an event | main | only main |"
+    yield "|-|-|-|-|"
+    for form, counts in of_form.items():
+        yield f"| {form} | {' | '.join(f'{count:.0f}' for count in counts)} |"
+
+
+def counted_forms(args):
+    """Instructions of one event more: all, those of the main thread, those that only it does."""
+    forms = {}
     for form in ["keys", "walk"]:
         few, many = (counted(args, f"{form}-{n}.etl") for n in (1, 3))
-        more = many[0] - few[0]
-        yield f"| {form} | {(many[1] - few[1]) / more:.0f} | {(many[2] - few[2]) / more:.0f} |"
+        forms[form] = [(b - a) / (many[0] - few[0]) for a, b in zip(few[1:], many[1:])]
+    return forms
+
+
+def workers(args, of_form=None):
+    """The section of threads: measured as far as there are processors, then by the counted instructions."""
+    of_form = of_form or counted_forms(args)
+    largest = min(max(args.events), 16_000_000)
+    files = {"keys": f"{args.dir}/{largest}.etl", "walk": f"{args.dir}/walk-3.etl"}
+    yield "\n## Workers\n"
+    yield "Millions of heap events a second with so many threads, median of five, in turns. *Model* is what follows from one"
+    yield "thread's rate and the counted instructions: all of them shared by the threads, but for those that only the main"
+    yield "thread does, which are the least that anything takes. It knows nothing of memory and of the disk. With each number"
+    yield "of threads `highwater report` says the same.\n"
+    yield "| stacks | 1 | 2 | 1 → 2 | model: 2 | 4 | 8 | 32 | same with 1, 2, 8, 32 |"
+    yield "|-|-|-|-|-|-|-|-|-|"
+    for form, file in files.items():
+        rates = {n: [] for n in (1, 2)}
+        for _ in range(RUNS + 2):
+            for n, list_ in rates.items():
+                figures = json.loads(timed([args.program, "measure", file], threads(n))[0])
+                list_.append(figures["heap_events"] / figures["load_s"] / 1e6)
+        one, two = statistics.median(rates[1]), statistics.median(rates[2])
+        total, _, only_main = of_form[form]
+        model = [one * min(n, total / only_main) for n in (2, 4, 8, 32)]
+        reports = {timed([args.program, "report", "--json", file], threads(n))[0] for n in (1, 2, 8, 32)}
+        columns = [f"{one:.1f}", f"{two:.1f}", f"{two / one:.2f} ×", *(f"{rate:.1f}" for rate in model)]
+        yield f"| {form} | {' | '.join(columns)} | {'yes' if len(reports) == 1 else 'NO'} |"
+
+
+def threads(n):
+    return dict(os.environ, RAYON_NUM_THREADS=str(n))
 
 
 def machine():
@@ -354,15 +422,15 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--only", choices=["views", "window", "recorded", "instructions"], help="leave the other sections as they are")
+    parser.add_argument("--only", choices=["views", "window", "recorded", "instructions", "workers"], help="leave the other sections as they are")
     parser.add_argument("events", type=int, nargs="+")
     args = parser.parse_args()
-    alone = {"views": views_alone, "window": windows, "recorded": recorded, "instructions": instructions}.get(args.only)
+    alone = {"views": views_alone, "window": windows, "recorded": recorded, "instructions": instructions, "workers": workers}.get(args.only)
     if alone:
         replace_section(args.out, list(alone(args)))
         return
     results = {n: sizes_of(args, n) for n in args.events}
-    walk = json.loads(timed([args.program, "measure", f"{args.dir}/walk.etl"])[0])
+    walk, forms = opened(args, f"walk-{WALK}.etl", WALK), counted_forms(args)
     text = [
         "# How fast it is\n",
         "Written by `scripts/bench.sh`, which makes the traces and measures everything in one run; files are in the",
@@ -370,11 +438,10 @@ def main():
         "with three heaps and four threads each, four processors. `heaptrack_print` reads as many events, already matched,",
         "in its own format.\n",
         f"Machine: {machine()}. Date: {time.strftime('%Y-%m-%d')}. Times on other machines differ; compare ratios.\n",
-        *opening(results),
-        f"\nWith whole stacks behind the events (StackWalk) instead of keys: {walk['heap_events'] / walk['load_s'] / 1e6:.1f} M"
-        f" events/s, {walk['bytes_per_s'] / 1e9:.2f} GB/s ({walk['file_bytes'] / 1e9:.1f} GB).",
+        *opening(results, walk),
         *recorded(args),
-        *instructions(args),
+        *instructions(args, forms),
+        *workers(args, forms),
         *questions(results),
         *views(results),
         *windows(args),

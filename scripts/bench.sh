@@ -8,6 +8,7 @@
 #   ONLY=window scripts/bench.sh          the section *The window* alone
 #   ONLY=recorded scripts/bench.sh        the section *Recorded programs* alone
 #   ONLY=instructions scripts/bench.sh    the section *Instructions* alone
+#   ONLY=workers scripts/bench.sh         the section *Workers* alone
 #   BENCH_DIR=/somewhere scripts/bench.sh where the traces are kept
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -46,19 +47,25 @@ wanted() {
 }
 
 generated=(heap --distinct-stacks $stacks --live $live)
-if wanted views window; then
+recording() { # EVENTS: what heaptrack_print reads
+    [ -s "$dir/$1.heaptrack" ] || awk -v events="$1" -v stacks=$stacks -v live=$live -f scripts/heaptrack.awk >"$dir/$1.heaptrack"
+}
+if wanted views window workers; then
     for n in $events; do
         say "Traces of $n heap events"
         synth "$n.etl" "${generated[@]}" --events "$n" --stacks keys
-        [ -n "$only" ] || [ -s "$dir/$n.heaptrack" ] || awk -v events="$n" -v stacks=$stacks -v live=$live -f scripts/heaptrack.awk >"$dir/$n.heaptrack"
+        [ -n "$only" ] || recording "$n"
     done
 fi
-[ -n "$only" ] || synth walk.etl "${generated[@]}" --events 8000000 --stacks walk
+if [ -z "$only" ]; then
+    synth walk-2000000.etl "${generated[@]}" --events 2000000 --stacks walk
+    recording 2000000
+fi
 if wanted recorded; then
     PYTHONMALLOC=malloc record python /usr/bin/python3 scripts/traffic.py
     record perl perl scripts/traffic.pl
 fi
-if wanted instructions; then
+if wanted instructions workers; then
     for form in keys walk; do
         for n in 1 3; do
             synth "$form-$n.etl" "${generated[@]}" --events ${n}000000 --stacks $form
