@@ -82,6 +82,11 @@ pub struct FrameRange {
 }
 
 impl FrameRange {
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
     /// In one word.
     pub(super) fn bits(self) -> u64 {
         u64::from(self.len) << 32 | u64::from(self.start)

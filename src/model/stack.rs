@@ -126,24 +126,50 @@ struct OpenKey {
     sites: KnownSites,
 }
 
+/// Those who allocate with a stack in a heap, or who free there: each have sites of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SiteUser(u32);
+
+impl SiteUser {
+    /// Set for those who free: no trace has half as many heaps as ids.
+    const FREES: u32 = 1 << 31;
+    const NOBODY: Self = Self(u32::MAX);
+
+    pub(super) fn allocating(heap: HeapId) -> Self {
+        Self(heap.0)
+    }
+
+    pub(super) fn freeing(heap: HeapId) -> Self {
+        Self(heap.0 | Self::FREES)
+    }
+
+    pub(super) fn heap(self) -> HeapId {
+        HeapId(self.0 & !Self::FREES)
+    }
+
+    pub(super) fn frees(self) -> bool {
+        self.0 & Self::FREES != 0
+    }
+}
+
 /// The latest sites of a stack, beside the stack itself: the look-up of the stack
 /// brought them into the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownSites {
-    sites: [(HeapId, SiteId); 6],
+    sites: [(SiteUser, SiteId); 6],
     turn: u8,
 }
 
 impl Default for KnownSites {
     fn default() -> Self {
-        Self { sites: [(HeapId(u32::MAX), SiteId(u32::MAX)); 6], turn: 0 }
+        Self { sites: [(SiteUser::NOBODY, SiteId(u32::MAX)); 6], turn: 0 }
     }
 }
 
 impl KnownSites {
-    /// The site in a heap whose own process allocates.
-    pub(super) fn of(&self, heap: HeapId) -> Option<SiteId> {
-        self.sites.iter().find(|(h, _)| *h == heap).map(|(_, site)| *site)
+    /// The site of those who allocate or free in a heap, as its own process.
+    pub(super) fn of(&self, user: SiteUser) -> Option<SiteId> {
+        self.sites.iter().find(|(one, _)| *one == user).map(|(_, site)| *site)
     }
 
     /// Whether there is no room for another.
@@ -152,19 +178,20 @@ impl KnownSites {
     }
 
     /// Remembers one, in place of the oldest.
-    pub(super) fn add(&mut self, heap: HeapId, site: SiteId) {
-        self.sites[usize::from(self.turn) % self.sites.len()] = (heap, site);
+    pub(super) fn add(&mut self, user: SiteUser, site: SiteId) {
+        self.sites[usize::from(self.turn) % self.sites.len()] = (user, site);
         let after = usize::from(self.turn) + 1;
         self.turn = if after < 2 * self.sites.len() { after } else { self.sites.len() } as u8;
     }
 
-    /// Sites have new numbers, or none.
-    fn renumber(&mut self, number: &[SiteId]) {
+    /// Sites of those who allocate, or of those who free, have new numbers, or none.
+    fn renumber(&mut self, number: &[SiteId], frees: bool) {
         let old = std::mem::take(self);
-        for (heap, site) in old.sites.into_iter().take(old.turn.into()) {
-            let new = number.get(site.0 as usize).copied().unwrap_or(SiteId::UNKNOWN);
-            if new != SiteId::UNKNOWN {
-                self.add(heap, new);
+        for (user, site) in old.sites.into_iter().take(old.turn.into()) {
+            let new = if user.frees() == frees { number.get(site.0 as usize).copied() } else { None };
+            match new.unwrap_or(site) {
+                SiteId::UNKNOWN => {}
+                site => self.add(user, site),
             }
         }
     }
@@ -289,18 +316,18 @@ impl Interner {
         WholePlace(place.map_or(NOWHERE, |place| place as u32))
     }
 
-    /// The site in a heap of a whole stack that was found at a place, if it is known.
+    /// The site of a whole stack that was found at a place, if it is known.
     #[inline(always)]
-    pub(super) fn site_of_whole(&self, place: WholePlace, digest: Digest, heap: HeapId) -> Option<SiteId> {
+    pub(super) fn site_of_whole(&self, place: WholePlace, digest: Digest, user: SiteUser) -> Option<SiteId> {
         let whole = self.whole.get_bucket(place.0 as usize).filter(|whole| whole.digest == digest)?;
-        whole.sites.of(heap)
+        whole.sites.of(user)
     }
 
-    /// Sites of those who allocate have new numbers, or none.
-    pub(super) fn renumber_sites(&mut self, number: &[SiteId]) {
+    /// Sites of those who allocate, or of those who free, have new numbers, or none.
+    pub(super) fn renumber_sites(&mut self, number: &[SiteId], frees: bool) {
         let keys = self.open_keys.iter_mut().flat_map(HashTable::iter_mut).map(|open| &mut open.sites);
         let whole = self.whole.iter_mut().map(|whole| &mut whole.sites);
-        keys.chain(whole).for_each(|sites| sites.renumber(number));
+        keys.chain(whole).for_each(|sites| sites.renumber(number, frees));
     }
 
     fn intern(&mut self, frames: Frames<'_>) -> NodeId {
@@ -333,14 +360,15 @@ impl Interner {
         KeyPlace(place.map_or(NOWHERE, |place| place as u32))
     }
 
-    /// The site in a heap of a user's key that has to be defined yet and was found at a place, if it is known.
+    /// The site of a user's key that has to be defined yet and was found at a place, if it is known.
     #[inline(always)]
-    pub(super) fn site_of_key(&self, place: KeyPlace, key: u64, heap: HeapId, time: i64) -> Option<SiteId> {
+    pub(super) fn site_of_key(&self, place: KeyPlace, key: u64, user: SiteUser, time: i64) -> Option<SiteId> {
         if self.is_fresh(time) {
             return None;
         }
-        let open = self.open_keys[StackPart::User as usize].get_bucket(place.0 as usize).filter(|open| open.key == key)?;
-        open.sites.of(heap)
+        let table = &self.open_keys[StackPart::User as usize];
+        let open = table.get_bucket(place.0 as usize).filter(|open| open.key == key)?;
+        open.sites.of(user)
     }
 
     /// The same as [`Interner::key`] for a user's stack, and its latest sites if it has to be defined yet.

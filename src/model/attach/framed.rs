@@ -1,9 +1,9 @@
 //! Rows whose stack came with their event. They are told their sites some together,
 //! so that the processor looks for the stacks of many at once.
 
-use super::{Attach, Origin, Rooms};
+use super::{Attach, Origin, Rooms, SiteKey};
 use crate::events::{FrameList, FrameRange, Frames};
-use crate::model::stack::WholePlace;
+use crate::model::stack::{SiteUser, WholePlace};
 use crate::model::{HeapId, ProcessId, RowId, SiteId};
 use crate::units::Ticks;
 
@@ -44,22 +44,23 @@ impl Attach {
         std::hint::black_box(touched);
         for FramedRow { row, heap, birth, frames } in framed.rows.drain(..) {
             let caller = rooms.world.heap(heap).process;
-            let site = self.framed_site(heap, framed.frames.get(frames), caller, birth);
+            let site = self.framed_site(SiteUser::allocating(heap), framed.frames.get(frames), caller, birth);
             rooms.lives.rows.set_site(row, site);
         }
         framed.frames.clear();
         self.framed = framed;
     }
 
-    /// The site of frames in a heap whose own process, `caller`, allocates.
-    pub(super) fn framed_site(&mut self, heap: HeapId, frames: Frames<'_>, caller: ProcessId, first: Ticks) -> SiteId {
-        let whole = self.stacks.whole(frames);
-        if let Some(site) = whole.sites.of(heap) {
+    /// The site of frames of those who allocate, or free, in a heap whose own process, `caller`, does so.
+    pub(super) fn framed_site(&mut self, user: SiteUser, frames: Frames<'_>, caller: ProcessId, first: Ticks) -> SiteId {
+        let Self { stacks, sites, frees, .. } = self;
+        let sites = if user.frees() { &mut frees.sites } else { sites };
+        let whole = stacks.whole(frames);
+        if let Some(site) = whole.sites.of(user) {
             return site;
         }
-        let stack = whole.stack();
-        let site = self.site(heap, stack, caller, first);
-        self.stacks.whole(frames).sites.add(heap, site);
+        let site = sites.intern(SiteKey { heap: user.heap(), stack: whole.stack(), caller }, first);
+        whole.sites.add(user, site);
         site
     }
 }

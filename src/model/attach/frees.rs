@@ -106,6 +106,11 @@ impl Attach {
         let key = SiteKey { heap, stack, caller: caller.unwrap_or(owner.process) };
         let at = if let EndedRow::Known(row) = row { rooms.lives.rows.death(row) } else { at };
         let site = self.frees.sites.intern(key, at);
+        self.tell_freeing_site(rooms, row, site);
+    }
+
+    /// The site of a free is known.
+    pub(super) fn tell_freeing_site(&mut self, rooms: &mut Rooms<'_>, row: EndedRow, site: SiteId) {
         self.frees.any = true;
         match row {
             EndedRow::Known(row) => rooms.lives.rows.set_freed_at(row, site),

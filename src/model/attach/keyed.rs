@@ -5,11 +5,11 @@
 //! is defined or enough of them came, and then are told their site all at once.
 
 use super::{Attach, Ended, Origin, Rooms, SiteKey};
-use crate::events::StackPart;
 use crate::model::lives::EndedRow;
-use crate::model::stack::{KeyPlace, StackRef};
+use crate::model::stack::{KeyPlace, SiteUser, StackRef};
+use crate::model::world::World;
 use crate::model::{HeapId, RowId, SiteId};
-use crate::units::{Pid, Ticks};
+use crate::units::Ticks;
 
 /// So many wait at least.
 const TOGETHER: usize = 256;
@@ -161,35 +161,40 @@ impl Attach {
         time: i64,
         at: impl FnOnce() -> Ticks,
     ) {
+        let user = match owner {
+            KeyOwner::Began(_) => SiteUser::allocating(heap),
+            KeyOwner::Freed(_) => SiteUser::freeing(heap),
+        };
+        let known = self.stacks.site_of_key(place, key, user, time);
+        let at = || match owner {
+            KeyOwner::Freed(EndedRow::Known(row)) => rooms.lives.rows.death(row),
+            _ => at(),
+        };
+        let site = known.unwrap_or_else(|| self.keyed_site(rooms.world, user, (key, time), at()));
         match owner {
-            KeyOwner::Began(row) => {
-                let known = self.stacks.site_of_key(place, key, heap, time);
-                let site = known.unwrap_or_else(|| self.keyed_site(rooms, heap, (key, time), at()));
-                rooms.lives.rows.set_site(row, site);
-            }
-            KeyOwner::Freed(row) => {
-                let stack = self.stacks.key(StackPart::User, key, time);
-                self.tell_freed(rooms, Ended { heap, row }, stack, Pid::NONE, at());
-            }
+            KeyOwner::Began(row) => rooms.lives.rows.set_site(row, site),
+            KeyOwner::Freed(row) => self.tell_freeing_site(rooms, row, site),
         }
     }
 
-    /// The site of a row that is born at a moment in a heap, its key given at a raw time.
+    /// The site of a block in a heap that began or was freed at a moment, its key given at a raw time.
     #[inline(never)]
-    fn keyed_site(&mut self, rooms: &Rooms<'_>, heap: HeapId, (key, time): (u64, i64), birth: Ticks) -> SiteId {
-        let caller = rooms.world.heap(heap).process;
-        let (stack, known) = self.stacks.key_and_sites(key, time);
-        let Some(known) = known else { return self.site(heap, stack, caller, birth) };
-        if let Some(site) = known.of(heap) {
-            return site;
+    fn keyed_site(&mut self, world: &World, user: SiteUser, (key, time): (u64, i64), at: Ticks) -> SiteId {
+        let Self { stacks, sites, frees, .. } = self;
+        let sites = if user.frees() { &mut frees.sites } else { sites };
+        let (stack, known) = stacks.key_and_sites(key, time);
+        let key = SiteKey { heap: user.heap(), stack, caller: world.heap(user.heap()).process };
+        match known {
+            Some(known) => known.of(user).unwrap_or_else(|| {
+                if known.is_full() {
+                    return sites.intern(key, at);
+                }
+                let site = sites.add(key, at);
+                known.add(user, site);
+                site
+            }),
+            None => sites.intern(key, at),
         }
-        if known.is_full() {
-            return self.site(heap, stack, caller, birth);
-        }
-        // Nobody else can have it: what a key stands for is new with each definition.
-        let site = self.sites.add(SiteKey { heap, stack, caller }, birth);
-        known.add(heap, site);
-        site
     }
 
     /// Gives rows that still wait at a raw time a site without a stack, for a publication.

@@ -12,7 +12,7 @@ use super::keyed::KeyOwner;
 use super::{Attach, Ended, Origin, Rooms, StackRef, Waiting};
 use crate::events::{Event, Frames, Item, Place, Record, Slice};
 use crate::model::lives::{BlockChange, EndedRow, Numbering, RankedBlock};
-use crate::model::stack::{KeyPlace, WholePlace};
+use crate::model::stack::{KeyPlace, SiteUser, WholePlace};
 use crate::model::stretches::{BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock, SliceBlocks, Stretch};
 use crate::model::{HeapId, RowId, SiteId};
 use crate::units::{Pid, Ticks, Tid};
@@ -185,16 +185,17 @@ impl Attach {
         for (number, framed) in range.clone().zip(blocks.framed(range)) {
             let place = found.whole.get(number, |number| self.stacks.place_of_whole(blocks.one_framed(number).digest));
             let FramedBlock { digest, block, .. } = *framed;
-            if begins(block.ranked) {
-                let heap = followed.heap(block.ranked);
-                let known = self.stacks.site_of_whole(place, digest, heap);
-                let site = known.unwrap_or_else(|| {
-                    self.framed_site(heap, followed.frames(framed), rooms.world.heap(heap).process, followed.time(block))
-                });
-                rooms.lives.rows.set_site(followed.row(block.ranked), site);
-            } else {
-                let stack = self.stacks.frames(followed.frames(framed));
-                self.tell_freed(rooms, followed.ended(block.ranked), stack, Pid::NONE, followed.time(block));
+            let (heap, is_new) = (followed.heap(block.ranked), begins(block.ranked));
+            if !is_new && framed.frames.is_empty() {
+                continue; // it tells nothing
+            }
+            let user = if is_new { SiteUser::allocating(heap) } else { SiteUser::freeing(heap) };
+            let site = self.stacks.site_of_whole(place, digest, user).unwrap_or_else(|| {
+                self.framed_site(user, followed.frames(framed), rooms.world.heap(heap).process, followed.time(block))
+            });
+            match is_new {
+                true => rooms.lives.rows.set_site(followed.row(block.ranked), site),
+                false => self.tell_freeing_site(rooms, followed.ended(block.ranked).row, site),
             }
         }
     }

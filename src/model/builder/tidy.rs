@@ -53,12 +53,13 @@ impl Builder {
         let used = drop_unused.then(|| rows.sites_in_use(sites.len()));
         if let Some(number) = sites.join(used) {
             rows.renumber_sites(&number);
-            stacks.renumber_sites(&number);
+            stacks.renumber_sites(&number, false);
         }
         let freeing = &mut frees.sites;
         let used = drop_unused.then(|| rows.free_sites_in_use(freeing.len()));
         if let Some(number) = freeing.join(used) {
             rows.renumber_free_sites(&number);
+            stacks.renumber_sites(&number, true);
         }
     }
 
