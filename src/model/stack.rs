@@ -281,6 +281,11 @@ impl Interner {
         &self.trie.stacks
     }
 
+    /// The same for good: nothing can be interned any more.
+    pub(super) fn take_stacks(&mut self) -> Stacks {
+        std::mem::take(self).trie.stacks
+    }
+
     /// Bytes in memory, those among them that the definitions of open keys may take.
     pub(super) fn bytes(&self) -> u64 {
         const TO_DEFINE: u64 = 512;

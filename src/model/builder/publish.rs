@@ -29,7 +29,7 @@ impl Builder {
     }
 
     /// Publishes everything up to now. Rows are shared with later publications;
-    /// sites, stacks and heaps are copied.
+    /// sites, stacks and heaps are copied. A complete one is the last.
     pub fn publish(&mut self, input: InputState) -> Trace {
         if input.complete {
             self.release_held(0);
@@ -65,7 +65,7 @@ impl Builder {
             heaps: self.world.heaps().to_vec(),
             sites,
             free_sites,
-            stacks: self.attach.stacks.stacks().clone(),
+            stacks: if input.complete { self.attach.stacks.take_stacks() } else { self.attach.stacks.stacks().clone() },
             rows,
             unmatched,
             thread_names: self.world.thread_names(),

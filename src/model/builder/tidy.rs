@@ -7,6 +7,7 @@
 //! were not known; a pass over the rows if any two sites are the same, and another one at the end.
 
 use super::Builder;
+use crate::model::SiteId;
 use crate::model::attach::Attach;
 use crate::model::stack::StackRef;
 
@@ -32,7 +33,10 @@ impl Builder {
         self.lives.matcher.settle();
         self.attach.settle_freed(&mut self.lives);
         self.attach.settle_stacks(&mut self.lives);
-        self.join_sites(self.limit.forgotten.is_some());
+        let (number, free_number) = self.join_sites(self.limit.forgotten.is_some());
+        for (number, frees) in [(number, false), (free_number, true)] {
+            number.into_iter().for_each(|number| self.attach.stacks.renumber_sites(&number, frees));
+        }
     }
 
     /// The same at the end, where all stacks are what they are known to be by now. No row
@@ -46,21 +50,19 @@ impl Builder {
         self.join_sites(true);
     }
 
-    /// Joins sites that are the same by now, and drops those of no row if they are asked for.
-    fn join_sites(&mut self, drop_unused: bool) {
-        let Attach { stacks, sites, frees, .. } = &mut self.attach;
+    /// Joins sites that are the same by now, and drops those of no row if that is asked for. Returns
+    /// what their numbers are now, those of who frees apart, if any is another.
+    fn join_sites(&mut self, drop_unused: bool) -> (Option<Vec<SiteId>>, Option<Vec<SiteId>>) {
+        let Attach { sites, frees, .. } = &mut self.attach;
         let rows = &mut self.lives.rows;
         let used = drop_unused.then(|| rows.sites_in_use(sites.len()));
-        if let Some(number) = sites.join(used) {
-            rows.renumber_sites(&number);
-            stacks.renumber_sites(&number, false);
-        }
+        let number = sites.join(used);
+        number.iter().for_each(|number| rows.renumber_sites(number));
         let freeing = &mut frees.sites;
         let used = drop_unused.then(|| rows.free_sites_in_use(freeing.len()));
-        if let Some(number) = freeing.join(used) {
-            rows.renumber_free_sites(&number);
-            stacks.renumber_sites(&number, true);
-        }
+        let free_number = freeing.join(used);
+        free_number.iter().for_each(|number| rows.renumber_free_sites(number));
+        (number, free_number)
     }
 
     /// Tells rows that came with their frames their sites.
