@@ -36,18 +36,19 @@ def timed(command, env=None, processors=None):
 def sizes_of(args, n):
     """Figures of one size: medians over the runs."""
     output, _, asked_memory = timed([args.program, "measure", f"{args.dir}/{n}.etl", "--questions", "100"])
-    return json.loads(output) | {"asked_peak": asked_memory} | opened(args, f"{n}.etl", n)
+    return opened(args, f"{n}.etl", n, json.loads(output) | {"asked_peak": asked_memory})
 
 
-def opened(args, file, n):
-    """Opening a file beside heaptrack_print with as many events: medians over the runs, in turns."""
+def opened(args, file, n, figures=None):
+    """Opening a file beside heaptrack_print with as many events: medians over the runs, in turns. Other
+    figures are those that are given, or of the last run."""
     ours, theirs = [], []
     for _ in range(RUNS):
         output, _, memory = timed([args.program, "measure", f"{args.dir}/{file}"])
         ours.append((json.loads(output), memory))
         command = ["heaptrack_print", "-f", f"{args.dir}/{n}.heaptrack", "-p", "0", "-a", "0", "-T", "0", "-l", "0"]
         theirs.append(timed(command)[1:])
-    return ours[-1][0] | {
+    return (figures or ours[-1][0]) | {
         "load_s": statistics.median(run["load_s"] + run["open_s"] for run, _ in ours),
         "load_peak": statistics.median(memory for _, memory in ours),
         "heaptrack_s": statistics.median(seconds for seconds, _ in theirs),

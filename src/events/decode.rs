@@ -49,7 +49,7 @@ pub(super) fn decode_part(
     let mut look_at = if room == usize::MAX { cut } else { cut.min(events.offset() + STEP) };
     let mut tally = Tally::default();
     let (mut first, mut last) = (i64::MAX, i64::MIN);
-    let mut stacks = (first, last);
+    let mut stack_times = (first, last);
     loop {
         if events.offset() >= look_at && !events.is_at_end() {
             if events.offset() >= cut || batch.filled() >= most {
@@ -58,7 +58,7 @@ pub(super) fn decode_part(
             }
             look_at = cut.min(events.offset() + STEP);
         }
-        if decode_usual(&mut events, look_at, &mut batch, &mut tally, &mut stacks) {
+        if decode_usual(&mut events, look_at, &mut batch, &mut tally, &mut stack_times) {
             continue;
         }
         let Some(framed) = events.next_framed() else { break };
@@ -96,7 +96,7 @@ pub(super) fn decode_part(
     for time in batch.entries.first().into_iter().chain(batch.entries.last()).map(|entry| entry.time) {
         (first, last) = (first.min(time), last.max(time));
     }
-    (first, last) = (first.min(stacks.0), last.max(stacks.1));
+    (first, last) = (first.min(stack_times.0), last.max(stack_times.1));
     batch.times = (first <= last).then_some((first, last));
     batch
 }

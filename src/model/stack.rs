@@ -6,6 +6,7 @@
 //! kernel part is joined with a user part. Until then a [`StackRef`] stands for
 //! them; a publication resolves what is known.
 
+mod known;
 mod settle;
 mod trie;
 
@@ -14,8 +15,10 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::{HeapId, SiteId};
+use super::SiteId;
 use crate::events::{CallStack, Digest, Frames, StackPart};
+pub(super) use known::{KeyPlace, SiteUser, WholePlace};
+use known::{KnownSites, NOWHERE};
 use trie::Trie;
 
 /// A node of the trie: a frame and all frames around it. [`NodeId::ROOT`] is "no stack".
@@ -126,77 +129,6 @@ struct OpenKey {
     sites: KnownSites,
 }
 
-/// Those who allocate with a stack in a heap, or who free there: each have sites of their own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct SiteUser(u32);
-
-impl SiteUser {
-    /// Set for those who free: no trace has half as many heaps as ids.
-    const FREES: u32 = 1 << 31;
-    const NOBODY: Self = Self(u32::MAX);
-
-    pub(super) fn allocating(heap: HeapId) -> Self {
-        Self(heap.0)
-    }
-
-    pub(super) fn freeing(heap: HeapId) -> Self {
-        Self(heap.0 | Self::FREES)
-    }
-
-    pub(super) fn heap(self) -> HeapId {
-        HeapId(self.0 & !Self::FREES)
-    }
-
-    pub(super) fn frees(self) -> bool {
-        self.0 & Self::FREES != 0
-    }
-}
-
-/// The latest sites of a stack, beside the stack itself: the look-up of the stack
-/// brought them into the cache.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KnownSites {
-    sites: [(SiteUser, SiteId); 6],
-    turn: u8,
-}
-
-impl Default for KnownSites {
-    fn default() -> Self {
-        Self { sites: [(SiteUser::NOBODY, SiteId(u32::MAX)); 6], turn: 0 }
-    }
-}
-
-impl KnownSites {
-    /// The site of those who allocate or free in a heap, as its own process.
-    pub(super) fn of(&self, user: SiteUser) -> Option<SiteId> {
-        self.sites.iter().find(|(one, _)| *one == user).map(|(_, site)| *site)
-    }
-
-    /// Whether there is no room for another.
-    pub(super) fn is_full(&self) -> bool {
-        usize::from(self.turn) >= self.sites.len()
-    }
-
-    /// Remembers one, in place of the oldest.
-    pub(super) fn add(&mut self, user: SiteUser, site: SiteId) {
-        self.sites[usize::from(self.turn) % self.sites.len()] = (user, site);
-        let after = usize::from(self.turn) + 1;
-        self.turn = if after < 2 * self.sites.len() { after } else { self.sites.len() } as u8;
-    }
-
-    /// Sites of those who allocate, or of those who free, have new numbers, or none.
-    fn renumber(&mut self, number: &[SiteId], frees: bool) {
-        let old = std::mem::take(self);
-        for (user, site) in old.sites.into_iter().take(old.turn.into()) {
-            let new = if user.frees() == frees { number.get(site.0 as usize).copied() } else { None };
-            match new.unwrap_or(site) {
-                SiteId::UNKNOWN => {}
-                site => self.add(user, site),
-            }
-        }
-    }
-}
-
 /// What a key stands for at one tick. Most keys belong to events that are not of
 /// interest, so their frames are interned only if somebody refers to them.
 #[derive(Clone, Debug)]
@@ -233,29 +165,6 @@ pub(super) struct Whole {
 impl Whole {
     pub(super) fn stack(&self) -> StackRef {
         StackRef::node(self.node)
-    }
-}
-
-/// Where a user's key that is to be defined was found: looked up again where it is not there any more.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KeyPlace(u32);
-
-/// The same of a whole stack.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WholePlace(u32);
-
-/// No table has so many buckets, and if it had, what stands in one is compared.
-const NOWHERE: u32 = u32::MAX;
-
-impl Default for KeyPlace {
-    fn default() -> Self {
-        Self(NOWHERE)
-    }
-}
-
-impl Default for WholePlace {
-    fn default() -> Self {
-        Self(NOWHERE)
     }
 }
 

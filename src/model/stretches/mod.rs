@@ -21,6 +21,7 @@
 //! [`Attach`]: super::attach::Attach
 
 mod dictionary;
+mod lists;
 mod realloc;
 
 use std::ops::Range;
@@ -28,9 +29,10 @@ use std::sync::Arc;
 
 use super::lives::{BlockChange, RankedBlock, SHARDS, SliceSteps, Spread, StretchStep};
 use super::rows::{NewRows, is_plain};
-use crate::events::{Attached, Batch, BlockEvent, Digest, Entry, Event, FrameRange, Gather, Item, Record, StackPart};
+use crate::events::{Attached, Batch, BlockEvent, Entry, Event, Gather, Item, Record, StackPart};
 use crate::units::{Layer, Pid, Ticks, Tid};
 use dictionary::{Dictionary, Numbered};
+pub(super) use lists::{BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock, StackEvent};
 pub(super) use realloc::summed_up_since;
 
 /// A stretch has so many records at least.
@@ -54,42 +56,6 @@ impl Numbered for Tid {
     }
 }
 
-/// A block whose stack is given by a key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KeyedBlock {
-    pub(super) key: u64,
-    /// Raw time at which the key was given.
-    pub(super) given: i64,
-    pub(super) block: ListedBlock,
-}
-
-/// A block whose stack came with it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FramedBlock {
-    pub(super) frames: FrameRange,
-    pub(super) digest: Digest,
-    pub(super) block: ListedBlock,
-}
-
-/// A block whose stack may come later.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BareBlock {
-    pub(super) ranked: RankedBlock,
-    /// Raw time and thread of the record.
-    pub(super) time: i64,
-    pub(super) tid: Tid,
-    /// Rank of what was freed for it by the same event, if anything was.
-    pub(super) freed: Option<u32>,
-}
-
-/// Which block, and by which record.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ListedBlock {
-    pub(super) ranked: RankedBlock,
-    /// So many records were before it in the slice.
-    pub(super) order: u32,
-}
-
 /// What came with a record, at a raw time by a thread.
 #[derive(Clone, Copy)]
 struct StackOf<'a> {
@@ -98,24 +64,6 @@ struct StackOf<'a> {
     stack: Attached,
     /// Where its frames are.
     batch: &'a Batch,
-}
-
-/// A stack comes behind its event, or what a key stands for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StackEvent {
-    /// So many records were before it in the slice, ...
-    pub(super) order: u32,
-    /// ... and so much in the lists.
-    pub(super) before: ListEnds,
-}
-
-/// So much is in the lists of blocks by the way their stack comes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ListEnds {
-    pub(super) keyed: u32,
-    pub(super) framed: u32,
-    pub(super) bare: u32,
-    pub(super) freed_bare: u32,
 }
 
 /// Where the parts of a stretch end in the lists of its slice.

@@ -1,0 +1,60 @@
+//! The lists of a slice's blocks, one for each way in which their stacks come, and of the stack
+//! events in between.
+
+use crate::events::{Digest, FrameRange};
+use crate::model::lives::RankedBlock;
+use crate::units::Tid;
+
+/// A block whose stack is given by a key.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::model) struct KeyedBlock {
+    pub(in crate::model) key: u64,
+    /// Raw time at which the key was given.
+    pub(in crate::model) given: i64,
+    pub(in crate::model) block: ListedBlock,
+}
+
+/// A block whose stack came with it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::model) struct FramedBlock {
+    pub(in crate::model) frames: FrameRange,
+    pub(in crate::model) digest: Digest,
+    pub(in crate::model) block: ListedBlock,
+}
+
+/// A block whose stack may come later.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::model) struct BareBlock {
+    pub(in crate::model) ranked: RankedBlock,
+    /// Raw time and thread of the record.
+    pub(in crate::model) time: i64,
+    pub(in crate::model) tid: Tid,
+    /// Rank of what was freed for it by the same event, if anything was.
+    pub(in crate::model) freed: Option<u32>,
+}
+
+/// Which block, and by which record.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::model) struct ListedBlock {
+    pub(in crate::model) ranked: RankedBlock,
+    /// So many records were before it in the slice.
+    pub(in crate::model) order: u32,
+}
+
+/// A stack comes behind its event, or what a key stands for.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::model) struct StackEvent {
+    /// So many records were before it in the slice, ...
+    pub(in crate::model) order: u32,
+    /// ... and so much in the lists.
+    pub(in crate::model) before: ListEnds,
+}
+
+/// So much is in the lists of blocks by the way their stack comes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::model) struct ListEnds {
+    pub(in crate::model) keyed: u32,
+    pub(in crate::model) framed: u32,
+    pub(in crate::model) bare: u32,
+    pub(in crate::model) freed_bare: u32,
+}
