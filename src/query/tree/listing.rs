@@ -1,7 +1,7 @@
 //! Single allocations as the last lines of the tree.
 //!
 //! Cost: one parallel scan of the column of sites, and a closer look at the rows of
-//! the sites that are listed. Chunks born behind the interval are left out.
+//! the sites that are listed. Chunks in which none of these can be born are left out.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Column, MAX_ALLOCATIONS, Question, Sort};
 use crate::model::{Chunk, RowId, Rows};
 use crate::query::fold::{Visit, VisitedChunk};
 use crate::query::{Cancelled, LifetimeClass};
-use crate::units::Interval;
+use crate::units::{Interval, Ticks};
 
 /// Puts the allocations of all open leaves into the tree, by one scan of the rows.
 pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) -> Result<(), Cancelled> {
@@ -23,7 +23,7 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     let order = ListingOrder { rows, sort: question.request.sort };
     let wanted = Wanted::of(question.trace.sites.len(), leaves);
     let visit = Visit { rows, chosen: question.totals.chosen().map(|chosen| &**chosen) };
-    let chunks = visit.born_before(tree.interval.to);
+    let chunks = visit.born_in(births(leaves, tree.interval));
     let mut parts = visit.fold_chunks(
         &chunks,
         question.cancel,
@@ -54,6 +54,14 @@ pub(super) fn fill(question: &Question<'_>, tree: &mut Tree, leaves: &[Leaf]) ->
     Ok(())
 }
 
+/// When rows of the leaves can be born.
+fn births(leaves: &[Leaf], interval: Interval) -> Interval {
+    let is_inside = |leaf: &Leaf| matches!(leaf.class, LifetimeClass::Aifi | LifetimeClass::Aifo);
+    let from = if leaves.iter().all(is_inside) { interval.from } else { Ticks::BEFORE_TRACE };
+    let to = if leaves.iter().any(is_inside) { interval.to } else { interval.from };
+    Interval { from, to }
+}
+
 /// What of a row decides its place, smaller first, and the row. Equal ones come by
 /// birth, then by id.
 type Ranked = (u64, RowId);
@@ -66,7 +74,7 @@ struct ListingOrder<'a> {
 
 impl ListingOrder<'_> {
     fn rank(&self, chunk: &Chunk<'_>, at: usize) -> u64 {
-        let time = |t: crate::units::Ticks| t.0 as u64 ^ 1 << 63; // in the order of signed numbers
+        let time = |t: Ticks| t.0 as u64 ^ 1 << 63; // in the order of signed numbers
         let rank = match self.sort.column {
             Column::FreeTime => time(chunk.death(at)),
             Column::Address | Column::Name => chunk.address(at),
@@ -96,40 +104,47 @@ const NONE: u32 = u32::MAX;
 
 /// Which sites are listed under which leaf.
 struct Wanted {
-    /// One bit a site: this is what most rows are told by.
-    bits: Vec<u64>,
-    /// By site: index into `leaves`.
+    /// A bit for each remainder of the number of a site that is listed: this is what most rows are told by,
+    /// and it stays in a processor's nearest cache.
+    filter: [u64; FILTER],
+    /// By site: index into `leaves`, [`NONE`] where it is not listed.
     slot: Vec<u32>,
     /// By class.
     leaves: Vec<[u32; 4]>,
 }
 
+/// Words of the filter.
+const FILTER: usize = 512;
+
 impl Wanted {
     fn of(sites: usize, leaves: &[Leaf]) -> Self {
-        let mut wanted = Self { bits: vec![0; sites.div_ceil(64)], slot: vec![0; sites], leaves: Vec::new() };
+        let mut wanted = Self { filter: [0; FILTER], slot: vec![NONE; sites], leaves: Vec::new() };
         for (leaf, site) in leaves.iter().enumerate().flat_map(|(i, leaf)| leaf.sites.iter().map(move |site| ((i, leaf), site))) {
-            let i = site.0 as usize;
-            let bit = 1 << (i % 64);
-            if wanted.bits[i / 64] & bit == 0 {
-                wanted.bits[i / 64] |= bit;
-                wanted.slot[i] = wanted.leaves.len() as u32;
+            let slot = &mut wanted.slot[site.0 as usize];
+            if *slot == NONE {
+                *slot = wanted.leaves.len() as u32;
                 wanted.leaves.push([NONE; 4]);
+                wanted.filter[site.0 as usize / 64 % FILTER] |= 1 << (site.0 % 64);
             }
-            wanted.leaves[wanted.slot[i] as usize][leaf.1.class as usize] = leaf.0 as u32;
+            wanted.leaves[*slot as usize][leaf.1.class as usize] = leaf.0 as u32;
         }
         wanted
     }
 
     /// Tells the listed rows of a chunk: leaf, and place in the chunk.
     fn scan(&self, visited: &VisitedChunk<'_>, interval: Interval, mut found: impl FnMut(usize, usize)) {
-        let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
+        let (chunk, sites) = (&visited.chunk, &visited.chunk.sites()[..visited.chunk.len()]);
         visited.each(|at| {
             let i = sites[at].0 as usize;
-            if self.bits[i / 64] >> (i % 64) & 1 == 0 {
+            if self.filter[i / 64 % FILTER] >> (i % 64) & 1 == 0 {
+                return;
+            }
+            let slot = self.slot[i];
+            if slot == NONE {
                 return;
             }
             let Some(class) = LifetimeClass::of(chunk.birth(at), chunk.death(at), interval) else { return };
-            let leaf = self.leaves[self.slot[i] as usize][class as usize];
+            let leaf = self.leaves[slot as usize][class as usize];
             if leaf != NONE {
                 found(leaf as usize, at);
             }
