@@ -82,12 +82,13 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(base: Ticks) -> Self {
+    /// Of rows whose births count from `base`, and their deaths from `deaths`.
+    fn new(base: Ticks, deaths: Ticks) -> Self {
         Self {
             base,
             birth: Vec::with_capacity(CHUNK),
             birth_high: Vec::new(),
-            death: DeathColumn::new(base),
+            death: DeathColumn::new(deaths),
             size: Vec::with_capacity(CHUNK),
             address: Vec::with_capacity(CHUNK),
             address_high: Vec::with_capacity(CHUNK),

@@ -4,7 +4,7 @@
 //! Entries stay where they were decoded; the order is a list of places. Whoever replays can
 //! have more made of the entries while they are in the worker's hands ([`Gather`]).
 //!
-//! Cost: some 30 instructions an entry of a few streams ([`in_order`]). Memory: 16 bytes an entry,
+//! Cost: some 50 instructions an entry of a few streams ([`in_order`]). Memory: 16 bytes an entry,
 //! half as much again while those of many streams are sorted, and the buffers that they are in.
 
 use std::any::Any;

@@ -38,13 +38,14 @@ impl Attach {
     /// Tells all rows that wait their sites.
     pub(in crate::model) fn settle_framed(&mut self, rooms: &mut Rooms<'_>) {
         let mut framed = std::mem::take(&mut self.framed);
+        let Framed { rows, frames } = &mut framed;
         // All look-ups are begun before the first is needed.
-        let place = |row: &FramedRow| self.stacks.place_of_whole(framed.frames.get(row.frames).digest());
-        let touched = framed.rows.iter().map(place).fold(WholePlace::default(), |_, place| place);
-        std::hint::black_box(touched);
-        for FramedRow { row, heap, birth, frames } in framed.rows.drain(..) {
-            let caller = rooms.world.heap(heap).process;
-            let site = self.framed_site(SiteUser::allocating(heap), framed.frames.get(frames), caller, birth);
+        let place = |row: &FramedRow| self.stacks.place_of_whole(frames.get(row.frames).digest());
+        let places: Vec<WholePlace> = rows.iter().map(place).collect();
+        for (FramedRow { row, heap, birth, frames: range }, place) in rows.drain(..).zip(places) {
+            let (user, frames) = (SiteUser::allocating(heap), frames.get(range));
+            let known = self.stacks.site_of_whole(place, frames.digest(), user);
+            let site = known.unwrap_or_else(|| self.framed_site(user, frames, rooms.world.heap(heap).process, birth));
             rooms.lives.rows.set_site(row, site);
         }
         framed.frames.clear();

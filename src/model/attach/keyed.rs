@@ -189,6 +189,7 @@ impl Attach {
                 if known.is_full() {
                     return sites.intern(key, at);
                 }
+                // Nobody else can have it: what a key stands for is new with each definition.
                 let site = sites.add(key, at);
                 known.add(user, site);
                 site

@@ -1,4 +1,4 @@
-//! When the rows of a chunk ended: 4 bytes a row, counted from the birth of its first.
+//! When the rows of a chunk ended: 4 bytes a row, counted from when its first row came.
 //!
 //! Whoever finds a free writes, any thread, and everybody reads. What is too far away for 32 bits
 //! (seven minutes with the usual clock) has its upper half in a column that the first such death of
@@ -43,7 +43,7 @@ struct Deaths {
 }
 
 impl DeathColumn {
-    /// Of rows that are alive, the first of them born at a moment.
+    /// Of rows that are alive, the first of which came at a moment.
     pub(super) fn new(first: Ticks) -> Self {
         Self::of(first, CHUNK)
     }

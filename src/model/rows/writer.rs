@@ -44,7 +44,7 @@ const LATEST_BITS: u32 = 6;
 impl RowWriter {
     /// A writer, and the column of the first chunk's deaths.
     pub(in crate::model) fn new() -> (Self, DeathColumn) {
-        let open = Columns::new(Ticks(0));
+        let open = Columns::new(Ticks(0), Ticks(0));
         let column = open.death.clone();
         let writer = Self {
             sealed: Vec::new(),
@@ -115,18 +115,15 @@ impl RowWriter {
         self.len() as u64 * 24 + self.far_deaths(now) + self.wide_births * 4 + self.aside * ENTRY + others
     }
 
-    /// Bytes of deaths that are too far away from the first birth of their chunk.
+    /// Bytes of deaths that are too far away from where those of their chunk begin. Cost: a search through
+    /// the chunks, which begin one after the other.
     fn far_deaths(&self, now: Ticks) -> u64 {
-        let column = |chunk: usize| self.sealed.get(chunk).map_or(&self.open.death, |columns| &columns.death);
-        if !column(0).may_be_far(now).0 {
-            return 0; // later chunks begin later, but for a few rows
-        }
-        let mut bytes = 0;
-        for (chunk, rows) in (0..self.sealed.len()).map(|chunk| (chunk, CHUNK)).chain([(self.sealed.len(), self.open.len())]) {
-            let (is_far, is_aside) = column(chunk).may_be_far(now);
-            bytes += rows as u64 * (u64::from(is_far) * FAR_BYTES + u64::from(is_aside) * ASIDE_BYTES);
-        }
-        bytes
+        let rows = |is_so: fn((bool, bool)) -> bool| {
+            let full = self.sealed.partition_point(|columns| is_so(columns.death.may_be_far(now)));
+            let open = if is_so(self.open.death.may_be_far(now)) { self.open.len() } else { 0 };
+            (full * CHUNK + open) as u64
+        };
+        rows(|(is_far, _)| is_far) * FAR_BYTES + rows(|(_, is_aside)| is_aside) * ASIDE_BYTES
     }
 
     /// Rows that come from now on with an earlier birth are out of order.
@@ -174,7 +171,8 @@ impl RowWriter {
     #[inline(never)]
     pub(super) fn seal(&mut self, base: Ticks) -> DeathColumn {
         self.wide_births += self.open.birth_high.len() as u64;
-        self.sealed.push(Arc::new(std::mem::replace(&mut self.open, Columns::new(base))));
+        let next = Columns::new(base, base.max(self.passed));
+        self.sealed.push(Arc::new(std::mem::replace(&mut self.open, next)));
         self.sites.push(Arc::new(std::mem::replace(&mut self.open_sites, Vec::with_capacity(CHUNK))));
         self.open.death.clone()
     }
