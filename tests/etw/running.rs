@@ -1,0 +1,208 @@
+//! What becomes of the events, of losses, of ends, and of what crashed recordings left.
+
+use std::ffi::OsString;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use highwater::capture::windows::LocalRecording;
+use highwater::capture::{Request, Target};
+use highwater::synth::{Options, Scenario};
+
+use crate::simulated::events::KERNEL;
+use crate::simulated::fake::Session;
+use crate::{Scene, groups, of_all, poll_until, request, words};
+
+#[test]
+fn a_recording_has_the_numbers_of_what_happened() {
+    let small = Options { events: 20_000, distinct_stacks: 200, live: 2_000, ..Options::default() };
+    let scenarios = [
+        Options { seed: 7, ..small.clone() },
+        Options { seed: 8, wow64: true, processors: 3, ..small.clone() },
+        Options { scenario: Scenario::Commit, seed: 9, ..small.clone() },
+        Options { scenario: Scenario::Trackers, seed: 10, ..small.clone() },
+        Options { scenario: Scenario::Trackers, seed: 11, wow64: true, ..small },
+        Options { scenario: Scenario::Demo, ..Options::default() },
+    ];
+    for options in scenarios {
+        let scene = Scene::new(&options);
+        // Ends of images and processes come when the kernel's session is stopped, last of all.
+        scene.etw.with(|etw| etw.held = etw.lanes[KERNEL].len().min(5));
+        let held = scene.etw.with(|etw| etw.held as u64);
+        let mut running = scene.start(&of_all()).unwrap();
+        poll_until(&mut running, "all events", |progress| progress.events == scene.events - held);
+        let summary = scene.stop(running);
+        assert!(summary.events >= scene.events, "{summary:?}");
+        assert_eq!((summary.lost_events, summary.lost_buffers), (0, 0));
+        assert_eq!(summary.problems, []);
+
+        let stops: Vec<String> = scene.etw.with(|etw| etw.calls.iter().filter(|call| call.contains("STOP")).cloned().collect());
+        assert_eq!(stops, ["ControlTraceW(STOP) heap", "ControlTraceW(STOP) user", "ControlTraceW(STOP) kernel"]);
+        let (made, recorded) = (groups(scene.load("generated.etl")), groups(scene.load("recorded.etl")));
+        assert!(!made.is_empty());
+        if let Some((made, recorded)) = made.iter().zip(&recorded).find(|(a, b)| a != b) {
+            panic!("{options:?}\n{made}\n{recorded}");
+        }
+        assert_eq!(made.len(), recorded.len());
+    }
+}
+
+#[test]
+fn losses_are_seen_at_once_stand_in_the_trace_and_make_the_session_larger() {
+    let options = Options { events: 2_000, ..Options::default() };
+    let scene = Scene::new(&options);
+    let mut running = scene.start(&of_all()).unwrap();
+    poll_until(&mut running, "all events", |progress| progress.events == scene.events);
+    scene.etw.with(|etw| {
+        etw.sessions[0].events_lost = 3; // kernel
+        etw.sessions[1].events_lost = 40; // heap
+        etw.sessions[1].buffers_lost = 2; // a consumer that was too slow
+    });
+    let progress = poll_until(&mut running, "losses", |progress| progress.lost_events == 43 && progress.lost_buffers == 2);
+    assert_eq!((progress.buffers_used, progress.buffers_total), (30, 120), "of three sessions");
+    scene.etw.with(|etw| {
+        for (session, flags) in etw.sessions.iter().zip([0x4007, words(&etw.sessions[1].properties[0])[18]]) {
+            let [before, after] = session.properties.as_slice() else {
+                panic!("{}: {} updates", session.name, session.properties.len() - 1)
+            };
+            assert_eq!(words(after)[14], 2 * words(before)[14], "twice the buffers");
+            assert_eq!(words(after)[18], flags, "what is switched on stays so");
+            let mut same = before.clone();
+            same[0x38..0x3C].copy_from_slice(&after[0x38..0x3C]);
+            same[0x48..0x4C].copy_from_slice(&after[0x48..0x4C]);
+            assert_eq!(same, *after);
+        }
+    });
+    let summary = scene.stop(running);
+    assert_eq!((summary.lost_events, summary.lost_buffers), (43, 2));
+    let quality = scene.load("recorded.etl").quality;
+    assert_eq!((quality.events_lost, quality.buffers_lost), (43, 2));
+}
+
+#[test]
+fn the_end_of_the_last_process_is_noticed() {
+    let scene = Scene::silent();
+    let mut child =
+        std::process::Command::new("cmd").args(["/c", "pause"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut running = scene.start(&Request::new(Target::Pids(vec![child.id(), std::process::id()]))).unwrap();
+    assert!(!running.poll().is_target_gone);
+    drop(running);
+    let mut running =
+        LocalRecording::start(&Request::new(Target::Pids(vec![child.id()])), &scene.place.path().join("second")).unwrap();
+    assert!(!running.poll().is_target_gone);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    poll_until(&mut running, "the end", |progress| progress.is_target_gone);
+    scene.stop(running);
+    let gone = Request::new(Target::Pids(vec![0x7FFF_FFF0]));
+    assert!(scene.refusal(&gone).contains("no process with the id 2147483632"));
+}
+
+#[test]
+fn a_recording_that_is_stopped_in_the_middle_is_a_trace_of_what_came() {
+    let options = Options { events: 20_000, ..Options::default() };
+    let scene = Scene::new(&options);
+    scene.etw.with(|etw| etw.pause_after = 5_000);
+    let mut running = scene.start(&of_all()).unwrap();
+    let came = poll_until(&mut running, "some events", |progress| progress.events > 5_000).events;
+    let summary = scene.stop(running);
+    assert!(summary.events >= came && summary.events < scene.events, "{summary:?}");
+    assert_eq!(summary.problems, []);
+    assert!(!groups(scene.load("recorded.etl")).is_empty());
+}
+
+#[test]
+fn a_session_that_somebody_else_stops_is_told_and_the_rest_is_kept() {
+    let options = Options { events: 2_000, ..Options::default() };
+    let scene = Scene::new(&options);
+    let mut running = scene.start(&of_all()).unwrap();
+    poll_until(&mut running, "all events", |progress| progress.events == scene.events);
+    scene.etw.with(|etw| etw.sessions[1].is_running = false);
+    let told = poll_until(&mut running, "a warning", |progress| progress.warning.is_some());
+    assert!(told.warning.unwrap().contains("heap session"));
+    let summary = scene.stop(running);
+    assert!(summary.events >= scene.events);
+}
+
+#[test]
+fn what_a_crashed_recording_left_is_stopped_at_the_next_start_and_what_runs_is_left_alone() {
+    let scene = Scene::silent();
+    let own = std::env::current_exe().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    // Another recording that runs now: a second process of this very program, which waits.
+    let mut other = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "running::waits_when_told_to", "--nocapture"])
+        .env(WAIT, "1")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let alive = format!("highwater-{}-kernel", other.id());
+    let left = ["highwater-4294967280-kernel", "highwater-4294967280-heap", "highwater-nonsense", "highwater-4-user"];
+    // And what a recording by name leaves in the registry.
+    const IMAGE: &str = "highwater-test-left.exe";
+    let options = format!(r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Image File Execution Options\{IMAGE}");
+    let machine = winreg::RegKey::predef(winreg::enums::HKEY_LOCAL_MACHINE);
+    machine.create_subkey(&options).unwrap().0.set_value("TracingFlags", &1u32).unwrap();
+    let (note, _) = machine.create_subkey(format!(r"SOFTWARE\highwater\TracingFlags\{IMAGE}")).unwrap();
+    note.set_value("HadKey", &0u32).unwrap();
+    note.set_value("Owner", &0xFFFF_FFF0u32).unwrap();
+    note.set_value("OwnerName", &own).unwrap();
+    let names = [alive.as_str(), "NT Kernel Logger"].into_iter().chain(left);
+    scene.etw.with(|etw| etw.sessions.extend(names.map(Session::called)));
+    drop(scene.start(&request()).unwrap());
+    let running = scene.etw.running();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(running, [alive.as_str(), "NT Kernel Logger"]);
+    assert!(machine.open_subkey(&options).is_err());
+}
+
+const WAIT: &str = "HIGHWATER_TEST_WAIT";
+
+#[test]
+fn waits_when_told_to() {
+    if std::env::var_os(WAIT).is_some() {
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn a_program_that_ends_completes_the_recording_of_it() {
+    let scene = Scene::silent();
+    let mut child =
+        std::process::Command::new("cmd").args(["/c", "pause"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let out = scene.place.path().join("recorded.etl");
+    let pid = child.id().to_string();
+    let words = ["highwater", "record", "--pid", &pid, "--heap", "-o"].map(OsString::from).into_iter();
+    let words: Vec<OsString> = words.chain([out.clone().into_os_string()]).collect();
+    let recorder = std::thread::spawn(move || highwater::cli::run(words, |_, _| Ok(())));
+    while scene.etw.running().is_empty() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(format!("{:?}", recorder.join().unwrap()), format!("{:?}", ExitCode::SUCCESS));
+    assert!(out.exists());
+    assert!(scene.etw.running().is_empty());
+}
+
+#[test]
+fn a_mark_is_in_the_trace() {
+    let scene = Scene::silent();
+    let running = scene.start(&request()).unwrap();
+    running.mark("level 2").unwrap();
+    let with_mark = scene.stop(running).events;
+    let mut second = LocalRecording::start(&request(), &scene.place.path().join("second")).unwrap();
+    let without = second.finish(&scene.place.path().join("second.etl"), &mut |_, _| true).unwrap().events;
+    assert_eq!(with_mark, without + 1);
+}
+
+#[test]
+fn times_of_trackers_say_how_exact_they_are() {
+    let scene = Scene::silent();
+    let mut running = scene.start(&request()).unwrap();
+    let error = running.poll().clock_error_ns.unwrap();
+    assert!(error < 100_000_000, "{error} ns");
+    drop(running);
+    let mut without =
+        LocalRecording::start(&Request { trackers: false, ..request() }, &scene.place.path().join("second")).unwrap();
+    assert_eq!(without.poll().clock_error_ns, None);
+}

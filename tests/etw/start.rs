@@ -1,0 +1,139 @@
+//! What sessions are asked for, byte by byte, and what is said where they are refused.
+
+use highwater::capture::Request;
+
+use crate::simulated::fake::Session;
+use crate::{Scene, request, words};
+
+#[test]
+fn sessions_are_started_with_the_bytes_that_the_facts_ask_for() {
+    let scene = Scene::silent();
+    let running = scene.start(&Request { free_stacks: true, ..request() }).unwrap();
+    let pid = std::process::id();
+    scene.etw.with(|etw| {
+        let [kernel, heap, user] = etw.sessions.as_slice() else { panic!("{} sessions", etw.sessions.len()) };
+        for (session, lane) in [(kernel, "kernel"), (heap, "heap"), (user, "user")] {
+            assert_eq!(session.name, format!("highwater-{pid}-{lane}"));
+            let bytes = &session.properties[0];
+            assert_eq!(words(bytes)[0] as usize, bytes.len());
+            assert_eq!(words(&bytes[0x28..0x30]), [1, 0x0002_0000], "the performance counter, a traced GUID");
+            assert_eq!(words(&bytes[0x44..0x48]), [1], "delivered each second");
+            assert_eq!(words(&bytes[0x70..0x74]), [0], "no file");
+            let name: Vec<u8> = session.name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+            let at = words(&bytes[0x74..0x78])[0] as usize;
+            assert_eq!(bytes[at..at + name.len()], name);
+        }
+
+        // Kernel: a private system logger whose events are switched on last.
+        let bytes = &kernel.properties[0];
+        assert_eq!((words(&bytes[0x40..0x44]), words(&bytes[0x48..0x4C])), (vec![0x0200_0100], vec![0]));
+        assert_ne!(bytes[0x18..0x28], [0; 16], "a GUID of its own");
+        assert_eq!(words(&kernel.masks), [0x4007, 0, 0, 0, 0, 0, 0, 0]);
+        let mut stacks = Vec::new();
+        for opcode in [98, 99] {
+            stacks.extend([0xD3, 0xA8, 0x6F, 0x3D, 0x05, 0xFE, 0xD0, 0x11, 0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
+            stacks.extend([opcode, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        assert_eq!(kernel.stacks, stacks);
+
+        // Heaps: the session's GUID is the heap's; the extension block stands behind the name.
+        let bytes = &heap.properties[0];
+        assert_eq!(
+            bytes[0x18..0x28],
+            [0xAB, 0x62, 0x29, 0x22, 0x80, 0x61, 0x88, 0x4B, 0xA8, 0x25, 0x34, 0x6B, 0x75, 0xF2, 0xA2, 0x4A]
+        );
+        assert_eq!(words(&bytes[0x40..0x44]), [0x0800_0100]);
+        let block = 0x78 + 2 * (heap.name.len() + 1);
+        assert_eq!(words(&bytes[0x48..0x4C]), [0x80FF_0000 | block as u32]);
+        let expected = [0x0002_0007, 0x0002_0002, pid, 0x0003_0004, 0x1021, 0x1022, 0x1024];
+        assert_eq!(words(&bytes[block..])[..7], expected);
+
+        // Trackers: a buffer for each processor, level 4, all keywords, with stacks.
+        assert_eq!(words(&user.properties[0][0x40..0x4C]), [0x0000_0100, 1, 0]);
+        let [(guid, level, any, properties)] = user.providers.as_slice() else { panic!("{} providers", user.providers.len()) };
+        assert_eq!((guid.data1, guid.data2, guid.data3), (0x988917C5, 0x5748, 0x42A8));
+        assert_eq!(guid.data4, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
+        assert_eq!((*level, *any, *properties), (4, 0, 4));
+    });
+    drop(running);
+}
+
+#[test]
+fn stacks_are_chosen_and_the_consumer_is_there_before_kernel_events_are_switched_on() {
+    let scene = Scene::silent();
+    drop(scene.start(&request()).unwrap());
+    let calls = scene.etw.with(|etw| etw.calls.clone());
+    let kernel: Vec<&str> = calls.iter().filter_map(|call| call.strip_suffix(" kernel")).collect();
+    let first = ["QueryAllTracesW", "StartTraceW", "TraceSetInformation(3)", "OpenTraceW", "TraceSetInformation(4)"];
+    assert_eq!(kernel[..5], first);
+    let at = |call: &str| calls.iter().position(|c| c == call).unwrap();
+    assert!(at("OpenTraceW heap") > at("TraceSetInformation(4) kernel"));
+    assert!(scene.etw.running().is_empty(), "what is dropped is stopped");
+}
+
+#[test]
+fn what_is_not_asked_for_is_not_recorded() {
+    let scene = Scene::silent();
+    let request = Request { commit: false, trackers: false, stacks: false, ..request() };
+    drop(scene.start(&request).unwrap());
+    scene.etw.with(|etw| {
+        let [kernel, heap] = etw.sessions.as_slice() else { panic!("{} sessions", etw.sessions.len()) };
+        assert_eq!(words(&kernel.masks)[0], 7, "processes, threads and images only");
+        assert!(kernel.stacks.is_empty());
+        let block = 0x78 + 2 * (heap.name.len() + 1);
+        assert_eq!(words(&heap.properties[0][block..])[..3], [0x0001_0003, 0x0002_0002, std::process::id()]);
+    });
+}
+
+#[test]
+fn without_rights_nothing_starts_and_one_sentence_says_what_is_needed() {
+    for call in [
+        "StartTraceW",
+        "StartTraceW heap",
+        "StartTraceW user",
+        "OpenTraceW kernel",
+        "OpenTraceW heap",
+        "OpenTraceW user",
+        "TraceSetInformation(3)",
+        "TraceSetInformation(4)",
+    ] {
+        let scene = Scene::silent();
+        scene.etw.with(|etw| {
+            etw.refusals.insert(if call.starts_with("TraceSet") { leak(&format!("{call} kernel")) } else { call }, 5)
+        });
+        let sentence = scene.refusal(&request());
+        assert!(sentence.contains("administrator") && sentence.contains('5'), "{call}: {sentence}");
+        assert!(scene.etw.running().is_empty(), "{call} leaves sessions");
+    }
+}
+
+fn leak(text: &str) -> &'static str {
+    text.to_owned().leak()
+}
+
+#[test]
+fn a_session_of_our_name_is_replaced_and_one_that_cannot_be_is_told() {
+    let scene = Scene::silent();
+    let name = format!("highwater-{}-heap", std::process::id());
+    scene.etw.with(|etw| etw.sessions.push(Session::called(&name)));
+    drop(scene.start(&request()).unwrap());
+    drop(scene);
+
+    let scene = Scene::silent();
+    scene.etw.with(|etw| etw.refusals.insert("StartTraceW heap", 183));
+    let sentence = scene.refusal(&request());
+    assert!(sentence.contains("heap session") && sentence.contains("logman stop"), "{sentence}");
+    assert!(scene.etw.running().is_empty());
+}
+
+#[test]
+fn too_many_sessions_are_told_and_none_of_ours_is_left() {
+    let scene = Scene::silent();
+    scene.etw.with(|etw| {
+        etw.sessions.push(Session::called("somebody else's"));
+        etw.limit = 2;
+    });
+    let sentence = scene.refusal(&request());
+    assert!(sentence.contains("too many") && sentence.contains("1450"), "{sentence}");
+    assert_eq!(scene.etw.running(), ["somebody else's"]);
+}
