@@ -65,8 +65,6 @@ pub struct Progress {
     pub buffers_used: u32,
     /// ... and those there are.
     pub buffers_total: u32,
-    /// By how many nanoseconds times of trackers may be wrong; `None` if there are none.
-    pub clock_error_ns: Option<u64>,
     /// Whether every process that is recorded has ended.
     pub is_target_gone: bool,
     /// What is wrong now, for people.

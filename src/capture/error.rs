@@ -27,6 +27,12 @@ pub enum CaptureError {
         /// The system's number.
         code: u32,
     },
+    /// Windows has one session that traces heaps, and somebody has it.
+    #[error(
+        "heaps are traced already, by the session {0:?}: Windows has one such session at a time. End the program that \
+         has started it, or the session: logman stop {0:?} -ets"
+    )]
+    HeapsTraced(String),
     /// A file or folder could not be made, written or removed.
     #[error("{path}: {error}", path = path.display())]
     File {
@@ -78,7 +84,7 @@ fn meaning(code: u32) -> String {
         87 => "this Windows does not know what was asked for",
         112 => "the disk is full; make room, or record in a ring",
         161 => "the path of the file is not valid",
-        183 => "a session of this name is already running; stop it with `logman stop NAME -ets`",
+        183 => "there is such a session already; `logman query -ets` lists them",
         740 => "this program asks for administrator rights itself; start it yourself and record it by its name",
         1223 => "the question for administrator rights was answered with no",
         1314 => "this account lacks the right to profile the system",

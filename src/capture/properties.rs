@@ -6,14 +6,16 @@
 //! Facts: the structure is Microsoft's (evntrace.h). That a session whose GUID is that
 //! of the heap class logs heaps, and the extension block, are what PerfView does
 //! (`ETWKernelControl.cs`), with the names that System Informer has for them
-//! (`ntwmi.h`). UNVERIFIED on a real system: how many pids an item takes; whether an
-//! update with an extension block changes them; whether the block must be aligned (it
-//! stands right behind the name, as PerfView puts it, so at a multiple of 2); and that
-//! two heap sessions cannot run at once.
+//! (`ntwmi.h`). All properties are as long as PerfView's (`TraceEventSession.cs`): room for two
+//! of the longest names and 256 bytes, so some 4 KB lie behind the block; whoever takes its
+//! length of 0xFF for one finds that many words there.
+//!
+//! UNVERIFIED on a real system: how many pids an item takes; and whether the block must be
+//! aligned (it stands right behind the name, as PerfView puts it, so at a multiple of 2).
 
 use super::{CaptureError, Request};
 use crate::etl::write::Loss;
-use crate::etl::{Guid, u32_at, u64_at};
+use crate::etl::{Guid, u32_at};
 use crate::events::{class, hook};
 
 /// Bytes of the structure without what follows it.
@@ -40,8 +42,7 @@ pub mod kernel_flag {
     pub const VIRTUAL_ALLOC: u32 = 0x0000_4000;
 }
 
-/// A session as it is to be started, or changed while it runs. An update gives all
-/// again, what stays too.
+/// A session as it is to be started.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionProperties<'a> {
     /// Name, by which it is found again after a crash.
@@ -72,11 +73,6 @@ pub enum SessionKind<'a> {
         /// Bits of [`kernel_flag`]; 0 while stacks are not chosen yet.
         flags: u32,
     },
-    /// Providers of programs, which are switched on one by one.
-    User {
-        /// A GUID that no other session has.
-        guid: Guid,
-    },
 }
 
 /// One thing that an extension block says.
@@ -86,13 +82,12 @@ enum Item<'a> {
 }
 
 impl SessionProperties<'_> {
-    /// The structure for StartTraceW, or for an update by ControlTraceW.
+    /// The structure for StartTraceW.
     pub fn build(&self) -> Result<Properties, CaptureError> {
         use log_mode::{INDEPENDENT_SESSION, REAL_TIME, SYSTEM_LOGGER};
         let (guid, mode) = match self.kind {
             SessionKind::Heap { .. } => (class::HEAP, REAL_TIME | INDEPENDENT_SESSION),
             SessionKind::Kernel { guid, .. } => (guid, REAL_TIME | SYSTEM_LOGGER),
-            SessionKind::User { guid } => (guid, REAL_TIME),
         };
         let mut bytes = head(self.name)?;
         bytes[0x18..0x28].copy_from_slice(&guid.to_bytes());
@@ -109,11 +104,17 @@ impl SessionProperties<'_> {
                 bytes.extend(block.into_iter().flat_map(u32::to_le_bytes));
             }
             SessionKind::Kernel { flags, .. } => put(&mut bytes, 0x48, flags),
-            SessionKind::User { .. } => {}
         }
+        // Nothing is behind the block but this room.
+        bytes.resize(WHOLE.max(bytes.len() + LONGEST_BLOCK), 0);
         Ok(Properties::new(&bytes))
     }
 }
+
+/// Bytes of properties, as PerfView has them.
+const WHOLE: usize = SIZE + 2 * 2 * (MAX_NAME + 1) + 256;
+/// Bytes of an extension block whose length is 0xFF words.
+const LONGEST_BLOCK: usize = 0xFF * 4;
 
 /// `EnableFlags` that are the place of an extension block: length 0xFF (the block says
 /// it itself) and flag 0x80 in the upper half, the offset in the lower.
@@ -196,9 +197,11 @@ impl Properties {
         self.0.as_mut_ptr().cast()
     }
 
-    /// The session's handle, after a query (`Wnode.HistoricalContext`).
-    pub fn handle(&self) -> u64 {
-        u64_at(self.bytes(), 8).unwrap_or(0)
+    /// The session's GUID, after a query.
+    pub fn guid(&self) -> Guid {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&self.bytes()[0x18..0x28]); // every answer is longer
+        Guid::from_bytes(bytes)
     }
 
     /// How the session goes, after a query.
@@ -260,23 +263,26 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// For heaps, of which a busy program writes some 400 MB a second.
-    pub fn heap(processors: u32) -> Self {
-        Self::of(processors.saturating_mul(16).max(256))
+    /// For heaps, of which a busy program writes some 400 MB a second. Windows makes them more as
+    /// they are needed: up to an eighth of the machine's memory (bytes).
+    pub fn heap(processors: u32, memory: u64) -> Self {
+        Self::of(processors.saturating_mul(2).max(64), memory / 8)
     }
 
-    /// For the kernel's events.
-    pub fn kernel(processors: u32) -> Self {
-        Self::of(processors.saturating_mul(8))
+    /// For the kernel's events: up to a 32nd.
+    pub fn kernel(processors: u32, memory: u64) -> Self {
+        Self::of(processors.saturating_mul(4).max(16), memory / 32)
     }
 
-    /// For trackers and other providers, which write as much as they please.
-    pub fn user(processors: u32) -> Self {
-        Self::of(processors.saturating_mul(8))
+    /// For trackers and other providers, which write as much as they please: up to a 32nd.
+    pub fn user(processors: u32, memory: u64) -> Self {
+        Self::of(processors.saturating_mul(2).max(16), memory / 32)
     }
 
-    fn of(minimum: u32) -> Self {
-        Self { size_kb: 1024, minimum, maximum: minimum.saturating_mul(2) }
+    /// Twice the least at the most, if there is little memory.
+    fn of(minimum: u32, most: u64) -> Self {
+        let most = u32::try_from(most >> 20).unwrap_or(u32::MAX);
+        Self { size_kb: 1024, minimum, maximum: minimum.saturating_mul(2).max(most) }
     }
 
     /// The sizes that the user asks for instead.
@@ -284,18 +290,6 @@ impl Buffers {
         let size_kb = request.buffer_size.map_or(self.size_kb, |bytes| bytes.div_ceil(1024).clamp(64, 1024));
         let maximum = request.buffers.unwrap_or(self.maximum).max(4);
         Self { size_kb, minimum: self.minimum.min(maximum), maximum }
-    }
-
-    /// The most that they take.
-    pub fn bytes(self) -> u64 {
-        u64::from(self.size_kb) * 1024 * u64::from(self.maximum)
-    }
-
-    /// Twice as many at most, after a loss; `None` if `limit` bytes do not allow that.
-    /// Sessions take a new maximum while they run (Microsoft's ControlTrace).
-    pub fn grown(self, limit: u64) -> Option<Self> {
-        let grown = Self { maximum: self.maximum.saturating_mul(2), ..self };
-        (grown.bytes() <= limit && grown != self).then_some(grown)
     }
 }
 

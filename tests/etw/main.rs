@@ -3,6 +3,7 @@
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
+mod documents;
 mod remote;
 mod running;
 mod simulated;
@@ -21,7 +22,7 @@ use highwater::model::Trace;
 use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
 use highwater::synth::{Options, generate};
 use simulated::events::{Lanes, lanes};
-use simulated::fake::Simulated;
+use simulated::state::Simulated;
 use tempfile::TempDir;
 
 /// A generated trace, ETW that tells it, and a place for the recording of it.

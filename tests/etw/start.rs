@@ -2,7 +2,7 @@
 
 use highwater::capture::Request;
 
-use crate::simulated::fake::Session;
+use crate::simulated::state::Session;
 use crate::{Scene, request, words};
 
 #[test]
@@ -87,43 +87,63 @@ fn what_is_not_asked_for_is_not_recorded() {
 
 #[test]
 fn without_rights_nothing_starts_and_one_sentence_says_what_is_needed() {
-    for call in [
-        "StartTraceW",
-        "StartTraceW heap",
-        "StartTraceW user",
-        "OpenTraceW kernel",
-        "OpenTraceW heap",
-        "OpenTraceW user",
-        "TraceSetInformation(3)",
-        "TraceSetInformation(4)",
-    ] {
+    for call in ["StartTraceW", "OpenTraceW"] {
         let scene = Scene::silent();
-        scene.etw.with(|etw| {
-            etw.refusals.insert(if call.starts_with("TraceSet") { leak(&format!("{call} kernel")) } else { call }, 5)
-        });
+        scene.etw.with(|etw| etw.refusals.insert(call, 5));
         let sentence = scene.refusal(&request());
         assert!(sentence.contains("administrator") && sentence.contains('5'), "{call}: {sentence}");
         assert!(scene.etw.running().is_empty(), "{call} leaves sessions");
     }
 }
 
-fn leak(text: &str) -> &'static str {
-    text.to_owned().leak()
+#[test]
+fn what_can_be_recorded_is_and_what_cannot_is_told() {
+    let lanes = ["kernel", "heap", "user"];
+    for (call, missing, said) in [
+        ("StartTraceW kernel", Some("kernel"), "commit and the names of modules"),
+        ("StartTraceW heap", Some("heap"), "heaps are not recorded"),
+        ("StartTraceW user", Some("user"), "custom trackers are not recorded"),
+        ("EnableTraceEx2 user", Some("user"), "custom trackers are not recorded"),
+        ("OpenTraceW kernel", Some("kernel"), "commit and the names of modules"),
+        ("OpenTraceW heap", Some("heap"), "heaps are not recorded"),
+        ("OpenTraceW user", Some("user"), "custom trackers are not recorded"),
+        ("TraceSetInformation(3) kernel", None, "commit is recorded without call stacks"),
+        ("TraceSetInformation(4) kernel", Some("kernel"), "commit and the names of modules"),
+    ] {
+        let scene = Scene::silent();
+        scene.etw.with(|etw| etw.refusals.insert(call, 120));
+        let mut running = scene.start(&request()).unwrap();
+        let told = running.poll().warning.unwrap();
+        assert!(told.contains(said) && told.contains("120"), "{call}: {told}");
+        let run: Vec<_> = lanes.iter().filter(|lane| Some(**lane) != missing).map(|lane| name_of(lane)).collect();
+        assert_eq!(scene.etw.running(), run, "{call}: {told}");
+        drop(running);
+        assert!(scene.etw.running().is_empty(), "{call} leaves sessions");
+        drop(scene);
+
+        // Where that was all that was asked for, there is nothing to record.
+        let Some(missing) = missing else { continue };
+        let scene = Scene::silent();
+        scene.etw.with(|etw| etw.refusals.insert(call, 120));
+        let only = |lane: &str| lane == missing;
+        let request = Request { commit: only("kernel"), heap: only("heap"), trackers: only("user"), ..request() };
+        assert!(scene.refusal(&request).contains("120"), "{call}");
+        assert!(scene.etw.running().is_empty(), "{call} leaves sessions");
+    }
+}
+
+fn name_of(lane: &str) -> String {
+    format!("highwater-{}-{lane}", std::process::id())
 }
 
 #[test]
-fn a_session_of_our_name_is_replaced_and_one_that_cannot_be_is_told() {
+fn a_session_of_our_name_is_replaced() {
     let scene = Scene::silent();
-    let name = format!("highwater-{}-heap", std::process::id());
-    scene.etw.with(|etw| etw.sessions.push(Session::called(&name)));
-    drop(scene.start(&request()).unwrap());
-    drop(scene);
-
-    let scene = Scene::silent();
-    scene.etw.with(|etw| etw.refusals.insert("StartTraceW heap", 183));
-    let sentence = scene.refusal(&request());
-    assert!(sentence.contains("heap session") && sentence.contains("logman stop"), "{sentence}");
-    assert!(scene.etw.running().is_empty());
+    for lane in ["kernel", "heap", "user"] {
+        scene.etw.with(|etw| etw.sessions.push(Session::called(&name_of(lane))));
+    }
+    let mut running = scene.start(&request()).unwrap();
+    assert_eq!((running.poll().warning, scene.etw.running().len()), (None, 3));
 }
 
 #[test]
@@ -133,7 +153,8 @@ fn too_many_sessions_are_told_and_none_of_ours_is_left() {
         etw.sessions.push(Session::called("somebody else's"));
         etw.limit = 2;
     });
-    let sentence = scene.refusal(&request());
+    let only_heaps = Request { commit: false, trackers: false, ..request() };
+    let sentence = scene.refusal(&only_heaps);
     assert!(sentence.contains("too many") && sentence.contains("1450"), "{sentence}");
     assert_eq!(scene.etw.running(), ["somebody else's"]);
 }

@@ -25,9 +25,8 @@ fn a_heap_session_has_every_field_at_its_64_bit_offset() {
     let stacks = [hook::HEAP_ALLOC, hook::HEAP_REALLOC];
     let built = session(SessionKind::Heap { pids: &[4660], stacks: &stacks }).build().unwrap();
     let bytes = built.bytes();
-    // Fixed part, name "Heap" with NUL, block.
-    let end = 0x78 + 10 + 28;
-    assert_eq!(bytes.len(), usize::next_multiple_of(end, 8));
+    // Fixed part, room for two names of 1,024 characters, and 256 bytes: what PerfView gives.
+    assert_eq!(bytes.len(), 0x78 + 4096 + 256);
     let mut expected = vec![0; bytes.len()];
     let mut set = |at: usize, field: &[u8]| expected[at..at + field.len()].copy_from_slice(field);
     set(0x00, &(bytes.len() as u32).to_le_bytes());
@@ -55,20 +54,30 @@ fn without_stacks_the_block_names_processes_only() {
 }
 
 #[test]
-fn kernel_and_user_sessions_have_a_guid_and_a_mode_of_their_own() {
+fn behind_every_block_there_is_room_for_the_longest() {
+    let long = "x".repeat(1023);
+    let hooks = [hook::HEAP_ALLOC; 256];
+    for name in ["Heap", long.as_str()] {
+        let kind = SessionKind::Heap { pids: &[1, 2, 3, 4, 5, 6, 7, 8], stacks: &hooks };
+        let built = SessionProperties { name, ..session(kind) }.build().unwrap();
+        let block = (words(&built.bytes()[0x48..0x4C])[0] & 0xFFFF) as usize;
+        assert!(block + 0xFF * 4 <= built.bytes().len());
+        assert_eq!(words(&built.bytes()[..4])[0] as usize, built.bytes().len());
+    }
+}
+
+#[test]
+fn kernel_sessions_have_a_guid_and_a_mode_of_their_own() {
     let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | kernel_flag::VIRTUAL_ALLOC;
     let kernel = session(SessionKind::Kernel { guid: OWN, flags }).build().unwrap();
     assert_eq!(words(&kernel.bytes()[0x40..0x4C]), [0x0200_0100, 1, 0x4007]);
-    let user = session(SessionKind::User { guid: OWN }).build().unwrap();
-    assert_eq!(words(&user.bytes()[0x40..0x4C]), [0x0000_0100, 1, 0]);
     assert_eq!(kernel.bytes()[0x18..0x28], OWN.to_bytes());
-    assert_eq!(kernel.bytes().len(), usize::next_multiple_of(0x78 + 10, 8));
 }
 
 #[test]
 fn names_that_no_session_can_have_are_refused() {
     for name in ["", "a\0b", "x".repeat(1024).as_str()] {
-        let session = SessionProperties { name, ..session(SessionKind::User { guid: OWN }) };
+        let session = SessionProperties { name, ..session(SessionKind::Kernel { guid: OWN, flags: 0 }) };
         assert!(matches!(session.build(), Err(CaptureError::BadRequest(_))), "{name:?}");
     }
 }
@@ -81,13 +90,13 @@ fn a_query_is_read_where_the_system_writes_it() {
     assert_eq!(words(&answer.bytes()[..4]), [0x78 + 4096]);
     assert_eq!(answer.as_mut_ptr() as usize % 8, 0);
     let room: &mut [u8] = bytemuck::cast_slice_mut(&mut answer.0);
-    room[8..16].copy_from_slice(&0x0123_4567_89AB_CDEF_u64.to_le_bytes());
+    room[0x18..0x28].copy_from_slice(&OWN.to_bytes());
     for (at, value) in (0x50..).step_by(4).zip([7, 6, 5, 4, 3, 2]) {
         put(room, at, value);
     }
     put(room, 0x30, 64);
     put(room, 0x38, 90);
-    assert_eq!(answer.handle(), 0x0123_4567_89AB_CDEF);
+    assert_eq!(answer.guid(), OWN);
     let expected = Statistics {
         buffer_size_kb: 64,
         maximum_buffers: 90,
@@ -125,14 +134,12 @@ fn stacks_of_kernel_events_are_24_bytes_each() {
 }
 
 #[test]
-fn buffers_are_as_suggested_and_grow_up_to_a_limit() {
-    assert_eq!(Buffers::heap(4), Buffers { size_kb: 1024, minimum: 256, maximum: 512 });
-    assert_eq!(Buffers::heap(32), Buffers { size_kb: 1024, minimum: 512, maximum: 1024 });
-    let kernel = Buffers::kernel(4);
-    assert_eq!(kernel, Buffers { size_kb: 1024, minimum: 32, maximum: 64 });
-    let grown = kernel.grown(128 << 20).unwrap();
-    assert_eq!((grown.maximum, grown.bytes()), (128, 128 << 20));
-    assert_eq!(grown.grown(128 << 20), None);
+fn buffers_are_few_at_first_and_a_part_of_the_memory_at_most() {
+    const GB: u64 = 1 << 30;
+    assert_eq!(Buffers::heap(4, 16 * GB), Buffers { size_kb: 1024, minimum: 64, maximum: 2048 });
+    assert_eq!(Buffers::heap(64, 64 * GB), Buffers { size_kb: 1024, minimum: 128, maximum: 8192 });
+    assert_eq!(Buffers::kernel(4, 16 * GB), Buffers { size_kb: 1024, minimum: 16, maximum: 512 });
+    assert_eq!(Buffers::user(32, GB / 4), Buffers { size_kb: 1024, minimum: 64, maximum: 128 });
     let request = Request { buffer_size: Some(128 << 10), buffers: Some(40), ..Request::new(Target::Pids(vec![10])) };
-    assert_eq!(Buffers::heap(4).or(&request), Buffers { size_kb: 128, minimum: 40, maximum: 40 });
+    assert_eq!(Buffers::heap(4, 16 * GB).or(&request), Buffers { size_kb: 128, minimum: 40, maximum: 40 });
 }

@@ -2,7 +2,8 @@
 //!
 //! Contract: events go to a [`Sink`], in the order in which ETW hands them over. What a
 //! callback does never leaves it as a panic: the sink then takes nothing more and says so.
-//! A session is stopped before its consumer is closed, so that it gets the last events.
+//! A session is stopped before its consumer is closed: who is closed "will not receive any new
+//! events".
 //!
 //! Cost of an event: a lock that somebody else holds once a second, and one copy.
 //!
@@ -24,6 +25,7 @@ use windows_sys::Win32::System::Diagnostics::Etw::{
     ProcessTrace,
 };
 
+use super::journal;
 use super::record::convert;
 use super::refusal::Refusal;
 use super::wide::wide;
@@ -32,26 +34,29 @@ use crate::capture::LaneWriter;
 /// Where the events of a session go.
 pub(super) struct Sink {
     lane: Mutex<LaneWriter>,
+    /// Only events of these processes; all if there are none.
+    pids: Vec<u32>,
     has_panicked: AtomicBool,
 }
 
 impl Sink {
-    pub(super) fn new(lane: LaneWriter) -> Arc<Self> {
-        Arc::new(Self { lane: Mutex::new(lane), has_panicked: AtomicBool::new(false) })
+    pub(super) fn new(lane: LaneWriter, pids: Vec<u32>) -> Arc<Self> {
+        Arc::new(Self { lane: Mutex::new(lane), pids, has_panicked: AtomicBool::new(false) })
     }
 
-    /// Takes one event at this time; never panics. That it could not be written is told by
+    /// Takes one event; never panics. That it could not be written is told by
     /// the lane's own status.
     ///
     /// # Safety
     /// As of [`convert`].
-    pub(super) unsafe fn take(&self, record: &EVENT_RECORD, time: i64) {
-        if self.has_panicked() {
+    pub(super) unsafe fn take(&self, record: &EVENT_RECORD) {
+        let is_wanted = self.pids.is_empty() || self.pids.contains(&record.EventHeader.ProcessId);
+        if !is_wanted || self.has_panicked() {
             return;
         }
         let taken = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the caller's promise.
-            unsafe { convert(record, time, |event| self.lane().take(event)) };
+            unsafe { convert(record, |event| self.lane().take(event)) };
         }));
         if taken.is_err() {
             self.has_panicked.store(true, Ordering::Relaxed);
@@ -101,21 +106,25 @@ impl Consumer {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits until all events of a stopped session came; cuts it short after a while.
-    pub(super) fn finish(mut self) -> Result<(), Refusal> {
-        let code = self.join();
+    /// Takes no more events: all of a stopped session came, or they come too slowly.
+    pub(super) fn close(mut self) -> Result<(), Refusal> {
+        let code = self.end();
         Refusal::check("ProcessTrace", code)
     }
 
-    fn join(&mut self) -> u32 {
-        const PATIENCE: Duration = Duration::from_secs(20);
+    fn end(&mut self) -> u32 {
+        /// `ProcessTrace` returns at once when it is closed. If not, its thread is left alone with
+        /// the sink, which it holds.
+        const PATIENCE: Duration = Duration::from_secs(2);
         let Some(thread) = self.thread.take() else { return 0 };
+        close(self.handle);
         let end = Instant::now() + PATIENCE;
-        while !thread.is_finished() && Instant::now() < end {
+        while !thread.is_finished() {
+            if Instant::now() > end {
+                return 0;
+            }
             thread::sleep(Duration::from_millis(5));
         }
-        // Closing makes `ProcessTrace` return, and is due anyway.
-        close(self.handle);
         // A panic of a callback is caught there, so there is none of the thread.
         thread.join().unwrap_or(0)
     }
@@ -123,10 +132,7 @@ impl Consumer {
 
 impl Drop for Consumer {
     fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            close(self.handle);
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 
@@ -145,10 +151,13 @@ fn open(session: &str, sink: &Arc<Sink>) -> Result<PROCESSTRACE_HANDLE, Refusal>
     // The callback is of the kind that the mode names; it is called in `ProcessTrace` only.
     let handle = unsafe { OpenTraceW(&raw mut log) };
     const INVALID: u64 = u64::MAX;
-    if handle.Value == INVALID { Err(Refusal::last("OpenTraceW")) } else { Ok(handle) }
+    let opened = if handle.Value == INVALID { Err(Refusal::last("OpenTraceW")) } else { Ok(handle) };
+    journal::note("OpenTraceW", session, opened.as_ref().err().map_or(0, |refusal: &Refusal| refusal.code));
+    opened
 }
 
-fn close(handle: PROCESSTRACE_HANDLE) {
+/// Closes what OpenTraceW has opened.
+pub(super) fn close(handle: PROCESSTRACE_HANDLE) {
     // SAFETY: the handle was opened and is closed once: who calls this gives it up.
     // That events are still on their way is no error.
     unsafe { CloseTrace(handle) };
@@ -165,5 +174,5 @@ unsafe extern "system" fn on_event(record: *mut EVENT_RECORD) {
     // SAFETY: the context is the sink of `open`, which the thread in `ProcessTrace` holds.
     let Some(sink) = (unsafe { sink.as_ref() }) else { return };
     // SAFETY: ETW's promise.
-    unsafe { sink.take(record, record.EventHeader.TimeStamp) };
+    unsafe { sink.take(record) };
 }

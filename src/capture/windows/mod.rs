@@ -9,19 +9,22 @@
 mod clock;
 mod consumer;
 mod elevate;
+mod journal;
 mod launch;
 mod machine;
 mod pipe;
+mod plan;
 mod privilege;
 mod processes;
+mod provider;
 mod record;
 mod refusal;
 mod remote;
 mod running;
 mod session;
 mod source;
+mod starting;
 mod tracing_flags;
-mod user;
 mod volumes;
 mod wide;
 

@@ -28,12 +28,12 @@ const EVENT_TRACE: Guid = Guid::new(0x68FDD900, 0x4A3E, 0x11D1, [0x84, 0xF4, 0x0
 /// More kinds of extended items than there are.
 const MOST_ITEMS: usize = 24;
 
-/// Hands one event on, as it came but for its time; `None` for what is left out.
+/// Hands one event on, as it came; `None` for what is left out.
 ///
 /// # Safety
 /// The record is one that ETW, or who plays it, is just handing over: its pointers are null,
 /// or lead to as many bytes as it says, which stay as they are until this returns.
-pub(super) unsafe fn convert<R>(record: &EVENT_RECORD, time: i64, take: impl FnOnce(&NewEvent<'_>) -> R) -> Option<R> {
+pub(super) unsafe fn convert<R>(record: &EVENT_RECORD, take: impl FnOnce(&NewEvent<'_>) -> R) -> Option<R> {
     let header = &record.EventHeader;
     let flags = u32::from(header.Flags);
     let provider = guid(&header.ProviderId);
@@ -67,7 +67,7 @@ pub(super) unsafe fn convert<R>(record: &EVENT_RECORD, time: i64, take: impl FnO
     }
     let event = NewEvent {
         processor: processor(record),
-        time,
+        time: header.TimeStamp,
         kind,
         pointer: if flags & EVENT_HEADER_FLAG_32_BIT_HEADER == 0 { PointerSize::Eight } else { PointerSize::Four },
         pid,
@@ -143,7 +143,7 @@ mod tests {
     /// What becomes of an event: header, id, pointer size.
     fn shape(record: &EVENT_RECORD) -> Option<(HeaderKind, EventId, PointerSize)> {
         // SAFETY: the record points to nothing.
-        unsafe { convert(record, 1, |event| (event.kind, event.id, event.pointer)) }
+        unsafe { convert(record, |event| (event.kind, event.id, event.pointer)) }
     }
 
     const CLASSIC: u32 = EVENT_HEADER_FLAG_CLASSIC_HEADER;
@@ -188,9 +188,10 @@ mod tests {
         tracker.EventHeader.EventDescriptor.Keyword = 1 << 63;
         (tracker.ExtendedData, tracker.ExtendedDataCount) = (&raw mut item, 1);
         (tracker.UserData, tracker.UserDataLength) = (payload.as_ptr().cast_mut().cast(), 3);
+        tracker.EventHeader.TimeStamp = 99;
         // SAFETY: the record points to the two arrays and the item above, with their lengths.
         let told = unsafe {
-            convert(&tracker, 99, |event| {
+            convert(&tracker, |event| {
                 assert_eq!(event.id, EventId::Provider { provider: class::CUSTOM_HEAP, id: 100 });
                 assert_eq!((event.kind, event.time, event.payload), (HeaderKind::Event, 99, payload.as_slice()));
                 assert_eq!((event.extended.len(), event.extended[0].kind), (1, extended_type::STACK_TRACE64));
@@ -215,7 +216,7 @@ mod tests {
         let mut event = record(class::CUSTOM_HEAP, 0);
         (event.ExtendedDataCount, event.UserDataLength) = (3, 500);
         // SAFETY: both pointers are null.
-        let sizes = unsafe { convert(&event, 0, |event| (event.extended.len(), event.payload.len())) };
+        let sizes = unsafe { convert(&event, |event| (event.extended.len(), event.payload.len())) };
         assert_eq!(sizes, Some((0, 0)));
     }
 }

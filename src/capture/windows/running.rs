@@ -1,25 +1,28 @@
 //! A recording that runs: its sessions, their consumers, and the files they fill.
 //!
-//! Order of the start: what crashed recordings left is cleaned up; the kernel's session with
-//! its consumer before its events are switched on, so that the rundown of processes and
-//! images is not missed; heaps; trackers; then a launched program is let go. Order of the end:
-//! heaps, trackers, the kernel, whose images at the end cover all that came before.
+//! Order of the start: what crashed recordings left is cleaned up; the registry; the kernel's
+//! session, heaps, trackers; then a launched program is let go. What can be recorded is, and what
+//! cannot is told.
+//!
+//! Order of the end: first what the machine must not keep (the registry), then all sessions are
+//! stopped, then what they still hold comes, for all of them together: a console that closes
+//! leaves its programs five seconds, and what is not done by then must not be a setting.
 //!
 //! Whoever holds it polls it a few times a second. Once a second it asks the sessions what
-//! they lost, flushes the files, compares the clocks, and after a loss lets the session have
-//! more buffers.
+//! they lost, and flushes the files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::clock::{self, Clocks, Pair};
+use super::clock::{self, Pair};
 use super::launch::Suspended;
+use super::plan::{Machine, PREFIX};
 use super::processes::{self, Watched};
 use super::refusal::Refusal;
 use super::session;
-use super::source::{PREFIX, Source, Sources, UserSource};
+use super::source::Source;
+use super::starting::{self, Started};
 use super::tracing_flags::{self, Traced};
 use super::volumes::volumes;
 use super::{machine, privilege};
@@ -32,21 +35,21 @@ use crate::units::{Pid, PointerSize, Tid};
 
 /// A running recording.
 pub struct LocalRecording {
-    // Dropped in this order, should it come to that: sessions before what they need.
-    heap: Option<Source>,
-    user: Option<UserSource>,
-    kernel: Option<Source>,
+    // Dropped in this order, should it come to that: what the machine must not keep is put back first.
     traced: Option<Traced>,
+    /// In the order in which they are stopped.
+    sources: Vec<Source>,
     /// Until one file is made of it.
     recording: Option<Recording>,
     folder: PathBuf,
-    clocks: Arc<Clocks>,
     /// The processes that are recorded; none if more can come.
     watched: Vec<Watched>,
     began: Instant,
     last_second: Instant,
-    memory: u64,
-    warning: Option<String>,
+    /// What is missing from the start on.
+    shortfalls: Vec<String>,
+    /// What is wrong now.
+    failures: Vec<String>,
 }
 
 impl LocalRecording {
@@ -73,32 +76,28 @@ impl LocalRecording {
         let start = Pair::now();
         let session = machine::session(start);
         let recording = Recording::create(folder, &session, request.ring)?;
-        let clocks = Arc::new(Clocks::new(session.frequency, start));
-        let sources = Sources { request, recording: &recording, processors: session.processors };
-        let kernel = sources.kernel()?;
-        let heap = request.heap.then(|| sources.heap(&pids)).transpose()?;
-        let user = request.trackers.then(|| sources.user(&pids, &clocks)).transpose()?;
+        let memory = crate::platform::physical_memory().unwrap_or(4 << 30);
+        let machine = Machine { processors: session.processors, memory };
+        // A name is that of programs to come, whose ids nobody knows.
+        let of = if matches!(request.target, Target::Image(_)) { &[][..] } else { &pids };
+        let Started { sources, warnings, .. } = starting::start(request, &recording, machine, &pids, of)?;
         // Programs by name can be started again at any time.
         let ends = !matches!(request.target, Target::Image(_));
         let watched = pids.iter().filter(|_| ends).filter_map(|pid| Watched::new(*pid).ok()).collect();
         if let Some(program) = launched {
             program.resume().map_err(not_started)?;
         }
-        let memory = crate::platform::physical_memory().unwrap_or(4 << 30);
         let now = Instant::now();
         Ok(Self {
-            heap,
-            user,
-            kernel: Some(kernel),
             traced,
+            sources,
             recording: Some(recording),
             folder: folder.to_owned(),
-            clocks,
             watched,
             began: now,
             last_second: now,
-            memory,
-            warning: None,
+            shortfalls: warnings,
+            failures: Vec::new(),
         })
     }
 
@@ -114,18 +113,14 @@ impl LocalRecording {
             self.last_second = now;
             self.look_after(now);
         }
-        let seen: Vec<Statistics> =
-            self.sources().map(|source| source.health.seen).chain(self.user.iter().map(|user| user.health.seen)).collect();
-        let total: u32 = seen.iter().map(|seen| seen.buffers).sum();
-        let free: u32 = seen.iter().map(|seen| seen.free_buffers).sum();
+        let sum = |field: fn(&Statistics) -> u32| self.sources.iter().map(|source| field(&source.seen)).sum::<u32>();
+        let (total, free) = (sum(|seen| seen.buffers), sum(|seen| seen.free_buffers));
         let progress = Progress {
             folder: self.folder.display().to_string(),
             seconds: now.duration_since(self.began).as_secs_f64(),
             buffers_used: total.saturating_sub(free),
             buffers_total: total,
-            clock_error_ns: self.user.is_some().then(|| self.clocks.error()),
             is_target_gone: self.is_target_gone(),
-            warning: self.warning.clone(),
             ..Progress::default()
         };
         let Some(status) = self.recording.as_ref().map(Recording::status) else { return progress };
@@ -135,7 +130,7 @@ impl LocalRecording {
             on_disk: status.on_disk(),
             lost_events: status.lost_events(),
             lost_buffers: status.lost_buffers(),
-            warning: status.lanes.iter().find_map(|lane| lane.failure.clone()).or(progress.warning),
+            warning: self.warning(status.lanes.iter().find_map(|lane| lane.failure.clone())),
             ..progress
         }
     }
@@ -173,20 +168,43 @@ impl LocalRecording {
 
     /// Ends it: no more events come, and those that came are in the lanes.
     pub fn end(&mut self) -> Result<(), CaptureError> {
-        let heap = self.heap.take().map_or(Ok(()), Source::finish);
-        let user = self.user.take().map_or(Ok(()), UserSource::finish);
-        let kernel = self.kernel.take().map_or(Ok(()), Source::finish);
         let restored = self.traced.take().map_or(Ok(()), Traced::restore);
         let restored = restored.map_err(|refusal| refusal.while_trying("what was prepared for tracing could not be put back"));
+        let stopped = self.sources.iter_mut().map(Source::stop).fold(Ok(()), Result::and);
+        self.drain();
+        let closed = self.sources.iter_mut().map(Source::close).fold(Ok(()), Result::and);
+        self.sources.clear();
         if let Some(recording) = &self.recording {
             // All of it is due: as if a second had gone by.
             let _ = recording.flush_if_due(Instant::now() + Duration::from_secs(1));
         }
-        heap.and(user).and(kernel).and(restored)
+        restored.and(stopped).and(closed)
     }
 
-    fn sources(&self) -> impl Iterator<Item = &Source> {
-        self.kernel.iter().chain(&self.heap)
+    /// Waits for what stopped sessions still hold, as long as some of it comes.
+    fn drain(&self) {
+        /// Buffers come within a second each.
+        const QUIET: Duration = Duration::from_secs(3);
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let events = || self.recording.as_ref().map_or(0, |recording| recording.status().events());
+        let began = Instant::now();
+        let (mut came, mut last) = (events(), began);
+        while !self.sources.iter().all(Source::is_drained) {
+            let (now, count) = (Instant::now(), events());
+            if count != came {
+                (came, last) = (count, now);
+            }
+            if now - last > QUIET || now - began > PATIENCE {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// All that is missing or wrong, the worst first.
+    fn warning(&self, failure: Option<String>) -> Option<String> {
+        let all: Vec<String> = failure.into_iter().chain(self.failures.clone()).chain(self.shortfalls.clone()).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     fn is_target_gone(&self) -> bool {
@@ -194,19 +212,8 @@ impl LocalRecording {
     }
 
     fn look_after(&mut self, now: Instant) {
-        self.clocks.renew(Pair::now());
-        self.warning = None;
-        let memory = self.memory;
-        for source in self.kernel.iter_mut().chain(&mut self.heap) {
-            if let Err(warning) = source.look_after(memory) {
-                self.warning = Some(warning.to_string());
-            }
-        }
-        if let Some(user) = &mut self.user
-            && let Err(warning) = user.look_after()
-        {
-            self.warning = Some(warning.to_string());
-        }
+        let asked = self.sources.iter_mut().map(Source::look_after);
+        self.failures = asked.filter_map(Result::err).map(|failure| failure.to_string()).collect();
         // What cannot be written is in the status.
         let _ = self.recording.as_ref().map_or(Ok(()), |recording| recording.flush_if_due(now));
     }
@@ -238,7 +245,8 @@ pub(super) fn not_started(refusal: Refusal) -> CaptureError {
 fn clean_up() -> Result<(), CaptureError> {
     let refused = |refusal: Refusal| refusal.while_trying("what an earlier recording left could not be cleaned up");
     let own_name = tracing_flags::own_name();
-    for name in session::running(PREFIX).map_err(refused)? {
+    let ours = session::running().map_err(refused)?.into_iter().map(|known| known.name).filter(|name| name.starts_with(PREFIX));
+    for name in ours {
         let pid = name[PREFIX.len()..].split('-').next().and_then(|pid| pid.parse::<u32>().ok());
         let is_alive = pid.is_some_and(|pid| pid != std::process::id() && processes::runs(pid, &own_name));
         if !is_alive {

@@ -1,25 +1,26 @@
-//! One session of ETW: started, asked, given more buffers, stopped.
+//! One session of ETW: started, asked, stopped.
 //!
 //! The bytes of its properties come from [`properties`](crate::capture::properties);
 //! here is only what Windows is called with. Sessions outlive their process, so one that
 //! is dropped is stopped, and [`running`] finds those of processes that did not come so far.
+//! A session is never updated: EnableFlags in an update are for system loggers only, and
+//! buffers become more by themselves, up to the maximum of the start.
 //!
 //! Facts: Microsoft's pages of StartTrace, ControlTrace, QueryAllTraces and TraceSetInformation.
 #![allow(unsafe_code, reason = "ETW's interface are C functions; each call says why it is sound")]
 
-use std::ptr;
-
-use windows_sys::Win32::Foundation::{ERROR_ALREADY_EXISTS, ERROR_MORE_DATA, ERROR_WMI_INSTANCE_NOT_FOUND};
+use windows_sys::Win32::Foundation::{ERROR_ACTIVE_CONNECTIONS, ERROR_MORE_DATA, ERROR_WMI_INSTANCE_NOT_FOUND};
 use windows_sys::Win32::System::Diagnostics::Etw::{
     CLASSIC_EVENT_ID, CONTROLTRACE_HANDLE, ControlTraceW, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY,
-    EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_CONTROL_UPDATE, EVENT_TRACE_PROPERTIES, QueryAllTracesW, StartTraceW,
-    TRACE_QUERY_INFO_CLASS, TraceSetInformation, TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
+    EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_PROPERTIES, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS, TraceSetInformation,
+    TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
 };
 
+use super::journal;
 use super::refusal::Refusal;
 use super::wide::{narrow, wide};
 use crate::capture::properties::{Properties, Statistics};
-use crate::etl::u32_at;
+use crate::etl::{Guid, u32_at};
 
 /// A running session.
 pub(super) struct Session {
@@ -29,17 +30,15 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Starts a session. One of the same name is stopped first: names hold the id of this
-    /// process, so it can only be what an earlier one of the same id left.
+    /// Starts a session.
     pub(super) fn start(name: &str, properties: &Properties) -> Result<Self, Refusal> {
-        let handle = match start(name, properties.clone()) {
-            Err(Refusal { code: ERROR_ALREADY_EXISTS, .. }) => {
-                stop(name)?;
-                start(name, properties.clone())?
-            }
-            other => other?,
-        };
+        let handle = start(name, properties.clone())?;
         Ok(Self { name: name.to_owned(), handle, is_stopped: false })
+    }
+
+    /// One that was started for us and is known by its name.
+    pub(super) fn started(name: &str) -> Self {
+        Self { name: name.to_owned(), handle: NO_HANDLE, is_stopped: false }
     }
 
     /// Asks for the stacks of these kernel events (`CLASSIC_EVENT_ID`s), instead of those
@@ -61,17 +60,13 @@ impl Session {
         // SAFETY: the length is that of the bytes, which live until the call returns and are
         // only read; both classes take plain numbers.
         let code = unsafe { TraceSetInformation(self.handle, class, information.as_ptr().cast(), information.len() as u32) };
+        journal::note(call, &self.name, code);
         Refusal::check(call, code)
     }
 
     /// What it lost, and how full it is.
     pub(super) fn query(&self) -> Result<Statistics, Refusal> {
         statistics(&self.name)
-    }
-
-    /// Changes it while it runs. What the properties leave out is switched off.
-    pub(super) fn update(&self, mut properties: Properties) -> Result<(), Refusal> {
-        control(self.handle, None, &mut properties, EVENT_TRACE_CONTROL_UPDATE, "ControlTraceW(UPDATE)")
     }
 
     /// Ends it. Its consumer still gets what the buffers hold. Not an error if it has ended already.
@@ -89,21 +84,29 @@ impl Drop for Session {
 /// What the session of this name says of itself.
 pub(super) fn statistics(name: &str) -> Result<Statistics, Refusal> {
     let mut answer = Properties::for_answer();
-    control(NO_HANDLE, Some(name), &mut answer, EVENT_TRACE_CONTROL_QUERY, "ControlTraceW(QUERY)")?;
+    control(name, &mut answer, EVENT_TRACE_CONTROL_QUERY, "ControlTraceW(QUERY)")?;
     Ok(answer.statistics())
 }
 
 /// Ends the session of this name, if there is one.
 pub(super) fn stop(name: &str) -> Result<(), Refusal> {
-    match control(NO_HANDLE, Some(name), &mut Properties::for_answer(), EVENT_TRACE_CONTROL_STOP, "ControlTraceW(STOP)") {
-        // More data: what it says does not fit, but it was stopped.
-        Err(Refusal { code: ERROR_WMI_INSTANCE_NOT_FOUND | ERROR_MORE_DATA, .. }) => Ok(()),
+    match control(name, &mut Properties::for_answer(), EVENT_TRACE_CONTROL_STOP, "ControlTraceW(STOP)") {
+        // More data: what it says does not fit, but it was stopped. Active connections: its
+        // consumers still get the rest, and it is stopping.
+        Err(Refusal { code: ERROR_WMI_INSTANCE_NOT_FOUND | ERROR_MORE_DATA | ERROR_ACTIVE_CONNECTIONS, .. }) => Ok(()),
         other => other,
     }
 }
 
-/// Names of the sessions that run on this machine and begin like this.
-pub(super) fn running(prefix: &str) -> Result<Vec<String>, Refusal> {
+/// A session that runs on this machine, whoever started it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Known {
+    pub(super) name: String,
+    pub(super) guid: Guid,
+}
+
+/// All sessions that run on this machine.
+pub(super) fn running() -> Result<Vec<Known>, Refusal> {
     /// More cannot run.
     const MOST: usize = 64;
     let mut answers = vec![Properties::for_answer(); MOST];
@@ -112,37 +115,36 @@ pub(super) fn running(prefix: &str) -> Result<Vec<String>, Refusal> {
     // SAFETY: there are as many pointers as are said to be, each to memory of its own that is
     // aligned for the structure and says how long it is.
     let code = unsafe { QueryAllTracesW(pointers.as_mut_ptr(), MOST as u32, &raw mut count) };
+    journal::note("QueryAllTracesW", "", code);
     match Refusal::check("QueryAllTracesW", code) {
         Err(Refusal { code: ERROR_MORE_DATA, .. }) | Ok(()) => {}
         Err(refusal) => return Err(refusal),
     }
-    let names = answers.iter().take(count as usize).map(|answer| logger_name(answer.bytes()));
-    Ok(names.filter(|name| name.starts_with(prefix)).collect())
+    let known = |answer: &Properties| Known { name: logger_name(answer.bytes()), guid: answer.guid() };
+    Ok(answers.iter().take(count as usize).map(known).collect())
 }
 
 const NO_HANDLE: CONTROLTRACE_HANDLE = CONTROLTRACE_HANDLE { Value: 0 };
 
 fn start(name: &str, mut properties: Properties) -> Result<CONTROLTRACE_HANDLE, Refusal> {
-    let name = wide(name);
+    let wide_name = wide(name);
     let mut handle = NO_HANDLE;
     // SAFETY: all three live until the call returns; the name ends with a zero; the properties
     // are aligned for the structure and say how long they are.
-    let code = unsafe { StartTraceW(&raw mut handle, name.as_ptr(), properties.as_mut_ptr().cast()) };
+    let code = unsafe { StartTraceW(&raw mut handle, wide_name.as_ptr(), properties.as_mut_ptr().cast()) };
+    journal::note("StartTraceW", name, code);
     Refusal::check("StartTraceW", code).map(|()| handle)
 }
 
-fn control(
-    handle: CONTROLTRACE_HANDLE,
-    name: Option<&str>,
-    properties: &mut Properties,
-    code: EVENT_TRACE_CONTROL,
-    call: &'static str,
-) -> Result<(), Refusal> {
-    let name = name.map(wide);
-    let name = name.as_ref().map_or(ptr::null(), |name| name.as_ptr());
-    // SAFETY: the name is null or ends with a zero, and outlives the call; the properties are
-    // aligned for the structure and say how long they are.
-    Refusal::check(call, unsafe { ControlTraceW(handle, name, properties.as_mut_ptr().cast(), code) })
+fn control(name: &str, properties: &mut Properties, control: EVENT_TRACE_CONTROL, call: &'static str) -> Result<(), Refusal> {
+    let wide_name = wide(name);
+    // SAFETY: the name ends with a zero, and outlives the call; the properties are aligned for
+    // the structure and say how long they are.
+    let code = unsafe { ControlTraceW(NO_HANDLE, wide_name.as_ptr(), properties.as_mut_ptr().cast(), control) };
+    if control != EVENT_TRACE_CONTROL_QUERY || code != 0 {
+        journal::note(call, name, code);
+    }
+    Refusal::check(call, code)
 }
 
 /// The session's name in an answer, wherever the answer puts it.

@@ -1,5 +1,8 @@
-//! A simulated ETW: see the three parts.
+//! A simulated ETW: `state` is what it knows, `calls` what it is asked, `deliver` how events come,
+//! `events` which ones, and `patch` puts it in the place of the real one.
 
+mod calls;
+mod deliver;
 pub mod events;
-pub mod fake;
 mod patch;
+pub mod state;

@@ -1,0 +1,177 @@
+//! What each session is started with. All are started in the same steps: [`Plan::begin`] makes
+//! the session, then its consumer is opened, then [`Plan::switch_on`] lets its events come.
+//!
+//! * The kernel's: a private system logger (Windows 8 and later). Its stacks are chosen before
+//!   its events are switched on, and these only when the consumer is there: processes and images
+//!   that run already are told then, and only to who listens.
+//! * Heaps: the session's GUID is that of heaps, so its events come from the start on. There is
+//!   one for the whole machine.
+//! * Providers: see [`provider`].
+
+use super::provider::{self, Opened};
+use super::random_bytes;
+use super::refusal::Refusal;
+use super::session::{self, Session};
+use crate::capture::properties::{Buffers, SessionKind, SessionProperties, heap_stacks, kernel_flag, kernel_stacks};
+use crate::capture::{CaptureError, Lane, Request};
+use crate::etl::Guid;
+use crate::events::class;
+
+/// Names of our sessions: this, the id of the process, the kind.
+pub(super) const PREFIX: &str = "highwater-";
+
+/// A session that is to be started.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) name: String,
+    /// What its consumer fills.
+    pub(super) lane: Lane,
+    how: How,
+    buffers: Buffers,
+}
+
+#[derive(Clone, Debug)]
+enum How {
+    Kernel { guid: Guid, flags: u32, stacks: Vec<u8> },
+    Heap { pids: Vec<u32>, stacks: Vec<u16> },
+    Providers { stacks: bool },
+}
+
+/// A session that was made.
+pub(super) struct Begun {
+    pub(super) session: Session,
+    /// Held until our own consumer is opened.
+    pub(super) opened: Option<Opened>,
+    /// What it lacks, where it is of use all the same.
+    pub(super) shortfall: Option<CaptureError>,
+}
+
+impl Plan {
+    /// Processes, threads and images, and pages if they are wanted.
+    pub(super) fn kernel(request: &Request, machine: Machine) -> Self {
+        let commit = if request.commit { kernel_flag::VIRTUAL_ALLOC } else { 0 };
+        let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | commit;
+        let how = How::Kernel { guid: fresh_guid(), flags, stacks: kernel_stacks(request) };
+        Self {
+            name: name("kernel"),
+            lane: Lane::Kernel,
+            how,
+            buffers: Buffers::kernel(machine.processors, machine.memory).or(request),
+        }
+    }
+
+    /// Heaps of these processes, and of those that the registry names.
+    pub(super) fn heap(request: &Request, machine: Machine, pids: &[u32]) -> Self {
+        // Process 0 stands for those that are not there yet.
+        let pids = if pids.is_empty() { vec![0] } else { pids.to_vec() };
+        let how = How::Heap { pids, stacks: heap_stacks(request) };
+        Self { name: name("heap"), lane: Lane::Heap, how, buffers: Buffers::heap(machine.processors, machine.memory).or(request) }
+    }
+
+    /// Custom heap trackers.
+    pub(super) fn trackers(request: &Request, machine: Machine) -> Self {
+        let how = How::Providers { stacks: request.stacks };
+        Self { name: name("user"), lane: Lane::User, how, buffers: Buffers::user(machine.processors, machine.memory).or(request) }
+    }
+
+    /// What it is called in sentences.
+    pub(super) fn title(&self) -> &'static str {
+        match self.how {
+            How::Kernel { .. } => "the kernel session",
+            How::Heap { .. } => "the heap session",
+            How::Providers { .. } => "the session of trackers",
+        }
+    }
+
+    /// Makes the session. Nothing of it is left where that fails.
+    pub(super) fn begin(&self) -> Result<Begun, CaptureError> {
+        let refused = |refusal: Refusal| self.refused(refusal);
+        let begun = |session| Begun { session, opened: None, shortfall: None };
+        match &self.how {
+            How::Kernel { guid, stacks, .. } => {
+                let session = self.start(SessionKind::Kernel { guid: *guid, flags: 0 })?;
+                let asked = if stacks.is_empty() { Ok(()) } else { session.trace_stacks(stacks) };
+                let lacking = |refusal: Refusal| refusal.while_trying("commit is recorded without call stacks");
+                Ok(Begun { shortfall: asked.err().map(lacking), ..begun(session) })
+            }
+            How::Heap { pids, stacks } => self.start(SessionKind::Heap { pids, stacks }).map(begun),
+            How::Providers { stacks } => {
+                // What an earlier process of our id left.
+                session::stop(&self.name).map_err(refused)?;
+                let (session, opened) = provider::start(&self.name, *stacks, self.buffers).map_err(refused)?;
+                Ok(Begun { opened: Some(opened), ..begun(session) })
+            }
+        }
+    }
+
+    /// Lets its events come: the consumer is there.
+    pub(super) fn switch_on(&self, session: &Session) -> Result<(), CaptureError> {
+        match self.how {
+            How::Kernel { flags, .. } => {
+                session.enable(flags).map_err(|refusal| refusal.while_trying("the kernel's events could not be switched on"))
+            }
+            How::Heap { .. } | How::Providers { .. } => Ok(()),
+        }
+    }
+
+    fn start(&self, kind: SessionKind<'_>) -> Result<Session, CaptureError> {
+        /// Events come to the consumer after so long at the latest.
+        const FLUSH_SECONDS: u32 = 1;
+        let properties =
+            SessionProperties { name: &self.name, kind, buffers: self.buffers, flush_seconds: FLUSH_SECONDS }.build()?;
+        Session::start(&self.name, &properties).or_else(|refusal| match self.in_the_way(refusal) {
+            // Names hold the id of this process, so an earlier one of the same id left it.
+            Obstacle::Leftover => session::stop(&self.name)
+                .and_then(|()| Session::start(&self.name, &properties))
+                .map_err(|refusal| self.refused(refusal)),
+            Obstacle::HeapsOf(holder) => Err(CaptureError::HeapsTraced(holder)),
+            Obstacle::Unknown => Err(self.refused(refusal)),
+        })
+    }
+
+    /// What keeps a session from being started. That there is one already can mean its name, or its
+    /// GUID: "you cannot start more than one session with the same session GUID" (StartTrace).
+    fn in_the_way(&self, refusal: Refusal) -> Obstacle {
+        use windows_sys::Win32::Foundation::ERROR_ALREADY_EXISTS;
+        if refusal.code != ERROR_ALREADY_EXISTS {
+            return Obstacle::Unknown;
+        }
+        let all = session::running().unwrap_or_default();
+        if all.iter().any(|known| known.name == self.name) {
+            return Obstacle::Leftover;
+        }
+        let holder = all.into_iter().find(|known| matches!(self.how, How::Heap { .. }) && known.guid == class::HEAP);
+        holder.map_or(Obstacle::Unknown, |known| Obstacle::HeapsOf(known.name))
+    }
+
+    fn refused(&self, refusal: Refusal) -> CaptureError {
+        refusal.while_trying(&format!("{} could not be started", self.title()))
+    }
+}
+
+enum Obstacle {
+    Leftover,
+    /// Somebody else's session.
+    HeapsOf(String),
+    Unknown,
+}
+
+/// What buffers are made for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Machine {
+    pub(super) processors: u32,
+    /// Bytes.
+    pub(super) memory: u64,
+}
+
+fn name(kind: &str) -> String {
+    format!("{PREFIX}{}-{kind}", std::process::id())
+}
+
+/// A GUID that nobody else has: random, as version 4 is.
+fn fresh_guid() -> Guid {
+    let mut bytes = random_bytes();
+    bytes[7] = bytes[7] & 0x0F | 0x40;
+    bytes[8] = bytes[8] & 0x3F | 0x80;
+    Guid::from_bytes(bytes)
+}

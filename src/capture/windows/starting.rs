@@ -1,0 +1,84 @@
+//! The start of all sessions of a recording: those that can be started are, and what cannot is
+//! said. Only where nothing of what was asked for can be recorded there is no recording.
+
+use super::consumer::Sink;
+use super::plan::{Machine, Plan};
+use super::source::Source;
+use crate::capture::{CaptureError, Lane, Recording, Request};
+
+/// What runs.
+#[derive(Default)]
+pub(super) struct Started {
+    /// In the order in which they are stopped: the kernel's is the last, since its images at the
+    /// end cover all that came before.
+    pub(super) sources: Vec<Source>,
+    /// What is missing and why.
+    pub(super) warnings: Vec<String>,
+    /// Lanes whose sessions run.
+    lanes: Vec<Lane>,
+}
+
+/// Starts the sessions that a request needs.
+pub(super) fn start(
+    request: &Request,
+    recording: &Recording,
+    machine: Machine,
+    pids: &[u32],
+    of: &[u32],
+) -> Result<Started, CaptureError> {
+    // The kernel's first: it tells of processes and images that the others' events belong to.
+    let mut plans = vec![Plan::kernel(request, machine)];
+    if request.heap {
+        plans.push(Plan::heap(request, machine, pids));
+    }
+    if request.trackers {
+        plans.push(Plan::trackers(request, machine));
+    }
+    let mut started = Started::default();
+    let mut first_refusal = None;
+    for plan in plans {
+        let lane = plan.lane;
+        let sink = Sink::new(recording.lane(lane), if lane == Lane::User { of.to_vec() } else { Vec::new() });
+        match Source::start(plan, sink) {
+            Ok(source) => {
+                started.warnings.extend(source.shortfall.as_ref().map(ToString::to_string));
+                started.sources.push(source);
+                started.lanes.push(lane);
+            }
+            Err(refusal) => {
+                started.warnings.push(format!("{}: {refusal}", missing(lane, request)));
+                first_refusal.get_or_insert(refusal);
+            }
+        }
+    }
+    // Dropped, they are stopped.
+    match first_refusal {
+        Some(refusal) if !started.has_any(request) => Err(refusal),
+        _ => {
+            let has_kernel = started.has(Lane::Kernel);
+            started.sources.rotate_left(usize::from(has_kernel));
+            Ok(started)
+        }
+    }
+}
+
+impl Started {
+    pub(super) fn has(&self, lane: Lane) -> bool {
+        self.lanes.contains(&lane)
+    }
+
+    /// Whether anything of what was asked for is recorded.
+    fn has_any(&self, request: &Request) -> bool {
+        let wanted = [(request.commit, Lane::Kernel), (request.heap, Lane::Heap), (request.trackers, Lane::User)];
+        wanted.into_iter().any(|(is_wanted, lane)| is_wanted && self.has(lane))
+    }
+}
+
+fn missing(lane: Lane, request: &Request) -> &'static str {
+    match lane {
+        Lane::Heap => "heaps are not recorded",
+        Lane::User => "custom trackers are not recorded",
+        Lane::Kernel if request.commit => "commit and the names of modules are not recorded",
+        Lane::Kernel => "the names of modules are not recorded",
+    }
+}

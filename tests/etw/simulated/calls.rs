@@ -1,0 +1,270 @@
+//! The functions of evntrace.h as far as a recorder calls them, with their signatures. They
+//! keep sessions in a list, note how they are called, and refuse what Microsoft's pages say
+//! that Windows refuses:
+//!
+//! * StartTrace: a GUID that a running session has is refused as a name is (183); properties
+//!   whose extension block could be as long as its length of 0xFF says must have that room,
+//!   or are not valid (87), as are fewer buffers at most than at least.
+//! * ControlTrace: EnableFlags in an update are for system loggers only (87); a stop may say
+//!   that there still are consumers (2402), and stops all the same.
+//! * The system's clock may be set; times of events go on as if it had not been.
+#![allow(unsafe_code, reason = "C functions are played")]
+#![allow(clippy::missing_safety_doc, reason = "they are called as Windows' own are")]
+
+use std::ffi::c_void;
+
+use highwater::events::class;
+use windows_sys::Win32::Foundation::{FILETIME, SetLastError};
+use windows_sys::Win32::System::Diagnostics::Etw::{
+    CONTROLTRACE_HANDLE, ENABLE_TRACE_PARAMETERS, EVENT_TRACE_LOGFILEW, EVENT_TRACE_PROPERTIES, PROCESSTRACE_HANDLE,
+};
+use windows_sys::core::GUID;
+
+use super::deliver::{process_trace, system_time};
+use super::events::{HEAP, KERNEL, USER};
+use super::state::{CHANGED, Consumer, Session, handle_of, lock, with};
+
+/// Name of a function, and the address of ours.
+type Played = (&'static str, fn() -> usize);
+
+pub const FUNCTIONS: [Played; 10] = [
+    ("StartTraceW", || start_trace as *const () as usize),
+    ("ControlTraceW", || control_trace as *const () as usize),
+    ("EnableTraceEx2", || enable_trace as *const () as usize),
+    ("TraceSetInformation", || set_information as *const () as usize),
+    ("TraceQueryInformation", || query_information as *const () as usize),
+    ("QueryAllTracesW", || query_all as *const () as usize),
+    ("OpenTraceW", || open_trace as *const () as usize),
+    ("ProcessTrace", || process_trace as *const () as usize),
+    ("CloseTrace", || close_trace as *const () as usize),
+    ("GetSystemTimePreciseAsFileTime", || precise_time as *const () as usize),
+];
+
+const ALREADY_EXISTS: u32 = 183;
+const NO_RESOURCES: u32 = 1450;
+const INVALID_PARAMETER: u32 = 87;
+const ACTIVE_CONNECTIONS: u32 = 2402;
+
+/// Handles of sessions are small numbers, those of consumers begin here.
+pub const FIRST_CONSUMER: u64 = 0x2000;
+
+fn code(result: Result<(), u32>) -> u32 {
+    result.err().unwrap_or(0)
+}
+
+unsafe extern "system" fn start_trace(
+    handle: *mut CONTROLTRACE_HANDLE,
+    name: *const u16,
+    properties: *mut EVENT_TRACE_PROPERTIES,
+) -> u32 {
+    // SAFETY: as Windows, this believes what it is given.
+    let (name, bytes) = unsafe { (text(name), block(properties)) };
+    code(with(|etw| {
+        let guid: [u8; 16] = bytes[0x18..0x28].try_into().unwrap();
+        let lane = match guid == class::HEAP.to_bytes() {
+            true => HEAP,
+            false if number(&bytes, 0x40) & SYSTEM_LOGGER != 0 => KERNEL,
+            false => USER,
+        };
+        etw.called("StartTraceW", lane)?;
+        check(&bytes)?;
+        if etw.sessions.iter().any(|s| s.is_running && (s.name == name || s.guid == guid && guid != [0; 16])) {
+            return Err(ALREADY_EXISTS);
+        }
+        if etw.sessions.iter().filter(|s| s.is_running).count() >= etw.limit {
+            return Err(NO_RESOURCES);
+        }
+        etw.sessions.push(Session { guid, properties: vec![bytes], lane, ..Session::called(&name) });
+        // SAFETY: the caller's place for the answer.
+        unsafe { (*handle).Value = handle_of(etw.sessions.len() - 1) };
+        Ok(())
+    }))
+}
+
+const SYSTEM_LOGGER: u32 = 0x0200_0000;
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// Whether properties are valid ones for a start.
+fn check(bytes: &[u8]) -> Result<(), u32> {
+    const EXTENDED: u32 = 0x80FF_0000;
+    /// An extension block of length 0xFF.
+    const LONGEST: usize = 255 * 4;
+    let flags = number(bytes, 0x48);
+    let has_room = flags & 0xFFFF_0000 != EXTENDED || (flags & 0xFFFF) as usize + LONGEST <= bytes.len();
+    let has_buffers = number(bytes, 0x38) == 0 || number(bytes, 0x34) <= number(bytes, 0x38);
+    if has_room && has_buffers { Ok(()) } else { Err(INVALID_PARAMETER) }
+}
+
+unsafe extern "system" fn control_trace(
+    handle: CONTROLTRACE_HANDLE,
+    name: *const u16,
+    properties: *mut EVENT_TRACE_PROPERTIES,
+    control: u32,
+) -> u32 {
+    // SAFETY: as Windows, this believes what it is given.
+    let (name, bytes) = unsafe { (text(name), block(properties)) };
+    let result = with(|etw| {
+        const CALLS: [&str; 3] = ["ControlTraceW(QUERY)", "ControlTraceW(STOP)", "ControlTraceW(UPDATE)"];
+        let index = etw.find(handle.Value, &name)?;
+        etw.called(CALLS[control as usize], etw.sessions[index].lane)?;
+        let session = &mut etw.sessions[index];
+        match control {
+            1 => session.stop(),
+            2 if number(&bytes, 0x48) != 0 && number(&bytes, 0x40) & SYSTEM_LOGGER == 0 => return Err(INVALID_PARAMETER),
+            2 => session.properties.push(bytes),
+            _ => {}
+        }
+        // SAFETY: the caller's structure.
+        let answer = unsafe { &mut *properties };
+        answer.NumberOfBuffers = session.buffers();
+        answer.FreeBuffers = answer.NumberOfBuffers / 4 * 3;
+        answer.EventsLost = session.events_lost;
+        answer.RealTimeBuffersLost = session.buffers_lost;
+        if control == 1 && etw.stops_are_busy { Err(ACTIVE_CONNECTIONS) } else { Ok(()) }
+    });
+    CHANGED.notify_all();
+    code(result)
+}
+
+unsafe extern "system" fn enable_trace(
+    handle: CONTROLTRACE_HANDLE,
+    provider: *const GUID,
+    _code: u32,
+    level: u8,
+    any: u64,
+    _all: u64,
+    _timeout: u32,
+    parameters: *const ENABLE_TRACE_PARAMETERS,
+) -> u32 {
+    code(with(|etw| {
+        let index = etw.find(handle.Value, "")?;
+        etw.called("EnableTraceEx2", etw.sessions[index].lane)?;
+        // SAFETY: as Windows, this believes what it is given.
+        let provider = unsafe { (*provider, level, any, parameters.as_ref().map_or(0, |p| p.EnableProperty)) };
+        etw.sessions[index].providers.push(provider);
+        Ok(())
+    }))
+}
+
+unsafe extern "system" fn set_information(
+    handle: CONTROLTRACE_HANDLE,
+    class: i32,
+    information: *const c_void,
+    length: u32,
+) -> u32 {
+    code(with(|etw| {
+        let index = etw.find(handle.Value, "")?;
+        // SAFETY: as Windows, this believes what it is given.
+        let bytes = unsafe { std::slice::from_raw_parts(information.cast::<u8>(), length as usize) }.to_vec();
+        let lane = etw.sessions[index].lane;
+        match class {
+            3 => {
+                etw.called("TraceSetInformation(3)", lane)?;
+                etw.sessions[index].stacks = bytes;
+            }
+            4 => {
+                etw.called("TraceSetInformation(4)", lane)?;
+                etw.sessions[index].masks = bytes;
+            }
+            _ => return Err(INVALID_PARAMETER),
+        }
+        Ok(())
+    }))
+}
+
+unsafe extern "system" fn query_information(_: CONTROLTRACE_HANDLE, _: i32, _: *mut c_void, _: u32, _: *mut u32) -> u32 {
+    INVALID_PARAMETER
+}
+
+unsafe extern "system" fn query_all(blocks: *mut *mut EVENT_TRACE_PROPERTIES, room: u32, count: *mut u32) -> u32 {
+    code(with(|etw| {
+        etw.called("QueryAllTracesW", KERNEL)?;
+        let running: Vec<&Session> = etw.sessions.iter().filter(|s| s.is_running).collect();
+        assert!(running.len() <= room as usize);
+        for (i, session) in running.iter().enumerate() {
+            let name: Vec<u16> = session.name.encode_utf16().chain([0]).collect();
+            // SAFETY: as Windows, this believes that there is room where the structure says so.
+            unsafe {
+                let block = *blocks.add(i);
+                let to = block.cast::<u8>().add((*block).LoggerNameOffset as usize).cast::<u16>();
+                assert!((*block).LoggerNameOffset as usize + 2 * name.len() <= (*block).Wnode.BufferSize as usize);
+                to.copy_from_nonoverlapping(name.as_ptr(), name.len());
+                (*block).Wnode.Guid = std::mem::transmute::<[u8; 16], GUID>(session.guid);
+            }
+        }
+        // SAFETY: the caller's place for the answer.
+        unsafe { *count = running.len() as u32 };
+        Ok(())
+    }))
+}
+
+unsafe extern "system" fn open_trace(log: *mut EVENT_TRACE_LOGFILEW) -> PROCESSTRACE_HANDLE {
+    // SAFETY: as Windows, this believes what it is given.
+    let (name, consumer) = unsafe {
+        let log = &*log;
+        let consumer = Consumer {
+            session: 0,
+            callback: log.Anonymous2.EventRecordCallback,
+            context: log.Context as usize,
+            mode: log.Anonymous1.ProcessTraceMode,
+            is_closed: false,
+        };
+        (text(log.LoggerName), consumer)
+    };
+    let opened = with(|etw| {
+        let index = etw.find(0, &name)?;
+        etw.called("OpenTraceW", etw.sessions[index].lane)?;
+        etw.consumers.push(Consumer { session: index, ..consumer });
+        Ok(FIRST_CONSUMER + etw.consumers.len() as u64 - 1)
+    });
+    PROCESSTRACE_HANDLE {
+        Value: opened.unwrap_or_else(|code: u32| {
+            // SAFETY: a plain number.
+            unsafe { SetLastError(code) };
+            u64::MAX
+        }),
+    }
+}
+
+unsafe extern "system" fn close_trace(handle: PROCESSTRACE_HANDLE) -> u32 {
+    with(|etw| {
+        let consumer = &mut etw.consumers[(handle.Value - FIRST_CONSUMER) as usize];
+        let lane = etw.sessions[consumer.session].lane;
+        assert!(!std::mem::replace(&mut consumer.is_closed, true), "a consumer is closed twice");
+        let _ = etw.called("CloseTrace", lane);
+    });
+    CHANGED.notify_all();
+    0
+}
+
+unsafe extern "system" fn precise_time(time: *mut FILETIME) {
+    // Also asked between tests.
+    let step = lock().as_ref().map_or(0, |etw| etw.clock_step);
+    let now = system_time() + step;
+    // SAFETY: the caller's place for the answer.
+    unsafe { *time = FILETIME { dwLowDateTime: now as u32, dwHighDateTime: (now >> 32) as u32 } };
+}
+
+/// # Safety
+/// Null, or a text that ends with a zero.
+unsafe fn text(text: *const u16) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's promise.
+    let units = (0..).map(|i| unsafe { *text.add(i) }).take_while(|unit| *unit != 0);
+    String::from_utf16(&units.collect::<Vec<_>>()).unwrap()
+}
+
+/// The structure and all that it says it has behind it.
+///
+/// # Safety
+/// It is as long as it says, and aligned.
+unsafe fn block(properties: *const EVENT_TRACE_PROPERTIES) -> Vec<u8> {
+    assert!(properties.is_aligned());
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(properties.cast::<u8>(), (*properties).Wnode.BufferSize as usize).to_vec() }
+}
