@@ -10,7 +10,7 @@
 //! header, is an assumption.
 
 use super::hooks::{hook, kernel_memory};
-use super::{Event, Record};
+use super::{Event, Record, memory};
 use crate::etl::{RawEvent, address_at, u8_at, u32_at};
 use crate::units::{Pid, PointerSize};
 
@@ -201,13 +201,14 @@ fn range_rundown(raw: &RawEvent<'_>) -> Option<Option<Record>> {
 
 /// The committed size from a heap's expansion, contraction or snapshot.
 fn heap_size(hook: u16, raw: &RawEvent<'_>) -> Option<Option<Record>> {
-    let p = raw.pointer.bytes();
-    let heap = address_at(raw.payload, 0, raw.pointer)?;
+    let pointer = memory::heap_width(hook, raw.payload.len(), raw.pointer);
+    let p = pointer.bytes();
+    let heap = address_at(raw.payload, 0, pointer)?;
     let (at, pid) = match hook {
         hook::HEAP_SNAPSHOT => (2, Pid(u32_at(raw.payload, 4 * p + 4)?)),
         _ => (4, raw.pid),
     };
-    let committed = address_at(raw.payload, at * p, raw.pointer)?;
+    let committed = address_at(raw.payload, at * p, pointer)?;
     Some(Some(record(raw, pid, CounterEvent::HeapSize { heap, committed })))
 }
 

@@ -2,7 +2,9 @@
 //!
 //! No public trace holds any of them. The heap and VirtualAlloc structures are
 //! those of System Informer's `ntwmi.h`; heap events are written by ntdll with
-//! either width of pointers. Tracker events have 8-byte fields in 32-bit programs
+//! either width of pointers. The header says which; where a payload is exactly as long
+//! as the other width makes it, and not as its own does, it is the length that is
+//! believed (ntdll of a 32-bit program may log under the header of either). Tracker events have 8-byte fields in 32-bit programs
 //! too, so their layout does not depend on the header.
 
 use super::hooks::{hook, tracker};
@@ -13,13 +15,35 @@ use crate::units::{Layer, Pid, PointerSize};
 /// Heap, size and address of a [`hook::HEAP_ALLOC`]; `None` if the payload is too short.
 #[inline(always)]
 pub(super) fn heap_alloc(payload: &[u8], pointer: PointerSize) -> Option<[u64; 3]> {
-    words(payload, pointer)
+    words(payload, heap_width(hook::HEAP_ALLOC, payload.len(), pointer))
 }
 
 /// Heap and address of a [`hook::HEAP_FREE`].
 #[inline(always)]
 pub(super) fn heap_free(payload: &[u8], pointer: PointerSize) -> Option<[u64; 2]> {
-    words(payload, pointer)
+    words(payload, heap_width(hook::HEAP_FREE, payload.len(), pointer))
+}
+
+/// The width of a heap event's fields: that of its header, unless its length can only be the
+/// other's. Lengths are those of `ntwmi.h`; of some events two versions are known.
+#[inline(always)]
+pub(super) fn heap_width(hook: u16, len: usize, header: PointerSize) -> PointerSize {
+    // Versions beside each other: of eight bytes, of four.
+    let known: [[usize; 2]; 2] = match hook {
+        hook::HEAP_ALLOC => [[28; 2], [16; 2]],
+        hook::HEAP_FREE => [[20; 2], [12; 2]],
+        hook::HEAP_REALLOC => [[44; 2], [24; 2]],
+        hook::HEAP_CREATE => [[12, 36], [8, 20]],
+        hook::HEAP_DESTROY => [[8; 2], [4; 2]],
+        hook::HEAP_EXPAND | hook::HEAP_CONTRACT => [[52, 60], [28, 32]],
+        _ => return header,
+    };
+    let is = |width: usize| known[width].contains(&len);
+    match header {
+        PointerSize::Eight if is(1) && !is(0) => PointerSize::Four,
+        PointerSize::Four if is(0) && !is(1) => PointerSize::Eight,
+        as_said => as_said,
+    }
 }
 
 /// The first fields of the event's pointer width, with one look at the length.
@@ -36,6 +60,7 @@ fn words<const N: usize>(payload: &[u8], pointer: PointerSize) -> Option<[u64; N
 /// Heap events, group 10; `None` if the payload is too short.
 pub(super) fn heap(hook: u16, &RawEvent { payload, pointer, .. }: &RawEvent<'_>) -> Option<Event> {
     let layer = Layer::Heap;
+    let pointer = heap_width(hook, payload.len(), pointer);
     Some(match hook {
         hook::HEAP_CREATE => {
             let [heap] = words(payload, pointer)?;

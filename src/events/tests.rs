@@ -38,7 +38,26 @@ fn heap_payloads_have_fields_of_the_events_own_width() {
         let alloc = bytes(&[(0x1D, p), (40, p), (0x300, p), (2, 4)]);
         let expected = Event::Alloc { layer: Layer::Heap, heap: 0x1D, address: 0x300, size: 40 };
         assert_eq!(memory::heap(hook::HEAP_ALLOC, &raw(pointer, &alloc)), Some(expected));
-        assert_eq!(memory::heap(hook::HEAP_ALLOC, &raw(pointer, &alloc[..2 * p])), None, "too short");
+        assert_eq!(memory::heap(hook::HEAP_ALLOC, &raw(pointer, &alloc[..2 * p - 1])), None, "too short");
+    }
+}
+
+#[test]
+fn a_heap_payload_that_is_as_long_as_the_other_width_makes_it_has_that_width() {
+    let layer = Layer::Heap;
+    for (p, said) in [(4, PointerSize::Eight), (8, PointerSize::Four)] {
+        let told = |hook, payload: &[u8]| memory::heap(hook, &raw(said, payload));
+        let realloc = bytes(&[(0x1D, p), (0x200, p), (0x100, p), (64, p), (32, p), (3, 4)]);
+        let expected = Event::Realloc { layer, heap: 0x1D, old: 0x100, new: 0x200, size: 64 };
+        assert_eq!(told(hook::HEAP_REALLOC, &realloc), Some(expected));
+        let alloc = bytes(&[(0x1D, p), (40, p), (0x300, p), (2, 4)]);
+        assert_eq!(told(hook::HEAP_ALLOC, &alloc), Some(Event::Alloc { layer, heap: 0x1D, address: 0x300, size: 40 }));
+        let free = bytes(&[(0x1D, p), (0x300, p), (2, 4)]);
+        assert_eq!(told(hook::HEAP_FREE, &free), Some(Event::Free { layer, heap: 0x1D, address: 0x300 }));
+        for create in [bytes(&[(0x1D, p), (2, 4)]), bytes(&[(0x1D, p), (2, 4), (1, p), (2, p), (3, p)])] {
+            assert_eq!(told(hook::HEAP_CREATE, &create), Some(Event::HeapOpen { layer, heap: 0x1D, name: None }));
+        }
+        assert_eq!(told(hook::HEAP_DESTROY, &bytes(&[(0x1D, p)])), Some(Event::HeapClose { layer, heap: 0x1D, name: None }));
     }
 }
 

@@ -8,7 +8,7 @@ use highwater::capture::windows::LocalRecording;
 use highwater::capture::{Request, Target};
 use highwater::synth::{Options, Scenario};
 
-use crate::simulated::events::{HEAP, KERNEL};
+use crate::simulated::events::{HEAP, KERNEL, Told};
 use crate::simulated::state::Session;
 use crate::{Scene, groups, of_all, poll_until, request};
 
@@ -44,6 +44,18 @@ fn a_recording_has_the_numbers_of_what_happened() {
         }
         assert_eq!(made.len(), recorded.len());
     }
+}
+
+/// A header says one width of pointers, and the payload has the other.
+#[test]
+fn heap_events_of_32_bit_programs_are_read_under_the_header_of_either_width() {
+    let options = Options { wow64: true, events: 20_000, distinct_stacks: 200, live: 2_000, ..Options::default() };
+    let scene = Scene::new(&options);
+    scene.etw.with(|etw| etw.lanes[HEAP].iter_mut().filter(|told| !told.names_a_time).for_each(Told::say_the_other_width));
+    let mut running = scene.start(&of_all()).unwrap();
+    poll_until(&mut running, "all events", |progress| progress.events == scene.events);
+    scene.stop(running);
+    assert_eq!(groups(scene.load("recorded.etl")), groups(scene.load("generated.etl")));
 }
 
 #[test]

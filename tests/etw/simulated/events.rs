@@ -24,6 +24,12 @@ pub struct Told {
     pub names_a_time: bool,
 }
 
+impl Told {
+    pub fn say_the_other_width(&mut self) {
+        self.flags ^= BITS_32 | BITS_64;
+    }
+}
+
 /// What each session has to tell: kernel, heap, user.
 pub type Lanes = [Vec<Told>; 3];
 
