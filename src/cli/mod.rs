@@ -82,6 +82,15 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
     }
 }
 
+/// Records these programs, which allocate what is known, in each way and compares: see
+/// `highwater record --self-test`. What went wrong, if anything did.
+#[cfg(windows)]
+pub fn self_test(folder: &std::path::Path, programs: &[crate::capture::windows::self_test::TargetProgram]) -> Result<(), String> {
+    record::self_test(folder, programs).map_err(|failure| match failure {
+        Failure::Failed(reason) | Failure::BadArguments(reason) => reason,
+    })
+}
+
 /// Runs a command; a fault of the program ends in one line too.
 fn guarded(inputs: &[Input], run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     panics::install();

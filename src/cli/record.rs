@@ -7,6 +7,8 @@
 
 #[cfg(windows)]
 mod live;
+#[cfg(windows)]
+mod self_test;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -39,6 +41,19 @@ pub(super) struct RecordArgs {
     #[arg(long, value_name = "FOLDER", group = "what")]
     recover: Option<PathBuf>,
 
+    /// Find out whether recording works on this machine: records a program that allocates what is known, compares,
+    /// and writes a report and the traces into the folder that is named by --output
+    #[arg(long, group = "what")]
+    self_test: bool,
+
+    /// Be that program
+    #[arg(long, hide = true, group = "what")]
+    self_test_target: bool,
+
+    /// Wait to be told
+    #[arg(long, hide = true, requires = "self_test_target")]
+    wait: bool,
+
     /// Record pages: VirtualAlloc (all layers are recorded if none is named)
     #[arg(long)]
     commit: bool,
@@ -64,7 +79,7 @@ pub(super) struct RecordArgs {
     ring: Option<RingArg>,
 
     /// Trace to write
-    #[arg(short, long, value_name = "OUT.etl", required_unless_present = "folder")]
+    #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["folder", "self_test", "self_test_target"])]
     output: Option<PathBuf>,
 
     /// Where the recording grows before it is complete [default: beside the trace]
@@ -136,8 +151,17 @@ impl FromStr for RingArg {
 
 const WANTED_RING: &str = "a time such as 30s or 5m, or a size such as 500MB or 2GB, is wanted";
 
+#[cfg(windows)]
+pub(super) use self_test::run_with as self_test;
+
 /// Records, or recovers.
 pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
+    if args.self_test_target {
+        return be_recorded(args.wait);
+    }
+    if args.self_test {
+        return test_itself(args.output.as_deref().unwrap_or(Path::new("highwater-self-test")));
+    }
     match (&args.recover, args.request()) {
         (Some(folder), _) => recover_into(folder, args.output.as_deref().unwrap_or(folder)),
         (_, Some(request)) => record(args, &request),
@@ -159,6 +183,27 @@ fn own_images() -> DiskImages {
     return DiskImages::new(crate::capture::windows::volumes());
     #[cfg(not(windows))]
     DiskImages::default()
+}
+
+#[cfg(windows)]
+fn be_recorded(waits: bool) -> Result<(), Failure> {
+    crate::capture::windows::target::run(waits);
+    Ok(())
+}
+
+#[cfg(not(windows))]
+fn be_recorded(_waits: bool) -> Result<(), Failure> {
+    Err(failure(CaptureError::NotWindows))
+}
+
+#[cfg(windows)]
+fn test_itself(folder: &Path) -> Result<(), Failure> {
+    self_test::run(folder)
+}
+
+#[cfg(not(windows))]
+fn test_itself(_folder: &Path) -> Result<(), Failure> {
+    Err(failure(CaptureError::NotWindows))
 }
 
 #[cfg(windows)]

@@ -6,6 +6,7 @@
 mod documents;
 mod remote;
 mod running;
+mod self_test;
 mod simulated;
 mod start;
 

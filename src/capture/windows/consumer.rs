@@ -26,13 +26,14 @@ use windows_sys::Win32::System::Diagnostics::Etw::{
 };
 
 use super::journal;
-use super::record::convert;
+use super::record::{convert, describe};
 use super::refusal::Refusal;
 use super::wide::wide;
-use crate::capture::LaneWriter;
+use crate::capture::{Lane, LaneWriter, Recording};
 
 /// Where the events of a session go.
 pub(super) struct Sink {
+    kind: Lane,
     lane: Mutex<LaneWriter>,
     /// Only events of these processes; all if there are none.
     pids: Vec<u32>,
@@ -40,8 +41,8 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn new(lane: LaneWriter, pids: Vec<u32>) -> Arc<Self> {
-        Arc::new(Self { lane: Mutex::new(lane), pids, has_panicked: AtomicBool::new(false) })
+    pub(super) fn new(recording: &Recording, lane: Lane, pids: Vec<u32>) -> Arc<Self> {
+        Arc::new(Self { kind: lane, lane: Mutex::new(recording.lane(lane)), pids, has_panicked: AtomicBool::new(false) })
     }
 
     /// Takes one event; never panics. That it could not be written is told by
@@ -55,6 +56,8 @@ impl Sink {
             return;
         }
         let taken = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the caller's promise.
+            journal::note_event(self.kind, |lane| unsafe { describe(record, lane) });
             // SAFETY: the caller's promise.
             unsafe { convert(record, |event| self.lane().take(event)) };
         }));

@@ -37,7 +37,7 @@ pub(super) fn run_elevated(program: &Path, words: &[String]) -> Result<(), Refus
 
 /// A word as it must stand in a command line to be one word again: in quotes, with those
 /// inside, and the backslashes before any of them, escaped.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let mut line = String::from('"');
     let mut backslashes = 0;
     for c in word.chars() {

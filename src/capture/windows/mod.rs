@@ -21,15 +21,19 @@ mod record;
 mod refusal;
 mod remote;
 mod running;
+pub mod self_test;
 mod session;
 mod source;
 mod starting;
+pub mod target;
 mod tracing_flags;
 mod volumes;
 mod wide;
 
+pub use journal::{Call, Journal, RawEvent};
 pub use remote::{Served, SystemRecorder};
 pub use running::LocalRecording;
+pub use self_test::MachineFacts;
 pub use volumes::volumes;
 
 /// What nobody can guess: the keys that the standard library makes for its hash tables.

@@ -17,6 +17,7 @@ use windows_sys::Win32::System::Diagnostics::Etw::{
     EVENT_HEADER_FLAG_PROCESSOR_INDEX, EVENT_HEADER_FLAG_TRACE_MESSAGE, EVENT_RECORD,
 };
 
+use super::journal::RawEvent;
 use crate::etl::write::{Descriptor, NewEvent};
 use crate::etl::{EventId, ExtendedItem, Guid, HeaderKind};
 use crate::events::{class, kernel_hook};
@@ -86,6 +87,41 @@ pub(super) unsafe fn convert<R>(record: &EVENT_RECORD, take: impl FnOnce(&NewEve
         payload: unsafe { parts(record.UserData.cast(), record.UserDataLength) },
     };
     Some(take(&event))
+}
+
+/// All of it but the most of its payload, for the self-test's report.
+///
+/// # Safety
+/// As of [`convert`].
+pub(super) unsafe fn describe(record: &EVENT_RECORD, lane: &'static str) -> RawEvent {
+    const MOST_BYTES: usize = 64;
+    let (header, said) = (&record.EventHeader, &record.EventHeader.EventDescriptor);
+    // SAFETY: the caller's promise.
+    let (items, payload) = unsafe {
+        (
+            parts(record.ExtendedData.cast_const(), record.ExtendedDataCount),
+            parts(record.UserData.cast::<u8>(), record.UserDataLength),
+        )
+    };
+    RawEvent {
+        lane,
+        provider: guid(&header.ProviderId).to_string(),
+        id: said.Id,
+        version: said.Version,
+        opcode: said.Opcode,
+        keyword: said.Keyword,
+        flags: header.Flags,
+        header_type: header.HeaderType,
+        event_property: header.EventProperty,
+        pid: header.ProcessId,
+        tid: header.ThreadId,
+        time: header.TimeStamp,
+        // SAFETY: both forms are plain numbers in the same two bytes, so any bits are valid.
+        processor_index: unsafe { record.BufferContext.Anonymous.ProcessorIndex },
+        extended: items.iter().take(MOST_ITEMS).map(|item| (item.ExtType, item.DataSize)).collect(),
+        payload_len: record.UserDataLength,
+        payload: payload.iter().take(MOST_BYTES).map(|byte| format!("{byte:02x}")).collect(),
+    }
 }
 
 /// Machines with more than 256 processors say so; their number then takes both bytes.

@@ -269,7 +269,8 @@ fn pids(target: &Target, launched: Option<&Suspended>) -> Result<Vec<u32>, Captu
         (_, Some(launched)) => Ok(vec![launched.pid()]),
         (Target::Image(name), None) => {
             let all = processes::names().map_err(|refusal| refusal.while_trying("the processes could not be listed"))?;
-            Ok(all.into_iter().filter(|(_, image)| image.eq_ignore_ascii_case(name)).map(|(pid, _)| pid).collect())
+            let is_meant = |(pid, image): &(u32, String)| image.eq_ignore_ascii_case(name) && *pid != std::process::id();
+            Ok(all.into_iter().filter(is_meant).map(|(pid, _)| pid).collect())
         }
         (Target::Launch(_), None) => Ok(Vec::new()),
     }

@@ -38,7 +38,7 @@ pub(super) fn start(
     let mut first_refusal = None;
     for plan in plans {
         let lane = plan.lane;
-        let sink = Sink::new(recording.lane(lane), if lane == Lane::User { of.to_vec() } else { Vec::new() });
+        let sink = Sink::new(recording, lane, if lane == Lane::User { of.to_vec() } else { Vec::new() });
         match Source::start(plan, sink) {
             Ok(source) => {
                 started.warnings.extend(source.shortfall.as_ref().map(ToString::to_string));

@@ -2,7 +2,8 @@
 //! `events` which ones, and `patch` puts it in the place of the real one.
 
 mod calls;
-mod deliver;
+pub mod children;
+pub mod deliver;
 pub mod events;
 mod patch;
 pub mod state;

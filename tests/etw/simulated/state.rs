@@ -121,9 +121,7 @@ impl Simulated {
 
     /// Looks at it, or changes it.
     pub fn with<R>(&self, look: impl FnOnce(&mut Etw) -> R) -> R {
-        let result = with(look);
-        CHANGED.notify_all();
-        result
+        change(look)
     }
 
     /// Names of the sessions that run.
@@ -142,6 +140,13 @@ impl Drop for Simulated {
 
 pub fn lock() -> MutexGuard<'static, Option<Etw>> {
     ETW.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same from another thread of the test.
+pub fn change<R>(look: impl FnOnce(&mut Etw) -> R) -> R {
+    let result = with(look);
+    CHANGED.notify_all();
+    result
 }
 
 pub fn with<R>(look: impl FnOnce(&mut Etw) -> R) -> R {

@@ -1,0 +1,220 @@
+//! The self-test's recordings: a program that allocates what is known ([`target`](super::target))
+//! is recorded in each way there is, and all that Windows was asked and answered is written down.
+//! What the recordings hold is compared elsewhere.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::clock::Pair;
+use super::elevate::quoted;
+use super::journal::{self, Journal};
+use super::launch::Suspended;
+use super::running::{LocalRecording, not_started};
+use super::{machine, privilege, session};
+use crate::capture::control::Progress;
+use crate::capture::{CaptureError, Request, Target};
+
+/// How the program is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// From its first instruction.
+    Launch,
+    /// When it runs, by its id.
+    Pid,
+    /// By its name, before it runs.
+    Name,
+}
+
+impl Way {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Launch, Self::Pid, Self::Name];
+
+    /// As its option is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Launch => "launch",
+            Self::Pid => "pid",
+            Self::Name => "name",
+        }
+    }
+}
+
+/// The program, and the words that make it wait.
+#[derive(Clone, Debug)]
+pub struct TargetProgram {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its words where it does not wait.
+    pub words: Vec<String>,
+}
+
+/// What came of one recording.
+#[derive(Clone, Debug, Default)]
+pub struct Trial {
+    /// Process that was recorded; 0 if there was none.
+    pub pid: u32,
+    /// What Windows was called with, and the first events.
+    pub journal: Journal,
+    /// How it went at its end.
+    pub progress: Progress,
+    /// The trace, if there is one.
+    pub trace: Option<PathBuf>,
+    /// Why not, or what went wrong.
+    pub error: Option<String>,
+}
+
+/// What of the machine matters for recording.
+#[derive(Clone, Debug, Serialize)]
+pub struct MachineFacts {
+    /// Major, minor, build.
+    pub windows: (u8, u8, u32),
+    /// How many.
+    pub processors: u32,
+    /// Bytes.
+    pub memory: Option<u64>,
+    /// Ticks of the performance counter in a second.
+    pub frequency: u64,
+    /// Whether this process has the rights of an administrator.
+    pub is_elevated: bool,
+    /// Names and GUIDs of the sessions that run already.
+    pub sessions: Vec<(String, String)>,
+}
+
+/// Of this machine.
+pub fn about_this_machine() -> MachineFacts {
+    let session = machine::session(Pair::now());
+    let sessions = session::running().unwrap_or_default();
+    MachineFacts {
+        windows: session.os,
+        processors: session.processors,
+        memory: crate::platform::physical_memory(),
+        frequency: session.frequency,
+        is_elevated: privilege::is_elevated(),
+        sessions: sessions.into_iter().map(|known| (known.name, known.guid.to_string())).collect(),
+    }
+}
+
+/// Events come within so long: a session hands them over once a second.
+const LATEST: Duration = Duration::from_millis(2500);
+/// The program takes no time to speak of.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Records the program in this way, into files in `folder`.
+pub fn record(way: Way, program: &TargetProgram, folder: &Path) -> Trial {
+    journal::begin();
+    let mut trial = Trial::default();
+    if let Err(error) = trial.record(way, program, folder) {
+        trial.error = Some(error.to_string());
+    }
+    trial.journal = journal::end();
+    trial
+}
+
+impl Trial {
+    fn record(&mut self, way: Way, program: &TargetProgram, folder: &Path) -> Result<(), CaptureError> {
+        let lanes = folder.join(format!("{}.recording", way.name()));
+        let start = |target| LocalRecording::start(&Request::new(target), &lanes);
+        let mut running = match way {
+            Way::Launch => {
+                let words = program.words.iter().map(|word| quoted(word));
+                let line =
+                    std::iter::once(quoted(&program.path.display().to_string())).chain(words).collect::<Vec<_>>().join(" ");
+                let suspended = Suspended::start(&line).map_err(not_started)?;
+                self.pid = suspended.pid();
+                let mut running = start(Target::Pids(vec![self.pid]))?;
+                suspended.resume().map_err(not_started)?;
+                self.poll(&mut running, PATIENCE, |progress| progress.is_target_gone);
+                running
+            }
+            Way::Pid => {
+                let mut waiting = Waiting::start(program)?;
+                self.pid = waiting.child.id();
+                let mut running = start(Target::Pids(vec![self.pid]))?;
+                waiting.go()?;
+                self.poll(&mut running, LATEST, |_| false);
+                running
+            }
+            Way::Name => {
+                let image = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let mut running = start(Target::Image(image))?;
+                let mut waiting = Waiting::start(program)?;
+                self.pid = waiting.child.id();
+                waiting.go()?;
+                self.poll(&mut running, LATEST, |_| false);
+                running
+            }
+        };
+        let out = folder.join(format!("{}.etl", way.name()));
+        running.finish(&out, &mut |_, _| true)?;
+        self.trace = Some(out);
+        Ok(())
+    }
+
+    fn poll(&mut self, running: &mut LocalRecording, time: Duration, is_enough: impl Fn(&Progress) -> bool) {
+        let end = Instant::now() + time;
+        loop {
+            self.progress = running.poll();
+            if is_enough(&self.progress) || Instant::now() > end {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// The program, waiting to be told. It ends when this is dropped.
+struct Waiting {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Waiting {
+    fn start(program: &TargetProgram) -> Result<Self, CaptureError> {
+        let mut command = Command::new(&program.path);
+        command.args(&program.words).arg("--wait").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(CaptureError::file(&program.path))?;
+        let (say, lines) = channel();
+        if let Some(out) = child.stdout.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(out).lines().map_while(Result::ok) {
+                    let _ = say.send(line.trim().to_owned()); // nobody may wait any more
+                }
+            });
+        }
+        let waiting = Self { child, lines };
+        waiting.expect("ready")?;
+        Ok(waiting)
+    }
+
+    fn go(&mut self) -> Result<(), CaptureError> {
+        if let Some(words) = &mut self.child.stdin {
+            let _ = words.write_all(b"go\n"); // one that has ended says nothing, either
+        }
+        self.expect("done")
+    }
+
+    fn expect(&self, wanted: &str) -> Result<(), CaptureError> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) if line == wanted => Ok(()),
+            _ => Err(CaptureError::BadRequest(format!("the program that is recorded does not say \"{wanted}\""))),
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // By the end of its input it ends by itself; if not, it is ended.
+        let end = Instant::now() + Duration::from_secs(5);
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

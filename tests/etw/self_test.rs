@@ -1,0 +1,162 @@
+//! The self-test, with an ETW that tells what the recorded program does, all of it or less.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use highwater::capture::windows::self_test::TargetProgram;
+use highwater::capture::windows::target::{self, Blocks, TRACKER_NAME};
+use highwater::etl::write::Writer;
+use highwater::etl::{SessionHeader, TraceFile};
+use highwater::events::encode::{InlineStack, RecordWriter};
+use highwater::events::{Event, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, mem};
+use highwater::units::{Layer, Pid, Tid};
+use serde_json::Value;
+
+use crate::Scene;
+use crate::simulated::children::children;
+use crate::simulated::deliver::ticks;
+use crate::simulated::events::{Lanes, lanes};
+use crate::simulated::state::{Etw, change};
+
+const IMAGE: &str = "highwater.exe";
+const BASE: u64 = 0x14000_0000;
+const HEAP: u64 = 0x1D_0000;
+const TRACKER: u64 = 0x7E57;
+
+/// What ETW would tell of the program, which has this id.
+struct Story {
+    writer: RecordWriter<Cursor<Vec<u8>>>,
+    pid: Pid,
+    time: i64,
+}
+
+impl Story {
+    fn of(pid: u32, heap: Blocks) -> Lanes {
+        let writer =
+            Writer::new(Cursor::new(Vec::new()), SessionHeader { start_ticks: ticks(), ..SessionHeader::default() }).unwrap();
+        let mut story = Self { writer: RecordWriter::new(writer), pid: Pid(pid), time: ticks() };
+        let info = ProcessInfo { key: 1, parent: 4, name: IMAGE.to_owned(), command_line: String::new() };
+        story.tell(Event::Process(ProcessChange::Start, Box::new(info)));
+        let path = format!(r"\Device\HarddiskVolume1\{IMAGE}");
+        let image = ImageInfo { base: BASE, size: 0x10_0000, checksum: 0, time_stamp: 1, path };
+        story.tell(Event::Image(ImageChange::Load, Box::new(image)));
+        let address = |i: u64| 0x20_0000 + i * 0x20_0000;
+        for i in 0..heap.count {
+            story.tell(Event::Alloc { layer: Layer::Heap, heap: HEAP, address: address(i), size: heap.size });
+            story.stack();
+        }
+        (0..heap.freed).for_each(|i| story.tell(Event::Free { layer: Layer::Heap, heap: HEAP, address: address(i) }));
+        let Blocks { count, size, freed } = target::COMMIT;
+        let range = |i, flags| PageRange { base: address(i), size, owner: Pid(pid), flags };
+        for i in 0..count {
+            story.tell(Event::VirtualAlloc(range(i, mem::COMMIT | mem::RESERVE)));
+            story.stack();
+        }
+        (0..freed).for_each(|i| story.tell(Event::VirtualFree(range(i, mem::RELEASE))));
+        let Blocks { count, size, freed } = target::TRACKER;
+        story.tell(Event::HeapOpen { layer: Layer::Tracker, heap: TRACKER, name: Some(TRACKER_NAME.into()) });
+        for i in 0..count {
+            story.time += 1;
+            let event = Event::Alloc { layer: Layer::Tracker, heap: TRACKER, address: address(i), size };
+            let record = Record { time: story.time, pid: Pid(pid), tid: Tid(7), event };
+            story.writer.put_with_stack(0, &record, InlineStack::Frames(&[BASE + 0x1000])).unwrap();
+        }
+        (0..freed).for_each(|i| story.tell(Event::Free { layer: Layer::Tracker, heap: TRACKER, address: address(i) }));
+        let bytes = story.writer.finish().unwrap().into_inner();
+        let (_folder, path) = on_disk(&bytes);
+        lanes(&TraceFile::open(&path).unwrap())
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.time += 1;
+        self.writer.put(0, &Record { time: self.time, pid: self.pid, tid: Tid(7), event }, &[]).unwrap();
+    }
+
+    /// Of the event before.
+    fn stack(&mut self) {
+        let frames = [0x7FFF_0000_1000, BASE + 0x1000];
+        self.writer.put_stack(0, self.time + 1, self.time, (self.pid, Tid(7)), &frames).unwrap();
+    }
+}
+
+fn on_disk(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("story.etl");
+    std::fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+/// The self-test while ETW tells this of each program that is started; its report, and whether it is content.
+fn tested(heap: Blocks, prepare: impl FnOnce(&mut Etw)) -> (Result<(), String>, Value) {
+    let scene = Scene::silent();
+    scene.etw.with(prepare);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let narrator = {
+        let is_over = Arc::clone(&is_over);
+        std::thread::spawn(move || {
+            let mut known = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                for pid in children(IMAGE) {
+                    if !known.contains(&pid) {
+                        known.push(pid);
+                        let story = Story::of(pid, heap);
+                        change(|etw| {
+                            etw.clocks = Some((0, 0, 0));
+                            for (all, more) in etw.lanes.iter_mut().zip(story) {
+                                all.extend(more);
+                            }
+                        });
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        })
+    };
+    let words = vec!["record".to_owned(), "--self-test-target".to_owned()];
+    let program = TargetProgram { path: env!("CARGO_BIN_EXE_highwater").into(), words };
+    let folder = scene.place.path().join("self-test");
+    let done = highwater::cli::self_test(&folder, &[program]);
+    is_over.store(true, Ordering::Relaxed);
+    narrator.join().unwrap();
+    let text = std::fs::read_to_string(folder.join("self-test.json")).unwrap();
+    (done, serde_json::from_str(&text).unwrap())
+}
+
+#[test]
+fn what_is_recorded_as_it_was_done_is_well_in_each_way() {
+    let (done, report) = tested(target::HEAP, |_| {});
+    assert_eq!(done, Ok(()), "{report:#}");
+    let recordings = report["recordings"].as_array().unwrap();
+    let ways: Vec<&str> = recordings.iter().map(|recording| recording["way"].as_str().unwrap()).collect();
+    assert_eq!(ways, ["launch", "pid", "name"]);
+    for recording in recordings {
+        assert_eq!(recording["heap"]["found"]["count"], 1000);
+        let calls: Vec<&str> = recording["calls"].as_array().unwrap().iter().map(|call| call["call"].as_str().unwrap()).collect();
+        for call in ["StartTraceW", "OpenTraceW", "TraceSetInformation(TraceStackTracingInfo)", "ControlTraceW(STOP)"] {
+            assert!(calls.contains(&call), "{call} in {calls:?}");
+        }
+        let lanes: Vec<&str> =
+            recording["events"].as_array().unwrap().iter().map(|event| event["lane"].as_str().unwrap()).collect();
+        assert!(lanes.contains(&"heap") && lanes.contains(&"user") && lanes.len() < 60, "the first of each kind: {lanes:?}");
+    }
+    assert_eq!(report["complaints"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn what_is_missing_is_told_with_the_codes_of_windows() {
+    let less = Blocks { count: target::HEAP.count - 1, ..target::HEAP };
+    let (done, report) = tested(less, |etw| {
+        etw.refusals.insert("EnableTraceEx2", 87);
+    });
+    assert!(done.unwrap_err().contains("self-test.json"));
+    let complaints: Vec<&str> = report["complaints"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    for way in ["launch", "pid", "name"] {
+        let of_way = |wanted: &str| complaints.iter().any(|text| text.contains(&format!("by {way}: ")) && text.contains(wanted));
+        assert!(of_way("heap: 1000 blocks of 4321000 bytes in all, 400 freed were expected and 999"), "{complaints:#?}");
+        assert!(of_way("Windows error 87") && of_way("tracker: 500 blocks"), "{complaints:#?}");
+        assert!(!of_way("commit: "), "{complaints:#?}");
+    }
+}
