@@ -1,5 +1,6 @@
 //! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h), programs that
-//! end with this one (job objects, jobapi2.h), and Ctrl+C (consoleapi.h).
+//! end with this one (job objects, jobapi2.h), Ctrl+C (consoleapi.h), and where libraries
+//! are looked for (libloaderapi.h).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::io;
@@ -16,7 +17,16 @@ use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
     JobObjectExtendedLimitInformation, SetInformationJobObject,
 };
+use windows_sys::Win32::System::LibraryLoader::{LOAD_LIBRARY_SEARCH_SYSTEM32, SetDefaultDllDirectories};
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+
+/// From now on a library that is asked for by its name alone comes from the system's folder:
+/// not from that of the program, the current one, or one of `PATH`. For good.
+pub fn load_libraries_of_the_system_only() -> io::Result<()> {
+    // SAFETY: the argument is a plain number.
+    let done = unsafe { SetDefaultDllDirectories(LOAD_LIBRARY_SEARCH_SYSTEM32) };
+    if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
 
 /// Bytes of physical memory that the system manages.
 pub(super) fn physical_memory() -> Option<u64> {
@@ -85,4 +95,49 @@ unsafe extern "system" fn on_interrupt(kind: u32) -> i32 {
         std::thread::sleep(LONGER_THAN_ANY_PATIENCE);
     }
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use windows_sys::Win32::Foundation::ERROR_MOD_NOT_FOUND;
+    use windows_sys::Win32::System::LibraryLoader::LoadLibraryW;
+
+    use super::*;
+
+    const PLANTED: &str = "highwater-test-planted.dll";
+    const WHERE: &str = "HIGHWATER_TEST_PLANTED";
+
+    fn loads() -> bool {
+        let name: Vec<u16> = PLANTED.encode_utf16().chain([0]).collect();
+        // SAFETY: the name ends with a zero; the library is one of the system's own, under another name.
+        let loaded = !unsafe { LoadLibraryW(name.as_ptr()) }.is_null();
+        assert!(loaded || io::Error::last_os_error().raw_os_error() == Some(ERROR_MOD_NOT_FOUND as i32));
+        loaded
+    }
+
+    #[test]
+    fn a_library_that_was_put_beside_the_user_is_not_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let system = std::env::var("SystemRoot").unwrap();
+        std::fs::copy(format!(r"{system}\System32\version.dll"), folder.path().join(PLANTED)).unwrap();
+        for (place, is_loaded) in [("anywhere", true), ("system", false)] {
+            let test = "platform::windows::tests::loads_it_when_told_to";
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            child.args(["--exact", test, "--nocapture"]).env(WHERE, place).env("PATH", folder.path()).current_dir(folder.path());
+            let told = String::from_utf8(child.output().unwrap().stdout).unwrap();
+            assert!(told.contains(&format!("loaded: {is_loaded}")), "{place}: {told}");
+        }
+    }
+
+    #[test]
+    #[allow(clippy::print_stdout, reason = "this is how it answers the test above")]
+    fn loads_it_when_told_to() {
+        let Ok(place) = std::env::var(WHERE) else { return };
+        if place == "system" {
+            load_libraries_of_the_system_only().unwrap();
+        }
+        println!("loaded: {}", loads());
+    }
 }
