@@ -2,10 +2,11 @@
 //! nothing else. The window starts it, Windows asks the user, and it ends with the recording.
 //!
 //! Whoever can put a library where a program with rights looks for one has these rights.
-//! So libraries are loaded from the system's folder only: those that are loaded while it
-//! runs because the first statement says so, and those that it is linked to because they are
-//! of the few that Windows itself has in memory for all programs (KnownDLLs);
-//! `scripts/windows/checks.sh` has the list. Microsoft's linker is told the same (`build.rs`).
+//! So libraries that are loaded while it runs come from the system's folder only: the first
+//! statement says so. Those that it is linked to are looked for before that. Microsoft's linker
+//! has them come from there, too (`build.rs`); the GNU linker cannot, so they are of the few
+//! that Windows itself has in memory for all programs (KnownDLLs), but for two that ferrisetw
+//! brings. `scripts/windows/checks.sh` has the list, and no other may come to it.
 
 #![cfg_attr(windows, windows_subsystem = "windows")] // nobody is to see it
 

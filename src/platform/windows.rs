@@ -106,38 +106,41 @@ mod tests {
 
     use super::*;
 
-    const PLANTED: &str = "highwater-test-planted.dll";
-    const WHERE: &str = "HIGHWATER_TEST_PLANTED";
-
-    fn loads() -> bool {
-        let name: Vec<u16> = PLANTED.encode_utf16().chain([0]).collect();
-        // SAFETY: the name ends with a zero; the library is one of the system's own, under another name.
-        let loaded = !unsafe { LoadLibraryW(name.as_ptr()) }.is_null();
-        assert!(loaded || io::Error::last_os_error().raw_os_error() == Some(ERROR_MOD_NOT_FOUND as i32));
-        loaded
-    }
+    const PLANTED: &str = "HIGHWATER_TEST_PLANTED";
+    const SYSTEM_ONLY: &str = "HIGHWATER_TEST_SYSTEM_ONLY";
 
     #[test]
-    fn a_library_that_was_put_beside_the_user_is_not_loaded() {
-        let folder = tempfile::tempdir().unwrap();
-        let system = std::env::var("SystemRoot").unwrap();
-        std::fs::copy(format!(r"{system}\System32\version.dll"), folder.path().join(PLANTED)).unwrap();
-        for (place, is_loaded) in [("anywhere", true), ("system", false)] {
-            let test = "platform::windows::tests::loads_it_when_told_to";
-            let mut child = Command::new(std::env::current_exe().unwrap());
-            child.args(["--exact", test, "--nocapture"]).env(WHERE, place).env("PATH", folder.path()).current_dir(folder.path());
-            let told = String::from_utf8(child.output().unwrap().stdout).unwrap();
-            assert!(told.contains(&format!("loaded: {is_loaded}")), "{place}: {told}");
+    fn a_library_beside_the_program_in_the_current_folder_or_in_the_path_is_not_loaded() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let program = std::env::current_exe().unwrap();
+        // One of the system's own, under a name that it does not have there.
+        let library = format!(r"{}\System32\version.dll", std::env::var("SystemRoot").unwrap());
+        for folder in [program.parent().unwrap(), elsewhere.path()] {
+            let planted = tempfile::Builder::new().prefix("highwater-test-").suffix(".dll").tempfile_in(folder).unwrap();
+            let planted = planted.into_temp_path();
+            std::fs::copy(&library, &planted).unwrap();
+            for (system_only, is_loaded) in [("no", true), ("yes", false)] {
+                let mut child = Command::new(&program);
+                child.args(["--exact", "platform::windows::tests::loads_it_when_told_to", "--nocapture"]);
+                child.env(PLANTED, planted.file_name().unwrap()).env(SYSTEM_ONLY, system_only);
+                child.env("PATH", elsewhere.path()).current_dir(elsewhere.path());
+                let told = String::from_utf8(child.output().unwrap().stdout).unwrap();
+                assert!(told.contains(&format!("loaded: {is_loaded}")), "{}, {system_only}: {told}", folder.display());
+            }
         }
     }
 
     #[test]
     #[allow(clippy::print_stdout, reason = "this is how it answers the test above")]
     fn loads_it_when_told_to() {
-        let Ok(place) = std::env::var(WHERE) else { return };
-        if place == "system" {
+        let (Ok(name), Ok(system_only)) = (std::env::var(PLANTED), std::env::var(SYSTEM_ONLY)) else { return };
+        if system_only == "yes" {
             load_libraries_of_the_system_only().unwrap();
         }
-        println!("loaded: {}", loads());
+        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        // SAFETY: the name ends with a zero; the library is one of the system's own.
+        let is_loaded = !unsafe { LoadLibraryW(name.as_ptr()) }.is_null();
+        assert!(is_loaded || io::Error::last_os_error().raw_os_error() == Some(ERROR_MOD_NOT_FOUND as i32));
+        println!("loaded: {is_loaded}");
     }
 }

@@ -129,14 +129,14 @@ fn a_window_that_goes_leaves_lanes_that_can_be_recovered() {
 fn a_window_that_does_not_read_holds_nothing_up() {
     let scene = Scene::silent();
     let Recorder { thread, messages, mut commands } = Recorder::record("deaf", of_all(), &folder(&scene));
-    // More than the pipe holds is said in the meantime, if the recorder says anything at all.
-    let long = "x".repeat(200);
-    for _ in 0..2_000 {
-        commands.write_all(Command::Mark(long.clone()).line().as_bytes()).unwrap();
-    }
-    commands.write_all(Command::Stop.line().as_bytes()).unwrap();
+    // It says how it goes after each command: more than the pipe holds.
+    let mark = Command::Mark("x".repeat(200)).line();
+    let commanding = std::thread::spawn(move || {
+        (0..2_000).for_each(|_| commands.write_all(mark.as_bytes()).unwrap());
+        commands.write_all(Command::Stop.line().as_bytes()).unwrap();
+    });
     let end = Instant::now() + Duration::from_secs(60);
-    while !scene.etw.running().is_empty() {
+    while !commanding.is_finished() || !scene.etw.running().is_empty() {
         assert!(Instant::now() < end, "the recorder waits for its window");
         std::thread::sleep(Duration::from_millis(20));
     }

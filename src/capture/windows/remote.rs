@@ -10,7 +10,7 @@
 //! rights, and let go when the recorder has its first word.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::time::Duration;
@@ -96,7 +96,10 @@ impl Hired {
 
     fn meet(pipe: &PipeName, comes: impl Fn() -> bool) -> Result<Self, CaptureError> {
         let ends = pipe::connect_to(pipe, START, comes);
-        let ends = ends.map_err(|error| CaptureError::File { path: "the recorder's pipe".into(), error })?;
+        let ends = ends.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => CaptureError::BadRequest("the recorder ended before it could be talked to".to_owned()),
+            _ => CaptureError::File { path: "the recorder's pipe".into(), error },
+        })?;
         Ok(Self { listener: Listener::new(ends.status), commands: ends.commands })
     }
 }
