@@ -52,11 +52,11 @@ pub struct LocalRecording {
 impl LocalRecording {
     /// Starts to record into files in a folder.
     pub fn start(request: &Request, folder: &Path) -> Result<Self, CaptureError> {
-        Self::start_in(request, Folder::make(folder)?)
+        Self::start_in(request, &Folder::make(folder)?)
     }
 
     /// The same in a folder that is there.
-    pub fn start_in(request: &Request, folder: Folder) -> Result<Self, CaptureError> {
+    pub fn start_in(request: &Request, folder: &Folder) -> Result<Self, CaptureError> {
         request.check()?;
         clean_up::clean_up_before_the_first()?;
         // Without the right to profile, sessions say themselves what they lack.

@@ -48,7 +48,7 @@ fn record(request: &Request, folder: &Folder, window: &mut Window) -> Result<(),
     if matches!(request.target, Target::Launch(_)) {
         return Err(CaptureError::BadRequest("the recorder starts no programs: the window does".to_owned()));
     }
-    let mut running = LocalRecording::start_in(request, folder.clone())?;
+    let mut running = LocalRecording::start_in(request, folder)?;
     loop {
         window.tell(Message::Progress(running.poll()));
         match window.wait(POLL) {
