@@ -6,6 +6,10 @@ fn main() -> std::io::Result<()> {
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("windows") {
         return Ok(());
     }
+    if std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("msvc") {
+        // Libraries that the elevated program is linked to come from System32 only; see src/recorder.rs.
+        println!("cargo::rustc-link-arg-bin=highwater-recorder=/DEPENDENTLOADFLAG:0x800");
+    }
     println!("cargo::rerun-if-changed=assets/highwater.ico");
     println!("cargo::rerun-if-changed=assets/highwater.manifest");
     winresource::WindowsResource::new()

@@ -41,7 +41,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
 #[cfg(feature = "gui")]
 fn recorder() -> Option<std::sync::Arc<dyn highwater::capture::Recorder>> {
     #[cfg(windows)]
-    return Some(std::sync::Arc::new(highwater::capture::windows::SystemRecorder));
+    return Some(std::sync::Arc::new(highwater::capture::windows::SystemRecorder::default()));
     #[cfg(not(windows))]
     None
 }

@@ -61,7 +61,37 @@ check_program() {
         # shellcheck disable=SC2086
         cmp <("$here" $words assets/demo.etl) <(run_wine "$com" $words assets/demo.etl) || fail "highwater $words says something else on Windows"
     done
+    check_recorder
     echo "Size, subsystems, imports, manifest, exit codes and answers are right"
+}
+
+# What the program that runs with an administrator's rights may be linked to. The loader looks for
+# these before anything of ours runs, in the program's folder first, but for the libraries that
+# Windows has in memory for all (KnownDLLs, with what those need themselves) and for the names
+# that stand for parts of them (api-ms-win-…).
+recorder_libraries=(
+    advapi32 kernel32 msvcrt ntdll ole32 oleaut32 user32 api-ms-win-core-synch-l1-2-0
+    bcryptprimitives # of Rust's library: what combase, which is among them, needs itself
+    # Of ferrisetw's random names, and not among them; nor is cryptbase, to which SystemFunction036
+    # of advapi32 leads, which is of these, too. Both go with that.
+    bcrypt
+)
+
+check_recorder() {
+    local exe=$program_dir/highwater-recorder.exe library code
+    # 854,016 bytes when this was written, built without the features of the window.
+    [ "$(stat -c %s "$exe")" -le 1200000 ] || fail "highwater-recorder.exe is larger than 1.2 MB"
+    subsystem_is "$exe" 'Windows GUI'
+    for library in $(x86_64-w64-mingw32-objdump -p "$exe" | sed -n 's/.*DLL Name: \(.*\)\.dll$/\1/Ip' | tr '[:upper:]' '[:lower:]'); do
+        [[ " ${recorder_libraries[*]} " == *" $library "* ]] || fail "highwater-recorder.exe is linked to $library.dll"
+    done
+    # Words that no window says end it at once, with libraries of the system only asked for first.
+    code=0
+    WINEDEBUG=+relay timeout 120 wine "$exe" --clean-up 2>"$scratch/recorder.relay" || code=$?
+    [ "$code" -eq 2 ] || fail "highwater-recorder.exe obeys anybody ($code)"
+    grep -q 'Call KERNEL32.SetDefaultDllDirectories(00000800)' "$scratch/recorder.relay" ||
+        fail "highwater-recorder.exe loads libraries from where it stands"
+    rm "$scratch/recorder.relay"
 }
 
 subsystem_is() {
@@ -119,6 +149,7 @@ check_installer() {
     run_wine msiexec /i 'C:\old.msi' /qn
     cmp "$folder/highwater.exe" "$program_dir/highwater.exe" || fail "$scope: the program was not installed"
     cmp "$folder/highwater.com" "$program_dir/highwater.com" || fail "$scope: highwater.com was not installed"
+    cmp "$folder/highwater-recorder.exe" "$program_dir/highwater-recorder.exe" || fail "$scope: the recorder was not installed"
     find "$drive_c" -name highwater.lnk | grep . >/dev/null || fail "$scope: no shortcut in the Start menu"
     registry "$classes\\.etl" | grep WPA.etl >/dev/null || fail "$scope: .etl was taken from its owner"
     for type in .etl .diagsession; do

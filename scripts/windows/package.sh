@@ -3,7 +3,7 @@
 package_packages=(wixl msitools zip python3)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n1)
 
-# The program as it is shipped, in $program_dir: highwater.exe and highwater.com.
+# The program as it is shipped, in $program_dir: highwater.exe, highwater.com, highwater-recorder.exe.
 build_windows_program() {
     local built=$windows_target_dir/$windows_target/release
     program_dir=$windows_target_dir/program
@@ -11,12 +11,13 @@ build_windows_program() {
     mkdir -p "$program_dir"
     x86_64-w64-mingw32-strip -o "$program_dir/highwater.exe" "$built/highwater.exe"
     x86_64-w64-mingw32-strip -o "$program_dir/highwater.com" "$built/highwater-console.exe"
+    x86_64-w64-mingw32-strip -o "$program_dir/highwater-recorder.exe" "$built/highwater-recorder.exe"
     ls -l "$program_dir"
 }
 
 # The same unless it is there.
 need_windows_program() {
-    [ -x "${program_dir:=$windows_target_dir/program}/highwater.exe" ] || build_windows_program
+    [ -x "${program_dir:=$windows_target_dir/program}/highwater-recorder.exe" ] || build_windows_program
 }
 
 # Both installers and the zip with their checksums, in folder $1.
@@ -44,7 +45,7 @@ make_zip() {
     local name=highwater-$version files=$program_dir/../zip
     rm -rf "$files" "$1"
     mkdir -p "$files/$name/docs"
-    cp "$program_dir"/{highwater.exe,highwater.com,THIRD-PARTY.txt,LICENSE-MIT,LICENSE-APACHE} "$files/$name/"
+    cp "$program_dir"/{highwater.exe,highwater.com,highwater-recorder.exe,THIRD-PARTY.txt,LICENSE-MIT,LICENSE-APACHE} "$files/$name/"
     cp README.md CHANGELOG.md "$files/$name/"
     cp docs/guide.md "$files/$name/docs/"
     find "$files" -exec touch -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" {} +

@@ -96,6 +96,12 @@ impl HighwaterApp {
             RecordCommand::Stop => self.recording.iter().for_each(RecordJob::stop),
             RecordCommand::Save => self.save_recording(ctx),
             RecordCommand::Dismiss => self.recording = None,
+            RecordCommand::CleanUp => {
+                if let Some(recorder) = &self.recorder {
+                    self.leftovers.clean_up(ctx, recorder);
+                }
+            }
+            RecordCommand::LeaveBe => self.leftovers.dismiss(),
         }
     }
 

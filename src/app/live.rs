@@ -12,6 +12,7 @@ use super::dialogs::Purpose;
 use super::failure::Failure;
 use super::player::Pace;
 use super::recording::{RecordJob, Stage, Turn};
+use crate::capture::Aftermath;
 use crate::load::Input;
 use crate::utc;
 
@@ -48,6 +49,7 @@ impl HighwaterApp {
         if let (Some(attach), Some(recorder)) = (&mut self.attach, &self.recorder) {
             attach.refresh(ctx, recorder);
         }
+        self.leftovers.drain();
         let Some(job) = &mut self.recording else { return };
         let turns = job.drain();
         if job.is_busy() {
@@ -65,6 +67,9 @@ impl HighwaterApp {
                     self.recents.rename(&from, &to);
                     self.rename_input(ctx, &Input::File(from), &Input::File(to));
                 }
+                Turn::Ended(Aftermath::Fine) => {}
+                Turn::Ended(Aftermath::CutShort) => self.leftovers.note_cut_short(),
+                Turn::Ended(Aftermath::Failed(reason)) => self.errors.push(Failure::expected(reason)),
                 Turn::NotMoved(to, reason) => {
                     let reason = format!("{}: the trace could not be saved: {reason}", to.display());
                     self.errors.push(Failure::expected(reason));

@@ -29,6 +29,7 @@ mod icon;
 mod jobs;
 mod lanes;
 mod layout;
+mod leftovers;
 mod line_colors;
 mod live;
 mod loading;
@@ -67,6 +68,7 @@ use fonts::SystemFonts;
 pub use graph::Arrangement;
 use jobs::{Answer, LoadJob, Part, Queries};
 use layout::Layout;
+use leftovers::LeftoversJob;
 pub use names::Given;
 use names::{Names, Search};
 use offer::Offer;
@@ -103,6 +105,7 @@ pub struct HighwaterApp {
     attach: Option<Attach>,
     form: attach::Form,
     recording: Option<RecordJob>,
+    leftovers: LeftoversJob,
     show_keys: bool,
     palette: Option<palette::Palette>,
     /// Where the help is open.
@@ -153,6 +156,7 @@ impl HighwaterApp {
             attach: None,
             form: attach::Form::default(),
             recording: None,
+            leftovers: LeftoversJob::default(),
             show_keys: false,
             palette: None,
             help: None,
@@ -164,6 +168,9 @@ impl HighwaterApp {
             traces: Traces::default(),
         };
         app.recents.look(ctx);
+        if let Some(recorder) = &app.recorder {
+            app.leftovers.look(ctx, recorder);
+        }
         if !options.inputs.is_empty() {
             let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
             app.open(ctx, options.inputs, pace);

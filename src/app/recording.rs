@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use crate::capture::{CaptureError, Pulse, Recorder, Request, Running};
+use crate::capture::{Aftermath, CaptureError, Pulse, Recorder, Request, Running};
 use crate::panics;
 
 /// How it goes.
@@ -61,6 +61,7 @@ pub struct RecordJob {
 enum News {
     Stage(Stage),
     Pulse(Pulse),
+    Ended(Aftermath),
     /// From where to where the trace was put, or why not.
     Moved(PathBuf, PathBuf, Result<u64, String>),
 }
@@ -73,6 +74,8 @@ const BEAT: Duration = Duration::from_millis(250);
 pub enum Turn {
     /// Its files can be followed.
     Started,
+    /// No more is recorded, and this is to be said of it.
+    Ended(Aftermath),
     /// It is this file now.
     Saved(PathBuf),
     /// The file is there now, and was here before.
@@ -118,6 +121,7 @@ impl RecordJob {
         for news in self.news.try_iter().collect::<Vec<_>>() {
             match news {
                 News::Pulse(pulse) => self.take_pulse(pulse),
+                News::Ended(aftermath) => turns.push(Turn::Ended(aftermath)),
                 News::Moved(from, to, Ok(bytes)) => {
                     self.stage = Stage::Saved(to.clone(), bytes);
                     turns.push(Turn::Moved(from, to));
@@ -225,7 +229,9 @@ impl Work {
         self.watch(running.as_mut());
         self.tell(News::Stage(Stage::Saving));
         let out = file_of(&self.folder);
-        running.finish(&out)?;
+        let finished = running.finish(&out);
+        self.tell(News::Ended(running.aftermath()));
+        finished?;
         let bytes = std::fs::metadata(&out).map_or(0, |file| file.len());
         self.tell(News::Stage(Stage::Saved(out, bytes)));
         Ok(())

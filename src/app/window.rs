@@ -88,7 +88,11 @@ pub fn run(options: &Options) -> Result<(), String> {
         eframe::run_native(
             "highwater",
             native,
-            Box::new(move |cc| Ok(Box::new(HighwaterApp::new(&cc.egui_ctx, options, settings)))),
+            Box::new(move |cc| {
+                #[cfg(windows)]
+                introduce(cc, options.recorder.as_deref());
+                Ok(Box::new(HighwaterApp::new(&cc.egui_ctx, options, settings)))
+            }),
         )
         .map_err(|reason| reason.to_string())
     };
@@ -96,6 +100,16 @@ pub fn run(options: &Options) -> Result<(), String> {
     start_first(renderers, start)
         .map_err(|reason| format!("no window could be opened: {reason}"))
         .inspect_err(|reason| dialogs::tell_without_window(reason))
+}
+
+/// Tells who records which window the system's question for rights belongs in front of.
+#[cfg(windows)]
+fn introduce(cc: &eframe::CreationContext<'_>, recorder: Option<&dyn Recorder>) {
+    use wgpu::rwh::{HasWindowHandle, RawWindowHandle};
+    let handle = cc.window_handle().ok().map(|handle| handle.as_raw());
+    if let (Some(recorder), Some(RawWindowHandle::Win32(handle))) = (recorder, handle) {
+        recorder.set_window(handle.hwnd.get());
+    }
 }
 
 /// Starts with the first renderer that can; the reasons of all that cannot.

@@ -1,18 +1,26 @@
-//! What a recorder and the window that watches it tell each other: lines of JSON one way,
-//! words the other. The same on standard streams and on the pipes of an elevated recorder.
-//! A recorder with rights is told nothing that it could do harm with: where it writes stands
-//! on its command line, which the user has agreed to.
+//! What an elevated recorder and the window that started it tell each other through two
+//! pipes: lines of JSON one way, words the other. The recorder is told nothing on them that it
+//! could do harm with: where it writes stands on its command line ([`Orders`]), which the user
+//! has agreed to.
 //!
 //! ```text
-//! recorder ─▶ {"progress":{…}} four times a second, then {"done":{…}} or {"failed":"…"}
+//! recorder ─▶ {"progress":{…}} four times a second, then "ended" or {"failed":"…"}
 //! window   ─▶ stop | mark NAME        (its end means stop, too)
 //! ```
+//!
+//! The last line is said when everything was stopped and put back. [`Listener`] takes it all.
 
-use std::path::Path;
+mod listen;
+mod orders;
+
+use std::io::{BufRead, BufReader, Read};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Pulse, Request, Ring, Target};
+pub use listen::{End, Listener};
+pub use orders::{Errand, Orders, PipeName, Sid};
+
+use super::{Leftovers, Pulse};
 
 /// What a recorder says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -20,15 +28,12 @@ use super::{Pulse, Request, Ring, Target};
 pub enum Message {
     /// How it goes.
     Progress(Progress),
-    /// Everything is in one file.
-    Done {
-        /// Which.
-        path: String,
-        /// Events in it.
-        events: u64,
-    },
-    /// Why nothing is recorded, or the recording could not be completed.
+    /// What was left of others and is gone now.
+    CleanedUp(Leftovers),
+    /// Why nothing is recorded, or what could not be stopped and put back. The last line.
     Failed(String),
+    /// Everything was stopped and put back. The last line.
+    Ended,
 }
 
 impl Message {
@@ -42,6 +47,19 @@ impl Message {
     pub fn parse(line: &str) -> Option<Self> {
         serde_json::from_str(line.trim_end()).ok()
     }
+}
+
+/// Lines of a stream without their ends: up to its end, an error, or a line that is longer
+/// than anything that is said here. What has no end of a line is not one.
+pub fn lines(stream: impl Read) -> impl Iterator<Item = String> {
+    const MOST: u64 = 1 << 20;
+    let mut stream = BufReader::new(stream);
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        stream.by_ref().take(MOST).read_until(b'\n', &mut line).ok()?;
+        line.pop_if(|byte| *byte == b'\n')?;
+        String::from_utf8(line).ok()
+    })
 }
 
 /// How a recording goes. Counts are from its start.
@@ -113,31 +131,6 @@ impl From<Progress> for Pulse {
     }
 }
 
-/// The command line of a recorder that does this in a folder, and is told the rest.
-pub fn words(request: &Request, folder: &Path) -> Vec<String> {
-    let mut words = vec!["record".to_owned(), "--control".to_owned(), "--folder".to_owned(), folder.display().to_string()];
-    let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
-    match &request.target {
-        Target::Pids(pids) => say("--pid", pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
-        Target::Image(name) => say("--name", name.clone()),
-        Target::Launch(command) => say("--launch", command.clone()),
-    }
-    match request.ring {
-        Some(Ring::Time(time)) => say("--ring", format!("{}s", time.as_secs())),
-        Some(Ring::Bytes(bytes)) => say("--ring", format!("{}MB", bytes >> 20)),
-        None => {}
-    }
-    let flags = [
-        ("--commit", request.commit),
-        ("--heap", request.heap),
-        ("--trackers", request.trackers),
-        ("--stacks", request.stacks),
-        ("--free-stacks", request.free_stacks),
-    ];
-    words.extend(flags.iter().filter(|(_, is_on)| *is_on).map(|(flag, _)| (*flag).to_owned()));
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,8 +144,9 @@ mod tests {
             warning: Some("x\ny".into()),
             ..Progress::default()
         };
-        let done = Message::Done { path: "out.etl".into(), events: 3 };
-        for message in [Message::Progress(progress), done, Message::Failed("no rights".into())] {
+        let cleaned_up = Leftovers { sessions: vec!["highwater-7-heap".into()], images: vec!["ü.exe".into()] };
+        let others = [Message::CleanedUp(cleaned_up), Message::Failed("no rights".into()), Message::Ended];
+        for message in others.into_iter().chain([Message::Progress(progress)]) {
             let line = message.line();
             assert_eq!(line.matches('\n').count(), 1, "{line}");
             assert_eq!(Message::parse(&line), Some(message));

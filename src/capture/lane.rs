@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::ring::{Closed, Keeper, Slice};
 use super::status::{Numbers, add};
-use super::{CaptureError, Lane};
+use super::{CaptureError, Folder, Lane};
 use crate::etl::SessionHeader;
 use crate::etl::write::{Loss, NewEvent, WriteError, Writer};
 use crate::events::encode::{Payload, lost_event};
@@ -37,7 +37,7 @@ pub(super) struct Shared {
 /// Where a lane's files are and what they say of themselves.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub(super) folder: PathBuf,
+    pub(super) folder: Folder,
     pub(super) lane: Lane,
     /// Name of its files, without number and extension.
     pub(super) name: &'static str,
@@ -52,12 +52,12 @@ impl Plan {
             Some(_) => format!("{}-{number:04}.etl", self.name),
             None => format!("{}.etl", self.name),
         };
-        self.folder.join(name)
+        self.folder.path().join(name)
     }
 
     fn create(&self, number: u32) -> Result<Segment, CaptureError> {
         let path = self.path(number);
-        let file = File::options().write(true).create_new(true).open(&path).map_err(CaptureError::file(&path))?;
+        let file = self.folder.create(&path).map_err(CaptureError::file(&path))?;
         let writer = Writer::storing(WholeWrites { file, at: 0, len: 0 }, self.header.clone());
         let writer = writer.map_err(CaptureError::write(&path))?;
         Ok(Segment { path, writer, last_time: i64::MIN })
@@ -338,7 +338,8 @@ mod tests {
 
     fn lane(folder: &Path) -> Arc<Shared> {
         let header = SessionHeader { processors: 2, ..SessionHeader::default() };
-        Shared::create(Plan { folder: folder.to_owned(), lane: Lane::Heap, name: "heap", header, keeper: None }).unwrap()
+        let folder = Folder::make(folder).unwrap();
+        Shared::create(Plan { folder, lane: Lane::Heap, name: "heap", header, keeper: None }).unwrap()
     }
 
     /// Puts another file in the place of the one that is written.

@@ -14,6 +14,7 @@
 
 pub mod control;
 mod error;
+mod folder;
 mod images;
 mod lane;
 mod merge;
@@ -28,10 +29,11 @@ mod stream;
 pub mod windows;
 
 pub use error::CaptureError;
+pub use folder::Folder;
 pub use images::{DiskImages, Images};
 pub use lane::lane_file;
 pub use merge::{Summary, recover, save};
-pub use recorder::{Program, Pulse, Recorder, Running};
+pub use recorder::{Aftermath, Leftovers, Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
 pub use request::{Request, Ring, Target};
 pub use status::{LaneStatus, Status};

@@ -5,6 +5,8 @@
 use std::fmt::Debug;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::{CaptureError, Request};
 
 /// A program that can be recorded.
@@ -45,13 +47,61 @@ pub struct Pulse {
     pub failure: Option<String>,
 }
 
+/// What recordings that do not run any more have left in the system.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Leftovers {
+    /// Names of sessions of ETW that still run.
+    pub sessions: Vec<String>,
+    /// File names of images of which every start is still traced (`TracingFlags`).
+    pub images: Vec<String>,
+}
+
+impl Leftovers {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.images.is_empty()
+    }
+
+    /// One line for each of them, for people.
+    pub fn lines(&self) -> Vec<String> {
+        let sessions = self.sessions.iter().map(|name| format!("the session {name}"));
+        sessions.chain(self.images.iter().map(|name| format!("heap tracing of every start of {name}"))).collect()
+    }
+}
+
 /// Somebody who can record.
 pub trait Recorder: Debug + Send + Sync {
+    /// The window in whose name the system asks the user, by its number (`HWND`).
+    fn set_window(&self, _window: isize) {}
+
+    /// What recordings that do not run any more have left. Needs no rights.
+    fn leftovers(&self) -> Result<Leftovers, CaptureError> {
+        Ok(Leftovers::default())
+    }
+
+    /// Stops and puts back what they have left, after the system has asked the user; what
+    /// that was.
+    fn clean_up(&self) -> Result<Leftovers, CaptureError> {
+        Ok(Leftovers::default())
+    }
+
     /// The programs that run now, in any order.
     fn programs(&self) -> Result<Vec<Program>, CaptureError>;
 
     /// Begins to record into `folder`, which may not exist yet.
     fn start(&self, request: &Request, folder: &Path) -> Result<Box<dyn Running>, CaptureError>;
+}
+
+/// What is to be said of a recording that has become a trace.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Aftermath {
+    /// Nothing.
+    #[default]
+    Fine,
+    /// Who recorded was ended from outside: what it started in the system may still run.
+    CutShort,
+    /// What could not be stopped or put back.
+    Failed(String),
 }
 
 /// A recording that runs. Dropping it ends it as well as that can be done.
@@ -62,4 +112,10 @@ pub trait Running: Debug + Send {
     /// Ends it, completes the lanes, and makes one trace of them. They stay where they
     /// are: somebody may still read them.
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError>;
+
+    /// What went wrong at the end although there is a trace; to be asked after
+    /// [`finish`](Self::finish).
+    fn aftermath(&self) -> Aftermath {
+        Aftermath::Fine
+    }
 }

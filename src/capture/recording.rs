@@ -5,7 +5,7 @@
 //! not wrap: in a ring it goes to `context.etl`. So a lane that was never completed
 //! (a crash) is a trace like any other, but for the totals of its header.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Instant, SystemTime};
@@ -13,7 +13,7 @@ use std::time::{Instant, SystemTime};
 use super::lane::{CONTEXT, Plan, Shared};
 use super::merge::merge;
 use super::ring::Keeper;
-use super::{CaptureError, Images, Lane, Ring, Status, Summary};
+use super::{CaptureError, Folder, Images, Lane, Ring, Status, Summary};
 use crate::etl::write::{Loss, NewEvent};
 use crate::etl::{ClockKind, EventId, SessionHeader, mode};
 use crate::events::{class, hook, tracker};
@@ -64,7 +64,7 @@ impl Session {
 /// The lanes of a running recording.
 #[derive(Debug)]
 pub struct Recording {
-    folder: PathBuf,
+    folder: Folder,
     lanes: [Arc<Shared>; 3],
     /// What of a ring's lanes does not wrap.
     context: Option<Arc<Shared>>,
@@ -77,17 +77,21 @@ impl Recording {
     /// Begins all lanes in a folder, which is made if need be and must not hold a
     /// recording already.
     pub fn create(folder: &Path, session: &Session, ring: Option<Ring>) -> Result<Self, CaptureError> {
-        std::fs::create_dir_all(folder).map_err(CaptureError::file(folder))?;
-        let keeper = ring.map(|ring| Arc::new(Keeper::new(ring, session.frequency)));
+        Self::create_in(Folder::make(folder)?, session, ring)
+    }
+
+    /// The same in a folder that is there.
+    pub fn create_in(folder: Folder, session: &Session, ring: Option<Ring>) -> Result<Self, CaptureError> {
+        let keeper = ring.map(|ring| Arc::new(Keeper::new(ring, session.frequency, folder.clone())));
         let begin = |lane: Lane, name: &'static str, keeper: Option<&Arc<Keeper>>| {
             let header = session.header(format!("highwater {name}"));
-            Shared::create(Plan { folder: folder.to_owned(), lane, name, header, keeper: keeper.cloned() })
+            Shared::create(Plan { folder: folder.clone(), lane, name, header, keeper: keeper.cloned() })
         };
         let lane = |lane: Lane| begin(lane, lane.name(), keeper.as_ref().filter(|_| lane.wraps()));
         Ok(Self {
-            folder: folder.to_owned(),
             lanes: [lane(Lane::Kernel)?, lane(Lane::Heap)?, lane(Lane::User)?],
             context: keeper.as_ref().map(|_| begin(Lane::User, CONTEXT, None)).transpose()?,
+            folder,
             keeper,
             keeps_lanes: false,
             since: SystemTime::now(),
@@ -101,7 +105,7 @@ impl Recording {
 
     /// Where the lanes are.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     /// A way to write to a lane, one for each thread that does.
@@ -145,7 +149,7 @@ impl Recording {
             let _ = lane.end();
         }
         let from = self.keeper.as_ref().and_then(|keeper| keeper.from(self.last_time())).unwrap_or(i64::MIN);
-        merge(&self.folder, out, from, self.keeps_lanes, images, progress)
+        merge(self.folder.path(), out, from, self.keeps_lanes, images, progress)
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::CaptureError;
 
 /// Whose memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Target {
     /// Running processes.
     Pids(Vec<u32>),
@@ -16,7 +18,7 @@ pub enum Target {
 }
 
 /// How much of the past is kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Ring {
     /// The last so long.
     Time(Duration),
@@ -25,7 +27,7 @@ pub enum Ring {
 }
 
 /// What to record, of whom, and how much of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// Whose memory.
     pub target: Target,

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Lane, Ring};
+use super::{Folder, Lane, Ring};
 
 /// Parts of the limit.
 const PARTS: u64 = 16;
@@ -17,6 +17,7 @@ const OPEN: u64 = 3;
 /// Decides which files of a ring stay.
 #[derive(Debug)]
 pub(super) struct Keeper {
+    folder: Folder,
     limit: Limit,
     closed: Mutex<Vec<Closed>>,
 }
@@ -41,14 +42,14 @@ pub(super) struct Closed {
 pub(super) struct Slice(Option<(i64, u64)>);
 
 impl Keeper {
-    pub(super) fn new(ring: Ring, frequency: u64) -> Self {
+    pub(super) fn new(ring: Ring, frequency: u64, folder: Folder) -> Self {
         let limit = match ring {
             Ring::Time(time) => {
                 Limit::Ticks(i64::try_from(time.as_nanos() * u128::from(frequency) / 1_000_000_000).unwrap_or(i64::MAX))
             }
             Ring::Bytes(bytes) => Limit::Bytes(bytes),
         };
-        Self { limit, closed: Mutex::default() }
+        Self { folder, limit, closed: Mutex::default() }
     }
 
     /// Whether an event at `time` begins the next file.
@@ -79,7 +80,7 @@ impl Keeper {
                 Limit::Bytes(limit) => bytes > limit / PARTS * (PARTS - OPEN),
             };
             // A file that cannot be deleted now is tried again.
-            let is_gone = goes && std::fs::remove_file(&file.path).is_ok();
+            let is_gone = goes && self.folder.remove(&file.path).is_ok();
             if is_gone {
                 bytes -= file.bytes;
             }

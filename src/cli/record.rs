@@ -1,9 +1,8 @@
 //! `highwater record`: memory events of this machine's programs into one `.etl`, and what a
 //! recording that crashed has left into one.
 //!
-//! On a terminal it tells how it goes once a second. With `--control` it talks as
-//! [`capture::control`](crate::capture::control) says, on its own streams or on the pipes
-//! of the window that started it.
+//! It tells how it goes once a second. A window has a program of its own for this
+//! (`src/recorder.rs`).
 
 #[cfg(windows)]
 mod live;
@@ -53,6 +52,9 @@ pub(super) struct RecordArgs {
     /// Wait to be told
     #[arg(long, hide = true, requires = "self_test_target")]
     wait: bool,
+    /// Stop sessions and put back TracingFlags of recordings that do not run any more
+    #[arg(long, group = "what")]
+    clean_up: bool,
 
     /// Record pages: VirtualAlloc (all layers are recorded if none is named)
     #[arg(long)]
@@ -79,42 +81,25 @@ pub(super) struct RecordArgs {
     ring: Option<RingArg>,
 
     /// Trace to write
-    #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["folder", "self_test", "self_test_target"])]
+    #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["clean_up", "self_test", "self_test_target"])]
     output: Option<PathBuf>,
-
-    /// Where the recording grows before it is complete [default: beside the trace]
-    #[arg(long, value_name = "FOLDER", hide = true, requires = "control")]
-    folder: Option<PathBuf>,
-
-    /// Tell how it goes in lines of JSON, and take commands
-    #[arg(long, hide = true)]
-    control: bool,
-
-    /// Do so on pipes of this name
-    #[arg(long, value_name = "NAME", hide = true, requires_all = ["control", "sid"])]
-    pipe: Option<String>,
-
-    /// Which this user may use
-    #[arg(long, value_name = "SID", hide = true)]
-    sid: Option<String>,
 }
 
 impl RecordArgs {
     /// What a fault of the program is told of.
     pub(super) fn inputs(&self) -> Vec<Input> {
-        self.recover.iter().chain(&self.output).chain(&self.folder).take(1).cloned().map(Input::File).collect()
+        self.recover.iter().chain(&self.output).take(1).cloned().map(Input::File).collect()
     }
 
-    /// What to record; `None` if something recorded is to be recovered.
-    fn request(&self) -> Option<Request> {
+    /// What to record.
+    fn request(&self) -> Request {
         let target = match (&self.name, &self.launch) {
-            _ if self.recover.is_some() => return None,
             (Some(name), _) => Target::Image(name.clone()),
             (_, Some(command)) => Target::Launch(command.clone()),
             _ => Target::Pids(self.pid.clone()),
         };
         let all = !(self.commit || self.heap || self.trackers);
-        Some(Request {
+        Request {
             commit: all || self.commit,
             heap: all || self.heap,
             trackers: all || self.trackers,
@@ -122,7 +107,7 @@ impl RecordArgs {
             free_stacks: self.free_stacks,
             ring: self.ring.map(|ring| ring.0),
             ..Request::new(target)
-        })
+        }
     }
 }
 
@@ -154,7 +139,7 @@ const WANTED_RING: &str = "a time such as 30s or 5m, or a size such as 500MB or 
 #[cfg(windows)]
 pub(super) use self_test::run_with as self_test;
 
-/// Records, or recovers.
+/// Records, recovers, cleans up, or tests itself.
 pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
     if args.self_test_target {
         return be_recorded(args.wait);
@@ -162,11 +147,11 @@ pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
     if args.self_test {
         return test_itself(args.output.as_deref().unwrap_or(Path::new("highwater-self-test")));
     }
-    match (&args.recover, args.request()) {
-        (Some(folder), _) => recover_into(folder, args.output.as_deref().unwrap_or(folder)),
-        (_, Some(request)) => record(args, &request),
-        // One of both is there: the arguments say so.
-        (None, None) => Ok(()),
+    match (&args.recover, &args.output) {
+        (Some(folder), Some(out)) => recover_into(folder, out),
+        (None, Some(out)) if !args.clean_up => record(&args.request(), out),
+        // The arguments have an output for all else.
+        _ => clean_up(),
     }
 }
 
@@ -197,9 +182,7 @@ fn be_recorded(_waits: bool) -> Result<(), Failure> {
 }
 
 #[cfg(windows)]
-fn test_itself(folder: &Path) -> Result<(), Failure> {
-    self_test::run(folder)
-}
+use self_test::run as test_itself;
 
 #[cfg(not(windows))]
 fn test_itself(_folder: &Path) -> Result<(), Failure> {
@@ -207,13 +190,16 @@ fn test_itself(_folder: &Path) -> Result<(), Failure> {
 }
 
 #[cfg(windows)]
-fn record(args: &RecordArgs, request: &Request) -> Result<(), Failure> {
-    live::run(args, request)
+use live::{run as record, run_clean_up as clean_up};
+
+#[cfg(not(windows))]
+fn record(request: &Request, _out: &Path) -> Result<(), Failure> {
+    request.check().map_err(failure)?;
+    Err(failure(CaptureError::NotWindows))
 }
 
 #[cfg(not(windows))]
-fn record(_args: &RecordArgs, request: &Request) -> Result<(), Failure> {
-    request.check().map_err(failure)?;
+fn clean_up() -> Result<(), Failure> {
     Err(failure(CaptureError::NotWindows))
 }
 
@@ -239,7 +225,6 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::capture::control::words;
 
     #[derive(Parser)]
     struct Cli {
@@ -249,7 +234,7 @@ mod tests {
 
     fn request(words: &[&str]) -> Option<Request> {
         let words = [&["record", "-o", "out.etl"], words].concat();
-        Cli::try_parse_from(words).ok()?.record.request()
+        Some(Cli::try_parse_from(words).ok()?.record.request())
     }
 
     #[test]
@@ -261,21 +246,9 @@ mod tests {
         assert!(Cli::try_parse_from(["record", "-o", "out.etl"]).is_err());
         assert!(Cli::try_parse_from(["record", "-o", "out.etl", "--pid", "1", "--name", "x"]).is_err());
         assert!(Cli::try_parse_from(["record", "--pid", "10"]).is_err(), "no trace to write");
-        assert!(request(&["--recover", "folder"]).is_none());
-    }
-
-    #[test]
-    fn the_words_for_an_elevated_recorder_ask_for_the_same() {
-        let all = Request::new(Target::Pids(vec![10, 20]));
-        let some = Request { commit: false, trackers: false, stacks: false, ..Request::new(Target::Image("my game.exe".into())) };
-        let time = Request { free_stacks: true, ring: Some(Ring::Time(Duration::from_secs(90))), ..all.clone() };
-        let size = Request { ring: Some(Ring::Bytes(64 << 20)), ..Request::new(Target::Launch("a \"b c\"".into())) };
-        for request in [all, some, time, size] {
-            let words = words(&request, Path::new(r"C:\a b\recording"));
-            let args = Cli::try_parse_from(words).unwrap().record;
-            assert_eq!(args.request(), Some(request));
-            assert!(args.control && args.output.is_none() && args.folder.is_some());
-        }
+        assert!(Cli::try_parse_from(["record", "-o", "out.etl", "--recover", "folder", "--clean-up"]).is_err());
+        assert!(Cli::try_parse_from(["record", "--clean-up"]).is_ok(), "it writes no trace");
+        assert!(Cli::try_parse_from(["record", "--recover", "folder"]).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 mod windows;
 
 #[cfg(windows)]
-pub use windows::Interrupts;
+pub use windows::{Interrupts, load_libraries_of_the_system_only};
 
 use std::io;
 use std::process::Child;

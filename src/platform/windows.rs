@@ -1,5 +1,6 @@
 //! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h), programs that
-//! end with this one (job objects, jobapi2.h), and Ctrl+C (consoleapi.h).
+//! end with this one (job objects, jobapi2.h), Ctrl+C (consoleapi.h), and where libraries
+//! are looked for (libloaderapi.h).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::io;
@@ -16,7 +17,16 @@ use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
     JobObjectExtendedLimitInformation, SetInformationJobObject,
 };
+use windows_sys::Win32::System::LibraryLoader::{LOAD_LIBRARY_SEARCH_SYSTEM32, SetDefaultDllDirectories};
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+
+/// From now on a library that is asked for by its name alone comes from the system's folder:
+/// not from that of the program, the current one, or one of `PATH`. For good.
+pub fn load_libraries_of_the_system_only() -> io::Result<()> {
+    // SAFETY: the argument is a plain number.
+    let done = unsafe { SetDefaultDllDirectories(LOAD_LIBRARY_SEARCH_SYSTEM32) };
+    if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
 
 /// Bytes of physical memory that the system manages.
 pub(super) fn physical_memory() -> Option<u64> {
@@ -85,4 +95,52 @@ unsafe extern "system" fn on_interrupt(kind: u32) -> i32 {
         std::thread::sleep(LONGER_THAN_ANY_PATIENCE);
     }
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use windows_sys::Win32::Foundation::ERROR_MOD_NOT_FOUND;
+    use windows_sys::Win32::System::LibraryLoader::LoadLibraryW;
+
+    use super::*;
+
+    const PLANTED: &str = "HIGHWATER_TEST_PLANTED";
+    const SYSTEM_ONLY: &str = "HIGHWATER_TEST_SYSTEM_ONLY";
+
+    #[test]
+    fn a_library_beside_the_program_in_the_current_folder_or_in_the_path_is_not_loaded() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let program = std::env::current_exe().unwrap();
+        // One of the system's own, under a name that it does not have there.
+        let library = format!(r"{}\System32\version.dll", std::env::var("SystemRoot").unwrap());
+        for folder in [program.parent().unwrap(), elsewhere.path()] {
+            let planted = tempfile::Builder::new().prefix("highwater-test-").suffix(".dll").tempfile_in(folder).unwrap();
+            let planted = planted.into_temp_path();
+            std::fs::copy(&library, &planted).unwrap();
+            for (system_only, is_loaded) in [("no", true), ("yes", false)] {
+                let mut child = Command::new(&program);
+                child.args(["--exact", "platform::windows::tests::loads_it_when_told_to", "--nocapture"]);
+                child.env(PLANTED, planted.file_name().unwrap()).env(SYSTEM_ONLY, system_only);
+                child.env("PATH", elsewhere.path()).current_dir(elsewhere.path());
+                let told = String::from_utf8(child.output().unwrap().stdout).unwrap();
+                assert!(told.contains(&format!("loaded: {is_loaded}")), "{}, {system_only}: {told}", folder.display());
+            }
+        }
+    }
+
+    #[test]
+    #[allow(clippy::print_stdout, reason = "this is how it answers the test above")]
+    fn loads_it_when_told_to() {
+        let (Ok(name), Ok(system_only)) = (std::env::var(PLANTED), std::env::var(SYSTEM_ONLY)) else { return };
+        if system_only == "yes" {
+            load_libraries_of_the_system_only().unwrap();
+        }
+        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        // SAFETY: the name ends with a zero; the library is one of the system's own.
+        let is_loaded = !unsafe { LoadLibraryW(name.as_ptr()) }.is_null();
+        assert!(is_loaded || io::Error::last_os_error().raw_os_error() == Some(ERROR_MOD_NOT_FOUND as i32));
+        println!("loaded: {is_loaded}");
+    }
 }

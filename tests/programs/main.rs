@@ -9,4 +9,5 @@ mod cli_functions;
 #[cfg(feature = "console")]
 mod console;
 mod record;
+mod recorder;
 mod recording;

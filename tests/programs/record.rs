@@ -15,7 +15,7 @@ fn what_cannot_be_recorded_is_refused_with_one_line_that_says_why() {
         (&["--name", r"C:\a.exe", "-o", "out.etl"], "without its folder"),
         (&["--pid", "10", "--ring", "5 minutes", "-o", "out.etl"], "5m"),
         (&["--pid", "10", "--ring", "1MB", "-o", "out.etl"], "16 MB"),
-        (&["--pid", "10", "--pipe", "x", "-o", "out.etl"], "--control"),
+        (&["--clean-up", "--pid", "10"], "cannot be used with"),
     ];
     for (words, told) in bad {
         let run = highwater([&["record"], words].concat());

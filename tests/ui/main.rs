@@ -24,6 +24,7 @@ mod graph;
 mod growing;
 mod histograms;
 mod layout;
+mod leftovers;
 mod names;
 mod offer;
 mod picture_export;

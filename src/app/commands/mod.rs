@@ -116,6 +116,10 @@ pub enum RecordCommand {
     Save,
     /// Say no more of a recording that has ended.
     Dismiss,
+    /// Put right what recordings have left in the system, ...
+    CleanUp,
+    /// ... or say no more of it.
+    LeaveBe,
 }
 
 /// Something to do to what is being loaded.

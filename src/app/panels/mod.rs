@@ -10,6 +10,7 @@ pub mod frames;
 mod help;
 pub mod icons;
 mod keys;
+mod leftovers;
 pub mod line;
 pub mod list;
 pub mod losses;
@@ -47,6 +48,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     egui::Panel::top("menu").show(ui, |ui| menu::show(app, ui));
     errors(app, ui);
     recording::show(app, ui);
+    leftovers::show(app, ui);
     if app.document.is_some() {
         egui::Panel::top("tools").show(ui, |ui| toolbar::tools(app, ui));
         symbol_sources::question(app, ui);

@@ -2,13 +2,15 @@
 //! place with `unsafe`: each block is one call, or one look at what Windows hands us.
 //!
 //! [`LocalRecording`] is a recording: it starts its sessions, is polled by whoever started it,
-//! and ends in one file. [`SystemRecorder`] does that for a window, in an elevated process if
-//! need be. Nothing here has been seen to work but under a simulated ETW; what that
+//! and ends in one file. [`SystemRecorder`] does that for a window, if need be in another
+//! program that has the rights ([`serve`]). Nothing here has been seen to work but under a simulated ETW; what that
 //! cannot prove, and how to check it, is in `docs/windows-checklist.md`.
 
+mod clean_up;
 mod clock;
 mod consumer;
 mod elevate;
+mod folder;
 mod journal;
 mod launch;
 mod machine;
@@ -22,6 +24,7 @@ mod refusal;
 mod remote;
 mod running;
 pub mod self_test;
+mod serve;
 mod session;
 mod source;
 mod starting;
@@ -30,11 +33,20 @@ mod tracing_flags;
 mod volumes;
 mod wide;
 
+pub use clean_up::clean_up;
+pub(super) use folder::Directory;
 pub use journal::{Call, Journal, RawEvent};
-pub use remote::{Served, SystemRecorder};
+pub use remote::{SystemRecorder, user};
 pub use running::LocalRecording;
 pub use self_test::MachineFacts;
+pub use serve::{note_panic, serve};
 pub use volumes::volumes;
+
+/// The program that records for a window, beside it.
+const RECORDER: &str = "highwater-recorder.exe";
+
+/// Time for a slow machine between the start of the recorder and its first word.
+const START: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// What nobody can guess: the keys that the standard library makes for its hash tables.
 fn random_bytes() -> [u8; 16] {

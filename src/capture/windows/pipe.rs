@@ -28,6 +28,7 @@ use windows_sys::Win32::System::Pipes::{
 
 use super::refusal::Refusal;
 use super::wide::wide;
+use crate::capture::control::{PipeName, Sid};
 
 /// Both ends that one side has.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ pub(super) struct Ends {
 }
 
 /// The recorder's side: makes both pipes and waits so long for the window.
-pub(super) fn serve(name: &str, sid: &str, patience: Duration) -> Result<Ends, Refusal> {
+pub(super) fn serve(name: &PipeName, sid: &Sid, patience: Duration) -> Result<Ends, Refusal> {
     let status = create(&path(name, STATUS), sid, PIPE_ACCESS_OUTBOUND)?;
     let commands = create(&path(name, COMMANDS), sid, PIPE_ACCESS_INBOUND)?;
     // Waiting has no limit of its own. If it is cut short, its thread ends with the process.
@@ -54,8 +55,8 @@ pub(super) fn serve(name: &str, sid: &str, patience: Duration) -> Result<Ends, R
     receive.recv_timeout(patience).unwrap_or(Err(Refusal { call: "ConnectNamedPipe", code: ERROR_TIMEOUT }))
 }
 
-/// The window's side: waits so long until the recorder has made them.
-pub(super) fn connect_to(name: &str, patience: Duration) -> io::Result<Ends> {
+/// The window's side: waits so long until the recorder has made them, if it still comes.
+pub(super) fn connect_to(name: &PipeName, patience: Duration, comes: impl Fn() -> bool) -> io::Result<Ends> {
     let end = Instant::now() + patience;
     let open = |part: &str, is_read: bool| loop {
         // The recorder learns who we are, and cannot act in our name.
@@ -63,7 +64,7 @@ pub(super) fn connect_to(name: &str, patience: Duration) -> io::Result<Ends> {
         let mut options = File::options();
         let opened = options.read(is_read).write(!is_read).security_qos_flags(SECURITY_IDENTIFICATION).open(path(name, part));
         match opened {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end && comes() => {
                 thread::sleep(Duration::from_millis(20));
             }
             other => return other,
@@ -75,17 +76,18 @@ pub(super) fn connect_to(name: &str, patience: Duration) -> io::Result<Ends> {
 const STATUS: &str = "status";
 const COMMANDS: &str = "commands";
 
-fn path(name: &str, part: &str) -> String {
-    format!(r"\\.\pipe\{name}-{part}")
+fn path(name: &PipeName, part: &str) -> String {
+    format!(r"\\.\pipe\{}-{part}", name.as_str())
 }
 
 /// Full access for the user, the administrators and the system, for nobody else, nothing
 /// inherited; and for programs without raised rights.
-fn descriptor(sid: &str) -> String {
+fn descriptor(sid: &Sid) -> String {
+    let sid = sid.as_str();
     format!("D:P(A;;GA;;;{sid})(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NW;;;ME)")
 }
 
-fn create(path: &str, sid: &str, direction: u32) -> Result<OwnedHandle, Refusal> {
+fn create(path: &str, sid: &Sid, direction: u32) -> Result<OwnedHandle, Refusal> {
     const BYTES: u32 = 64 << 10;
     let (path, text) = (wide(path), wide(descriptor(sid)));
     let mut descriptor = ptr::null_mut();
@@ -137,8 +139,8 @@ mod tests {
     use super::super::privilege::own_sid;
     use super::*;
 
-    fn name(test: &str) -> String {
-        format!("highwater-test-{}-{test}", std::process::id())
+    fn name(test: &str) -> PipeName {
+        PipeName::new(&format!("highwater-test-{}-{test}", std::process::id())).unwrap()
     }
 
     #[test]
@@ -151,7 +153,7 @@ mod tests {
             writeln!(ends.status, "recording").unwrap();
             BufReader::new(ends.commands).lines().map_while(Result::ok).collect::<Vec<_>>()
         });
-        let mut window = connect_to(&name, Duration::from_secs(20)).unwrap();
+        let mut window = connect_to(&name, Duration::from_secs(20), || true).unwrap();
         let mut line = String::new();
         BufReader::new(&window.status).read_line(&mut line).unwrap();
         assert_eq!(line, "recording\n");
@@ -166,13 +168,17 @@ mod tests {
         let name = name("taken");
         let _first = create(&path(&name, STATUS), &sid, PIPE_ACCESS_OUTBOUND).unwrap();
         assert!(create(&path(&name, STATUS), &sid, PIPE_ACCESS_OUTBOUND).is_err());
-        let refusal = serve(&format!("{name}-alone"), &sid, Duration::from_millis(50)).unwrap_err();
+        let refusal = serve(&self::name("alone"), &sid, Duration::from_millis(50)).unwrap_err();
         assert_eq!(refusal, Refusal { call: "ConnectNamedPipe", code: ERROR_TIMEOUT });
-        assert!(connect_to("highwater-nobody", Duration::from_millis(50)).is_err());
+        assert!(connect_to(&self::name("nobody"), Duration::from_millis(50), || true).is_err());
+        let asked = Instant::now();
+        assert!(connect_to(&self::name("nobody"), Duration::from_secs(60), || false).is_err());
+        assert!(asked.elapsed() < Duration::from_secs(30), "a recorder that has ended is not waited for");
     }
 
     #[test]
     fn only_the_user_the_administrators_and_the_system_are_admitted() {
-        assert_eq!(descriptor("S-1-5-21-7"), "D:P(A;;GA;;;S-1-5-21-7)(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NW;;;ME)");
+        let sid = Sid::new("S-1-5-21-7").unwrap();
+        assert_eq!(descriptor(&sid), "D:P(A;;GA;;;S-1-5-21-7)(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NW;;;ME)");
     }
 }

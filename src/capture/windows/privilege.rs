@@ -5,7 +5,7 @@
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr;
 
-use windows_sys::Win32::Foundation::{ERROR_SUCCESS, GetLastError, HANDLE, LUID, LocalFree};
+use windows_sys::Win32::Foundation::{ERROR_INVALID_SID, ERROR_SUCCESS, GetLastError, HANDLE, LUID, LocalFree};
 use windows_sys::Win32::Security::Authorization::ConvertSidToStringSidW;
 use windows_sys::Win32::Security::{
     AdjustTokenPrivileges, GetTokenInformation, LUID_AND_ATTRIBUTES, LookupPrivilegeValueW, SE_PRIVILEGE_ENABLED,
@@ -16,6 +16,7 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken}
 
 use super::refusal::Refusal;
 use super::wide::{narrow, wide};
+use crate::capture::control::Sid;
 
 /// Whether this process runs with the rights of an administrator.
 pub(super) fn is_elevated() -> bool {
@@ -54,8 +55,8 @@ pub(super) fn enable_profiling() -> Result<(), Refusal> {
     if done == 0 || code != ERROR_SUCCESS { Err(Refusal { call: "AdjustTokenPrivileges", code }) } else { Ok(()) }
 }
 
-/// The user of this process, as `S-1-5-…`.
-pub(super) fn own_sid() -> Result<String, Refusal> {
+/// The user of this process.
+pub(super) fn own_sid() -> Result<Sid, Refusal> {
     let user = user_of(&own_token(TOKEN_QUERY)?)?;
     let mut text = ptr::null_mut();
     // SAFETY: the identity lies in `user`, which lives until the call returns.
@@ -68,7 +69,7 @@ pub(super) fn own_sid() -> Result<String, Refusal> {
     let units: Vec<u16> = (0..MOST).map(|i| unsafe { *text.add(i) }).take_while(|unit| *unit != 0).collect();
     // SAFETY: the call above made this memory for us to free.
     unsafe { LocalFree(text.cast()) };
-    Ok(narrow(&units))
+    Sid::new(&narrow(&units)).ok_or(Refusal { call: "ConvertSidToStringSidW", code: ERROR_INVALID_SID })
 }
 
 /// A token's user: `TOKEN_USER` and the identity behind it, in one piece of memory.
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn the_user_has_an_identity() {
         let sid = own_sid().unwrap();
-        assert!(sid.starts_with("S-1-5-"), "{sid}");
+        assert!(sid.as_str().starts_with("S-1-5-"), "{sid:?}");
     }
 
     #[test]

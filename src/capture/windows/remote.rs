@@ -1,31 +1,40 @@
 //! Two processes, one recording: the window, which has no rights, and the recorder, which
-//! has them. They talk as [`control`] says, through two pipes.
+//! has them ([`serve`](super::serve)). They talk as [`control`](crate::capture::control) says,
+//! through two pipes.
 //!
-//! The recorder only fills the lanes. The window makes one trace of them, with its own
-//! rights: nobody who could reach the pipes can have a file written elsewhere.
+//! The recorder only fills the lanes, in a folder that the window has made. The window makes
+//! one trace of them, with its own rights: nobody who could reach the pipes can have a file
+//! written elsewhere.
 //!
 //! A program to launch is started by the window, so that it does not get the recorder's
 //! rights, and let go when the recorder has its first word.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicIsize, Ordering};
 use std::time::Duration;
 
 use super::launch::Suspended;
 use super::privilege::own_sid;
 use super::running::{LocalRecording, not_started};
 use super::volumes::volumes;
-use super::{elevate, pipe, privilege, processes, random_bytes};
-use crate::capture::control::{self, Command, Message, Progress};
-use crate::capture::{CaptureError, DiskImages, Program, Pulse, Recorder, Request, Running, Target, save};
+use super::{RECORDER, START, clean_up, elevate, pipe, privilege, processes, random_bytes};
+use crate::capture::control::{Command, End, Errand, Listener, Orders, PipeName, Sid};
+use crate::capture::{Aftermath, CaptureError, DiskImages, Leftovers, Program, Pulse, Recorder, Request, Running, Target, save};
 use crate::etl::Guid;
 
 /// Records on this machine: in this process if it has the rights, else in one that asks for them.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemRecorder;
+#[derive(Debug, Default)]
+pub struct SystemRecorder {
+    window: AtomicIsize,
+}
 
 impl Recorder for SystemRecorder {
+    fn set_window(&self, window: isize) {
+        self.window.store(window, Ordering::Relaxed);
+    }
+
     fn programs(&self) -> Result<Vec<Program>, CaptureError> {
         processes::list().map_err(|refusal| refusal.while_trying("the processes could not be listed"))
     }
@@ -35,153 +44,219 @@ impl Recorder for SystemRecorder {
         Ok(if privilege::is_elevated() {
             Box::new(LocalRecording::start(request, folder)?.keep_lanes())
         } else {
-            Box::new(RemoteRecording::start(request, folder)?)
+            Box::new(RemoteRecording::start(request, folder, self.window.load(Ordering::Relaxed))?)
         })
     }
+
+    fn leftovers(&self) -> Result<Leftovers, CaptureError> {
+        clean_up::find()
+    }
+
+    fn clean_up(&self) -> Result<Leftovers, CaptureError> {
+        if privilege::is_elevated() {
+            return clean_up();
+        }
+        let recorder = Hired::start(Errand::CleanUp, self.window.load(Ordering::Relaxed))?;
+        match recorder.listener.wait_for_end(END) {
+            End::Orderly => Ok(recorder.listener.cleaned_up().unwrap_or_default()),
+            End::Failed(reason) => Err(CaptureError::BadRequest(reason)),
+            End::CutShort => Err(CaptureError::BadRequest("the recorder was ended before it had cleaned up".to_owned())),
+        }
+    }
+}
+
+/// Whose process this is, and so whose the pipes are.
+pub fn user() -> Result<Sid, CaptureError> {
+    own_sid().map_err(|refusal| refusal.while_trying("the user of this process could not be told"))
+}
+
+/// Longer than a recorder takes to stop its sessions and to write what came.
+const END: Duration = Duration::from_secs(120);
+
+/// A recorder that was started and has come.
+#[derive(Debug)]
+struct Hired {
+    listener: Listener,
+    commands: File,
+}
+
+impl Hired {
+    /// Starts the program beside this one; Windows asks the user.
+    fn start(errand: Errand, window: isize) -> Result<Self, CaptureError> {
+        let tried = "the recorder could not be started";
+        let sid = user()?;
+        let pipe = format!("highwater-{}", Guid::from_bytes(random_bytes()));
+        let pipe = PipeName::new(&pipe).ok_or_else(|| CaptureError::BadRequest(format!("{tried}: {pipe} is no name")))?;
+        let orders = Orders { errand, pipe, sid };
+        let program = beside(&std::env::current_exe().map_err(|error| CaptureError::File { path: RECORDER.into(), error })?)?;
+        let elevated = elevate::run_elevated(window, &program, &orders.words()?);
+        let elevated = elevated.map_err(|refusal| refusal.while_trying(tried))?;
+        Self::meet(&orders.pipe, || elevated.may_run())
+    }
+
+    fn meet(pipe: &PipeName, comes: impl Fn() -> bool) -> Result<Self, CaptureError> {
+        let ends = pipe::connect_to(pipe, START, comes);
+        let ends = ends.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => CaptureError::BadRequest("the recorder ended before it could be talked to".to_owned()),
+            _ => CaptureError::File { path: "the recorder's pipe".into(), error },
+        })?;
+        Ok(Self { listener: Listener::new(ends.status), commands: ends.commands })
+    }
+}
+
+/// The recorder that belongs to a program.
+fn beside(program: &Path) -> Result<PathBuf, CaptureError> {
+    let recorder = program.with_file_name(RECORDER);
+    if recorder.is_file() {
+        return Ok(recorder);
+    }
+    let text = format!("{} is not there: it belongs beside highwater.exe and records for it", recorder.display());
+    Err(CaptureError::BadRequest(text))
 }
 
 /// The window's side of a recording in another process.
 #[derive(Debug)]
 struct RemoteRecording {
     folder: PathBuf,
-    messages: BufReader<File>,
-    commands: File,
+    recorder: Hired,
+    aftermath: Aftermath,
 }
 
-/// Time for a slow machine between yes and the first line.
-const START: Duration = Duration::from_secs(60);
-
 impl RemoteRecording {
-    fn start(request: &Request, folder: &Path) -> Result<Self, CaptureError> {
+    fn start(request: &Request, folder: &Path, window: isize) -> Result<Self, CaptureError> {
+        let existed = folder.exists();
+        Self::start_in(request, folder, window).inspect_err(|_| {
+            // Lanes without events are of no use.
+            if !existed {
+                let _ = std::fs::remove_dir_all(folder);
+            }
+        })
+    }
+
+    fn start_in(request: &Request, folder: &Path, window: isize) -> Result<Self, CaptureError> {
+        std::fs::create_dir_all(folder).map_err(CaptureError::file(folder))?;
+        // Without links: the recorder follows none.
+        let real = folder.canonicalize().map_err(CaptureError::file(folder))?;
         let launched = match &request.target {
             Target::Launch(command) => Some(Suspended::start(command).map_err(not_started)?),
             _ => None,
         };
         let target = launched.as_ref().map_or_else(|| request.target.clone(), |program| Target::Pids(vec![program.pid()]));
-        let mut recording = Self::elevated(&Request { target, ..request.clone() }, folder)?;
-        recording.progress()?;
+        let request = Box::new(Request { target, ..request.clone() });
+        let recording = Self::watch(Hired::start(Errand::Record { request, folder: real }, window)?, folder)?;
         launched.map_or(Ok(()), Suspended::resume).map_err(not_started)?;
         Ok(recording)
     }
 
-    /// Starts this program once more; Windows asks the user.
-    fn elevated(request: &Request, folder: &Path) -> Result<Self, CaptureError> {
-        let tried = "the recorder could not be started";
-        let sid = own_sid().map_err(|refusal| refusal.while_trying(tried))?;
-        let name = format!("highwater-{}", Guid::from_bytes(random_bytes()));
-        let program = std::env::current_exe().map_err(|error| CaptureError::File { path: "highwater.exe".into(), error })?;
-        let own = ["--pipe", &name, "--sid", &sid].map(str::to_owned);
-        let words = [control::words(request, folder), own.to_vec()].concat();
-        elevate::run_elevated(&program, &words).map_err(|refusal| refusal.while_trying(tried))?;
-        Self::connect(&name, folder)
-    }
-
-    fn connect(name: &str, folder: &Path) -> Result<Self, CaptureError> {
-        let ends = pipe::connect_to(name, START);
-        let ends = ends.map_err(|error| CaptureError::File { path: "the recorder's pipe".into(), error })?;
-        Ok(Self { folder: folder.to_owned(), messages: BufReader::new(ends.status), commands: ends.commands })
-    }
-
-    /// The next message; waits for it.
-    fn next(&mut self) -> Result<Message, CaptureError> {
-        let mut line = String::new();
-        match self.messages.read_line(&mut line) {
-            Ok(1..) => Message::parse(&line).ok_or(CaptureError::Ended),
-            _ => Err(CaptureError::Ended),
+    /// Waits until it records, or says why it does not.
+    fn watch(recorder: Hired, folder: &Path) -> Result<Self, CaptureError> {
+        let bad = |reason: &str| Err(CaptureError::BadRequest(reason.to_owned()));
+        if !recorder.listener.wait_for_word(START) {
+            return bad("the recorder does not answer");
         }
-    }
-
-    fn progress(&mut self) -> Result<Progress, CaptureError> {
-        match self.next()? {
-            Message::Progress(progress) => Ok(progress),
-            Message::Failed(reason) => Err(CaptureError::BadRequest(reason)),
-            Message::Done { .. } => Err(CaptureError::Ended),
+        match (recorder.listener.progress(), recorder.listener.end()) {
+            (None, Some(End::Failed(reason))) => bad(&reason),
+            (None, _) => bad("the recorder ended before it recorded anything"),
+            (Some(_), _) => Ok(Self { folder: folder.to_owned(), recorder, aftermath: Aftermath::Fine }),
         }
     }
 }
 
 impl Running for RemoteRecording {
     fn pulse(&mut self) -> Result<Pulse, CaptureError> {
-        let progress = self.progress()?;
-        if progress.is_target_gone { Err(CaptureError::Ended) } else { Ok(progress.into()) }
+        let progress = self.recorder.listener.progress().unwrap_or_default();
+        let is_over = progress.is_target_gone || self.recorder.listener.end().is_some();
+        if is_over { Err(CaptureError::Ended) } else { Ok(progress.into()) }
     }
 
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {
         // One that has ended already needs no command.
-        let _ = self.commands.write_all(Command::Stop.line().as_bytes());
-        let mut failure = None;
-        loop {
-            match self.next() {
-                Ok(Message::Failed(reason)) => failure = Some(reason),
-                Ok(_) => {}
-                Err(_) => break,
-            }
-        }
+        let _ = self.recorder.commands.write_all(Command::Stop.line().as_bytes());
+        self.aftermath = match self.recorder.listener.wait_for_end(END) {
+            End::Orderly => Aftermath::Fine,
+            End::Failed(reason) => Aftermath::Failed(reason),
+            End::CutShort => Aftermath::CutShort,
+        };
         // What was recorded is in the folder, however it ended.
-        save(&self.folder, out, &mut DiskImages::new(volumes()), &mut |_, _| true)?;
-        failure.map_or(Ok(()), |reason| Err(CaptureError::BadRequest(reason)))
+        save(&self.folder, out, &mut DiskImages::new(volumes()), &mut |_, _| true).map(|_| ())
     }
-}
 
-/// The recorder's side: waits a while for its window.
-#[derive(Debug)]
-pub struct Served {
-    /// Takes lines of messages.
-    pub messages: File,
-    /// Gives lines of commands.
-    pub commands: File,
-}
-
-impl Served {
-    /// Makes the pipes that this user may use.
-    pub fn new(name: &str, sid: &str) -> Result<Self, CaptureError> {
-        let ends = pipe::serve(name, sid, START).map_err(|refusal| refusal.while_trying("the window could not be reached"))?;
-        Ok(Self { messages: ends.status, commands: ends.commands })
+    fn aftermath(&self) -> Aftermath {
+        self.aftermath.clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
     use std::thread;
 
     use super::super::clock::Pair;
     use super::super::machine;
     use super::*;
     use crate::capture::Recording;
+    use crate::capture::control::{Message, Progress};
 
-    /// A recorder that says this, then waits until it is told to stop, and ends.
-    fn recorder(test: &str, folder: &Path, says: Vec<Message>) -> RemoteRecording {
-        let name = format!("highwater-test-{}-{test}", std::process::id());
-        let (served, sid) = (name.clone(), own_sid().unwrap());
+    /// A recorder that says this, waits until it is told to stop, and then says that.
+    fn recorder(test: &str, says: Vec<Message>, last: Option<Message>) -> Hired {
+        let pipe = PipeName::new(&format!("highwater-test-{}-{test}", std::process::id())).unwrap();
+        let (served, sid) = (pipe.clone(), own_sid().unwrap());
         thread::spawn(move || {
-            let Served { mut messages, commands } = Served::new(&served, &sid).unwrap();
-            says.iter().for_each(|message| messages.write_all(message.line().as_bytes()).unwrap());
+            let pipe::Ends { mut status, commands } = pipe::serve(&served, &sid, START).unwrap();
+            says.iter().for_each(|message| status.write_all(message.line().as_bytes()).unwrap());
             let mut lines = BufReader::new(commands).lines();
             lines.find(|line| line.as_ref().is_ok_and(|line| line == "stop"));
+            last.iter().for_each(|message| status.write_all(message.line().as_bytes()).unwrap());
+            status.sync_all().unwrap();
         });
-        RemoteRecording::connect(&name, folder).unwrap()
+        Hired::meet(&pipe, || true).unwrap()
+    }
+
+    fn progress(events: u64) -> Message {
+        Message::Progress(Progress { events, ..Progress::default() })
     }
 
     #[test]
-    fn a_window_sees_how_it_goes_and_makes_one_trace_of_the_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let (lanes, out) = (folder.path().join("lanes"), folder.path().join("out.etl"));
-        drop(Recording::create(&lanes, &machine::session(Pair::now()), None).unwrap());
-        let progress = Progress { events: 7, ..Progress::default() };
-        let mut window = recorder("finish", &lanes, vec![Message::Progress(progress.clone()), Message::Progress(progress)]);
-        assert_eq!(window.pulse().unwrap().events, 7);
-        window.finish(&out).unwrap();
-        assert!(out.exists() && lanes.exists());
+    fn a_window_sees_how_it_goes_makes_one_trace_of_the_folder_and_says_how_it_ended() {
+        let ends = [
+            ("ended", Some(Message::Ended), Aftermath::Fine),
+            ("failed", Some(Message::Failed("no".into())), Aftermath::Failed("no".into())),
+            ("killed", None, Aftermath::CutShort),
+        ];
+        for (test, last, aftermath) in ends {
+            let folder = tempfile::tempdir().unwrap();
+            let (lanes, out) = (folder.path().join("lanes"), folder.path().join("out.etl"));
+            drop(Recording::create(&lanes, &machine::session(Pair::now()), None).unwrap());
+            let recorder = recorder(test, vec![progress(6), progress(7)], last);
+            let mut window = RemoteRecording::watch(recorder, &lanes).unwrap();
+            while window.pulse().unwrap().events < 7 {
+                thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(window.pulse().unwrap().events, 7, "nobody waits for another line");
+            window.finish(&out).unwrap();
+            assert!(out.exists() && lanes.exists(), "{test}");
+            assert_eq!(window.aftermath(), aftermath, "{test}");
+        }
     }
 
     #[test]
     fn a_window_hears_why_nothing_is_recorded_and_that_all_is_over() {
         let nowhere = Path::new("highwater-test-nowhere");
-        let mut window = recorder("failed", nowhere, vec![Message::Failed("no rights".into())]);
-        assert_eq!(window.pulse().unwrap_err().to_string(), "no rights");
-        assert!(window.finish(Path::new("out.etl")).is_err());
-        let gone = Progress { is_target_gone: true, ..Progress::default() };
-        let mut window = recorder("gone", nowhere, vec![Message::Progress(gone)]);
+        let said = vec![Message::Failed("no rights".into())];
+        let refused = RemoteRecording::watch(recorder("refused", said, None), nowhere);
+        assert_eq!(refused.err().map(|error| error.to_string()).as_deref(), Some("no rights"));
+        let gone = Message::Progress(Progress { is_target_gone: true, ..Progress::default() });
+        let mut window = RemoteRecording::watch(recorder("gone", vec![gone], None), nowhere).unwrap();
         assert!(matches!(window.pulse(), Err(CaptureError::Ended)));
+    }
+
+    #[test]
+    fn a_recorder_that_is_not_beside_the_program_is_missed_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("highwater.exe");
+        let missed = beside(&program).unwrap_err().to_string();
+        assert!(missed.contains("highwater-recorder.exe is not there"), "{missed}");
+        std::fs::write(folder.path().join(RECORDER), []).unwrap();
+        assert_eq!(beside(&program).unwrap(), folder.path().join("highwater-recorder.exe"));
     }
 }

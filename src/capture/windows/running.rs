@@ -15,20 +15,20 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::clean_up;
 use super::clock::{self, Pair};
 use super::launch::Suspended;
-use super::plan::{Machine, PREFIX};
+use super::plan::Machine;
 use super::processes::{self, Watched};
 use super::refusal::Refusal;
-use super::session;
 use super::source::Source;
 use super::starting::{self, Started};
-use super::tracing_flags::{self, Traced};
+use super::tracing_flags::Traced;
 use super::volumes::volumes;
 use super::{machine, privilege};
 use crate::capture::control::Progress;
 use crate::capture::properties::Statistics;
-use crate::capture::{CaptureError, DiskImages, Lane, Pulse, Recording, Request, Running, Summary, Target};
+use crate::capture::{CaptureError, DiskImages, Folder, Lane, Pulse, Recording, Request, Running, Summary, Target};
 use crate::etl::write::{Descriptor, NewEvent};
 use crate::etl::{EventId, HeaderKind};
 use crate::units::{Pid, PointerSize, Tid};
@@ -55,8 +55,13 @@ pub struct LocalRecording {
 impl LocalRecording {
     /// Starts to record into files in a folder.
     pub fn start(request: &Request, folder: &Path) -> Result<Self, CaptureError> {
+        Self::start_in(request, &Folder::make(folder)?)
+    }
+
+    /// The same in a folder that is there.
+    pub fn start_in(request: &Request, folder: &Folder) -> Result<Self, CaptureError> {
         request.check()?;
-        clean_up()?;
+        clean_up::clean_up_before_the_first()?;
         // Without the right to profile, sessions say themselves what they lack.
         let _ = privilege::enable_profiling();
         let launched = match &request.target {
@@ -75,7 +80,7 @@ impl LocalRecording {
         };
         let start = Pair::now();
         let session = machine::session(start);
-        let recording = Recording::create(folder, &session, request.ring)?;
+        let recording = Recording::create_in(folder.clone(), &session, request.ring)?;
         let memory = crate::platform::physical_memory().unwrap_or(4 << 30);
         let machine = Machine { processors: session.processors, memory };
         // A name is that of programs to come, whose ids nobody knows.
@@ -92,7 +97,7 @@ impl LocalRecording {
             traced,
             sources,
             recording: Some(recording),
-            folder: folder.to_owned(),
+            folder: folder.path().to_owned(),
             watched,
             began: now,
             last_second: now,
@@ -239,22 +244,6 @@ impl fmt::Debug for LocalRecording {
 /// Of a program to launch.
 pub(super) fn not_started(refusal: Refusal) -> CaptureError {
     refusal.while_trying("the program could not be started")
-}
-
-/// Stops sessions and puts back values of recordings that do not run any more.
-fn clean_up() -> Result<(), CaptureError> {
-    let refused = |refusal: Refusal| refusal.while_trying("what an earlier recording left could not be cleaned up");
-    let own_name = tracing_flags::own_name();
-    let ours = session::running().map_err(refused)?.into_iter().map(|known| known.name).filter(|name| name.starts_with(PREFIX));
-    for name in ours {
-        let pid = name[PREFIX.len()..].split('-').next().and_then(|pid| pid.parse::<u32>().ok());
-        let is_alive = pid.is_some_and(|pid| pid != std::process::id() && processes::runs(pid, &own_name));
-        if !is_alive {
-            session::stop(&name).map_err(refused)?;
-        }
-    }
-    tracing_flags::restore_leftovers().map_err(|error| refused(Refusal::from_io("TracingFlags", &error)))?;
-    Ok(())
 }
 
 fn pids(target: &Target, launched: Option<&Suspended>) -> Result<Vec<u32>, CaptureError> {

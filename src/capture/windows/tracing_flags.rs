@@ -57,14 +57,18 @@ impl Drop for Traced {
 
 /// Puts back what recordings left that do not run any more. Names of the images.
 pub(super) fn restore_leftovers() -> io::Result<Vec<String>> {
+    leftovers()?.into_iter().map(|image| restore(&image).map(|()| image)).collect()
+}
+
+/// Names of the images for which recordings left something that do not run any more.
+pub(super) fn leftovers() -> io::Result<Vec<String>> {
     let ours = match machine().open_subkey_with_flags(OURS, KEY_READ | KEY_WOW64_64KEY) {
         Ok(key) => key,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let images: Vec<String> = ours.enum_keys().collect::<io::Result<_>>()?;
-    let left = images.into_iter().filter(|image| ours.open_subkey(image).map_or(true, |note| !is_owned(&note)));
-    left.map(|image| restore(&image).map(|()| image)).collect()
+    Ok(images.into_iter().filter(|image| ours.open_subkey(image).map_or(true, |note| !is_owned(&note))).collect())
 }
 
 /// Whether the recording still runs that made a note.

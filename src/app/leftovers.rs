@@ -1,0 +1,92 @@
+//! What recordings that do not run any more have left in the system: looked for when the
+//! window opens, told, and put right if the user wants it. The system is asked on a worker.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use eframe::egui;
+
+use crate::capture::{CaptureError, Leftovers, Recorder};
+use crate::panics;
+
+/// What is known of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Stage {
+    /// Nothing is left, as far as is known.
+    #[default]
+    Nothing,
+    /// Earlier recordings left this.
+    Found(Leftovers),
+    /// A recording of this window was ended from outside; what of it is left is not known.
+    CutShort,
+    /// It is being put right; the system may ask the user.
+    CleaningUp,
+    /// This was put right.
+    CleanedUp(Leftovers),
+    /// Why not.
+    Failed(String),
+}
+
+/// What is left, and what is done about it.
+#[derive(Debug, Default)]
+pub struct LeftoversJob {
+    pub stage: Stage,
+    news: Option<Receiver<Stage>>,
+}
+
+impl LeftoversJob {
+    /// Looks for it. What cannot be looked for is not told: nobody asked.
+    pub fn look(&mut self, ctx: &egui::Context, recorder: &Arc<dyn Recorder>) {
+        self.ask(ctx, recorder, |recorder| match recorder.leftovers() {
+            Ok(found) if !found.is_empty() => Stage::Found(found),
+            Ok(_) => Stage::Nothing,
+            Err(reason) => {
+                log::warn!("{reason}");
+                Stage::Nothing
+            }
+        });
+    }
+
+    /// Says that a recording was ended from outside.
+    pub fn note_cut_short(&mut self) {
+        (self.stage, self.news) = (Stage::CutShort, None);
+    }
+
+    /// Puts it right.
+    pub fn clean_up(&mut self, ctx: &egui::Context, recorder: &Arc<dyn Recorder>) {
+        self.stage = Stage::CleaningUp;
+        let told = |result: Result<Leftovers, CaptureError>| match result {
+            Ok(what) => Stage::CleanedUp(what),
+            Err(reason) => Stage::Failed(reason.to_string()),
+        };
+        self.ask(ctx, recorder, move |recorder| told(recorder.clean_up()));
+    }
+
+    /// Says no more of it.
+    pub fn dismiss(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes what the worker tells.
+    pub fn drain(&mut self) {
+        if let Some(stage) = self.news.as_ref().and_then(|news| news.try_recv().ok()) {
+            (self.stage, self.news) = (stage, None);
+        }
+    }
+
+    fn ask(
+        &mut self,
+        ctx: &egui::Context,
+        recorder: &Arc<dyn Recorder>,
+        ask: impl FnOnce(&dyn Recorder) -> Stage + Send + 'static,
+    ) {
+        let (send, news) = channel();
+        self.news = Some(news);
+        let (recorder, ctx) = (Arc::clone(recorder), ctx.clone());
+        std::thread::spawn(move || {
+            let stage = panics::catch(|| ask(recorder.as_ref()));
+            let _ = send.send(stage.unwrap_or_else(|caught| Stage::Failed(caught.to_string()))); // the window may be closed by now
+            ctx.request_repaint();
+        });
+    }
+}

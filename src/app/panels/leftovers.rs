@@ -1,0 +1,54 @@
+//! The bar that tells what recordings have left in the system, and offers to put it right.
+
+use eframe::egui::{self, Ui};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, Commands, RecordCommand};
+use crate::app::leftovers::Stage;
+use crate::capture::Leftovers;
+
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let HighwaterApp { leftovers, commands, .. } = app;
+    if leftovers.stage == Stage::Nothing {
+        return;
+    }
+    egui::Panel::top("leftovers").show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| match &leftovers.stage {
+            Stage::Nothing => {}
+            Stage::Found(found) => offer(&format!("An earlier recording left {}", listed(found)), commands, ui),
+            Stage::CutShort => offer("The recorder was ended from outside; sessions may still run", commands, ui),
+            Stage::CleaningUp => {
+                ui.spinner();
+                ui.label("Cleaning up; Windows may ask for your consent\u{2026}");
+            }
+            Stage::CleanedUp(what) if what.is_empty() => told("Nothing was left", commands, ui),
+            Stage::CleanedUp(what) => told(&format!("Cleaned up: {}", listed(what)), commands, ui),
+            Stage::Failed(reason) => offer(reason, commands, ui),
+        });
+    });
+}
+
+/// Something to act on.
+fn offer(text: &str, commands: &mut Commands, ui: &mut Ui) {
+    ui.colored_label(ui.visuals().warn_fg_color, text);
+    let hint = "Stops what still runs and puts back what was set; Windows asks once for the rights";
+    if ui.button("Clean up").on_hover_text(hint).clicked() {
+        commands.push(Command::Record(RecordCommand::CleanUp));
+    }
+    dismiss("Not now", commands, ui);
+}
+
+fn told(text: &str, commands: &mut Commands, ui: &mut Ui) {
+    ui.label(text);
+    dismiss("Close bar", commands, ui);
+}
+
+fn dismiss(text: &str, commands: &mut Commands, ui: &mut Ui) {
+    if ui.button(text).clicked() {
+        commands.push(Command::Record(RecordCommand::LeaveBe));
+    }
+}
+
+fn listed(what: &Leftovers) -> String {
+    what.lines().join(", ")
+}

@@ -1,0 +1,204 @@
+//! What an elevated recorder is told on its command line, there and back. Anybody can start
+//! it with any words (Windows then asks the user), so nothing is taken from them that is not
+//! exactly what the window says; what names a pipe or a user must be no more than that.
+//!
+//! ```text
+//! --request {…} --folder C:\… | --clean-up     what to do
+//! --pipe highwater-… --sid S-1-…               who waits for it, and where
+//! ```
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::capture::{CaptureError, Request};
+
+/// What a recorder is started for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Orders {
+    /// What it does.
+    pub errand: Errand,
+    /// Where it tells how that goes.
+    pub pipe: PipeName,
+    /// Who may listen there.
+    pub sid: Sid,
+}
+
+/// What a recorder does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Errand {
+    /// Records into lanes in a folder, until it is told to stop.
+    Record {
+        /// What.
+        request: Box<Request>,
+        /// The folder, which is there already.
+        folder: PathBuf,
+    },
+    /// Stops sessions and puts back values of recordings that do not run any more.
+    CleanUp,
+}
+
+/// The name of a pair of pipes: `highwater-`, letters, digits and dashes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PipeName(String);
+
+impl PipeName {
+    /// `None` for what is no such name.
+    pub fn new(name: &str) -> Option<Self> {
+        const MOST: usize = 128;
+        let rest = name.strip_prefix("highwater-")?;
+        let is_name = !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        (is_name && name.len() <= MOST).then(|| Self(name.to_owned()))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A user's identity as text, `S-1-5-21-…`: numbers only. So nothing else can come into the
+/// text of a security descriptor with it, such as the two letters that stand for everybody.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sid(String);
+
+impl Sid {
+    /// `None` for what is no such identity.
+    pub fn new(text: &str) -> Option<Self> {
+        /// Fifteen sub-authorities of ten digits each, and the authority before them.
+        const MOST: usize = 192;
+        let numbers = text.strip_prefix("S-1-")?;
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        (text.len() <= MOST && numbers.split('-').all(is_number)).then(|| Self(text.to_owned()))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Orders {
+    /// As words of a command line, without the program's name.
+    pub fn words(&self) -> Result<Vec<String>, CaptureError> {
+        let mut words = match &self.errand {
+            Errand::CleanUp => vec!["--clean-up".to_owned()],
+            Errand::Record { request, folder } => {
+                let folder = folder.to_str().ok_or_else(|| bad("the path of the folder is not text"))?;
+                let request = serde_json::to_string(request).map_err(|error| bad(&error.to_string()))?;
+                vec!["--request".to_owned(), request, "--folder".to_owned(), folder.to_owned()]
+            }
+        };
+        words.extend(["--pipe", self.pipe.as_str(), "--sid", self.sid.as_str()].map(str::to_owned));
+        Ok(words)
+    }
+
+    /// The way back. Every word must be known and stand there once.
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, CaptureError> {
+        let mut words = words.into_iter().map(|word| word.into_string().map_err(|_| bad("a word is not text")));
+        let (mut request, mut folder, mut pipe, mut sid, mut clean_up) = (None, None, None, None, None);
+        while let Some(word) = words.next() {
+            let slot = match word?.as_str() {
+                "--clean-up" => {
+                    if clean_up.replace(()).is_some() {
+                        return Err(bad("a word stands there twice"));
+                    }
+                    continue;
+                }
+                "--request" => &mut request,
+                "--folder" => &mut folder,
+                "--pipe" => &mut pipe,
+                "--sid" => &mut sid,
+                other => return Err(bad(&format!("nobody knows the word {other:?}"))),
+            };
+            let value = words.next().ok_or_else(|| bad("the last word is missing"))??;
+            if slot.replace(value).is_some() {
+                return Err(bad("a word stands there twice"));
+            }
+        }
+        let errand = match (request, folder, clean_up) {
+            (None, None, Some(())) => Errand::CleanUp,
+            (Some(request), Some(folder), None) => {
+                let request: Request = serde_json::from_str(&request).map_err(|error| bad(&error.to_string()))?;
+                Errand::Record { request: Box::new(request), folder: folder.into() }
+            }
+            _ => return Err(bad("it takes a request with a folder, or --clean-up")),
+        };
+        let pipe = pipe.as_deref().and_then(PipeName::new).ok_or_else(|| bad("--pipe highwater-… is wanted"))?;
+        let sid = sid.as_deref().and_then(Sid::new).ok_or_else(|| bad("--sid S-1-… is wanted"))?;
+        Ok(Self { errand, pipe, sid })
+    }
+}
+
+fn bad(reason: &str) -> CaptureError {
+    CaptureError::BadRequest(format!("the recorder's command line: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::capture::{Ring, Target};
+
+    fn orders(errand: Errand) -> Orders {
+        Orders { errand, pipe: PipeName::new("highwater-0a1B-7").unwrap(), sid: Sid::new("S-1-5-21-7-1001").unwrap() }
+    }
+
+    fn record(request: Request) -> Orders {
+        orders(Errand::Record { request: Box::new(request), folder: r"\\?\C:\a b\größer 漢字".into() })
+    }
+
+    fn parse(words: &[String]) -> Result<Orders, CaptureError> {
+        Orders::parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn what_the_window_asks_for_is_what_the_recorder_understands() {
+        let all = Request::new(Target::Pids(vec![10, 20]));
+        let requests = [
+            all.clone(),
+            Request { commit: false, trackers: false, stacks: false, ..Request::new(Target::Image("my game.exe".into())) },
+            Request { free_stacks: true, ring: Some(Ring::Time(Duration::from_millis(90_500))), ..all.clone() },
+            Request { ring: Some(Ring::Bytes((64 << 20) + 1)), ..Request::new(Target::Launch("a \"b c\" \\".into())) },
+            Request { buffer_size: Some(1 << 20), buffers: Some(64), heap: false, ..all },
+        ];
+        for orders in requests.map(record).into_iter().chain([orders(Errand::CleanUp)]) {
+            assert_eq!(parse(&orders.words().unwrap()).unwrap(), orders);
+        }
+    }
+
+    #[test]
+    fn a_command_line_that_the_window_would_not_say_is_refused() {
+        let good = record(Request::new(Target::Pids(vec![10]))).words().unwrap();
+        for left_out in 0..good.len() {
+            let mut words = good.clone();
+            words.remove(left_out);
+            assert!(parse(&words).is_err(), "{words:?}");
+        }
+        let with = |more: &[&str]| [good.clone(), more.iter().map(|&word| word.to_owned()).collect()].concat();
+        for more in [&["--clean-up"][..], &["--sid", "S-1-1-0"], &["--folder", "x"], &["--output", "x"], &["x"]] {
+            assert!(parse(&with(more)).is_err(), "{more:?}");
+        }
+        assert!(parse(&["--clean-up".to_owned()]).is_err(), "for nobody");
+        let twice = [orders(Errand::CleanUp).words().unwrap(), vec!["--clean-up".to_owned()]].concat();
+        assert!(parse(&twice).is_err());
+    }
+
+    #[test]
+    fn users_are_numbers_and_pipes_are_ours() {
+        for sid in ["S-1-5-18", "S-1-5-21-3623811015-3361044348-30300820-1013", "S-1-0"] {
+            assert_eq!(Sid::new(sid).unwrap().as_str(), sid);
+        }
+        for sid in
+            ["", "WD", "BA", "S-1-", "S-1-5-", "S-1-5--7", "s-1-5-18", "S-2-5-18", "S-1-5-18)(A;;GA;;;WD", "S-1-0x5", " S-1-5"]
+        {
+            assert_eq!(Sid::new(sid), None, "{sid:?}");
+        }
+        assert_eq!(Sid::new(&format!("S-1-{}", "1".repeat(300))), None);
+        assert!(PipeName::new("highwater-988917c5-5748").is_some());
+        for name in ["", "highwater-", "other-1", r"highwater-\..\..\C:\x", "highwater-1/2", "highwater-é", "highwater-1 2"] {
+            assert_eq!(PipeName::new(name), None, "{name:?}");
+        }
+        assert_eq!(PipeName::new(&format!("highwater-{}", "1".repeat(300))), None);
+    }
+}
