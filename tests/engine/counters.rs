@@ -92,6 +92,19 @@ fn samples_are_bytes_and_only_changes_are_kept() {
 }
 
 #[test]
+fn what_a_recorder_tells_of_chosen_processes_is_no_sum_of_all() {
+    let mut story = Story::new();
+    let game = ProcessMemory { pid: Pid(7), working_set: 10, commit: 20, virtual_size: 0, private_working_set: 0 };
+    story.count(100, Pid::NONE, CounterEvent::Chosen(vec![game]));
+    let trace = story.end();
+    let told: Vec<_> = trace.counters.iter().map(|counter| (counter.kind, counter.owner, samples(counter))).collect();
+    let owner = CounterOwner::Process(Pid(7));
+    let expected =
+        [(CounterKind::Commit, owner, vec![(100, 20 * PAGE)]), (CounterKind::WorkingSet, owner, vec![(100, 10 * PAGE)])];
+    assert_eq!(told, expected, "what it does not know is not zero");
+}
+
+#[test]
 fn two_lives_of_a_process_id_are_two_counters() {
     let mut story = Story::new();
     story.process(50, 7, ProcessChange::Start, 1, "first.exe");
