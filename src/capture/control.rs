@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Pulse, Request, Ring, Target};
+use super::{Cost, Pulse, Request, Ring, Target};
 
 /// What a recorder says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -71,6 +71,10 @@ pub struct Progress {
     pub is_target_gone: bool,
     /// What is wrong now, for people.
     pub warning: Option<String>,
+    /// It is over by itself, and why; for people. Whoever watches it ends it.
+    pub ends: Option<String>,
+    /// What the recorder takes, if it knows.
+    pub cost: Option<Cost>,
 }
 
 /// What a window wants.
@@ -111,6 +115,8 @@ impl From<Progress> for Pulse {
             buffers_in_use: progress.buffers_used.into(),
             buffers: progress.buffers_total.into(),
             failure: progress.warning,
+            ends: progress.ends,
+            cost: progress.cost,
         }
     }
 }
@@ -129,6 +135,7 @@ pub fn words(request: &Request, folder: &Path) -> Vec<String> {
         Some(Ring::Bytes(bytes)) => say("--ring", format!("{}MB", bytes >> 20)),
         None => {}
     }
+    request.stop_when.iter().for_each(|condition| say("--stop-when", condition.to_string()));
     let flags = [
         ("--commit", request.commit),
         ("--heap", request.heap),
@@ -151,6 +158,8 @@ mod tests {
             seconds: 1.25,
             events: 7,
             warning: Some("x\ny".into()),
+            ends: Some("all is over".into()),
+            cost: Some(Cost { private_bytes: 84 << 20, core_percent: 1.25 }),
             ..Progress::default()
         };
         let done = Message::Done { path: "out.etl".into(), events: 3 };

@@ -16,7 +16,7 @@ use clap::{ArgGroup, Args};
 
 use super::memory::megabytes;
 use super::{Failure, output};
-use crate::capture::{CaptureError, DiskImages, Request, Ring, Summary, Target, recover};
+use crate::capture::{CaptureError, DiskImages, Request, Ring, StopWhen, Summary, Target, recover};
 use crate::format::{count, rough_bytes};
 use crate::load::Input;
 
@@ -63,6 +63,11 @@ pub(super) struct RecordArgs {
     #[arg(long, value_name = "5m|500MB")]
     ring: Option<RingArg>,
 
+    /// End by itself when this holds: private>8G (the largest recorded process), commit>90% or
+    /// commit>60G, free<500M (the machine), growth>10M/s (over ten seconds); several may be given
+    #[arg(long, value_name = "CONDITION")]
+    stop_when: Vec<StopWhen>,
+
     /// Trace to write
     #[arg(short, long, value_name = "OUT.etl", required_unless_present = "folder")]
     output: Option<PathBuf>,
@@ -106,6 +111,7 @@ impl RecordArgs {
             stacks: self.stacks || self.free_stacks,
             free_stacks: self.free_stacks,
             ring: self.ring.map(|ring| ring.0),
+            stop_when: self.stop_when.clone(),
             ..Request::new(target)
         })
     }
@@ -225,7 +231,10 @@ mod tests {
         let some = Request { commit: false, trackers: false, stacks: false, ..Request::new(Target::Image("my game.exe".into())) };
         let time = Request { free_stacks: true, ring: Some(Ring::Time(Duration::from_secs(90))), ..all.clone() };
         let size = Request { ring: Some(Ring::Bytes(64 << 20)), ..Request::new(Target::Launch("a \"b c\"".into())) };
-        for request in [all, some, time, size] {
+        let stop_when = ["private>8G", "commit>90%", "commit>61441M", "free<500M", "growth>10M/s"];
+        let stop_when = stop_when.map(|condition| condition.parse().unwrap()).to_vec();
+        let ends = Request { stop_when, ..all.clone() };
+        for request in [all, some, time, size, ends] {
             let words = words(&request, Path::new(r"C:\a b\recording"));
             let args = Cli::try_parse_from(words).unwrap().record;
             assert_eq!(args.request(), Some(request));

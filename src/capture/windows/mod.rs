@@ -18,6 +18,7 @@ mod record;
 mod refusal;
 mod remote;
 mod running;
+mod sample;
 mod session;
 mod source;
 mod tracing_flags;

@@ -18,6 +18,7 @@ use super::clock::{self, Clocks, Pair};
 use super::launch::Suspended;
 use super::processes::{self, Watched};
 use super::refusal::Refusal;
+use super::sample::Beside;
 use super::session;
 use super::source::{PREFIX, Source, Sources, UserSource};
 use super::tracing_flags::{self, Traced};
@@ -37,6 +38,7 @@ pub struct LocalRecording {
     user: Option<UserSource>,
     kernel: Option<Source>,
     traced: Option<Traced>,
+    beside: Beside,
     /// Until one file is made of it.
     recording: Option<Recording>,
     folder: PathBuf,
@@ -85,12 +87,14 @@ impl LocalRecording {
             program.resume().map_err(not_started)?;
         }
         let memory = crate::platform::physical_memory().unwrap_or(4 << 30);
+        let beside = Beside::start(request, &pids, &recording);
         let now = Instant::now();
         Ok(Self {
             heap,
             user,
             kernel: Some(kernel),
             traced,
+            beside,
             recording: Some(recording),
             folder: folder.to_owned(),
             clocks,
@@ -125,6 +129,8 @@ impl LocalRecording {
             buffers_total: total,
             clock_error_ns: self.user.is_some().then(|| self.clocks.error()),
             is_target_gone: self.is_target_gone(),
+            ends: self.beside.ends().or_else(|| self.is_target_gone().then(|| ALL_ENDED.to_owned())),
+            cost: self.beside.cost(),
             warning: self.warning.clone(),
             ..Progress::default()
         };
@@ -173,6 +179,7 @@ impl LocalRecording {
 
     /// Ends it: no more events come, and those that came are in the lanes.
     pub fn end(&mut self) -> Result<(), CaptureError> {
+        self.beside.look();
         let heap = self.heap.take().map_or(Ok(()), Source::finish);
         let user = self.user.take().map_or(Ok(()), UserSource::finish);
         let kernel = self.kernel.take().map_or(Ok(()), Source::finish);
@@ -209,13 +216,16 @@ impl LocalRecording {
         }
         // What cannot be written is in the status.
         let _ = self.recording.as_ref().map_or(Ok(()), |recording| recording.flush_if_due(now));
+        self.beside.look();
     }
 }
 
+/// Why a recording is over whose processes are gone.
+const ALL_ENDED: &str = "all recorded programs have ended";
+
 impl Running for LocalRecording {
     fn pulse(&mut self) -> Result<Pulse, CaptureError> {
-        let progress = self.poll();
-        if progress.is_target_gone { Err(CaptureError::Ended) } else { Ok(progress.into()) }
+        Ok(self.poll().into())
     }
 
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {

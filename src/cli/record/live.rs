@@ -45,8 +45,8 @@ fn record(args: &RecordArgs, request: &Request, watcher: &mut dyn Watcher) -> Re
     loop {
         let progress = running.poll();
         watcher.progress(&progress);
-        // A window sees for itself that all programs have ended.
-        if interrupts.came() || progress.is_target_gone && args.output.is_some() {
+        // A window that watches sees for itself that it is over.
+        if interrupts.came() || progress.ends.is_some() && args.output.is_some() {
             break;
         }
         match watcher.wait(POLL) {
@@ -97,6 +97,10 @@ struct Person {
 
 impl Watcher for Person {
     fn progress(&mut self, progress: &Progress) {
+        if let Some(reason) = &progress.ends {
+            output::message(&format!("{:.0} s: the recording ends: {reason}", progress.seconds));
+            return;
+        }
         if self.last.elapsed() < Duration::from_secs(1) {
             return;
         }
@@ -107,6 +111,9 @@ impl Watcher for Person {
         let bytes = rough_bytes(rate(progress.bytes, self.before.bytes));
         let lost = format!("lost {} events, {} buffers", count(progress.lost_events), count(progress.lost_buffers));
         let mut line = format!("{:.0} s: {events} events/s, {bytes}/s, {lost}", progress.seconds);
+        if let Some(cost) = progress.cost {
+            line += &format!(", {cost}");
+        }
         if let Some(warning) = &progress.warning {
             line += &format!("; {warning}");
         }
