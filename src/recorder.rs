@@ -5,8 +5,8 @@
 //! So libraries that are loaded while it runs come from the system's folder only: the first
 //! statement says so. Those that it is linked to are looked for before that. Microsoft's linker
 //! has them come from there, too (`build.rs`); the GNU linker cannot, so they are of the few
-//! that Windows itself has in memory for all programs (KnownDLLs), but for two that ferrisetw
-//! brings. `scripts/windows/checks.sh` has the list, and no other may come to it.
+//! that Windows itself has in memory for all programs (KnownDLLs). `scripts/windows/checks.sh`
+//! has the list, and no other may come to it.
 
 #![cfg_attr(windows, windows_subsystem = "windows")] // nobody is to see it
 

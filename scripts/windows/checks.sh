@@ -72,9 +72,6 @@ check_program() {
 recorder_libraries=(
     advapi32 kernel32 msvcrt ntdll ole32 oleaut32 user32 api-ms-win-core-synch-l1-2-0
     bcryptprimitives # of Rust's library: what combase, which is among them, needs itself
-    # Of ferrisetw's random names, and not among them; nor is cryptbase, to which SystemFunction036
-    # of advapi32 leads, which is of these, too. Both go with that.
-    bcrypt
 )
 
 check_recorder() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use crate::capture::{CaptureError, Program, Recorder, Request, Target};
+use crate::capture::{CaptureError, Measure, Program, Recorder, Request, StopWhen, Target};
 
 /// How the user names what is to be recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,25 @@ pub enum Way {
     ByName,
 }
 
+/// A condition that ends the recording, as it is filled in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StopField {
+    pub measure: Measure,
+    pub value: String,
+}
+
+impl StopField {
+    /// With a value that suits it.
+    pub fn new(measure: Measure) -> Self {
+        Self { measure, value: measure.example().to_owned() }
+    }
+
+    /// The condition, or what is wanted.
+    pub fn condition(&self) -> Result<StopWhen, String> {
+        self.measure.than(&self.value)
+    }
+}
+
 /// What is filled in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Form {
@@ -29,7 +48,8 @@ pub struct Form {
     pub pids: Vec<u32>,
     pub command: String,
     pub image: String,
-    /// What of it, and how much is kept; whose follows from the rest.
+    pub stops: Vec<StopField>,
+    /// What of it, and how much is kept; whose and until when follow from the rest.
     pub what: Request,
 }
 
@@ -41,6 +61,7 @@ impl Default for Form {
             pids: Vec::new(),
             command: String::new(),
             image: String::new(),
+            stops: Vec::new(),
             what: Request::new(Target::Pids(Vec::new())),
         }
     }
@@ -55,7 +76,9 @@ impl Form {
             Way::ByName => Target::Image(self.image.trim().to_owned()),
         };
         let what = self.what.clone();
-        let request = Request { target, free_stacks: what.stacks && what.free_stacks, ..what };
+        let stop_when = self.stops.iter().map(StopField::condition).collect::<Result<_, _>>();
+        let stop_when = stop_when.map_err(CaptureError::BadRequest)?;
+        let request = Request { target, stop_when, free_stacks: what.stacks && what.free_stacks, ..what };
         request.check().map(|()| request)
     }
 }
@@ -192,6 +215,11 @@ mod tests {
         assert!(request.commit && request.heap && request.trackers && request.stacks && request.free_stacks);
         form.what.stacks = false;
         assert!(!form.request().unwrap().free_stacks, "without stacks there are none of frees");
+        form.stops = vec![StopField::new(Measure::Private), StopField::new(Measure::Commit)];
+        assert_eq!(form.request().unwrap().stop_when, [StopWhen::Private(8 << 30), StopWhen::CommitShare(90)]);
+        form.stops[1].value = "90".to_owned();
+        assert!(form.request().unwrap_err().to_string().contains("commit wants a percentage"));
+        form.stops.clear();
         form.way = Way::Launch;
         assert!(form.request().is_err());
         form.command = r#""C:\My games\game.exe" -fast"#.to_owned();

@@ -10,13 +10,15 @@ use rustc_hash::FxHashMap;
 use super::answers::{LayerOf, Overview, SourceNumbers};
 use super::counters::Counters;
 use crate::model::{CounterId, HeapId, ProcessId, Trace};
-use crate::query::{ByClass, heap_label, layer_label};
-use crate::units::Layer;
+use crate::query::{ByClass, Earlier, Series, heap_label, layer_label};
+use crate::units::{Layer, Ticks};
 
 /// One line of the panel of sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     Process(ProcessId),
+    /// How much of what a process has is known, which ran before the trace began.
+    Earlier(ProcessId, Earlier),
     Layer(ProcessId, Layer),
     Heap(HeapId),
     /// The heading of the counters.
@@ -35,7 +37,7 @@ impl Source {
             Self::Process(_) => 26.0,
             Self::Layer(..) | Self::Heap(_) => 38.0,
             Self::Counters => 28.0,
-            Self::CounterOwner(_) | Self::Counter(_) => 20.0,
+            Self::Earlier(..) | Self::CounterOwner(_) | Self::Counter(_) => 20.0,
             Self::OtherCounters(_) => 24.0,
         }
     }
@@ -122,6 +124,9 @@ fn heaps(trace: &Trace, overview: &Overview, choice: &SourceChoice) -> Vec<Sourc
         let heap = &trace.heaps[h];
         if process.replace(heap.process) != Some(heap.process) {
             sources.push(Source::Process(heap.process));
+            let outstanding = |at| outstanding(trace, overview, heap.process, at);
+            let earlier = Earlier::of(trace, heap.process, outstanding).filter(|earlier| earlier.latest.is_some());
+            sources.extend(earlier.map(|earlier| Source::Earlier(heap.process, earlier)));
             layer = None;
         }
         if is_closed((heap.process, None)) {
@@ -136,6 +141,17 @@ fn heaps(trace: &Trace, overview: &Overview, choice: &SourceChoice) -> Vec<Sourc
         }
     }
     sources
+}
+
+/// Bytes outstanding in the largest layer of a process, as far as the overview tells; `None` if it
+/// had pages when the trace began.
+fn outstanding(trace: &Trace, overview: &Overview, process: ProcessId, at: Ticks) -> Option<u64> {
+    let line = |layer| overview.layer((process, layer));
+    let at_start = |line: &Series| line.points.first().is_some_and(|&(t, bytes)| t <= trace.span.from && bytes > 0);
+    match line(Layer::Commit).is_some_and(at_start) {
+        true => None,
+        false => Some(Layer::ALL.into_iter().filter_map(line).map(|line| line.value_at(at)).max().unwrap_or(0)),
+    }
 }
 
 /// What a heap is found by.

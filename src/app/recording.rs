@@ -240,7 +240,11 @@ impl Work {
     /// Until it ends, or somebody wants it to.
     fn watch(&self, running: &mut dyn Running) {
         while let Ok(pulse) = running.pulse() {
+            let ends = pulse.ends.is_some();
             self.tell(News::Pulse(pulse));
+            if ends {
+                return;
+            }
             match self.stopped.recv_timeout(BEAT) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return,

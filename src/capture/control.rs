@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use listen::{End, Listener};
 pub use orders::{Errand, Orders, PipeName, Sid};
 
-use super::{Leftovers, Pulse};
+use super::{Cost, Leftovers, Pulse};
 
 /// What a recorder says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -83,10 +83,12 @@ pub struct Progress {
     pub buffers_used: u32,
     /// ... and those there are.
     pub buffers_total: u32,
-    /// Whether every process that is recorded has ended.
-    pub is_target_gone: bool,
     /// What is wrong now, for people.
     pub warning: Option<String>,
+    /// It is over by itself, and why; for people. Whoever watches it ends it.
+    pub ends: Option<String>,
+    /// What the recorder takes, if it knows.
+    pub cost: Option<Cost>,
 }
 
 /// What a window wants.
@@ -127,6 +129,8 @@ impl From<Progress> for Pulse {
             buffers_in_use: progress.buffers_used.into(),
             buffers: progress.buffers_total.into(),
             failure: progress.warning,
+            ends: progress.ends,
+            cost: progress.cost,
         }
     }
 }
@@ -142,6 +146,8 @@ mod tests {
             seconds: 1.25,
             events: 7,
             warning: Some("x\ny".into()),
+            ends: Some("all is over".into()),
+            cost: Some(Cost { private_bytes: 84 << 20, core_percent: 1.25 }),
             ..Progress::default()
         };
         let cleaned_up = Leftovers { sessions: vec!["highwater-7-heap".into()], images: vec!["ü.exe".into()] };

@@ -7,6 +7,7 @@
 //!   Consumers hand each event to a [`LaneWriter`].
 //! * [`Recorder`] is who does that, for the window; [`control`] is what they say to each other
 //!   if it is another process.
+//! * [`StopWhen`] ends a recording by itself, and [`MemorySample`] is what it judges.
 //! * [`properties`] has the exact bytes that StartTraceW and its like want.
 //!
 //! Knows nothing of the model, of queries and of the window: whoever looks on reads
@@ -23,7 +24,9 @@ mod recorder;
 mod recording;
 mod request;
 mod ring;
+mod sample;
 mod status;
+mod stop_when;
 mod stream;
 #[cfg(windows)]
 pub mod windows;
@@ -35,8 +38,10 @@ pub use lane::lane_file;
 pub use merge::{Summary, recover, save};
 pub use recorder::{Aftermath, Leftovers, Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
-pub use request::{Request, Ring, Target};
+pub use request::{MAX_CONDITIONS, Request, Ring, Target};
+pub use sample::{Cost, MemorySample, ProcessSample};
 pub use status::{LaneStatus, Status};
+pub use stop_when::{GROWTH_SAMPLES, Measure, StopWatch, StopWhen};
 
 /// What one session delivers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

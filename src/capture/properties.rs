@@ -73,6 +73,11 @@ pub enum SessionKind<'a> {
         /// Bits of [`kernel_flag`]; 0 while stacks are not chosen yet.
         flags: u32,
     },
+    /// Providers of programs, which are switched on one by one.
+    Providers {
+        /// A GUID that no other session has.
+        guid: Guid,
+    },
 }
 
 /// One thing that an extension block says.
@@ -88,6 +93,7 @@ impl SessionProperties<'_> {
         let (guid, mode) = match self.kind {
             SessionKind::Heap { .. } => (class::HEAP, REAL_TIME | INDEPENDENT_SESSION),
             SessionKind::Kernel { guid, .. } => (guid, REAL_TIME | SYSTEM_LOGGER),
+            SessionKind::Providers { guid } => (guid, REAL_TIME),
         };
         let mut bytes = head(self.name)?;
         bytes[0x18..0x28].copy_from_slice(&guid.to_bytes());
@@ -104,6 +110,7 @@ impl SessionProperties<'_> {
                 bytes.extend(block.into_iter().flat_map(u32::to_le_bytes));
             }
             SessionKind::Kernel { flags, .. } => put(&mut bytes, 0x48, flags),
+            SessionKind::Providers { .. } => {}
         }
         // Nothing is behind the block but this room.
         bytes.resize(WHOLE.max(bytes.len() + LONGEST_BLOCK), 0);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CaptureError, Request};
+use super::{CaptureError, Cost, Request};
 
 /// A program that can be recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,7 +29,7 @@ pub struct Program {
 }
 
 /// How a running recording goes. All numbers but those of buffers count from the start.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pulse {
     /// Events that came.
     pub events: u64,
@@ -45,6 +45,11 @@ pub struct Pulse {
     pub buffers: u64,
     /// What goes wrong now, in a sentence.
     pub failure: Option<String>,
+    /// It is over by itself, and why, in words that follow "the recording ended:". Whoever watches it
+    /// ends it.
+    pub ends: Option<String>,
+    /// What recording takes, if that is known.
+    pub cost: Option<Cost>,
 }
 
 /// What recordings that do not run any more have left in the system.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::CaptureError;
+use super::{CaptureError, StopWhen};
 
 /// Whose memory.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -47,6 +47,8 @@ pub struct Request {
     pub buffer_size: Option<u32>,
     /// Most buffers of a session; `None` for the suggested number.
     pub buffers: Option<u32>,
+    /// What ends the recording by itself: the first of these that holds.
+    pub stop_when: Vec<StopWhen>,
 }
 
 impl Request {
@@ -62,6 +64,7 @@ impl Request {
             ring: None,
             buffer_size: None,
             buffers: None,
+            stop_when: Vec::new(),
         }
     }
 
@@ -85,6 +88,9 @@ impl Request {
             }
             _ => {}
         }
+        if self.stop_when.len() > MAX_CONDITIONS {
+            return bad("at most 8 conditions can end a recording");
+        }
         match self.ring {
             Some(Ring::Time(time)) if time < Duration::from_secs(1) => bad("a ring keeps at least one second"),
             Some(Ring::Bytes(bytes)) if bytes < MIN_RING => bad("a ring keeps at least 16 MB"),
@@ -97,6 +103,8 @@ impl Request {
 const MAX_PIDS: usize = 8;
 /// The idle process and the kernel have no heaps.
 const SYSTEM: u32 = 4;
+/// More than anybody needs, and a line in the panel each.
+pub const MAX_CONDITIONS: usize = 8;
 const MIN_RING: u64 = 16 << 20;
 
 #[cfg(test)]
@@ -118,6 +126,7 @@ mod tests {
             Request { commit: false, heap: false, trackers: false, ..of(Target::Pids(vec![10])) },
             Request { ring: Some(Ring::Time(Duration::ZERO)), ..of(Target::Pids(vec![10])) },
             Request { ring: Some(Ring::Bytes(1)), ..of(Target::Pids(vec![10])) },
+            Request { stop_when: vec![StopWhen::Private(1); 9], ..of(Target::Pids(vec![10])) },
         ];
         for request in refused {
             assert!(matches!(request.check(), Err(CaptureError::BadRequest(_))), "{request:?}");

@@ -17,7 +17,7 @@ use clap::{ArgGroup, Args};
 
 use super::memory::megabytes;
 use super::{Failure, output};
-use crate::capture::{CaptureError, DiskImages, Request, Ring, Summary, Target, recover};
+use crate::capture::{CaptureError, DiskImages, Request, Ring, StopWhen, Summary, Target, recover};
 use crate::format::{count, rough_bytes};
 use crate::load::Input;
 
@@ -80,6 +80,11 @@ pub(super) struct RecordArgs {
     #[arg(long, value_name = "5m|500MB")]
     ring: Option<RingArg>,
 
+    /// End by itself when this holds: private>8G (the largest recorded process), commit>90% or
+    /// commit>60G, free<500M (the machine), growth>10M/s (over ten seconds); several may be given
+    #[arg(long, value_name = "CONDITION")]
+    stop_when: Vec<StopWhen>,
+
     /// Trace to write
     #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["clean_up", "self_test", "self_test_target"])]
     output: Option<PathBuf>,
@@ -106,6 +111,7 @@ impl RecordArgs {
             stacks: self.stacks || self.free_stacks,
             free_stacks: self.free_stacks,
             ring: self.ring.map(|ring| ring.0),
+            stop_when: self.stop_when.clone(),
             ..Request::new(target)
         }
     }

@@ -24,6 +24,8 @@ pub enum CounterEvent {
     Memory(MemoryLists),
     /// Memory of all processes at one moment.
     Processes(Vec<ProcessMemory>),
+    /// Memory of those that a recorder was asked for: commit charge and working set, the rest is zero.
+    Chosen(Vec<ProcessMemory>),
     /// A heap's address ranges.
     HeapRange {
         /// Handle.
@@ -92,7 +94,7 @@ pub enum RangeChange {
 pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Option<Record>> {
     let event = match hook {
         hook::MEM_INFO => CounterEvent::Memory(memory(raw.payload, raw.pointer, 0, 8)?),
-        hook::MEM_INFO_WS => CounterEvent::Processes(processes(raw)?),
+        hook::MEM_INFO_WS => listed(processes(raw)?),
         hook::HEAP_RANGE_RUNDOWN => return range_rundown(raw),
         hook::HEAP_RANGE_CREATE..=hook::HEAP_RANGE_DESTROY => range(hook, raw)?,
         hook::HEAP_EXPAND | hook::HEAP_SNAPSHOT | hook::HEAP_CONTRACT => return heap_size(hook, raw),
@@ -108,7 +110,7 @@ pub(super) fn provider(id: u16, raw: &RawEvent<'_>) -> Option<Record> {
             let levels = u8_at(raw.payload, 0)?;
             CounterEvent::Memory(memory(raw.payload, raw.pointer, 1, levels)?)
         }
-        _ => CounterEvent::Processes(processes(raw)?),
+        _ => listed(processes(raw)?),
     };
     Some(record(raw, raw.pid, event))
 }
@@ -134,6 +136,15 @@ fn memory(bytes: &[u8], pointer: PointerSize, at: usize, levels: u8) -> Option<M
         *slot = slot.saturating_add(pages);
     }
     Some(lists)
+}
+
+/// Whose memory a list tells. That of the system has the address space of each process, and no
+/// process runs without one; recorders leave it out.
+fn listed(list: Vec<ProcessMemory>) -> CounterEvent {
+    match list.iter().all(|process| process.virtual_size == 0) && !list.is_empty() {
+        true => CounterEvent::Chosen(list),
+        false => CounterEvent::Processes(list),
+    }
 }
 
 /// A count, then entries of a process id and four words, or eight from version 2 on.

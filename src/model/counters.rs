@@ -59,6 +59,9 @@ pub enum CounterKind {
 }
 
 impl CounterKind {
+    /// What the system tells of each process.
+    const OF_PROCESSES: [Self; 4] = [Self::Commit, Self::WorkingSet, Self::PrivateWorkingSet, Self::VirtualSize];
+
     /// Whether it is a sample now and then, not every change.
     pub fn is_sampled(self) -> bool {
         !matches!(self, Self::HeapReserved | Self::HeapCommitted)
@@ -139,6 +142,9 @@ impl CounterTable {
         match event {
             CounterEvent::Memory(lists) => self.memory(lists, at),
             CounterEvent::Processes(all) => self.processes(all, at, processes),
+            CounterEvent::Chosen(some) => some.iter().for_each(|process| {
+                self.process(process, &[CounterKind::Commit, CounterKind::WorkingSet], at, processes);
+            }),
             CounterEvent::HeapRange { .. } | CounterEvent::HeapSize { .. } if !record.pid.is_known() => self.homeless += 1,
             CounterEvent::HeapRange { heap, change } => self.range(record.pid, *heap, change, at, processes),
             CounterEvent::HeapSize { heap, committed } => {
@@ -165,18 +171,23 @@ impl CounterTable {
     fn processes(&mut self, all: &[ProcessMemory], at: Ticks, processes: &ProcessTable) {
         let mut commit = 0u64;
         for process in all {
-            let life = self.life(process.pid, at, processes);
             commit = commit.saturating_add(process.commit);
-            for (kind, pages) in [
-                (CounterKind::Commit, process.commit),
-                (CounterKind::WorkingSet, process.working_set),
-                (CounterKind::PrivateWorkingSet, process.private_working_set),
-                (CounterKind::VirtualSize, process.virtual_size),
-            ] {
-                self.add(kind, CounterOwner::Process(process.pid), life, at, pages.saturating_mul(PAGE));
-            }
+            self.process(process, &CounterKind::OF_PROCESSES, at, processes);
         }
         self.add(CounterKind::ProcessesCommit, CounterOwner::System, 0, at, commit.saturating_mul(PAGE));
+    }
+
+    fn process(&mut self, memory: &ProcessMemory, kinds: &[CounterKind], at: Ticks, processes: &ProcessTable) {
+        let life = self.life(memory.pid, at, processes);
+        for &kind in kinds {
+            let pages = match kind {
+                CounterKind::Commit => memory.commit,
+                CounterKind::WorkingSet => memory.working_set,
+                CounterKind::PrivateWorkingSet => memory.private_working_set,
+                _ => memory.virtual_size,
+            };
+            self.add(kind, CounterOwner::Process(memory.pid), life, at, pages.saturating_mul(PAGE));
+        }
     }
 
     /// Ranges that overlap count once, so it does not matter whether a heap's first

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use highwater::etl::{Source, TraceFile};
 use highwater::events::{CounterEvent, Event, MemoryLists, ProcessChange, ProcessInfo, ProcessMemory, RangeChange, Record};
 use highwater::load::{Capture, Unwatched, load};
-use highwater::model::{Builder, Clock, Counter, CounterKind, CounterOwner, InputState, Trace};
+use highwater::model::{Builder, Clock, Counter, CounterKind, CounterOwner, InputState, ProcessId, Trace};
 use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{
-    By, Cancel, Index, ReportFilter, ReportRequest, counter_groups, counter_label, counter_series, default_counter, report,
+    By, Cancel, Earlier, Index, LatestCommit, ReportFilter, ReportRequest, counter_groups, counter_label, counter_series,
+    default_counter, report,
 };
 use highwater::synth::{Options, Scenario, generate};
 use highwater::units::{Layer, Pid, Ticks, Tid};
@@ -89,6 +90,49 @@ fn samples_are_bytes_and_only_changes_are_kept() {
     let default = default_counter(&trace).unwrap();
     assert_eq!(trace.counters[default.0 as usize].kind, CounterKind::ProcessesCommit);
     assert!(trace.processes.is_empty(), "counters begin no process");
+}
+
+#[test]
+fn what_a_recorder_tells_of_chosen_processes_is_no_sum_of_all() {
+    let mut story = Story::new();
+    let game = ProcessMemory { pid: Pid(7), working_set: 10, commit: 20, virtual_size: 0, private_working_set: 0 };
+    story.count(100, Pid::NONE, CounterEvent::Chosen(vec![game]));
+    let trace = story.end();
+    let told: Vec<_> = trace.counters.iter().map(|counter| (counter.kind, counter.owner, samples(counter))).collect();
+    let owner = CounterOwner::Process(Pid(7));
+    let expected =
+        [(CounterKind::Commit, owner, vec![(100, 20 * PAGE)]), (CounterKind::WorkingSet, owner, vec![(100, 10 * PAGE)])];
+    assert_eq!(told, expected, "what it does not know is not zero");
+}
+
+#[test]
+fn what_a_process_had_before_the_trace_is_told_by_its_first_sample_if_that_is_early() {
+    const SECOND: i64 = 10_000_000;
+    let earlier = |first: i64, starts: bool, known: Option<u64>| {
+        let mut story = Story::new();
+        let change = if starts { ProcessChange::Start } else { ProcessChange::Rundown };
+        story.process(1, 7, change, 1, "game.exe");
+        story.processes(first, &[(6, 1), (7, 500)]);
+        story.processes(first + SECOND, &[(7, 600)]);
+        let trace = story.end();
+        let asked = std::cell::Cell::new(None);
+        let earlier = Earlier::of(&trace, ProcessId(0), |at| {
+            asked.set(Some(at.0));
+            known
+        });
+        (earlier, asked.get())
+    };
+    let latest = |at, known| Some(LatestCommit { at: Ticks(at), commit: 600 * PAGE, known });
+    let told = Earlier { at_start: Some(500 * PAGE), latest: latest(2 * SECOND, 90 * PAGE) };
+    assert_eq!(earlier(SECOND, false, Some(90 * PAGE)), (Some(told), Some(2 * SECOND)), "known at the last sample");
+    let late = Earlier { at_start: None, latest: latest(6 * SECOND, 600 * PAGE) };
+    assert_eq!(earlier(5 * SECOND, false, Some(u64::MAX)).0, Some(late), "no more is known than there is");
+    let nothing = Earlier { at_start: None, latest: None };
+    assert_eq!(earlier(SECOND, false, None).0, Some(nothing), "pages from before are known, not which are not");
+    assert_eq!(earlier(SECOND, true, Some(0)), (None, None), "it started in the trace");
+    let mut story = Story::new();
+    story.process(1, 7, ProcessChange::Rundown, 1, "game.exe");
+    assert_eq!(Earlier::of(&story.end(), ProcessId(0), |_| Some(1)), Some(nothing), "without counters there are no numbers");
 }
 
 #[test]

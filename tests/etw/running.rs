@@ -85,14 +85,14 @@ fn the_end_of_the_last_process_is_noticed() {
     let mut child =
         std::process::Command::new("cmd").args(["/c", "pause"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut running = scene.start(&Request::new(Target::Pids(vec![child.id(), std::process::id()]))).unwrap();
-    assert!(!running.poll().is_target_gone);
+    assert!(running.poll().ends.is_none());
     drop(running);
     let mut running =
         LocalRecording::start(&Request::new(Target::Pids(vec![child.id()])), &scene.place.path().join("second")).unwrap();
-    assert!(!running.poll().is_target_gone);
+    assert!(running.poll().ends.is_none());
     child.kill().unwrap();
     child.wait().unwrap();
-    poll_until(&mut running, "the end", |progress| progress.is_target_gone);
+    poll_until(&mut running, "the end", |progress| progress.ends.is_some());
     scene.stop(running);
     let gone = Request::new(Target::Pids(vec![0x7FFF_FFF0]));
     assert!(scene.refusal(&gone).contains("no process with the id 2147483632"));

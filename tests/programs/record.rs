@@ -16,6 +16,8 @@ fn what_cannot_be_recorded_is_refused_with_one_line_that_says_why() {
         (&["--pid", "10", "--ring", "5 minutes", "-o", "out.etl"], "5m"),
         (&["--pid", "10", "--ring", "1MB", "-o", "out.etl"], "16 MB"),
         (&["--clean-up", "--pid", "10"], "cannot be used with"),
+        (&["--pid", "10", "--stop-when", "private<8G", "-o", "out.etl"], "private is compared with >"),
+        (&["--pid", "10", "--stop-when", "commit>120%", "-o", "out.etl"], "a percentage or a size"),
     ];
     for (words, told) in bad {
         let run = highwater([&["record"], words].concat());

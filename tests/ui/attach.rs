@@ -8,10 +8,11 @@ use std::time::Instant;
 
 use crate::common::lanes::{Apart, take_apart};
 use crate::common::told::told;
-use crate::driver::{Window, settle, wait_for, window_set};
+use crate::driver::{Window, press, settle, wait_for, window_set};
+use eframe::egui;
 use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
-use highwater::capture::{CaptureError, Lane, LaneWriter, Program, Pulse, Recorder, Recording, Request, Running, Target};
+use highwater::capture::{CaptureError, Cost, Lane, LaneWriter, Program, Pulse, Recorder, Recording, Request, Running, Target};
 use highwater::etl::write::Loss;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::synth::{self, Scenario, StackForm};
@@ -24,6 +25,9 @@ struct Machine {
     due: AtomicU64,
     asked: Mutex<Vec<Request>>,
     refusal: Mutex<Option<u32>>,
+    /// Why it is over, and what it takes.
+    ends: Mutex<Option<String>>,
+    cost: Mutex<Option<Cost>>,
 }
 
 impl std::fmt::Debug for Machine {
@@ -94,7 +98,8 @@ impl Running for Sessions {
         let status = recording.status();
         let (events, bytes) = (status.events(), status.bytes());
         let (lost_events, lost_buffers) = (status.lost_events(), status.lost_buffers());
-        Ok(Pulse { events, bytes, lost_events, lost_buffers, buffers_in_use: 3, buffers: 64, failure: None })
+        let (ends, cost) = (self.machine.ends.lock().unwrap().clone(), *self.machine.cost.lock().unwrap());
+        Ok(Pulse { events, bytes, lost_events, lost_buffers, buffers_in_use: 3, buffers: 64, failure: None, ends, cost })
     }
 
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {
@@ -129,6 +134,8 @@ impl Case {
             due: AtomicU64::new(0),
             asked: Mutex::default(),
             refusal: Mutex::default(),
+            ends: Mutex::default(),
+            cost: Mutex::new(Some(Cost { private_bytes: 84 << 20, core_percent: 1.2 })),
         });
         let options = Options {
             recorder: Some(Arc::new(Machines(Arc::clone(&machine)))),
@@ -143,6 +150,25 @@ impl Case {
         self.window.get_by_label(label).click();
         self.window.step();
         self.window.step();
+    }
+
+    /// Types at the end of a field.
+    fn type_into(&mut self, label: &str, text: &str) {
+        self.window.get_by_label(label).focus();
+        self.window.step();
+        self.window.get_by_label(label).type_text(text);
+        self.window.step();
+        self.window.step();
+    }
+
+    /// Takes so many letters from its end.
+    fn erase(&mut self, label: &str, letters: usize) {
+        self.window.get_by_label(label).focus();
+        self.window.step();
+        for _ in 0..letters {
+            self.window.key_press(egui::Key::Backspace);
+            self.window.step();
+        }
     }
 
     fn has(&self, label: &str) -> bool {
@@ -204,22 +230,47 @@ fn programs_are_found_by_name_and_others_can_be_started() {
     let mut case = Case::new();
     case.click("Record\u{2026}");
     wait_for(&mut case.window, "game.exe");
-    case.window.get_by_label("Search programs").focus();
-    case.window.step();
-    case.window.get_by_label("Search programs").type_text("expl");
-    case.window.step();
-    case.window.step();
+    case.type_into("Search programs", "expl");
     assert!(case.has("explorer.exe") && !case.has("game.exe"));
     case.click("Start a program");
     assert!(case.has("there is no program to start"));
     case.click("Next start by name");
-    case.window.get_by_label("Image name").focus();
-    case.window.step();
-    case.window.get_by_label("Image name").type_text("game.exe");
-    case.window.step();
-    case.window.step();
+    case.type_into("Image name", "game.exe");
     case.click("Start recording");
     wait_for(&mut case.window, "Recording game.exe");
     let asked = case.machine.asked.lock().unwrap().clone();
     assert_eq!(asked[0].target, Target::Image("game.exe".to_owned()));
+}
+
+#[test]
+fn a_recording_that_ends_by_itself_says_why() {
+    let mut case = Case::new();
+    case.pass(0.4);
+    case.click("Record\u{2026}");
+    wait_for(&mut case.window, "game.exe");
+    case.click("or when\u{2026}");
+    case.click("Program's private bytes");
+    case.window.step();
+    case.type_into("End at Program's private bytes", "12");
+    assert!(case.has("private wants a size, for example private>8G"), "8G12 is none");
+    case.click("Start recording");
+    assert!(case.machine.asked.lock().unwrap().is_empty(), "it cannot be started so");
+    case.erase("End at Program's private bytes", 2);
+    case.click("or when\u{2026}");
+    case.click("Program's growth");
+    case.window.step();
+    case.click("Start recording");
+    wait_for(&mut case.window, "Recording game.exe");
+    let asked = case.machine.asked.lock().unwrap().clone();
+    assert_eq!(asked[0].stop_when, ["private>8G", "growth>10M/s"].map(|condition| condition.parse().unwrap()));
+    wait_for(&mut case.window, "recorder 84 MB, 1.2 % of a core");
+    *case.machine.ends.lock().unwrap() = Some("process 4660 has 8.10 GB private (private>8G)".to_owned());
+    wait_for(&mut case.window, "It ended by itself: process 4660 has 8.10 GB private (private>8G)");
+    assert!(case.has("Recorded"));
+    settle(&mut case.window);
+    // The next recording has the same conditions.
+    case.click("Close bar");
+    press(&mut case.window, egui::Modifiers::COMMAND, egui::Key::R);
+    wait_for(&mut case.window, "End at Program's private bytes");
+    assert!(case.has("End at Program's growth"));
 }

@@ -316,6 +316,43 @@ fn the_commit_charge_is_drawn_where_nothing_else_is() {
 }
 
 #[test]
+fn what_a_process_had_before_the_recording_is_said_below_its_name() {
+    use highwater::etl::{SessionHeader, write::Writer};
+    use highwater::events::{CounterEvent, Event, ProcessChange, ProcessInfo, ProcessMemory, Record, encode::RecordWriter};
+    use highwater::units::{Layer, Pid, Tid};
+    const MB: u64 = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let trace = |has_counters: bool, change: ProcessChange| {
+        let path = folder.path().join(format!("{has_counters} {change:?}.etl"));
+        let mut w = RecordWriter::new(Writer::new(std::fs::File::create(&path).unwrap(), SessionHeader::default()).unwrap());
+        let mut put = |milliseconds: i64, event| {
+            w.put(0, &Record { time: milliseconds * 10_000, pid: Pid(7), tid: Tid(8), event }, &[]).unwrap();
+        };
+        let name = "game.exe".to_owned();
+        put(0, Event::Process(change, Box::new(ProcessInfo { key: 1, parent: 1, name, command_line: String::new() })));
+        for second in 1..=10 {
+            let address = 0x10_0000_0000 + second as u64 * 0x1000_0000;
+            put(second * 1000, Event::Alloc { layer: Layer::Heap, heap: 0x1000, address, size: 31 * MB });
+            let commit = (1946 * MB + second as u64 * 31 * MB) / 4096;
+            let memory = ProcessMemory { pid: Pid(7), working_set: 1, commit, virtual_size: 0, private_working_set: 0 };
+            if has_counters {
+                put(second * 1000 + 100, Event::Counter(Box::new(CounterEvent::Chosen(vec![memory]))));
+            }
+        }
+        w.finish().unwrap();
+        window_of(vec![Input::File(path)])
+    };
+    let window = trace(true, ProcessChange::Rundown);
+    let told = "1.9 GB were allocated before the recording began: unknown here. Known: 310 MB of 2.2 GB (14 %).";
+    assert!(has(&window, told));
+    assert!(has(&window, "Counter game.exe (7): Commit charge") && !has_containing(&window, "of all processes"));
+    let window = trace(false, ProcessChange::Rundown);
+    assert!(has(&window, "What was allocated before the recording began is unknown here."));
+    let window = trace(true, ProcessChange::Start);
+    assert!(has_containing(&window, "Source game.exe") && !has_containing(&window, "before the recording"));
+}
+
+#[test]
 fn losses_make_totals_bounds_from_their_time_on() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window_of(generated(&folder, &highwater::synth::Options { lost_buffers: 1, ..heap_options() }));

@@ -108,7 +108,7 @@ pub enum Command {
 pub enum RecordCommand {
     /// Show what can be recorded, or not any more.
     Show(bool),
-    Change(Form),
+    Change(Box<Form>),
     /// Record what the dialog says.
     Start,
     Stop,

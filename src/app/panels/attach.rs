@@ -6,9 +6,9 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::list::{self, List, ListColumn, Value, widest};
 use crate::app::HighwaterApp;
-use crate::app::attach::{Attach, Form, Way};
+use crate::app::attach::{Attach, Form, StopField, Way};
 use crate::app::commands::{Command, Commands, RecordCommand};
-use crate::capture::{Program, Ring};
+use crate::capture::{MAX_CONDITIONS, Measure, Program, Ring};
 use crate::format;
 
 const COLUMNS: [ListColumn; 5] = [
@@ -33,7 +33,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         ways(&mut form, ui);
         ui.add_space(4.0);
         // Whatever is around the list takes about so much.
-        let height = (screen.height() - 330.0).clamp(90.0, 330.0);
+        let height = (screen.height() - 330.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
         match form.way {
             Way::Running => programs(attach, &mut form, height, commands, ui),
             Way::Launch => launch(&mut form, ui),
@@ -41,12 +41,13 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         }
         ui.add_space(6.0);
         what(&mut form, ui);
+        stops(&mut form, ui);
         ui.add_space(4.0);
         ui.weak(volume(&form));
         ui.separator();
         buttons(&form, commands, ui);
         if form != attach.form {
-            commands.push(Command::Record(RecordCommand::Change(form)));
+            commands.push(Command::Record(RecordCommand::Change(Box::new(form))));
         }
     });
     if dialog.should_close() {
@@ -200,6 +201,103 @@ fn what(form: &mut Form, ui: &mut Ui) {
             }
         });
     });
+}
+
+/// Points that a row of conditions takes, and how many stand in one.
+const STOP_ROW: f32 = 26.0;
+const STOPS_A_ROW: usize = 2;
+
+/// Rows of conditions beyond the first.
+fn rows_of(form: &Form) -> f32 {
+    // The button to add one stands behind the last.
+    (form.stops.len() / STOPS_A_ROW) as f32
+}
+
+/// What ends the recording by itself.
+fn stops(form: &mut Form, ui: &mut Ui) {
+    let mut gone = None;
+    let last = form.stops.len();
+    for row in 0..=last / STOPS_A_ROW {
+        ui.horizontal(|ui| {
+            ui.label(match (row, last) {
+                (0, 0) => "End by hand,",
+                (0, _) => "End when",
+                _ => "or",
+            });
+            let from = row * STOPS_A_ROW;
+            for (at, stop) in form.stops.iter_mut().enumerate().skip(from).take(STOPS_A_ROW) {
+                if at > from {
+                    ui.label("or");
+                }
+                if condition(stop, at, ui) {
+                    gone = Some(at);
+                }
+            }
+            if row == last / STOPS_A_ROW && last < MAX_CONDITIONS {
+                add_stop(&mut form.stops, ui);
+            }
+        });
+    }
+    gone.map(|at| form.stops.remove(at));
+}
+
+fn add_stop(stops: &mut Vec<StopField>, ui: &mut Ui) {
+    let menu = ui.menu_button("or when\u{2026}", |ui| {
+        for measure in Measure::ALL {
+            if ui.button(label(measure)).on_hover_text(explained(measure)).clicked() {
+                stops.push(StopField::new(measure));
+                ui.close();
+            }
+        }
+    });
+    menu.response.on_hover_text(
+        "The recording ends by itself when one of these holds. With the last minutes kept, it is what led to that",
+    );
+}
+
+/// One condition; whether it is to go.
+fn condition(stop: &mut StopField, at: usize, ui: &mut Ui) -> bool {
+    const NUMBER: f32 = 70.0;
+    let measure = stop.measure;
+    let shown = egui::ComboBox::from_id_salt(("stop", at)).selected_text(label(measure)).width(160.0);
+    let shown = shown.show_ui(ui, |ui| {
+        for other in Measure::ALL {
+            if ui.selectable_label(other == measure, label(other)).on_hover_text(explained(other)).clicked() && other != measure {
+                *stop = StopField::new(other);
+            }
+        }
+    });
+    shown.response.on_hover_text(explained(measure));
+    ui.label(measure.sign().to_string());
+    let wrong = stop.condition().err();
+    let mut field = egui::TextEdit::singleline(&mut stop.value).hint_text(measure.example()).desired_width(NUMBER);
+    if wrong.is_some() {
+        field = field.text_color(ui.visuals().error_fg_color);
+    }
+    let field = ui.add(field);
+    field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, format!("End at {}", label(measure))));
+    if let Some(wrong) = wrong {
+        field.on_hover_text(wrong);
+    }
+    ui.small_button("\u{d7}").on_hover_text("Without this condition").clicked()
+}
+
+fn label(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Private => "Program's private bytes",
+        Measure::Commit => "Machine's commit",
+        Measure::Free => "Machine's free memory",
+        Measure::Growth => "Program's growth",
+    }
+}
+
+fn explained(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Private => "Of one recorded process, the largest: for example 8G",
+        Measure::Commit => "The machine's commit charge, as a share of its limit or in bytes: 90% or 60G",
+        Measure::Free => "The machine's physical memory that can be had at once: for example 500M",
+        Measure::Growth => "Of the private bytes of a recorded process, over ten seconds, so that a spike does not count: 10M/s",
+    }
 }
 
 /// Bytes of an allocation and its free in a trace, without and with the stack of each

@@ -26,6 +26,9 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
             Stage::Saved(file, bytes) => {
                 ui.strong("Recorded");
                 ui.label(format!("{} in {}", format::rough_bytes(*bytes), format::duration(job.time().as_secs_f64())));
+                if let Some(reason) = &job.pulse.ends {
+                    ui.label(format!("It ended by itself: {reason}"));
+                }
                 if ui.button("Save as\u{2026}").on_hover_text("Put the trace where you want it").clicked() {
                     commands.push(Command::Record(RecordCommand::Save));
                 }
@@ -79,6 +82,12 @@ fn running(job: &RecordJob, document: Option<&Document>, commands: &mut Commands
         ui.colored_label(ui.visuals().warn_fg_color, text);
     } else {
         ui.weak(text);
+    }
+    if let Some(cost) = pulse.cost {
+        let color = if cost.is_high() { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
+        ui.colored_label(color, cost.to_string()).on_hover_text(
+            "What the process that records takes for itself: its private bytes, and processor time in the last second",
+        );
     }
     if let Some(failure) = &pulse.failure {
         ui.colored_label(ui.visuals().error_fg_color, failure);

@@ -20,7 +20,7 @@ use crate::app::graph::LineOf;
 use crate::app::theme;
 use crate::format;
 use crate::model::ProcessId;
-use crate::query::{Key, Path, Series, layer_label};
+use crate::query::{BEFORE_UNKNOWN, Earlier, Key, Path, Series, layer_label};
 use crate::units::{Interval, Layer, Ticks};
 
 /// Points at the right of the first row that what moves the part takes ([`super::tiles`]).
@@ -90,6 +90,11 @@ fn nothing(document: &Document) -> &'static str {
     }
 }
 
+/// Where the numbers of what is known come from.
+const SAMPLED: &str = "That is of its private bytes, which the trace samples; known is what is outstanding in its largest layer.";
+/// What helps.
+const WHOLE: &str = "To have all of it, start the program for the recording.";
+
 struct Line<'a> {
     document: &'a Document,
     rect: Rect,
@@ -114,6 +119,7 @@ impl Line<'_> {
         let document = self.document;
         match item {
             Source::Process(id) => self.process(ui, id, commands),
+            Source::Earlier(process, earlier) => self.earlier(ui, process, earlier),
             Source::Layer(process, layer) => {
                 let of = (process, layer);
                 let entry = Entry {
@@ -173,8 +179,32 @@ impl Line<'_> {
         let keys = [Key::Process(id)];
         self.target(ui, &name, &keys, None, None, commands);
         self.triangle(ui, 2.0, (id, None), &name, commands);
-        let place = Rect::from_x_y_ranges(self.rect.left() + 20.0..=self.rect.right() - 4.0, self.rect.y_range());
+        let mut right = self.rect.right() - 4.0;
+        if process.start.is_none() {
+            right = self.ran_before(ui, id, right) - 8.0;
+        }
+        let place = Rect::from_x_y_ranges(self.rect.left() + 20.0..=right, self.rect.y_range());
         short_text(ui, place, &name, FontId::proportional(14.0), ui.visuals().strong_text_color());
+    }
+
+    /// That a process was there already; where the words begin.
+    fn ran_before(&self, ui: &Ui, id: ProcessId, right: f32) -> f32 {
+        let (at, font) = (Pos2::new(right, self.rect.center().y), FontId::proportional(11.5));
+        let painter = ui.painter().with_clip_rect(self.rect);
+        let place = painter.text(at, Align2::RIGHT_CENTER, "ran before", font, ui.visuals().weak_text_color());
+        let response = ui.interact(place, ui.scope_id().with(("before", id)), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, BEFORE_UNKNOWN));
+        response.on_hover_text(format!("{BEFORE_UNKNOWN} The process ran already. {WHOLE}"));
+        place.left()
+    }
+
+    /// How much of what a process has is known, although it ran already.
+    fn earlier(&self, ui: &mut Ui, process: ProcessId, earlier: Earlier) {
+        let response = ui.interact(self.rect, ui.scope_id().with(("earlier", process)), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, earlier.sentence()));
+        let place = Rect::from_min_max(self.rect.left_top() + vec2(20.0, 0.0), self.rect.right_bottom() - vec2(4.0, 4.0));
+        short_text(ui, place, &earlier.known().unwrap_or_default(), FontId::proportional(11.5), ui.visuals().weak_text_color());
+        response.on_hover_text(format!("{} {SAMPLED} {WHOLE}", earlier.sentence()));
     }
 
     /// What a click on the line does, and what it looks like when it is chosen or pointed at.

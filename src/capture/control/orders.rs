@@ -160,6 +160,12 @@ mod tests {
             Request { commit: false, trackers: false, stacks: false, ..Request::new(Target::Image("my game.exe".into())) },
             Request { free_stacks: true, ring: Some(Ring::Time(Duration::from_millis(90_500))), ..all.clone() },
             Request { ring: Some(Ring::Bytes((64 << 20) + 1)), ..Request::new(Target::Launch("a \"b c\" \\".into())) },
+            Request {
+                stop_when: ["private>8G", "commit>90%", "commit>61441M", "free<500M", "growth>10M/s"]
+                    .map(|condition| condition.parse().unwrap())
+                    .to_vec(),
+                ..all.clone()
+            },
             Request { buffer_size: Some(1 << 20), buffers: Some(64), heap: false, ..all },
         ];
         for orders in requests.map(record).into_iter().chain([orders(Errand::CleanUp)]) {

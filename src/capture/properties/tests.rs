@@ -67,11 +67,15 @@ fn behind_every_block_there_is_room_for_the_longest() {
 }
 
 #[test]
-fn kernel_sessions_have_a_guid_and_a_mode_of_their_own() {
+fn kernel_sessions_and_those_of_providers_have_a_guid_and_a_mode_of_their_own() {
     let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | kernel_flag::VIRTUAL_ALLOC;
     let kernel = session(SessionKind::Kernel { guid: OWN, flags }).build().unwrap();
     assert_eq!(words(&kernel.bytes()[0x40..0x4C]), [0x0200_0100, 1, 0x4007]);
-    assert_eq!(kernel.bytes()[0x18..0x28], OWN.to_bytes());
+    let providers = session(SessionKind::Providers { guid: OWN }).build().unwrap();
+    assert_eq!(words(&providers.bytes()[0x40..0x4C]), [0x0000_0100, 1, 0]);
+    for built in [kernel, providers] {
+        assert_eq!(built.bytes()[0x18..0x28], OWN.to_bytes());
+    }
 }
 
 #[test]

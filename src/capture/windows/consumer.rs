@@ -159,8 +159,7 @@ fn open(session: &str, sink: &Arc<Sink>) -> Result<PROCESSTRACE_HANDLE, Refusal>
     opened
 }
 
-/// Closes what OpenTraceW has opened.
-pub(super) fn close(handle: PROCESSTRACE_HANDLE) {
+fn close(handle: PROCESSTRACE_HANDLE) {
     // SAFETY: the handle was opened and is closed once: who calls this gives it up.
     // That events are still on their way is no error.
     unsafe { CloseTrace(handle) };

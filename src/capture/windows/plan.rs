@@ -1,14 +1,16 @@
 //! What each session is started with. All are started in the same steps: [`Plan::begin`] makes
-//! the session, then its consumer is opened, then [`Plan::switch_on`] lets its events come.
+//! the session, then its consumer is opened, then [`Plan::switch_on`] lets its events come. All are
+//! started by calls of our own: a library that does it would bring imports into the program with an
+//! administrator's rights that are not among Windows' KnownDLLs.
 //!
 //! * The kernel's: a private system logger (Windows 8 and later). Its stacks are chosen before
 //!   its events are switched on, and these only when the consumer is there: processes and images
 //!   that run already are told then, and only to who listens.
 //! * Heaps: the session's GUID is that of heaps, so its events come from the start on. There is
 //!   one for the whole machine.
-//! * Providers: see [`provider`].
+//! * Providers: custom heap trackers now, switched on with level 4 and all keywords, with the
+//!   stacks of their events.
 
-use super::provider::{self, Opened};
 use super::random_bytes;
 use super::refusal::Refusal;
 use super::session::{self, Session};
@@ -34,14 +36,12 @@ pub(super) struct Plan {
 enum How {
     Kernel { guid: Guid, flags: u32, stacks: Vec<u8> },
     Heap { pids: Vec<u32>, stacks: Vec<u16> },
-    Providers { stacks: bool },
+    Providers { guid: Guid, stacks: bool },
 }
 
 /// A session that was made.
 pub(super) struct Begun {
     pub(super) session: Session,
-    /// Held until our own consumer is opened.
-    pub(super) opened: Option<Opened>,
     /// What it lacks, where it is of use all the same.
     pub(super) shortfall: Option<CaptureError>,
 }
@@ -70,7 +70,7 @@ impl Plan {
 
     /// Custom heap trackers.
     pub(super) fn trackers(request: &Request, machine: Machine) -> Self {
-        let how = How::Providers { stacks: request.stacks };
+        let how = How::Providers { guid: fresh_guid(), stacks: request.stacks };
         Self { name: name("user"), lane: Lane::User, how, buffers: Buffers::user(machine.processors, machine.memory).or(request) }
     }
 
@@ -85,8 +85,7 @@ impl Plan {
 
     /// Makes the session. Nothing of it is left where that fails.
     pub(super) fn begin(&self) -> Result<Begun, CaptureError> {
-        let refused = |refusal: Refusal| self.refused(refusal);
-        let begun = |session| Begun { session, opened: None, shortfall: None };
+        let begun = |session| Begun { session, shortfall: None };
         match &self.how {
             How::Kernel { guid, stacks, .. } => {
                 let session = self.start(SessionKind::Kernel { guid: *guid, flags: 0 })?;
@@ -95,22 +94,20 @@ impl Plan {
                 Ok(Begun { shortfall: asked.err().map(lacking), ..begun(session) })
             }
             How::Heap { pids, stacks } => self.start(SessionKind::Heap { pids, stacks }).map(begun),
-            How::Providers { stacks } => {
-                // What an earlier process of our id left.
-                session::stop(&self.name).map_err(refused)?;
-                let (session, opened) = provider::start(&self.name, *stacks, self.buffers).map_err(refused)?;
-                Ok(Begun { opened: Some(opened), ..begun(session) })
-            }
+            How::Providers { guid, .. } => self.start(SessionKind::Providers { guid: *guid }).map(begun),
         }
     }
 
     /// Lets its events come: the consumer is there.
     pub(super) fn switch_on(&self, session: &Session) -> Result<(), CaptureError> {
         match self.how {
-            How::Kernel { flags, .. } => {
-                session.enable(flags).map_err(|refusal| refusal.while_trying("the kernel's events could not be switched on"))
-            }
-            How::Heap { .. } | How::Providers { .. } => Ok(()),
+            How::Kernel { flags, .. } => session
+                .enable_kernel(flags)
+                .map_err(|refusal| refusal.while_trying("the kernel's events could not be switched on")),
+            How::Providers { stacks, .. } => session
+                .enable_provider(class::CUSTOM_HEAP, stacks)
+                .map_err(|refusal| refusal.while_trying("the provider of trackers could not be switched on")),
+            How::Heap { .. } => Ok(()),
         }
     }
 

@@ -31,7 +31,7 @@ impl Refusal {
 
     /// Of a function that another library has called for us.
     pub(super) fn from_io(call: &'static str, error: &io::Error) -> Self {
-        // ferrisetw puts HRESULTs into the system's code: Win32's own stand in their low half.
+        // Some put HRESULTs into the system's code: Win32's own stand in their low half.
         const LOW: u32 = 0xFFFF;
         const UNKNOWN: u32 = 31; // ERROR_GEN_FAILURE
         Self { call, code: error.raw_os_error().map_or(UNKNOWN, |code| code as u32 & LOW) }

@@ -165,7 +165,7 @@ impl RemoteRecording {
 impl Running for RemoteRecording {
     fn pulse(&mut self) -> Result<Pulse, CaptureError> {
         let progress = self.recorder.listener.progress().unwrap_or_default();
-        let is_over = progress.is_target_gone || self.recorder.listener.end().is_some();
+        let is_over = progress.ends.is_none() && self.recorder.listener.end().is_some();
         if is_over { Err(CaptureError::Ended) } else { Ok(progress.into()) }
     }
 
@@ -245,9 +245,9 @@ mod tests {
         let said = vec![Message::Failed("no rights".into())];
         let refused = RemoteRecording::watch(recorder("refused", said, None), nowhere);
         assert_eq!(refused.err().map(|error| error.to_string()).as_deref(), Some("no rights"));
-        let gone = Message::Progress(Progress { is_target_gone: true, ..Progress::default() });
-        let mut window = RemoteRecording::watch(recorder("gone", vec![gone], None), nowhere).unwrap();
-        assert!(matches!(window.pulse(), Err(CaptureError::Ended)));
+        let over = Message::Progress(Progress { ends: Some("all have ended".into()), ..Progress::default() });
+        let mut window = RemoteRecording::watch(recorder("over", vec![over], None), nowhere).unwrap();
+        assert_eq!(window.pulse().unwrap().ends.as_deref(), Some("all have ended"));
     }
 
     #[test]

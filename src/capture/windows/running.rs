@@ -21,6 +21,7 @@ use super::launch::Suspended;
 use super::plan::Machine;
 use super::processes::{self, Watched};
 use super::refusal::Refusal;
+use super::sample::Beside;
 use super::source::Source;
 use super::starting::{self, Started};
 use super::tracing_flags::Traced;
@@ -39,6 +40,7 @@ pub struct LocalRecording {
     traced: Option<Traced>,
     /// In the order in which they are stopped.
     sources: Vec<Source>,
+    beside: Beside,
     /// Until one file is made of it.
     recording: Option<Recording>,
     folder: PathBuf,
@@ -92,10 +94,12 @@ impl LocalRecording {
         if let Some(program) = launched {
             program.resume().map_err(not_started)?;
         }
+        let beside = Beside::start(request, &pids, &recording);
         let now = Instant::now();
         Ok(Self {
             traced,
             sources,
+            beside,
             recording: Some(recording),
             folder: folder.path().to_owned(),
             watched,
@@ -125,7 +129,8 @@ impl LocalRecording {
             seconds: now.duration_since(self.began).as_secs_f64(),
             buffers_used: total.saturating_sub(free),
             buffers_total: total,
-            is_target_gone: self.is_target_gone(),
+            ends: self.beside.ends().or_else(|| self.is_target_gone().then(|| ALL_ENDED.to_owned())),
+            cost: self.beside.cost(),
             ..Progress::default()
         };
         let Some(status) = self.recording.as_ref().map(Recording::status) else { return progress };
@@ -173,6 +178,7 @@ impl LocalRecording {
 
     /// Ends it: no more events come, and those that came are in the lanes.
     pub fn end(&mut self) -> Result<(), CaptureError> {
+        self.beside.look();
         let restored = self.traced.take().map_or(Ok(()), Traced::restore);
         let restored = restored.map_err(|refusal| refusal.while_trying("what was prepared for tracing could not be put back"));
         let stopped = self.sources.iter_mut().map(Source::stop).fold(Ok(()), Result::and);
@@ -221,13 +227,16 @@ impl LocalRecording {
         self.failures = asked.filter_map(Result::err).map(|failure| failure.to_string()).collect();
         // What cannot be written is in the status.
         let _ = self.recording.as_ref().map_or(Ok(()), |recording| recording.flush_if_due(now));
+        self.beside.look();
     }
 }
 
+/// Why a recording is over whose processes are gone.
+const ALL_ENDED: &str = "all recorded programs have ended";
+
 impl Running for LocalRecording {
     fn pulse(&mut self) -> Result<Pulse, CaptureError> {
-        let progress = self.poll();
-        if progress.is_target_gone { Err(CaptureError::Ended) } else { Ok(progress.into()) }
+        Ok(self.poll().into())
     }
 
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {

@@ -128,7 +128,7 @@ impl Trial {
                 self.pid = suspended.pid();
                 let mut running = start(Target::Pids(vec![self.pid]))?;
                 suspended.resume().map_err(not_started)?;
-                self.poll(&mut running, PATIENCE, |progress| progress.is_target_gone);
+                self.poll(&mut running, PATIENCE, |progress| progress.ends.is_some());
                 running
             }
             Way::Pid => {

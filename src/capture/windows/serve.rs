@@ -48,9 +48,19 @@ fn record(request: &Request, folder: &Folder, window: &mut Window) -> Result<(),
     if matches!(request.target, Target::Launch(_)) {
         return Err(CaptureError::BadRequest("the recorder starts no programs: the window does".to_owned()));
     }
+    /// A window that is told that it is over says stop; one that does not is not waited for.
+    const PATIENCE: Duration = Duration::from_secs(5);
     let mut running = LocalRecording::start_in(request, folder)?;
+    let mut over: Option<Instant> = None;
     loop {
-        window.tell(Message::Progress(running.poll()));
+        let progress = running.poll();
+        if progress.ends.is_some() {
+            over.get_or_insert_with(Instant::now);
+        }
+        window.tell(Message::Progress(progress));
+        if over.is_some_and(|since| since.elapsed() > PATIENCE) {
+            return running.end();
+        }
         match window.wait(POLL) {
             Some(Command::Stop) => return running.end(),
             // What cannot be written is told by the next progress.

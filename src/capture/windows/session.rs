@@ -6,15 +6,19 @@
 //! A session is never updated: EnableFlags in an update are for system loggers only, and
 //! buffers become more by themselves, up to the maximum of the start.
 //!
-//! Facts: Microsoft's pages of StartTrace, ControlTrace, QueryAllTraces and TraceSetInformation.
+//! Facts: Microsoft's pages of StartTrace, ControlTrace, EnableTraceEx2, QueryAllTraces and
+//! TraceSetInformation.
 #![allow(unsafe_code, reason = "ETW's interface are C functions; each call says why it is sound")]
 
 use windows_sys::Win32::Foundation::{ERROR_ACTIVE_CONNECTIONS, ERROR_MORE_DATA, ERROR_WMI_INSTANCE_NOT_FOUND};
 use windows_sys::Win32::System::Diagnostics::Etw::{
-    CLASSIC_EVENT_ID, CONTROLTRACE_HANDLE, ControlTraceW, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY,
-    EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_PROPERTIES, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS, TraceSetInformation,
-    TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
+    CLASSIC_EVENT_ID, CONTROLTRACE_HANDLE, ControlTraceW, ENABLE_TRACE_PARAMETERS, ENABLE_TRACE_PARAMETERS_VERSION_2,
+    EVENT_CONTROL_CODE_ENABLE_PROVIDER, EVENT_ENABLE_PROPERTY_STACK_TRACE, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY,
+    EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_PROPERTIES, EnableTraceEx2, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS,
+    TraceSetInformation, TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
 };
+
+use windows_sys::core::GUID;
 
 use super::journal;
 use super::refusal::Refusal;
@@ -36,11 +40,6 @@ impl Session {
         Ok(Self { name: name.to_owned(), handle, is_stopped: false })
     }
 
-    /// One that was started for us and is known by its name.
-    pub(super) fn started(name: &str) -> Self {
-        Self { name: name.to_owned(), handle: NO_HANDLE, is_stopped: false }
-    }
-
     /// Asks for the stacks of these kernel events (`CLASSIC_EVENT_ID`s), instead of those
     /// asked for before. Too late once the events are switched on.
     pub(super) fn trace_stacks(&self, classic_ids: &[u8]) -> Result<(), Refusal> {
@@ -49,11 +48,46 @@ impl Session {
     }
 
     /// Switches kernel events on: those of these flags, and no others.
-    pub(super) fn enable(&self, flags: u32) -> Result<(), Refusal> {
+    pub(super) fn enable_kernel(&self, flags: u32) -> Result<(), Refusal> {
         // The first of eight masks; the others are for groups beyond `EnableFlags`.
         let mut masks = [0; 32];
         masks[..4].copy_from_slice(&flags.to_le_bytes());
         self.set(TraceSystemTraceEnableFlagsInfo, &masks, "TraceSetInformation(TraceSystemTraceEnableFlagsInfo)")
+    }
+
+    /// Switches a provider of programs on: what it says of informational and higher level, under
+    /// whatever keyword, with or without the stacks of its events.
+    pub(super) fn enable_provider(&self, provider: Guid, stacks: bool) -> Result<(), Refusal> {
+        const INFORMATIONAL: u8 = 4;
+        const ANY_KEYWORD: u64 = 0;
+        let b = provider.to_bytes();
+        let provider = GUID {
+            data1: u32::from_le_bytes([b[0], b[1], b[2], b[3]]),
+            data2: u16::from_le_bytes([b[4], b[5]]),
+            data3: u16::from_le_bytes([b[6], b[7]]),
+            data4: [b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]],
+        };
+        let parameters = ENABLE_TRACE_PARAMETERS {
+            Version: ENABLE_TRACE_PARAMETERS_VERSION_2,
+            EnableProperty: if stacks { EVENT_ENABLE_PROPERTY_STACK_TRACE } else { 0 },
+            ..ENABLE_TRACE_PARAMETERS::default()
+        };
+        // SAFETY: the identity and the parameters, which name no filters, live until the call
+        // returns. Without a time to wait it returns at once.
+        let code = unsafe {
+            EnableTraceEx2(
+                self.handle,
+                &raw const provider,
+                EVENT_CONTROL_CODE_ENABLE_PROVIDER,
+                INFORMATIONAL,
+                ANY_KEYWORD,
+                0,
+                0,
+                &raw const parameters,
+            )
+        };
+        journal::note("EnableTraceEx2", &self.name, code);
+        Refusal::check("EnableTraceEx2", code)
     }
 
     fn set(&self, class: TRACE_QUERY_INFO_CLASS, information: &[u8], call: &'static str) -> Result<(), Refusal> {

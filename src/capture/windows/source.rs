@@ -45,11 +45,9 @@ enum Phase {
 impl Source {
     /// Starts a session, and to take its events. Where that fails nothing of it is left running.
     pub(super) fn start(plan: Plan, sink: Arc<Sink>) -> Result<Self, CaptureError> {
-        let Begun { session, opened, shortfall } = plan.begin()?;
+        let Begun { session, shortfall } = plan.begin()?;
         let refused = |refusal: Refusal| refusal.while_trying(&format!("the events of {} could not be had", plan.title()));
-        let consumer = Consumer::start(&plan.name, &sink);
-        drop(opened);
-        let consumer = consumer.map_err(refused)?;
+        let consumer = Consumer::start(&plan.name, &sink).map_err(refused)?;
         plan.switch_on(&session)?;
         let phase = Phase::Running { session, consumer };
         Ok(Self { plan, sink, phase, shortfall, seen: Statistics::default(), at: clock::ticks() })

@@ -43,7 +43,7 @@ fn record(request: &Request, out: &Path) -> Result<Summary, CaptureError> {
     loop {
         let progress = running.poll();
         person.tell(&progress);
-        if interrupts.came() || progress.is_target_gone {
+        if interrupts.came() || progress.ends.is_some() {
             return running.finish(out, &mut |_, _| true);
         }
         thread::sleep(POLL);
@@ -63,6 +63,10 @@ struct Person {
 
 impl Person {
     fn tell(&mut self, progress: &Progress) {
+        if let Some(reason) = &progress.ends {
+            output::message(&format!("{:.0} s: the recording ends: {reason}", progress.seconds));
+            return;
+        }
         if self.last.elapsed() < Duration::from_secs(1) {
             return;
         }
@@ -73,6 +77,9 @@ impl Person {
         let bytes = rough_bytes(rate(progress.bytes, self.before.bytes));
         let lost = format!("lost {} events, {} buffers", count(progress.lost_events), count(progress.lost_buffers));
         let mut line = format!("{:.0} s: {events} events/s, {bytes}/s, {lost}", progress.seconds);
+        if let Some(cost) = progress.cost {
+            line += &format!(", {cost}");
+        }
         if let Some(warning) = &progress.warning {
             line += &format!("; {warning}");
         }

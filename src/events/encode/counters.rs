@@ -1,6 +1,7 @@
 //! Payloads of counter events; layouts as in the reader's `counters`.
 
 use super::Payload;
+use crate::etl::HeaderKind;
 use crate::events::hooks::hook;
 use crate::events::{CounterEvent, RangeChange};
 use crate::units::Pid;
@@ -17,7 +18,7 @@ pub fn counter(out: &mut Payload, pid: Pid, event: &CounterEvent) -> u16 {
             out.words(&lists.standby).words(&[0; 8]).word(lists.modified);
             hook::MEM_INFO
         }
-        CounterEvent::Processes(all) => {
+        CounterEvent::Processes(all) | CounterEvent::Chosen(all) => {
             out.u32(all.len() as u32);
             for p in all {
                 out.u32(p.pid.0).words(&[p.working_set, p.commit, p.virtual_size, p.private_working_set, 0, 0, 0, 0]);
@@ -29,6 +30,14 @@ pub fn counter(out: &mut Payload, pid: Pid, event: &CounterEvent) -> u16 {
             out.words(&[*heap, 0, *heap, 0, *committed, *committed]).u32(0).word(*committed);
             hook::HEAP_EXPAND
         }
+    }
+}
+
+/// The header under which it is written: what the system samples has no thread.
+pub fn header(event: &CounterEvent) -> HeaderKind {
+    match event {
+        CounterEvent::Memory(_) | CounterEvent::Processes(_) | CounterEvent::Chosen(_) => HeaderKind::PerfInfo,
+        CounterEvent::HeapRange { .. } | CounterEvent::HeapSize { .. } => HeaderKind::System,
     }
 }
 

@@ -231,8 +231,7 @@ impl<W: Write + Seek> RecordWriter<W> {
             }
             Event::Counter(event) => {
                 let hook = counters::counter(out, record.pid, event);
-                let sampled = matches!(**event, CounterEvent::Memory(_) | CounterEvent::Processes(_));
-                self.kernel(if sampled { PerfInfo } else { System }, hook, counters::WIDE_VERSION, thread)
+                self.kernel(counters::header(event), hook, counters::WIDE_VERSION, thread)
             }
             Event::Lost(lost) => {
                 system::lost(out, *lost);
@@ -400,6 +399,24 @@ pub fn lost_event(payload: &mut Payload, processor: u16, time: i64, lost: Lost) 
     let Shape { kind, id, version, pid, tid, descriptor } = lost_shape(lost, (Pid::NONE, Tid::NONE));
     let (pointer, payload) = (PointerSize::Eight, payload.bytes());
     NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended: &[], payload }
+}
+
+/// A counter event for a stream that is not written by records.
+pub fn counter_event<'a>(payload: &'a mut Payload, processor: u16, time: i64, pid: Pid, event: &CounterEvent) -> NewEvent<'a> {
+    let hook = counters::counter(payload.restart(PointerSize::Eight), pid, event);
+    NewEvent {
+        processor,
+        time,
+        kind: counters::header(event),
+        pointer: PointerSize::Eight,
+        pid,
+        tid: Tid::NONE,
+        id: EventId::Hook(hook),
+        version: counters::WIDE_VERSION,
+        descriptor: Descriptor::default(),
+        extended: &[],
+        payload: payload.bytes(),
+    }
 }
 
 fn lost_shape(lost: Lost, thread: (Pid, Tid)) -> Shape {

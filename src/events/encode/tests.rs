@@ -312,6 +312,7 @@ fn counters_and_losses_come_back_in_every_header() {
         CounterEvent::Memory(lists),
         CounterEvent::Processes((0..40).map(process).collect()),
         CounterEvent::Processes(Vec::new()),
+        CounterEvent::Chosen(vec![ProcessMemory { virtual_size: 0, private_working_set: 0, ..process(1) }]),
         range(RangeChange::Rundown(vec![(0x1D_0000, 0x1000), (0x5D_0000, 0x2000)])),
         range(RangeChange::Create(0x10_0000)),
         range(RangeChange::Reserve(0x20_0000, 0x10_0000)),

@@ -1,0 +1,105 @@
+//! The memory of the recorded processes and of the machine at a moment, and what recording
+//! itself costs: asked once a second, judged by [`StopWatch`](super::StopWatch), and written
+//! into the recording as counters of the chosen processes.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::events::{CounterEvent, PAGE, ProcessMemory};
+use crate::format;
+use crate::units::Pid;
+
+use serde::{Deserialize, Serialize};
+
+/// Memory at a moment; `None` where the system does not say.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MemorySample {
+    /// Since the recording began.
+    pub at: Duration,
+    /// The recorded processes that run.
+    pub processes: Vec<ProcessSample>,
+    /// The machine's commit charge and its limit, in bytes.
+    pub commit: Option<(u64, u64)>,
+    /// Bytes of physical memory that can be had at once.
+    pub free: Option<u64>,
+}
+
+/// The memory of one process, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProcessSample {
+    /// Its id.
+    pub pid: u32,
+    /// What is its own: its commit charge.
+    pub private_bytes: u64,
+    /// Physical memory mapped, shared pages included.
+    pub working_set: u64,
+}
+
+impl MemorySample {
+    /// As an event that readers know; `None` if no process runs. It counts in pages, as the system's own does.
+    pub fn counters(&self) -> Option<CounterEvent> {
+        let one = |process: &ProcessSample| ProcessMemory {
+            pid: Pid(process.pid),
+            working_set: process.working_set.div_ceil(PAGE),
+            commit: process.private_bytes.div_ceil(PAGE),
+            virtual_size: 0,
+            private_working_set: 0,
+        };
+        (!self.processes.is_empty()).then(|| CounterEvent::Chosen(self.processes.iter().map(one).collect()))
+    }
+}
+
+/// What the process that records takes for itself.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Cost {
+    /// Its private bytes.
+    pub private_bytes: u64,
+    /// Percent of one core that it took in the last second or so.
+    pub core_percent: f64,
+}
+
+impl Cost {
+    /// The most that recording should take, in percent of a core.
+    pub const MOST: f64 = 5.0;
+
+    /// Processor time `busy` within `time`.
+    pub fn of(private_bytes: u64, busy: Duration, time: Duration) -> Self {
+        let share = if time.is_zero() { 0.0 } else { busy.as_secs_f64() / time.as_secs_f64() };
+        Self { private_bytes, core_percent: share * 100.0 }
+    }
+
+    /// Whether that is more processor time than it should be.
+    pub fn is_high(self) -> bool {
+        self.core_percent > Self::MOST
+    }
+}
+
+/// `recorder 84 MB, 1.2 % of a core`.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "recorder {}, {:.1} % of a core", format::rough_bytes(self.private_bytes), self.core_percent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_pages_and_there_are_none_of_nobody() {
+        let process = ProcessSample { pid: 7, private_bytes: 3 * PAGE + 1, working_set: 2 * PAGE };
+        let sample = MemorySample { processes: vec![process], ..MemorySample::default() };
+        let memory = ProcessMemory { pid: Pid(7), working_set: 2, commit: 4, virtual_size: 0, private_working_set: 0 };
+        assert_eq!(sample.counters(), Some(CounterEvent::Chosen(vec![memory])));
+        assert_eq!(MemorySample::default().counters(), None);
+    }
+
+    #[test]
+    fn the_cost_is_a_share_of_one_core() {
+        let cost = Cost::of(84 << 20, Duration::from_millis(12), Duration::from_secs(1));
+        assert_eq!(cost.to_string(), "recorder 84 MB, 1.2 % of a core");
+        assert!(!cost.is_high());
+        assert!(Cost::of(0, Duration::from_millis(102), Duration::from_secs(2)).is_high());
+        assert_eq!(Cost::of(1, Duration::from_secs(1), Duration::ZERO).core_percent, 0.0);
+    }
+}
