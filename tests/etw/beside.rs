@@ -90,7 +90,7 @@ fn at_the_command_line_a_condition_that_holds_completes_the_recording() {
     let out = scene.place.path().join("recorded.etl");
     let pid = std::process::id().to_string();
     let words = ["highwater", "record", "--pid", &pid, "--stop-when", "commit>1M", "-o"].map(OsString::from);
-    let words = words.into_iter().chain([out.clone().into_os_string()]);
+    let words = words.into_iter().chain([out.into_os_string()]);
     let code = highwater::cli::run(words, |_, _| Ok(()));
     assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::SUCCESS));
     assert!(scene.etw.running().is_empty());
