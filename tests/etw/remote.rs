@@ -12,7 +12,7 @@ use highwater::capture::windows::{serve, user};
 use highwater::capture::{DiskImages, Leftovers, Request, Ring, recover};
 use highwater::synth::Options;
 
-use crate::simulated::fake::Session;
+use crate::simulated::state::Session;
 use crate::{Scene, groups, of_all};
 
 /// A recorder that was started, as its window has it.
