@@ -5,6 +5,7 @@
 //! * [`Request`] says what to record, [`CaptureError`] why that does not work.
 //! * [`Recording`] keeps the *lanes*: a growing `.etl` for each session, in one folder.
 //!   Consumers hand each event to a [`LaneWriter`].
+//! * [`Followed`] knows whose pages are recorded.
 //! * [`Recorder`] is who does that, for the window; [`control`] is what they say to each other
 //!   if it is another process.
 //! * [`StopWhen`] ends a recording by itself, and [`MemorySample`] is what it judges.
@@ -16,6 +17,7 @@
 pub mod control;
 mod error;
 mod folder;
+mod followed;
 mod images;
 mod lane;
 mod merge;
@@ -33,6 +35,7 @@ pub mod windows;
 
 pub use error::CaptureError;
 pub use folder::Folder;
+pub use followed::{Because, Followed, Pass, Rules, Started};
 pub use images::{DiskImages, Images};
 pub use lane::lane_file;
 pub use merge::{Summary, recover, save};
