@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use crate::capture::{CaptureError, Measure, Program, Recorder, Request, StopWhen, Target};
+use crate::capture::{CaptureError, Children, Measure, Program, Recorder, Request, StopWhen, Target};
 
 /// How the user names what is to be recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +47,8 @@ pub struct Form {
     pub search: String,
     pub pids: Vec<u32>,
     pub command: String,
+    /// Name of what that starts, if it is a launcher and its game's heaps are wanted.
+    pub child: String,
     pub image: String,
     pub stops: Vec<StopField>,
     /// What of it, and how much is kept; whose and until when follow from the rest.
@@ -60,6 +62,7 @@ impl Default for Form {
             search: String::new(),
             pids: Vec::new(),
             command: String::new(),
+            child: String::new(),
             image: String::new(),
             stops: Vec::new(),
             what: Request::new(Target::Pids(Vec::new())),
@@ -76,9 +79,12 @@ impl Form {
             Way::ByName => Target::Image(self.image.trim().to_owned()),
         };
         let what = self.what.clone();
+        let child = self.child.trim();
+        let with_heaps = (self.way == Way::Launch && !child.is_empty()).then(|| child.to_owned());
+        let children = Children { are_recorded: self.way == Way::Launch, with_heaps };
         let stop_when = self.stops.iter().map(StopField::condition).collect::<Result<_, _>>();
         let stop_when = stop_when.map_err(CaptureError::BadRequest)?;
-        let request = Request { target, stop_when, free_stacks: what.stacks && what.free_stacks, ..what };
+        let request = Request { target, children, stop_when, free_stacks: what.stacks && what.free_stacks, ..what };
         request.check().map(|()| request)
     }
 }
@@ -224,6 +230,12 @@ mod tests {
         assert!(form.request().is_err());
         form.command = r#""C:\My games\game.exe" -fast"#.to_owned();
         assert_eq!(form.request().unwrap().target, Target::Launch(form.command.clone()));
+        assert_eq!(form.request().unwrap().children, Children { are_recorded: true, with_heaps: None });
+        form.child = "real.exe ".to_owned();
+        assert_eq!(form.request().unwrap().children.with_heaps.as_deref(), Some("real.exe"));
+        form.child = "folder\\real.exe".to_owned();
+        assert!(form.request().is_err());
+        form.child.clear();
         assert_eq!(Attach::new(form).name(), "game.exe");
     }
 }

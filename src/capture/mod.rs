@@ -41,7 +41,7 @@ pub use lane::lane_file;
 pub use merge::{Summary, recover, save};
 pub use recorder::{Aftermath, Leftovers, Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
-pub use request::{MAX_CONDITIONS, Request, Ring, Target};
+pub use request::{Children, MAX_CONDITIONS, Request, Ring, Target};
 pub use sample::{Cost, MemorySample, ProcessSample};
 pub use status::{LaneStatus, Status};
 pub use stop_when::{GROWTH_SAMPLES, Measure, StopWatch, StopWhen};

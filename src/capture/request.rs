@@ -17,6 +17,16 @@ pub enum Target {
     Launch(String),
 }
 
+/// What of the programs that a recorded one starts: launchers end at once, and the game is
+/// their child.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Children {
+    /// Whether they are recorded too: pages and trackers.
+    pub are_recorded: bool,
+    /// File name of the image of those whose heaps are recorded: Windows has to know it before they start.
+    pub with_heaps: Option<String>,
+}
+
 /// How much of the past is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Ring {
@@ -31,6 +41,8 @@ pub enum Ring {
 pub struct Request {
     /// Whose memory.
     pub target: Target,
+    /// And of what they start.
+    pub children: Children,
     /// Pages: VirtualAlloc and VirtualFree.
     pub commit: bool,
     /// Windows NT heaps.
@@ -55,6 +67,7 @@ impl Request {
     /// All layers with the stacks of allocations, everything kept.
     pub fn new(target: Target) -> Self {
         Self {
+            children: Children { are_recorded: matches!(target, Target::Launch(_)), with_heaps: None },
             target,
             commit: true,
             heap: true,
@@ -80,9 +93,7 @@ impl Request {
             Target::Pids(pids) if pids.iter().any(|&pid| pid <= SYSTEM) => {
                 return bad("the system's own processes cannot be recorded");
             }
-            Target::Image(name) if name.is_empty() || name.contains(['\\', '/', ':', '"', '*', '?', '\0']) => {
-                return bad("give the file name of the program without its folder, for example game.exe");
-            }
+            Target::Image(name) if !is_file_name(name) => return bad(WANTED_NAME),
             Target::Launch(command) if command.trim().is_empty() || command.contains('\0') => {
                 return bad("there is no program to start");
             }
@@ -91,12 +102,21 @@ impl Request {
         if self.stop_when.len() > MAX_CONDITIONS {
             return bad("at most 8 conditions can end a recording");
         }
+        if self.children.with_heaps.as_ref().is_some_and(|name| !is_file_name(name)) {
+            return bad(WANTED_NAME);
+        }
         match self.ring {
             Some(Ring::Time(time)) if time < Duration::from_secs(1) => bad("a ring keeps at least one second"),
             Some(Ring::Bytes(bytes)) if bytes < MIN_RING => bad("a ring keeps at least 16 MB"),
             _ => Ok(()),
         }
     }
+}
+
+const WANTED_NAME: &str = "give the file name of the program without its folder, for example game.exe";
+
+fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['\\', '/', ':', '"', '*', '?', '\0'])
 }
 
 /// As many pids a filter of EnableTraceEx2 takes (Microsoft's EVENT_FILTER_DESCRIPTOR).

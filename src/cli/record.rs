@@ -17,43 +17,44 @@ use clap::{ArgGroup, Args};
 
 use super::memory::megabytes;
 use super::{Failure, output};
-use crate::capture::{CaptureError, DiskImages, Request, Ring, StopWhen, Summary, Target, recover};
+use crate::capture::{CaptureError, Children, DiskImages, Request, Ring, StopWhen, Summary, Target, recover};
 use crate::format::{count, rough_bytes};
 use crate::load::Input;
 
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("what").required(true))]
+#[command(group = ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct RecordArgs {
     /// Running processes, by their ids
-    #[arg(long, value_name = "N", group = "what", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "N", group = "what", num_args = 1.., value_delimiter = ',', conflicts_with_all = ["name", "launch"])]
     pid: Vec<u32>,
 
-    /// Programs by the file name of their image, those that run and those that are started later
+    /// Programs by the file name of their image, those that run and those that are started later; with --launch the
+    /// programs that the launched one starts, whose heaps are then recorded too
     #[arg(long, value_name = "GAME.EXE", group = "what")]
     name: Option<String>,
 
-    /// Start a program and record it from its first instruction
+    /// Start a program and record it from its first instruction, with the pages and trackers of those that it starts
     #[arg(long, value_name = "COMMAND", group = "what")]
     launch: Option<String>,
 
     /// Put together what a recording that did not come to its end left in this folder
-    #[arg(long, value_name = "FOLDER", group = "what")]
+    #[arg(long, value_name = "FOLDER", group = "what", conflicts_with_all = ["pid", "name", "launch"])]
     recover: Option<PathBuf>,
 
     /// Find out whether recording works on this machine: records a program that allocates what is known, compares,
     /// and writes a report and the traces into the folder that is named by --output
-    #[arg(long, group = "what")]
+    #[arg(long, group = "what", conflicts_with_all = ["pid", "name", "launch", "recover"])]
     self_test: bool,
 
     /// Be that program
-    #[arg(long, hide = true, group = "what")]
+    #[arg(long, hide = true, group = "what", conflicts_with_all = ["pid", "name", "launch", "recover", "self_test"])]
     self_test_target: bool,
 
     /// Wait to be told
     #[arg(long, hide = true, requires = "self_test_target")]
     wait: bool,
     /// Stop sessions and put back TracingFlags of recordings that do not run any more
-    #[arg(long, group = "what")]
+    #[arg(long, group = "what", conflicts_with_all = ["pid", "name", "launch", "recover", "self_test"])]
     clean_up: bool,
 
     /// Record pages: VirtualAlloc (all layers are recorded if none is named)
@@ -99,12 +100,15 @@ impl RecordArgs {
     /// What to record.
     fn request(&self) -> Request {
         let target = match (&self.name, &self.launch) {
-            (Some(name), _) => Target::Image(name.clone()),
             (_, Some(command)) => Target::Launch(command.clone()),
+            (Some(name), _) => Target::Image(name.clone()),
             _ => Target::Pids(self.pid.clone()),
         };
         let all = !(self.commit || self.heap || self.trackers);
+        let request = Request::new(target);
+        let with_heaps = self.launch.as_ref().and(self.name.clone());
         Request {
+            children: Children { with_heaps, ..request.children.clone() },
             commit: all || self.commit,
             heap: all || self.heap,
             trackers: all || self.trackers,
@@ -112,7 +116,7 @@ impl RecordArgs {
             free_stacks: self.free_stacks,
             ring: self.ring.map(|ring| ring.0),
             stop_when: self.stop_when.clone(),
-            ..Request::new(target)
+            ..request
         }
     }
 }
@@ -249,6 +253,10 @@ mod tests {
         assert_eq!(request(&["--pid", "10,20"]).unwrap().target, Target::Pids(vec![10, 20]));
         assert_eq!(request(&["--name", "game.exe"]).unwrap().target, Target::Image("game.exe".into()));
         assert_eq!(request(&["--launch", "game.exe -x"]).unwrap().target, Target::Launch("game.exe -x".into()));
+        let both = request(&["--launch", "launcher.exe", "--name", "game.exe"]).unwrap();
+        assert_eq!(both.target, Target::Launch("launcher.exe".into()));
+        assert_eq!(both.children, Children { are_recorded: true, with_heaps: Some("game.exe".into()) });
+        assert!(request(&["--pid", "10", "--launch", "x"]).is_none() && request(&["--name", "x", "--recover", "y"]).is_none());
         assert!(Cli::try_parse_from(["record", "-o", "out.etl"]).is_err());
         assert!(Cli::try_parse_from(["record", "-o", "out.etl", "--pid", "1", "--name", "x"]).is_err());
         assert!(Cli::try_parse_from(["record", "--pid", "10"]).is_err(), "no trace to write");

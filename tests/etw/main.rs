@@ -80,10 +80,13 @@ fn request() -> Request {
     Request::new(Target::Pids(vec![std::process::id()]))
 }
 
-/// Of whatever process: the generated ones are not there.
+/// Of generated processes, which are not there: by the name of the first.
 fn of_all() -> Request {
-    Request::new(Target::Image("highwater-test-nobody.exe".to_owned()))
+    Request::new(Target::Image(FIRST.to_owned()))
 }
+
+/// What generated traces call their first program.
+const FIRST: &str = "app0.exe";
 
 fn poll_until(running: &mut LocalRecording, what: &str, is_it: impl Fn(&Progress) -> bool) -> Progress {
     let end = Instant::now() + Duration::from_secs(60);
@@ -93,6 +96,22 @@ fn poll_until(running: &mut LocalRecording, what: &str, is_it: impl Fn(&Progress
             return progress;
         }
         assert!(Instant::now() < end, "{what}: {progress:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until nothing comes any more.
+fn poll_until_quiet(running: &mut LocalRecording) {
+    const QUIET: Duration = Duration::from_millis(700);
+    let (mut came, mut last) = (0, Instant::now());
+    poll_until(running, "silence", |_| true);
+    let end = Instant::now() + Duration::from_secs(60);
+    while last.elapsed() < QUIET {
+        let events = running.poll().events;
+        if events != came {
+            (came, last) = (events, Instant::now());
+        }
+        assert!(Instant::now() < end);
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -148,10 +148,13 @@ impl List for Programs<'_> {
 
 fn launch(form: &mut Form, ui: &mut Ui) {
     field(ui, &mut form.command, "Command line", r#""C:\Games\game.exe" -windowed"#);
+    field(ui, &mut form.child, "Image name of what it starts", "If it is a launcher: real-game.exe");
     ui.add(
         egui::Label::new(
             RichText::new(
-                "It is started as you, not as administrator, and recorded from its first instruction: the trace is complete.",
+                "It is started as you, not as administrator, and recorded from its first instruction: the trace is complete. \
+                 Of programs that it starts pages and trackers are recorded; their heaps if they have the name above, which \
+                 Windows must know before they start.",
             )
             .weak(),
         )

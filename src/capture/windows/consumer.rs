@@ -29,20 +29,30 @@ use super::journal;
 use super::record::{convert, describe};
 use super::refusal::Refusal;
 use super::wide::wide;
-use crate::capture::{Lane, LaneWriter, Recording};
+use crate::capture::{Followed, Lane, LaneWriter, Recording};
+use crate::etl::write::NewEvent;
+
+/// Whose events are taken.
+pub(super) enum Filter {
+    /// All.
+    Everybody,
+    /// Those of these processes.
+    Of(Vec<u32>),
+    /// The kernel's, without the pages of processes that are not followed.
+    Pages(Arc<Mutex<Followed>>),
+}
 
 /// Where the events of a session go.
 pub(super) struct Sink {
     kind: Lane,
     lane: Mutex<LaneWriter>,
-    /// Only events of these processes; all if there are none.
-    pids: Vec<u32>,
+    filter: Filter,
     has_panicked: AtomicBool,
 }
 
 impl Sink {
-    pub(super) fn new(recording: &Recording, lane: Lane, pids: Vec<u32>) -> Arc<Self> {
-        Arc::new(Self { kind: lane, lane: Mutex::new(recording.lane(lane)), pids, has_panicked: AtomicBool::new(false) })
+    pub(super) fn new(recording: &Recording, lane: Lane, filter: Filter) -> Arc<Self> {
+        Arc::new(Self { kind: lane, lane: Mutex::new(recording.lane(lane)), filter, has_panicked: AtomicBool::new(false) })
     }
 
     /// Takes one event; never panics. That it could not be written is told by
@@ -51,30 +61,44 @@ impl Sink {
     /// # Safety
     /// As of [`convert`].
     pub(super) unsafe fn take(&self, record: &EVENT_RECORD) {
-        let is_wanted = self.pids.is_empty() || self.pids.contains(&record.EventHeader.ProcessId);
-        if !is_wanted || self.has_panicked() {
+        let is_foreign = matches!(&self.filter, Filter::Of(pids) if !pids.contains(&record.EventHeader.ProcessId));
+        if is_foreign || self.has_panicked() {
             return;
         }
         let taken = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the caller's promise.
             journal::note_event(self.kind, |lane| unsafe { describe(record, lane) });
             // SAFETY: the caller's promise.
-            unsafe { convert(record, |event| self.lane().take(event)) };
+            unsafe { convert(record, |event| self.put(event)) };
         }));
         if taken.is_err() {
             self.has_panicked.store(true, Ordering::Relaxed);
         }
     }
 
+    /// What cannot be written is in the lane's status.
+    fn put(&self, event: &NewEvent<'_>) {
+        let mut lane = self.lane();
+        match &self.filter {
+            Filter::Everybody | Filter::Of(_) => drop(lane.take(event)),
+            Filter::Pages(followed) => lock(followed).take(event, &mut |event| drop(lane.take(event))),
+        }
+    }
+
     /// The lane, for who counts its losses.
     pub(super) fn lane(&self) -> MutexGuard<'_, LaneWriter> {
-        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.lane)
     }
 
     /// Whether a fault of this program ended the taking of events.
     pub(super) fn has_panicked(&self) -> bool {
         self.has_panicked.load(Ordering::Relaxed)
     }
+}
+
+/// After a panic the sink takes nothing more, so nothing half-done is read.
+pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A thread in `ProcessTrace`.

@@ -31,6 +31,7 @@ mod starting;
 pub mod target;
 mod tracing_flags;
 mod volumes;
+mod watch;
 mod wide;
 
 pub use clean_up::clean_up;

@@ -19,13 +19,13 @@ use super::clean_up;
 use super::clock::{self, Pair};
 use super::launch::Suspended;
 use super::plan::Machine;
-use super::processes::{self, Watched};
 use super::refusal::Refusal;
 use super::sample::Beside;
 use super::source::Source;
 use super::starting::{self, Started};
 use super::tracing_flags::Traced;
 use super::volumes::volumes;
+use super::watch::{self, Processes};
 use super::{machine, privilege};
 use crate::capture::control::Progress;
 use crate::capture::properties::Statistics;
@@ -44,8 +44,7 @@ pub struct LocalRecording {
     /// Until one file is made of it.
     recording: Option<Recording>,
     folder: PathBuf,
-    /// The processes that are recorded; none if more can come.
-    watched: Vec<Watched>,
+    processes: Processes,
     began: Instant,
     last_second: Instant,
     /// What is missing from the start on.
@@ -73,24 +72,20 @@ impl LocalRecording {
             Target::Launch(command) => Some(Suspended::start(command).map_err(not_started)?),
             _ => None,
         };
-        let pids = pids(&request.target, launched.as_ref())?;
-        let traced = match &request.target {
-            Target::Image(name) if request.heap => {
-                Some(Traced::set(name).map_err(|refusal| refusal.while_trying("programs could not be prepared for tracing"))?)
-            }
-            _ => None,
+        let pids = watch::running(&request.target, launched.as_ref().map(Suspended::pid))?;
+        let later = match &request.target {
+            Target::Image(name) => Some(name),
+            Target::Pids(_) | Target::Launch(_) => request.children.with_heaps.as_ref(),
         };
+        let traced = later.filter(|_| request.heap).map(|name| Traced::set(name)).transpose();
+        let traced = traced.map_err(|refusal| refusal.while_trying("programs could not be prepared for tracing"))?;
         let start = Pair::now();
         let session = machine::session(start);
         let recording = Recording::create_in(folder.clone(), &session, request.ring)?;
         let memory = crate::platform::physical_memory().unwrap_or(4 << 30);
         let machine = Machine { processors: session.processors, memory };
-        // A name is that of programs to come, whose ids nobody knows.
-        let of = if matches!(request.target, Target::Image(_)) { &[][..] } else { &pids };
-        let Started { sources, warnings, .. } = starting::start(request, &recording, machine, &pids, of)?;
-        // Programs by name can be started again at any time.
-        let ends = !matches!(request.target, Target::Image(_));
-        let watched = pids.iter().filter(|_| ends).filter_map(|pid| Watched::new(*pid).ok()).collect();
+        let processes = Processes::new(request, &pids);
+        let Started { sources, warnings, .. } = starting::start(request, &recording, machine, &pids, processes.followed())?;
         if let Some(program) = launched {
             program.resume().map_err(not_started)?;
         }
@@ -102,7 +97,7 @@ impl LocalRecording {
             beside,
             recording: Some(recording),
             folder: folder.path().to_owned(),
-            watched,
+            processes,
             began: now,
             last_second: now,
             shortfalls: warnings,
@@ -129,7 +124,7 @@ impl LocalRecording {
             seconds: now.duration_since(self.began).as_secs_f64(),
             buffers_used: total.saturating_sub(free),
             buffers_total: total,
-            ends: self.beside.ends().or_else(|| self.is_target_gone().then(|| ALL_ENDED.to_owned())),
+            ends: self.beside.ends().or_else(|| self.processes.are_gone().then(|| ALL_ENDED.to_owned())),
             cost: self.beside.cost(),
             ..Progress::default()
         };
@@ -214,15 +209,19 @@ impl LocalRecording {
 
     /// All that is missing or wrong, the worst first.
     fn warning(&self, failure: Option<String>) -> Option<String> {
-        let all: Vec<String> = failure.into_iter().chain(self.failures.clone()).chain(self.shortfalls.clone()).collect();
+        let all: Vec<String> = failure
+            .into_iter()
+            .chain(self.failures.clone())
+            .chain(self.shortfalls.clone())
+            .chain(self.processes.shortfalls())
+            .collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 
-    fn is_target_gone(&self) -> bool {
-        !self.watched.is_empty() && !self.watched.iter().any(Watched::is_running)
-    }
-
     fn look_after(&mut self, now: Instant) {
+        for pid in self.processes.look() {
+            self.beside.follow(pid);
+        }
         let asked = self.sources.iter_mut().map(Source::look_after);
         self.failures = asked.filter_map(Result::err).map(|failure| failure.to_string()).collect();
         // What cannot be written is in the status.
@@ -253,23 +252,4 @@ impl fmt::Debug for LocalRecording {
 /// Of a program to launch.
 pub(super) fn not_started(refusal: Refusal) -> CaptureError {
     refusal.while_trying("the program could not be started")
-}
-
-fn pids(target: &Target, launched: Option<&Suspended>) -> Result<Vec<u32>, CaptureError> {
-    match (target, launched) {
-        (Target::Pids(pids), _) => {
-            let all = processes::names().map_err(|refusal| refusal.while_trying("the processes could not be listed"))?;
-            match pids.iter().find(|pid| !all.iter().any(|(id, _)| id == *pid)) {
-                Some(pid) => Err(CaptureError::BadRequest(format!("there is no process with the id {pid}"))),
-                None => Ok(pids.clone()),
-            }
-        }
-        (_, Some(launched)) => Ok(vec![launched.pid()]),
-        (Target::Image(name), None) => {
-            let all = processes::names().map_err(|refusal| refusal.while_trying("the processes could not be listed"))?;
-            let is_meant = |(pid, image): &(u32, String)| image.eq_ignore_ascii_case(name) && *pid != std::process::id();
-            Ok(all.into_iter().filter(is_meant).map(|(pid, _)| pid).collect())
-        }
-        (Target::Launch(_), None) => Ok(Vec::new()),
-    }
 }

@@ -1,10 +1,12 @@
 //! The start of all sessions of a recording: those that can be started are, and what cannot is
 //! said. Only where nothing of what was asked for can be recorded there is no recording.
 
-use super::consumer::Sink;
+use std::sync::{Arc, Mutex};
+
+use super::consumer::{Filter, Sink};
 use super::plan::{Machine, Plan};
 use super::source::Source;
-use crate::capture::{CaptureError, Lane, Recording, Request};
+use crate::capture::{CaptureError, Followed, Lane, Recording, Request, Target};
 
 /// What runs.
 #[derive(Default)]
@@ -24,7 +26,7 @@ pub(super) fn start(
     recording: &Recording,
     machine: Machine,
     pids: &[u32],
-    of: &[u32],
+    followed: &Arc<Mutex<Followed>>,
 ) -> Result<Started, CaptureError> {
     // The kernel's first: it tells of processes and images that the others' events belong to.
     let mut plans = vec![Plan::kernel(request, machine)];
@@ -38,7 +40,7 @@ pub(super) fn start(
     let mut first_refusal = None;
     for plan in plans {
         let lane = plan.lane;
-        let sink = Sink::new(recording, lane, if lane == Lane::User { of.to_vec() } else { Vec::new() });
+        let sink = Sink::new(recording, lane, filter(lane, request, pids, followed));
         match Source::start(plan, sink) {
             Ok(source) => {
                 started.warnings.extend(source.shortfall.as_ref().map(ToString::to_string));
@@ -59,6 +61,15 @@ pub(super) fn start(
             started.sources.rotate_left(usize::from(has_kernel));
             Ok(started)
         }
+    }
+}
+
+fn filter(lane: Lane, request: &Request, pids: &[u32], followed: &Arc<Mutex<Followed>>) -> Filter {
+    match lane {
+        Lane::Kernel => Filter::Pages(Arc::clone(followed)),
+        // Whether a process that has just been started is followed comes by another session, later.
+        Lane::User if matches!(request.target, Target::Pids(_)) && !request.children.are_recorded => Filter::Of(pids.to_vec()),
+        Lane::Heap | Lane::User => Filter::Everybody,
     }
 }
 

@@ -1,0 +1,123 @@
+//! The processes of a recording: who they are when it begins, who comes to them, and when all
+//! have ended.
+//!
+//! Those that the recorded ones start are told of by the kernel's session, a second or so later. So
+//! that the last one known has ended is believed only after a while, where there can be more.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::consumer::lock;
+use super::processes::{self, Watched};
+use crate::capture::{Because, CaptureError, Followed, Request, Rules, Started, Target};
+
+/// Events of the kernel's session come within this time, as a rule well within.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Processes {
+    followed: Arc<Mutex<Followed>>,
+    watched: Vec<Watched>,
+    /// Whether the recording is over when all have ended: one by name waits for the next.
+    ends: bool,
+    /// How long all must be gone for.
+    grace: Duration,
+    gone_since: Option<Instant>,
+    /// Recorded programs have started them, and their heaps are not recorded: id and name.
+    without_heaps: Vec<(u32, String)>,
+    /// Whether heaps are wanted, and of what children they are recorded.
+    heaps_of: Option<Option<String>>,
+}
+
+impl Processes {
+    /// Those of a request, of which these run.
+    pub(super) fn new(request: &Request, pids: &[u32]) -> Self {
+        let names = match &request.target {
+            Target::Image(name) => vec![name.clone()],
+            Target::Pids(_) | Target::Launch(_) => request.children.with_heaps.iter().cloned().collect(),
+        };
+        let with_children = request.children.are_recorded;
+        let rules = Rules { pids: pids.to_vec(), names, with_children };
+        let ends = !matches!(request.target, Target::Image(_));
+        Self {
+            followed: Arc::new(Mutex::new(Followed::new(Some(rules)))),
+            watched: pids.iter().filter(|_| ends).filter_map(|pid| Watched::new(*pid).ok()).collect(),
+            ends,
+            grace: if with_children { GRACE } else { Duration::ZERO },
+            gone_since: None,
+            without_heaps: Vec::new(),
+            heaps_of: request.heap.then(|| request.children.with_heaps.clone()),
+        }
+    }
+
+    /// For the kernel's consumer.
+    pub(super) fn followed(&self) -> &Arc<Mutex<Followed>> {
+        &self.followed
+    }
+
+    /// Takes what the kernel told since the last time: ids of processes that are recorded from now on.
+    pub(super) fn look(&mut self) -> Vec<u32> {
+        let news = lock(&self.followed).news();
+        let mut more = Vec::new();
+        for Started { pid, name, because, .. } in news {
+            if because == Because::Id {
+                continue;
+            }
+            more.push(pid);
+            if self.ends {
+                // One that is gone by now need not be watched.
+                self.watched.extend(Watched::new(pid).ok());
+                self.gone_since = None;
+            }
+            let has_heaps = match &self.heaps_of {
+                Some(image) => image.as_ref().is_some_and(|image| image.eq_ignore_ascii_case(&name)),
+                None => true,
+            };
+            const MOST_TOLD: usize = 4;
+            if because == Because::Child && !has_heaps && self.without_heaps.len() < MOST_TOLD {
+                self.without_heaps.push((pid, name));
+            }
+        }
+        self.watched.retain(Watched::is_running);
+        more
+    }
+
+    /// Whether all have ended, and the recording with them.
+    pub(super) fn are_gone(&mut self) -> bool {
+        if !self.ends || self.watched.iter().any(Watched::is_running) {
+            self.gone_since = None;
+            return false;
+        }
+        self.gone_since.get_or_insert_with(Instant::now).elapsed() >= self.grace
+    }
+
+    /// What is not recorded of them, in sentences.
+    pub(super) fn shortfalls(&self) -> impl Iterator<Item = String> {
+        self.without_heaps.iter().map(|(pid, name)| {
+            format!(
+                "{name} ({pid}) was started by a recorded program, and its heaps are not recorded: Windows must know \
+                 its name before it starts (--name {name})"
+            )
+        })
+    }
+}
+
+/// Ids of those that run already.
+pub(super) fn running(target: &Target, launched: Option<u32>) -> Result<Vec<u32>, CaptureError> {
+    let all = || processes::names().map_err(|refusal| refusal.while_trying("the processes could not be listed"));
+    match (target, launched) {
+        (Target::Pids(pids), _) => {
+            let all = all()?;
+            match pids.iter().find(|pid| !all.iter().any(|(id, _)| id == *pid)) {
+                Some(pid) => Err(CaptureError::BadRequest(format!("there is no process with the id {pid}"))),
+                None => Ok(pids.clone()),
+            }
+        }
+        (Target::Image(name), _) => {
+            let is_meant = |(pid, image): &(u32, String)| image.eq_ignore_ascii_case(name) && *pid != std::process::id();
+            Ok(all()?.into_iter().filter(is_meant).map(|(pid, _)| pid).collect())
+        }
+        (Target::Launch(_), launched) => Ok(launched.into_iter().collect()),
+    }
+}
