@@ -1,339 +1,228 @@
-//! Whose pages are recorded. The kernel's session delivers VirtualAlloc and VirtualFree of
-//! all processes; what belongs to none that is followed is left out here, before it reaches
-//! its lane, with its stacks. All other events pass.
+//! Which processes are recorded: what comes of the pages of others stays out of the files.
 //!
-//! Who is followed is known from the session's own events (starts, rundowns and ends of
-//! processes) and from who calls [`Followed::follow`]. A page event belongs to the process
-//! in its payload. What is committed for a child comes before the child's start, so events
-//! of a process that is not known yet wait for it; what waits for too long is taken for
-//! another program's, and counted. A stack goes where its event went: it may come late, in
-//! two parts, and when its process has ended.
+//! The kernel's session has the pages of every process, with their stacks. [`Followed`] stands
+//! between its consumer and its lane: it learns from the stream itself which processes there are,
+//! and passes on what is needed of them.
 //!
-//! Memory: some MB for what waits and for what became of events whose caller does not tell
-//! it; an entry a process. Cost: a look-up or two an event. Nothing is allocated for events of
-//! known processes.
+//! * A process is followed because its id was told, because its image has one of the names, or
+//!   because one that is followed started it. It is that until it ends: ids are used again.
+//! * Pages belong to the process in their payload. What comes before the start event of that
+//!   process (pages of a child are made before it is announced) waits for it, and for nothing else;
+//!   of a process that is not announced in time it is dropped, and counted.
+//! * A stack goes with its event, wherever and whenever it comes: same time, same thread.
+//! * All else passes, for it is what the rest is read with.
+//!
+//! What is passed on keeps its order, but for what had to wait: that comes, in its own order,
+//! before the event that decided.
+//!
+//! Cost: one look into a table an event, two of a stack where pages of other processes were just
+//! allocated; nothing is allocated for events of processes that are known. Memory: what waits (4 MB as
+//! it is counted, in vectors that may have as much to spare), and tables of fixed most sizes.
 
+mod callers;
+mod lives;
+mod names;
 #[cfg(test)]
 mod tests;
 mod waiting;
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use callers::Callers;
+use lives::{Lives, Told};
+use names::Names;
+use waiting::Waiting;
 
-use self::waiting::{EventKey, Fate, Fates, HeldEvent, WaitingEvents};
 use crate::etl::write::NewEvent;
-use crate::etl::{Extended, RawEvent};
-use crate::events::{self, Event, ProcessChange, ProcessInfo, hook, kernel_hook};
+use crate::events::{Event, ProcessChange, ProcessInfo, Record, Whose, whose};
 
-/// Who is followed. What fits one of them is.
+/// What is followed. The default restricts nothing: then everything is recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rules {
-    /// The processes that have these ids now, or have them next.
+    /// Processes that run, or whose start event is still to come.
     pub pids: Vec<u32>,
-    /// All whose image has one of these file names, whatever their case.
+    /// File names of images, for example `game.exe`; upper and lower case are the same.
     pub names: Vec<String>,
-    /// All that a followed one starts: launchers and the stubs of shops end at once.
-    pub with_children: bool,
+    /// Whether the processes that a followed one starts are followed too.
+    pub children: bool,
 }
 
-/// Why a process is followed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Because {
-    /// Its id was chosen, at the start or by [`Followed::follow`].
-    Id,
-    /// The name of its image was.
-    Name,
-    /// A followed process started it.
-    Child,
-}
-
-/// A process that is followed from now on.
+/// A process that is followed from now on, as the stream told it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Started {
     /// Its id.
     pub pid: u32,
-    /// That of the process which started it.
+    /// Id of its parent, which may have ended.
     pub parent: u32,
     /// File name of its image.
     pub name: String,
-    /// Why.
+    /// Why it is followed.
     pub because: Because,
 }
 
-/// Takes events of the kernel's session and passes on those that are to be recorded.
+/// Why a process is followed; the first that fits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Because {
+    /// Somebody told its id.
+    Told,
+    /// Of the name of its image.
+    Name,
+    /// A followed process started it.
+    Parent,
+}
+
+/// Passes on what comes of the followed processes.
 #[derive(Debug)]
 pub struct Followed {
-    /// `None` to record everything.
-    rules: Option<Rules>,
-    /// Processes that run.
-    lives: FxHashMap<u32, Life>,
-    /// Followed processes that ended last.
-    ended: VecDeque<EndedLife>,
-    fates: Fates,
-    waiting: WaitingEvents,
+    /// `None` if all are.
+    names: Option<Names>,
+    children: bool,
+    lives: Lives,
+    callers: Callers,
+    waiting: Waiting,
     news: VecDeque<Started>,
     dropped: u64,
     undecided: u64,
+    /// The latest time of an event.
+    now: i64,
 }
-
-/// A process that runs.
-#[derive(Clone, Copy, Debug)]
-struct Life {
-    /// Address of the kernel's object: another one is another life. `None` while no event has told of it.
-    key: Option<u64>,
-    /// Its own events are not older.
-    from: i64,
-    /// `None` if it is not followed.
-    because: Option<Because>,
-}
-
-/// A followed process that has ended: its last stacks may come after that.
-#[derive(Clone, Copy, Debug)]
-struct EndedLife {
-    pid: u32,
-    from: i64,
-    until: i64,
-}
-
-/// As many processes as Windows may have; more are lies, or ends that were lost.
-const MAX_LIVES: usize = 1 << 16;
-const MAX_ENDED: usize = 64;
-/// Who asks for news less often misses the oldest.
-const MAX_NEWS: usize = 1024;
-
-/// Who takes what passes.
-pub type Pass<'a> = &'a mut dyn FnMut(&NewEvent<'_>);
 
 impl Followed {
-    /// Follows who fits these rules; everybody if there are none.
-    pub fn new(rules: Option<Rules>) -> Self {
-        let chosen = rules.iter().flat_map(|rules| &rules.pids);
-        let lives = chosen.map(|&pid| (pid, Life::CHOSEN)).collect();
+    /// `frequency`: ticks a second of the events' times.
+    pub fn new(rules: &Rules, frequency: u64) -> Self {
+        let restricts = !rules.pids.is_empty() || !rules.names.is_empty();
+        let mut lives = Lives::default();
+        for &pid in &rules.pids {
+            lives.follow(pid, i64::MIN);
+        }
         Self {
+            names: restricts.then(|| Names::new(&rules.names)),
+            children: rules.children,
             lives,
-            rules,
-            ended: VecDeque::new(),
-            fates: Fates::default(),
-            waiting: WaitingEvents::default(),
+            callers: Callers::default(),
+            waiting: Waiting::new(frequency),
             news: VecDeque::new(),
             dropped: 0,
             undecided: 0,
+            now: i64::MIN,
         }
     }
 
-    /// Follows a process from now on, whatever the rules; it may be one whose start is still to be told.
-    pub fn follow(&mut self, pid: u32, pass: Pass<'_>) {
-        let life = self.lives.entry(pid).or_insert(Life::CHOSEN);
-        life.because.get_or_insert(Because::Id);
-        self.decide(pid, true, pass);
-    }
-
-    /// Takes an event, and passes on what can be told by now: this event, others, or none.
-    pub fn take(&mut self, event: &NewEvent<'_>, pass: Pass<'_>) {
-        if self.rules.is_none() {
+    /// Takes the next event of the stream; `pass` gets what is to be recorded now.
+    pub fn take(&mut self, event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+        if self.names.is_none() {
             return pass(event);
         }
-        match kernel_hook(event.id) {
-            Some(hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START) => self.take_pages(event, pass),
-            Some(hook::STACK | hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER) => self.take_stack(event, pass),
-            Some(hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END) => self.take_process(event, pass),
-            _ => pass(event),
+        self.now = self.now.max(event.time);
+        match whose(event) {
+            None => pass(event),
+            Some(Whose::Process(Record { time, pid, event: Event::Process(change, info), .. })) => {
+                self.expire();
+                self.learn((pid.0, time), event.pid.0, change, &info);
+                self.settle(pid.0, pass);
+                pass(event);
+            }
+            Some(Whose::Process(_)) => pass(event),
+            Some(Whose::Pages(owner)) => {
+                self.callers.note(event, owner);
+                self.judge((owner.0, event.time), event, pass);
+            }
+            Some(Whose::Stack { owner, pid, tid }) => {
+                let pid = self.callers.owner_of_pages(owner, tid).unwrap_or(pid);
+                self.judge((pid.0, owner), event, pass);
+            }
         }
     }
 
-    /// Whether a process that runs is followed.
+    /// Follows a process that the rules do not name, from now on, until it ends. What has waited
+    /// to know of it is passed on.
+    pub fn follow(&mut self, pid: u32, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+        if self.names.is_some() {
+            self.expire();
+            self.lives.follow(pid, self.now);
+            self.settle(pid, pass);
+        }
+    }
+
+    /// Whether a process is followed that has not ended; always if the rules restrict nothing.
     pub fn is_followed(&self, pid: u32) -> bool {
-        self.rules.is_none() || self.lives.get(&pid).is_some_and(Life::is_followed)
+        self.names.is_none() || self.lives.is_followed(pid)
     }
 
-    /// Ids of the followed processes that run, or are to be, in order; empty where everything is recorded.
+    /// Those that are followed and have not ended, in order; none if the rules restrict nothing.
     pub fn pids(&self) -> Vec<u32> {
-        let mut pids: Vec<u32> = self.lives.iter().filter(|(_, life)| life.is_followed()).map(|(pid, _)| *pid).collect();
-        pids.sort_unstable();
-        pids
+        self.lives.followed()
     }
 
-    /// Processes that became followed since the last call and have told their names, oldest first.
+    /// The processes of which the stream told since the last call that they are followed. Those
+    /// that were told by their ids are among them once the stream has named them.
     pub fn news(&mut self) -> Vec<Started> {
         self.news.drain(..).collect()
     }
 
-    /// Events that were left out, stacks too.
+    /// Events that were not passed on.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Those of them of which nobody could tell whose they are.
+    /// Those of them whose process was not announced in time: whether they were wanted is unknown.
     pub fn undecided(&self) -> u64 {
         self.undecided
     }
 
-    fn take_pages(&mut self, event: &NewEvent<'_>, pass: Pass<'_>) {
-        let Some(owner) = events::page_owner(&raw(event)) else { return pass(event) };
-        let key = EventKey::new(event.time, event.tid);
-        let caller = self.lives.get(&event.pid.0).map(Life::is_followed);
-        match self.lives.get(&owner.0).map(Life::is_followed) {
-            Some(true) => {
-                // Else the stack's process tells as much.
-                if caller != Some(true) {
-                    self.fates.set(key, Fate::Kept);
-                }
-                pass(event);
-            }
-            Some(false) => {
-                if caller != Some(false) {
-                    self.fates.set(key, Fate::Dropped);
-                }
-                self.dropped += 1;
-            }
+    /// Passes on, drops or keeps for later what belongs to a process at a time.
+    fn judge(&mut self, (pid, at): (u32, i64), event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+        match self.lives.was_followed(pid, at) {
+            Some(true) => pass(event),
+            Some(false) => self.dropped += 1,
             None => {
-                self.fates.set(key, Fate::Waits(owner.0));
-                self.wait(HeldEvent::new(event, owner.0, key, false));
+                self.waiting.push(pid, at, event);
+                self.expire();
             }
         }
     }
 
-    fn take_stack(&mut self, event: &NewEvent<'_>, pass: Pass<'_>) {
-        let Some(of) = events::stack_owner(&raw(event)) else { return pass(event) };
-        let key = EventKey::new(of.time, of.tid);
-        match self.fates.get(key) {
-            Some(Fate::Waits(owner)) => self.wait(HeldEvent::new(event, owner, key, true)),
-            Some(Fate::Kept) => pass(event),
-            None if self.was_followed(of.pid.0, of.time) => pass(event),
-            Some(Fate::Dropped) | None => self.dropped += 1,
-        }
-    }
-
-    /// Whether a process was followed when it did something.
-    fn was_followed(&self, pid: u32, time: i64) -> bool {
-        let ended = || self.ended.iter().any(|life| life.pid == pid && (life.from..=life.until).contains(&time));
-        self.lives.get(&pid).is_some_and(|life| life.is_followed() && time >= life.from) || ended()
-    }
-
-    fn wait(&mut self, event: HeldEvent) {
-        self.waiting.push(event);
-        while let Some(oldest) = self.waiting.too_much() {
-            // Its stacks, should they wait too, follow it.
-            self.fates.set(oldest.key, Fate::Dropped);
-            self.dropped += 1;
-            self.undecided += 1;
-        }
-    }
-
-    fn take_process(&mut self, event: &NewEvent<'_>, pass: Pass<'_>) {
-        if let Some(record) = events::process(&raw(event))
-            && let Event::Process(change, info) = record.event
-        {
-            let pid = record.pid.0;
-            match change {
-                ProcessChange::End => self.end(pid, event.time, info.key),
-                ProcessChange::Start => self.begin(pid, event.time, true, *info, pass),
-                ProcessChange::Rundown => self.begin(pid, i64::MIN, false, *info, pass),
-            }
-        }
-        pass(event);
-    }
-
-    /// A process runs, since it was started or for longer.
-    fn begin(&mut self, pid: u32, from: i64, is_start: bool, info: ProcessInfo, pass: Pass<'_>) {
-        let before = self.lives.get(&pid).copied();
-        if before.is_some_and(|life| life.key == Some(info.key)) {
-            return;
-        }
-        let because = match before {
-            Some(Life { key: None, because, .. }) => because,
-            // Where its end was not told, its id is another's now.
-            _ => self.reason(is_start, &info),
+    /// Takes note of what a process event says. `writer` is who wrote it: of a start the process
+    /// that called for it, whoever it named as the parent.
+    fn learn(&mut self, (pid, time): (u32, i64), writer: u32, change: ProcessChange, info: &ProcessInfo) {
+        let because = if self.names.as_ref().is_some_and(|names| names.have(info)) {
+            Some(Because::Name)
+        } else {
+            let is_child = self.children && change == ProcessChange::Start;
+            let followed = |pid| self.lives.was_followed(pid, time) == Some(true);
+            (is_child && (followed(info.parent) || followed(writer))).then_some(Because::Parent)
         };
-        self.make_room();
-        self.lives.insert(pid, Life { key: Some(info.key), from, because });
-        self.decide(pid, because.is_some(), pass);
+        let because = match self.lives.learn(pid, time, change, info.key, because.is_some()) {
+            Told::Known => None,
+            Told::New => because,
+            Told::Awaited => Some(Because::Told),
+        };
         if let Some(because) = because {
-            if self.news.len() == MAX_NEWS {
-                self.news.pop_front();
-            }
-            self.news.push_back(Started { pid, parent: info.parent, name: info.name, because });
+            self.tell(Started { pid, parent: info.parent, name: info.name.clone(), because });
         }
     }
 
-    fn reason(&self, is_start: bool, info: &ProcessInfo) -> Option<Because> {
-        let rules = self.rules.as_ref()?;
-        if rules.names.iter().any(|name| is_named(info, name)) {
-            return Some(Because::Name);
+    /// Nobody may ask; the newest are what is of use then.
+    fn tell(&mut self, started: Started) {
+        const MOST_NEWS: usize = 1024;
+        if self.news.len() == MOST_NEWS {
+            self.news.pop_front();
         }
-        // Of those that run already, the id of the parent may be another's by now.
-        (is_start && rules.with_children && self.is_followed(info.parent)).then_some(Because::Child)
+        self.news.push_back(started);
     }
 
-    fn end(&mut self, pid: u32, time: i64, key: u64) {
-        let is_that = |life: &Life| life.key.is_none_or(|known| known == key);
-        let Some(life) = self.lives.get(&pid).copied().filter(is_that) else { return };
-        self.lives.remove(&pid);
-        if life.is_followed() {
-            if self.ended.len() == MAX_ENDED {
-                self.ended.pop_front();
-            }
-            self.ended.push_back(EndedLife { pid, from: life.from, until: time });
-        }
+    /// Decides what has waited to know of a process.
+    fn settle(&mut self, pid: u32, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+        let Self { lives, waiting, dropped, .. } = self;
+        *dropped += waiting.settle(pid, |at| lives.was_followed(pid, at), pass);
     }
 
-    /// It is known now whether a process is followed: what waited for that goes on.
-    fn decide(&mut self, pid: u32, is_followed: bool, pass: Pass<'_>) {
-        let Self { fates, waiting, dropped, .. } = self;
-        waiting.release(pid, |event| {
-            let is_lost = event.is_stack && fates.get(event.key) == Some(Fate::Dropped);
-            if is_followed && !is_lost {
-                fates.set(event.key, Fate::Kept);
-                event.with(|event| pass(event));
-            } else {
-                fates.set(event.key, Fate::Dropped);
-                *dropped += 1;
-            }
-        });
-    }
-
-    /// Where ends were lost, the others have to be told of again.
-    fn make_room(&mut self) {
-        if self.lives.len() >= MAX_LIVES {
-            self.lives.retain(|_, life| life.is_followed());
-        }
-        if self.lives.len() >= MAX_LIVES {
-            self.lives.clear();
+    /// Gives up what has waited too long, or takes too much memory.
+    fn expire(&mut self) {
+        while let Some((pid, events)) = self.waiting.expire(self.now) {
+            self.dropped += events;
+            self.undecided += events;
+            self.lives.presume_foreign(pid);
         }
     }
-}
-
-impl Life {
-    /// Of which no event has told yet.
-    const CHOSEN: Self = Self { key: None, from: i64::MIN, because: Some(Because::Id) };
-
-    fn is_followed(&self) -> bool {
-        self.because.is_some()
-    }
-}
-
-/// Whether a process runs an image of this name. What events say of it may be cut off (15
-/// bytes are what the kernel's object has) and is in one of the old code pages: then the
-/// command line's program counts too.
-fn is_named(info: &ProcessInfo, name: &str) -> bool {
-    const CUT_OFF: usize = 14;
-    let is_same = |said: &str| said.to_lowercase() == name.to_lowercase();
-    let is_vague = info.name.len() >= CUT_OFF || !info.name.is_ascii() || info.name.contains('?');
-    is_same(&info.name) || is_vague && is_same(program_of(&info.command_line))
-}
-
-/// File name of the program that a command line begins with.
-fn program_of(command_line: &str) -> &str {
-    let program = match command_line.strip_prefix('"') {
-        Some(quoted) => quoted.split('"').next(),
-        None => command_line.split([' ', '\t']).next(),
-    };
-    program.and_then(|program| program.rsplit(['\\', '/']).next()).unwrap_or_default()
-}
-
-/// As decoders want it; they look at no items.
-fn raw<'a>(event: &NewEvent<'a>) -> RawEvent<'a> {
-    let NewEvent { kind, pointer, time, pid, tid, id, version, payload, .. } = *event;
-    RawEvent { kind, pointer, time, pid, tid, id, version, extended: Extended::default(), payload, offset: 0 }
 }

@@ -35,7 +35,7 @@ pub mod windows;
 
 pub use error::CaptureError;
 pub use folder::Folder;
-pub use followed::{Because, Followed, Pass, Rules, Started};
+pub use followed::{Because, Followed, Rules, Started};
 pub use images::{DiskImages, Images};
 pub use lane::lane_file;
 pub use merge::{Summary, recover, save};

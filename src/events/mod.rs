@@ -30,6 +30,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod times;
+mod whose;
 
 pub use batch::{Batch, Stacks};
 pub use census::process_names;
@@ -43,6 +44,7 @@ pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use merge::{CallStack, Gather, Merge, Place, Slice, Tick, Totals};
 pub use survey::survey;
 pub use times::latest_time;
+pub use whose::{Whose, whose};
 
 use crate::etl::{EventId, Guid, RawEvent};
 use crate::units::{Layer, Pid, Tid};
@@ -55,47 +57,6 @@ pub fn is_image(id: EventId) -> bool {
 /// The record of an event that tells of an image; `None` if it cannot be read.
 pub fn image(raw: &RawEvent<'_>) -> Option<Record> {
     kernel_hook(raw.id).filter(|_| is_image(raw.id)).and_then(|hook| system::image(hook, raw))
-}
-
-/// The record of a start, an end or a rundown of a process; `None` if it is none or cannot be read.
-pub fn process(raw: &RawEvent<'_>) -> Option<Record> {
-    kernel_hook(raw.id)
-        .filter(|hook| (hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END).contains(hook))
-        .and_then(|hook| system::process(hook, raw))
-}
-
-/// Whose memory a VirtualAlloc, a VirtualFree or a region of their rundown is; `None` if it is none of
-/// these or cannot be read.
-pub fn page_owner(raw: &RawEvent<'_>) -> Option<Pid> {
-    let hook = kernel_hook(raw.id)?;
-    if !matches!(hook, hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START) {
-        return None;
-    }
-    match memory::pages(hook, raw)? {
-        Event::VirtualAlloc(range) | Event::VirtualFree(range) => Some(range.owner),
-        Event::CommitRundown(region) => Some(region.owner),
-        _ => None,
-    }
-}
-
-/// Which event a call stack is of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StackOwner {
-    /// Raw time of the event.
-    pub time: i64,
-    /// Process that wrote it.
-    pub pid: Pid,
-    /// Thread that did.
-    pub tid: Tid,
-}
-
-/// Whose a StackWalk event is, with frames or a key; `None` if it is none or cannot be read.
-pub fn stack_owner(raw: &RawEvent<'_>) -> Option<StackOwner> {
-    let hook = kernel_hook(raw.id)?;
-    if !matches!(hook, hook::STACK | hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER) {
-        return None;
-    }
-    stack::owner(raw.payload)
 }
 
 /// One event that matters for memory analysis.

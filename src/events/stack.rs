@@ -2,19 +2,12 @@
 //! Layouts checked on 157,000 plain stacks and all keys of public traces.
 
 use super::hooks::hook;
-use super::{Event, FrameList, FrameRange, Record, StackOwner, StackPart};
+use super::{Event, FrameList, FrameRange, Record, StackPart};
 use crate::etl::{ExtendedItem, KernelEvent, address_at, extended_type, i64_at, u32_at, u64_at};
 use crate::units::{Pid, PointerSize, Tid};
 
 /// Frames of one stack; Windows records at most 192 and nothing deeper is kept.
 const MAX_FRAMES: usize = 1024;
-
-/// What StackWalk events with frames or a key begin with.
-#[inline(always)]
-pub(super) fn owner(payload: &[u8]) -> Option<StackOwner> {
-    let (head, _) = payload.split_first_chunk::<16>()?;
-    Some(StackOwner { time: i64_at(head, 0)?, pid: Pid(u32_at(head, 8)?), tid: Tid(u32_at(head, 12)?) })
-}
 
 /// A key that stands for the stack of an event.
 #[derive(Clone, Copy, Debug)]

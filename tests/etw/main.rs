@@ -5,6 +5,7 @@
 
 mod beside;
 mod documents;
+mod followed;
 mod remote;
 mod running;
 mod self_test;

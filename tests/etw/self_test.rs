@@ -1,25 +1,20 @@
 //! The self-test, with an ETW that tells what the recorded program does, all of it or less.
 
-use std::io::Cursor;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use highwater::capture::windows::self_test::TargetProgram;
 use highwater::capture::windows::target::{self, Blocks, TRACKER_NAME};
-use highwater::etl::write::Writer;
-use highwater::etl::{SessionHeader, TraceFile};
-use highwater::events::encode::{InlineStack, RecordWriter};
-use highwater::events::{Event, ImageChange, ImageInfo, PageRange, ProcessChange, ProcessInfo, Record, mem};
-use highwater::units::{Layer, Pid, Tid};
+use highwater::events::{Event, ImageChange, ImageInfo, PageRange, mem};
+use highwater::units::{Layer, Pid};
 use serde_json::Value;
 
 use crate::Scene;
 use crate::simulated::children::children;
-use crate::simulated::deliver::ticks;
-use crate::simulated::events::{Lanes, lanes};
+use crate::simulated::events::Lanes;
 use crate::simulated::state::{Etw, change};
+use crate::simulated::story::Story;
 
 const IMAGE: &str = "highwater.exe";
 const BASE: u64 = 0x14000_0000;
@@ -27,66 +22,34 @@ const HEAP: u64 = 0x1D_0000;
 const TRACKER: u64 = 0x7E57;
 
 /// What ETW would tell of the program, which has this id.
-struct Story {
-    writer: RecordWriter<Cursor<Vec<u8>>>,
-    pid: Pid,
-    time: i64,
-}
-
-impl Story {
-    fn of(pid: u32, heap: Blocks) -> Lanes {
-        let writer =
-            Writer::new(Cursor::new(Vec::new()), SessionHeader { start_ticks: ticks(), ..SessionHeader::default() }).unwrap();
-        let mut story = Self { writer: RecordWriter::new(writer), pid: Pid(pid), time: ticks() };
-        let info = ProcessInfo { key: 1, parent: 4, name: IMAGE.to_owned(), command_line: String::new() };
-        story.tell(Event::Process(ProcessChange::Start, Box::new(info)));
-        let path = format!(r"\Device\HarddiskVolume1\{IMAGE}");
-        let image = ImageInfo { base: BASE, size: 0x10_0000, checksum: 0, time_stamp: 1, path };
-        story.tell(Event::Image(ImageChange::Load, Box::new(image)));
-        let address = |i: u64| 0x20_0000 + i * 0x20_0000;
-        for i in 0..heap.count {
-            story.tell(Event::Alloc { layer: Layer::Heap, heap: HEAP, address: address(i), size: heap.size });
-            story.stack();
-        }
-        (0..heap.freed).for_each(|i| story.tell(Event::Free { layer: Layer::Heap, heap: HEAP, address: address(i) }));
-        let Blocks { count, size, freed } = target::COMMIT;
-        let range = |i, flags| PageRange { base: address(i), size, owner: Pid(pid), flags };
-        for i in 0..count {
-            story.tell(Event::VirtualAlloc(range(i, mem::COMMIT | mem::RESERVE)));
-            story.stack();
-        }
-        (0..freed).for_each(|i| story.tell(Event::VirtualFree(range(i, mem::RELEASE))));
-        let Blocks { count, size, freed } = target::TRACKER;
-        story.tell(Event::HeapOpen { layer: Layer::Tracker, heap: TRACKER, name: Some(TRACKER_NAME.into()) });
-        for i in 0..count {
-            story.time += 1;
-            let event = Event::Alloc { layer: Layer::Tracker, heap: TRACKER, address: address(i), size };
-            let record = Record { time: story.time, pid: Pid(pid), tid: Tid(7), event };
-            story.writer.put_with_stack(0, &record, InlineStack::Frames(&[BASE + 0x1000])).unwrap();
-        }
-        (0..freed).for_each(|i| story.tell(Event::Free { layer: Layer::Tracker, heap: TRACKER, address: address(i) }));
-        let bytes = story.writer.finish().unwrap().into_inner();
-        let (_folder, path) = on_disk(&bytes);
-        lanes(&TraceFile::open(&path).unwrap())
+fn story(pid: u32, heap: Blocks) -> Lanes {
+    let mut story = Story::of(pid);
+    story.start(4, IMAGE);
+    let path = format!(r"\Device\HarddiskVolume1\{IMAGE}");
+    let image = ImageInfo { base: BASE, size: 0x10_0000, checksum: 0, time_stamp: 1, path };
+    story.tell(Event::Image(ImageChange::Load, Box::new(image)));
+    let address = |i: u64| 0x20_0000 + i * 0x20_0000;
+    let frames = [0x7FFF_0000_1000, BASE + 0x1000];
+    for i in 0..heap.count {
+        story.tell(Event::Alloc { layer: Layer::Heap, heap: HEAP, address: address(i), size: heap.size });
+        story.stack(&frames);
     }
-
-    fn tell(&mut self, event: Event) {
-        self.time += 1;
-        self.writer.put(0, &Record { time: self.time, pid: self.pid, tid: Tid(7), event }, &[]).unwrap();
+    (0..heap.freed).for_each(|i| story.tell(Event::Free { layer: Layer::Heap, heap: HEAP, address: address(i) }));
+    let Blocks { count, size, freed } = target::COMMIT;
+    let range = |i, flags| PageRange { base: address(i), size, owner: Pid(pid), flags };
+    for i in 0..count {
+        story.tell(Event::VirtualAlloc(range(i, mem::COMMIT | mem::RESERVE)));
+        story.stack(&frames);
     }
-
-    /// Of the event before.
-    fn stack(&mut self) {
-        let frames = [0x7FFF_0000_1000, BASE + 0x1000];
-        self.writer.put_stack(0, self.time + 1, self.time, (self.pid, Tid(7)), &frames).unwrap();
+    (0..freed).for_each(|i| story.tell(Event::VirtualFree(range(i, mem::RELEASE))));
+    let Blocks { count, size, freed } = target::TRACKER;
+    story.tell(Event::HeapOpen { layer: Layer::Tracker, heap: TRACKER, name: Some(TRACKER_NAME.into()) });
+    for i in 0..count {
+        let event = Event::Alloc { layer: Layer::Tracker, heap: TRACKER, address: address(i), size };
+        story.tell_with_stack(event, &frames[1..]);
     }
-}
-
-fn on_disk(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("story.etl");
-    std::fs::write(&path, bytes).unwrap();
-    (folder, path)
+    (0..freed).for_each(|i| story.tell(Event::Free { layer: Layer::Tracker, heap: TRACKER, address: address(i) }));
+    story.lanes()
 }
 
 /// The self-test while ETW tells this of each program that is started; its report, and whether it is content.
@@ -102,12 +65,9 @@ fn tested(heap: Blocks, prepare: impl FnOnce(&mut Etw)) -> (Result<(), String>, 
                 for pid in children(IMAGE) {
                     if !known.contains(&pid) {
                         known.push(pid);
-                        let story = Story::of(pid, heap);
+                        let story = story(pid, heap);
                         change(|etw| {
-                            etw.clocks = Some((0, 0, 0));
-                            for (all, more) in etw.lanes.iter_mut().zip(story) {
-                                all.extend(more);
-                            }
+                            etw.go_on(story);
                         });
                     }
                 }

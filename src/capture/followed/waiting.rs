@@ -1,147 +1,139 @@
-//! What [`Followed`](super::Followed) keeps of events: those that wait, and what became of
-//! some for the stacks that come behind them. Both are bounded, and the oldest go first.
+//! Events of processes of which nothing is known yet.
+//!
+//! Each process has a queue. Where memory runs out, or time, the queue that began first is given up
+//! as a whole: its process seems not to be one that will be announced.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::etl::ExtendedItem;
-use crate::etl::write::NewEvent;
-use crate::units::Tid;
+use crate::etl::write::{Descriptor, NewEvent};
+use crate::etl::{EventId, ExtendedItem, HeaderKind};
+use crate::units::{Pid, PointerSize, Tid};
 
-/// Bytes of events that may wait. The rundown of a few hundred processes at the start of a
-/// session takes a tenth of a second, in which the machine may commit pages some thousand times.
-const MAX_WAITING: usize = 8 << 20;
-/// So many events are remembered for their stacks.
-const MAX_FATES: usize = 1 << 16;
+/// Bytes of all events that wait.
+pub(super) const MOST_BYTES: usize = 4 << 20;
+/// Seconds of a queue: rundowns are done and processes announced long before.
+pub(super) const PATIENCE: i64 = 10;
 
-/// How a stack names its event.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct EventKey {
-    time: i64,
-    tid: u32,
-}
-
-impl EventKey {
-    pub(super) fn new(time: i64, tid: Tid) -> Self {
-        Self { time, tid: tid.0 }
-    }
-}
-
-/// What became of an event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
-    Kept,
-    Dropped,
-    /// For this process.
-    Waits(u32),
-}
-
-/// What became of the last events.
-#[derive(Debug, Default)]
-pub(super) struct Fates {
-    of: FxHashMap<EventKey, Fate>,
-    order: VecDeque<EventKey>,
-}
-
-impl Fates {
-    /// Of two events at the same time one that is kept counts.
-    pub(super) fn set(&mut self, key: EventKey, fate: Fate) {
-        let known = self.of.insert(key, fate);
-        if known == Some(Fate::Kept) {
-            self.of.insert(key, Fate::Kept);
-        } else if known.is_none() {
-            if self.order.len() == MAX_FATES
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.of.remove(&oldest);
-            }
-            self.order.push_back(key);
-        }
-    }
-
-    /// Events whose header has no thread are found by their time.
-    pub(super) fn get(&self, key: EventKey) -> Option<Fate> {
-        let without = EventKey { tid: Tid::NONE.0, ..key };
-        self.of.get(&key).or_else(|| self.of.get(&without)).copied()
-    }
-}
-
-/// Events that wait until their process is known, in the order in which they came.
-#[derive(Debug, Default)]
-pub(super) struct WaitingEvents {
-    queue: VecDeque<HeldEvent>,
-    bytes: usize,
-    /// How many there are for each process.
-    of: FxHashMap<u32, u32>,
-}
-
-impl WaitingEvents {
-    pub(super) fn push(&mut self, event: HeldEvent) {
-        self.bytes += event.bytes();
-        *self.of.entry(event.owner).or_default() += 1;
-        self.queue.push_back(event);
-    }
-
-    /// The oldest, if there are too many.
-    pub(super) fn too_much(&mut self) -> Option<HeldEvent> {
-        let oldest = self.queue.pop_front_if(|_| self.bytes > MAX_WAITING)?;
-        self.bytes -= oldest.bytes();
-        if let Some(count) = self.of.get_mut(&oldest.owner) {
-            *count -= 1;
-            if *count == 0 {
-                self.of.remove(&oldest.owner);
-            }
-        }
-        Some(oldest)
-    }
-
-    /// Takes out all that wait for a process.
-    pub(super) fn release(&mut self, owner: u32, mut take: impl FnMut(&HeldEvent)) {
-        if self.of.remove(&owner).is_none() {
-            return;
-        }
-        self.queue.retain(|event| {
-            let stays = event.owner != owner;
-            if !stays {
-                self.bytes -= event.bytes();
-                take(event);
-            }
-            stays
-        });
-    }
-}
-
-/// An event that waits.
+/// Events that wait.
 #[derive(Debug)]
-pub(super) struct HeldEvent {
-    /// The process of which has to be known whether it is followed.
-    pub(super) owner: u32,
-    /// The event that it is, or whose stack it is.
-    pub(super) key: EventKey,
-    pub(super) is_stack: bool,
-    /// With nothing behind its header.
-    head: NewEvent<'static>,
-    payload: Box<[u8]>,
-    items: Vec<(u16, Box<[u8]>)>,
+pub(super) struct Waiting {
+    queues: FxHashMap<u32, Queue>,
+    /// Processes that have a queue; the one that began first is first.
+    order: VecDeque<u32>,
+    bytes: usize,
+    /// Ticks of [`PATIENCE`].
+    patience: i64,
 }
 
-impl HeldEvent {
-    pub(super) fn new(event: &NewEvent<'_>, owner: u32, key: EventKey, is_stack: bool) -> Self {
-        let NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended, payload } = *event;
-        let head = NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended: &[], payload: &[] };
-        let items = extended.iter().map(|item| (item.kind, item.data.into())).collect();
-        Self { owner, key, is_stack, head, payload: payload.into(), items }
+#[derive(Debug)]
+struct Queue {
+    since: i64,
+    events: Vec<Held>,
+}
+
+/// An event with memory of its own.
+#[derive(Debug)]
+struct Held {
+    /// When its process had to live.
+    at: i64,
+    processor: u16,
+    time: i64,
+    kind: HeaderKind,
+    pointer: PointerSize,
+    pid: Pid,
+    tid: Tid,
+    id: EventId,
+    version: u16,
+    descriptor: Descriptor,
+    items: Vec<(u16, Box<[u8]>)>,
+    payload: Box<[u8]>,
+}
+
+impl Waiting {
+    /// `frequency`: ticks a second.
+    pub(super) fn new(frequency: u64) -> Self {
+        let patience = i64::try_from(frequency).unwrap_or(i64::MAX).saturating_mul(PATIENCE);
+        Self { queues: FxHashMap::default(), order: VecDeque::new(), bytes: 0, patience }
     }
 
-    /// It as it came.
-    pub(super) fn with(&self, take: impl FnOnce(&NewEvent<'_>)) {
-        let items: Vec<_> = self.items.iter().map(|(kind, data)| ExtendedItem { kind: *kind, data }).collect();
-        take(&NewEvent { extended: &items, payload: &self.payload, ..self.head });
+    /// Bytes of what waits.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Keeps an event that is to be judged by what a process was at a time.
+    pub(super) fn push(&mut self, pid: u32, at: i64, event: &NewEvent<'_>) {
+        let held = Held::new(at, event);
+        self.bytes += held.bytes();
+        let queue = self.queues.entry(pid).or_insert_with(|| {
+            self.order.push_back(pid);
+            Queue { since: event.time, events: Vec::new() }
+        });
+        queue.events.push(held);
+    }
+
+    /// Passes on or drops what waits for a process, in order, as `is_wanted` says of its time; `None`
+    /// lets it wait on. Tells the number of those dropped.
+    pub(super) fn settle(
+        &mut self,
+        pid: u32,
+        is_wanted: impl Fn(i64) -> Option<bool>,
+        pass: &mut dyn FnMut(&NewEvent<'_>),
+    ) -> u64 {
+        let Some(queue) = self.queues.get_mut(&pid) else { return 0 };
+        let mut dropped = 0;
+        let bytes = &mut self.bytes;
+        queue.events.retain(|held| {
+            let Some(is_wanted) = is_wanted(held.at) else { return true };
+            *bytes -= held.bytes();
+            if is_wanted {
+                held.give(pass);
+            } else {
+                dropped += 1;
+            }
+            false
+        });
+        if queue.events.is_empty() {
+            self.queues.remove(&pid);
+            self.order.retain(|&of| of != pid);
+        }
+        dropped
+    }
+
+    /// Gives up the queue that began first, if memory or its time has run out. Tells its process
+    /// and its number of events.
+    pub(super) fn expire(&mut self, now: i64) -> Option<(u32, u64)> {
+        let &pid = self.order.front()?;
+        let is_old = |queue: &Queue| now.saturating_sub(queue.since) > self.patience;
+        if self.bytes <= MOST_BYTES && !self.queues.get(&pid).is_some_and(is_old) {
+            return None;
+        }
+        self.order.pop_front();
+        let events = self.queues.remove(&pid).map(|queue| queue.events).unwrap_or_default();
+        self.bytes -= events.iter().map(Held::bytes).sum::<usize>();
+        Some((pid, events.len() as u64))
+    }
+}
+
+impl Held {
+    fn new(at: i64, event: &NewEvent<'_>) -> Self {
+        let NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended, payload } = *event;
+        let items = extended.iter().map(|item| (item.kind, item.data.into())).collect();
+        Self { at, processor, time, kind, pointer, pid, tid, id, version, descriptor, items, payload: payload.into() }
     }
 
     fn bytes(&self) -> usize {
-        let items: usize = self.items.iter().map(|(_, data)| 24 + data.len()).sum();
+        let items: usize = self.items.iter().map(|(_, data)| data.len() + size_of::<(u16, Box<[u8]>)>()).sum();
         size_of::<Self>() + self.payload.len() + items
+    }
+
+    fn give(&self, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+        let extended: Vec<_> = self.items.iter().map(|(kind, data)| ExtendedItem { kind: *kind, data }).collect();
+        let Self { processor, time, kind, pointer, pid, tid, id, version, descriptor, .. } = *self;
+        let (extended, payload) = (&*extended, &*self.payload);
+        pass(&NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended, payload });
     }
 }

@@ -26,6 +26,7 @@ mod sample;
 pub mod self_test;
 mod serve;
 mod session;
+mod silence;
 mod source;
 mod starting;
 pub mod target;

@@ -21,6 +21,7 @@ use super::launch::Suspended;
 use super::plan::Machine;
 use super::refusal::Refusal;
 use super::sample::Beside;
+use super::silence::Silence;
 use super::source::Source;
 use super::starting::{self, Started};
 use super::tracing_flags::Traced;
@@ -45,6 +46,8 @@ pub struct LocalRecording {
     recording: Option<Recording>,
     folder: PathBuf,
     processes: Processes,
+    /// `None` where heaps are not recorded.
+    silence: Option<Silence>,
     began: Instant,
     last_second: Instant,
     /// What is missing from the start on.
@@ -85,7 +88,9 @@ impl LocalRecording {
         let memory = crate::platform::physical_memory().unwrap_or(4 << 30);
         let machine = Machine { processors: session.processors, memory };
         let processes = Processes::new(request, &pids);
-        let Started { sources, warnings, .. } = starting::start(request, &recording, machine, &pids, processes.followed())?;
+        let started = starting::start(request, &recording, machine, &pids, processes.followed())?;
+        let silence = Silence::new(request, started.has(Lane::Heap), &pids);
+        let Started { sources, warnings, .. } = started;
         if let Some(program) = launched {
             program.resume().map_err(not_started)?;
         }
@@ -98,6 +103,7 @@ impl LocalRecording {
             recording: Some(recording),
             folder: folder.path().to_owned(),
             processes,
+            silence,
             began: now,
             last_second: now,
             shortfalls: warnings,
@@ -203,6 +209,8 @@ impl LocalRecording {
             if now - last > QUIET || now - began > PATIENCE {
                 return;
             }
+            // A console that closes may end this process at any moment. What cannot be written is in the status.
+            let _ = self.recording.as_ref().map_or(Ok(()), |recording| recording.flush_if_due(now));
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -224,6 +232,9 @@ impl LocalRecording {
         }
         let asked = self.sources.iter_mut().map(Source::look_after);
         self.failures = asked.filter_map(Result::err).map(|failure| failure.to_string()).collect();
+        let status = self.recording.as_ref().map(Recording::status);
+        let heap_events = status.map_or(0, |status| status.lanes[Lane::Heap as usize].events);
+        self.failures.extend(self.silence.as_mut().and_then(|silence| silence.look(heap_events)));
         // What cannot be written is in the status.
         let _ = self.recording.as_ref().map_or(Ok(()), |recording| recording.flush_if_due(now));
         self.beside.look();

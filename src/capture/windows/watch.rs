@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::clock;
 use super::consumer::lock;
 use super::processes::{self, Watched};
 use crate::capture::{Because, CaptureError, Followed, Request, Rules, Started, Target};
@@ -37,14 +38,13 @@ impl Processes {
             Target::Image(name) => vec![name.clone()],
             Target::Pids(_) | Target::Launch(_) => request.children.with_heaps.iter().cloned().collect(),
         };
-        let with_children = request.children.are_recorded;
-        let rules = Rules { pids: pids.to_vec(), names, with_children };
+        let rules = Rules { pids: pids.to_vec(), names, children: request.children.are_recorded };
         let ends = !matches!(request.target, Target::Image(_));
         Self {
-            followed: Arc::new(Mutex::new(Followed::new(Some(rules)))),
+            followed: Arc::new(Mutex::new(Followed::new(&rules, clock::frequency()))),
             watched: pids.iter().filter(|_| ends).filter_map(|pid| Watched::new(*pid).ok()).collect(),
             ends,
-            grace: if with_children { GRACE } else { Duration::ZERO },
+            grace: if rules.children { GRACE } else { Duration::ZERO },
             gone_since: None,
             without_heaps: Vec::new(),
             heaps_of: request.heap.then(|| request.children.with_heaps.clone()),
@@ -61,7 +61,7 @@ impl Processes {
         let news = lock(&self.followed).news();
         let mut more = Vec::new();
         for Started { pid, name, because, .. } in news {
-            if because == Because::Id {
+            if because == Because::Told {
                 continue;
             }
             more.push(pid);
@@ -75,7 +75,7 @@ impl Processes {
                 None => true,
             };
             const MOST_TOLD: usize = 4;
-            if because == Because::Child && !has_heaps && self.without_heaps.len() < MOST_TOLD {
+            if because == Because::Parent && !has_heaps && self.without_heaps.len() < MOST_TOLD {
                 self.without_heaps.push((pid, name));
             }
         }

@@ -7,3 +7,4 @@ pub mod deliver;
 pub mod events;
 mod patch;
 pub mod state;
+pub mod story;

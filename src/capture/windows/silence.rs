@@ -1,0 +1,83 @@
+//! Heaps that stay silent: why no heap event has come, as far as can be told from here.
+//!
+//! Windows traces the heaps of a process if its id was given, or its name before it started. It says
+//! nothing where it does not: a protected process, a name that nobody has, one that ran before.
+
+use std::time::{Duration, Instant};
+
+use windows_sys::Win32::Foundation::ERROR_ACCESS_DENIED;
+use windows_sys::Win32::System::Threading::{PROCESS_QUERY_INFORMATION, PROCESS_VM_READ};
+
+use super::processes;
+use crate::capture::{Request, Target};
+
+/// Events come within a second or two; a program that does nothing at all for so long is rare.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Waits for the first heap event.
+#[derive(Debug)]
+pub(super) struct Silence {
+    since: Instant,
+    target: Target,
+    /// Who ran when the recording began.
+    pids: Vec<u32>,
+    is_over: bool,
+}
+
+impl Silence {
+    /// Of a recording that begins now; `None` if heaps are not recorded.
+    pub(super) fn new(request: &Request, is_recorded: bool, pids: &[u32]) -> Option<Self> {
+        (request.heap && is_recorded).then(|| Self {
+            since: Instant::now(),
+            target: request.target.clone(),
+            pids: pids.to_vec(),
+            is_over: false,
+        })
+    }
+
+    /// What is probably wrong, as long as there is no heap event.
+    pub(super) fn look(&mut self, heap_events: u64) -> Option<String> {
+        self.is_over |= heap_events > 0;
+        if self.is_over || self.since.elapsed() < PATIENCE {
+            return None;
+        }
+        let reason = self.reason();
+        Some(format!("no heap event has come for {} s: {reason}", self.since.elapsed().as_secs()))
+    }
+
+    fn reason(&self) -> String {
+        let pids = self.running();
+        if let Some(pid) = pids.iter().find(|pid| is_protected(**pid)) {
+            return format!("process {pid} is protected, and Windows does not let its heaps be traced");
+        }
+        match &self.target {
+            Target::Image(name) if pids.is_empty() => format!("no program called {name} runs; is that its name?"),
+            Target::Image(name) if pids.iter().all(|pid| self.pids.contains(pid)) => {
+                format!("{name} ran before the recording; end it and start it again, now that Windows knows its name")
+            }
+            Target::Pids(_) if pids.is_empty() => "the recorded programs have ended".to_owned(),
+            Target::Pids(_) => "the program allocates nothing, or Windows does not trace it after its start: \
+                                record it by its name, and start it again"
+                .to_owned(),
+            Target::Image(_) | Target::Launch(_) => "the program allocates nothing from Windows' heaps".to_owned(),
+        }
+    }
+
+    /// Who of the target runs now.
+    fn running(&self) -> Vec<u32> {
+        // Where they cannot be listed nobody knows more.
+        let all = processes::names().unwrap_or_default();
+        let is_meant = |pid: u32, image: &str| match &self.target {
+            Target::Image(name) => image.eq_ignore_ascii_case(name) && pid != std::process::id(),
+            Target::Pids(_) | Target::Launch(_) => self.pids.contains(&pid),
+        };
+        all.into_iter().filter(|(pid, image)| is_meant(*pid, image)).map(|(pid, _)| pid).collect()
+    }
+}
+
+/// Whether even who has an administrator's rights may not look into a process: then it is one of
+/// those that Windows protects (Microsoft's page of process security and access rights).
+fn is_protected(pid: u32) -> bool {
+    let opened = processes::open(pid, PROCESS_QUERY_INFORMATION | PROCESS_VM_READ);
+    opened.is_err_and(|refusal| refusal.code == ERROR_ACCESS_DENIED)
+}

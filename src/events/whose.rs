@@ -1,0 +1,52 @@
+//! Whose an event of the kernel is, for who passes events on and keeps nothing of them.
+//!
+//! Cost: a look at the hook and at a few fields; of processes the whole payload is decoded.
+
+use super::hooks::{hook, kernel_hook};
+use super::{CommittedRegion, Event, PageRange, Record, memory, system};
+use crate::etl::write::NewEvent;
+use crate::etl::{Extended, RawEvent, i64_at, u32_at};
+use crate::units::{Pid, Tid};
+
+/// Whose an event is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Whose {
+    /// It tells of a process: the record has an [`Event::Process`].
+    Process(Record),
+    /// Pages of this process are allocated or freed, or were there before the trace.
+    Pages(Pid),
+    /// A call stack, a part of one, or the key of one.
+    Stack {
+        /// Raw time of the event it belongs to.
+        owner: i64,
+        /// Process of the stack.
+        pid: Pid,
+        /// Thread of the stack.
+        tid: Tid,
+    },
+}
+
+/// Whose an event is; `None` for events of other kinds, and for those that cannot be read.
+pub fn whose(event: &NewEvent<'_>) -> Option<Whose> {
+    let hook = kernel_hook(event.id)?;
+    match hook {
+        hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START => match memory::pages(hook, &raw(event))? {
+            Event::VirtualAlloc(PageRange { owner, .. })
+            | Event::VirtualFree(PageRange { owner, .. })
+            | Event::CommitRundown(CommittedRegion { owner, .. }) => Some(Whose::Pages(owner)),
+            _ => None,
+        },
+        hook::STACK | hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER => {
+            let owner = i64_at(event.payload, 0)?;
+            Some(Whose::Stack { owner, pid: Pid(u32_at(event.payload, 8)?), tid: Tid(u32_at(event.payload, 12)?) })
+        }
+        hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, &raw(event)).map(Whose::Process),
+        _ => None,
+    }
+}
+
+/// The event as if it had been read; the payloads looked at here have no extended items.
+fn raw<'a>(event: &NewEvent<'a>) -> RawEvent<'a> {
+    let NewEvent { time, kind, pointer, pid, tid, id, version, payload, .. } = *event;
+    RawEvent { kind, pointer, time, pid, tid, id, version, extended: Extended::default(), payload, offset: 0 }
+}
