@@ -3,8 +3,8 @@
 //! without Windows.
 //!
 //! * [`Request`] says what to record, [`CaptureError`] why that does not work.
-//! * [`Recording`] keeps the *lanes*: a growing `.etl` for each session, in one folder.
-//!   Consumers hand each event to a [`LaneWriter`].
+//! * [`Recording`] keeps the *lanes*: growing `.etl` files, in one folder. Consumers hand each
+//!   event to a [`LaneWriter`].
 //! * [`Recorder`] is who does that, for the window; [`control`] is what they say to each other
 //!   if it is another process.
 //! * [`properties`] has the exact bytes that StartTraceW and its like want.
@@ -14,7 +14,9 @@
 
 pub mod control;
 mod error;
+mod folder;
 mod images;
+mod inputs;
 mod lane;
 mod merge;
 pub mod properties;
@@ -22,25 +24,31 @@ mod recorder;
 mod recording;
 mod request;
 mod ring;
+mod room;
 mod status;
 mod stream;
+mod unfinished;
 #[cfg(windows)]
 pub mod windows;
 
 pub use error::CaptureError;
+pub use folder::{is_recording, lane_file};
 pub use images::{DiskImages, Images};
-pub use lane::lane_file;
-pub use merge::{Summary, recover, save};
+pub use merge::{Summary, recover, recover_on, save};
 pub use recorder::{Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
 pub use request::{Request, Ring, Target};
+pub use room::{AskSpace, Storage};
 pub use status::{LaneStatus, Status};
+pub use unfinished::is_unfinished;
 
-/// What one session delivers.
+/// What is kept together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lane {
-    /// Processes, threads, images, VirtualAlloc, and their stacks.
-    Kernel,
+    /// What names all else: processes, threads, images, and that heaps and trackers begin and end.
+    Context,
+    /// What the kernel tells besides: VirtualAlloc, memory counters, and the stacks of its events.
+    Pages,
     /// Heaps, and their stacks.
     Heap,
     /// Custom heap trackers and other providers of programs.
@@ -49,19 +57,20 @@ pub enum Lane {
 
 impl Lane {
     /// All lanes.
-    pub const ALL: [Self; 3] = [Self::Kernel, Self::Heap, Self::User];
+    pub const ALL: [Self; 4] = [Self::Context, Self::Pages, Self::Heap, Self::User];
 
-    /// Its file is called so.
+    /// Its files are called so.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Kernel => "kernel",
+            Self::Context => folder::CONTEXT,
+            Self::Pages => "pages",
             Self::Heap => "heap",
             Self::User => "user",
         }
     }
 
-    /// Whether old events may go: the kernel's are what all others are read with.
+    /// Whether old events may go: the context is what all others are read with.
     pub fn wraps(self) -> bool {
-        self != Self::Kernel
+        self != Self::Context
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn start(
     match first_refusal {
         Some(refusal) if !started.has_any(request) => Err(refusal),
         _ => {
-            let has_kernel = started.has(Lane::Kernel);
+            let has_kernel = started.has(Lane::Pages);
             started.sources.rotate_left(usize::from(has_kernel));
             Ok(started)
         }
@@ -69,7 +69,7 @@ impl Started {
 
     /// Whether anything of what was asked for is recorded.
     fn has_any(&self, request: &Request) -> bool {
-        let wanted = [(request.commit, Lane::Kernel), (request.heap, Lane::Heap), (request.trackers, Lane::User)];
+        let wanted = [(request.commit, Lane::Pages), (request.heap, Lane::Heap), (request.trackers, Lane::User)];
         wanted.into_iter().any(|(is_wanted, lane)| is_wanted && self.has(lane))
     }
 }
@@ -78,7 +78,7 @@ fn missing(lane: Lane, request: &Request) -> &'static str {
     match lane {
         Lane::Heap => "heaps are not recorded",
         Lane::User => "custom trackers are not recorded",
-        Lane::Kernel if request.commit => "commit and the names of modules are not recorded",
-        Lane::Kernel => "the names of modules are not recorded",
+        Lane::Pages if request.commit => "commit and the names of modules are not recorded",
+        Lane::Pages => "the names of modules are not recorded",
     }
 }
