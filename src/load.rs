@@ -50,7 +50,7 @@ impl Input {
 
     /// Whether it is the folder of a recording, with its lanes.
     pub fn is_recording(&self) -> bool {
-        matches!(self, Self::File(path) if lanes::is_recording(path))
+        matches!(self, Self::File(path) if crate::capture::is_recording(path))
     }
 
     /// As the user named it.

@@ -1,6 +1,7 @@
 //! What is wrong with the data: one structured [`Problem`] each, collected while
 //! work goes on and shown to the user at the end. Nothing deep inside prints.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -61,6 +62,7 @@ pub struct Problems {
     list: Vec<Problem>,
     total: u64,
     stretches: Vec<Stretch>,
+    kinds: BTreeSet<ProblemKind>,
 }
 
 /// A part of a file with which one thing is wrong.
@@ -79,6 +81,7 @@ impl Problems {
     /// Adds one.
     pub fn add(&mut self, kind: ProblemKind, file: &str, offset: u64, detail: impl Into<String>) {
         self.total += 1;
+        self.kinds.insert(kind);
         if self.list.len() < Self::KEPT {
             self.list.push(Problem { kind, file: file.to_owned(), offset, detail: detail.into() });
         }
@@ -89,6 +92,7 @@ impl Problems {
     /// be told of a whole run is not told of each part.
     pub fn add_stretch(&mut self, kind: ProblemKind, file: &str, range: Range<u64>, detail: impl Into<String>) {
         let first = Problem { kind, file: file.to_owned(), offset: range.start, detail: detail.into() };
+        self.kinds.insert(kind);
         self.join(Stretch { first, end: range.end, parts: 1 });
     }
 
@@ -123,7 +127,8 @@ impl Problems {
     }
 
     /// Adds all of `other`.
-    pub fn append(&mut self, other: Self) {
+    pub fn append(&mut self, mut other: Self) {
+        self.kinds.append(&mut other.kinds);
         self.total += other.total;
         let room = Self::KEPT - self.list.len();
         self.list.extend(other.list.into_iter().take(room));
@@ -145,6 +150,11 @@ impl Problems {
             problem
         });
         stretches.chain(self.list.iter().cloned()).collect()
+    }
+
+    /// Whether there was any of this kind, also among those that were not kept.
+    pub fn has(&self, kind: ProblemKind) -> bool {
+        self.kinds.contains(&kind)
     }
 
     /// How many there were in all.
@@ -197,7 +207,10 @@ mod tests {
             problems.add_stretch(ReadFailed, "a", 20 * i..20 * i + 10, "");
             problems.add(ReadFailed, "a", i, "");
         }
+        assert!(problems.has(ReadFailed) && !problems.has(TruncatedBuffer));
+        problems.add(TruncatedBuffer, "a", 0, "");
+        assert!(problems.has(TruncatedBuffer));
         assert_eq!(problems.list().len(), 2 * Problems::KEPT);
-        assert_eq!(problems.total(), 2 * Problems::KEPT as u64 + 10);
+        assert_eq!(problems.total(), 2 * Problems::KEPT as u64 + 11);
     }
 }

@@ -1,4 +1,4 @@
-//! One lane's files: the one that grows, and in a ring the ones before it.
+//! One lane's files: the one that grows, and the parts before it.
 //!
 //! Files are made of whole buffers at any time, each as long as what it holds, so
 //! whoever reads a file while it grows finds the end of a buffer at its end. What
@@ -10,11 +10,12 @@
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::files::part_number;
 use super::ring::{Closed, Keeper, Slice};
 use super::status::{Numbers, add};
 use super::{CaptureError, Folder, Lane};
@@ -42,14 +43,14 @@ pub(super) struct Plan {
     /// Name of its files, without number and extension.
     pub(super) name: &'static str,
     pub(super) header: SessionHeader,
-    /// Who keeps the newest of its files; it is one file if nobody does.
+    /// Who says where a part ends, and what becomes of it; it is one file if nobody does.
     pub(super) keeper: Option<Arc<Keeper>>,
 }
 
 impl Plan {
     fn path(&self, number: u32) -> PathBuf {
         let name = match self.keeper {
-            Some(_) => format!("{}-{number:04}.etl", self.name),
+            Some(_) => format!("{}-{}.etl", self.name, part_number(number)),
             None => format!("{}.etl", self.name),
         };
         self.folder.path().join(name)
@@ -152,7 +153,7 @@ impl Shared {
         self.complete(&mut files).map_err(CaptureError::write(&files.segment.path))
     }
 
-    /// Begins the next file of a ring.
+    /// Begins the next part.
     fn turn(&self, files: &mut Files, time: i64) -> Result<(), WriteError> {
         // Where none can be made, this one grows for another while.
         files.slice = Slice::default();
@@ -242,7 +243,7 @@ impl Drop for Shared {
 }
 
 impl Files {
-    /// Whether an event at `time` begins the next file of a ring.
+    /// Whether an event at `time` begins the next part.
     fn is_full(&mut self, time: i64) -> bool {
         let len = self.segment.writer.get_ref().len;
         self.plan.keeper.as_ref().is_some_and(|keeper| keeper.is_full(&mut self.slice, time, len))
@@ -282,38 +283,10 @@ impl Seek for WholeWrites {
     }
 }
 
-/// File of what does not wrap in lanes that do.
-pub(super) const CONTEXT: &str = "context";
-
-/// Names of lanes in a folder, in the order in which they are read: what names things first.
-pub(super) const LANES: [&str; 4] = ["kernel", CONTEXT, "heap", "user"];
-
-/// Which lane a file of a recording's folder is of, as its place in the order of lanes, and
-/// which of the files of that lane (0 if it is the only one); `None` for what is no lane's.
-pub fn lane_file(name: &str) -> Option<(usize, u32)> {
-    let stem = name.strip_suffix(".etl")?;
-    let (lane, number) = match stem.split_once('-') {
-        Some((lane, number)) => (lane, number.parse().ok()?),
-        None => (stem, 0),
-    };
-    LANES.iter().position(|&known| known == lane).map(|lane| (lane, number))
-}
-
-/// The files of a lane in a folder, in the order in which they were written.
-pub(super) fn files_of(folder: &Path, name: &str) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let lane = path.file_name().and_then(|file| lane_file(file.to_str()?));
-        let number = lane.filter(|&(order, _)| LANES[order] == name).map(|(_, number)| number);
-        found.extend(number.map(|number| (number, path)));
-    }
-    found.sort();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::etl::{EventId, HeaderKind, TraceFile};
     use crate::units::{Pid, PointerSize, Tid};
@@ -378,18 +351,5 @@ mod tests {
         let file = TraceFile::open(&path).unwrap();
         assert_eq!(file.problems.list(), []);
         assert_eq!((file.header.buffers_lost, file.buffers.len()), (3, 3));
-    }
-
-    #[test]
-    fn files_are_found_in_the_order_in_which_they_were_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let names =
-            ["heap-0010.etl", "heap-0002.etl", "heap-10000.etl", "heap.etl", "heaps.etl", "heap-x.etl", "heap-1.txt", "user.etl"];
-        for name in names {
-            std::fs::write(folder.path().join(name), []).unwrap();
-        }
-        let found = files_of(folder.path(), "heap").unwrap();
-        let found: Vec<_> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
-        assert_eq!(found, ["heap.etl", "heap-0002.etl", "heap-0010.etl", "heap-10000.etl"]);
     }
 }

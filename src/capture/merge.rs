@@ -7,7 +7,8 @@
 //! up to a buffer. Losses that buffers tell of become events that tell of them.
 //!
 //! The file has another name until it is complete, and the lanes go only then: a merge
-//! that fails or is stopped leaves what was recorded as it was.
+//! that fails or is stopped leaves what was recorded as it was. Where there is no room for
+//! both, parts of lanes go as soon as they are written ([`super::unfinished`]).
 //!
 //! Memory: two buffers and what is late for each lane and processor, and one buffer
 //! for each processor. Cost: one pass; each event is copied twice.
@@ -18,11 +19,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::images::{Identities, Images};
-use super::lane::{LANES, files_of};
-use super::stream::{Next, Reading, streams_of};
-use super::{CaptureError, Lane};
+use super::inputs::Inputs;
+use super::room::reserve;
+use super::stream::{Next, Reading, Stream, streams_of};
+use super::unfinished::{self, Left, Unfinished};
+use super::{CaptureError, Storage};
+use crate::etl::SessionHeader;
 use crate::etl::write::{WriteError, Writer};
-use crate::etl::{OpenError, SessionHeader, TraceFile, mode};
 use crate::events::encode::RecordWriter;
 use crate::events::{Event, Record};
 use crate::problem::{Problem, ProblemKind, Problems};
@@ -47,7 +50,8 @@ pub struct Summary {
     pub problems: Vec<Problem>,
 }
 
-/// Makes a trace of the lanes in a folder that nobody completed, and removes them if all went well.
+/// Makes a trace of the lanes in a folder that nobody completed, and removes them if all went well;
+/// or goes on with the trace that somebody has begun to make of them.
 /// `progress` is told bytes done and bytes in all, and says whether to go on.
 pub fn recover(
     folder: &Path,
@@ -55,7 +59,18 @@ pub fn recover(
     images: &mut dyn Images,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Summary, CaptureError> {
-    merge(folder, out, i64::MIN, false, images, progress)
+    recover_on(folder, out, &Storage::default(), images, progress)
+}
+
+/// The same, and says how the disk is used.
+pub fn recover_on(
+    folder: &Path,
+    out: &Path,
+    storage: &Storage,
+    images: &mut dyn Images,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Summary, CaptureError> {
+    merge(&Job { folder, out, from: i64::MIN, keep: false, storage }, images, progress)
 }
 
 /// The same of lanes that somebody may still read: they stay.
@@ -65,179 +80,187 @@ pub fn save(
     images: &mut dyn Images,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Summary, CaptureError> {
-    merge(folder, out, i64::MIN, true, images, progress)
+    merge(&Job { folder, out, from: i64::MIN, keep: true, storage: &Storage::default() }, images, progress)
 }
 
-/// The same; of lanes that wrap only what is not before `from`. They stay if they are to be kept.
+/// What is to become of which lanes.
+pub(super) struct Job<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) out: &'a Path,
+    /// Of lanes that wrap only what is not before.
+    pub(super) from: i64,
+    /// Whether the lanes stay.
+    pub(super) keep: bool,
+    pub(super) storage: &'a Storage,
+}
+
+/// Makes one trace of lanes.
 pub(super) fn merge(
-    folder: &Path,
-    out: &Path,
-    from: i64,
-    keep: bool,
+    job: &Job<'_>,
     images: &mut dyn Images,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Summary, CaptureError> {
-    let inputs = Inputs::open(folder, out)?;
-    let part = Part::create(out)?;
-    let mut reading = Reading::new(inputs.problems.clone());
-    let mut summary = inputs.write(&part.file, from, images, &mut reading, progress).map_err(|stop| match stop {
+    let begun = Unfinished::find(job.folder)?;
+    let mut inputs = Inputs::open(job.folder, job.out, begun.as_ref().map(|begun| &begun.header))?;
+    // Where nothing can be made there is an error now, and not when lanes have gone.
+    let part = Part::create(job.out)?;
+    let mut aside = match begun {
+        Some(begun) => Some(begun),
+        None if !job.keep && job.is_short_of(inputs.bytes()) => Some(Unfinished::begin(job.folder, &inputs.header, job.from)?),
+        None => None,
+    };
+    let file = aside.as_ref().map_or(&part.file, |aside| &aside.file).try_clone().map_err(CaptureError::file(job.out))?;
+    let mut reading = Reading::new(std::mem::take(&mut inputs.problems));
+    let pass = Pass::begin(&inputs, &file, job.from, aside.as_mut(), images).map_err(CaptureError::write(job.out))?;
+    let mut summary = pass.run(&mut inputs, &mut reading, progress).map_err(|stop| match stop {
         Stop::Asked => CaptureError::Stopped,
-        Stop::Failed(error) => CaptureError::write(out)(error),
+        Stop::Failed(error) => CaptureError::write(job.out)(error),
     })?;
-    summary.bytes = part.keep(out)?;
+    drop(file);
+    let is_aside = aside.is_some();
+    summary.bytes = match aside {
+        Some(aside) => aside.keep(job.out)?,
+        None => part.keep(job.out)?,
+    };
     summary.problems = reading.problems.list();
     // What the system could not read now it may read another time.
-    if !keep && !summary.problems.iter().any(|problem| problem.kind == ProblemKind::ReadFailed) {
-        inputs.remove(folder);
+    if (is_aside || !job.keep) && !reading.problems.has(ProblemKind::ReadFailed) {
+        inputs.remove();
+        unfinished::clear(job.folder);
+        let _ = std::fs::remove_dir(job.folder);
     }
     Ok(summary)
 }
-
-/// The lanes' files.
-struct Inputs {
-    /// Where they are, without those that could not be opened.
-    paths: Vec<PathBuf>,
-    /// Those of a lane one behind the other, lanes in the order in which they go first
-    /// at equal times; and whether they wrap.
-    lanes: Vec<(Vec<TraceFile>, bool)>,
-    /// What the merged file says of its session.
-    header: SessionHeader,
-    problems: Problems,
+impl Job<'_> {
+    /// Whether the disk has no room for a trace beside lanes of so many bytes, but would have
+    /// without them. Who cannot say is believed to have room.
+    fn is_short_of(&self, bytes: u64) -> bool {
+        let beside = self.out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let space = |path| (self.storage.space)(path);
+        let (Some(there), Some(here)) = (space(self.folder), space(beside)) else { return false };
+        // Two volumes of the same size are rare, and then the trace cannot get its name, no more.
+        there.total == here.total && here.free < bytes.saturating_add(reserve(here))
+    }
 }
 
-impl Inputs {
-    fn open(folder: &Path, out: &Path) -> Result<Self, CaptureError> {
-        let mut inputs =
-            Self { paths: Vec::new(), lanes: Vec::new(), header: SessionHeader::default(), problems: Problems::default() };
-        let mut first: Option<SessionHeader> = None;
-        let mut refused = None;
-        let names = LANES.map(|name| (name, Lane::ALL.iter().any(|lane| lane.name() == name && lane.wraps())));
-        for (name, wraps) in names {
-            let mut files = Vec::new();
-            for path in files_of(folder, name).map_err(CaptureError::file(folder))? {
-                if is_same(&path, out) {
-                    let reason = format!("{}: this file is part of the recording; choose another name", out.display());
-                    return Err(CaptureError::BadRequest(reason));
-                }
-                match TraceFile::open(&path).and_then(|file| same_clock(first.as_ref(), file)) {
-                    Ok(mut file) => {
-                        inputs.problems.append(std::mem::take(&mut file.problems));
-                        first.get_or_insert_with(|| file.header.clone());
-                        files.push(file);
-                        inputs.paths.push(path);
-                    }
-                    Err(error) => {
-                        let name = path.display().to_string();
-                        inputs.problems.add(ProblemKind::UnreadableFile, &name, 0, error.to_string());
-                        refused.get_or_insert(error);
-                    }
-                }
-            }
-            inputs.lanes.push((files, wraps));
-        }
-        let Some(first) = first else {
-            return Err(refused.map_or_else(|| CaptureError::Empty(folder.to_owned()), CaptureError::Read));
-        };
-        inputs.header = inputs.merged_header(&first);
-        Ok(inputs)
-    }
+/// One pass over all lanes.
+struct Pass<'a> {
+    w: RecordWriter<&'a File>,
+    identities: Identities<'a>,
+    streams: Vec<Stream>,
+    /// Where lanes go while it is written.
+    aside: Option<&'a mut Unfinished>,
+    /// Whether it begins the file.
+    is_first: bool,
+    events: u64,
+}
 
-    fn files(&self) -> impl Iterator<Item = &TraceFile> {
-        self.lanes.iter().flat_map(|(files, _)| files)
-    }
-
-    fn merged_header(&self, first: &SessionHeader) -> SessionHeader {
-        let most = |field: fn(&SessionHeader) -> u32| self.files().map(|file| field(&file.header)).max().unwrap_or(0);
-        let sum = |field: fn(&SessionHeader) -> u32| self.files().fold(0u32, |sum, file| sum.saturating_add(field(&file.header)));
-        let last = self.files().flat_map(|file| &file.buffers).map(|buffer| u32::from(buffer.processor) + 1).max();
-        SessionHeader {
-            // What a damaged header claims must not keep an event out.
-            buffer_size: most(|header| header.buffer_size).clamp(128 << 10, 16 << 20).next_multiple_of(8),
-            processors: most(|header| header.processors).max(last.unwrap_or(1)).clamp(1, 0x0800),
-            events_lost: sum(|header| header.events_lost),
-            buffers_lost: sum(|header| header.buffers_lost),
-            mode: mode::SEQUENTIAL | mode::RELOG,
-            logger: "Relogger".to_owned(),
-            ..first.clone()
-        }
-    }
-
-    /// Writes the events of all lanes.
-    fn write(
-        &self,
-        file: &File,
+impl<'a> Pass<'a> {
+    fn begin(
+        inputs: &Inputs,
+        file: &'a File,
         from: i64,
-        images: &mut dyn Images,
+        mut aside: Option<&'a mut Unfinished>,
+        images: &'a mut dyn Images,
+    ) -> Result<Self, WriteError> {
+        let from = aside.as_ref().map_or(from, |aside| aside.from);
+        let left = aside.as_mut().and_then(|aside| aside.take_left());
+        let identities = Identities::new(images);
+        Ok(match left {
+            Some(Left { paused, marks, events }) => {
+                let writer = Writer::resume(file, inputs.header.clone(), paused)?;
+                let streams = streams_of(&inputs.files, from, &marks);
+                Self { w: RecordWriter::new(writer), identities, streams, aside, is_first: false, events }
+            }
+            None => {
+                let writer = Writer::new(file, inputs.header.clone())?;
+                let streams = streams_of(&inputs.files, from, &[]);
+                Self { w: RecordWriter::new(writer), identities, streams, aside, is_first: true, events: 0 }
+            }
+        })
+    }
+
+    /// Writes the events of all lanes, and completes the file.
+    fn run(
+        mut self,
+        inputs: &mut Inputs,
         reading: &mut Reading,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Summary, Stop> {
-        let total = self.files().map(|file| file.bytes).sum();
-        let mut w = RecordWriter::new(Writer::new(file, self.header.clone())?);
-        let mut identities = Identities::new(images);
-        let mut streams = streams_of(&self.lanes, from);
+        let total = inputs.bytes();
         let mut order = BinaryHeap::new();
-        for (index, stream) in streams.iter_mut().enumerate() {
-            stream.refill(reading);
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            stream.refill(&inputs.files, reading);
+            inputs.count_done(stream.take_done());
             order.extend(stream.time().map(|time| Reverse((time, index))));
         }
-        let start = order.peek().map_or(i64::MAX, |Reverse((time, _))| *time).min(self.header.start_ticks);
-        let mut events = identities.write_volumes(&mut w, start)?;
+        if self.is_first {
+            let start = order.peek().map_or(i64::MAX, |Reverse((time, _))| *time).min(inputs.header.start_ticks);
+            self.events += self.identities.write_volumes(&mut self.w, start)?;
+        }
         while let Some(Reverse((_, index))) = order.pop() {
-            let stream = &mut streams[index];
             let second = order.peek().map_or((i64::MAX, usize::MAX), |Reverse(second)| *second);
-            while stream.time().is_some_and(|time| (time, index) < second) {
-                let processor = stream.processor;
-                let Some((time, next)) = stream.next() else { break };
-                events += 1;
-                match next {
-                    Next::Event(bytes, is_image) => {
-                        if is_image {
-                            events += identities.write_before(&mut w, processor, bytes)?;
-                        }
-                        w.writer().write_bytes(processor, time, bytes)?;
-                    }
-                    Next::Lost(what) => {
-                        let record = Record { time, pid: Pid::NONE, tid: Tid::NONE, event: Event::Lost(what.into()) };
-                        w.put(processor, &record, &[])?;
-                    }
-                }
-            }
+            self.write_until(index, second)?;
+            let stream = &mut self.streams[index];
             if stream.time().is_none() {
-                stream.refill(reading);
+                stream.refill(&inputs.files, reading);
+                inputs.count_done(stream.take_done());
+                order.extend(stream.time().map(|time| Reverse((time, index))));
+                self.make_room(inputs, total, &reading.problems)?;
                 if !progress(reading.bytes.min(total), total) {
                     return Err(Stop::Asked);
                 }
+            } else {
+                order.extend(stream.time().map(|time| Reverse((time, index))));
             }
-            order.extend(stream.time().map(|time| Reverse((time, index))));
         }
-        w.finish()?;
-        let (images, images_identified) = identities.counts();
-        let SessionHeader { events_lost, buffers_lost, .. } = self.header;
+        self.w.finish()?;
+        let (images, images_identified) = self.identities.counts();
+        let SessionHeader { events_lost, buffers_lost, .. } = inputs.header;
         let (lost_events, lost_buffers) = (events_lost.into(), buffers_lost.into());
-        Ok(Summary { events, lost_events, lost_buffers, images, images_identified, ..Summary::default() })
+        Ok(Summary { events: self.events, lost_events, lost_buffers, images, images_identified, ..Summary::default() })
     }
 
-    /// The recording is complete without them. What cannot be removed stays.
-    fn remove(self, folder: &Path) {
-        drop(self.lanes);
-        for path in self.paths {
-            let _ = std::fs::remove_file(path);
+    /// Writes what a stream has at hand before what another has next.
+    fn write_until(&mut self, index: usize, second: (i64, usize)) -> Result<(), WriteError> {
+        let stream = &mut self.streams[index];
+        while stream.time().is_some_and(|time| (time, index) < second) {
+            let processor = stream.processor;
+            let Some((time, next)) = stream.next() else { break };
+            self.events += 1;
+            match next {
+                Next::Event(bytes, is_image) => {
+                    if is_image {
+                        self.events += self.identities.write_before(&mut self.w, processor, bytes)?;
+                    }
+                    self.w.writer().write_bytes(processor, time, bytes)?;
+                }
+                Next::Lost(what) => {
+                    let record = Record { time, pid: Pid::NONE, tid: Tid::NONE, event: Event::Lost(what.into()) };
+                    self.w.put(processor, &record, &[])?;
+                }
+            }
         }
-        let _ = std::fs::remove_dir(folder);
+        Ok(())
     }
-}
 
-/// A file of another recording has no business here.
-fn same_clock(first: Option<&SessionHeader>, file: TraceFile) -> Result<TraceFile, OpenError> {
-    match first.and_then(|first| first.clock_conflict(&file.header)) {
-        Some(conflict) => Err(OpenError::OtherCapture(file.name, format!("it {conflict} the other files of the recording"))),
-        None => Ok(file),
+    /// Lets parts of lanes go that are wholly written, where there is no room for them: a few at
+    /// a time, for others must be able to go on from there.
+    fn make_room(&mut self, inputs: &mut Inputs, total: u64, problems: &Problems) -> Result<(), WriteError> {
+        // Much less than the reserve.
+        const MOST: u64 = 256 << 20;
+        const SHARES: u64 = 64;
+        let Some(aside) = &mut self.aside else { return Ok(()) };
+        // What the system could not read now it may read another time.
+        if inputs.bytes_done <= MOST.min(total / SHARES) || problems.has(ProblemKind::ReadFailed) {
+            return Ok(());
+        }
+        let paused = self.w.writer().pause()?;
+        let marks = self.streams.iter().map(|stream| stream.mark(&inputs.files)).collect();
+        aside.save(&Left { paused, marks, events: self.events })?;
+        inputs.remove_done();
+        Ok(())
     }
-}
-
-fn is_same(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    real(a).is_some_and(|a| real(b) == Some(a))
 }
 
 /// The file under its other name.

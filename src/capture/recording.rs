@@ -1,22 +1,24 @@
 //! A recording: lanes in a folder, written by consumers, watched by anybody.
 //!
-//! Lanes exist from the start, each with its header: `kernel.etl`, and `heap.etl` and
-//! `user.etl`, or in a ring their numbered parts. What names heaps and trackers does
-//! not wrap: in a ring it goes to `context.etl`. So a lane that was never completed
-//! (a crash) is a trace like any other, but for the totals of its header.
+//! Lanes exist from the start, each with its header: the context, which is never cut, and the
+//! numbered parts of the others. What a session tells of names goes to the context, each
+//! session's to a file of its own, so that every file is nearly in the order of time. A
+//! lane that was never completed (a crash) is a trace like any other, but for the totals of
+//! its header.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Instant, SystemTime};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
-use super::lane::{CONTEXT, Plan, Shared};
-use super::merge::merge;
+use super::files::context_of;
+use super::lane::{Plan, Shared};
+use super::merge::{Job, merge};
 use super::ring::Keeper;
-use super::{CaptureError, Folder, Images, Lane, Ring, Status, Summary};
+use super::{CaptureError, Folder, Images, Lane, Ring, Status, Storage, Summary};
 use crate::etl::write::{Loss, NewEvent};
 use crate::etl::{ClockKind, EventId, SessionHeader, mode};
-use crate::events::{class, hook, tracker};
+use crate::events::{class, hook, kernel_hook, tracker};
 
 /// A buffer of this size takes every event that ETW can log.
 pub const BUFFER_SIZE: u32 = 128 << 10;
@@ -65,36 +67,60 @@ impl Session {
 #[derive(Debug)]
 pub struct Recording {
     folder: Folder,
+    /// Those that are cut into parts.
     lanes: [Arc<Shared>; 3],
-    /// What of a ring's lanes does not wrap.
-    context: Option<Arc<Shared>>,
-    keeper: Option<Arc<Keeper>>,
+    /// What names things in each of them.
+    contexts: [Arc<Shared>; 3],
+    keeper: Arc<Keeper>,
     keeps_lanes: bool,
     since: SystemTime,
+    storage: Storage,
+    room: Mutex<Room>,
 }
+
+/// Whether there is room on disk, as far as that is known.
+#[derive(Debug, Default)]
+struct Room {
+    looked: Option<Instant>,
+    /// Why the recording should end. It stays.
+    end: Option<String>,
+}
+
+/// The lanes that are cut, in their order.
+const CUT: [Lane; 3] = [Lane::Pages, Lane::Heap, Lane::User];
 
 impl Recording {
     /// Begins all lanes in a folder, which is made if need be and must not hold a
     /// recording already.
     pub fn create(folder: &Path, session: &Session, ring: Option<Ring>) -> Result<Self, CaptureError> {
-        Self::create_in(Folder::make(folder)?, session, ring)
+        Self::create_on(folder, session, ring, Storage::default())
+    }
+
+    /// The same, and says how the disk is used.
+    pub fn create_on(folder: &Path, session: &Session, ring: Option<Ring>, storage: Storage) -> Result<Self, CaptureError> {
+        Self::create_in(Folder::make(folder)?, session, ring, storage)
     }
 
     /// The same in a folder that is there.
-    pub fn create_in(folder: Folder, session: &Session, ring: Option<Ring>) -> Result<Self, CaptureError> {
-        let keeper = ring.map(|ring| Arc::new(Keeper::new(ring, session.frequency, folder.clone())));
+    pub fn create_in(folder: Folder, session: &Session, ring: Option<Ring>, storage: Storage) -> Result<Self, CaptureError> {
+        let keeper = Arc::new(Keeper::new(folder.clone(), ring, session.frequency, storage.part_bytes));
         let begin = |lane: Lane, name: &'static str, keeper: Option<&Arc<Keeper>>| {
             let header = session.header(format!("highwater {name}"));
             Shared::create(Plan { folder: folder.clone(), lane, name, header, keeper: keeper.cloned() })
         };
-        let lane = |lane: Lane| begin(lane, lane.name(), keeper.as_ref().filter(|_| lane.wraps()));
+        let context = |lane: Lane| begin(Lane::Context, context_of(lane), None);
+        let lane = |lane: Lane| begin(lane, lane.name(), Some(&keeper));
+        let [pages, heap, user] = CUT;
         Ok(Self {
-            lanes: [lane(Lane::Kernel)?, lane(Lane::Heap)?, lane(Lane::User)?],
-            context: keeper.as_ref().map(|_| begin(Lane::User, CONTEXT, None)).transpose()?,
+            // The first of them stands for the recording.
+            contexts: [context(pages)?, context(heap)?, context(user)?],
+            lanes: [lane(pages)?, lane(heap)?, lane(user)?],
             folder,
-            keeper,
+            keeper: Arc::clone(&keeper),
             keeps_lanes: false,
             since: SystemTime::now(),
+            storage,
+            room: Mutex::default(),
         })
     }
 
@@ -108,31 +134,50 @@ impl Recording {
         self.folder.path()
     }
 
-    /// A way to write to a lane, one for each thread that does.
+    /// A way to write to a lane, one for each thread that does. What names things is put into
+    /// the context, whichever lane it comes with.
     pub fn lane(&self, lane: Lane) -> LaneWriter {
-        let context = self.context.clone().filter(|_| lane.wraps());
-        LaneWriter { lane: Arc::clone(&self.lanes[lane as usize]), context }
+        let index = CUT.iter().position(|&cut| cut == lane);
+        let context = Arc::clone(&self.contexts[index.unwrap_or(0)]);
+        LaneWriter { lane: Arc::clone(index.map_or(&context, |index| &self.lanes[index])), context }
     }
 
     /// How it goes. Waits for nobody who writes.
     pub fn status(&self) -> Status {
-        let mut lanes = Lane::ALL.map(|lane| self.lanes[lane as usize].numbers.status(lane));
-        if let Some(context) = &self.context {
-            lanes[Lane::User as usize].include(context.numbers.status(Lane::User));
-        }
-        for status in &mut lanes {
-            status.on_disk += self.keeper.as_ref().map_or(0, |keeper| keeper.bytes_of(status.lane));
-        }
-        Status { since: self.since, lanes }
+        let [first, contexts @ ..] = &self.contexts;
+        let mut context = first.numbers.status(Lane::Context);
+        contexts.iter().for_each(|more| context.include(more.numbers.status(Lane::Context)));
+        let [pages, heap, user] = [0, 1, 2].map(|index| {
+            let mut status = self.lanes[index].numbers.status(CUT[index]);
+            status.on_disk += self.keeper.bytes_of(CUT[index]);
+            status
+        });
+        Status { since: self.since, lanes: [context, pages, heap, user] }
     }
 
     /// Flushes what has waited for a second, in lanes too to which nothing comes just
-    /// now, and drops what a ring need not keep. To be called about once a second.
+    /// now, drops what a ring need not keep, and looks how much room there is. To be called
+    /// about once a second.
     pub fn flush_if_due(&self, now: Instant) -> Result<(), CaptureError> {
-        if let Some(keeper) = &self.keeper {
-            keeper.prune(self.last_time());
-        }
+        self.keeper.prune(self.last_time());
+        self.look_for_room(now);
         self.all().map(|lane| lane.flush_if_due(now)).fold(Ok(()), Result::and)
+    }
+
+    /// Why it should end, as a sentence for people: the disk is nearly full. Lanes go on until
+    /// they are ended.
+    pub fn is_out_of_room(&self) -> Option<String> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner).end.clone()
+    }
+
+    /// Once a second at most.
+    fn look_for_room(&self, now: Instant) {
+        const SOON: Duration = Duration::from_millis(900);
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        if room.end.is_none() && room.looked.is_none_or(|looked| now.saturating_duration_since(looked) >= SOON) {
+            room.looked = Some(now);
+            room.end = self.storage.end_of_room(self.folder.path());
+        }
     }
 
     /// Ends all lanes and makes one trace of them, which replaces a file that is there.
@@ -148,12 +193,13 @@ impl Recording {
             // What cannot be written is lost, and counted as such.
             let _ = lane.end();
         }
-        let from = self.keeper.as_ref().and_then(|keeper| keeper.from(self.last_time())).unwrap_or(i64::MIN);
-        merge(self.folder.path(), out, from, self.keeps_lanes, images, progress)
+        let from = self.keeper.from(self.last_time()).unwrap_or(i64::MIN);
+        let job = Job { folder: self.folder.path(), out, from, keep: self.keeps_lanes, storage: &self.storage };
+        merge(&job, images, progress)
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Shared>> {
-        self.lanes.iter().chain(&self.context)
+        self.contexts.iter().chain(&self.lanes)
     }
 
     fn last_time(&self) -> i64 {
@@ -165,7 +211,7 @@ impl Recording {
 #[derive(Clone, Debug)]
 pub struct LaneWriter {
     lane: Arc<Shared>,
-    context: Option<Arc<Shared>>,
+    context: Arc<Shared>,
 }
 
 impl LaneWriter {
@@ -173,10 +219,7 @@ impl LaneWriter {
     /// it, it is lost and counted; that is told once, until there is room again. The
     /// one error that does not go away is [`CaptureError::Ended`].
     pub fn take(&mut self, event: &NewEvent<'_>) -> Result<(), CaptureError> {
-        match &self.context {
-            Some(context) if names_something(event.id) => context.take(event),
-            _ => self.lane.take(event),
-        }
+        if names_something(event.id) { self.context.take(event) } else { self.lane.take(event) }
     }
 
     /// Notes what the session lost after `since`, a raw time up to which nothing was missing.
@@ -186,18 +229,26 @@ impl LaneWriter {
 
     /// Flushes what has waited for a second.
     pub fn flush_if_due(&mut self, now: Instant) -> Result<(), CaptureError> {
-        self.lane.flush_if_due(now)
+        self.context.flush_if_due(now).and(self.lane.flush_if_due(now))
     }
 }
 
-/// Whether an event tells what later ones mean: heaps and trackers begin and end.
+/// Whether an event tells what others mean: processes, threads, images, heaps and trackers.
 fn names_something(id: EventId) -> bool {
-    match id {
-        EventId::Hook(hook) => matches!(hook, hook::HEAP_CREATE | hook::HEAP_DESTROY),
-        EventId::Class { class: class::HEAP, opcode } => {
-            [hook::HEAP_CREATE, hook::HEAP_DESTROY].contains(&(0x1000 | u16::from(opcode)))
-        }
-        EventId::Provider { provider: class::CUSTOM_HEAP, id } => matches!(id, tracker::OPEN | tracker::CLOSE),
-        _ => false,
+    if let EventId::Provider { provider, id } = id {
+        return provider == class::CUSTOM_HEAP && matches!(id, tracker::OPEN | tracker::CLOSE);
     }
+    matches!(
+        kernel_hook(id),
+        Some(
+            hook::GROUP_MASKS
+            | hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END
+            | hook::IMAGE_LOAD
+            | hook::THREAD_START..=hook::THREAD_RUNDOWN_END
+            | hook::THREAD_SET_NAME
+            | hook::HEAP_CREATE
+            | hook::HEAP_DESTROY
+            | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END,
+        )
+    )
 }

@@ -1,7 +1,7 @@
-//! What a ring keeps: lanes that wrap are cut into files, and the oldest are deleted.
+//! Parts of lanes: lanes that can wrap are cut into files, and of a ring the oldest are deleted.
 //!
 //! A file goes when all of its events are older than the limit, or, if bytes are
-//! limited, when it is the oldest and there is no room. Files are a sixteenth of the
+//! limited, when it is the oldest and there is no room. Files are at most a sixteenth of the
 //! limit, so that much more than what was asked for is kept, or so much less.
 
 use std::path::PathBuf;
@@ -11,19 +11,22 @@ use super::{Folder, Lane, Ring};
 
 /// Parts of the limit.
 const PARTS: u64 = 16;
-/// So many of them are left to the two files that still grow.
-const OPEN: u64 = 3;
+/// So many of them are left to the files that still grow, and to what their buffers hold.
+const OPEN: u64 = 4;
 
-/// Decides which files of a ring stay.
+/// Decides where a file ends, and which of them stay.
 #[derive(Debug)]
 pub(super) struct Keeper {
     folder: Folder,
     limit: Limit,
+    /// No file grows much larger.
+    part_bytes: u64,
     closed: Mutex<Vec<Closed>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Limit {
+    Everything,
     Ticks(i64),
     Bytes(u64),
 }
@@ -42,23 +45,27 @@ pub(super) struct Closed {
 pub(super) struct Slice(Option<(i64, u64)>);
 
 impl Keeper {
-    pub(super) fn new(ring: Ring, frequency: u64, folder: Folder) -> Self {
+    pub(super) fn new(folder: Folder, ring: Option<Ring>, frequency: u64, part_bytes: u64) -> Self {
         let limit = match ring {
-            Ring::Time(time) => {
+            None => Limit::Everything,
+            Some(Ring::Time(time)) => {
                 Limit::Ticks(i64::try_from(time.as_nanos() * u128::from(frequency) / 1_000_000_000).unwrap_or(i64::MAX))
             }
-            Ring::Bytes(bytes) => Limit::Bytes(bytes),
+            Some(Ring::Bytes(bytes)) => Limit::Bytes(bytes),
         };
-        Self { folder, limit, closed: Mutex::default() }
+        Self { folder, limit, part_bytes, closed: Mutex::default() }
     }
 
     /// Whether an event at `time` begins the next file.
     pub(super) fn is_full(&self, slice: &mut Slice, time: i64, len: u64) -> bool {
         let (first, start) = *slice.0.get_or_insert((time, len));
-        match self.limit {
+        let bytes = len.saturating_sub(start);
+        let is_due = match self.limit {
+            Limit::Everything => false,
             Limit::Ticks(limit) => time.saturating_sub(first) > limit / PARTS as i64,
-            Limit::Bytes(limit) => len.saturating_sub(start) > limit / PARTS,
-        }
+            Limit::Bytes(limit) => bytes > limit / PARTS,
+        };
+        is_due || bytes >= self.part_bytes
     }
 
     /// Takes a file over; `now` is the newest time known.
@@ -71,11 +78,15 @@ impl Keeper {
 
     /// Deletes what is too old or too much.
     pub(super) fn prune(&self, now: i64) {
+        if matches!(self.limit, Limit::Everything) {
+            return;
+        }
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         closed.sort_by_key(|file| file.last_time);
         let mut bytes: u64 = closed.iter().map(|file| file.bytes).sum();
         closed.retain(|file| {
             let goes = match self.limit {
+                Limit::Everything => false,
                 Limit::Ticks(limit) => file.last_time < now.saturating_sub(limit),
                 Limit::Bytes(limit) => bytes > limit / PARTS * (PARTS - OPEN),
             };
@@ -98,7 +109,7 @@ impl Keeper {
     pub(super) fn from(&self, now: i64) -> Option<i64> {
         match self.limit {
             Limit::Ticks(limit) => Some(now.saturating_sub(limit)),
-            Limit::Bytes(_) => None,
+            Limit::Everything | Limit::Bytes(_) => None,
         }
     }
 }

@@ -13,7 +13,7 @@ pub struct Status {
     /// When it began.
     pub since: SystemTime,
     /// In the order of [`Lane::ALL`].
-    pub lanes: [LaneStatus; 3],
+    pub lanes: [LaneStatus; 4],
 }
 
 /// How one lane goes. All numbers count from the start.

@@ -2,9 +2,8 @@
 //! lanes in the folder of a recording. They appear, grow, are completed, and in a ring
 //! the oldest go away.
 //!
-//! A recording's folder holds `kernel.etl`, `context.etl`, `heap.etl` and `user.etl`; a
-//! lane that wraps is cut into `heap-0001.etl`, `heap-0002.etl` and so on. Anything else
-//! in the folder is nobody's lane.
+//! What is in a recording's folder is known by its name ([`lane_file`]); anything else is nobody's
+//! lane.
 //!
 //! What is wrong with a file that grows is told by opening it when it grows no more.
 
@@ -13,15 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Capture, Input, losses_of};
-use crate::capture::lane_file;
+use crate::capture::{is_unfinished, lane_file};
 use crate::etl::{Growth, Lost, OpenError, Source, TraceFile, is_same_session};
 use crate::model::Loss;
 use crate::problem::{ProblemKind, Problems};
-
-/// Whether a folder holds a recording: its first lane is there from the start.
-pub(super) fn is_recording(folder: &Path) -> bool {
-    folder.join("kernel.etl").is_file()
-}
 
 /// What the files were when they were looked at.
 #[derive(Debug, Default)]
@@ -76,6 +70,12 @@ impl Lanes {
     /// Begins with files or folders. Nothing is read yet.
     pub(super) fn new(inputs: &[Input]) -> Result<Self, OpenError> {
         let named = |input: &Input| match input {
+            // What is in the trace is gone from the lanes.
+            Input::File(path) if is_unfinished(path) => Err(OpenError::Refused(format!(
+                "{0}: a trace is being made of this recording; if nobody does that any more, complete it: highwater record \
+                 --recover {0} -o out.etl",
+                path.display()
+            ))),
             Input::File(path) if path.is_dir() => Ok(Named::Folder { path: path.clone(), refused: Vec::new() }),
             Input::File(path) => Ok(Named::File { path: path.clone(), state: NamedFile::Awaited }),
             Input::Demo => Err(OpenError::Refused("the demo trace does not grow; play it: highwater replay demo:".to_owned())),
@@ -281,7 +281,17 @@ mod tests {
 
     #[test]
     fn lanes_come_in_their_order_and_nothing_else_is_one() {
-        let names = ["kernel.etl", "context.etl", "heap.etl", "heap-0002.etl", "heap-0010.etl", "user.etl", "user-0001.etl"];
+        let names = [
+            "kernel.etl",
+            "context.etl",
+            "context-heap.etl",
+            "pages-0001.etl",
+            "heap.etl",
+            "heap-0002.etl",
+            "heap-0010.etl",
+            "user.etl",
+            "user-0001.etl",
+        ];
         let places: Vec<u64> = names.iter().map(|name| place_of(name).unwrap()).collect();
         assert!(places.is_sorted_by(|a, b| a < b), "{places:x?}");
         for other in ["out.etl", "heap.zip", "heap-.etl", "heap-1x.etl", "Kernel", ".etl", "heap-99999999999.etl"] {

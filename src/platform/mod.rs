@@ -9,6 +9,7 @@ mod windows;
 pub use windows::{Interrupts, load_libraries_of_the_system_only};
 
 use std::io;
+use std::path::Path;
 use std::process::Child;
 
 /// Bytes of the machine's physical memory; `None` where the system does not say.
@@ -19,6 +20,26 @@ pub fn physical_memory() -> Option<u64> {
     return std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| meminfo_total(&text));
     #[cfg(not(any(windows, target_os = "linux")))]
     None
+}
+
+/// Room on a volume.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiskSpace {
+    /// Bytes that this user can still write.
+    pub free: u64,
+    /// Bytes in all.
+    pub total: u64,
+}
+
+/// Room on the volume of a folder that exists; `None` where the system does not say.
+pub fn disk_space(folder: &Path) -> Option<DiskSpace> {
+    #[cfg(windows)]
+    return windows::disk_space(folder);
+    #[cfg(not(windows))]
+    {
+        let _ = folder;
+        None
+    }
 }
 
 /// Whether anybody could see what is printed. Windows gives a program that is started
@@ -68,6 +89,15 @@ mod tests {
         for text in ["", "MemTotal:", "MemTotal: 12", "MemTotal: x kB", "MemFree: 12 kB", "MemTotal: 99999999999999999999 kB"] {
             assert_eq!(meminfo_total(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    #[cfg(windows)]
+    fn a_disk_has_room_and_a_folder_that_is_not_there_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let space = disk_space(folder.path()).unwrap();
+        assert!(space.free > 0 && space.free <= space.total, "{space:?}");
+        assert_eq!(disk_space(&folder.path().join("none")), None);
     }
 
     #[test]

@@ -1,15 +1,18 @@
-//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h), programs that
-//! end with this one (job objects, jobapi2.h), Ctrl+C (consoleapi.h), and where libraries
-//! are looked for (libloaderapi.h).
+//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h) and how much room on
+//! disk (`GetDiskFreeSpaceExW`, fileapi.h), programs that end with this one (job objects, jobapi2.h),
+//! Ctrl+C (consoleapi.h), and where libraries are looked for (libloaderapi.h).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::io;
+use std::os::windows::ffi::OsStrExt;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::path::Path;
 use std::process::Child;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceExW;
 use windows_sys::Win32::System::Console::{
     ATTACH_PARENT_PROCESS, AttachConsole, CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler,
 };
@@ -19,6 +22,8 @@ use windows_sys::Win32::System::JobObjects::{
 };
 use windows_sys::Win32::System::LibraryLoader::{LOAD_LIBRARY_SEARCH_SYSTEM32, SetDefaultDllDirectories};
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+
+use super::DiskSpace;
 
 /// From now on a library that is asked for by its name alone comes from the system's folder:
 /// not from that of the program, the current one, or one of `PATH`. For good.
@@ -36,6 +41,16 @@ pub(super) fn physical_memory() -> Option<u64> {
     let done = unsafe { GlobalMemoryStatusEx(&raw mut status) };
     // Wine says 0 where two threads ask at once.
     (done != 0 && status.ullTotalPhys > 0).then_some(status.ullTotalPhys)
+}
+
+/// Room on the volume of a folder, for this user where there are quotas.
+pub(super) fn disk_space(folder: &Path) -> Option<DiskSpace> {
+    let name: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: the name ends with a zero and lives through the call; the two numbers are on this
+    // stack frame and ours alone, and the third, which is not wanted, may be null.
+    let done = unsafe { GetDiskFreeSpaceExW(name.as_ptr(), &raw mut free, &raw mut total, ptr::null_mut()) };
+    (done != 0).then_some(DiskSpace { free, total })
 }
 
 /// A job that ends the program in it as soon as the returned handle is closed,

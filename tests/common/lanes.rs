@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use highwater::capture::{BUFFER_SIZE, Images, Lane, LaneWriter, Recording, Session};
 use highwater::etl::write::{Descriptor, NewEvent};
 use highwater::etl::{EventId, Extended, ExtendedItem, Guid, HeaderKind, ReadBuffer, TraceFile};
-use highwater::events::{Event, Merge, class, hook};
+use highwater::events::{Event, Merge, class, hook, tracker};
 use highwater::pe;
 use highwater::problem::Problems;
 use highwater::units::{Pid, PointerSize, Tid};
@@ -37,6 +37,17 @@ impl Delivered {
         let payload = &self.payload;
         let event = NewEvent { processor, time, kind, pointer, pid, tid, id, version, descriptor, extended: &items, payload };
         writer.take(&event).unwrap();
+    }
+
+    /// Whether it tells what others mean.
+    pub fn names_something(&self) -> bool {
+        match self.id {
+            EventId::Provider { provider, id } => provider == class::CUSTOM_HEAP && [tracker::OPEN, tracker::CLOSE].contains(&id),
+            _ => match hook_of(self.id) {
+                hook::HEAP_CREATE | hook::HEAP_DESTROY | hook::GROUP_MASKS | hook::THREAD_SET_NAME => true,
+                hook => matches!(hook >> 8, 0x03 | 0x05 | 0x14),
+            },
+        }
     }
 }
 
@@ -103,7 +114,7 @@ pub fn take_apart(path: &Path) -> Apart {
             }
             let bytes = of_buffer.bytes_of(&raw);
             events.push(Delivered {
-                lane: Lane::Kernel,
+                lane: Lane::Pages,
                 processor: buffer.processor,
                 time: raw.time,
                 kind: raw.kind,
@@ -160,7 +171,7 @@ fn choose_lanes(events: &mut [Delivered]) {
         event.lane = match event.id {
             EventId::Provider { .. } => Lane::User,
             _ if hook >> 8 == 0x10 => Lane::Heap,
-            _ => Lane::Kernel,
+            _ => Lane::Pages,
         };
         if hook >> 8 != 0x18 {
             owners.entry((event.time, event.tid)).or_insert(event.lane);
@@ -172,13 +183,13 @@ fn choose_lanes(events: &mut [Delivered]) {
         |event: &Delivered| matches!(hook_of(event.id), hook::STACK | hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER);
     for event in events.iter_mut().filter(|event| stack(event)) {
         let owner = i64::from_le_bytes(event.payload[..8].try_into().unwrap());
-        event.lane = owners.get(&(owner, Tid(word(&event.payload, 12)))).copied().unwrap_or(Lane::Kernel);
+        event.lane = owners.get(&(owner, Tid(word(&event.payload, 12)))).copied().unwrap_or(Lane::Pages);
         keys.insert(word(&event.payload, 16), event.lane);
     }
     let of_items = events.iter().find(|event| event.items.iter().any(|(kind, _)| [17, 18].contains(kind))).map(|e| e.lane);
     for event in events.iter_mut() {
         if matches!(hook_of(event.id), hook::STACK_KEY_CREATE | hook::STACK_KEY_DELETE | hook::STACK_KEY_RUNDOWN) {
-            event.lane = of_items.or(keys.get(&word(&event.payload, 0)).copied()).unwrap_or(Lane::Kernel);
+            event.lane = of_items.or(keys.get(&word(&event.payload, 0)).copied()).unwrap_or(Lane::Pages);
         }
     }
 }
@@ -222,7 +233,7 @@ fn machine(file: TraceFile) -> Machine {
 
 /// Gives all events to a recording, those of each lane so many ticks late; the lanes'
 /// order among each other is then another. `tick` is called after each.
-pub fn deliver(recording: &Recording, events: &[Delivered], delays: [i64; 3], mut tick: impl FnMut(&Recording, i64)) {
+pub fn deliver(recording: &Recording, events: &[Delivered], delays: [i64; 4], mut tick: impl FnMut(&Recording, i64)) {
     let mut writers = Lane::ALL.map(|lane| recording.lane(lane));
     let mut order: Vec<&Delivered> = events.iter().collect();
     order.sort_by_key(|event| event.time + delays[event.lane as usize]);

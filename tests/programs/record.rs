@@ -45,7 +45,7 @@ fn what_a_recording_left_becomes_the_trace_that_it_would_have_been() {
     generate(&options, std::fs::File::create(path("made.etl")).unwrap()).unwrap();
     let apart = take_apart(&path("made.etl"));
     let recording = Recording::create(&path("lanes"), &apart.session, None).unwrap();
-    deliver(&recording, &apart.events, [0; 3], |_, _| {});
+    deliver(&recording, &apart.events, [0; 4], |_, _| {});
     recording.flush_if_due(later()).unwrap();
     drop(recording); // as a crash does
 

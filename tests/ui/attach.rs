@@ -65,7 +65,7 @@ impl Recorder for Machines {
 struct Sessions {
     machine: Arc<Machine>,
     recording: Option<Recording>,
-    writers: [LaneWriter; 3],
+    writers: [LaneWriter; 4],
     done: usize,
     has_lost: bool,
 }

@@ -54,7 +54,7 @@ impl Plan {
         let how = How::Kernel { guid: fresh_guid(), flags, stacks: kernel_stacks(request) };
         Self {
             name: name("kernel"),
-            lane: Lane::Kernel,
+            lane: Lane::Pages,
             how,
             buffers: Buffers::kernel(machine.processors, machine.memory).or(request),
         }

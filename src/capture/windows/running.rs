@@ -30,7 +30,7 @@ use super::watch::{self, Processes};
 use super::{machine, privilege};
 use crate::capture::control::Progress;
 use crate::capture::properties::Statistics;
-use crate::capture::{CaptureError, DiskImages, Folder, Lane, Pulse, Recording, Request, Running, Summary, Target};
+use crate::capture::{CaptureError, DiskImages, Folder, Lane, Pulse, Recording, Request, Running, Storage, Summary, Target};
 use crate::etl::write::{Descriptor, NewEvent};
 use crate::etl::{EventId, HeaderKind};
 use crate::units::{Pid, PointerSize, Tid};
@@ -84,7 +84,7 @@ impl LocalRecording {
         let traced = traced.map_err(|refusal| refusal.while_trying("programs could not be prepared for tracing"))?;
         let start = Pair::now();
         let session = machine::session(start);
-        let recording = Recording::create_in(folder.clone(), &session, request.ring)?;
+        let recording = Recording::create_in(folder.clone(), &session, request.ring, Storage::default())?;
         let memory = crate::platform::physical_memory().unwrap_or(4 << 30);
         let machine = Machine { processors: session.processors, memory };
         let processes = Processes::new(request, &pids);
@@ -130,7 +130,7 @@ impl LocalRecording {
             seconds: now.duration_since(self.began).as_secs_f64(),
             buffers_used: total.saturating_sub(free),
             buffers_total: total,
-            ends: self.beside.ends().or_else(|| self.processes.are_gone().then(|| ALL_ENDED.to_owned())),
+            ends: self.ends(),
             cost: self.beside.cost(),
             ..Progress::default()
         };
@@ -144,6 +144,13 @@ impl LocalRecording {
             warning: self.warning(status.lanes.iter().find_map(|lane| lane.failure.clone())),
             ..progress
         }
+    }
+
+    /// Why it is over by itself.
+    fn ends(&mut self) -> Option<String> {
+        let all_ended = self.processes.are_gone().then(|| ALL_ENDED.to_owned());
+        let no_room = || self.recording.as_ref().and_then(Recording::is_out_of_room);
+        self.beside.ends().or_else(no_room).or(all_ended)
     }
 
     /// Names this moment in the trace.

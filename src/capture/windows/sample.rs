@@ -55,7 +55,7 @@ impl Beside {
             image,
             began: now,
             watch: StopWatch::new(&request.stop_when),
-            lane: recording.lane(Lane::Kernel),
+            lane: recording.lane(Lane::Pages),
             payload: Payload::default(),
             busy: (own_time().unwrap_or_default(), now),
             cost: None,

@@ -57,7 +57,7 @@ pub(super) fn start(
     match first_refusal {
         Some(refusal) if !started.has_any(request) => Err(refusal),
         _ => {
-            let has_kernel = started.has(Lane::Kernel);
+            let has_kernel = started.has(Lane::Pages);
             started.sources.rotate_left(usize::from(has_kernel));
             Ok(started)
         }
@@ -66,10 +66,10 @@ pub(super) fn start(
 
 fn filter(lane: Lane, request: &Request, pids: &[u32], followed: &Arc<Mutex<Followed>>) -> Filter {
     match lane {
-        Lane::Kernel => Filter::Pages(Arc::clone(followed)),
+        Lane::Pages => Filter::Pages(Arc::clone(followed)),
         // Whether a process that has just been started is followed comes by another session, later.
         Lane::User if matches!(request.target, Target::Pids(_)) && !request.children.are_recorded => Filter::Of(pids.to_vec()),
-        Lane::Heap | Lane::User => Filter::Everybody,
+        Lane::Context | Lane::Heap | Lane::User => Filter::Everybody,
     }
 }
 
@@ -80,7 +80,7 @@ impl Started {
 
     /// Whether anything of what was asked for is recorded.
     fn has_any(&self, request: &Request) -> bool {
-        let wanted = [(request.commit, Lane::Kernel), (request.heap, Lane::Heap), (request.trackers, Lane::User)];
+        let wanted = [(request.commit, Lane::Pages), (request.heap, Lane::Heap), (request.trackers, Lane::User)];
         wanted.into_iter().any(|(is_wanted, lane)| is_wanted && self.has(lane))
     }
 }
@@ -89,7 +89,7 @@ fn missing(lane: Lane, request: &Request) -> &'static str {
     match lane {
         Lane::Heap => "heaps are not recorded",
         Lane::User => "custom trackers are not recorded",
-        Lane::Kernel if request.commit => "commit and the names of modules are not recorded",
-        Lane::Kernel => "the names of modules are not recorded",
+        Lane::Pages if request.commit => "commit and the names of modules are not recorded",
+        Lane::Pages | Lane::Context => "the names of modules are not recorded",
     }
 }

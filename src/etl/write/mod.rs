@@ -19,6 +19,7 @@
 //! lets an unrelated reader judge the result.
 
 mod event;
+mod pause;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use thiserror::Error;
 use super::compression::Algorithm;
 use super::{BUFFER_HEADER, ClockKind, MAX_BUFFER, SessionHeader, align8, flag, mode};
 pub use event::{Descriptor, NewEvent};
+pub use pause::{Paused, PausedBuffer};
 
 /// Why something could not be written.
 #[derive(Debug, Error)]
@@ -106,10 +108,15 @@ impl<W: Write + Seek> Writer<W> {
         check(&session)?;
         let start = out.stream_position()?;
         out.write_all(&session::header_buffer(&session, algorithm, 0, 0))?;
+        Ok(Self { algorithm, ..Self::on(out, session, start) })
+    }
+
+    /// Of a file that has its header buffer.
+    fn on(out: W, session: SessionHeader, start: u64) -> Self {
         let open = (0..session.processors).map(|_| OpenBuffer::default()).collect();
         let limit = (session.buffer_size as usize - BUFFER_HEADER).min(usize::from(u16::MAX));
         let (packs, last_time) = (session.is_compressed(), session.start_ticks);
-        Ok(Self { out, algorithm, packs, start, open, written: 1, dropped: 0, last_time, limit, session })
+        Self { out, algorithm: Algorithm::Xpress, packs, start, open, written: 1, dropped: 0, last_time, limit, session }
     }
 
     /// Begins a file whose buffers take as much room as they hold and are not compressed:

@@ -220,6 +220,36 @@ fn a_writer_that_was_not_finished_leaves_a_readable_file() {
     assert_eq!(events_of(&file).len(), 8);
 }
 
+#[test]
+fn a_paused_file_goes_on_as_if_nothing_had_been() {
+    let session = SessionHeader { processors: 3, buffer_size: 4 << 10, ..SessionHeader::default() };
+    let events = |w: &mut Writer<Cursor<Vec<u8>>>, times: std::ops::Range<i64>| {
+        for time in times {
+            w.write(&NewEvent { processor: (time % 2) as u16, time, ..hook_event(&[time as u8; 700]) }).unwrap();
+        }
+    };
+    let mut whole = writer(session.clone());
+    events(&mut whole, 0..40);
+    let whole = whole.finish().unwrap().into_inner();
+    for at in 0..40 {
+        let mut first = writer(session.clone());
+        events(&mut first, 0..at);
+        let paused = first.pause().unwrap();
+        events(&mut first, at..40); // all of that is lost
+        let mut second = Writer::resume(first.out, session.clone(), paused.clone()).unwrap();
+        assert_eq!(second.pause().unwrap(), paused);
+        events(&mut second, at..40);
+        assert_eq!(second.finish().unwrap().into_inner(), whole, "paused at {at}");
+    }
+    let too_much = |processor, bytes| {
+        let open = vec![PausedBuffer { processor, last_time: 0, events: vec![0; bytes] }];
+        Writer::resume(Cursor::new(Vec::new()), session.clone(), Paused { open, ..Paused::default() }).unwrap_err()
+    };
+    assert!(matches!(too_much(3, 8), WriteError::NoSuchProcessor(3)));
+    assert!(matches!(too_much(2, 4 << 10), WriteError::BadSession(_)));
+    assert!(matches!(too_much(2, 7), WriteError::BadSession(_)));
+}
+
 proptest! {
     #[test]
     fn any_events_come_back(
