@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
 mod beside;
+mod cost;
 mod documents;
 mod followed;
 mod remote;

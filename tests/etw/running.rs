@@ -5,7 +5,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use highwater::capture::windows::LocalRecording;
-use highwater::capture::{Request, Target};
+use highwater::capture::{Aftermath, Request, Running, Target};
 use highwater::synth::{Options, Scenario};
 
 use crate::simulated::events::{HEAP, KERNEL, Told};
@@ -190,6 +190,19 @@ fn a_program_that_ends_completes_the_recording_of_it() {
     assert_eq!(format!("{:?}", recorder.join().unwrap()), format!("{:?}", ExitCode::SUCCESS));
     assert!(out.exists());
     assert!(scene.etw.running().is_empty());
+}
+
+#[test]
+fn what_goes_wrong_at_the_end_does_not_cost_the_trace() {
+    let scene = Scene::new(&Options { events: 2_000, ..Options::default() });
+    let mut running = scene.start(&of_all()).unwrap();
+    poll_until(&mut running, "all events", |progress| progress.events >= scene.events);
+    scene.etw.with(|etw| etw.refusals.insert("ControlTraceW(STOP) heap", 5));
+    let out = scene.place.path().join("recorded.etl");
+    let window: &mut dyn Running = &mut running;
+    window.finish(&out).unwrap();
+    assert!(matches!(window.aftermath(), Aftermath::Failed(reason) if reason.contains("the heap session could not be stopped")));
+    assert!(!groups(scene.load("recorded.etl")).is_empty());
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn by_name(form: &mut Form, ui: &mut Ui) {
 fn what(form: &mut Form, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| {
         ui.checkbox(&mut form.what.heap, "Windows NT heaps").on_hover_text("HeapAlloc, malloc, new");
-        ui.checkbox(&mut form.what.commit, "Commit").on_hover_text("VirtualAlloc of all processes");
+        ui.checkbox(&mut form.what.commit, "Commit").on_hover_text("Pages: VirtualAlloc");
         ui.checkbox(&mut form.what.trackers, "Custom trackers")
             .on_hover_text("Allocators that announce their blocks by ETW events");
         ui.separator();

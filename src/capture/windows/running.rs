@@ -30,7 +30,9 @@ use super::watch::{self, Processes};
 use super::{machine, privilege};
 use crate::capture::control::Progress;
 use crate::capture::properties::Statistics;
-use crate::capture::{CaptureError, DiskImages, Folder, Lane, Pulse, Recording, Request, Running, Storage, Summary, Target};
+use crate::capture::{
+    Aftermath, CaptureError, DiskImages, Folder, Lane, Pulse, Recording, Request, Running, Storage, Summary, Target,
+};
 use crate::etl::write::{Descriptor, NewEvent};
 use crate::etl::{EventId, HeaderKind};
 use crate::units::{Pid, PointerSize, Tid};
@@ -54,6 +56,8 @@ pub struct LocalRecording {
     shortfalls: Vec<String>,
     /// What is wrong now.
     failures: Vec<String>,
+    /// What went wrong at the end.
+    aftermath: Aftermath,
 }
 
 impl LocalRecording {
@@ -108,6 +112,7 @@ impl LocalRecording {
             last_second: now,
             shortfalls: warnings,
             failures: Vec::new(),
+            aftermath: Aftermath::Fine,
         })
     }
 
@@ -186,10 +191,10 @@ impl LocalRecording {
 
     /// Ends it: no more events come, and those that came are in the lanes.
     pub fn end(&mut self) -> Result<(), CaptureError> {
-        self.beside.look();
         let restored = self.traced.take().map_or(Ok(()), Traced::restore);
         let restored = restored.map_err(|refusal| refusal.while_trying("what was prepared for tracing could not be put back"));
         let stopped = self.sources.iter_mut().map(Source::stop).fold(Ok(()), Result::and);
+        self.beside.look();
         self.drain();
         let closed = self.sources.iter_mut().map(Source::close).fold(Ok(()), Result::and);
         self.sources.clear();
@@ -257,7 +262,14 @@ impl Running for LocalRecording {
     }
 
     fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {
+        if let Err(reason) = self.end() {
+            self.aftermath = Aftermath::Failed(reason.to_string());
+        }
         Self::finish(self, out, &mut |_, _| true).map(|_| ())
+    }
+
+    fn aftermath(&self) -> Aftermath {
+        self.aftermath.clone()
     }
 }
 
