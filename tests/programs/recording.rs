@@ -85,8 +85,8 @@ fn parts_of(folder: &Path, lane: &str) -> usize {
 /// Bytes of all files in a folder; none if it is gone.
 fn bytes_of(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
-    // One can go away just then.
-    entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|file| file.len()).sum()
+    // One can go away just then. What the folder says of a file that is open can be old.
+    entries.filter_map(|entry| std::fs::metadata(entry.ok()?.path()).ok()).map(|file| file.len()).sum()
 }
 
 fn open(paths: &[PathBuf]) -> Trace {

@@ -89,7 +89,7 @@ fn missing(lane: Lane, request: &Request) -> &'static str {
     match lane {
         Lane::Heap => "heaps are not recorded",
         Lane::User => "custom trackers are not recorded",
-        Lane::Pages if request.commit => "commit and the names of modules are not recorded",
-        Lane::Pages | Lane::Context => "the names of modules are not recorded",
+        Lane::Context | Lane::Pages if request.commit => "commit and the names of modules are not recorded",
+        Lane::Context | Lane::Pages => "the names of modules are not recorded",
     }
 }
