@@ -5,13 +5,15 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::driver::{Window, click, give, palette, press, settle};
+use crate::driver::{Window, click, give, palette, press, settle, wait_for};
 use crate::painter::Painter;
 use eframe::egui::{self, Key, Modifiers, pos2};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, SnapshotError, SnapshotOptions, SnapshotResult, SnapshotResults, try_image_snapshot_options};
 use highwater::app::{HighwaterApp, Options, Settings, Theme};
+use highwater::capture::{CaptureError, Program, Recorder, Request, Running};
 use highwater::load::Input;
 use image::{Rgba, RgbaImage};
 
@@ -31,15 +33,49 @@ const FINE: Size = Size { points: [1920.0, 1080.0], scale: 2.0 };
 struct Picture {
     name: &'static str,
     has_trace: bool,
+    /// Whether this machine can record.
+    records: bool,
     steps: fn(&mut Window),
 }
 
 const fn start(name: &'static str, steps: fn(&mut Window)) -> Picture {
-    Picture { name, has_trace: false, steps }
+    Picture { name, has_trace: false, records: false, steps }
 }
 
 const fn demo(name: &'static str, steps: fn(&mut Window)) -> Picture {
-    Picture { name, has_trace: true, steps }
+    Picture { name, has_trace: true, records: false, steps }
+}
+
+const fn recorder(name: &'static str, steps: fn(&mut Window)) -> Picture {
+    Picture { name, has_trace: false, records: true, steps }
+}
+
+/// A machine on which these programs run.
+#[derive(Debug)]
+struct Machine;
+
+impl Recorder for Machine {
+    fn programs(&self) -> Result<Vec<Program>, CaptureError> {
+        let program = |pid, name: &str, title: &str, megabytes: u64, user: &str| Program {
+            pid,
+            name: name.to_owned(),
+            title: title.to_owned(),
+            user: user.to_owned(),
+            private_bytes: Some(megabytes << 20),
+            is_32_bit: Some(name == "launcher.exe"),
+            is_in_front: name == "game.exe",
+        };
+        Ok(vec![
+            program(4660, "game.exe", "Game \u{2013} level 2", 3_120, "ada"),
+            program(5120, "browser.exe", "News", 812, "ada"),
+            program(1244, "svchost.exe", "", 96, "SYSTEM"),
+            program(7004, "launcher.exe", "", 61, "ada"),
+        ])
+    }
+
+    fn start(&self, _: &Request, _: &Path) -> Result<Box<dyn Running>, CaptureError> {
+        Err(CaptureError::NotWindows)
+    }
 }
 
 /// All pictures, each in both themes and all sizes.
@@ -50,6 +86,16 @@ const PICTURES: &[Picture] = &[
         for button in ["Walk: Growth", "Next", "Show me"] {
             click(w, button);
         }
+    }),
+    recorder("record", |w| {
+        give(w, "record");
+        wait_for(w, "browser.exe");
+        settle(w);
+    }),
+    recorder("record-launcher", |w| {
+        give(w, "record");
+        wait_for(w, "browser.exe");
+        click(w, "Start a program");
     }),
     demo("overview", |_| {}),
     demo("spike", |w| {
@@ -130,9 +176,10 @@ fn select(window: &mut Window, from: f32, to: f32) {
     settle(window);
 }
 
-fn window(theme: Theme, size: Size, has_trace: bool) -> Window {
-    let inputs = if has_trace { vec![Input::Demo] } else { Vec::new() };
-    let options = Options { inputs, theme: Some(theme), ..Options::default() };
+fn window(theme: Theme, size: Size, picture: &Picture) -> Window {
+    let inputs = if picture.has_trace { vec![Input::Demo] } else { Vec::new() };
+    let recorder: Option<Arc<dyn Recorder>> = if picture.records { Some(Arc::new(Machine)) } else { None };
+    let options = Options { inputs, recorder, theme: Some(theme), ..Options::default() };
     let mut window = Harness::builder()
         .with_size(size.points)
         .with_pixels_per_point(size.scale)
@@ -277,7 +324,7 @@ const SETS: [Set; 5] = [
 fn compare_all(set: &Set) {
     let mut results = SnapshotResults::new();
     for picture in PICTURES {
-        let mut window = window(set.theme, set.size, picture.has_trace);
+        let mut window = window(set.theme, set.size, picture);
         (picture.steps)(&mut window);
         results.add(compare(&mut window, &format!("{}{}", picture.name, set.ends), set.size.scale));
     }

@@ -148,7 +148,7 @@ impl List for Programs<'_> {
 
 fn launch(form: &mut Form, ui: &mut Ui) {
     field(ui, &mut form.command, "Command line", r#""C:\Games\game.exe" -windowed"#);
-    field(ui, &mut form.child, "Image name of what it starts", "If it is a launcher: real-game.exe");
+    field(ui, &mut form.child, "Image name of what it starts", "If it is a launcher, the file name of what it starts: game.exe");
     ui.add(
         egui::Label::new(
             RichText::new(
