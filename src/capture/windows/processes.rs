@@ -12,7 +12,7 @@ use windows_sys::Win32::Security::{LookupAccountSidW, SID_NAME_USE, TOKEN_QUERY}
 use windows_sys::Win32::System::Diagnostics::ToolHelp::{
     CreateToolhelp32Snapshot, PROCESSENTRY32W, Process32FirstW, Process32NextW, TH32CS_SNAPPROCESS,
 };
-use windows_sys::Win32::System::ProcessStatus::{GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS_EX};
+use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS_EX};
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, IsWow64Process, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
 };
@@ -129,7 +129,7 @@ fn memory(process: RawHandle) -> Option<Memory> {
     let size = size_of::<PROCESS_MEMORY_COUNTERS_EX>() as u32;
     // SAFETY: the callers' handles are open; the call tells the longer structure, which begins as the
     // shorter one, from it by the size.
-    let done = unsafe { GetProcessMemoryInfo(process, (&raw mut counters).cast(), size) };
+    let done = unsafe { K32GetProcessMemoryInfo(process, (&raw mut counters).cast(), size) };
     // Both are the commit charge; Windows 7 leaves one of them at zero, Wine the other.
     let private_bytes = counters.PagefileUsage.max(counters.PrivateUsage) as u64;
     (done != 0).then_some(Memory { private_bytes, working_set: counters.WorkingSetSize as u64 })

@@ -14,7 +14,7 @@
 use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::FILETIME;
-use windows_sys::Win32::System::ProcessStatus::{GetPerformanceInfo, PERFORMANCE_INFORMATION};
+use windows_sys::Win32::System::ProcessStatus::{K32GetPerformanceInfo, PERFORMANCE_INFORMATION};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
 
 use super::clock;
@@ -140,7 +140,7 @@ fn machine() -> Option<PERFORMANCE_INFORMATION> {
     let size = size_of::<PERFORMANCE_INFORMATION>() as u32;
     let mut info = PERFORMANCE_INFORMATION { cb: size, ..PERFORMANCE_INFORMATION::default() };
     // SAFETY: the structure is ours, and as long as is said.
-    let done = unsafe { GetPerformanceInfo(&raw mut info, size) };
+    let done = unsafe { K32GetPerformanceInfo(&raw mut info, size) };
     (done != 0).then_some(info)
 }
 
