@@ -17,7 +17,7 @@ use crate::simulated::state::{Etw, change};
 use crate::simulated::story::Story;
 
 const IMAGE: &str = "highwater.exe";
-const BASE: u64 = 0x14000_0000;
+const BASE: u64 = 0x1_4000_0000;
 const HEAP: u64 = 0x1D_0000;
 const TRACKER: u64 = 0x7E57;
 
