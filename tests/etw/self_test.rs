@@ -78,6 +78,10 @@ fn tested(heap: Blocks, prepare: impl FnOnce(&mut Etw)) -> (Result<(), String>, 
     let words = vec!["record".to_owned(), "--self-test-target".to_owned()];
     let program = TargetProgram { path: env!("CARGO_BIN_EXE_highwater").into(), words };
     let folder = scene.place.path().join("self-test");
+    // What a run left that was ended in the middle.
+    let left = folder.join("0").join("launch.recording");
+    std::fs::create_dir_all(&left).unwrap();
+    std::fs::write(left.join("context.etl"), []).unwrap();
     let done = highwater::cli::self_test(&folder, &[program]);
     is_over.store(true, Ordering::Relaxed);
     narrator.join().unwrap();

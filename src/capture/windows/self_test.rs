@@ -118,6 +118,8 @@ pub fn record(way: Way, program: &TargetProgram, folder: &Path) -> Trial {
 impl Trial {
     fn record(&mut self, way: Way, program: &TargetProgram, folder: &Path) -> Result<(), CaptureError> {
         let lanes = folder.join(format!("{}.recording", way.name()));
+        // Of a run before that did not come to its end; that it cannot be removed is told by the start.
+        let _ = std::fs::remove_dir_all(&lanes);
         let start = |target| LocalRecording::start(&Request::new(target), &lanes);
         let mut running = match way {
             Way::Launch => {
