@@ -94,8 +94,7 @@ pub struct Progress {
 /// What a window wants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// End the recording: into the trace that was named at the start, if one was; else it
-    /// stays in its folder.
+    /// End the recording. Its lanes stay in their folder.
     Stop,
     /// Name this moment.
     Mark(String),

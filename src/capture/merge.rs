@@ -131,6 +131,7 @@ pub(super) fn merge(
     }
     Ok(summary)
 }
+
 impl Job<'_> {
     /// Whether the disk has no room for a trace beside lanes of so many bytes, but would have
     /// without them. Who cannot say is believed to have room.

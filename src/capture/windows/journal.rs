@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
+use super::refusal::Refusal;
 use crate::capture::Lane;
 
 /// What was noted.
@@ -109,6 +110,12 @@ pub(super) fn note(call: &'static str, subject: &str, code: u32) {
             journal.calls.push(Call { call, subject: subject.to_owned(), code });
         }
     });
+}
+
+/// The same of a function that returns its error, with what that means.
+pub(super) fn check(call: &'static str, subject: &str, code: u32) -> Result<(), Refusal> {
+    note(call, subject, code);
+    Refusal::check(call, code)
 }
 
 /// Notes an event of a lane if somebody wants it and it is one of the first of its kind.

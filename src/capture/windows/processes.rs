@@ -69,9 +69,22 @@ pub(super) fn names() -> Result<Vec<(u32, String)>, Refusal> {
     }
 }
 
+/// Ids of the processes that were started from an image of this name, whatever its case.
+pub(super) fn of_image(name: &str) -> Result<Vec<u32>, Refusal> {
+    let all = names()?.into_iter().filter(|(_, image)| image.eq_ignore_ascii_case(name));
+    Ok(all.map(|(pid, _)| pid).collect())
+}
+
+/// The same without this process: a recording by name does not mean its recorder.
+pub(super) fn others_of_image(name: &str) -> Result<Vec<u32>, Refusal> {
+    let mut pids = of_image(name)?;
+    pids.retain(|pid| *pid != std::process::id());
+    Ok(pids)
+}
+
 /// Whether a process of this id runs that was started from an image of this name.
 pub(super) fn runs(pid: u32, name: &str) -> bool {
-    names().is_ok_and(|all| all.iter().any(|(id, image)| *id == pid && image.eq_ignore_ascii_case(name)))
+    of_image(name).is_ok_and(|pids| pids.contains(&pid))
 }
 
 /// A process whose end can be noticed, whatever becomes of its id.

@@ -153,6 +153,17 @@ fn guid(guid: &windows_sys::core::GUID) -> Guid {
     Guid::new(guid.data1, guid.data2, guid.data3, guid.data4)
 }
 
+/// The same identity as Windows' functions take it.
+pub(super) fn windows_guid(guid: Guid) -> windows_sys::core::GUID {
+    let b = guid.to_bytes();
+    windows_sys::core::GUID {
+        data1: u32::from_le_bytes([b[0], b[1], b[2], b[3]]),
+        data2: u16::from_le_bytes([b[4], b[5]]),
+        data3: u16::from_le_bytes([b[6], b[7]]),
+        data4: [b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]],
+    }
+}
+
 // The size of the address in an item is that of a pointer only here.
 const _: () = assert!(size_of::<usize>() == 8 && size_of::<EVENT_HEADER_EXTENDED_DATA_ITEM>() == 16);
 
@@ -163,13 +174,7 @@ mod tests {
 
     fn record(provider: Guid, flags: u32) -> EVENT_RECORD {
         let mut record = EVENT_RECORD::default();
-        let b = provider.to_bytes();
-        record.EventHeader.ProviderId = windows_sys::core::GUID {
-            data1: u32::from_le_bytes([b[0], b[1], b[2], b[3]]),
-            data2: u16::from_le_bytes([b[4], b[5]]),
-            data3: u16::from_le_bytes([b[6], b[7]]),
-            data4: [b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]],
-        };
+        record.EventHeader.ProviderId = windows_guid(provider);
         record.EventHeader.Flags = flags as u16;
         record.EventHeader.ProcessId = 4660;
         record.EventHeader.ThreadId = 77;

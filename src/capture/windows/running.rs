@@ -23,7 +23,7 @@ use super::refusal::Refusal;
 use super::sample::Beside;
 use super::silence::Silence;
 use super::source::Source;
-use super::starting::{self, Started};
+use super::starting::{self, StartedSources};
 use super::tracing_flags::Traced;
 use super::volumes::volumes;
 use super::watch::{self, Processes};
@@ -94,7 +94,7 @@ impl LocalRecording {
         let processes = Processes::new(request, &pids);
         let started = starting::start(request, &recording, machine, &pids, processes.followed())?;
         let silence = Silence::new(request, started.has(Lane::Heap), &pids);
-        let Started { sources, warnings, .. } = started;
+        let StartedSources { sources, warnings, .. } = started;
         if let Some(program) = launched {
             program.resume().map_err(not_started)?;
         }
@@ -183,10 +183,15 @@ impl LocalRecording {
     /// in all, and says whether to go on. After an error the lanes are still in their folder.
     pub fn finish(&mut self, out: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Summary, CaptureError> {
         let ended = self.end();
-        let recording = self.recording.take().ok_or(CaptureError::Ended)?;
         // The file matters most; what else went wrong is told when it is there.
-        let summary = recording.finish(out, &mut DiskImages::new(volumes()), progress)?;
+        let summary = self.save(out, progress)?;
         ended.map(|()| summary)
+    }
+
+    /// Makes one file of what came, once it has ended.
+    fn save(&mut self, out: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Summary, CaptureError> {
+        let recording = self.recording.take().ok_or(CaptureError::Ended)?;
+        recording.finish(out, &mut DiskImages::new(volumes()), progress)
     }
 
     /// Ends it: no more events come, and those that came are in the lanes.
@@ -265,7 +270,7 @@ impl Running for LocalRecording {
         if let Err(reason) = self.end() {
             self.aftermath = Aftermath::Failed(reason.to_string());
         }
-        Self::finish(self, out, &mut |_, _| true).map(|_| ())
+        self.save(out, &mut |_, _| true).map(|_| ())
     }
 
     fn aftermath(&self) -> Aftermath {

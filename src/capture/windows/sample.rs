@@ -103,8 +103,7 @@ impl Beside {
     fn find_by_name(&mut self) {
         let Some(image) = &self.image else { return };
         // They may be listed another time.
-        let all = processes::names().unwrap_or_default();
-        let found: Vec<u32> = all.iter().filter(|(_, name)| name.eq_ignore_ascii_case(image)).map(|(pid, _)| *pid).collect();
+        let found = processes::of_image(image).unwrap_or_default();
         found.into_iter().for_each(|pid| self.follow(pid));
     }
 

@@ -18,9 +18,8 @@ use windows_sys::Win32::System::Diagnostics::Etw::{
     TraceSetInformation, TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
 };
 
-use windows_sys::core::GUID;
-
 use super::journal;
+use super::record::windows_guid;
 use super::refusal::Refusal;
 use super::wide::{narrow, wide};
 use crate::capture::properties::{Properties, Statistics};
@@ -60,13 +59,7 @@ impl Session {
     pub(super) fn enable_provider(&self, provider: Guid, stacks: bool) -> Result<(), Refusal> {
         const INFORMATIONAL: u8 = 4;
         const ANY_KEYWORD: u64 = 0;
-        let b = provider.to_bytes();
-        let provider = GUID {
-            data1: u32::from_le_bytes([b[0], b[1], b[2], b[3]]),
-            data2: u16::from_le_bytes([b[4], b[5]]),
-            data3: u16::from_le_bytes([b[6], b[7]]),
-            data4: [b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]],
-        };
+        let provider = windows_guid(provider);
         let parameters = ENABLE_TRACE_PARAMETERS {
             Version: ENABLE_TRACE_PARAMETERS_VERSION_2,
             EnableProperty: if stacks { EVENT_ENABLE_PROPERTY_STACK_TRACE } else { 0 },
@@ -86,16 +79,14 @@ impl Session {
                 &raw const parameters,
             )
         };
-        journal::note("EnableTraceEx2", &self.name, code);
-        Refusal::check("EnableTraceEx2", code)
+        journal::check("EnableTraceEx2", &self.name, code)
     }
 
     fn set(&self, class: TRACE_QUERY_INFO_CLASS, information: &[u8], call: &'static str) -> Result<(), Refusal> {
         // SAFETY: the length is that of the bytes, which live until the call returns and are
         // only read; both classes take plain numbers.
         let code = unsafe { TraceSetInformation(self.handle, class, information.as_ptr().cast(), information.len() as u32) };
-        journal::note(call, &self.name, code);
-        Refusal::check(call, code)
+        journal::check(call, &self.name, code)
     }
 
     /// What it lost, and how full it is.
@@ -149,8 +140,7 @@ pub(super) fn running() -> Result<Vec<Known>, Refusal> {
     // SAFETY: there are as many pointers as are said to be, each to memory of its own that is
     // aligned for the structure and says how long it is.
     let code = unsafe { QueryAllTracesW(pointers.as_mut_ptr(), MOST as u32, &raw mut count) };
-    journal::note("QueryAllTracesW", "", code);
-    match Refusal::check("QueryAllTracesW", code) {
+    match journal::check("QueryAllTracesW", "", code) {
         Err(Refusal { code: ERROR_MORE_DATA, .. }) | Ok(()) => {}
         Err(refusal) => return Err(refusal),
     }
@@ -166,8 +156,7 @@ fn start(name: &str, mut properties: Properties) -> Result<CONTROLTRACE_HANDLE, 
     // SAFETY: all three live until the call returns; the name ends with a zero; the properties
     // are aligned for the structure and say how long they are.
     let code = unsafe { StartTraceW(&raw mut handle, wide_name.as_ptr(), properties.as_mut_ptr().cast()) };
-    journal::note("StartTraceW", name, code);
-    Refusal::check("StartTraceW", code).map(|()| handle)
+    journal::check("StartTraceW", name, code).map(|()| handle)
 }
 
 fn control(name: &str, properties: &mut Properties, control: EVENT_TRACE_CONTROL, call: &'static str) -> Result<(), Refusal> {

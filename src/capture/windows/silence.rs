@@ -65,13 +65,14 @@ impl Silence {
 
     /// Who of the target runs now.
     fn running(&self) -> Vec<u32> {
-        // Where they cannot be listed nobody knows more.
-        let all = processes::names().unwrap_or_default();
-        let is_meant = |pid: u32, image: &str| match &self.target {
-            Target::Image(name) => image.eq_ignore_ascii_case(name) && pid != std::process::id(),
-            Target::Pids(_) | Target::Launch(_) => self.pids.contains(&pid),
+        let running = match &self.target {
+            Target::Image(name) => processes::others_of_image(name),
+            Target::Pids(_) | Target::Launch(_) => {
+                processes::names().map(|all| all.into_iter().map(|(pid, _)| pid).filter(|pid| self.pids.contains(pid)).collect())
+            }
         };
-        all.into_iter().filter(|(pid, image)| is_meant(*pid, image)).map(|(pid, _)| pid).collect()
+        // Where they cannot be listed nobody knows more.
+        running.unwrap_or_default()
     }
 }
 

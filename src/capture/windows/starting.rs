@@ -10,7 +10,7 @@ use crate::capture::{CaptureError, Followed, Lane, Recording, Request, Target};
 
 /// What runs.
 #[derive(Default)]
-pub(super) struct Started {
+pub(super) struct StartedSources {
     /// In the order in which they are stopped: the kernel's is the last, since its images at the
     /// end cover all that came before.
     pub(super) sources: Vec<Source>,
@@ -27,7 +27,7 @@ pub(super) fn start(
     machine: Machine,
     pids: &[u32],
     followed: &Arc<Mutex<Followed>>,
-) -> Result<Started, CaptureError> {
+) -> Result<StartedSources, CaptureError> {
     // The kernel's first: it tells of processes and images that the others' events belong to.
     let mut plans = vec![Plan::kernel(request, machine)];
     if request.heap {
@@ -36,7 +36,7 @@ pub(super) fn start(
     if request.trackers {
         plans.push(Plan::trackers(request, machine));
     }
-    let mut started = Started::default();
+    let mut started = StartedSources::default();
     let mut first_refusal = None;
     for plan in plans {
         let lane = plan.lane;
@@ -73,7 +73,7 @@ fn filter(lane: Lane, request: &Request, pids: &[u32], followed: &Arc<Mutex<Foll
     }
 }
 
-impl Started {
+impl StartedSources {
     pub(super) fn has(&self, lane: Lane) -> bool {
         self.lanes.contains(&lane)
     }

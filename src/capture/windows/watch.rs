@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::clock;
 use super::consumer::lock;
 use super::processes::{self, Watched};
+use super::refusal::Refusal;
 use crate::capture::{Because, CaptureError, Followed, Request, Rules, Started, Target};
 
 /// Events of the kernel's session come within this time, as a rule well within.
@@ -105,19 +106,16 @@ impl Processes {
 
 /// Ids of those that run already.
 pub(super) fn running(target: &Target, launched: Option<u32>) -> Result<Vec<u32>, CaptureError> {
-    let all = || processes::names().map_err(|refusal| refusal.while_trying("the processes could not be listed"));
+    let not_listed = |refusal: Refusal| refusal.while_trying("the processes could not be listed");
     match (target, launched) {
         (Target::Pids(pids), _) => {
-            let all = all()?;
+            let all = processes::names().map_err(not_listed)?;
             match pids.iter().find(|pid| !all.iter().any(|(id, _)| id == *pid)) {
                 Some(pid) => Err(CaptureError::BadRequest(format!("there is no process with the id {pid}"))),
                 None => Ok(pids.clone()),
             }
         }
-        (Target::Image(name), _) => {
-            let is_meant = |(pid, image): &(u32, String)| image.eq_ignore_ascii_case(name) && *pid != std::process::id();
-            Ok(all()?.into_iter().filter(is_meant).map(|(pid, _)| pid).collect())
-        }
+        (Target::Image(name), _) => processes::others_of_image(name).map_err(not_listed),
         (Target::Launch(_), launched) => Ok(launched.into_iter().collect()),
     }
 }
