@@ -12,6 +12,7 @@ pub mod archive;
 pub mod capture;
 pub mod cli;
 pub mod etl;
+pub mod export;
 pub mod events;
 pub mod format;
 pub mod load;

@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::asked::inputs;
 use super::diff::DiffArgs;
+use super::export::ExportArgs;
 use super::findings::FindingsArgs;
 use super::functions::FunctionsArgs;
 use super::memory::{Memory, megabytes};
@@ -127,6 +128,8 @@ pub(super) enum Command {
     Findings(FindingsArgs),
     /// Compare two traces, or parts of them: what changed from A to B
     Diff(DiffArgs),
+    /// Write what is known of a trace in the format of another program
+    Export(ExportArgs),
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),

@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use super::choices::Choices;
 use super::memory::Memory;
+use super::progress::Progress;
 use super::seconds::Seconds;
 use super::{Failure, memory, open, report_problems, symbols};
-use crate::load::{Input, Unwatched, load_planned};
+use crate::load::{Input, load_planned};
 use crate::model::{Clock, Trace};
 use crate::panics;
 use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice};
@@ -27,12 +28,8 @@ pub(super) struct Asked {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<OsString>,
 
-    /// Print JSON for programs
-    #[arg(long)]
-    pub(super) json: bool,
-
     #[command(flatten)]
-    choices: Choices,
+    pub(super) choices: Choices,
 
     /// Begin of the interval, in seconds since the trace start [default: the trace start]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
@@ -47,10 +44,10 @@ pub(super) struct Asked {
     symbols: Option<String>,
 
     #[command(flatten)]
-    rules: RulesFile,
+    pub(super) rules: RulesFile,
 
     #[command(flatten)]
-    memory: Memory,
+    pub(super) memory: Memory,
 }
 
 /// Which groups are told.
@@ -137,7 +134,11 @@ impl Asked {
     pub(super) fn load(&self, stage: &'static str) -> Result<Loaded, Failure> {
         self.check().map_err(Failure::BadArguments)?;
         let rules = self.rules.read()?;
-        let trace = load_trace(&self.inputs(), self.memory, &self.choices, stage)?;
+        self.about(load_trace(&self.inputs(), self.memory, &self.choices, stage)?, rules)
+    }
+
+    /// What is asked about a trace that is loaded.
+    pub(super) fn about(&self, trace: Arc<Trace>, rules: Arc<StackRules>) -> Result<Loaded, Failure> {
         let interval = self.interval(&trace)?;
         let rows = self.choices.rows(&trace.clock);
         Ok(Loaded { trace, interval, rows, rules })
@@ -181,7 +182,8 @@ pub(super) fn load_trace(
     let capture = open(inputs)?;
     panics::reach(stage);
     let plan = memory::plan(&capture, memory, choices.process.as_deref(), choices.layer);
-    load_planned(&capture, &plan, &mut Unwatched).map(Arc::new).map_err(stopped)
+    let name = capture.files.first().map_or("", |file| file.name.as_str());
+    load_planned(&capture, &plan, &mut Progress::new(format!("Reading {name}"))).map(Arc::new).map_err(stopped)
 }
 
 /// What one answer about some rows of a trace is worth preparing.

@@ -13,6 +13,10 @@ pub(super) struct FindingsArgs {
     #[command(flatten)]
     pub(super) asked: Asked,
 
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+
     /// Only the first N findings
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
@@ -54,7 +58,7 @@ pub(super) fn run(args: &FindingsArgs) -> Result<(), Failure> {
     let mut found = findings(&index, loaded.interval, &mask, &names, &Cancel::default()).map_err(stopped)?;
     found.truncate(args.top.unwrap_or(usize::MAX));
     report_problems(&trace.problems);
-    if !args.asked.json {
+    if !args.json {
         return output::answer(&describe(&found));
     }
     let entries = found.iter().map(|finding| entry(trace, finding)).collect();

@@ -15,6 +15,10 @@ pub(super) struct FunctionsArgs {
     #[command(flatten)]
     pub(super) asked: Asked,
 
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+
     /// Tell also who calls this function and what it calls; named as it is listed
     #[arg(long, value_name = "FUNCTION")]
     pub(super) of: Option<String>,
@@ -46,7 +50,7 @@ pub(super) fn run(args: &FunctionsArgs) -> Result<(), Failure> {
     let trace = index.trace();
     let all = Functions::of(trace, &names, args.fold, &never).map_err(stopped)?;
     let totals = totals(&index, loaded.interval, &never).map_err(stopped)?;
-    let top = args.top.or((!args.asked.json).then_some(SHOWN));
+    let top = args.top.or((!args.json).then_some(SHOWN));
     let request = FunctionsRequest {
         mask: args.asked.filter().named_mask(trace, &names, &never).map_err(stopped)?,
         of: args.of.clone(),
@@ -57,7 +61,7 @@ pub(super) fn run(args: &FunctionsArgs) -> Result<(), Failure> {
     if let Some(of) = args.of.as_deref().filter(|_| groups.iter().all(|group| group.callers.is_none())) {
         output::message(&format!("no stack in the interval has a function {of}; functions are named as they are listed"));
     }
-    if args.asked.json {
+    if args.json {
         return output::json(&Answer { schema: "highwater.functions/1", functions: &groups });
     }
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, loaded.interval);

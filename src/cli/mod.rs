@@ -1,19 +1,21 @@
 //! The command line: text for people, JSON for programs, exit codes.
 //!
 //! The contract of JSON and exit codes: 0 done (problems in the data included), 1
-//! nothing readable, 2 bad arguments. Opening the window is handed in by the
+//! nothing readable, 2 bad arguments, 3 a limit was broken. Opening the window is handed in by the
 //! binary, so that this room knows nothing of it.
 
 mod args;
 mod asked;
 mod choices;
 mod diff;
+mod export;
 mod findings;
 mod functions;
 mod info;
 mod measure;
 mod memory;
 mod output;
+mod progress;
 mod ranges;
 mod record;
 mod report;
@@ -39,6 +41,8 @@ enum Failure {
     Failed(String),
     /// Exit code 2.
     BadArguments(String),
+    /// Exit code 3: the answer, which was given, is that a limit was broken.
+    LimitBroken,
 }
 
 /// Runs the program on the words of its command line, the program's name first.
@@ -55,13 +59,14 @@ pub fn run(
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Failed(message)) => {
-            output::message(&message);
+            output::error(&message);
             ExitCode::from(1)
         }
         Err(Failure::BadArguments(message)) => {
-            output::message(&message);
+            output::error(&message);
             ExitCode::from(2)
         }
+        Err(Failure::LimitBroken) => ExitCode::from(3),
     }
 }
 
@@ -76,6 +81,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Functions(args)) => guarded(&args.asked.inputs(), || functions::run(args)),
         Some(Command::Findings(args)) => guarded(&args.asked.inputs(), || findings::run(args)),
         Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
+        Some(Command::Export(args)) => guarded(&args.asked.inputs(), || export::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
@@ -88,6 +94,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
 pub fn self_test(folder: &std::path::Path, programs: &[crate::capture::windows::self_test::TargetProgram]) -> Result<(), String> {
     record::self_test(folder, programs).map_err(|failure| match failure {
         Failure::Failed(reason) | Failure::BadArguments(reason) => reason,
+        Failure::LimitBroken => "a limit was broken".to_owned(),
     })
 }
 

@@ -1,14 +1,33 @@
 //! The one place that prints. Answers go to stdout, messages to stderr, one line
 //! each. A reader that closed the pipe has seen enough: that is no failure.
+//!
+//! Where the user asked for quiet ([`be_quiet`]) only answers for programs and errors are
+//! printed. How far work has come is written over itself, on a terminal only.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
 use super::Failure;
 
-/// Prints an answer.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is printed for people but errors.
+pub(super) fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints an answer for people.
 pub(super) fn answer(text: &str) -> Result<(), Failure> {
+    if is_quiet() { Ok(()) } else { print(text) }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("the answer could not be written: {e}"))),
@@ -20,11 +39,30 @@ pub(super) fn answer(text: &str) -> Result<(), Failure> {
 /// so equal answers are equal bytes.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value).map_err(|e| Failure::Failed(format!("the answer could not be written: {e}")))?;
-    answer(&(text + "\n"))
+    print(&(text + "\n"))
 }
 
-/// Prints a message. Nobody can be told if that fails.
+/// Prints a message.
 pub(super) fn message(text: &str) {
+    if !is_quiet() {
+        error(text);
+    }
+}
+
+/// Whether somebody sees how far work has come.
+pub(super) fn shows_progress() -> bool {
+    !is_quiet() && io::stderr().is_terminal()
+}
+
+/// Shows how far work has come, in the place of what was shown before; an empty text takes that away.
+pub(super) fn progress(text: &str) {
+    const ERASE_TO_END_OF_LINE: &str = "\x1b[K";
+    let mut err = io::stderr().lock();
+    let _ = write!(err, "\r{text}{ERASE_TO_END_OF_LINE}").and_then(|()| err.flush());
+}
+
+/// Prints why nothing was done. Nobody can be told if that fails.
+pub(super) fn error(text: &str) {
     let line: String = text.split(['\r', '\n']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let _ = writeln!(io::stderr().lock(), "highwater: {line}");
 }

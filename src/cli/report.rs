@@ -17,6 +17,10 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     pub(super) asked: Asked,
 
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+
     #[command(flatten)]
     pub(super) groups: GroupsAsked,
 
@@ -51,7 +55,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     let trace = index.trace();
     report_problems(&trace.problems);
-    if !args.asked.json {
+    if !args.json {
         return output::answer(&describe(trace, args, &report));
     }
     output::json(&Answer {

@@ -1,0 +1,79 @@
+//! How far a command has come, for those who wait at a terminal.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::output;
+use crate::load::Watch;
+use crate::model::Trace;
+
+/// Whether a command speaks of what it does.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(super) struct Quiet {
+    /// Say nothing but errors and answers for programs
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Quiet {
+    /// Heeds it; called before anything is printed.
+    pub(super) fn apply(self) {
+        if self.quiet {
+            output::be_quiet();
+        }
+    }
+}
+
+/// Time between two looks of somebody who waits.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Shows one line while work goes on, and takes it away in the end.
+#[derive(Debug)]
+pub(super) struct Progress {
+    what: String,
+    next: Option<Instant>,
+    is_shown: bool,
+}
+
+impl Progress {
+    /// Of work that is called so: `Reading game.etl`.
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        let next = output::shows_progress().then(|| Instant::now() + EVERY);
+        Self { what: what.into(), next, is_shown: false }
+    }
+
+    /// So much is done of all.
+    pub(super) fn at(&mut self, done: u64, total: u64) {
+        let Some(next) = &mut self.next else { return };
+        let now = Instant::now();
+        if now < *next {
+            return;
+        }
+        *next = now + EVERY;
+        self.is_shown = true;
+        let percent = (u128::from(done) * 100).checked_div(total.into()).unwrap_or(0).min(100);
+        output::progress(&format!("{}: {percent} %", self.what));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            output::progress("");
+        }
+    }
+}
+
+impl Watch for Progress {
+    fn progress(&mut self, done: u64, total: u64) -> bool {
+        self.at(done, total);
+        true
+    }
+
+    fn publish(&mut self, _trace: Trace) {}
+
+    fn wants_trace(&self) -> bool {
+        false
+    }
+}
