@@ -7,11 +7,13 @@
 mod args;
 mod asked;
 mod choices;
+mod completions;
 mod diff;
 mod export;
 mod findings;
 mod functions;
 mod info;
+mod manual;
 mod measure;
 mod memory;
 mod output;
@@ -83,6 +85,8 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
         Some(Command::Export(args)) => guarded(&args.asked.inputs(), || export::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
+        Some(Command::Completions(args)) => completions::run(args),
+        Some(Command::Man(args)) => manual::run(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }

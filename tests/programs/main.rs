@@ -6,6 +6,7 @@ mod common;
 
 mod cli;
 mod cli_functions;
+mod completions;
 #[cfg(feature = "console")]
 mod console;
 mod export;
