@@ -70,6 +70,13 @@ need_cargo_tool() {
 # nothing is built twice.
 release_features=console,parquet
 
+# The debug program that the tests build, too: $debug_program.
+need_debug_program() {
+    need_cargo
+    cargo build --quiet --locked --features "$release_features" --manifest-path "$root/Cargo.toml"
+    debug_program=${CARGO_TARGET_DIR:-$root/target}/debug/highwater
+}
+
 # Completions of shells and the manual's pages, as the program itself writes them, in folder $1.
 # The other words start the program.
 make_shell_files() {

@@ -100,8 +100,8 @@ test_deb() {
         return
     fi
     if [ -z "$program" ]; then
-        program=$built/debug/highwater
-        [ -x "$program" ] || cargo build --locked --features "$release_features"
+        need_debug_program
+        program=$debug_program
     fi
     make_deb "$program" "$package" --fast
     dpkg-deb --extract "$package" "$work/files"

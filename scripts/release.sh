@@ -19,5 +19,5 @@ step "Wine" start_wine
 step "The program" build_windows_program
 step "Windows packages" make_packages "$out"
 step "Debian package" scripts/deb.sh "$out"
-(cd "$out" && sha256sum -- *.msi *.zip *.deb >SHA256SUMS && cat SHA256SUMS)
+step "Checksums" write_checksums "$out"
 step "winget's manifest" scripts/winget.sh "$version" "${2:-https://releases.invalid}" "$out"

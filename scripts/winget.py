@@ -147,7 +147,7 @@ def fill(version, dist, address, out):
             expect(file in digests, f"{dist}/SHA256SUMS does not name {file}")
             filled = (f"{address.rstrip('/')}/{file}", digests[file], product_code(dist / file))
             pattern = rf"(  Scope: {scope}\n(?:  E.*\n)?  InstallerUrl: ).*(\n  InstallerSha256: ).*(\n  ProductCode: ).*"
-            text, count = re.subn(pattern, r"\g<1>{}\g<2>{}\g<3>'{}'".format(*filled), text)
+            text, count = re.subn(pattern, r"\g<1>{}\g<2>'{}'\g<3>'{}'".format(*filled), text)
             expect(count == 1, f"the form has no place for {file}")
         (out / name).write_text(text, encoding="utf-8")
     check(out)

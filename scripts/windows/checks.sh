@@ -55,11 +55,10 @@ check_program() {
     code=0
     run_wine "$com" record --name nobody.exe -o nobody.etl || code=$?
     [ "$code" -eq 1 ] && [ ! -e nobody.etl ] && [ ! -e nobody.recording ] || fail "A refused recording does not end well ($code)"
-    local here=${CARGO_TARGET_DIR:-$root/target}/debug/highwater
-    [ -x "$here" ] || cargo build --locked --features "$release_features"
+    need_debug_program
     for words in "info --json" "report --json --by process,heap,stack,type,thread"; do
         # shellcheck disable=SC2086
-        cmp <("$here" $words assets/demo.etl) <(run_wine "$com" $words assets/demo.etl) || fail "highwater $words says something else on Windows"
+        cmp <("$debug_program" $words assets/demo.etl) <(run_wine "$com" $words assets/demo.etl) || fail "highwater $words says something else on Windows"
     done
     check_recorder
     echo "Size, subsystems, imports, manifest, exit codes and answers are right"
@@ -131,6 +130,8 @@ show_window() {
 # Each package alone: installed, used, upgraded, removed.
 check_installers() {
     check_zip "$scratch/packages/highwater-$version-windows-x64.zip"
+    write_checksums "$scratch/packages"
+    scripts/winget.sh "$version" https://releases.invalid "$scratch/packages"
     check_installer user HKCU 'users/'"$(id -un)"'/AppData/Local/Programs/highwater'
     check_installer machine HKLM 'Program Files/highwater'
 }

@@ -33,6 +33,12 @@ make_packages() {
     make_zip "$out/highwater-$version-windows-x64.zip"
 }
 
+# The checksums of all that is in folder $1.
+write_checksums() {
+    (cd "$1" && find . -maxdepth 1 \( -name '*.msi' -o -name '*.zip' -o -name '*.deb' \) -printf '%P\n' | LC_ALL=C sort | xargs sha256sum -- >SHA256SUMS)
+    cat "$1/SHA256SUMS"
+}
+
 # An installer of version $1 for $2 (user or machine). wixl wants the files below the current folder.
 make_installer() {
     (cd "$program_dir" && wixl -a x64 -D "Version=$1" -D "Scope=$2" -o "$3" "$root/wix/main.wxs")
