@@ -17,7 +17,7 @@ use super::functions::FunctionsArgs;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
 use super::report::ReportArgs;
-use super::symbols::LookupArgs;
+use super::symbols::{check, fetch, lookup};
 use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::query::By;
@@ -143,8 +143,12 @@ pub(super) enum Command {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum SymbolsCommand {
-    /// Tell functions, inlined frames, files and lines of addresses in one PDB
-    Lookup(LookupArgs),
+    /// Tell functions, inlined frames, files and lines of addresses in one PDB, or in a process of a trace
+    Lookup(lookup::LookupArgs),
+    /// Fetch the PDBs of traces into the symbol store, so that names need no network later
+    Fetch(fetch::FetchArgs),
+    /// Tell of which modules of traces names are there, and why not of others
+    Check(check::CheckArgs),
 }
 
 #[derive(Args, Debug)]

@@ -82,7 +82,9 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Findings(args)) => guarded(&args.asked.inputs(), || findings::run(args)),
         Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
         Some(Command::Export(args)) => guarded(&args.asked.inputs(), || export::run(args)),
-        Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
+        Some(Command::Symbols(SymbolsCommand::Lookup(args))) => guarded(&args.inputs(), || symbols::lookup::run(args)),
+        Some(Command::Symbols(SymbolsCommand::Fetch(args))) => guarded(&args.inputs(), || symbols::fetch::run(args)),
+        Some(Command::Symbols(SymbolsCommand::Check(args))) => guarded(&args.inputs(), || symbols::check::run(args)),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }

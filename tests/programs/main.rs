@@ -11,3 +11,4 @@ mod console;
 mod record;
 mod recorder;
 mod recording;
+mod symbols;
