@@ -27,6 +27,11 @@ pub(super) fn answer(text: &str) -> Result<(), Failure> {
     if is_quiet() { Ok(()) } else { print(text) }
 }
 
+/// Prints an answer that is a file's text, such as a table for another page: also where it is quiet.
+pub(super) fn document(text: &str) -> Result<(), Failure> {
+    print(text)
+}
+
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -4,10 +4,11 @@ mod filter;
 mod group;
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
 use super::grouping::{Grouped, Groups};
-use super::{ByClass, Cancel, Cancelled, Functions, Index, Tags};
+use super::{ByClass, Cancel, Cancelled, Functions, Index, Mask, Tags, Totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -98,23 +99,51 @@ pub fn report(index: &Index, request: &ReportRequest, cancel: &Cancel) -> Result
 
 /// The same with the names of frames and types that are known.
 pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cancel: &Cancel) -> Result<Report, Cancelled> {
-    let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
-    let mask = request.filter.named_mask(trace, names, cancel)?;
+    let ReportRequest { interval, ref by, top, fold, .. } = *request;
+    let mask = request.filter.named_mask(index.trace(), names, cancel)?;
+    let groups = list(index, Listed { interval, by, mask: &mask, fold, top, totals: None }, names, cancel)?.groups;
+    Ok(Report { interval, groups })
+}
+
+/// What is listed.
+#[derive(Clone, Copy)]
+pub(super) struct Listed<'a> {
+    pub(super) interval: Interval,
+    pub(super) by: &'a [By],
+    pub(super) mask: &'a Mask,
+    pub(super) fold: bool,
+    pub(super) top: Option<usize>,
+    /// The sums of the interval, if somebody has them.
+    pub(super) totals: Option<&'a Arc<Totals>>,
+}
+
+/// The groups of a report.
+pub(super) struct GroupList {
+    pub(super) groups: Vec<Group>,
+    /// By site the place of its group in the list; means something only where sites tell all
+    /// groups apart.
+    pub(super) of_site: Vec<Option<u32>>,
+}
+
+/// The groups in which rows take part, in the order of a report.
+pub(super) fn list(index: &Index, listed: Listed<'_>, names: &Names, cancel: &Cancel) -> Result<GroupList, Cancelled> {
+    let Listed { interval, by, mask, fold, top, totals } = listed;
+    let trace = index.trace();
     let functions = functions_for(trace, names, by, cancel)?;
     let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
-    let functions = functions.as_ref().map(|functions| (functions, request.fold));
+    let functions = functions.as_ref().map(|functions| (functions, fold));
     let named = Named { trace, names, by, functions, tags: tags.as_ref(), freed: None };
     let mut keys = SiteKeys::default();
-    let sites: SiteGroups = keys.add(named, &Identity::of(trace), &mask, cancel)?;
+    let sites: SiteGroups = keys.add(named, &Identity::of(trace), mask, cancel)?;
     let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), ..named });
-    let grouped = Grouped { index, interval, mask: &mask, by, freed, totals: None };
+    let grouped = Grouped { index, interval, mask, by, freed, totals };
     let groups = Groups::new(grouped, &sites.of_site, keys.len(), cancel)?;
     let rank = |sums: &ByClass| {
         let numbers = sums.numbers();
         (!sums.is_empty()).then_some(Reverse((numbers.impacting.unsigned_abs(), numbers.size)))
     };
     let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
-    let mut kept = first(&ranks, request.top.unwrap_or(usize::MAX), |i| {
+    let mut kept = first(&ranks, top.unwrap_or(usize::MAX), |i| {
         let (group, row) = groups.keys[i];
         // A group of sites has a first one.
         let site = sites.first[group as usize].unwrap_or(SiteId(0));
@@ -126,7 +155,8 @@ pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cance
     let now: Vec<u64> = kept.iter().map(|(_, group)| group.numbers.outstanding_from).collect();
     let peaks = groups.peaks(&place, &now, cancel)?;
     kept.iter_mut().zip(peaks).for_each(|((_, group), peak)| group.numbers.peak = peak);
-    Ok(Report { interval, groups: kept.into_iter().map(|(_, group)| group).collect() })
+    let of_site = sites.of_site.iter().map(|group| *place.get((*group)? as usize)?).collect();
+    Ok(GroupList { groups: kept.into_iter().map(|(_, group)| group).collect(), of_site })
 }
 
 /// The functions of all sites, if a key asks for them.
