@@ -132,17 +132,20 @@ fn peak_moments(
 /// A group, and a node of the stacks of a process.
 type GroupPlace = (u32, ProcessId, NodeId);
 
-/// What places have, and when they are named; in order, so that sums are always the same.
+/// What a place has, and when it is named.
+type AmountAt = (f64, Ticks);
+
+/// What places have; in order, so that sums are always the same.
 fn sums_by_place(
     index: &Index,
     names: &Names,
     of_site: &[Option<u32>],
     amounts: &[f64],
     cancel: &Cancel,
-) -> Result<Vec<(GroupPlace, (f64, Ticks))>, Cancelled> {
+) -> Result<Vec<(GroupPlace, AmountAt)>, Cancelled> {
     let trace = index.trace();
     let mut folding = Folding::new(trace, names);
-    let mut sums: FxHashMap<GroupPlace, (f64, Ticks)> = FxHashMap::default();
+    let mut sums: FxHashMap<GroupPlace, AmountAt> = FxHashMap::default();
     for (i, group) in of_site.iter().enumerate() {
         if i.is_multiple_of(4096) {
             cancel.check()?;

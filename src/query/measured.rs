@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::alive::{alive_at, exits};
 use super::growth::slopes;
-use super::report::{Listed, list};
-use super::{Bucket, By, Cancel, Cancelled, Group, Index, Mask, Totals};
+use super::report::list_of_sites;
+use super::{Bucket, By, Cancel, Cancelled, Group, Index, Mask, ReportFilter, ReportRequest, Totals};
 use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
 
@@ -55,8 +55,8 @@ impl Measured {
     /// Answers a request.
     pub fn of(index: &Index, asked: MeasuredRequest<'_>, names: &Names, cancel: &Cancel) -> Result<Self, Cancelled> {
         let MeasuredRequest { interval, by, mask, fold, totals, .. } = asked;
-        let listed = Listed { interval, by, mask, fold, top: None, totals: Some(totals) };
-        let list = list(index, listed, names, cancel)?;
+        let request = ReportRequest { interval, by: by.to_vec(), filter: ReportFilter::default(), top: None, fold };
+        let list = list_of_sites(index, &request, (mask, totals), names, cancel)?;
         let (groups, of_site) = (list.groups, list.of_site);
         let spans = lives(index, interval, &of_site, groups.len());
         let growth = if asked.growth { slopes(index, &of_site, &spans, cancel)? } else { Vec::new() };
