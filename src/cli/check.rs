@@ -1,5 +1,6 @@
 //! `highwater check`: whether a trace keeps the limits that rules set, and rules to begin with.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -201,7 +202,7 @@ fn describe(checked: &[Checked<'_>]) -> String {
 fn write_junit(out: &Path, checked: &[Checked<'_>], rules: &Path, capture: &str) -> Result<(), Failure> {
     let written = junit(checked, &rules.display().to_string(), capture)
         .map_err(io::Error::other)
-        .and_then(|text| paths::replace(out, |draft| std::fs::write(draft, text)));
+        .and_then(|text| paths::replace(out, |draft| fs::write(draft, text)));
     written.map_err(|error| Failure::Failed(format!("{} cannot be written: {error}", out.display())))
 }
 
@@ -219,7 +220,7 @@ fn init(args: &CheckArgs) -> Result<(), Failure> {
         output::message(&format!("the limits may be off: {doubt}"));
     }
     let Some(out) = out else { return output::document(&text) };
-    let written = if args.force { paths::replace(out, |draft| std::fs::write(draft, &text)) } else { write_new(out, &text) };
+    let written = if args.force { paths::replace(out, |draft| fs::write(draft, &text)) } else { write_new(out, &text) };
     match written {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(refuse(out)),
         Err(error) => Err(Failure::Failed(format!("{} cannot be written: {error}", out.display()))),
@@ -227,12 +228,10 @@ fn init(args: &CheckArgs) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file whole or not at all, and over no other.
+/// Writes a file, over no other.
 fn write_new(out: &Path, text: &str) -> io::Result<()> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
-    draft.write_all(text.as_bytes())?;
-    draft.persist_noclobber(out).map(|_| ()).map_err(|error| error.error)
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(out)?;
+    file.write_all(text.as_bytes()).inspect_err(|_| _ = fs::remove_file(out))
 }
 
 fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> {

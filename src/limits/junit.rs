@@ -11,10 +11,10 @@ const SHOWN: usize = 100;
 
 /// The text of a file. `file` is what the rules are from, `capture` what was held against them.
 pub fn junit(checked: &[Checked<'_>], file: &str, capture: &str) -> Result<String, String> {
-    let mut suite = TestSuite::new(capture);
+    let mut suite = TestSuite::new(plain(capture));
     for rule in checked {
-        let mut case = TestCase::new(rule.rule.name.as_str(), status(rule));
-        case.set_classname(file);
+        let mut case = TestCase::new(plain(&rule.rule.name), status(rule));
+        case.set_classname(plain(file));
         case.set_assertions(rule.checks.len());
         if let Some(reason) = rule.reason.as_deref().filter(|_| rule.outcome == Outcome::Passed) {
             case.set_system_out(plain(reason));

@@ -369,7 +369,7 @@ mod tests {
                     peak = \"64M\"\nimpacting = \"-1K\"\ngrowth = 10\nat_exit_count = 0\ncount = 1_000\n\n[[rule]]\nrequired = true\n";
         let rules = LimitRules::parse(text).unwrap().list;
         let [all, second] = &rules[..] else { panic!("{rules:?}") };
-        assert_eq!((all.name.as_str(), all.line, second.name.as_str(), second.line), ("all", 2, "rule 2", 18));
+        assert_eq!((all.name.as_str(), all.line, second.name.as_str(), second.line), ("all", 2, "rule 2", 19));
         assert_eq!((all.filter.process.as_deref(), all.filter.layer), (Some("4660"), Some(Layer::Heap)));
         assert_eq!(all.filter.heap.as_deref(), Some("0x1d0000"));
         assert_eq!((all.filter.sites.types.len(), all.filter.sites.frames.len(), all.filter.sites.not_frames.len()), (1, 2, 1));

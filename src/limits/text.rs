@@ -4,9 +4,11 @@ use super::check::{Amount, Check, Checked, GroupCheck};
 use super::rules::Measure;
 use crate::format;
 
-/// A name of others without line breaks and other control characters.
+/// A name of others without line breaks and other control characters, and without those that
+/// XML has no way to write.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    let is_bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|c| if is_bad(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// What of a rule is broken, a line each: rule, group, what there is, what may be, and where in

@@ -30,14 +30,14 @@ impl Centred {
         (2 * i128::from(t.0) - i128::from(self.span.from.0) - i128::from(self.span.to.0)) >> self.shift
     }
 
-    /// What a life adds: eight times its part of the integral for each byte.
-    fn moment(self, birth: Ticks, death: Ticks) -> i128 {
+    /// What a block adds: eight times its part of the integral. As much as there is room for.
+    fn moment(self, birth: Ticks, death: Ticks, size: u64) -> i128 {
         let (b, d) = (birth.max(self.span.from), death.min(self.span.to));
         if b >= d {
             return 0;
         }
         let (b, d) = (self.x(b), self.x(d));
-        d * d - b * b
+        (d * d - b * b).saturating_mul(i128::from(size))
     }
 
     /// Bytes a tick.
@@ -61,11 +61,9 @@ pub(super) fn slopes(index: &Index, line_of: &[Option<u32>], spans: &[Interval],
             let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
             visited.each(|at| {
                 let Some(line) = line_of[sites[at].0 as usize] else { return };
-                let moment = centred[line as usize].moment(chunk.birth(at), chunk.death(at));
-                if moment != 0 {
-                    let sum = &mut sums[line as usize];
-                    *sum = sum.saturating_add(moment.saturating_mul(i128::from(chunk.size(at))));
-                }
+                let moment = centred[line as usize].moment(chunk.birth(at), chunk.death(at), chunk.size(at));
+                let sum = &mut sums[line as usize];
+                *sum = sum.saturating_add(moment);
             });
         },
     )?;
@@ -84,8 +82,8 @@ mod tests {
 
     fn slope(span: Interval, lives: &[(i64, i64, u64)]) -> f64 {
         let centred = Centred::new(span);
-        let moments = lives.iter().map(|&(b, d, size)| centred.moment(Ticks(b), Ticks(d)) * i128::from(size));
-        centred.slope(moments.sum())
+        let moments = lives.iter().map(|&(b, d, size)| centred.moment(Ticks(b), Ticks(d), size));
+        centred.slope(moments.fold(0, i128::saturating_add))
     }
 
     fn span(from: i64, to: i64) -> Interval {
@@ -107,10 +105,11 @@ mod tests {
     #[test]
     fn the_longest_spans_have_room() {
         let all = span(i64::MIN + 1, i64::MAX - 1);
-        let half = slope(all, &[(0, i64::MAX, u64::MAX >> 8)]);
+        let half = slope(all, &[(0, i64::MAX, 1 << 40)]);
         // A step in the middle has a slope of 1.5 times its height by the length.
-        let expected = 1.5 * (u64::MAX >> 8) as f64 / 2f64.powi(64);
+        let expected = 1.5 * 2f64.powi(40 - 64);
         assert!((half / expected - 1.0).abs() < 1e-6, "{half} {expected}");
+        assert!(slope(all, &[(0, i64::MAX, u64::MAX); 3]) > half, "what is too much for all bits is still much");
     }
 
     proptest! {

@@ -68,7 +68,6 @@ fn namesakes() -> Vec<u8> {
     tell(610, 10, alloc(0x9000, 50));
     tell(650, 10, free(0x9000));
     tell(700, 10, Event::Process(ProcessChange::End, info("Game.exe")));
-    tell(710, 20, Event::Process(ProcessChange::Start, info("Other.exe")));
     trace(session(false), &records)
 }
 
@@ -274,6 +273,10 @@ fn blocks_at_exit_are_those_of_findings() {
     let found = json(["findings", "demo:", "--json", "--top", "100"]);
     let mut expected: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for finding in list(&found, "findings").iter().filter(|finding| finding["kind"] == "at_exit") {
+        // Where there is no name other frames are passed over.
+        if !finding["function"].as_str().unwrap().starts_with("MemoryTestApp.exe!") {
+            continue;
+        }
         let key = format!("{} {} {}", finding["pid"], finding["heap"], finding["function"]);
         let sum = expected.entry(key).or_default();
         *sum = (sum.0 + finding["bytes"].as_u64().unwrap(), sum.1 + finding["count"].as_u64().unwrap());
@@ -287,7 +290,7 @@ fn blocks_at_exit_are_those_of_findings() {
         let sum = values.entry(key).or_default();
         *sum = if group["measure"] == "at_exit_size" { (value, sum.1) } else { (sum.0, value) };
     }
-    assert!(!expected.is_empty() && code == Some(3));
+    assert!(expected.len() >= 2 && code == Some(3));
     for (key, sum) in expected {
         assert_eq!(values.get(&key), Some(&sum), "{key}");
     }
@@ -314,7 +317,7 @@ fn growth_is_the_rate_that_findings_tell_of_a_steady_climb() {
 #[test]
 fn as_much_as_the_limit_is_allowed_and_no_byte_more() {
     let folder = Folder::new();
-    let rows = "process = \"MemoryTestApp.exe\"\nlayer = \"heap\"\nto = 30\n";
+    let rows = "process = \"MemoryTestApp.exe\"\nlayer = \"heap\"\n";
     let measures = ["peak", "outstanding", "impacting", "growth", "at_exit_size", "at_exit_count", "count"];
     let of = |limits: &[String]| -> String {
         let rule = |(i, limit): (usize, &String)| format!("[[rule]]\nname = \"r{i}\"\n{rows}{limit}\n");
