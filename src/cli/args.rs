@@ -10,6 +10,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::asked::inputs;
+use super::check::CheckArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::findings::FindingsArgs;
@@ -128,6 +129,8 @@ pub(super) enum Command {
     Findings(FindingsArgs),
     /// Compare two traces, or parts of them: what changed from A to B
     Diff(DiffArgs),
+    /// Hold a trace against rules that limit its numbers; exit code 3 if one is broken
+    Check(CheckArgs),
     /// Write what is known of a trace in the format of another program
     Export(ExportArgs),
     /// Ask the symbol engine

@@ -4,10 +4,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod check;
+mod ci_example;
 mod cli;
 mod cli_functions;
 #[cfg(feature = "console")]
 mod console;
+mod diff;
 mod export;
 mod record;
 mod recorder;
