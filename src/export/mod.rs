@@ -4,5 +4,7 @@
 //! All formats stream: besides what a question takes, memory is bounded, however many rows there are.
 
 mod format;
+#[cfg(feature = "parquet")]
+pub mod lake;
 
 pub use format::{Format, Value};

@@ -1,6 +1,10 @@
 //! `highwater export`: what is known of a trace in the formats of other programs.
 
+#[cfg(feature = "parquet")]
+mod fleet;
 mod tables;
+#[cfg(feature = "parquet")]
+mod wildcards;
 
 use std::path::PathBuf;
 
@@ -71,6 +75,9 @@ impl ValueEnum for Value {
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     args.quiet.apply();
+    if args.format != Format::Parquet {
+        args.tables.refuse()?;
+    }
     match args.format {
         Format::Parquet => tables::run(args),
         _ => Err(Failure::BadArguments(String::new())),
