@@ -21,8 +21,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 7] =
-        [Self::Csv, Self::Json, Self::Folded, Self::Pprof, Self::Speedscope, Self::Firefox, Self::Parquet];
+    pub const ALL: [Self; 7] = [Self::Csv, Self::Json, Self::Folded, Self::Pprof, Self::Speedscope, Self::Firefox, Self::Parquet];
 
     /// As the machine interface names it.
     pub fn name(self) -> &'static str {

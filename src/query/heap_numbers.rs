@@ -28,9 +28,7 @@ pub fn heap_numbers(index: &Index, interval: Interval, mask: &Mask, cancel: &Can
     }
     let numbers: Vec<Numbers> = sums.iter().map(ByClass::numbers).collect();
     let now: Vec<u64> = numbers.iter().map(|numbers| numbers.outstanding_from).collect();
-    let line = |(site, heap): (SiteId, u32)| {
-        LifetimeClass::ALL.map(|class| if mask.has(site, class) { heap } else { NOBODY })
-    };
+    let line = |(site, heap): (SiteId, u32)| LifetimeClass::ALL.map(|class| if mask.has(site, class) { heap } else { NOBODY });
     let lines_of = (0..).map(SiteId).zip(trace.sites.iter().map(|site| site.heap.0)).map(line).collect();
     let peaks = line_peaks(index, interval, &now, lines_of, |_| None, cancel)?;
     Ok(numbers.into_iter().zip(peaks).map(|(numbers, peak)| HeapNumbers { numbers, peak }).collect())

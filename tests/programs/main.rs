@@ -8,6 +8,8 @@ mod cli;
 mod cli_functions;
 #[cfg(feature = "console")]
 mod console;
+#[cfg(feature = "parquet")]
+mod export_parquet;
 mod record;
 mod recorder;
 mod recording;

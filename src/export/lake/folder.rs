@@ -85,7 +85,8 @@ impl Lake {
         self.remove(capture)?;
         for table in TABLES {
             let part = self.part(table.name, capture);
-            let moved = part.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::rename(draft.0.join(table.name), &part));
+            let moved =
+                part.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::rename(draft.0.join(table.name), &part));
             moved.inspect_err(|_| _ = self.remove(capture))?;
         }
         Ok((Outcome::Written, written))

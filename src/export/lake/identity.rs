@@ -1,5 +1,5 @@
 //! What a capture is called in the folder: a part of its name, and a hash of what its files hold, so
-//! that two `nightly/trace.etl` are two captures and a copy of one is the same.
+//! that two `nightly/trace.etl` are two captures, and one that was moved to another folder is the same.
 //!
 //! Cost: a megabyte of each file, whatever its size.
 
@@ -21,7 +21,9 @@ const NAME: usize = 48;
 /// What people call a capture: the name of its first file without folder and extension.
 pub fn name_of(inputs: &[Input]) -> String {
     match inputs.first() {
-        Some(Input::File(path)) => path.file_stem().map_or_else(|| "capture".to_owned(), |stem| stem.to_string_lossy().into_owned()),
+        Some(Input::File(path)) => {
+            path.file_stem().map_or_else(|| "capture".to_owned(), |stem| stem.to_string_lossy().into_owned())
+        }
         Some(Input::Demo) => "demo".to_owned(),
         None => String::new(),
     }

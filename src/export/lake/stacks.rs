@@ -85,7 +85,8 @@ impl StackList {
         let text = Cell::Text("(no stack recorded)");
         file.row(&[Cell::Long(NO_STACK.into()), Cell::Long(0), Cell::Long(0), none, none, text])?;
         for ((_, path), number) in self.first.iter().zip(1..) {
-            let wanted = self.functions.function(self.functions.below_folded(*path)).map(|function| self.functions.name(function));
+            let wanted =
+                self.functions.function(self.functions.below_folded(*path)).map(|function| self.functions.name(function));
             let (module, function) = (wanted.and_then(FrameName::module), wanted.map(|name| name.to_string()));
             file.row(&[
                 Cell::Long(number),

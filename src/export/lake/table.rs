@@ -234,9 +234,9 @@ fn field(column: &Column) -> String {
         Double => format!("{repetition} DOUBLE {name}; "),
         Text => format!("{repetition} BYTE_ARRAY {name} (UTF8); "),
         Timestamp => format!("{repetition} INT64 {name} (TIMESTAMP(MICROS, true)); "),
-        TextList => format!(
-            "{repetition} group {name} (LIST) {{ REPEATED group list {{ REQUIRED BYTE_ARRAY element (UTF8); }} }} "
-        ),
+        TextList => {
+            format!("{repetition} group {name} (LIST) {{ REPEATED group list {{ REQUIRED BYTE_ARRAY element (UTF8); }} }} ")
+        }
         TextMap => format!(
             "{repetition} group {name} (MAP) {{ REPEATED group key_value \
              {{ REQUIRED BYTE_ARRAY key (UTF8); REQUIRED BYTE_ARRAY value (UTF8); }} }} "

@@ -17,7 +17,8 @@ const LOADER: [&str; 4] =
     ["ntdll!LdrInitializeThunk", "ntdll!LdrpInitialize", "ntdll!_LdrpInitialize", "ntdll!LdrpInitializeProcess"];
 const RUNTIME: [&str; 4] =
     ["ntdll!RtlUserThreadStart", "kernel32!BaseThreadInitThunk", "app!__scrt_common_main_seh", "app!pre_c_initialization"];
-pub(super) const MAIN: [&str; 4] = ["ntdll!RtlUserThreadStart", "kernel32!BaseThreadInitThunk", "app!__scrt_common_main_seh", "app!Main"];
+pub(super) const MAIN: [&str; 4] =
+    ["ntdll!RtlUserThreadStart", "kernel32!BaseThreadInitThunk", "app!__scrt_common_main_seh", "app!Main"];
 pub(super) const PHYSICS: [&str; 5] = [
     "ntdll!RtlUserThreadStart",
     "kernel32!BaseThreadInitThunk",
@@ -38,7 +39,8 @@ const SHELL: [&str; 9] = [
 ];
 pub(super) const VIRTUAL_ALLOC: [&str; 2] = ["kernelbase!VirtualAlloc", "ntdll!NtAllocateVirtualMemory"];
 pub(super) const HEAP_ALLOC: [&str; 2] = ["ntdll!RtlAllocateHeap", "ntdll!RtlpAllocateHeapInternal"];
-pub(super) const NEW: [&str; 4] = ["app!operator new", "ucrt!_malloc_base", "ntdll!RtlAllocateHeap", "ntdll!RtlpAllocateHeapInternal"];
+pub(super) const NEW: [&str; 4] =
+    ["app!operator new", "ucrt!_malloc_base", "ntdll!RtlAllocateHeap", "ntdll!RtlpAllocateHeapInternal"];
 const GROW_HEAP: [&str; 6] = [
     "ntdll!RtlAllocateHeap",
     "ntdll!RtlpAllocateHeapInternal",

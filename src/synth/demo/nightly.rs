@@ -80,7 +80,12 @@ impl Nightly {
         let (layer, heap) = (Layer::Heap, LEAKING_HEAP);
         script.event(MAIN_THREAD, ms(150), Event::HeapOpen { layer, heap, name: None });
         let name = Some(TRACKER.into());
-        script.event_with_stack(MAIN_THREAD, ms(160), Event::HeapOpen { layer: Layer::Tracker, heap: TRACKER_HANDLE, name }, &MAIN);
+        script.event_with_stack(
+            MAIN_THREAD,
+            ms(160),
+            Event::HeapOpen { layer: Layer::Tracker, heap: TRACKER_HANDLE, name },
+            &MAIN,
+        );
         let settings = [&SETTINGS[..], &NEW].concat();
         let leaks = [&MAIN[..], &["app!InnerLoopOperation"], &NEW].concat();
         let messages = [&MAIN[..], &["app!MessageQueue::Post"], &HEAP_ALLOC].concat();
@@ -165,8 +170,7 @@ mod tests {
         let never = Cancel::default();
         let index = Index::for_one_question(Arc::new(trace), &never).unwrap();
         let filter = ReportFilter { process: Some(APP_PID.to_string()), ..ReportFilter::default() };
-        let request =
-            ReportRequest { interval: index.trace().span, by: vec![By::Process], filter, top: None, fold: false };
+        let request = ReportRequest { interval: index.trace().span, by: vec![By::Process], filter, top: None, fold: false };
         let groups = report(&index, &request, &never).unwrap().groups;
         let numbers = |layer: &str| {
             let group = groups.iter().find(|group| group.layer == layer).unwrap();
