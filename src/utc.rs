@@ -28,6 +28,12 @@ pub fn rfc3339(filetime: i64) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{decimals}Z"))
 }
 
+/// Nanoseconds since 1970; `None` for "unknown" (0) and beyond the years 1677 to 2262.
+pub fn unix_nanos(filetime: i64) -> Option<i64> {
+    const TO_1970: i64 = 11_644_473_600 * TICKS_PER_SECOND;
+    (filetime > 0).then_some(filetime - TO_1970)?.checked_mul(1_000_000_000 / TICKS_PER_SECOND)
+}
+
 /// Year, month and day of the day number counted from 1601-01-01. Years are
 /// counted from March, so that the leap day is the last of its year.
 fn civil(day: i64) -> (i64, i64, i64) {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 
 use super::Failure;
+use crate::export::ExportError;
 
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -27,18 +28,32 @@ pub(super) fn answer(text: &str) -> Result<(), Failure> {
     if is_quiet() { Ok(()) } else { print(text) }
 }
 
+/// The answer is there and nobody gets it.
+pub(super) fn unanswered(error: impl std::fmt::Display) -> Failure {
+    Failure::Failed(format!("the answer could not be written: {error}"))
+}
+
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("the answer could not be written: {e}"))),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(unanswered(e)),
         _ => Ok(()),
+    }
+}
+
+/// Prints what other programs read, as it is made.
+pub(super) fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>) -> Result<(), ExportError> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| Ok(out.flush()?)) {
+        Err(error) if error.is_broken_pipe() => Ok(()),
+        other => other,
     }
 }
 
 /// Prints an answer for programs. Fields come in the order of their declaration,
 /// so equal answers are equal bytes.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(value).map_err(|e| Failure::Failed(format!("the answer could not be written: {e}")))?;
+    let text = serde_json::to_string(value).map_err(unanswered)?;
     print(&(text + "\n"))
 }
 

@@ -1,11 +1,11 @@
 //! `highwater report`: the numbers of the window's tables for one interval.
 
 use clap::Args;
-use serde::Serialize;
 
 use super::asked::{Asked, GroupsAsked, IntervalInSeconds, needs_names, stopped};
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
+use crate::export::{self, Exported};
 use crate::format;
 use crate::model::{Quality, Trace};
 use crate::query::{By, Cancel, Group, LifetimeBounds, Report, ReportRequest, named_report};
@@ -29,20 +29,10 @@ pub(super) struct ReportArgs {
     pub(super) fold: bool,
 }
 
-/// The answer. Field names are those of the machine interface.
-#[derive(Serialize)]
-struct Answer<'a> {
-    schema: &'static str,
-    interval: IntervalInSeconds,
-    groups: &'a [Group],
-    quality: Quality,
-}
-
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let loaded = args.asked.load("report")?;
-    let interval = loaded.interval;
     let request = ReportRequest {
-        interval,
+        interval: loaded.interval,
         by: args.groups.by.clone(),
         filter: args.asked.filter(),
         top: args.groups.top,
@@ -52,18 +42,14 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let shows_names = needs_names(&request.filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
     let names = if shows_names { loaded.names(&args.asked, &args.groups.by) } else { Names::default() };
     let index = loaded.index()?;
-    let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     let trace = index.trace();
     report_problems(&trace.problems);
-    if !args.json {
-        return output::answer(&describe(trace, args, &report));
+    if args.json {
+        let exported = Exported { index: &index, names: &names, request: &request, cancel: &never };
+        return output::stream(|out| export::json(exported, out)).map_err(output::unanswered);
     }
-    output::json(&Answer {
-        schema: "highwater.report/1",
-        interval: IntervalInSeconds::of(&trace.clock, interval),
-        groups: &report.groups,
-        quality: trace.quality,
-    })
+    let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
+    output::answer(&describe(trace, args, &report))
 }
 
 /// Groups in the text unless the user says how many.

@@ -1,10 +1,135 @@
 //! What is known of a trace in the formats of other programs, one file a format. Numbers come from
 //! `query`, bytes are written by libraries; nothing here knows of the command line or the window.
 //!
-//! All formats stream: besides what a question takes, memory is bounded, however many rows there are.
+//! All formats stream: besides what a question takes, memory grows with the places in the code
+//! that allocate (stacks, frames), not with the allocations.
 
+mod csv;
+mod firefox;
+mod folded;
 mod format;
+mod json;
 #[cfg(feature = "parquet")]
 pub mod lake;
+mod pprof;
+mod speedscope;
+mod stacks;
+mod streamed;
 
+use std::io::{self, Write};
+
+use thiserror::Error;
+
+pub use self::csv::csv;
+pub use firefox::firefox;
+pub use folded::folded;
 pub use format::{Format, Value};
+pub use json::json;
+pub use pprof::pprof;
+pub use speedscope::speedscope;
+
+use crate::model::{SiteId, Trace};
+use crate::query::{Cancel, Cancelled, Index, ReportRequest};
+use crate::symbols::Names;
+use crate::units::{Interval, Layer};
+
+/// What is exported.
+#[derive(Clone, Copy)]
+pub struct Exported<'a> {
+    /// The trace, and which of its rows.
+    pub index: &'a Index,
+    /// Names of frames and types, as far as they are known.
+    pub names: &'a Names,
+    /// Interval, filter and groups; stacks are folded if functions are.
+    pub request: &'a ReportRequest,
+    /// Ends the work.
+    pub cancel: &'a Cancel,
+}
+
+impl<'a> Exported<'a> {
+    fn trace(&self) -> &'a Trace {
+        self.index.trace()
+    }
+
+    fn interval(&self) -> Interval {
+        self.request.interval
+    }
+
+    /// The layer of what is exported, for formats that cannot tell layers apart. Nothing at all
+    /// has none.
+    fn only_layer(&self) -> Result<Option<Layer>, ExportError> {
+        let trace = self.trace();
+        let mask = self.request.filter.named_mask(trace, self.names, self.cancel)?;
+        let sites = (0..).map(SiteId).zip(&trace.sites).filter(|(id, _)| mask.classes(*id) != 0);
+        let mut has = [false; Layer::ALL.len()];
+        sites.for_each(|(_, site)| has[trace.layer_of(site) as usize] = true);
+        let layers: Vec<Layer> = Layer::ALL.into_iter().filter(|&layer| has[layer as usize]).collect();
+        match layers.as_slice() {
+            [] => Ok(None),
+            [layer] => Ok(Some(*layer)),
+            _ => Err(ExportError::SeveralLayers(layers)),
+        }
+    }
+}
+
+/// Writes an export of any format of one file.
+pub fn write(exported: Exported<'_>, format: Format, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
+    match format {
+        Format::Csv => csv(exported, out),
+        Format::Json => json(exported, out),
+        Format::Folded => folded(exported, value, out),
+        Format::Pprof => pprof(exported, value, out),
+        Format::Speedscope => speedscope(exported, value, out),
+        Format::Firefox => firefox(exported, value, out),
+        Format::Parquet => Err(io::Error::new(io::ErrorKind::Unsupported, "tables are more than one file").into()),
+    }
+}
+
+/// Why an export was not written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The system could not write.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A value that JSON cannot hold, or the system could not write.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A format with one value a stack would add layers up, which nest.
+    #[error("{} memory would be added up, and one lies in the other; choose one of them with --layer", layer_names(.0))]
+    SeveralLayers(Vec<Layer>),
+    /// Somebody stopped it.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl ExportError {
+    /// Whether whoever reads has seen enough.
+    pub fn is_broken_pipe(&self) -> bool {
+        let kind = match self {
+            Self::Io(error) => Some(error.kind()),
+            Self::Json(error) => error.io_error_kind(),
+            _ => None,
+        };
+        kind == Some(io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn layer_names(layers: &[Layer]) -> String {
+    layers.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(" and ")
+}
+
+impl From<Cancelled> for ExportError {
+    fn from(_: Cancelled) -> Self {
+        Self::Stopped
+    }
+}
+
+impl From<::csv::Error> for ExportError {
+    fn from(error: ::csv::Error) -> Self {
+        match error.into_kind() {
+            ::csv::ErrorKind::Io(error) => Self::Io(error),
+            other => Self::Io(io::Error::other(format!("{other:?}"))),
+        }
+    }
+}

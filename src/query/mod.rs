@@ -38,6 +38,7 @@ mod highlight;
 mod histogram;
 mod index;
 mod key_map;
+mod moments;
 mod naming;
 mod nest;
 mod numbers;
@@ -80,13 +81,14 @@ pub use highlight::spans;
 pub use histogram::{Histogram, histogram};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
+pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
     FrameName, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, shared_label, stack_labels,
     thread_label,
 };
 pub use numbers::{Bucket, ByClass, Numbers};
 pub use recorded::Recorded;
-pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, named_report, report};
+pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, each_group, each_stack, named_report, report};
 pub use row_groups::{RowGroup, RowGrouping, RowsAsked, row_groups};
 pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use rows::{RowColumn, RowSort, RowTable, rows};

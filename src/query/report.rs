@@ -6,7 +6,7 @@ mod group;
 use std::cmp::Reverse;
 
 use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
-use super::grouping::{Grouped, Groups};
+use super::grouping::{Grouped, Groups, RowKey};
 use super::{ByClass, Cancel, Cancelled, Functions, Index, Tags};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
@@ -98,35 +98,141 @@ pub fn report(index: &Index, request: &ReportRequest, cancel: &Cancel) -> Result
 
 /// The same with the names of frames and types that are known.
 pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cancel: &Cancel) -> Result<Report, Cancelled> {
-    let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
-    let mask = request.filter.named_mask(trace, names, cancel)?;
-    let functions = functions_for(trace, names, by, cancel)?;
-    let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
-    let functions = functions.as_ref().map(|functions| (functions, request.fold));
-    let named = Named { trace, names, by, functions, tags: tags.as_ref(), freed: None };
-    let mut keys = SiteKeys::default();
-    let sites: SiteGroups = keys.add(named, &Identity::of(trace), &mask, cancel)?;
-    let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), ..named });
-    let grouped = Grouped { index, interval, mask: &mask, by, freed, totals: None };
-    let groups = Groups::new(grouped, &sites.of_site, keys.len(), cancel)?;
-    let rank = |sums: &ByClass| {
-        let numbers = sums.numbers();
-        (!sums.is_empty()).then_some(Reverse((numbers.impacting.unsigned_abs(), numbers.size)))
-    };
-    let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
-    let mut kept = first(&ranks, request.top.unwrap_or(usize::MAX), |i| {
-        let (group, row) = groups.keys[i];
-        // A group of sites has a first one.
-        let site = sites.first[group as usize].unwrap_or(SiteId(0));
-        describe(named, site, row, GroupNumbers::new(&groups.sums[i], 0))
-    });
+    let asked = AskedReport { index, request, names, cancel };
+    asked.groups(|named, sites, groups| {
+        let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
+        let mut kept = first(&ranks, request.top.unwrap_or(usize::MAX), |i| {
+            let (site, row) = place(sites, groups, i);
+            describe(named, site, row, GroupNumbers::new(&groups.sums[i], 0))
+        });
+        let order: Vec<usize> = kept.iter().map(|(i, _)| *i).collect();
+        let peaks = peaks(groups, &order, cancel)?;
+        kept.iter_mut().zip(peaks).for_each(|((_, group), peak)| group.numbers.peak = peak);
+        let groups = kept.into_iter().map(|(_, group)| group).collect();
+        Ok(Report { interval: request.interval, groups })
+    })
+}
+
+/// Groups with equal numbers that are put into the order of their keys at a time.
+const LEVEL: usize = 1 << 12;
+
+/// Tells the groups of [`named_report`] one after the other: only some of them are ever spelled out
+/// at a time. The order is the same but where very many groups have equal numbers, which
+/// then come in runs.
+pub fn each_group<E: From<Cancelled>>(
+    index: &Index,
+    request: &ReportRequest,
+    names: &Names,
+    cancel: &Cancel,
+    mut each: impl FnMut(Group) -> Result<(), E>,
+) -> Result<(), E> {
+    let asked = AskedReport { index, request, names, cancel };
+    asked.groups(|named, sites, groups| {
+        let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
+        let order = in_order(&ranks);
+        let peaks = peaks(groups, &order, cancel)?;
+        let mut left = request.top.unwrap_or(usize::MAX);
+        let ranked: Vec<(usize, u64)> = order.into_iter().zip(peaks).collect();
+        for level in ranked.chunk_by(|(a, _), (b, _)| ranks[*a] == ranks[*b]).flat_map(|level| level.chunks(LEVEL)) {
+            let spelled = level.iter().map(|&(i, peak)| {
+                let (site, row) = place(sites, groups, i);
+                describe(named, site, row, GroupNumbers::new(&groups.sums[i], peak))
+            });
+            let mut spelled: Vec<Group> = spelled.collect();
+            spelled.sort_by(Group::compare_keys);
+            for group in spelled {
+                left = match left.checked_sub(1) {
+                    Some(left) => left,
+                    None => return Ok(()),
+                };
+                each(group)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Tells the numbers of each stack and process, with a site that has the stack; stacks with
+/// equal numbers in the order in which they were met first.
+pub fn each_stack<E: From<Cancelled>>(
+    index: &Index,
+    request: &ReportRequest,
+    names: &Names,
+    cancel: &Cancel,
+    mut each: impl FnMut(SiteId, &GroupNumbers) -> Result<(), E>,
+) -> Result<(), E> {
+    let request = ReportRequest { by: vec![By::Process, By::Stack], ..request.clone() };
+    let asked = AskedReport { index, request: &request, names, cancel };
+    asked.groups(|_, sites, groups| {
+        let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
+        let order = in_order(&ranks);
+        let peaks = peaks(groups, &order, cancel)?;
+        for (i, peak) in order.into_iter().zip(peaks) {
+            each(place(sites, groups, i).0, &GroupNumbers::new(&groups.sums[i], peak))?;
+        }
+        Ok(())
+    })
+}
+
+/// What is asked, and of what.
+struct AskedReport<'a> {
+    index: &'a Index,
+    request: &'a ReportRequest,
+    names: &'a Names,
+    cancel: &'a Cancel,
+}
+
+impl AskedReport<'_> {
+    /// Puts the rows into groups and hands these on.
+    fn groups<T, E: From<Cancelled>>(
+        &self,
+        then: impl FnOnce(Named<'_>, &SiteGroups, &Groups<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let &Self { index, request, names, cancel } = self;
+        let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
+        let mask = request.filter.named_mask(trace, names, cancel)?;
+        let functions = functions_for(trace, names, by, cancel)?;
+        let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
+        let functions = functions.as_ref().map(|functions| (functions, request.fold));
+        let named = Named { trace, names, by, functions, tags: tags.as_ref(), freed: None };
+        let mut keys = SiteKeys::default();
+        let sites: SiteGroups = keys.add(named, &Identity::of(trace), &mask, cancel)?;
+        let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), ..named });
+        let grouped = Grouped { index, interval, mask: &mask, by, freed, totals: None };
+        let groups = Groups::new(grouped, &sites.of_site, keys.len(), cancel)?;
+        then(named, &sites, &groups)
+    }
+}
+
+type Rank = Reverse<(u64, u64)>;
+
+/// `None` if nothing takes part.
+fn rank(sums: &ByClass) -> Option<Rank> {
+    let numbers = sums.numbers();
+    (!sums.is_empty()).then_some(Reverse((numbers.impacting.unsigned_abs(), numbers.size)))
+}
+
+/// The groups that have a rank, in its order.
+fn in_order(ranks: &[Option<Rank>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..ranks.len()).filter(|&i| ranks[i].is_some()).collect();
+    order.sort_by_key(|&i| ranks[i]);
+    order
+}
+
+/// A site of a group, and what tells its rows apart.
+fn place(sites: &SiteGroups, groups: &Groups<'_>, i: usize) -> (SiteId, RowKey) {
+    let (group, row) = groups.keys[i];
+    // A group of sites has a first one.
+    (sites.first[group as usize].unwrap_or(SiteId(0)), row)
+}
+
+/// The peaks of some groups.
+fn peaks(groups: &Groups<'_>, order: &[usize], cancel: &Cancel) -> Result<Vec<u64>, Cancelled> {
     cancel.check()?;
     let mut place = vec![None; groups.keys.len()];
-    kept.iter().zip(0..).for_each(|((group, _), i)| place[*group] = Some(i));
-    let now: Vec<u64> = kept.iter().map(|(_, group)| group.numbers.outstanding_from).collect();
-    let peaks = groups.peaks(&place, &now, cancel)?;
-    kept.iter_mut().zip(peaks).for_each(|((_, group), peak)| group.numbers.peak = peak);
-    Ok(Report { interval, groups: kept.into_iter().map(|(_, group)| group).collect() })
+    order.iter().zip(0..).for_each(|(&group, i)| place[group] = Some(i));
+    let now: Vec<u64> = order.iter().map(|&group| groups.sums[group].numbers().outstanding_from).collect();
+    groups.peaks(&place, &now, cancel)
 }
 
 /// The functions of all sites, if a key asks for them.

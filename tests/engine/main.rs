@@ -10,6 +10,7 @@ mod choices;
 mod counters;
 mod diff;
 mod exercise;
+mod exports;
 mod findings;
 mod follow;
 mod freed;

@@ -9,8 +9,10 @@ use crate::oracle::question::{FAR, OPS, builder, edges, input, interval, options
 use crate::oracle::scenario::Scenario;
 use crate::oracle::{Replay, Row, strategy};
 use highwater::query::{
-    By, ByClass, Cancel, Filter, Group, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, report, series, spans, totals,
+    By, ByClass, Cancel, Cancelled, Filter, Group, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, each_group,
+    report, series, spans, totals,
 };
+use highwater::symbols::Names;
 use highwater::units::{Interval, Layer, Ticks};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -33,6 +35,18 @@ fn filter() -> impl Strategy<Value = ReportFilter> {
 fn ask(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
     let request = ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false };
     report(index, &request, &Cancel::default()).unwrap().groups
+}
+
+/// The same, told one by one.
+fn told(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
+    let request = ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false };
+    let mut groups = Vec::new();
+    let take = |group| {
+        groups.push(group);
+        Ok::<_, Cancelled>(())
+    };
+    each_group(index, &request, &Names::default(), &Cancel::default(), take).unwrap();
+    groups
 }
 
 /// Groups as lines, so that a difference can be read.
@@ -62,7 +76,9 @@ proptest! {
                 for top in [0, 1, 2] {
                     let first = ask(index, edges, &by, &filter, Some(top));
                     prop_assert_eq!(lines(&first), lines(&groups[..groups.len().min(top)]));
+                    prop_assert_eq!(lines(&told(index, edges, &by, &filter, Some(top))), lines(&first));
                 }
+                prop_assert_eq!(&lines(&told(index, edges, &by, &filter, None)), &expected);
             }
         }
         prop_assert_eq!(trace.quality.unmatched_frees, expected.unmatched_frees, "unmatched frees");

@@ -225,8 +225,14 @@ fn tags_are_kept_and_bad_ones_refused() {
     let rows = fleet.rows("captures");
     assert_eq!((string(&rows[0], "build"), string(&rows[0], "machine")), ("1240".to_owned(), "render-07".to_owned()));
     assert!(field(&rows[0], "tags").to_string().contains("\"branch\" -> \"a=b\""));
-    for bad in [&["--tag", "build"][..], &["--tag", "=1"], &["--tag", "a=1", "--tag", "a=2"], &["--by", "type"], &["--top", "3"]]
-    {
+    for bad in [
+        &["--tag", "build"][..],
+        &["--tag", "=1"],
+        &["--tag", "a=1", "--tag", "a=2"],
+        &["--by", "type"],
+        &["--fold"],
+        &["--top", "3"],
+    ] {
         let run = fleet.export(&[&file], bad);
         assert_eq!((run.code, run.err.lines().count()), (Some(2), 1), "{bad:?}: {}", run.err);
     }

@@ -8,6 +8,7 @@ mod cli;
 mod cli_functions;
 #[cfg(feature = "console")]
 mod console;
+mod export;
 #[cfg(feature = "parquet")]
 mod export_parquet;
 mod record;

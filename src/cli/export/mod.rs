@@ -6,16 +6,20 @@ mod tables;
 #[cfg(feature = "parquet")]
 mod wildcards;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::Failure;
-use super::asked::Asked;
+use super::asked::{Asked, needs_names};
 use super::progress::Quiet;
-use crate::export::{Format, Value};
-use crate::query::By;
+use super::{Failure, output, report_problems};
+use crate::export::{self, ExportError, Exported, Format, Value};
+use crate::paths;
+use crate::query::{By, Cancel, ReportRequest};
+use crate::symbols::Names;
 
 #[derive(Args, Debug)]
 pub(super) struct ExportArgs {
@@ -75,11 +79,72 @@ impl ValueEnum for Value {
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     args.quiet.apply();
-    if args.format != Format::Parquet {
-        args.tables.refuse()?;
+    args.check()?;
+    if args.format == Format::Parquet {
+        return tables::run(args);
     }
-    match args.format {
-        Format::Parquet => tables::run(args),
-        _ => Err(Failure::BadArguments(String::new())),
+    args.tables.refuse()?;
+    let loaded = args.asked.load("export")?;
+    let request = ReportRequest {
+        interval: loaded.interval,
+        by: if args.by.is_empty() { vec![By::Process, By::Heap] } else { args.by.clone() },
+        filter: args.asked.filter(),
+        top: args.top,
+        fold: args.fold,
+    };
+    let names = if args.shows_names(&request) { loaded.names(&args.asked, &request.by) } else { Names::default() };
+    let index = loaded.index()?;
+    let exported = Exported { index: &index, names: &names, request: &request, cancel: &Cancel::default() };
+    report_problems(&index.trace().problems);
+    let value = args.value.unwrap_or_default();
+    write_to(&args.out, |out| export::write(exported, args.format, value, out))
+}
+
+impl ExportArgs {
+    /// What can be refused without looking at the files.
+    fn check(&self) -> Result<(), Failure> {
+        let format = self.format.name();
+        let refuse = |option: &str, why: &str| Err(Failure::BadArguments(format!("{option} is not for {format}, {why}")));
+        let is_list = matches!(self.format, Format::Csv | Format::Json);
+        if self.value.is_some() && (is_list || self.format == Format::Parquet) {
+            return refuse("--value", "which holds all numbers");
+        }
+        if !self.by.is_empty() && !is_list {
+            return refuse("--by", "which holds stacks");
+        }
+        if self.top.is_some() && !is_list {
+            return refuse("--top", "which holds all stacks");
+        }
+        Ok(())
+    }
+
+    /// Whether anything that is written follows from names.
+    fn shows_names(&self, request: &ReportRequest) -> bool {
+        let has_stacks = !matches!(self.format, Format::Csv | Format::Json);
+        has_stacks || needs_names(&request.filter, &request.by) || (self.fold && request.by.contains(&By::Module))
+    }
+}
+
+/// Writes a file whole or not at all; `-` is the standard output.
+fn write_to(out: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>) -> Result<(), Failure> {
+    let failed = |error: ExportError| match error {
+        ExportError::SeveralLayers(_) => Failure::BadArguments(error.to_string()),
+        other => Failure::Failed(format!("{} could not be written: {other}", out.display())),
+    };
+    if out == Path::new("-") {
+        return output::stream(write).map_err(failed);
+    }
+    let mut refused = None;
+    let written = paths::replace(out, |draft| {
+        let mut buffered = BufWriter::new(File::create(draft)?);
+        if let Err(error) = write(&mut buffered) {
+            refused = Some(error);
+            return Err(io::Error::other("stopped"));
+        }
+        buffered.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    });
+    match refused {
+        Some(error) => Err(failed(error)),
+        None => written.map_err(|error| failed(error.into())),
     }
 }

@@ -1,5 +1,7 @@
 //! `highwater export --format parquet`: many captures become tables, each of its own.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::ExportArgs;
@@ -47,11 +49,17 @@ impl TablesArgs {
     }
 }
 
+fn bad<T>(why: &str) -> Result<T, Failure> {
+    Err(Failure::BadArguments(why.to_owned()))
+}
+
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     args.tables.check()?;
-    let of_others = [(args.value.is_some(), "--value"), (!args.by.is_empty(), "--by"), (args.top.is_some(), "--top")];
-    if let Some((_, option)) = of_others.into_iter().find(|(is_given, _)| *is_given) {
-        return Err(Failure::BadArguments(format!("{option} is not for --format parquet: tables have every allocation")));
+    if args.fold {
+        return bad("--fold is not for parquet: stacks are whole there, and their functions are those that wanted the memory");
+    }
+    if args.out == Path::new("-") {
+        return bad("parquet is many files: -o names a folder");
     }
     args.asked.check().map_err(Failure::BadArguments)?;
     write(args)

@@ -9,7 +9,7 @@
 //! renames take. The folder of an export that was killed is one whose own lock nobody holds; the next export
 //! removes it, and parts of captures that do not count.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -119,8 +119,15 @@ impl Drop for Draft {
     }
 }
 
+/// Windows locks only what can be read or written.
+fn lockable() -> OpenOptions {
+    let mut options = File::options();
+    options.read(true).write(true).truncate(false);
+    options
+}
+
 fn lock(folder: &Path) -> io::Result<File> {
-    let file = File::options().create(true).append(true).open(folder.join(LOCK))?;
+    let file = lockable().create(true).open(folder.join(LOCK))?;
     file.lock()?;
     Ok(file)
 }
@@ -145,7 +152,7 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
 
 /// Whether nobody holds its lock.
 fn is_abandoned(staging: &Path) -> io::Result<bool> {
-    match File::options().append(true).open(staging.join(OWNER)) {
+    match lockable().open(staging.join(OWNER)) {
         Ok(owner) => match owner.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),

@@ -11,7 +11,7 @@ use parquet::record::{Field, Row};
 use super::file::GROUP_ROWS;
 use super::*;
 use crate::load::{Capture, Input, Unwatched, load};
-use crate::model::{CHUNK, Trace};
+use crate::model::Trace;
 use crate::query::{By, ReportFilter, ReportRequest, report};
 use crate::synth::{Options, Scenario, StackForm, generate};
 use crate::units::Ticks;
@@ -99,7 +99,8 @@ fn every_moment_and_place_is_that_of_the_row() {
         assert_eq!(*field(row, "birth_s"), seconds(original.birth, Ticks::BEFORE_TRACE));
         assert_eq!(*field(row, "death_s"), seconds(original.death, Ticks::NEVER));
         assert_eq!(long(row, "address") as u64, original.address);
-        assert_eq!(long(row, "thread") as u32, original.thread.0);
+        let thread = Some(original.thread).filter(|thread| thread.is_known());
+        assert_eq!(*field(row, "thread"), thread.map_or(Field::Null, |thread| Field::Long(thread.0.into())));
         assert_eq!(long(row, "heap_id") as u32, site.heap.0);
         assert_eq!(long(row, "process_id") as u32, trace.process_of(site).0);
     }
@@ -109,10 +110,10 @@ fn every_moment_and_place_is_that_of_the_row() {
 fn many_rows_are_several_files_and_groups_of_bounded_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.etl");
-    let options = Options { scenario: Scenario::Heap, stacks: StackForm::None, events: 310_000, live: 500, ..Options::default() };
+    let options = Options { scenario: Scenario::Heap, stacks: StackForm::None, events: 560_000, live: 500, ..Options::default() };
     generate(&options, File::create(&path).unwrap()).unwrap();
     let trace = Arc::new(load(&Capture::open(&[Input::File(path)]).unwrap(), &mut Unwatched).unwrap());
-    assert!(trace.rows.len() > GROUP_ROWS + CHUNK / 4);
+    assert!(trace.rows.len() > 2 * GROUP_ROWS);
     write(&trace, folder.path(), None).unwrap();
     let files = files(folder.path(), "allocations");
     let groups: Vec<i64> = files

@@ -59,7 +59,7 @@ impl GroupNumbers {
 }
 
 /// One group, whatever its numbers are; keys that were not asked for are null.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct Group<N = GroupNumbers> {
     pub process: Option<String>,
@@ -133,7 +133,8 @@ pub(in crate::query) fn first<N, R: Ord + Copy>(
 }
 
 impl<N> Group<N> {
-    fn compare_keys(&self, other: &Self) -> Ordering {
+    /// The order of groups with equal numbers.
+    pub(super) fn compare_keys(&self, other: &Self) -> Ordering {
         let start = |g: &Self| g.process_start_s.unwrap_or(f64::NEG_INFINITY);
         let shorter = |g: &Self| g.lifetime_bucket.map(|LifetimeBounds(from, to)| (to.is_none(), from));
         let process = (&self.process, self.pid).cmp(&(&other.process, other.pid));

@@ -1,0 +1,169 @@
+"""Opens exports of highwater with other programs' readers and compares what they sum up to with
+`highwater report --json`, for each layer and value. Called by check-exports.sh.
+
+Usage: check_exports.py HIGHWATER SPEEDSCOPE_SCHEMA TRACE…
+
+* CSV: Python's own reader.
+* pprof: the protobuf library, with the message described here from the field numbers of profile.proto;
+  and `go tool pprof`, where there is one.
+* speedscope: the JSON schema that it ships.
+* Firefox Profiler: there is no schema of its format; its tables are followed as its documents describe them.
+"""
+
+import csv
+import gzip
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import jsonschema
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+LAYERS = ["commit", "heap", "tracker"]
+VALUES = {
+    "outstanding": "outstanding_to",
+    "impacting": "impacting_size",
+    "allocated": "allocated_size",
+    "count": "count",
+    "peak": "peak",
+}
+
+
+def profile_class():
+    """The message Profile with what is read here."""
+    field = descriptor_pb2.FieldDescriptorProto
+    number, text, part = field.TYPE_INT64, field.TYPE_STRING, field.TYPE_MESSAGE
+    messages = {
+        "ValueType": [("type", 1, number, ""), ("unit", 2, number, "")],
+        "Label": [("key", 1, number, ""), ("str", 2, number, ""), ("num", 3, number, "")],
+        "Sample": [("location_id", 1, field.TYPE_UINT64, "*"), ("value", 2, number, "*"), ("label", 3, part, "*Label")],
+        "Line": [("function_id", 1, field.TYPE_UINT64, ""), ("line", 2, number, "")],
+        "Location": [("id", 1, field.TYPE_UINT64, ""), ("mapping_id", 2, field.TYPE_UINT64, ""), ("line", 4, part, "*Line")],
+        "Function": [("id", 1, field.TYPE_UINT64, ""), ("name", 2, number, "")],
+        "Mapping": [("id", 1, field.TYPE_UINT64, ""), ("filename", 5, number, "")],
+        "Profile": [
+            ("sample_type", 1, part, "*ValueType"),
+            ("sample", 2, part, "*Sample"),
+            ("mapping", 3, part, "*Mapping"),
+            ("location", 4, part, "*Location"),
+            ("function", 5, part, "*Function"),
+            ("string_table", 6, text, "*"),
+            ("duration_nanos", 10, number, ""),
+            ("default_sample_type", 14, number, ""),
+        ],
+    }
+    file = descriptor_pb2.FileDescriptorProto(name="profile.proto", package="p", syntax="proto3")
+    for name, fields in messages.items():
+        message = file.message_type.add(name=name)
+        for field_name, tag, kind, more in fields:
+            label = field.LABEL_REPEATED if more.startswith("*") else field.LABEL_OPTIONAL
+            of = {"type_name": ".p." + more.lstrip("*")} if kind == part else {}
+            message.field.add(name=field_name, number=tag, type=kind, label=label, **of)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("p.Profile"))
+
+
+PROFILE = profile_class()
+
+
+def main():
+    highwater, schema, traces = sys.argv[1], json.loads(Path(sys.argv[2]).read_text()), sys.argv[3:]
+    go = shutil.which("go")
+    checked = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for trace in traces:
+            for layer in LAYERS:
+                checked += check(highwater, schema, go, trace, layer, Path(folder))
+    print(f"{checked} exports opened by others have the numbers of the report" + ("" if go else "; go tool pprof: skipped, no Go"))
+
+
+def check(highwater, schema, go, trace, layer, folder):
+    """All formats of one layer of one trace."""
+
+    def run(*words):
+        done = subprocess.run([highwater, *words], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"highwater {' '.join(words)}: exit code {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    groups = json.loads(run("report", trace, "--json", "--layer", layer, "--by", "process,stack"))["groups"]
+    expected = {value: sum(group[field] for group in groups) for value, field in VALUES.items()}
+
+    def export(format, *words):
+        out = folder / f"out.{format}"
+        run("export", trace, "--format", format, "--layer", layer, "-o", str(out), *words)
+        return out
+
+    def same(what, value, found):
+        if found != expected[value]:
+            sys.exit(f"{trace}, {layer}, {what}, {value}: {found}, and the report says {expected[value]}")
+
+    table = list(csv.DictReader(io.StringIO(export("csv", "--by", "process,stack").read_text(), newline="")))
+    pprof = PROFILE.FromString(gzip.decompress(export("pprof").read_bytes()))
+    check_pprof(pprof)
+    kinds = [pprof.string_table[kind.type] for kind in pprof.sample_type]
+    for value, field in VALUES.items():
+        same("csv", value, sum(int(row[field]) for row in table))
+        same("pprof", value, sum(sample.value[kinds.index(value)] for sample in pprof.sample))
+        folded = export("folded", "--value", value).read_text().splitlines()
+        same("folded", value, sum(int(line.rsplit(" ", 1)[1]) for line in folded))
+        speedscope = json.loads(export("speedscope", "--value", value).read_text())
+        jsonschema.validate(speedscope, schema)
+        signs = [1, -1]
+        same("speedscope", value, sum(sign * sum(p["weights"]) for sign, p in zip(signs, speedscope["profiles"])))
+        same("firefox", value, sum(firefox_weights(json.loads(export("firefox", "--value", value).read_text()))))
+    if go:
+        for index, value in enumerate(kinds):
+            same("go tool pprof", value, go_sum(go, folder / "out.pprof", value, index))
+    return 1 + 1 + 3 * len(VALUES)
+
+
+def check_pprof(profile):
+    """What the format demands: all that is named is there."""
+    assert profile.string_table[0] == ""
+    locations = {location.id for location in profile.location}
+    functions = {function.id for function in profile.function}
+    mappings = {mapping.id for mapping in profile.mapping} | {0}
+    assert 0 not in locations and 0 not in functions
+    assert all(id in locations for sample in profile.sample for id in sample.location_id)
+    assert all(line.function_id in functions for location in profile.location for line in location.line)
+    assert all(location.mapping_id in mappings for location in profile.location)
+    assert all(len(sample.value) == len(profile.sample_type) for sample in profile.sample)
+
+
+def go_sum(go, file, value, index):
+    """What Go's own pprof sums up, once it has drawn its table."""
+    if not PROFILE.FromString(gzip.decompress(file.read_bytes())).sample:
+        return 0
+    top = subprocess.run([go, "tool", "pprof", "-top", f"-sample_index={value}", file], capture_output=True, text=True, check=False)
+    if top.returncode != 0 or f"Type: {value}" not in top.stdout:
+        sys.exit(f"go tool pprof -top: {top.stderr}{top.stdout}")
+    raw = subprocess.run([go, "tool", "pprof", "-raw", file], capture_output=True, text=True, check=True).stdout
+    samples = re.findall(r"^((?: *-?\d+)+):(?: \d+)+ *$", raw, re.MULTILINE)
+    return sum(int(sample.split()[index]) for sample in samples)
+
+
+def firefox_weights(profile):
+    """The weights of all native allocations, whose stacks lead to names."""
+    for thread in profile["threads"]:
+        stacks, frames, functions = thread["stackTable"], thread["frameTable"], thread["funcTable"]
+        allocations = thread.get("nativeAllocations", {"stack": [], "weight": [], "time": []})
+        assert len(allocations["stack"]) == len(allocations["weight"]) == len(allocations["time"]) == allocations.get("length", 0)
+        for stack, weight in zip(allocations["stack"], allocations["weight"]):
+            seen = stack
+            while seen is not None:
+                name = thread["stringArray"][functions["name"][frames["func"][stacks["frame"][seen]]]]
+                assert name
+                outer = stacks["prefix"][seen]
+                assert outer is None or outer < seen
+                seen = outer
+            yield weight
+
+
+main()

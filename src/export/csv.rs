@@ -1,0 +1,97 @@
+//! CSV: a line a group, with the columns that a report's groups have, whether they were asked for or not.
+//! Frames of a stack are joined by `;`, the outermost first; ranges by `..`.
+//!
+//! Names come from traces, and CSV is opened by programs that compute: a text that would be a formula
+//! gets a `'` in front, as in the files that the window writes.
+
+use std::io::Write;
+
+use super::{ExportError, Exported};
+use crate::query::{Group, LifetimeBounds, each_group};
+
+/// The columns in their order, and what a group has in each.
+fn columns(group: &Group) -> [(&'static str, String); 32] {
+    let n = &group.numbers;
+    let text = |text: &Option<String>| text.as_deref().map_or_else(String::new, guarded);
+    let frames = |frames: &Option<Vec<String>>| frames.as_ref().map_or_else(String::new, |frames| guarded(&joined(frames)));
+    let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+    let lifetime =
+        |&LifetimeBounds(from, to): &LifetimeBounds| format!("{from}..{}", to.map_or_else(String::new, |to| to.to_string()));
+    [
+        ("process", text(&group.process)),
+        ("pid", number(group.pid)),
+        ("process_start_s", group.process_start_s.map_or_else(String::new, |at| at.to_string())),
+        ("layer", group.layer.to_owned()),
+        ("heap", text(&group.heap)),
+        ("stack", frames(&group.stack)),
+        ("freed_stack", frames(&group.freed_stack)),
+        ("type", text(&group.allocated_type)),
+        ("thread", number(group.thread)),
+        ("function", text(&group.function)),
+        ("module", text(&group.module)),
+        ("tag", text(&group.tag)),
+        ("size_bucket", group.size_bucket.map_or_else(String::new, |[from, to]| format!("{from}..{to}"))),
+        ("lifetime_bucket", group.lifetime_bucket.as_ref().map_or_else(String::new, lifetime)),
+        ("outstanding_from", n.outstanding_from.to_string()),
+        ("outstanding_to", n.outstanding_to.to_string()),
+        ("peak", n.peak.to_string()),
+        ("count", n.count.to_string()),
+        ("size", n.size.to_string()),
+        ("allocated_count", n.allocated_count.to_string()),
+        ("allocated_size", n.allocated_size.to_string()),
+        ("freed_count", n.freed_count.to_string()),
+        ("freed_size", n.freed_size.to_string()),
+        ("impacting_size", n.impacting_size.to_string()),
+        ("aifi_count", n.aifi.count.to_string()),
+        ("aifi_size", n.aifi.size.to_string()),
+        ("aifo_count", n.aifo.count.to_string()),
+        ("aifo_size", n.aifo.size.to_string()),
+        ("aofi_count", n.aofi.count.to_string()),
+        ("aofi_size", n.aofi.size.to_string()),
+        ("aofo_count", n.aofo.count.to_string()),
+        ("aofo_size", n.aofo.size.to_string()),
+    ]
+}
+
+/// Writes the groups of a report.
+pub fn csv(exported: Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    writer.write_record(columns(&Group::default()).map(|(name, _)| name))?;
+    let Exported { index, names, request, cancel } = exported;
+    each_group(index, request, names, cancel, |group| {
+        writer.write_record(columns(&group).map(|(_, cell)| cell))?;
+        Ok::<_, ExportError>(())
+    })?;
+    Ok(writer.flush()?)
+}
+
+/// A stack in one cell; names of templates can have the separator in them.
+fn joined(frames: &[String]) -> String {
+    frames.iter().map(|frame| frame.replace(';', ":")).collect::<Vec<_>>().join(";")
+}
+
+/// A text that is no formula.
+fn guarded(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if is_formula { format!("'{text}") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_would_be_computed_are_texts() {
+        let group = Group {
+            function: Some("=cmd|' /C calc'!A0".to_owned()),
+            stack: Some(vec!["@a.exe!main".to_owned(), "b.dll!f<1;2>".to_owned()]),
+            lifetime_bucket: Some(LifetimeBounds(0.5, None)),
+            ..Group::default()
+        };
+        let cells = columns(&group);
+        let cell = |name: &str| cells.iter().find(|(column, _)| *column == name).unwrap().1.as_str();
+        assert_eq!(cell("function"), "'=cmd|' /C calc'!A0");
+        assert_eq!(cell("stack"), "'@a.exe!main;b.dll!f<1:2>");
+        assert_eq!((cell("lifetime_bucket"), cell("pid"), cell("peak")), ("0.5..", "", "0"));
+    }
+}

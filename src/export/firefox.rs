@@ -1,0 +1,187 @@
+//! The Firefox Profiler's processed profile, by samply's writer of it: a process has one thread, whose *native
+//! allocations* are what sites weigh, at the moments at which it came about, and a track of what was
+//! outstanding. Frames are names as a report prints them.
+//!
+//! * *outstanding*: what is alive at the end, when it was allocated. *allocated*: when it was.
+//! * *impacting*: what came and stayed, when it was allocated; what was there and went, negative, when it
+//!   was freed.
+//! * *count*: a byte a row, at its birth. *peak*: of each stack its largest size, at the start.
+//!
+//! What was there before the interval stands at its start. Memory: the profile, which has an entry for each site
+//! and stretch of time in which it has rows, and each frame and stack once.
+
+use std::io::Write;
+
+use fxprof_processed_profile::{
+    CategoryHandle, Frame, FrameFlags, FrameInfo, Profile, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle,
+    Timestamp,
+};
+use rustc_hash::FxHashMap;
+
+use super::stacks::{self, StackMet, clamped, no_frames, weight};
+use super::{ExportError, Exported, Value};
+use crate::model::{ProcessId, SiteId};
+use crate::query::{LifetimeClass, RowSeen, SeriesOf, series, site_moments, totals};
+use crate::units::Ticks;
+use crate::utc::unix_nanos;
+
+/// Writes a profile.
+pub fn firefox(exported: Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
+    exported.only_layer()?;
+    let mut drawn = Drawn::new(exported);
+    stacks::each(exported, |stack| {
+        drawn.stack(&stack, weight(&stack.numbers, value));
+        Ok(())
+    })?;
+    match value {
+        Value::Peak => drawn.peaks(),
+        _ => drawn.moments(value)?,
+    }
+    drawn.counters()?;
+    serde_json::to_writer(&mut *out, &drawn.profile)?;
+    Ok(out.write_all(b"\n")?)
+}
+
+/// A profile that is made.
+struct Drawn<'a> {
+    exported: Exported<'a>,
+    profile: Profile,
+    threads: FxHashMap<ProcessId, ThreadOf>,
+    /// By process and node of the trie, which are what a stack is here.
+    stacks: FxHashMap<(ProcessId, u32), (StackHandle, i128)>,
+    /// Tells entries apart where the format wants addresses of blocks.
+    entries: u64,
+}
+
+#[derive(Clone, Copy)]
+struct ThreadOf {
+    process: fxprof_processed_profile::ProcessHandle,
+    thread: ThreadHandle,
+}
+
+impl<'a> Drawn<'a> {
+    fn new(exported: Exported<'a>) -> Self {
+        let (trace, from) = (exported.trace(), exported.interval().from);
+        let start = unix_nanos(trace.clock.start_time).unwrap_or(0) as f64 / 1e6 + trace.clock.seconds(from) * 1e3;
+        let reference = ReferenceTimestamp::from_millis_since_unix_epoch(start.max(0.0));
+        let mut profile = Profile::new("highwater", reference, SamplingInterval::from_millis(1));
+        profile.set_symbolicated(true);
+        Self { exported, profile, threads: FxHashMap::default(), stacks: FxHashMap::default(), entries: 0 }
+    }
+
+    /// A moment as the profile counts it.
+    fn time(&self, at: Ticks) -> Timestamp {
+        let trace = self.exported.trace();
+        let since = i128::from(at.0) - i128::from(self.exported.interval().from.0);
+        let nanos = since.max(0) * 1_000_000_000 / i128::from(trace.clock.frequency.max(1));
+        Timestamp::from_nanos_since_reference(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn thread(&mut self, stack: &StackMet<'_>) -> ThreadOf {
+        if let Some(&known) = self.threads.get(&stack.process) {
+            return known;
+        }
+        let pid = self.exported.trace().process(stack.process).pid.0;
+        let start = self.time(self.exported.interval().from);
+        let process = self.profile.add_process(&stack.process_name, pid, start);
+        let thread = self.profile.add_thread(process, pid, start, true);
+        self.profile.set_thread_name(thread, &stack.process_name);
+        self.profile.add_initial_visible_thread(thread);
+        if self.threads.is_empty() {
+            self.profile.add_initial_selected_thread(thread);
+        }
+        let made = ThreadOf { process, thread };
+        self.threads.insert(stack.process, made);
+        made
+    }
+
+    /// Makes a stack known.
+    fn stack(&mut self, stack: &StackMet<'_>, weight: i128) {
+        let ThreadOf { thread, .. } = self.thread(stack);
+        let names = stack.frames.iter().map(|frame| frame.name().to_string());
+        let names: Vec<String> = if stack.frames.is_empty() { vec![no_frames(stack).to_owned()] } else { names.collect() };
+        let mut made: Option<StackHandle> = None;
+        for name in names {
+            let frame = Frame::Label(self.profile.intern_string(&name));
+            let info = FrameInfo { frame, category_pair: CategoryHandle::OTHER.into(), flags: FrameFlags::empty() };
+            let frame = self.profile.intern_frame(thread, info);
+            made = Some(self.profile.intern_stack(thread, made, frame));
+        }
+        let node = self.exported.trace().site(stack.site).stack.0;
+        if let Some(made) = made {
+            self.stacks.insert((stack.process, node), (made, weight));
+        }
+    }
+
+    fn add(&mut self, process: ProcessId, stack: StackHandle, at: Ticks, weight: i128) {
+        let Some(&ThreadOf { thread, .. }) = self.threads.get(&process) else { return };
+        let at = self.time(at);
+        self.entries += 1;
+        self.profile.add_allocation_sample(thread, at, Some(stack), self.entries, clamped(weight));
+    }
+
+    /// Each stack once.
+    fn peaks(&mut self) {
+        let mut all: Vec<_> =
+            self.stacks.iter().map(|(&(process, node), &(stack, weight))| (process, node, stack, weight)).collect();
+        all.sort_unstable_by_key(|&(process, node, ..)| (process, node));
+        let from = self.exported.interval().from;
+        all.into_iter()
+            .filter(|(.., weight)| *weight != 0)
+            .for_each(|(process, _, stack, weight)| self.add(process, stack, from, weight));
+    }
+
+    /// What sites weigh, by time.
+    fn moments(&mut self, value: Value) -> Result<(), ExportError> {
+        let Exported { index, names, request, cancel } = self.exported;
+        let (trace, interval) = (self.exported.trace(), request.interval);
+        let mask = request.filter.named_mask(trace, names, cancel)?;
+        let moments = site_moments(index, interval, &mask, |row| counted(row, value, interval.from), cancel)?;
+        for moment in moments {
+            let site = trace.site(moment.site);
+            let process = trace.process_of(site);
+            if let Some(&(stack, _)) = self.stacks.get(&(process, site.stack.0)) {
+                self.add(process, stack, moment.at, moment.weight);
+            }
+        }
+        Ok(())
+    }
+
+    /// A track of what is outstanding in each process.
+    fn counters(&mut self) -> Result<(), ExportError> {
+        const BINS: usize = 512;
+        let Exported { index, names, request, cancel } = self.exported;
+        let trace = self.exported.trace();
+        let mask = request.filter.named_mask(trace, names, cancel)?;
+        let mut processes: Vec<(ProcessId, ThreadOf)> = self.threads.iter().map(|(&id, &of)| (id, of)).collect();
+        processes.sort_unstable_by_key(|(id, _)| *id);
+        let line: FxHashMap<ProcessId, u32> = processes.iter().zip(0..).map(|((id, _), line)| (*id, line)).collect();
+        let line_of = |site: SiteId| line.get(&trace.process_of(trace.site(site))).copied().filter(|_| mask.classes(site) != 0);
+        let of = SeriesOf::new(trace, processes.len(), line_of);
+        let totals = totals(index, request.interval, cancel)?;
+        let lines = series(index, &totals, &of, BINS, cancel)?;
+        for ((_, ThreadOf { process, .. }), line) in processes.into_iter().zip(lines) {
+            let counter = self.profile.add_counter(process, "outstanding", "Memory", "Outstanding size");
+            let mut before = 0;
+            for (at, value) in line.points {
+                let change = value as f64 - before as f64;
+                let at = self.time(at);
+                self.profile.add_counter_sample(counter, at, change, 0);
+                before = value;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// When a row counts, and how much.
+fn counted(RowSeen { class, birth, death, size }: RowSeen, value: Value, from: Ticks) -> Option<(Ticks, i128)> {
+    use LifetimeClass::{Aifi, Aifo, Aofi, Aofo};
+    let (born, bytes) = (birth.max(from), i128::from(size));
+    match (value, class) {
+        (Value::Count, _) => Some((born, 1)),
+        (Value::Outstanding, Aifo | Aofo) | (Value::Allocated, Aifi | Aifo) | (Value::Impacting, Aifo) => Some((born, bytes)),
+        (Value::Impacting, Aofi) => Some((death, -bytes)),
+        _ => None,
+    }
+}

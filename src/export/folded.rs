@@ -1,0 +1,35 @@
+//! Folded stacks, as scripts for flame graphs read them: a line a stack, the process and then the frames
+//! from the outermost on, joined by `;`, a space and the number. Brendan Gregg's description of
+//! stackcollapse is the source of the form.
+//!
+//! Stacks that weigh nothing are left out. *Impacting* is signed; scripts that know no negative
+//! numbers want another value.
+
+use std::io::Write;
+
+use super::stacks::{self, in_one_line, no_frames, weight};
+use super::{ExportError, Exported, Value};
+
+/// Writes folded stacks.
+pub fn folded(exported: Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
+    exported.only_layer()?;
+    stacks::each(exported, |stack| {
+        let weight = weight(&stack.numbers, value);
+        if weight == 0 {
+            return Ok(());
+        }
+        write!(out, "{}", part(&stack.process_name))?;
+        if stack.frames.is_empty() {
+            write!(out, ";{}", no_frames(&stack))?;
+        }
+        for frame in &stack.frames {
+            write!(out, ";{}", part(&frame.name().to_string()))?;
+        }
+        Ok(writeln!(out, " {weight}")?)
+    })
+}
+
+/// A name that cannot be taken for two.
+fn part(name: &str) -> String {
+    in_one_line(name).replace(';', ":")
+}

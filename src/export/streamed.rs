@@ -1,0 +1,60 @@
+//! A list that is made while it is written, so that it is never in memory.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+use serde::ser::{Error, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+use super::ExportError;
+
+/// Takes the next item.
+pub(super) type Take<'t, T> = &'t mut dyn FnMut(T) -> Result<(), ExportError>;
+
+/// See the module. `tell` tells all items; what stops it other than the writing is kept in `stopped`.
+pub(super) struct Streamed<'a, T, F> {
+    tell: F,
+    stopped: &'a RefCell<Option<ExportError>>,
+    items: PhantomData<fn(T)>,
+}
+
+impl<'a, T: Serialize, F: Fn(Take<'_, T>) -> Result<(), ExportError>> Streamed<'a, T, F> {
+    pub(super) fn new(stopped: &'a RefCell<Option<ExportError>>, tell: F) -> Self {
+        Self { tell, stopped, items: PhantomData }
+    }
+}
+
+impl<T: Serialize, F: Fn(Take<'_, T>) -> Result<(), ExportError>> Serialize for Streamed<'_, T, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        let mut failed = None;
+        let told = (self.tell)(&mut |item: T| {
+            list.serialize_element(&item).map_err(|error| {
+                failed = Some(error);
+                ExportError::Stopped
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if let Err(error) = told {
+            *self.stopped.borrow_mut() = Some(error);
+            return Err(S::Error::custom("stopped"));
+        }
+        list.end()
+    }
+}
+
+/// Writes a value that has such lists as one line of JSON.
+pub(super) fn write(
+    out: &mut dyn std::io::Write,
+    value: &impl Serialize,
+    stopped: &RefCell<Option<ExportError>>,
+) -> Result<(), ExportError> {
+    let written = serde_json::to_writer(&mut *out, value);
+    if let Some(error) = stopped.take() {
+        return Err(error);
+    }
+    written?;
+    Ok(out.write_all(b"\n")?)
+}
