@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 highwater=${1:-}
 if [ -z "$highwater" ]; then
-    cargo build --quiet --no-default-features --features symsrv,parquet --bin highwater
+    cargo build --quiet --features parquet
     highwater=${CARGO_TARGET_DIR:-target}/debug/highwater
 fi
 

@@ -129,7 +129,7 @@ def check_totals(highwater, engine, path, choices):
             raise SystemExit(f"{path} by {by} {choices}: tables and report differ in {len(wrong)}: {wrong[:3]}")
         compared += len(expected) * len(VALUES)
         if by == "process,heap":
-            compared += check_heaps(engine, path, report["groups"])
+            compared += check_heaps(engine, path, report["groups"]) + check_capture(engine, path, report)
     return compared
 
 
@@ -153,6 +153,15 @@ def check_heaps(engine, path, groups):
             raise SystemExit(f"{path}: the peak differs from the report: {heaps} {group}")
         compared += 5
     return compared
+
+
+def check_capture(engine, path, report):
+    """The interval, and how far the numbers can be trusted."""
+    expected = {**report["quality"], **report["interval"]}
+    columns, rows = ask(engine, f"SELECT {', '.join(expected)} FROM captures c WHERE c.files[1] = ?", path)
+    if [dict(zip(columns, row)) for row in rows] != [expected]:
+        raise SystemExit(f"{path}: captures differs from the report: {rows} {expected}")
+    return len(expected)
 
 
 def ask(engine, sql, path):

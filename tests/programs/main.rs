@@ -11,6 +11,8 @@ mod console;
 mod export;
 #[cfg(feature = "parquet")]
 mod export_parquet;
+#[cfg(not(feature = "parquet"))]
+mod export_without_parquet;
 mod record;
 mod recorder;
 mod recording;
