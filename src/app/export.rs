@@ -16,6 +16,7 @@ use super::HighwaterApp;
 use super::failure::Failure;
 use super::panels::list::Value;
 use super::picture::Picture;
+use crate::export::not_computed;
 use crate::paths;
 use crate::units::Ticks;
 
@@ -225,14 +226,12 @@ fn raw_in_csv(value: &Value) -> String {
     }
 }
 
-/// A text in quotes if it needs them. Names come from traces: none shall be a formula of the program that
-/// reads the file.
+/// A text in quotes if it needs them, and no formula.
 fn in_csv(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
-    let needs_quotes = text.contains([',', '"', '\n', '\r', ';', '\t']);
-    match needs_quotes {
-        true => format!("\"{guard}{}\"", text.replace('"', "\"\"")),
-        false => format!("{guard}{text}"),
+    let text = not_computed(text);
+    match text.contains([',', '"', '\n', '\r', ';', '\t']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.into_owned(),
     }
 }
 

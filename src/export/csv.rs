@@ -4,10 +4,15 @@
 //! Names come from traces, and CSV is opened by programs that compute: a text that would be a formula
 //! gets a `'` in front, as in the files that the window writes.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use super::{ExportError, Exported};
 use crate::query::{Group, LifetimeBounds, each_group};
+
+fn guarded(text: &str) -> String {
+    not_computed(text).into_owned()
+}
 
 /// The columns in their order, and what a group has in each.
 fn columns(group: &Group) -> [(&'static str, String); 32] {
@@ -70,10 +75,10 @@ fn joined(frames: &[String]) -> String {
     frames.iter().map(|frame| frame.replace(';', ":")).collect::<Vec<_>>().join(";")
 }
 
-/// A text that is no formula.
-fn guarded(text: &str) -> String {
+/// A text that no program which opens CSV takes for a formula: names come from traces.
+pub fn not_computed(text: &str) -> Cow<'_, str> {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if is_formula { format!("'{text}") } else { text.to_owned() }
+    if is_formula { format!("'{text}").into() } else { text.into() }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 
 use thiserror::Error;
 
-pub use self::csv::csv;
+pub use self::csv::{csv, not_computed};
 pub use firefox::firefox;
 pub use folded::folded;
 pub use format::{Format, Value};
