@@ -36,6 +36,7 @@ mod functions;
 mod generations;
 mod grouping;
 mod growth;
+mod heap_numbers;
 mod highlight;
 mod histogram;
 mod holders;
@@ -81,6 +82,7 @@ pub use functions::{
     ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, freed_sums, function_peaks, function_sums, functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
+pub use heap_numbers::{HeapNumbers, heap_numbers, heap_series};
 pub use highlight::spans;
 pub use histogram::{Histogram, histogram};
 pub use holders::{Holder, Weight};

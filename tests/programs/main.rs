@@ -12,6 +12,10 @@ mod cli_functions;
 mod console;
 mod diff;
 mod export;
+#[cfg(feature = "parquet")]
+mod export_parquet;
+#[cfg(not(feature = "parquet"))]
+mod export_without_parquet;
 mod record;
 mod recorder;
 mod recording;
