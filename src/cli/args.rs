@@ -11,10 +11,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::asked::inputs;
 use super::check::CheckArgs;
+use super::completions::CompletionsArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::findings::FindingsArgs;
 use super::functions::FunctionsArgs;
+use super::manual::ManualArgs;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
 use super::report::ReportArgs;
@@ -136,6 +138,11 @@ pub(super) enum Command {
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),
+    /// Print what a shell completes, for its start-up file
+    Completions(CompletionsArgs),
+    /// Write the pages of the manual, for packages
+    #[command(hide = true)]
+    Man(ManualArgs),
     /// Write a generated trace, for tests and measurements
     #[command(hide = true)]
     Synth(SynthArgs),

@@ -8,11 +8,13 @@ mod args;
 mod asked;
 mod check;
 mod choices;
+mod completions;
 mod diff;
 mod export;
 mod findings;
 mod functions;
 mod info;
+mod manual;
 mod measure;
 mod memory;
 mod output;
@@ -87,6 +89,8 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => guarded(&args.inputs(), || symbols::lookup::run(args)),
         Some(Command::Symbols(SymbolsCommand::Fetch(args))) => guarded(&args.inputs(), || symbols::fetch::run(args)),
         Some(Command::Symbols(SymbolsCommand::Check(args))) => guarded(&args.inputs(), || symbols::check::run(args)),
+        Some(Command::Completions(args)) => completions::run(args),
+        Some(Command::Man(args)) => manual::run(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }

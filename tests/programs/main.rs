@@ -8,6 +8,7 @@ mod check;
 mod ci_example;
 mod cli;
 mod cli_functions;
+mod completions;
 #[cfg(feature = "console")]
 mod console;
 mod diff;
