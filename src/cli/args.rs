@@ -10,6 +10,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::asked::inputs;
+use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
@@ -19,7 +20,7 @@ use super::manual::ManualArgs;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
 use super::report::ReportArgs;
-use super::symbols::LookupArgs;
+use super::symbols::{check, fetch, lookup};
 use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::query::By;
@@ -130,6 +131,8 @@ pub(super) enum Command {
     Findings(FindingsArgs),
     /// Compare two traces, or parts of them: what changed from A to B
     Diff(DiffArgs),
+    /// Hold a trace against rules that limit its numbers; exit code 3 if one is broken
+    Check(CheckArgs),
     /// Write what is known of a trace in the format of another program
     Export(ExportArgs),
     /// Ask the symbol engine
@@ -150,8 +153,12 @@ pub(super) enum Command {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum SymbolsCommand {
-    /// Tell functions, inlined frames, files and lines of addresses in one PDB
-    Lookup(LookupArgs),
+    /// Tell functions, inlined frames, files and lines of addresses in one PDB, or in a process of a trace
+    Lookup(lookup::LookupArgs),
+    /// Fetch the PDBs of traces into the symbol store, so that names need no network later
+    Fetch(fetch::FetchArgs),
+    /// Tell of which modules of traces names are there, and why not of others
+    Check(check::CheckArgs),
 }
 
 #[derive(Args, Debug)]
