@@ -10,6 +10,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::asked::inputs;
+use super::cut::CutArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::findings::FindingsArgs;
@@ -130,6 +131,8 @@ pub(super) enum Command {
     Diff(DiffArgs),
     /// Write what is known of a trace in the format of another program
     Export(ExportArgs),
+    /// Write a part of a trace as a trace of its own, with the same numbers
+    Cut(CutArgs),
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),

@@ -7,6 +7,7 @@
 mod args;
 mod asked;
 mod choices;
+mod cut;
 mod diff;
 mod export;
 mod findings;
@@ -82,6 +83,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Findings(args)) => guarded(&args.asked.inputs(), || findings::run(args)),
         Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
         Some(Command::Export(args)) => guarded(&args.asked.inputs(), || export::run(args)),
+        Some(Command::Cut(args)) => guarded(&args.inputs(), || cut::run(args)),
         Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),

@@ -8,6 +8,7 @@ mod cli;
 mod cli_functions;
 #[cfg(feature = "console")]
 mod console;
+mod cut;
 mod export;
 mod record;
 mod recorder;
