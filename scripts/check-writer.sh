@@ -6,12 +6,13 @@
 #
 # Usage: scripts/check-writer.sh [HIGHWATER]   (default: builds a debug version)
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$root"
 
 highwater=${1:-}
 if [ -z "$highwater" ]; then
-    cargo build --quiet
-    highwater=${CARGO_TARGET_DIR:-target}/debug/highwater
+    need_debug_program
+    highwater=$debug_program
 fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater

@@ -10,10 +10,13 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::asked::inputs;
+use super::check::CheckArgs;
+use super::completions::CompletionsArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::findings::FindingsArgs;
 use super::functions::FunctionsArgs;
+use super::manual::ManualArgs;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
 use super::report::ReportArgs;
@@ -128,11 +131,18 @@ pub(super) enum Command {
     Findings(FindingsArgs),
     /// Compare two traces, or parts of them: what changed from A to B
     Diff(DiffArgs),
+    /// Hold a trace against rules that limit its numbers; exit code 3 if one is broken
+    Check(CheckArgs),
     /// Write what is known of a trace in the format of another program
     Export(ExportArgs),
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),
+    /// Print what a shell completes, for its start-up file
+    Completions(CompletionsArgs),
+    /// Write the pages of the manual, for packages
+    #[command(hide = true)]
+    Man(ManualArgs),
     /// Write a generated trace, for tests and measurements
     #[command(hide = true)]
     Synth(SynthArgs),

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::etl::compression::Algorithm;
 use crate::etl::write::WriteError;
-use crate::synth::{Options, Scenario, StackForm, SynthError, generate, generate_recorded};
+use crate::synth::{Nightly, Options, Scenario, StackForm, SynthError, generate, generate_recorded};
 
 /// Write a generated trace.
 #[derive(clap::Args, Clone, Debug)]
@@ -68,6 +68,9 @@ pub struct SynthArgs {
     /// Lose so many buffers on the way (heap)
     #[arg(long, default_value_t = 0)]
     lost_buffers: u32,
+    /// Day, slide of the program, leaks, settings, messages, pairs (nightly)
+    #[arg(long, value_delimiter = ',', value_name = "N,N,N,N,N,N", required_if_eq("scenario", "nightly"))]
+    nightly: Vec<u32>,
     /// Take time over it: seconds of the trace a second
     #[arg(long)]
     speed: Option<f64>,
@@ -80,6 +83,8 @@ enum ScenarioName {
     Heap,
     Commit,
     Trackers,
+    /// A night of the demo's program, with known numbers
+    Nightly,
     /// What heaptrack recorded of a real program
     Recorded,
 }
@@ -130,6 +135,13 @@ fn write(args: &SynthArgs) -> Result<u64, SynthError> {
 }
 
 impl SynthArgs {
+    /// What is not given is 0.
+    fn nightly(&self) -> Nightly {
+        let number = |i: usize| self.nightly.get(i).copied().unwrap_or(0);
+        let [day, slide, leaks, settings, messages, pairs] = std::array::from_fn(number);
+        Nightly { day, slide, leaks, settings, messages, pairs }
+    }
+
     fn options(&self) -> Options {
         Options {
             scenario: match self.scenario {
@@ -137,6 +149,7 @@ impl SynthArgs {
                 ScenarioName::Heap | ScenarioName::Recorded => Scenario::Heap,
                 ScenarioName::Commit => Scenario::Commit,
                 ScenarioName::Trackers => Scenario::Trackers,
+                ScenarioName::Nightly => Scenario::Nightly,
             },
             seed: self.seed,
             events: self.events,
@@ -161,6 +174,7 @@ impl SynthArgs {
             mixed_headers: self.mixed_headers,
             counters: self.counters,
             lost_buffers: self.lost_buffers,
+            nightly: self.nightly(),
             speed: self.speed,
         }
     }

@@ -9,6 +9,8 @@ mod firefox;
 mod folded;
 mod format;
 mod json;
+#[cfg(feature = "parquet")]
+pub mod lake;
 mod pprof;
 mod speedscope;
 mod stacks;

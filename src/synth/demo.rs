@@ -18,6 +18,7 @@
 //! Times are ticks of 100 ns since the trace start, sizes bytes.
 
 mod app;
+pub mod nightly;
 mod script;
 mod service;
 #[cfg(test)]

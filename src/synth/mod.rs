@@ -33,6 +33,7 @@ use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
 use crate::units::PointerSize;
 pub use cast::{FREQUENCY, START_TICKS, START_TIME};
+pub use demo::nightly::Nightly;
 pub use random::Random;
 pub use recorded::generate_recorded;
 
@@ -47,6 +48,8 @@ pub enum Scenario {
     Commit,
     /// Blocks of named custom heaps.
     Trackers,
+    /// A night of the demo's program, with known numbers ([`Nightly`]).
+    Nightly,
 }
 
 /// How events get their stacks.
@@ -95,6 +98,8 @@ pub struct Options {
     pub counters: bool,
     /// Lose so many buffers on the way, evenly spread (heap).
     pub lost_buffers: u32,
+    /// What happens in a night, which takes no other options.
+    pub nightly: Nightly,
     /// Take time over it, as if it happened now: so many seconds of the trace a second.
     pub speed: Option<f64>,
 }
@@ -118,6 +123,7 @@ impl Default for Options {
             free_stacks: false,
             counters: false,
             lost_buffers: 0,
+            nightly: Nightly::default(),
             speed: None,
         }
     }
@@ -140,6 +146,10 @@ pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthEr
     if options.scenario == Scenario::Demo {
         return Ok(demo::write(out)?);
     }
+    if options.scenario == Scenario::Nightly {
+        options.nightly.check().map_err(SynthError::BadOption)?;
+        return Ok(demo::nightly::write(&options.nightly, out)?);
+    }
     check(options)?;
     let (mut w, mut clock) = open(options, out)?;
     let random = Random::new(options.seed);
@@ -150,7 +160,7 @@ pub fn generate<W: Write + Seek>(options: &Options, out: W) -> Result<W, SynthEr
         Scenario::Heap => heap::generate(options, random, &mut clock, &mut w)?,
         Scenario::Commit => commit::generate(options, random, &mut clock, &mut w)?,
         Scenario::Trackers => trackers::generate(options, random, &mut clock, &mut w)?,
-        Scenario::Demo => {}
+        Scenario::Demo | Scenario::Nightly => {}
     }
     Ok(w.finish()?)
 }

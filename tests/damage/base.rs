@@ -7,7 +7,7 @@ use std::path::Path;
 
 use highwater::etl::compression::{Algorithm, xpress};
 use highwater::etl::{BUFFER_HEADER, BufferInfo, Events, Source, TraceFile};
-use highwater::synth::{Options, Scenario, StackForm, generate};
+use highwater::synth::{Nightly, Options, Scenario, StackForm, generate};
 
 use crate::common::trace::small;
 
@@ -106,6 +106,7 @@ pub fn ours() -> Vec<Base> {
                     mixed_headers: variant % 2 == 1,
                     counters: variant % 2 == 0,
                     lost_buffers: u32::from(variant % 4 == 3),
+                    nightly: Nightly::default(),
                     speed: None,
                 };
                 let bytes = generate(&options, Cursor::new(Vec::new())).unwrap().into_inner();

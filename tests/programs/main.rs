@@ -4,11 +4,19 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod check;
+mod ci_example;
 mod cli;
 mod cli_functions;
+mod completions;
 #[cfg(feature = "console")]
 mod console;
+mod diff;
 mod export;
+#[cfg(feature = "parquet")]
+mod export_parquet;
+#[cfg(not(feature = "parquet"))]
+mod export_without_parquet;
 mod record;
 mod recorder;
 mod recording;

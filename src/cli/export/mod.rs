@@ -1,6 +1,10 @@
 //! `highwater export`: what is known of a trace in the formats of other programs.
 
+#[cfg(feature = "parquet")]
+mod fleet;
 mod tables;
+#[cfg(feature = "parquet")]
+mod wildcards;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -79,6 +83,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.format == Format::Parquet {
         return tables::run(args);
     }
+    args.tables.refuse()?;
     let loaded = args.asked.load("export")?;
     let request = ReportRequest {
         interval: loaded.interval,

@@ -1,5 +1,7 @@
 //! `highwater export --format parquet`: many captures become tables, each of its own.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::ExportArgs;
@@ -7,8 +9,69 @@ use crate::cli::Failure;
 
 /// What only tables can be asked.
 #[derive(Args, Debug)]
-pub(super) struct TablesArgs {}
+pub(super) struct TablesArgs {
+    /// The files are one capture (parquet); else each is one of its own
+    #[arg(long)]
+    pub(super) one_capture: bool,
 
-pub(super) fn run(_args: &ExportArgs) -> Result<(), Failure> {
-    Err(Failure::BadArguments(String::new()))
+    /// Write captures anew that are already there (parquet)
+    #[arg(long)]
+    pub(super) replace: bool,
+
+    /// Note something of the captures (parquet): build=1234, machine=render-07, branch=main
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
+    pub(super) tags: Vec<(String, String)>,
+}
+
+fn tag(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("a tag is KEY=VALUE, like build=1234".to_owned()),
+    }
+}
+
+impl TablesArgs {
+    /// For all other formats.
+    pub(super) fn refuse(&self) -> Result<(), Failure> {
+        let given = [(self.one_capture, "--one-capture"), (self.replace, "--replace"), (!self.tags.is_empty(), "--tag")];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(Failure::BadArguments(format!("{option} is for --format parquet"))),
+            None => Ok(()),
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let keys: Vec<&str> = self.tags.iter().map(|(key, _)| key.as_str()).collect();
+        match (1..keys.len()).find(|&i| keys[..i].contains(&keys[i])).map(|i| keys[i]) {
+            Some(key) => Err(Failure::BadArguments(format!("the tag {key} is given twice"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn bad<T>(why: &str) -> Result<T, Failure> {
+    Err(Failure::BadArguments(why.to_owned()))
+}
+
+pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
+    args.tables.check()?;
+    if args.fold {
+        return bad("--fold is not for parquet: stacks are whole there, and their functions are those that wanted the memory");
+    }
+    if args.out == Path::new("-") {
+        return bad("parquet is many files: -o names a folder");
+    }
+    args.asked.check().map_err(Failure::BadArguments)?;
+    write(args)
+}
+
+#[cfg(feature = "parquet")]
+fn write(args: &ExportArgs) -> Result<(), Failure> {
+    super::fleet::run(args)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write(_args: &ExportArgs) -> Result<(), Failure> {
+    let others = "released builds can, and those made with: cargo build --features parquet";
+    Err(Failure::BadArguments(format!("this build cannot write parquet; {others}")))
 }

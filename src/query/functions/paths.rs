@@ -56,7 +56,7 @@ impl Functions {
     }
 
     /// The same of other sites with stacks of the trace.
-    pub(super) fn of_sites(trace: &Trace, sites: &[Site], names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+    pub fn of_sites(trace: &Trace, sites: &[Site], names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut order: Vec<u32> = (0..sites.len() as u32).collect();
         order.par_sort_unstable_by_key(|&i| {
             let site = &sites[i as usize];

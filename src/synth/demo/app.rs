@@ -7,8 +7,8 @@ use crate::synth::cast::{self, Process, START_TICKS};
 use crate::synth::images;
 use crate::units::{Layer, Pid, Tid};
 
-const MAIN_THREAD: Thread = Thread(APP_PID, APP_THREADS[0]);
-const PHYSICS_THREAD: Thread = Thread(APP_PID, APP_THREADS[1]);
+pub(super) const MAIN_THREAD: Thread = Thread(APP_PID, APP_THREADS[0]);
+pub(super) const PHYSICS_THREAD: Thread = Thread(APP_PID, APP_THREADS[1]);
 const SHELL_THREAD: Thread = Thread(3988, 3996);
 const PAGE: u64 = 0x1000;
 
@@ -17,8 +17,9 @@ const LOADER: [&str; 4] =
     ["ntdll!LdrInitializeThunk", "ntdll!LdrpInitialize", "ntdll!_LdrpInitialize", "ntdll!LdrpInitializeProcess"];
 const RUNTIME: [&str; 4] =
     ["ntdll!RtlUserThreadStart", "kernel32!BaseThreadInitThunk", "app!__scrt_common_main_seh", "app!pre_c_initialization"];
-const MAIN: [&str; 4] = ["ntdll!RtlUserThreadStart", "kernel32!BaseThreadInitThunk", "app!__scrt_common_main_seh", "app!Main"];
-const PHYSICS: [&str; 5] = [
+pub(super) const MAIN: [&str; 4] =
+    ["ntdll!RtlUserThreadStart", "kernel32!BaseThreadInitThunk", "app!__scrt_common_main_seh", "app!Main"];
+pub(super) const PHYSICS: [&str; 5] = [
     "ntdll!RtlUserThreadStart",
     "kernel32!BaseThreadInitThunk",
     "ucrt!thread_start<unsigned int (__cdecl*)(void *),1>",
@@ -36,9 +37,10 @@ const SHELL: [&str; 9] = [
     "cmd!ExecPgm",
     "kernel32!CreateProcessWStub",
 ];
-const VIRTUAL_ALLOC: [&str; 2] = ["kernelbase!VirtualAlloc", "ntdll!NtAllocateVirtualMemory"];
-const HEAP_ALLOC: [&str; 2] = ["ntdll!RtlAllocateHeap", "ntdll!RtlpAllocateHeapInternal"];
-const NEW: [&str; 4] = ["app!operator new", "ucrt!_malloc_base", "ntdll!RtlAllocateHeap", "ntdll!RtlpAllocateHeapInternal"];
+pub(super) const VIRTUAL_ALLOC: [&str; 2] = ["kernelbase!VirtualAlloc", "ntdll!NtAllocateVirtualMemory"];
+pub(super) const HEAP_ALLOC: [&str; 2] = ["ntdll!RtlAllocateHeap", "ntdll!RtlpAllocateHeapInternal"];
+pub(super) const NEW: [&str; 4] =
+    ["app!operator new", "ucrt!_malloc_base", "ntdll!RtlAllocateHeap", "ntdll!RtlpAllocateHeapInternal"];
 const GROW_HEAP: [&str; 6] = [
     "ntdll!RtlAllocateHeap",
     "ntdll!RtlpAllocateHeapInternal",
@@ -90,7 +92,7 @@ const COMMITS: [(i64, u64, u64, By); 23] = [
     (ms(1_000) - 2_500, 0x0014_0000_0000, 4, (SHELL_THREAD, &SHELL, &CREATE_PROCESS)),
     (ms(1_000) - 1_100, 0x0014_0010_0000, 1, (SHELL_THREAD, &SHELL, &CREATE_PROCESS)),
 ];
-const SETTINGS: [&str; 7] =
+pub(super) const SETTINGS: [&str; 7] =
     [MAIN[0], MAIN[1], MAIN[2], MAIN[3], "app!LoadConfiguration", "app!ParseSettings", "app!Array<Setting>::Grow"];
 const SETTINGS_NEW: [&str; 9] =
     [SETTINGS[0], SETTINGS[1], SETTINGS[2], SETTINGS[3], SETTINGS[4], SETTINGS[5], SETTINGS[6], NEW[0], NEW[1]];
@@ -114,7 +116,7 @@ pub(super) fn play(script: &mut Script) {
     script.extend(process.end(START_TICKS + APP_END - step * process.modules.len() as i64, 0, step));
 }
 
-fn process() -> Process {
+pub(super) fn process() -> Process {
     let mut modules = vec![cast::module(&images::APP)];
     modules.extend(cast::libraries());
     Process {
@@ -128,7 +130,7 @@ fn process() -> Process {
     }
 }
 
-fn pages(base: u64, size: u64, flags: u32) -> PageRange {
+pub(super) fn pages(base: u64, size: u64, flags: u32) -> PageRange {
     PageRange { base, size, owner: Pid(APP_PID), flags }
 }
 
@@ -255,7 +257,7 @@ fn message_heap(script: &mut Script) {
     script.event(MAIN_THREAD, LOOP_END + ms(100), Event::HeapClose { layer, heap, name: None });
 }
 
-const TRACKED_ALLOC: [&str; 3] =
+pub(super) const TRACKED_ALLOC: [&str; 3] =
     ["app!VSHeapTracker::CHeapTracker::AllocateEvent", "ntdll!EtwEventWriteTransfer", "ntdll!NtTraceEvent"];
 const TRACKED_FREE: [&str; 3] =
     ["app!VSHeapTracker::CHeapTracker::DeallocateEvent", "ntdll!EtwEventWriteTransfer", "ntdll!NtTraceEvent"];

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Lets an engine that has nothing to do with this program read the tables that we write: DuckDB (PyPI, Python)
+# answers the questions of scripts/fleet/*.sql about ten generated captures, in which the answers are planted, and
+# every total of the tables must equal `highwater report --json`. The engine is a tool of this script
+# only: it is installed outside the repository and no part of the program.
+#
+# Usage: scripts/check-fleet.sh [HIGHWATER]   (default: builds a debug version that writes parquet)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+highwater=${1:-}
+if [ -z "$highwater" ]; then
+    cargo build --quiet --features parquet
+    highwater=${CARGO_TARGET_DIR:-target}/debug/highwater
+fi
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater
+python=$cache/duckdb/bin/python
+if ! "$python" -c 'import duckdb' 2>/dev/null; then
+    mkdir -p "$cache"
+    python3 -m venv "$cache/duckdb"
+    "$python" -m pip install --quiet 'duckdb==2.0.1'
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+PYTHONDONTWRITEBYTECODE=1 "$python" scripts/check_fleet.py check "$highwater" "$folder"

@@ -1,0 +1,247 @@
+"""Judges the tables of `highwater export --format parquet` by what is known of the captures in them.
+
+Usage: check_fleet.py make HIGHWATER FOLDER    ten captures of a fleet, and their tables in FOLDER/lake
+       check_fleet.py check HIGHWATER FOLDER   that, the five questions, and all totals against `report`
+
+The captures are two builds on five machines. Planted: the newer build leaks four times as many samples and
+posts twice as many messages, and one machine has ten times as many settings as others."""
+
+import json
+import pathlib
+import subprocess
+import sys
+from collections import defaultdict
+
+import fleet
+
+LEAK, SETTING, PAIR, MESSAGE, BUFFER = 40, 256, 512, 128, 10 << 20
+APP = "MemoryTestApp.exe"
+BUILDS = {"1238": {"day": 1, "leaks": 100, "messages": 300}, "1245": {"day": 9, "leaks": 400, "messages": 600}}
+MACHINES = range(1, 6)
+OUTLIER, PAIRS = 3, 40
+
+
+def settings(machine):
+    return (20 + machine) * (10 if machine == OUTLIER else 1)
+
+
+def run(highwater, *words):
+    done = subprocess.run([highwater, *map(str, words)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{words}: exit code {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def make(highwater, folder):
+    """The captures, exported as each machine's nightly job would."""
+    for build, of in BUILDS.items():
+        for machine in MACHINES:
+            path = folder / build / f"render-0{machine}" / "trace.etl"
+            path.parent.mkdir(parents=True)
+            slide = 7 * machine + of["day"]
+            nightly = [of["day"], slide, of["leaks"], settings(machine), of["messages"], PAIRS]
+            run(highwater, "synth", "nightly", "-o", path, "--nightly", ",".join(map(str, nightly)))
+            tags = ["--tag", f"build={build}", "--tag", f"machine=render-0{machine}", "--tag", "branch=main"]
+            run(highwater, "export", path, "--format", "parquet", "-o", folder / "lake", *tags)
+
+
+def planted():
+    """What the five questions answer."""
+    mean = lambda values: sum(values) / len(values)
+    kept = [settings(machine) for machine in MACHINES]
+    old, new = BUILDS["1238"], BUILDS["1245"]
+    heap = lambda of, machine: of["leaks"] * LEAK + settings(machine) * SETTING
+    usual = {build: sorted(heap(of, machine) for machine in MACHINES)[2] for build, of in BUILDS.items()}
+    outliers = [
+        [f"render-0{OUTLIER}", build, "heap", heap(of, OUTLIER), usual[build], round(heap(of, OUTLIER) / usual[build], 2)]
+        for build, of in BUILDS.items()
+    ]
+    churn = [["commit", APP, build, 1, BUFFER, 3.3] for build in BUILDS]
+    churn += [["heap", APP, b, of["messages"], of["messages"] * MESSAGE, 0.05] for b, of in reversed(BUILDS.items())]
+    at_exit = []
+    for build, of in BUILDS.items():
+        at_exit.append([build, APP, "heap", of["leaks"] + round(mean(kept)), of["leaks"] * LEAK + round(mean(kept) * SETTING)])
+        at_exit.append([build, APP, "tracker", PAIRS, PAIRS * PAIR])
+    before, now = old["leaks"] * LEAK, new["leaks"] * LEAK
+    return {
+        "stacks": [["heap", APP, f"{APP}!InnerLoopOperation", before, now, now - before]],
+        "types": [["heap", "Sample", "1238", "1245", before, now, new["leaks"]]],
+        "machines": sorted(outliers, key=lambda row: -row[5]),
+        "churn": churn,
+        "exit": at_exit,
+    }
+
+
+VALUES = ["outstanding_from", "outstanding_to", "count", "size", "allocated_count", "allocated_size",
+          "freed_count", "freed_size", "impacting_size"]
+
+# The rules of the numbers for [from_s, to_s), over rows that take part in it.
+TOTALS = """
+SELECT {keys},
+  sum(CASE WHEN (birth_s IS NULL OR birth_s < from_s) THEN size ELSE 0 END) AS outstanding_from,
+  sum(CASE WHEN (death_s IS NULL OR death_s >= to_s) THEN size ELSE 0 END) AS outstanding_to,
+  count(*) AS "count", sum(size) AS size,
+  sum(CASE WHEN birth_s >= from_s THEN 1 ELSE 0 END) AS allocated_count,
+  sum(CASE WHEN birth_s >= from_s THEN size ELSE 0 END) AS allocated_size,
+  sum(CASE WHEN death_s < to_s THEN 1 ELSE 0 END) AS freed_count,
+  sum(CASE WHEN death_s < to_s THEN size ELSE 0 END) AS freed_size
+FROM (SELECT a.*, c.from_s, c.to_s, p.name AS process, p.pid, p.start_s, h.name AS heap,
+             coalesce(a.type, '(unknown type)') AS type_name, s.text AS stack, s.function, s.module
+      FROM allocations a JOIN captures c USING (capture)
+      JOIN processes p USING (capture, process_id) JOIN heaps h USING (capture, heap_id) JOIN stacks s USING (capture, stack_id)
+      WHERE c.files[1] = ?)
+GROUP BY ALL
+"""
+
+# Keys of a report, and the same in its JSON and in the tables.
+KEYS = {
+    "process,heap": (["layer", "process", "pid", "process_start_s", "heap"], "layer, process, pid, start_s, heap"),
+    "type": (["layer", "type"], "layer, type_name"),
+    "thread": (["layer", "thread"], "layer, thread"),
+    "process,stack": (["layer", "pid", "process_start_s", "stack"], "layer, pid, start_s, stack"),
+    "function --fold": (["layer", "function"], "layer, function"),
+    "module --fold": (["layer", "module"], "layer, module"),
+}
+
+
+def plain(value):
+    if isinstance(value, list):
+        return ";".join(frame.replace(";", ":") for frame in value) or "(no stack recorded)"
+    return value
+
+
+def check_totals(highwater, engine, path, choices):
+    """Every value of every group of every report equals that of the tables; tells how many were compared."""
+    compared = 0
+    for by, (of_report, of_tables) in KEYS.items():
+        report = json.loads(run(highwater, "report", path, "--json", "--by", *by.split(), *choices))
+        expected = {}
+        for group in report["groups"]:  # stacks of other addresses can have the same names
+            key = tuple(plain(group[key]) for key in of_report)
+            expected[key] = [sum(pair) for pair in zip(expected.get(key, [0] * len(VALUES)), (group[value] for value in VALUES))]
+        columns, rows = ask(engine, TOTALS.format(keys=of_tables), path)
+        width, found = len(of_report), {}
+        for row in rows:
+            numbers = [int(value) for value in row[width:]]
+            found[tuple(row[:width])] = numbers + [numbers[1] - numbers[0]]
+        if found != expected:
+            wrong = [(key, found.get(key), expected.get(key)) for key in {*found, *expected} if found.get(key) != expected.get(key)]
+            raise SystemExit(f"{path} by {by} {choices}: tables and report differ in {len(wrong)}: {wrong[:3]}")
+        compared += len(expected) * len(VALUES)
+        if by == "process,heap":
+            compared += check_heaps(engine, path, report["groups"]) + check_capture(engine, path, report)
+    return compared
+
+
+def check_heaps(engine, path, groups):
+    """What `heaps` says itself, and where the series begin and end."""
+    sql = """SELECT p.pid, p.start_s, h.layer, h.name, h.outstanding_from, h.outstanding_to, h.peak, max(s.outstanding),
+                    min_by(s.outstanding, s.time_s), max_by(s.outstanding, s.time_s)
+             FROM heaps h JOIN captures c USING (capture) JOIN processes p USING (capture, process_id)
+             LEFT JOIN series s USING (capture, heap_id) WHERE c.files[1] = ? GROUP BY ALL"""
+    of_heap = defaultdict(list)
+    for pid, start, layer, name, *numbers in ask(engine, sql, path)[1]:
+        of_heap[pid, start, layer, name].append([number or 0 for number in numbers])
+    compared = 0
+    for group in groups:
+        heaps = of_heap[group["pid"], group["process_start_s"], group["layer"], group["heap"]]
+        sums = [sum(column) for column in zip(*heaps)]
+        edges = [group["outstanding_from"], group["outstanding_to"]]
+        if sums[:2] != edges or sums[4:] != edges:
+            raise SystemExit(f"{path}: heaps or series differ from the report: {heaps} {group}")
+        if len(heaps) == 1 and not heaps[0][3] <= heaps[0][2] == group["peak"]:
+            raise SystemExit(f"{path}: the peak differs from the report: {heaps} {group}")
+        compared += 5
+    return compared
+
+
+def check_capture(engine, path, report):
+    """The interval, and how far the numbers can be trusted."""
+    expected = {**report["quality"], **report["interval"]}
+    columns, rows = ask(engine, f"SELECT {', '.join(expected)} FROM captures c WHERE c.files[1] = ?", path)
+    if [dict(zip(columns, row)) for row in rows] != [expected]:
+        raise SystemExit(f"{path}: captures differs from the report: {rows} {expected}")
+    return len(expected)
+
+
+def ask(engine, sql, path):
+    cursor = engine.connection.execute(sql, [str(path)])
+    return [column[0] for column in cursor.description], cursor.fetchall()
+
+
+# Each row of the first is one of the second, and all stacks have their frames.
+REFERENCES = [
+    "SELECT count(*) FROM allocations a ANTI JOIN stacks s USING (capture, stack_id)",
+    "SELECT count(*) FROM allocations a ANTI JOIN heaps h USING (capture, heap_id, process_id, layer)",
+    "SELECT count(*) FROM allocations a ANTI JOIN captures c USING (capture)",
+    "SELECT count(*) FROM (SELECT * FROM allocations WHERE freed_stack_id IS NOT NULL) a "
+    "ANTI JOIN stacks s ON s.capture = a.capture AND s.stack_id = a.freed_stack_id",
+    "SELECT count(*) FROM heaps h ANTI JOIN processes p USING (capture, process_id)",
+    "SELECT count(*) FROM modules m ANTI JOIN processes p USING (capture, process_id)",
+    "SELECT count(*) FROM (SELECT capture, stack_id, any_value(s.depth) AS depth, count(f.frame) AS frames "
+    "FROM stacks s LEFT JOIN frames f USING (capture, stack_id) GROUP BY ALL) WHERE frames <> depth",
+    "SELECT count(*) FROM (SELECT capture, stack_id FROM stacks GROUP BY ALL HAVING count(*) > 1)",
+    "SELECT count(*) FROM captures c JOIN (SELECT capture, count(*) AS n FROM allocations GROUP BY ALL) a USING (capture) "
+    "WHERE a.n <> c.allocations",
+]
+
+
+def check_references(engine):
+    for sql in REFERENCES:
+        (missing,) = engine.connection.execute(sql).fetchone()
+        if missing:
+            raise SystemExit(f"{missing} rows refer to nothing: {sql}")
+
+
+def others(highwater, folder):
+    """Captures of all kinds of memory and stacks."""
+    kinds = {
+        "heap-walk": ["heap", "--free-stacks"],
+        "heap-keys": ["heap", "--stacks", "keys", "--wow64", "--lost-buffers", "2"],
+        "commit": ["commit", "--stacks", "walk"],
+        "trackers": ["trackers", "--compressed"],
+        "bare": ["heap", "--stacks", "none"],
+    }
+    for name, words in kinds.items():
+        path = folder / "others" / f"{name}.etl"
+        path.parent.mkdir(exist_ok=True)
+        run(highwater, "synth", *words, "-o", path, "--events", 4000, "--distinct-stacks", 60, "--live", 700)
+    run(highwater, "synth", "demo", "-o", folder / "others" / "demo.etl")
+    return sorted((folder / "others").glob("*.etl"))
+
+
+def check(highwater, folder):
+    make(highwater, folder)
+    engine = fleet.DuckDb(folder / "lake")
+    answers = fleet.answers(engine)
+    for question, rows in planted().items():
+        if answers[question][1] != rows:
+            raise SystemExit(f"{question}: expected {rows}, the tables say {answers[question][1]}")
+    keys = "SELECT count(DISTINCT stack_key), count(DISTINCT rva), count(DISTINCT address) FROM stacks JOIN frames " \
+        f"USING (capture, stack_id) WHERE stacks.function = '{APP}!InnerLoopOperation' AND frames.function = 'Main'"
+    if engine.connection.execute(keys).fetchone() != (1, 1, len(BUILDS) * len(MACHINES)):
+        raise SystemExit("a stack has not the same key wherever the program lies")
+    compared, captures = 0, sorted(folder.glob("*/*/trace.etl"))
+    for path in captures:
+        compared += check_totals(highwater, engine, path, [])
+    check_references(engine)
+    more = others(highwater, folder)
+    choices = {"all": [], "part": ["--from", "0.5", "--to", "2.25"],
+               "chosen": ["--process", APP, "--size", "..1K", "--freed", "3..|never", "--to", "20"]}
+    for name, words in choices.items():
+        files = [folder / "others" / "demo.etl"] if name == "chosen" else more
+        run(highwater, "export", *files, "--format", "parquet", "-o", folder / name, *words)
+        engine = fleet.DuckDb(folder / name)
+        for path in files:
+            compared += check_totals(highwater, engine, path, words)
+        check_references(engine)
+    print(f"The five questions have the planted answers; {compared} values of {len(captures) + 2 * len(more) + 1} captures equal report.")
+
+
+def main():
+    command, highwater, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    {"make": make, "check": check}[command](highwater, folder)
+
+
+if __name__ == "__main__":
+    main()

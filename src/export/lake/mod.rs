@@ -1,0 +1,161 @@
+//! Tables for engines that hold many captures: Parquet files in folders `<table>/capture=<id>`, as DuckDB,
+//! Spark and their like read them. `docs/fleet.md` tells the columns.
+//!
+//! - [`table`]: the tables. [`file`]: one file of one. [`allocations`], [`stacks`], [`dimensions`]: what
+//!   stands in them.
+//! - [`folder`]: the folder that several exports write into at a time, and readers read meanwhile.
+//! - [`identity`]: what a capture is called there.
+//!
+//! Contract: totals of the allocations equal those of a report of the same trace, interval and choice of
+//! rows, in every layer. A capture is there as a whole or not at all.
+//!
+//! Cost: totals and peaks as a report by heap, one more scan of the rows for the series, then a pass
+//! over the rows for each column. Memory beside the trace: a bit a row, and what the files take, which is
+//! bounded however many rows there are; what follows from sites and stacks grows with those.
+
+mod allocations;
+mod dimensions;
+mod file;
+pub mod folder;
+pub mod identity;
+mod stacks;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parquet::errors::ParquetError;
+use thiserror::Error;
+
+use crate::query::{Cancel, Cancelled, Index, Mask, Types};
+use crate::symbols::Names;
+use crate::units::Interval;
+use allocations::Source;
+use dimensions::Dimensions;
+pub use file::DiskRoom;
+use file::TableFile;
+pub use folder::{Lake, Outcome};
+use stacks::StackList;
+use table::Table;
+
+/// Why a capture is not in the folder.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LakeError {
+    /// Its folder cannot be read or written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The files could not be written.
+    #[error("the tables could not be written: {0}")]
+    Parquet(String),
+    /// A fault of this program.
+    #[error("an internal error stopped the work ({0})")]
+    Fault(String),
+    /// Somebody stopped it.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl From<ParquetError> for LakeError {
+    fn from(error: ParquetError) -> Self {
+        Self::Parquet(match error {
+            ParquetError::General(text) => text,
+            ParquetError::External(inner) => inner.to_string(),
+            other => other.to_string(),
+        })
+    }
+}
+
+impl From<Cancelled> for LakeError {
+    fn from(_: Cancelled) -> Self {
+        Self::Stopped
+    }
+}
+
+/// Which rows of which trace, and by which names.
+pub struct Question<'a> {
+    /// The trace, and which of its rows were chosen.
+    pub index: &'a Index,
+    /// The interval in which rows take part.
+    pub interval: Interval,
+    /// Which sites.
+    pub mask: &'a Mask,
+    /// What frames and types are called.
+    pub names: &'a Names,
+    /// Bytes that may be written, if that is less than the disk has.
+    pub room: Option<DiskRoom>,
+}
+
+/// What only whoever opened the files knows of a capture.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Files, as they were named.
+    pub files: Vec<String>,
+    /// What people call it.
+    pub name: String,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Name of the machine.
+    pub machine: Option<String>,
+    /// Version of its system.
+    pub os: String,
+    /// Its processors.
+    pub processors: u32,
+    /// Build of the program that was recorded.
+    pub build: Option<String>,
+    /// What else somebody wants to know, by key.
+    pub tags: Vec<(String, String)>,
+}
+
+/// How many rows are written, for whoever waits.
+pub struct Telling<'a> {
+    done: AtomicU64,
+    tell: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<'a> Telling<'a> {
+    /// `tell` is told the rows that are done, on any thread.
+    pub fn new(tell: &'a (dyn Fn(u64) + Sync)) -> Self {
+        Self { done: AtomicU64::new(0), tell }
+    }
+
+    fn add(&self, rows: u64) {
+        (self.tell)(self.done.fetch_add(rows, Ordering::Relaxed) + rows);
+    }
+}
+
+/// Writes all tables of a capture into a folder, each into one of its own. Tells how many
+/// allocations there are.
+pub fn write_tables(question: &Question<'_>, about: &About, folder: &Path, telling: &Telling<'_>) -> Result<u64, LakeError> {
+    let Question { index, names, mask, .. } = *question;
+    let (trace, never) = (index.trace(), Cancel::default());
+    let room = |table: &Table| -> io::Result<_> {
+        let folder = folder.join(table.name);
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder)
+    };
+    let small = |table: &'static Table, write: &mut dyn FnMut(&mut TableFile) -> Result<(), ParquetError>| {
+        let mut file = TableFile::create(&room(table)?.join("part-0000.parquet"), table, question.room.clone())?;
+        write(&mut file)?;
+        Ok::<(), LakeError>(file.finish()?)
+    };
+    let rows = {
+        let stacks = StackList::of(trace, names, mask, &never)?;
+        small(&table::STACKS, &mut |file| stacks.write(file))?;
+        small(&table::FRAMES, &mut |file| stacks.write_frames(trace, names, file))?;
+        let types = Types::of(trace, names, &never)?;
+        Source::new(question, &stacks, &types).write(&room(&table::ALLOCATIONS)?, telling)?
+    };
+    let dimensions = Dimensions { question, about };
+    small(&table::PROCESSES, &mut |file| dimensions.processes(file))?;
+    small(&table::MODULES, &mut |file| dimensions.modules(file))?;
+    let numbers = dimensions.heap_numbers(&never)?;
+    small(&table::HEAPS, &mut |file| dimensions.heaps(&numbers, file))?;
+    let series = dimensions.heap_series(&never)?;
+    small(&table::SERIES, &mut |file| dimensions.series(&series, file))?;
+    small(&table::CAPTURES, &mut |file| dimensions.capture(rows, file))?;
+    Ok(rows)
+}

@@ -1,0 +1,277 @@
+//! The tables as they are written: names of columns, what they hold and in which unit. The same
+//! list makes the schema of the files and is compared with `docs/fleet.md`.
+
+use std::sync::Arc;
+
+use parquet::errors::ParquetError;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::Type;
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Yes or no.
+    Bool,
+    /// A whole number with a sign, 64 bits.
+    Long,
+    /// A number with a fraction, 64 bits.
+    Double,
+    /// Text, UTF-8.
+    Text,
+    /// A moment, microseconds since 1970, UTC.
+    Timestamp,
+    /// Several texts.
+    TextList,
+    /// Texts by text.
+    TextMap,
+}
+
+impl Kind {
+    /// As the document calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "boolean",
+            Self::Long => "bigint",
+            Self::Double => "double",
+            Self::Text => "string",
+            Self::Timestamp => "timestamp",
+            Self::TextList => "list of string",
+            Self::TextMap => "map of string to string",
+        }
+    }
+
+    /// How many columns of the file it takes.
+    pub(super) fn leaves(self) -> usize {
+        if self == Self::TextMap { 2 } else { 1 }
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it can be null.
+    pub nullable: bool,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Table {
+    /// Name, also that of its folder.
+    pub name: &'static str,
+    /// Its columns in order.
+    pub columns: &'static [Column],
+}
+
+const fn always(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, nullable: false }
+}
+
+const fn maybe(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, nullable: true }
+}
+
+use Kind::{Bool, Double, Long, Text, TextList, TextMap, Timestamp};
+
+/// One row a capture. It is what makes a capture count.
+pub static CAPTURES: Table = Table {
+    name: "captures",
+    columns: &[
+        always("name", Text),
+        always("files", TextList),
+        always("bytes", Long),
+        maybe("machine", Text),
+        always("os", Text),
+        always("processors", Long),
+        maybe("build", Text),
+        maybe("start_time", Timestamp),
+        always("duration_s", Double),
+        always("from_s", Double),
+        always("to_s", Double),
+        always("allocations", Long),
+        always("events_lost", Long),
+        always("buffers_lost", Long),
+        maybe("exact_until_s", Double),
+        maybe("cut_s", Double),
+        always("unmatched_frees", Long),
+        always("superseded_allocations", Long),
+        always("inferred_frees", Long),
+        always("problems", Long),
+        always("highwater", Text),
+        always("tags", TextMap),
+    ],
+};
+
+/// One row a life of a process.
+pub static PROCESSES: Table = Table {
+    name: "processes",
+    columns: &[
+        always("process_id", Long),
+        maybe("pid", Long),
+        always("name", Text),
+        maybe("command_line", Text),
+        maybe("parent_pid", Long),
+        maybe("start_s", Double),
+        maybe("end_s", Double),
+    ],
+};
+
+/// One row a mapping of an image.
+pub static MODULES: Table = Table {
+    name: "modules",
+    columns: &[
+        always("process_id", Long),
+        always("name", Text),
+        always("path", Text),
+        always("base", Long),
+        always("size", Long),
+        maybe("load_s", Double),
+        maybe("unload_s", Double),
+        always("time_stamp", Long),
+        maybe("pdb", Text),
+        maybe("pdb_guid", Text),
+        maybe("pdb_age", Long),
+    ],
+};
+
+/// One row a heap, tracker or what a process has committed.
+pub static HEAPS: Table = Table {
+    name: "heaps",
+    columns: &[
+        always("heap_id", Long),
+        always("process_id", Long),
+        always("layer", Text),
+        maybe("name", Text),
+        always("handle", Long),
+        always("is_default", Bool),
+        always("outstanding_from", Long),
+        always("outstanding_to", Long),
+        always("peak", Long),
+    ],
+};
+
+/// One row a call stack.
+pub static STACKS: Table = Table {
+    name: "stacks",
+    columns: &[
+        always("stack_id", Long),
+        always("stack_key", Long),
+        always("depth", Long),
+        maybe("function", Text),
+        maybe("module", Text),
+        always("text", Text),
+    ],
+};
+
+/// One row a frame of a call stack.
+pub static FRAMES: Table = Table {
+    name: "frames",
+    columns: &[
+        always("stack_id", Long),
+        always("depth", Long),
+        always("frame", Text),
+        maybe("module", Text),
+        maybe("function", Text),
+        maybe("file", Text),
+        maybe("line", Long),
+        always("address", Long),
+        maybe("rva", Long),
+        always("is_inlined", Bool),
+        always("is_allocator", Bool),
+    ],
+};
+
+/// One row an allocation.
+pub static ALLOCATIONS: Table = Table {
+    name: "allocations",
+    columns: &[
+        always("layer", Text),
+        always("size", Long),
+        maybe("birth_s", Double),
+        maybe("death_s", Double),
+        always("address", Long),
+        maybe("thread", Long),
+        always("process_id", Long),
+        always("heap_id", Long),
+        always("stack_id", Long),
+        maybe("freed_stack_id", Long),
+        maybe("type", Text),
+    ],
+};
+
+/// What each heap held at evenly spread moments.
+pub static SERIES: Table = Table {
+    name: "series",
+    columns: &[
+        always("heap_id", Long),
+        always("process_id", Long),
+        always("layer", Text),
+        always("time_s", Double),
+        always("outstanding", Long),
+    ],
+};
+
+/// All tables; `captures` comes last, for that is when a capture is there.
+pub static TABLES: [&Table; 8] = [&PROCESSES, &MODULES, &HEAPS, &FRAMES, &STACKS, &ALLOCATIONS, &SERIES, &CAPTURES];
+
+impl Table {
+    /// The schema of its files.
+    pub(super) fn schema(&self) -> Result<Arc<Type>, ParquetError> {
+        let fields: String = self.columns.iter().map(field).collect();
+        parse_message_type(&format!("message {} {{ {fields} }}", self.name)).map(Arc::new)
+    }
+}
+
+fn field(column: &Column) -> String {
+    let Column { name, kind, nullable } = *column;
+    let repetition = if nullable { "OPTIONAL" } else { "REQUIRED" };
+    match kind {
+        Bool => format!("{repetition} BOOLEAN {name}; "),
+        Long => format!("{repetition} INT64 {name}; "),
+        Double => format!("{repetition} DOUBLE {name}; "),
+        Text => format!("{repetition} BYTE_ARRAY {name} (UTF8); "),
+        Timestamp => format!("{repetition} INT64 {name} (TIMESTAMP(MICROS, true)); "),
+        TextList => {
+            format!("{repetition} group {name} (LIST) {{ REPEATED group list {{ REQUIRED BYTE_ARRAY element (UTF8); }} }} ")
+        }
+        TextMap => format!(
+            "{repetition} group {name} (MAP) {{ REPEATED group key_value \
+             {{ REQUIRED BYTE_ARRAY key (UTF8); REQUIRED BYTE_ARRAY value (UTF8); }} }} "
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_has_a_schema_with_its_columns() {
+        for table in TABLES {
+            let schema = table.schema().unwrap();
+            let names: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
+            assert_eq!(names, table.columns.iter().map(|column| column.name).collect::<Vec<_>>());
+        }
+        assert_eq!(TABLES.last().unwrap().name, "captures");
+    }
+
+    #[test]
+    fn the_document_has_every_column_with_its_kind() {
+        let document = include_str!("../../../docs/fleet.md");
+        for table in TABLES {
+            let start = document.find(&format!("### `{}`", table.name)).unwrap_or_else(|| panic!("{} is missing", table.name));
+            let section = &document[start..];
+            let section = &section[..section[4..].find("\n#").map_or(section.len(), |at| at + 4)];
+            let lines: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+            assert_eq!(lines.len(), table.columns.len(), "{}", table.name);
+            for (line, column) in lines.iter().zip(table.columns) {
+                let null = if column.nullable { ", null" } else { "" };
+                let start = format!("| `{}` | {}{null} |", column.name, column.kind.name());
+                assert!(line.starts_with(&start), "{}: {line} should begin {start}", table.name);
+            }
+        }
+    }
+}

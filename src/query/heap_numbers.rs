@@ -1,0 +1,116 @@
+//! What each heap comes to in an interval, and what it held at chosen moments: for whoever hands
+//! a trace on to programs that have no index.
+//!
+//! Cost: the totals and a pass over the events for numbers and peaks; for the moments one parallel
+//! scan of the rows, with a number for each heap and moment and worker.
+
+use super::nest::NOBODY;
+use super::peaks::line_peaks;
+use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, totals};
+use crate::model::SiteId;
+use crate::units::{Interval, Ticks};
+
+/// The numbers of one heap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HeapNumbers {
+    /// Those of the table.
+    pub numbers: Numbers,
+    /// Largest outstanding size, both edges included.
+    pub peak: u64,
+}
+
+/// The numbers of all heaps, by [`HeapId`](crate::model::HeapId).
+pub fn heap_numbers(index: &Index, interval: Interval, mask: &Mask, cancel: &Cancel) -> Result<Vec<HeapNumbers>, Cancelled> {
+    let trace = index.trace();
+    let mut sums = vec![ByClass::default(); trace.heaps.len()];
+    for (site, buckets) in totals(index, interval, cancel)?.sites() {
+        sums[trace.site(site).heap.0 as usize].add(&buckets.only(mask.classes(site)));
+    }
+    let numbers: Vec<Numbers> = sums.iter().map(ByClass::numbers).collect();
+    let now: Vec<u64> = numbers.iter().map(|numbers| numbers.outstanding_from).collect();
+    let line = |(site, heap): (SiteId, u32)| LifetimeClass::ALL.map(|class| if mask.has(site, class) { heap } else { NOBODY });
+    let lines_of = (0..).map(SiteId).zip(trace.sites.iter().map(|site| site.heap.0)).map(line).collect();
+    let peaks = line_peaks(index, interval, &now, lines_of, |_| None, cancel)?;
+    Ok(numbers.into_iter().zip(peaks).map(|(numbers, peak)| HeapNumbers { numbers, peak }).collect())
+}
+
+/// What each heap held at some moments of an interval, in order of time: by heap, a number a
+/// moment. Rows are chosen as everywhere.
+pub fn heap_series(
+    index: &Index,
+    interval: Interval,
+    mask: &Mask,
+    moments: &[Ticks],
+    cancel: &Cancel,
+) -> Result<Vec<Vec<u64>>, Cancelled> {
+    let trace = index.trace();
+    // By heap and moment what changes there; sums modulo 2^64, like what they are made of.
+    let width = moments.len() + 1;
+    let parts = index.fold(
+        cancel,
+        || vec![0u64; trace.heaps.len() * width],
+        |changes, visited| {
+            let (chunk, sites) = (visited.chunk, visited.chunk.sites());
+            visited.each_in(interval, |at, class| {
+                let site = sites[at];
+                if !mask.has(site, class) {
+                    return;
+                }
+                let line = &mut changes[trace.site(site).heap.0 as usize * width..][..width];
+                // Alive at t: born before it, and not dead before it.
+                let behind = |t: Ticks| moments.partition_point(|&moment| moment <= t);
+                let (born, died, size) = (behind(chunk.birth(at)), behind(chunk.death(at)), chunk.size(at));
+                line[born] = line[born].wrapping_add(size);
+                line[died] = line[died].wrapping_sub(size);
+            });
+        },
+    )?;
+    let series = |heap: usize| {
+        let mut now = 0u64;
+        let change = |moment: usize| parts.iter().fold(0u64, |sum, part| sum.wrapping_add(part[heap * width + moment]));
+        let held = |moment: usize| {
+            now = now.wrapping_add(change(moment));
+            now
+        };
+        (0..moments.len()).map(held).collect()
+    };
+    Ok((0..trace.heaps.len()).map(series).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::load::{Capture, Input, Unwatched, load};
+    use crate::query::series;
+    use crate::query::{SeriesOf, report::ReportFilter};
+
+    #[test]
+    fn heaps_have_the_numbers_of_graph_and_totals() {
+        let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
+        let never = Cancel::default();
+        let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+        let second = |s: f64| trace.clock.ticks(s);
+        for interval in [trace.span, Interval { from: second(5.0), to: second(20.0) }] {
+            let filter = ReportFilter { process: Some("MemoryTestApp.exe".to_owned()), ..ReportFilter::default() };
+            for mask in [Mask::all(&trace), filter.mask(&trace)] {
+                let numbers = heap_numbers(&index, interval, &mask, &never).unwrap();
+                let place = |site| (mask.classes(site) != 0).then(|| trace.site(site).heap.0);
+                let of = SeriesOf::new(&trace, trace.heaps.len(), place);
+                let lines = series(&index, &totals(&index, interval, &never).unwrap(), &of, 1 << 20, &never).unwrap();
+                let moments: Vec<Ticks> = (0..=64).map(|n| Ticks(interval.from.0 + interval.len() * n / 64)).collect();
+                let held = heap_series(&index, interval, &mask, &moments, &never).unwrap();
+                assert!(numbers.iter().any(|heap| heap.peak > 0));
+                for ((numbers, line), held) in numbers.iter().zip(&lines).zip(&held) {
+                    assert_eq!(numbers.peak, line.peak);
+                    assert_eq!(numbers.numbers.outstanding_to, line.last);
+                    assert_eq!((held[0], held[64]), (numbers.numbers.outstanding_from, numbers.numbers.outstanding_to));
+                    for (moment, held) in moments.iter().zip(held).skip(1) {
+                        assert_eq!(*held, line.value_at(*moment));
+                    }
+                }
+            }
+        }
+    }
+}
