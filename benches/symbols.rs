@@ -64,7 +64,7 @@ fn memory(what: &str) -> u64 {
 
 fn start(trace: &Arc<Trace>, path: &Path, saved: &Path, module: &Module, looked_at: &[u64]) -> Symbols {
     let sources = Sources { path: SymbolPath::parse(path.to_str().unwrap(), None), ..Sources::default() };
-    let options = Options { sources, saved: Some(saved.to_owned()), workers: 2, frees: false };
+    let options = Options { sources, saved: Some(saved.to_owned()), workers: 2, frees: false, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(trace), options, |_| true, || {});
     symbols.look_at(looked_at.iter().map(|&address| (module, address, false)));
     symbols

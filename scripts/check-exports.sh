@@ -11,8 +11,8 @@ cd "$root"
 
 highwater=${1:-}
 if [ -z "$highwater" ]; then
-    cargo build --quiet
-    highwater=${CARGO_TARGET_DIR:-target}/debug/highwater
+    need_debug_program
+    highwater=$debug_program
 fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater

@@ -4,14 +4,15 @@
 # every total of the tables must equal `highwater report --json`. The engine is a tool of this script
 # only: it is installed outside the repository and no part of the program.
 #
-# Usage: scripts/check-fleet.sh [HIGHWATER]   (default: builds a debug version that writes parquet)
+# Usage: scripts/check-fleet.sh [HIGHWATER]   (default: builds a debug version)
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$root"
 
 highwater=${1:-}
 if [ -z "$highwater" ]; then
-    cargo build --quiet --features parquet
-    highwater=${CARGO_TARGET_DIR:-target}/debug/highwater
+    need_debug_program
+    highwater=$debug_program
 fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater

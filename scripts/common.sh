@@ -53,7 +53,44 @@ need_cargo() {
         fail "Rust $wanted or newer is needed, this is $have: run rustup update"
 }
 
-# What the window needs at run time, and to be built.
+# A program that adds a command to cargo, of this version, with these further words for its
+# installation. It is built once, outside the repository.
+need_cargo_tool() {
+    local name=$1 version=$2 tools=${XDG_CACHE_HOME:-$HOME/.cache}/highwater/tools
+    shift 2
+    export PATH=$tools/bin:$PATH
+    if command -v "$name" >/dev/null; then return 0; fi
+    # Without optimisation: it builds in half the time and works in a few seconds all the same.
+    say "Building $name (once)"
+    CARGO_TARGET_DIR=$tools/build cargo install --quiet --locked --debug --root "$tools" --version "$version" "$@" "$name" || return 1
+    rm -rf "$tools/build"
+}
+
+# What is built in beyond the defaults in releases; tests and lints take the same, so that
+# nothing is built twice.
+release_features=console,parquet
+
+# The debug program that the tests build, too: $debug_program.
+need_debug_program() {
+    need_cargo
+    cargo build --quiet --locked --features "$release_features" --manifest-path "$root/Cargo.toml"
+    debug_program=${CARGO_TARGET_DIR:-$root/target}/debug/highwater
+}
+
+# Completions of shells and the manual's pages, as the program itself writes them, in folder $1.
+# The other words start the program.
+make_shell_files() {
+    local folder=$1
+    shift
+    mkdir -p "$folder/completions"
+    "$@" completions bash >"$folder/completions/highwater.bash"
+    "$@" completions zsh >"$folder/completions/_highwater"
+    "$@" completions fish >"$folder/completions/highwater.fish"
+    "$@" completions powershell >"$folder/completions/highwater.ps1"
+    (cd "$folder" && "$@" man man)
+}
+
+# What the window needs at run time, and to be built. The .deb names the libraries, too (Cargo.toml).
 window_packages=(gcc libc6-dev libgl1 libegl1 libgl1-mesa-dri libx11-6 libx11-xcb1 libxkbcommon0 libxkbcommon-x11-0
     libxcursor1 libxi6 libxrandr2)
 

@@ -17,10 +17,14 @@ need_cargo
 cd "$root"
 
 step "Formatting" cargo fmt --all --check
-step "Lints" cargo clippy --locked --all-targets -- -D warnings
+step "Lints" cargo clippy --locked --all-targets --features "$release_features" -- -D warnings
 step "Dependencies" scripts/deny.sh
 step "Without the window" cargo check --locked --quiet --no-default-features --lib --bins
-step "Tests" cargo test --locked
+step "Tests" cargo test --locked --features "$release_features"
 step "Written traces, read by another program" scripts/check-writer.sh
+step "Exports, opened by other programs" scripts/check-exports.sh
+step "Many captures, asked by another engine" scripts/check-fleet.sh
+step "The package for Debian" scripts/deb.sh --test
+step "winget's manifest" scripts/winget.sh --check
 [ -z "${1:-}" ] || scripts/windows.sh
 say "All is well ($((SECONDS / 60)) min)"

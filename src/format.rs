@@ -1,4 +1,4 @@
-//! Numbers as people read them, the same in the window and in text reports.
+//! Numbers as people read and write them, the same in the window and in text reports.
 
 use crate::units::Ticks;
 
@@ -43,6 +43,18 @@ fn sign(n: i64) -> &'static str {
         1.. => "+",
         _ => "\u{2212}",
     }
+}
+
+/// Bytes as people write them: a number, with K, M or G for powers of 2^10.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let units = [("K", 10), ("M", 20), ("G", 30), ("k", 10), ("m", 20), ("g", 30)];
+    let unit = units.into_iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
+    let (digits, shift) = unit.unwrap_or((text, 0));
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err("bytes are wanted, such as 100, 64K, 5M or 1G".to_owned());
+    }
+    let bytes = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "that is larger than any block".to_owned())
 }
 
 /// A count with thousands apart: `1,200`.

@@ -40,6 +40,8 @@ pub struct Image {
     pub build: Build,
     /// Its PDB, if it names one.
     pub pdb: Option<CodeView>,
+    /// Bytes that its file has at least: up to the end of its last section.
+    pub bytes: u64,
 }
 
 /// The PDB that an image names.
@@ -100,7 +102,9 @@ pub fn read(path: &Path) -> Option<Image> {
         let entries = bytes(&mut file, offset_of(&table, rva)?, (length as usize).min(MAX_ENTRIES * 28))?;
         entries.chunks_exact(28).find_map(|entry| code_view(&mut file, entry))
     });
-    Some(Image { build: Build { time_stamp: u32_at(&head, 8)?, size: size.into(), checksum }, pdb })
+    let end = |section: &[u8]| Some(u64::from(u32_at(section, 20)?) + u64::from(u32_at(section, 16)?));
+    let end = table.chunks_exact(40).filter_map(end).max().unwrap_or_default();
+    Some(Image { build: Build { time_stamp: u32_at(&head, 8)?, size: size.into(), checksum }, pdb, bytes: end })
 }
 
 fn code_view(file: &mut File, entry: &[u8]) -> Option<CodeView> {

@@ -32,7 +32,7 @@ check_tests() {
 # than the tests to run, and ten times their room.
 run_tests() {
     CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER='timeout 1800 wine' \
-        cargo test --locked --features console --target "$windows_target" --target-dir "$windows_target_dir" --no-fail-fast "$@"
+        cargo test --locked --features "$release_features" --target "$windows_target" --target-dir "$windows_target_dir" --no-fail-fast "$@"
 }
 
 # The files themselves: size, subsystems, imports, resources.
@@ -55,11 +55,10 @@ check_program() {
     code=0
     run_wine "$com" record --name nobody.exe -o nobody.etl || code=$?
     [ "$code" -eq 1 ] && [ ! -e nobody.etl ] && [ ! -e nobody.recording ] || fail "A refused recording does not end well ($code)"
-    local here=${CARGO_TARGET_DIR:-$root/target}/debug/highwater
-    [ -x "$here" ] || cargo build --locked
+    need_debug_program
     for words in "info --json" "report --json --by process,heap,stack,type,thread"; do
         # shellcheck disable=SC2086
-        cmp <("$here" $words assets/demo.etl) <(run_wine "$com" $words assets/demo.etl) || fail "highwater $words says something else on Windows"
+        cmp <("$debug_program" $words assets/demo.etl) <(run_wine "$com" $words assets/demo.etl) || fail "highwater $words says something else on Windows"
     done
     check_recorder
     echo "Size, subsystems, imports, manifest, exit codes and answers are right"
@@ -130,8 +129,23 @@ show_window() {
 
 # Each package alone: installed, used, upgraded, removed.
 check_installers() {
+    check_zip "$scratch/packages/highwater-$version-windows-x64.zip"
+    write_checksums "$scratch/packages"
+    scripts/winget.sh "$version" https://releases.invalid "$scratch/packages"
     check_installer user HKCU 'users/'"$(id -un)"'/AppData/Local/Programs/highwater'
     check_installer machine HKLM 'Program Files/highwater'
+}
+
+# What the zip has beyond the program, as the program wrote it under Wine.
+check_zip() {
+    local files=$scratch/zip folder=$scratch/zip/highwater-$version file
+    python3 -m zipfile -e "$1" "$files"
+    cmp "$folder/highwater.exe" "$program_dir/highwater.exe" || fail "The zip holds another program"
+    for file in completions/{highwater.bash,_highwater,highwater.fish,highwater.ps1} man/highwater{,-report,-record}.1; do
+        grep record "$folder/$file" >/dev/null || fail "The zip has no $file, or it says nothing of commands"
+        ! grep "$(printf '\r')" "$folder/$file" >/dev/null || fail "$file has ends of lines that other systems do not know"
+    done
+    rm -r "$files"
 }
 
 check_installer() {

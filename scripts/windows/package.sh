@@ -1,4 +1,4 @@
-# What is given to users: the program, two installers, a zip. Source it after std.sh.
+# What is given to users: the program, two installers, a zip. Source it after std.sh and wine.sh.
 
 package_packages=(wixl msitools zip python3)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n1)
@@ -7,7 +7,7 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n1)
 build_windows_program() {
     local built=$windows_target_dir/$windows_target/release
     program_dir=$windows_target_dir/program
-    cargo build --locked --release --features console --bins --target "$windows_target" --target-dir "$windows_target_dir"
+    cargo build --locked --release --features "$release_features" --bins --target "$windows_target" --target-dir "$windows_target_dir"
     mkdir -p "$program_dir"
     x86_64-w64-mingw32-strip -o "$program_dir/highwater.exe" "$built/highwater.exe"
     x86_64-w64-mingw32-strip -o "$program_dir/highwater.com" "$built/highwater-console.exe"
@@ -20,18 +20,23 @@ need_windows_program() {
     [ -x "${program_dir:=$windows_target_dir/program}/highwater-recorder.exe" ] || build_windows_program
 }
 
-# Both installers and the zip with their checksums, in folder $1.
+# Both installers and the zip, in folder $1.
 make_packages() {
     need_windows_program
     local out=$1
     need_packages "${package_packages[@]}"
     mkdir -p "$out"
-    python3 scripts/licences.py "$windows_target" console >"$program_dir/THIRD-PARTY.txt"
+    python3 scripts/licences.py "$windows_target" "$release_features" >"$program_dir/THIRD-PARTY.txt"
     cp LICENSE-MIT LICENSE-APACHE assets/highwater.ico "$program_dir/"
     make_installer "$version" user "$out/highwater-$version-user.msi"
     make_installer "$version" machine "$out/highwater-$version-machine.msi"
     make_zip "$out/highwater-$version-windows-x64.zip"
-    (cd "$out" && sha256sum -- *.msi *.zip >SHA256SUMS && cat SHA256SUMS)
+}
+
+# The checksums of all that is in folder $1.
+write_checksums() {
+    (cd "$1" && find . -maxdepth 1 \( -name '*.msi' -o -name '*.zip' -o -name '*.deb' \) -printf '%P\n' | LC_ALL=C sort | xargs sha256sum -- >SHA256SUMS)
+    cat "$1/SHA256SUMS"
 }
 
 # An installer of version $1 for $2 (user or machine). wixl wants the files below the current folder.
@@ -47,7 +52,8 @@ make_zip() {
     mkdir -p "$files/$name/docs"
     cp "$program_dir"/{highwater.exe,highwater.com,highwater-recorder.exe,THIRD-PARTY.txt,LICENSE-MIT,LICENSE-APACHE} "$files/$name/"
     cp README.md CHANGELOG.md "$files/$name/"
-    cp docs/guide.md "$files/$name/docs/"
+    cp docs/{guide,glossary,cli}.md "$files/$name/docs/"
+    make_shell_files "$files/$name" run_wine "$(realpath "$program_dir/highwater.com")"
     find "$files" -exec touch -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" {} +
     (cd "$files" && find "$name" -type f | LC_ALL=C sort | zip -q -X -9 "$1" -@)
     rm -rf "$files"

@@ -10,14 +10,18 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::asked::inputs;
+use super::check::CheckArgs;
+use super::completions::CompletionsArgs;
+use super::cut::CutArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::findings::FindingsArgs;
 use super::functions::FunctionsArgs;
+use super::manual::ManualArgs;
 use super::memory::{Memory, megabytes};
 use super::record::RecordArgs;
 use super::report::ReportArgs;
-use super::symbols::LookupArgs;
+use super::symbols::{check, fetch, lookup};
 use super::synth::SynthArgs;
 use crate::load::Input;
 use crate::query::By;
@@ -128,11 +132,20 @@ pub(super) enum Command {
     Findings(FindingsArgs),
     /// Compare two traces, or parts of them: what changed from A to B
     Diff(DiffArgs),
+    /// Hold a trace against rules that limit its numbers; exit code 3 if one is broken
+    Check(CheckArgs),
     /// Write what is known of a trace in the format of another program
     Export(ExportArgs),
+    /// Write a part of a trace as a trace of its own, with the same numbers
+    Cut(CutArgs),
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),
+    /// Print what a shell completes, for its start-up file
+    Completions(CompletionsArgs),
+    /// Write the pages of the manual, for packages
+    #[command(hide = true)]
+    Man(ManualArgs),
     /// Write a generated trace, for tests and measurements
     #[command(hide = true)]
     Synth(SynthArgs),
@@ -143,8 +156,12 @@ pub(super) enum Command {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum SymbolsCommand {
-    /// Tell functions, inlined frames, files and lines of addresses in one PDB
-    Lookup(LookupArgs),
+    /// Tell functions, inlined frames, files and lines of addresses in one PDB, or in a process of a trace
+    Lookup(lookup::LookupArgs),
+    /// Fetch the PDBs of traces into the symbol store, so that names need no network later
+    Fetch(fetch::FetchArgs),
+    /// Tell of which modules of traces names are there, and why not of others
+    Check(check::CheckArgs),
 }
 
 #[derive(Args, Debug)]

@@ -10,7 +10,7 @@ use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice};
 use crate::units::{Layer, Tid};
 
 /// See the module. An option that is given again is a further condition.
-#[derive(Args, Debug, Clone)]
+#[derive(Args, Debug, Clone, Default)]
 pub(super) struct Choices {
     /// Only this process
     #[arg(long, value_name = "NAME|PID")]
@@ -58,6 +58,11 @@ pub(super) struct Choices {
 }
 
 impl Choices {
+    /// All rows of a process, or simply all.
+    pub(super) fn of_process(process: Option<String>) -> Self {
+        Self { process, ..Self::default() }
+    }
+
     /// What can be told of the sites.
     pub(super) fn filter(&self) -> ReportFilter {
         let sites = SiteChoice { types: self.types.clone(), frames: self.frame.clone(), not_frames: self.not_frame.clone() };

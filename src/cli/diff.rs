@@ -1,5 +1,7 @@
 //! `highwater diff`: what is different between two traces, or parts of them.
 
+mod markdown;
+
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -9,6 +11,8 @@ use serde::Serialize;
 use super::asked::{GroupsAsked, RulesFile, index, load_trace, needs_names, stopped};
 use super::choices::Choices;
 use super::memory::Memory;
+use super::progress::Quiet;
+use super::ranges::Bytes;
 use super::report::{key_cells, key_columns, stack_notes};
 use super::seconds::Seconds;
 use super::text::{Align, Table};
@@ -18,6 +22,7 @@ use crate::load::Input;
 use crate::model::Trace;
 use crate::query::{By, Cancel, Compared, DiffSide, Group, folded_diff};
 use crate::units::Interval;
+use markdown::Shown;
 
 /// The answer. Field names are those of the machine interface.
 #[derive(Serialize)]
@@ -40,6 +45,14 @@ pub(super) struct DiffArgs {
     #[arg(long)]
     pub(super) json: bool,
 
+    /// Print Markdown, for a comment on a change
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+
+    /// Exit with 3 if what is outstanding at the end grew by more than this in any group; K, M and G are powers of 2^10
+    #[arg(long, value_name = "BYTES")]
+    fail_over: Option<Bytes>,
+
     #[command(flatten)]
     pub(super) choices: Choices,
 
@@ -59,6 +72,9 @@ pub(super) struct DiffArgs {
 
     #[command(flatten)]
     pub(super) memory: Memory,
+
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 impl DiffArgs {
@@ -117,6 +133,7 @@ impl Side {
 }
 
 pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
+    args.quiet.apply();
     let [a, b] = args.sides().map_err(Failure::BadArguments)?;
     let rules = args.rules.read()?;
     let load = |side: &Side| load_trace(std::slice::from_ref(&side.input), args.memory, &args.choices, "diff");
@@ -150,15 +167,50 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         functions: None,
         totals: None,
     };
-    let groups = folded_diff([side(0), side(1)], &args.groups.by, args.fold, args.groups.top, &never).map_err(stopped)?;
+    let compare = |by: &[By], top| folded_diff([side(0), side(1)], by, args.fold, top, &never).map_err(stopped);
+    // A limit is about all groups, whatever is shown of them.
+    let top = if args.fail_over.is_some() || args.markdown { None } else { args.groups.top };
+    let mut groups = compare(&args.groups.by, top)?;
+    let totals = if args.markdown { compare(&[], None)? } else { Vec::new() };
     report_problems(&traces[0].problems);
     if !is_one_trace {
         report_problems(&traces[1].problems);
     }
-    if args.json {
-        return output::json(&Answer { schema: "highwater.diff/1", groups: &groups });
+    let breaches = args.fail_over.map_or_else(Vec::new, |limit| breaches(&args.groups.by, &groups, limit));
+    if args.markdown {
+        let [a, b] = [&args.a, &args.b].map(|side| side.to_string_lossy());
+        let limit = args.fail_over.map(|limit| limit.0);
+        let shown = Shown { a: &a, b: &b, by: &args.groups.by, groups: &groups, totals: &totals, top: args.groups.top, limit };
+        output::document(&markdown::text(&shown))?;
+    } else {
+        groups.truncate(args.groups.top.unwrap_or(usize::MAX));
+        match args.json {
+            true => output::json(&Answer { schema: "highwater.diff/1", groups: &groups })?,
+            false => output::answer(&describe(args, &groups))?,
+        }
     }
-    output::answer(&describe(args, &groups))
+    breaches.iter().for_each(|line| output::message(line));
+    if breaches.is_empty() { Ok(()) } else { Err(Failure::LimitBroken) }
+}
+
+/// A line for each group that grew by more than the limit.
+fn breaches(by: &[By], groups: &[Group<Compared>], limit: Bytes) -> Vec<String> {
+    let grown: Vec<Group<Compared>> = groups.iter().filter(|group| is_above(group, limit.0)).cloned().collect();
+    let told = |(group, cells): (&Group<Compared>, Vec<String>)| {
+        let keys = cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" \u{b7} ");
+        let innermost =
+            group.stack.as_deref().and_then(<[String]>::last).map_or_else(String::new, |frame| format!(" \u{b7} {frame}"));
+        let (grew, limit) = (group.numbers.delta.outstanding_to, limit.0);
+        let (rounded, most) = (format::signed_bytes(grew), format::signed_bytes(i64::try_from(limit).unwrap_or(i64::MAX)));
+        let (rounded, most) = if rounded == most { (format!("+{grew} B"), format!("+{limit} B")) } else { (rounded, most) };
+        format!("{keys}{innermost}: {rounded} is above the limit {most}")
+    };
+    grown.iter().zip(key_cells(by, &grown)).map(told).collect()
+}
+
+/// Whether what is outstanding at the end grew by more than so many bytes.
+fn is_above(group: &Group<Compared>, limit: u64) -> bool {
+    u64::try_from(group.numbers.delta.outstanding_to).is_ok_and(|grew| grew > limit)
 }
 
 /// Groups in the text unless the user says how many.

@@ -6,12 +6,16 @@
 
 mod args;
 mod asked;
+mod check;
 mod choices;
+mod completions;
+mod cut;
 mod diff;
 mod export;
 mod findings;
 mod functions;
 mod info;
+mod manual;
 mod measure;
 mod memory;
 mod output;
@@ -19,7 +23,6 @@ mod progress;
 mod ranges;
 mod record;
 mod report;
-mod seconds;
 mod symbols;
 pub mod synth;
 mod text;
@@ -32,6 +35,7 @@ use clap::Parser;
 use crate::load::{Capture, Input};
 use crate::panics;
 use crate::problem::{Problem, ProblemKind};
+use crate::seconds;
 pub use args::Look;
 use args::{Command, CommandLine, SymbolsCommand};
 
@@ -81,8 +85,14 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Functions(args)) => guarded(&args.asked.inputs(), || functions::run(args)),
         Some(Command::Findings(args)) => guarded(&args.asked.inputs(), || findings::run(args)),
         Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
+        Some(Command::Check(args)) => guarded(&args.asked.inputs(), || check::run(args)),
         Some(Command::Export(args)) => guarded(&args.asked.inputs(), || export::run(args)),
-        Some(Command::Symbols(SymbolsCommand::Lookup(args))) => symbols::lookup(args),
+        Some(Command::Symbols(SymbolsCommand::Lookup(args))) => guarded(&args.inputs(), || symbols::lookup::run(args)),
+        Some(Command::Symbols(SymbolsCommand::Fetch(args))) => guarded(&args.inputs(), || symbols::fetch::run(args)),
+        Some(Command::Symbols(SymbolsCommand::Check(args))) => guarded(&args.inputs(), || symbols::check::run(args)),
+        Some(Command::Completions(args)) => completions::run(args),
+        Some(Command::Man(args)) => manual::run(args),
+        Some(Command::Cut(args)) => guarded(&args.inputs(), || cut::run(args)),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }

@@ -28,6 +28,11 @@ pub(super) fn answer(text: &str) -> Result<(), Failure> {
     if is_quiet() { Ok(()) } else { print(text) }
 }
 
+/// Prints an answer that is a file's text, such as a table for another page: also where it is quiet.
+pub(super) fn document(text: &str) -> Result<(), Failure> {
+    print(text)
+}
+
 /// The answer is there and nobody gets it.
 pub(super) fn unanswered(error: impl std::fmt::Display) -> Failure {
     Failure::Failed(format!("the answer could not be written: {error}"))

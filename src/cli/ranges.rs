@@ -4,6 +4,7 @@
 use std::str::FromStr;
 
 use super::seconds::Seconds;
+use crate::format;
 use crate::query::Bounds;
 
 /// A range as it was written, in order.
@@ -36,14 +37,7 @@ impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let units = [("K", 10), ("M", 20), ("G", 30), ("k", 10), ("m", 20), ("g", 30)];
-        let unit = units.into_iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)));
-        let (digits, shift) = unit.unwrap_or((text, 0));
-        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err("bytes are wanted, such as 100, 64K, 5M or 1G".to_owned());
-        }
-        let bytes = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift));
-        bytes.map(Self).ok_or_else(|| "that is larger than any block".to_owned())
+        format::parse_bytes(text).map(Self)
     }
 }
 

@@ -16,6 +16,7 @@
 //! costs a parallel scan of the rows, and a sort of the changes inside it where order
 //! matters. Opening a node of the tree costs a pass over the sites, not the rows.
 
+mod alive;
 mod buckets;
 mod call_tree;
 mod cancel;
@@ -25,6 +26,7 @@ mod coarse;
 mod counters;
 mod details;
 mod diff;
+mod doubts;
 mod earlier;
 mod filter;
 mod findings;
@@ -33,11 +35,14 @@ mod fold;
 mod functions;
 mod generations;
 mod grouping;
+mod growth;
 mod heap_numbers;
 mod highlight;
 mod histogram;
+mod holders;
 mod index;
 mod key_map;
+mod measured;
 mod moments;
 mod naming;
 mod nest;
@@ -67,6 +72,7 @@ pub use coarse::coarse_series;
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use details::{Details, details, line_of_rows};
 pub use diff::{CommonGroups, Compared, Delta, DiffSide, diff, folded_diff};
+pub use doubts::doubts;
 pub use earlier::{BEFORE_UNKNOWN, Earlier, LatestCommit};
 pub use filter::{Filter, Key, Mask, Path, layer_of};
 pub use findings::{Finding, FindingKind, findings, headlines};
@@ -79,8 +85,10 @@ pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use heap_numbers::{HeapNumbers, heap_numbers, heap_series};
 pub use highlight::spans;
 pub use histogram::{Histogram, histogram};
+pub use holders::{Holder, Weight};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
+pub use measured::{Measured, MeasuredRequest};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
     FrameName, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, shared_label, stack_labels,

@@ -4,10 +4,11 @@ mod filter;
 mod group;
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
 use super::grouping::{Grouped, Groups, RowKey};
-use super::{ByClass, Cancel, Cancelled, Functions, Index, Tags};
+use super::{ByClass, Cancel, Cancelled, Functions, Index, Mask, Tags, Totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -98,19 +99,27 @@ pub fn report(index: &Index, request: &ReportRequest, cancel: &Cancel) -> Result
 
 /// The same with the names of frames and types that are known.
 pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cancel: &Cancel) -> Result<Report, Cancelled> {
-    let asked = AskedReport { index, request, names, cancel };
-    asked.groups(|named, sites, groups| {
-        let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
-        let mut kept = first(&ranks, request.top.unwrap_or(usize::MAX), |i| {
-            let (site, row) = place(sites, groups, i);
-            describe(named, site, row, GroupNumbers::new(&groups.sums[i], 0))
-        });
-        let order: Vec<usize> = kept.iter().map(|(i, _)| *i).collect();
-        let peaks = peaks(groups, &order, cancel)?;
-        kept.iter_mut().zip(peaks).for_each(|((_, group), peak)| group.numbers.peak = peak);
-        let groups = kept.into_iter().map(|(_, group)| group).collect();
-        Ok(Report { interval: request.interval, groups })
-    })
+    let asked = AskedReport { index, request, names, known: None, cancel };
+    Ok(Report { interval: request.interval, groups: asked.list()?.groups })
+}
+
+/// The groups of a report, and which sites they are of.
+pub(super) struct GroupList {
+    pub(super) groups: Vec<Group>,
+    /// By site the place of its group in the list; means something only where sites tell all
+    /// groups apart.
+    pub(super) of_site: Vec<Option<u32>>,
+}
+
+/// The same of sites that are chosen already, whatever the filter of the request says.
+pub(super) fn list_of_sites(
+    index: &Index,
+    request: &ReportRequest,
+    known: (&Mask, &Arc<Totals>),
+    names: &Names,
+    cancel: &Cancel,
+) -> Result<GroupList, Cancelled> {
+    AskedReport { index, request, names, known: Some(known), cancel }.list()
 }
 
 /// Groups with equal numbers that are put into the order of their keys at a time.
@@ -126,7 +135,7 @@ pub fn each_group<E: From<Cancelled>>(
     cancel: &Cancel,
     mut each: impl FnMut(Group) -> Result<(), E>,
 ) -> Result<(), E> {
-    let asked = AskedReport { index, request, names, cancel };
+    let asked = AskedReport { index, request, names, known: None, cancel };
     asked.groups(|named, sites, groups| {
         let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
         let order = in_order(&ranks);
@@ -162,7 +171,7 @@ pub fn each_stack<E: From<Cancelled>>(
     mut each: impl FnMut(SiteId, &GroupNumbers) -> Result<(), E>,
 ) -> Result<(), E> {
     let request = ReportRequest { by: vec![By::Process, By::Stack], ..request.clone() };
-    let asked = AskedReport { index, request: &request, names, cancel };
+    let asked = AskedReport { index, request: &request, names, known: None, cancel };
     asked.groups(|_, sites, groups| {
         let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
         let order = in_order(&ranks);
@@ -179,26 +188,54 @@ struct AskedReport<'a> {
     index: &'a Index,
     request: &'a ReportRequest,
     names: &'a Names,
+    /// The sites and the sums of the interval, if somebody has them.
+    known: Option<(&'a Mask, &'a Arc<Totals>)>,
     cancel: &'a Cancel,
 }
 
 impl AskedReport<'_> {
+    /// The first groups in the order of a report.
+    fn list(&self) -> Result<GroupList, Cancelled> {
+        let &Self { request, cancel, .. } = self;
+        self.groups(|named, sites, groups| {
+            let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
+            let mut kept = first(&ranks, request.top.unwrap_or(usize::MAX), |i| {
+                let (site, row) = place(sites, groups, i);
+                describe(named, site, row, GroupNumbers::new(&groups.sums[i], 0))
+            });
+            let order: Vec<usize> = kept.iter().map(|(i, _)| *i).collect();
+            let peaks = peaks(groups, &order, cancel)?;
+            kept.iter_mut().zip(peaks).for_each(|((_, group), peak)| group.numbers.peak = peak);
+            let mut turn = vec![None; groups.keys.len()];
+            (0..).zip(&order).for_each(|(i, &group)| turn[group] = Some(i));
+            let of_site = sites.of_site.iter().map(|group| *turn.get((*group)? as usize)?).collect();
+            Ok(GroupList { groups: kept.into_iter().map(|(_, group)| group).collect(), of_site })
+        })
+    }
+
     /// Puts the rows into groups and hands these on.
     fn groups<T, E: From<Cancelled>>(
         &self,
         then: impl FnOnce(Named<'_>, &SiteGroups, &Groups<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let &Self { index, request, names, cancel } = self;
+        let &Self { index, request, names, known, cancel } = self;
         let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
-        let mask = request.filter.named_mask(trace, names, cancel)?;
+        let own;
+        let (mask, totals) = match known {
+            Some((mask, totals)) => (mask, Some(totals)),
+            None => {
+                own = request.filter.named_mask(trace, names, cancel)?;
+                (&own, None)
+            }
+        };
         let functions = functions_for(trace, names, by, cancel)?;
         let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
         let functions = functions.as_ref().map(|functions| (functions, request.fold));
         let named = Named { trace, names, by, functions, tags: tags.as_ref(), freed: None };
         let mut keys = SiteKeys::default();
-        let sites: SiteGroups = keys.add(named, &Identity::of(trace), &mask, cancel)?;
+        let sites: SiteGroups = keys.add(named, &Identity::of(trace), mask, cancel)?;
         let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), ..named });
-        let grouped = Grouped { index, interval, mask: &mask, by, freed, totals: None };
+        let grouped = Grouped { index, interval, mask, by, freed, totals };
         let groups = Groups::new(grouped, &sites.of_site, keys.len(), cancel)?;
         then(named, &sites, &groups)
     }

@@ -1,10 +1,8 @@
 //! Rules as a file, which a team can share: TOML with `[[fold]]` and `[[tag]]`.
 //!
-//! Whoever wrote it may have meant harm: it is read up to [`MAX_FILE`], what it says is
-//! checked as every rule is, and what is wrong is one sentence with its line.
+//! Whoever wrote it may have meant harm: it is read as [`crate::toml_file`] does, and what it
+//! says is checked as every rule is.
 
-use std::fmt;
-use std::io::{self, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,27 +10,7 @@ use toml::Spanned;
 
 use super::{FoldRule, MAX_RULES, Refusal, StackRules, TagRule, check_frame, check_name};
 use crate::paths;
-
-/// Bytes of a file at most: all rules that there can be have room in it.
-pub const MAX_FILE: u64 = 4 << 20;
-
-/// What is wrong with the text of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BadRules {
-    /// In which line, the first being 1; `None` if it is about all of it.
-    pub line: Option<usize>,
-    /// What, in words.
-    pub what: String,
-}
-
-impl fmt::Display for BadRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.what),
-            None => f.write_str(&self.what),
-        }
-    }
-}
+use crate::toml_file::{self, BadText as BadRules, text_of};
 
 /// What stands in a file.
 #[derive(Deserialize)]
@@ -76,13 +54,8 @@ const HEADER: &str = "\
 impl StackRules {
     /// From the text of a file.
     pub fn parse(text: &str) -> Result<Self, BadRules> {
-        let line = |at: usize| 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
-        let written: Written = toml::from_str(text).map_err(|error| BadRules {
-            line: error.span().map(|span| line(span.start)),
-            what: error.message().lines().collect::<Vec<_>>().join(", "),
-        })?;
-        let refuse =
-            |at: &Spanned<String>, refusal: Refusal| BadRules { line: Some(line(at.span().start)), what: refusal.to_string() };
+        let written: Written = toml_file::parse(text)?;
+        let refuse = |at: &Spanned<String>, refusal: Refusal| BadRules::at(text, &at.span(), refusal.to_string());
         let frames = written.fold.iter().map(|rule| &rule.frame).chain(written.tag.iter().map(|rule| &rule.frame));
         if let Some(frame) = frames.clone().nth(MAX_RULES) {
             return Err(refuse(frame, Refusal::TooMany));
@@ -124,15 +97,6 @@ impl StackRules {
     }
 }
 
-fn text_of(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    paths::open_regular(path)?.take(MAX_FILE + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > MAX_FILE {
-        true => Err(io::Error::other(format!("it is larger than {} MB", MAX_FILE >> 20))),
-        false => Ok(text),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -140,6 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::toml_file::MAX_FILE;
 
     fn bad(text: &str) -> String {
         StackRules::parse(text).unwrap_err().to_string()

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::Pattern;
-pub use file::{BadRules, MAX_FILE};
+pub use crate::toml_file::BadText as BadRules;
 
 /// Rules at most, of both kinds together.
 pub const MAX_RULES: usize = 1_000;

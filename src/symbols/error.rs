@@ -23,6 +23,12 @@ pub enum PdbError {
         /// What the file is.
         found: PdbKey,
     },
+    /// An image was wanted, and it is something else.
+    #[error("it is no image")]
+    NoImage,
+    /// An image was wanted, and it is that of another build.
+    #[error("found, but an image of another build")]
+    OtherImage,
     /// Something in it is impossible.
     #[error("it is damaged: {0}")]
     Damaged(String),

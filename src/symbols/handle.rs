@@ -10,18 +10,39 @@ mod work;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustc_hash::FxHashSet;
 
 use super::locate::{Locator, file_name};
 use super::saved::SavedNames;
-use super::{ModuleKey, ModuleReport, ModuleState, Names, Sources, Stop, lookup_address};
-use crate::model::{Module, SiteId, Trace};
+use super::wanted::{self, ModuleAddresses};
+use super::{CodeAddress, ModuleKey, ModuleReport, ModuleState, Names, ServerAnswers, Sources, Stop, lookup_address};
+use crate::model::{Module, ProcessId, SiteId, Trace};
 use table::{Entry, NameTable};
+
+/// What is sought of the modules of a trace.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Seek {
+    /// The names of the frames that are asked about.
+    #[default]
+    Names,
+    /// The PDBs alone, so that names can be had later without a network: of the modules in which
+    /// frames are asked about, and of these.
+    Files(FxHashSet<ModuleKey>),
+}
 
 /// How to find names.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where symbols come from.
     pub sources: Sources,
+    /// What is sought.
+    pub seek: Seek,
+    /// What servers have answered to others that share it; they are not asked that again.
+    pub answers: ServerAnswers,
+    /// Only stacks of memory of these processes, if it is said.
+    pub processes: Option<FxHashSet<ProcessId>>,
     /// Whether the stacks of frees are asked about, too.
     pub frees: bool,
     /// Folder for resolved names; without it nothing is saved.
@@ -35,12 +56,16 @@ impl Default for Options {
         let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Self {
             sources: Sources::default(),
+            seek: Seek::default(),
+            answers: ServerAnswers::default(),
+            processes: None,
             frees: false,
             saved: super::cache_folder().map(|folder| folder.join("names")),
             workers: processors.clamp(2, 4),
         }
     }
 }
+
 /// The names of one trace; see the module. Dropping it stops the work.
 #[derive(Debug)]
 pub struct Symbols {
@@ -52,7 +77,9 @@ struct Shared {
     changed: Condvar,
     stop: Stop,
     locator: Mutex<Arc<Locator>>,
+    seek: Seek,
     saved: Option<SavedNames>,
+    processes: Option<FxHashSet<ProcessId>>,
     /// Whether frees are asked about.
     frees: bool,
     notify: Box<dyn Fn() + Send + Sync>,
@@ -63,6 +90,7 @@ impl std::fmt::Debug for Shared {
         f.debug_struct("Shared").field("table", &self.table).finish_non_exhaustive()
     }
 }
+
 impl Symbols {
     /// Begins to find the names of all frames of the sites for which `is_asked`.
     /// `notify` is called, on any thread, when there is something new to see.
@@ -72,12 +100,37 @@ impl Symbols {
         is_asked: impl Fn(SiteId) -> bool + Send + 'static,
         notify: impl Fn() + Send + Sync + 'static,
     ) -> Self {
+        let (processes, frees) = (options.processes.clone(), options.frees);
+        let asked = move |trace: &Trace| wanted::addresses(trace, is_asked, frees, processes.as_ref());
+        Self::begin(trace, options, asked, notify)
+    }
+
+    /// Begins to find the names of these addresses.
+    pub fn start_at(
+        trace: Arc<Trace>,
+        options: Options,
+        addresses: Vec<CodeAddress>,
+        notify: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        Self::begin(trace, options, move |trace| wanted::of_addresses(trace, &addresses), notify)
+    }
+
+    fn begin(
+        trace: Arc<Trace>,
+        options: Options,
+        asked: impl FnOnce(&Trace) -> Vec<ModuleAddresses> + Send + 'static,
+        notify: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        // Saved names stand for no file.
+        let saved = options.saved.filter(|_| options.seek == Seek::Names);
         let shared = Arc::new(Shared {
             table: Mutex::default(),
             changed: Condvar::new(),
             stop: Stop::default(),
-            locator: Mutex::new(Arc::new(Locator::new(options.sources))),
-            saved: options.saved.map(SavedNames::new),
+            locator: Mutex::new(Arc::new(Locator::sharing(options.sources, options.answers))),
+            seek: options.seek,
+            saved: saved.map(SavedNames::new),
+            processes: options.processes,
             frees: options.frees,
             notify: Box::new(notify),
         });
@@ -85,7 +138,7 @@ impl Symbols {
         let body = {
             let shared = Arc::clone(&shared);
             move || {
-                shared.list(&trace, is_asked, 0);
+                shared.list(&trace, asked, 0);
                 drop(trace);
                 let more: Vec<_> = (1..workers).map(|_| spawn(&shared, Shared::work)).collect();
                 shared.work();
@@ -107,7 +160,10 @@ impl Symbols {
             table.turn
         };
         let shared = Arc::clone(&self.shared);
-        let body = move || shared.list(&trace, |_| true, turn);
+        let body = move || {
+            let asked = |trace: &Trace| wanted::addresses(trace, |_| true, shared.frees, shared.processes.as_ref());
+            shared.list(&trace, asked, turn);
+        };
         if std::thread::Builder::new().name("symbols".to_owned()).spawn(body).is_err() {
             self.shared.lock().is_listed = true;
         }
@@ -136,6 +192,20 @@ impl Symbols {
     pub fn wait(&self) {
         let table = self.shared.lock();
         drop(self.shared.changed.wait_while(table, |table| !table.is_done()).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The same; `look` is shown all modules meanwhile, as often as that.
+    pub fn wait_watched(&self, every: Duration, mut look: impl FnMut(&[ModuleReport])) {
+        loop {
+            let is_open = |table: &mut NameTable| !table.is_done();
+            let waited = self.shared.changed.wait_timeout_while(self.shared.lock(), every, is_open);
+            let (table, time) = waited.unwrap_or_else(PoisonError::into_inner);
+            drop(table);
+            if !time.timed_out() {
+                return;
+            }
+            look(&self.modules());
+        }
     }
 
     /// Says which frames somebody looks at: module, return address, and whether

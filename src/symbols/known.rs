@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::names::{Frame, ModuleNames};
-use super::{ModuleKey, lookup_address};
-use crate::model::Module;
+use super::{CodeAddress, ModuleKey, lookup_address};
+use crate::model::{Module, Trace};
 use crate::stack_rules::StackRules;
 
 /// The names that are known at one moment. What follows from names and rules alike follows
@@ -40,6 +40,16 @@ impl Names {
         let names = self.of(module)?;
         let rva = lookup_address(address, is_innermost).checked_sub(module.base)?;
         names.frames(u32::try_from(rva).ok()?)
+    }
+
+    /// The same of an address of a trace, in whatever is there at that moment.
+    pub fn frames_at<'n>(
+        &'n self,
+        trace: &Trace,
+        address: &CodeAddress,
+    ) -> Option<impl DoubleEndedIterator<Item = Frame<'n>> + ExactSizeIterator + use<'n>> {
+        let module = address.module(trace)?;
+        self.of(module)?.frames(address.rva(module)?)
     }
 
     /// The C++ type that the call allocates which returns to `address`.

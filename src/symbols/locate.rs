@@ -11,8 +11,6 @@ mod servers;
 
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
-
 use super::guard::Stop;
 use super::source::PdbFile;
 use super::trouble::{NotFound, Trouble};
@@ -20,7 +18,7 @@ use super::{Embedded, PdbError, PdbKey, Sources, cabinet};
 use crate::paths::{local_path, on_disk};
 use crate::pe::Build;
 use image::Named;
-use search::{Search, verify};
+use search::{Search, Sought, verify};
 
 /// A module whose PDB is wanted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -56,6 +54,10 @@ pub struct Download {
     pub total: Option<u64>,
 }
 
+/// What servers answered: what one has not, and which are of no use. Copies are the same.
+#[derive(Clone, Debug, Default)]
+pub struct ServerAnswers(#[cfg(feature = "symsrv")] std::sync::Arc<std::sync::Mutex<servers::Answers>>);
+
 /// Looks for PDBs. Remembers what servers do not have, until [`Locator::forget`].
 #[derive(Debug)]
 pub struct Locator {
@@ -67,9 +69,16 @@ pub struct Locator {
 impl Locator {
     /// One that looks at these sources.
     pub fn new(sources: Sources) -> Self {
+        Self::sharing(sources, ServerAnswers::default())
+    }
+
+    /// One that knows what servers have answered to others.
+    pub fn sharing(sources: Sources, answers: ServerAnswers) -> Self {
+        #[cfg(not(feature = "symsrv"))]
+        let ServerAnswers() = answers;
         Self {
             #[cfg(feature = "symsrv")]
-            servers: servers::Servers::new(sources.patience),
+            servers: servers::Servers::new(sources.patience, answers.0),
             sources,
         }
     }
@@ -91,7 +100,7 @@ impl Locator {
         let image = on_disk(&wanted.image, &self.sources.volumes);
         let Named { key, pdb, is_certain } = match &wanted.pdb {
             Some((key, path)) => Named { key: *key, pdb: path.clone(), is_certain: true },
-            None => self.named_by_image(wanted, image.as_deref())?,
+            None => self.named_by_image(wanted, image.as_deref(), stop, progress)?,
         };
         let name = file_name(&pdb).ok_or_else(|| Trouble::OddName(pdb.clone()))?.to_owned();
         let located = |file, source| Located { file, key, source, is_certain };
@@ -104,8 +113,7 @@ impl Locator {
             let trouble = |error| Trouble::File { file: format!("{name}, which is part of this program"), error };
             return Ok(located(unpack(embedded, stop).map_err(trouble)?, "part of highwater".to_owned()));
         }
-        let mut search =
-            Search { locator: self, stop, progress, name, key, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 };
+        let mut search = Search::new(self, stop, progress, &name, Sought::Pdb(key));
         let beside = image.as_deref().and_then(Path::parent).map(|folder| folder.join(&search.name));
         let sources = &self.sources;
         let near = [
@@ -117,14 +125,11 @@ impl Locator {
                 return Ok(located(file.as_path().into(), source.to_owned()));
             }
         }
-        for chain in &self.sources.path.chains {
-            let found = search.chain(chain);
-            if stop.is_set() {
-                return Err(Trouble::Stopped.into());
-            }
-            if let Some((file, place)) = found {
-                return Ok(located(file.as_path().into(), place.to_string()));
-            }
+        if let Some((file, source)) = search.along_the_path() {
+            return Ok(located(file.as_path().into(), source));
+        }
+        if stop.is_set() {
+            return Err(Trouble::Stopped.into());
         }
         Err(search.not_found())
     }

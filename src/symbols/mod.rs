@@ -45,10 +45,10 @@ pub use allocators::{is_allocator, is_allocators_module};
 pub use demangle::demangle;
 pub use error::PdbError;
 pub use guard::Stop;
-pub use handle::{Options, Symbols};
+pub use handle::{Options, Seek, Symbols};
 pub use identity::{ModuleKey, PdbKey};
 pub use known::Names;
-pub use locate::{Download, Located, Locator, Wanted};
+pub use locate::{Download, Located, Locator, ServerAnswers, Wanted};
 pub use module_report::{ModuleNote, ModuleReport, ModuleState};
 pub use names::{Frame, ModuleNames};
 pub use path::{Place, SymbolPath};
@@ -56,7 +56,7 @@ pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve, resolv
 pub use source::PdbFile;
 pub use sources::{Embedded, Sources};
 pub use trouble::{NotFound, PlaceTrouble, Trouble};
-pub use wanted::lookup_address;
+pub use wanted::{CodeAddress, lookup_address};
 
 /// Where the program keeps what it can make or get again; another folder can be named
 /// for tests and portable use.

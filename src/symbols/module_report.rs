@@ -8,7 +8,7 @@ use super::{ModuleKey, PdbKey};
 /// How far it is with a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ModuleState {
-    /// No frame of the trace lies in it.
+    /// No frame that is asked about lies in it.
     Unused,
     /// Its turn comes.
     Waiting,
@@ -18,7 +18,7 @@ pub enum ModuleState {
     Downloading(Download),
     /// Its PDB is being read: bytes so far.
     Reading(u64),
-    /// Its names are there.
+    /// Its names are there; or its PDB, where only that is sought.
     Ready,
     /// There are no names, and why.
     Failed(String),

@@ -98,6 +98,11 @@ impl SymbolPath {
         servers
     }
 
+    /// Whether a store stands in it.
+    pub(super) fn has_store(&self, root: &Path) -> bool {
+        self.chains.iter().flatten().any(|place| matches!(place, Place::Store(store) if store == root))
+    }
+
     /// Whether a host stands in it, as a server or as that of a share: the user has named it.
     pub(super) fn names_host(&self, wanted: &str) -> bool {
         self.chains.iter().flatten().any(|place| {

@@ -20,7 +20,7 @@ pub enum Trouble {
     #[error("the trace does not name its PDB, and the image on this machine is of another build")]
     OtherImage,
     /// There is no image that would name it.
-    #[error("the trace does not name its PDB, and the image is not on this machine")]
+    #[error("the trace does not name its PDB, and the image that would is not to be found")]
     NoImage,
     /// A file was found and is of no use.
     #[error("{}", describe_file(.file, .error))]

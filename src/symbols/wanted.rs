@@ -10,7 +10,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ModuleKey, PdbKey, Wanted};
-use crate::model::{Module, NodeId, ProcessId, SiteId, Trace};
+use crate::model::{Module, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::units::{Interval, Ticks};
 
 /// First address of the kernel's half.
@@ -19,6 +19,32 @@ const KERNEL: u64 = 1 << 63;
 /// Where to look for the name of a frame.
 pub fn lookup_address(address: u64, is_innermost: bool) -> u64 {
     if is_innermost && address >= KERNEL { address } else { address.saturating_sub(1) }
+}
+
+/// An address of code in a process at a moment: all that its name may depend on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodeAddress {
+    /// Whose memory.
+    pub process: ProcessId,
+    /// Where.
+    pub address: u64,
+    /// When.
+    pub at: Ticks,
+    /// Whether it is where a call returns to, so that the call is what is looked up.
+    pub is_return: bool,
+}
+
+impl CodeAddress {
+    /// The module that it lies in, as [`Trace::module_at`] has it.
+    pub fn module<'t>(&self, trace: &'t Trace) -> Option<&'t Module> {
+        trace.module_at(self.process, self.address, self.at)
+    }
+
+    /// Where to look, from the module's base.
+    pub(super) fn rva(&self, module: &Module) -> Option<u32> {
+        let rva = self.address.checked_sub(module.base)?.checked_sub(u64::from(self.is_return))?;
+        u32::try_from(rva).ok()
+    }
 }
 
 /// What is asked about one module.
@@ -40,13 +66,22 @@ impl ModuleAddresses {
 }
 
 /// The addresses of all frames of the sites for which `is_asked`, by module; with `frees`
-/// those of frees, too, of whatever blocks.
-pub fn addresses(trace: &Trace, is_asked: impl Fn(SiteId) -> bool, frees: bool) -> Vec<ModuleAddresses> {
-    let sites = trace.sites.iter().enumerate().filter(|(i, _)| is_asked(SiteId(*i as u32)));
+/// those of frees, too, of whatever blocks. With `only` those of memory of these processes.
+pub fn addresses(
+    trace: &Trace,
+    is_asked: impl Fn(SiteId) -> bool,
+    frees: bool,
+    only: Option<&FxHashSet<ProcessId>>,
+) -> Vec<ModuleAddresses> {
+    let is_wanted = |process: ProcessId| only.is_none_or(|only| only.contains(&process));
+    let is_of_wanted = |site: &&Site| is_wanted(trace.process_of(site));
+    let sites = trace.sites.iter().enumerate().filter(|(i, site)| is_asked(SiteId(*i as u32)) && is_of_wanted(site));
     let sites = sites.map(|(_, site)| (site.first, site.caller, site.stack));
     let unmatched = trace.unmatched.iter().filter(|_| frees);
     let unmatched = unmatched.filter_map(|free| Some((free.time, trace.process_of_free(free)?, free.stack)));
-    let freed = trace.free_sites.iter().filter(|_| frees).map(|site| (site.first, site.caller, site.stack));
+    let unmatched = unmatched.filter(|(_, process, _)| is_wanted(*process));
+    let freed = trace.free_sites.iter().filter(|_| frees).filter(is_of_wanted);
+    let freed = freed.map(|site| (site.first, site.caller, site.stack));
     let mut stacks: Vec<(Ticks, ProcessId, NodeId)> = sites.chain(unmatched).chain(freed).collect();
     // In order of time no frame is looked up twice for the same stay of a module.
     stacks.sort_by_key(|(at, ..)| *at);
@@ -70,6 +105,17 @@ pub fn addresses(trace: &Trace, is_asked: impl Fn(SiteId) -> bool, frees: bool) 
                 all.frame(module, trace.stacks.address(node));
             }
             visited.note(node, during);
+        }
+    }
+    all.finish()
+}
+
+/// What is asked about some addresses, by module.
+pub fn of_addresses(trace: &Trace, addresses: &[CodeAddress]) -> Vec<ModuleAddresses> {
+    let mut all = Collector::default();
+    for address in addresses {
+        if let Some(module) = address.module(trace) {
+            all.of(module).extend(address.rva(module));
         }
     }
     all.finish()
@@ -240,7 +286,7 @@ mod tests {
                 }
             }
             let mut asked = BTreeSet::new();
-            for module in addresses(&trace, |_| true, true) {
+            for module in addresses(&trace, |_| true, true, None) {
                 prop_assert!(module.rvas.is_sorted_by(|a, b| a < b));
                 asked.extend(module.rvas.iter().map(|rva| (module.wanted.image.clone(), *rva)));
             }

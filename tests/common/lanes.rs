@@ -221,10 +221,11 @@ fn machine(file: TraceFile) -> Machine {
     assert!(flow.is_continue());
     for (pid, info) in images {
         let pdb = ids.get(&(pid, info.base)).cloned().map(|(guid, age, path)| pe::CodeView { guid, age, path });
-        let image = machine
-            .images
-            .entry(info.path)
-            .or_insert(pe::Image { build: pe::Build { time_stamp: 0, size: info.size, checksum: 0 }, pdb });
+        let image = machine.images.entry(info.path).or_insert(pe::Image {
+            build: pe::Build { time_stamp: 0, size: info.size, checksum: 0 },
+            pdb,
+            bytes: 0,
+        });
         let merged = stamps.get(&(pid, info.base)).copied().unwrap_or(0);
         image.build.time_stamp = image.build.time_stamp.max(info.time_stamp).max(merged);
     }

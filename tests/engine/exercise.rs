@@ -27,8 +27,12 @@ impl Demo {
         let capture = Capture::open(&[Input::Demo]).unwrap();
         let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
         let sources = Sources { embedded: vec![symbols()], ..Sources::default() };
-        let symbols =
-            Symbols::start(Arc::clone(&trace), Options { sources, saved: None, workers: 1, frees: false }, |_| true, || {});
+        let symbols = Symbols::start(
+            Arc::clone(&trace),
+            Options { sources, saved: None, workers: 1, frees: false, ..Options::default() },
+            |_| true,
+            || {},
+        );
         symbols.wait();
         Self(Index::build(trace, &IndexOptions::default(), &Cancel::default()).unwrap(), symbols.names().1)
     }

@@ -529,7 +529,7 @@ fn functions_with_names_are_those_of_the_stacks_in_reports() {
         std::fs::write(&path, file(session(false), &records)).unwrap();
         let trace = Arc::new(load(&Capture::open(&[Input::File(path)]).unwrap(), &mut Unwatched).unwrap());
         let sources = Sources { path: SymbolPath::parse(corpus.to_str().unwrap(), None), ..Sources::default() };
-        let options = Options { sources, saved: None, workers: 1, frees: false };
+        let options = Options { sources, saved: None, workers: 1, frees: false, ..Options::default() };
         let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
         symbols.wait();
         let index = Index::for_one_question(Arc::clone(&trace), &Cancel::default()).unwrap();
@@ -542,7 +542,7 @@ fn functions_with_names_are_those_of_the_stacks_in_reports() {
 fn functions_of_the_demo_have_names_and_add_up() {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
     let sources = Sources { embedded: vec![demo::symbols()], ..Sources::default() };
-    let options = Options { sources, saved: None, workers: 1, frees: false };
+    let options = Options { sources, saved: None, workers: 1, frees: false, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();
     let names = symbols.names().1;

@@ -221,7 +221,7 @@ struct Demo {
 static DEMO: LazyLock<Demo> = LazyLock::new(|| {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
     let sources = Sources { embedded: vec![demo::symbols()], ..Sources::default() };
-    let options = Options { sources, saved: None, workers: 1, frees: false };
+    let options = Options { sources, saved: None, workers: 1, frees: false, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();
     let names = symbols.names().1;

@@ -4,10 +4,15 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod check;
+mod ci_example;
 mod cli;
 mod cli_functions;
+mod completions;
 #[cfg(feature = "console")]
 mod console;
+mod cut;
+mod diff;
 mod export;
 #[cfg(feature = "parquet")]
 mod export_parquet;
@@ -16,3 +21,4 @@ mod export_without_parquet;
 mod record;
 mod recorder;
 mod recording;
+mod symbols;

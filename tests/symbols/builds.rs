@@ -64,7 +64,7 @@ impl Disk {
         let file = self.folder.path().join("trace.etl");
         std::fs::write(&file, trace(session(false), &records)).unwrap();
         let sources = Sources { where_linked: false, ..Sources::default() };
-        let options = Options { sources, saved: None, workers: 1, frees: false };
+        let options = Options { sources, saved: None, workers: 1, frees: false, ..Options::default() };
         let symbols = Symbols::start(Arc::new(open(&file)), options, |_| true, || {});
         symbols.wait();
         symbols.modules().remove(0)

@@ -99,7 +99,7 @@ fn every_frame_of_the_program_has_the_name_and_the_line_of_its_call() {
     let trace = trace();
     let symbols = Symbols::start(
         Arc::clone(&trace),
-        Options { sources: sources(), saved: None, workers: 1, frees: false },
+        Options { sources: sources(), saved: None, workers: 1, frees: false, ..Options::default() },
         |_| true,
         || {},
     );

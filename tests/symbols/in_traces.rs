@@ -65,7 +65,12 @@ impl Case {
     fn symbols(&self, trace: &Arc<Trace>, path: &Path) -> Symbols {
         let sources = Sources { path: SymbolPath::parse(path.to_str().unwrap(), None), ..Sources::default() };
         let saved = Some(self.folder.path().join("names"));
-        let symbols = Symbols::start(Arc::clone(trace), Options { sources, saved, workers: 2, frees: true }, |_| true, || {});
+        let symbols = Symbols::start(
+            Arc::clone(trace),
+            Options { sources, saved, workers: 2, frees: true, ..Options::default() },
+            |_| true,
+            || {},
+        );
         symbols.wait();
         symbols
     }
@@ -221,7 +226,7 @@ fn a_trace_that_grows_has_the_names_of_the_complete_one() {
     let records = story(&case.corpus);
     let sources = Sources { path: SymbolPath::parse(case.path(), None), ..Sources::default() };
     let begin = |trace: &Arc<Trace>| {
-        let options = Options { sources: sources.clone(), saved: None, workers: 2, frees: true };
+        let options = Options { sources: sources.clone(), saved: None, workers: 2, frees: true, ..Options::default() };
         Symbols::start(Arc::clone(trace), options, |_| true, || {})
     };
     std::fs::write(&case.file, trace(session(false), &records[..1])).unwrap();
@@ -274,7 +279,12 @@ fn dropping_the_handle_ends_the_work() {
     let Some(case) = Case::new() else { return };
     let trace = case.trace();
     let sources = Sources { path: SymbolPath::parse(case.path(), None), ..Sources::default() };
-    let symbols = Symbols::start(Arc::clone(&trace), Options { sources, saved: None, workers: 1, frees: false }, |_| true, || {});
+    let symbols = Symbols::start(
+        Arc::clone(&trace),
+        Options { sources, saved: None, workers: 1, frees: false, ..Options::default() },
+        |_| true,
+        || {},
+    );
     symbols.look_at([(module(&trace, "driver.sys"), KERNEL + 0x1070, true)]);
     drop(symbols);
     while Arc::strong_count(&trace) > 1 {

@@ -7,6 +7,8 @@ mod common;
 mod builds;
 mod cabinets;
 mod demo;
+#[cfg(feature = "symsrv")]
+mod fetching;
 mod in_traces;
 mod names;
 #[cfg(feature = "symsrv")]

@@ -37,7 +37,7 @@ fn window() -> Window {
 fn told(name: &str) -> FunctionGroup {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
     let sources = Sources { embedded: vec![demo::symbols()], ..Sources::default() };
-    let options = SymbolOptions { sources, saved: None, workers: 1, frees: false };
+    let options = SymbolOptions { sources, saved: None, workers: 1, frees: false, ..SymbolOptions::default() };
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();
     let never = Cancel::default();

@@ -54,7 +54,7 @@ fn line(window: &Window, name: &str) -> Vec<String> {
 fn told(by: By, rules: &str, of: &str) -> Vec<String> {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
     let sources = Sources { embedded: vec![demo::symbols()], ..Sources::default() };
-    let options = SymbolOptions { sources, saved: None, workers: 1, frees: false };
+    let options = SymbolOptions { sources, saved: None, workers: 1, frees: false, ..SymbolOptions::default() };
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();
     let names = symbols.names().1.with_rules(Arc::new(StackRules::parse(rules).unwrap()));

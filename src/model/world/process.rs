@@ -41,6 +41,11 @@ impl Process {
         if self.name.is_empty() { format!("Unknown ({})", self.pid) } else { self.name.clone() }
     }
 
+    /// Whether it has this name, in any case, or this id.
+    pub fn is_called(&self, wanted: &str) -> bool {
+        wanted.to_lowercase() == self.label().to_lowercase() || wanted.parse() == Ok(self.pid.0)
+    }
+
     fn describe(&mut self, info: &ProcessInfo) {
         let set = |field: &mut String, value: &String| {
             if field.is_empty() {

@@ -1,25 +1,22 @@
 //! Blocks alive when their process ended. Pages are not meant: the system takes them back.
 
 use super::claim::Claim;
-use super::held::held;
 use super::source::Sources;
 use super::{FindingKind, Question};
+use crate::query::alive::exits;
 use crate::query::{Bucket, Cancelled};
-use crate::units::{Interval, Layer, Ticks};
+use crate::units::Interval;
 
 /// Share of its layer's peak that a place must have left, at least; and so many places of a source.
 const LEAST_SHARE: f64 = 0.01;
 const MOST: usize = 5;
 
 pub(super) fn find(question: &Question<'_>, sources: &Sources) -> Result<Vec<Claim>, Cancelled> {
-    let trace = question.index.trace();
-    let Interval { from, to } = question.interval;
-    let end = |heap: &crate::model::Heap| trace.process(heap.process).end.filter(|&end| from <= end && end < to);
-    let ends: Vec<Option<Ticks>> = trace.heaps.iter().map(|heap| end(heap).filter(|_| heap.layer != Layer::Commit)).collect();
+    let ends = exits(question.index.trace(), question.interval);
     if ends.iter().all(Option::is_none) {
         return Ok(Vec::new());
     }
-    let held = held(question, &ends)?;
+    let held = question.held(&ends)?;
     let mut claims = Vec::new();
     for source in &sources.list {
         let Some(end) = ends[source.heap.0 as usize] else { continue };

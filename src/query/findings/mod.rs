@@ -14,10 +14,9 @@ mod at_exit;
 mod churn;
 mod claim;
 mod growth;
-mod held;
 mod levels;
 mod peak;
-mod place;
+pub(super) mod place;
 mod shape;
 mod source;
 mod spikes;
@@ -27,10 +26,11 @@ mod words;
 
 use rustc_hash::FxHashSet;
 
-use super::{Cancel, Cancelled, Index, LifetimeClass, Mask, Totals, totals};
+use super::alive::alive_at;
+use super::{Bucket, Cancel, Cancelled, Index, LifetimeClass, Mask, Totals, totals};
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::symbols::Names;
-use crate::units::{Interval, Layer};
+use crate::units::{Interval, Layer, Ticks};
 use claim::Claim;
 use source::Sources;
 
@@ -141,6 +141,14 @@ impl Question<'_> {
         let count = |class| sum.get(class).count;
         let impacting = sum.numbers().impacting;
         Ok(PlaceNumbers { impacting, stayed: count(LifetimeClass::Aifo), went: count(LifetimeClass::Aofi) })
+    }
+
+    /// By site, what was alive at the moment of its heap; nothing where there is none.
+    fn held(&self, moments: &[Option<Ticks>]) -> Result<Vec<Bucket>, Cancelled> {
+        let wanted = |i: usize, heap: HeapId| moments[heap.0 as usize].filter(|_| self.mask.classes(SiteId(i as u32)) != 0);
+        let sites = self.index.trace().sites.iter().enumerate();
+        let of_site: Vec<Ticks> = sites.map(|(i, site)| wanted(i, site.heap).unwrap_or(Ticks::BEFORE_TRACE)).collect();
+        alive_at(self.index, &of_site, self.cancel)
     }
 
     fn seconds(&self, interval: Interval) -> f64 {

@@ -1,7 +1,6 @@
 //! The largest outstanding size of each layer of each process, and what held most of it.
 
 use super::claim::Claim;
-use super::held::held;
 use super::source::{BINS, Source, Sources};
 use super::{FindingKind, Question};
 use crate::model::{ProcessId, SiteId};
@@ -63,7 +62,7 @@ pub(super) fn held_at(question: &Question<'_>, tops: &[Top]) -> Result<Vec<Bucke
     let heaps = &question.index.trace().heaps;
     let moment = |(process, layer)| tops.iter().find(|top| (top.process, top.layer) == (process, layer)).map(|top| top.moment);
     let moments: Vec<_> = heaps.iter().map(|heap| moment((heap.process, heap.layer))).collect();
-    held(question, &moments)
+    question.held(&moments)
 }
 
 pub(super) fn find(question: &Question<'_>, sources: &Sources, tops: &[Top], held: &[Bucket]) -> Vec<Claim> {

@@ -14,19 +14,19 @@ use crate::symbols::{Names, is_allocators_module};
 use crate::units::Ticks;
 
 /// Finds the innermost frame of each stack that is not folded.
-pub(super) struct Folding<'a> {
+pub(in crate::query) struct Folding<'a> {
     trace: &'a Trace,
     names: &'a Names,
     known: FxHashMap<(ProcessId, NodeId), bool>,
 }
 
 impl<'a> Folding<'a> {
-    pub(super) fn new(trace: &'a Trace, names: &'a Names) -> Self {
+    pub(in crate::query) fn new(trace: &'a Trace, names: &'a Names) -> Self {
         Self { trace, names, known: FxHashMap::default() }
     }
 
     /// The node of that frame; of a stack of which nothing else is left its own.
-    pub(super) fn node(&mut self, site: SiteId) -> NodeId {
+    pub(in crate::query) fn node(&mut self, site: SiteId) -> NodeId {
         let site = *self.trace.site(site);
         let Self { trace, names, known } = self;
         let mut is_folded = |node: NodeId| {
@@ -43,7 +43,7 @@ impl<'a> Folding<'a> {
 
 /// The frames down to a node as they are printed, outermost first: of `process` at the time
 /// `at`. Folded functions that were inlined there are left out.
-pub(super) fn labels(trace: &Trace, names: &Names, node: NodeId, process: ProcessId, at: Ticks) -> Vec<String> {
+pub(in crate::query) fn labels(trace: &Trace, names: &Names, node: NodeId, process: ProcessId, at: Ticks) -> Vec<String> {
     let frames = trace.stacks.path(node).into_iter().map(|n| (n, Recorded::of(trace, names, n, process, at, false)));
     frames.flat_map(|(n, frame)| frame.shown(n == node).map(move |level| frame.name(level).to_string())).collect()
 }

@@ -3,6 +3,7 @@
 use super::claim::Claim;
 use super::{FindingKind, Question};
 use crate::format;
+use crate::query::doubts::short;
 use crate::query::layer_label;
 use crate::units::{Layer, Ticks};
 
@@ -58,24 +59,7 @@ fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>) -> Stri
 /// What speaks against it.
 pub(super) fn doubts(question: &Question<'_>, claim: &Claim) -> Vec<String> {
     let trace = question.index.trace();
-    let mut doubts = Vec::new();
-    if let Some(until) = trace.exact_until().filter(|&until| until < claim.interval.to) {
-        let quality = trace.quality;
-        let lost = match (quality.events_lost, quality.buffers_lost) {
-            (0, 0) => "Events were lost".to_owned(),
-            (events, buffers) => format!("{} events and {} buffers were lost", format::count(events), format::count(buffers)),
-        };
-        doubts.push(format!("{lost}: after {} sizes can be too high or too low", moment(question, until)));
-    }
-    if let Some(cut) = trace.cut {
-        doubts.push(format!("Only the trace up to {} was read, for want of memory", moment(question, cut.at)));
-    }
-    if let Some(since) = trace.forgotten {
-        doubts.push(format!("What was freed before {} was dropped for want of memory", moment(question, since)));
-    }
-    if !trace.complete {
-        doubts.push("The trace is still being loaded".to_owned());
-    }
+    let mut doubts = crate::query::doubts(trace, claim.interval.to);
     let process = trace.process(claim.process);
     if process.start.is_none() {
         doubts.push("The process ran before the trace began: blocks that it had then are not seen".to_owned());
@@ -83,22 +67,9 @@ pub(super) fn doubts(question: &Question<'_>, claim: &Claim) -> Vec<String> {
     if claim.kind == FindingKind::UnexplainedCommit {
         doubts.push("A lower bound: ranges beside those that hold blocks are taken for theirs".to_owned());
     }
-    if !trace.scope.is_all() {
-        doubts.push("Only a part of the capture was read".to_owned());
-    }
     doubts
 }
 
 fn moment(question: &Question<'_>, at: Ticks) -> String {
     short(question.index.trace().clock.seconds(at))
-}
-
-/// Seconds with three digits or so.
-fn short(seconds: f64) -> String {
-    match seconds.abs() {
-        s if s >= 100.0 => format!("{seconds:.0} s"),
-        s if s >= 10.0 => format!("{seconds:.1} s"),
-        s if s >= 1.0 => format!("{seconds:.2} s"),
-        _ => format::duration(seconds),
-    }
 }

@@ -29,10 +29,7 @@ impl ReportFilter {
     /// The sites that fit, whatever their types and frames are called.
     pub fn mask(&self, trace: &Trace) -> Mask {
         let same = |wanted: &str, name: &str| wanted.to_lowercase() == name.to_lowercase();
-        let process_fits = |id: ProcessId| {
-            let process = trace.process(id);
-            self.process.as_ref().is_none_or(|wanted| same(wanted, &process.label()) || wanted.parse() == Ok(process.pid.0))
-        };
+        let process_fits = |id: ProcessId| self.process.as_ref().is_none_or(|wanted| trace.process(id).is_called(wanted));
         let heap_fits = |id: HeapId| {
             let heap = trace.heap(id);
             process_fits(heap.process)

@@ -133,6 +133,27 @@ pub(in crate::query) fn first<N, R: Ord + Copy>(
 }
 
 impl<N> Group<N> {
+    /// The keys of this group with other numbers.
+    pub fn keys_with<M>(&self, numbers: M) -> Group<M> {
+        Group {
+            process: self.process.clone(),
+            pid: self.pid,
+            process_start_s: self.process_start_s,
+            layer: self.layer,
+            heap: self.heap.clone(),
+            stack: self.stack.clone(),
+            freed_stack: self.freed_stack.clone(),
+            allocated_type: self.allocated_type.clone(),
+            thread: self.thread,
+            function: self.function.clone(),
+            module: self.module.clone(),
+            tag: self.tag.clone(),
+            size_bucket: self.size_bucket,
+            lifetime_bucket: self.lifetime_bucket,
+            numbers,
+        }
+    }
+
     /// The order of groups with equal numbers.
     pub(super) fn compare_keys(&self, other: &Self) -> Ordering {
         let start = |g: &Self| g.process_start_s.unwrap_or(f64::NEG_INFINITY);

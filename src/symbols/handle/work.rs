@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Shared;
 use super::table::{Entry, NameTable};
+use super::{Seek, Shared};
 use rustc_hash::FxHashMap;
 
-use crate::model::{SiteId, Trace};
+use crate::model::Trace;
 use crate::panics;
 use crate::symbols::guard::Stop;
 use crate::symbols::locate::{Located, Locator, file_name};
@@ -49,9 +49,9 @@ impl Shared {
     }
 
     /// Fills the table, and shows what was saved, unless another turn has begun meanwhile.
-    pub(super) fn list(&self, trace: &Trace, is_asked: impl Fn(SiteId) -> bool, turn: u64) {
+    pub(super) fn list(&self, trace: &Trace, asked: impl FnOnce(&Trace) -> Vec<ModuleAddresses>, turn: u64) {
         let listed = panics::catch(|| {
-            let asked = wanted::addresses(trace, is_asked, self.frees);
+            let asked = asked(trace);
             let others = wanted::others(trace, &asked);
             (asked, others)
         });
@@ -88,7 +88,7 @@ impl Shared {
             name: asked.name().to_owned(),
             image: asked.wanted.image.clone(),
             pdb,
-            state: if asked.rvas.is_empty() { ModuleState::Unused } else { ModuleState::Waiting },
+            state: if self.is_sought(&asked) { ModuleState::Waiting } else { ModuleState::Unused },
             addresses: asked.rvas.len(),
             named: 0,
             source: String::new(),
@@ -109,6 +109,10 @@ impl Shared {
         });
         let stop = self.stop.within(Duration::MAX);
         Entry { asked: Arc::new(asked), report, chosen: None, is_busy: false, stop, known }
+    }
+
+    fn is_sought(&self, asked: &ModuleAddresses) -> bool {
+        !asked.rvas.is_empty() || matches!(&self.seek, Seek::Files(also) if also.contains(&asked.key))
     }
 
     fn load(&self, pdb: &str, key: PdbKey) -> Option<Saved> {
@@ -175,7 +179,11 @@ impl Shared {
             report.source.clone_from(&found.source);
             report.file = found.file.to_string();
             report.bytes = bytes;
+            report.notes = if found.is_certain { Vec::new() } else { vec![ModuleNote::PathAndSizeOnly] };
         });
+        if self.seek != Seek::Names {
+            return Ok(());
+        }
         let room = self.set_room_aside(job, bytes.saturating_mul(MEMORY_OF_PDB))?;
         self.report(job, |report| report.state = ModuleState::Reading(0));
         let resolved = self.resolve(job, &found);
@@ -186,9 +194,9 @@ impl Shared {
         if job.stop.is_set() {
             return Ok(());
         }
-        let notes = [(fastlink, ModuleNote::FastLink), (!found.is_certain, ModuleNote::PathAndSizeOnly)];
-        let notes = notes.into_iter().filter_map(|(is_so, note)| is_so.then_some(note));
-        table.entries[job.index].report.notes = notes.collect();
+        if fastlink {
+            table.entries[job.index].report.notes.insert(0, ModuleNote::FastLink);
+        }
         table.publish(job.index, Some(Arc::clone(&names)));
         drop(table);
         self.tell();

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Download;
-use super::search::{Search, beginning, compressed, first_two, verify};
+use super::search::{Search, beginning, compressed, first_two};
 use super::servers::Absent;
 use crate::paths::absolute_path;
 use crate::symbols::path::is_encrypted;
@@ -24,7 +24,7 @@ impl Search<'_> {
             self.troubles.push(Trouble::NoStore(url.to_owned()));
             return None;
         };
-        let target = depot::place(&root, &self.name, &self.key.folder());
+        let target = depot::place(&root, &self.name, &self.sought.folder());
         match self.ask(url, &target) {
             Ok(true) => {
                 depot::clear_parts(&target);
@@ -43,7 +43,7 @@ impl Search<'_> {
 
     /// Asks a server in the ways in which servers have their files. Whether it is there.
     fn ask(&mut self, server: &str, target: &Path) -> Result<bool, PlaceTrouble> {
-        let (name, key) = (escape(&self.name), self.key.folder());
+        let (name, key) = (escape(&self.name), self.sought.folder());
         if self.server_folder(server, &format!("{server}/{name}/{key}"), target)? {
             return Ok(true);
         }
@@ -107,9 +107,9 @@ impl Search<'_> {
     fn follow(&mut self, text: &str, is_encrypted: bool, target: &Path) -> Result<(), PlaceTrouble> {
         let path = self.pointed(text, is_encrypted)?;
         let file = absolute_path(path).ok_or_else(|| PlaceTrouble::PointsElsewhere(path.to_owned()))?;
-        match verify(&file, self.key, self.stop) {
+        match self.sought.verify(&file, self.stop) {
             Ok(()) => Ok(self.copy(&file, target)?),
-            Err(error @ (PdbError::OtherBuild { .. } | PdbError::Stopped)) => Err(error.into()),
+            Err(error @ (PdbError::OtherBuild { .. } | PdbError::OtherImage | PdbError::Stopped)) => Err(error.into()),
             Err(error) => Err(PlaceTrouble::PointsToFile { path: path.to_owned(), error }),
         }
     }

@@ -10,11 +10,45 @@ use rustc_hash::FxHashSet;
 
 use super::{Download, Locator};
 use crate::paths::{is_regular, open_regular, share_host};
+use crate::pe::{self, Build, Likeness};
 use crate::symbols::guard::Stop;
 use crate::symbols::path::Place;
 use crate::symbols::source::PdbFile;
 use crate::symbols::trouble::{NotFound, PlaceTrouble, Trouble};
 use crate::symbols::{PdbError, PdbKey, cabinet, depot, resolver};
+
+/// What a store is to have.
+#[derive(Clone, Copy)]
+pub(super) enum Sought {
+    /// The PDB of this build.
+    Pdb(PdbKey),
+    /// The image of this build, of which the time stamp is known.
+    Image(Build),
+}
+
+impl Sought {
+    /// Name of its folder in a store.
+    pub(super) fn folder(self) -> String {
+        match self {
+            Self::Pdb(key) => key.folder(),
+            Self::Image(Build { time_stamp, size, .. }) => format!("{time_stamp:08X}{size:x}"),
+        }
+    }
+
+    /// Whether a file is it, and whole.
+    pub(super) fn verify(self, file: &Path, stop: &Stop) -> Result<(), PdbError> {
+        let build = match self {
+            Self::Pdb(key) => return verify(file, key, stop),
+            Self::Image(build) => build,
+        };
+        let image = pe::read(file).ok_or(PdbError::NoImage)?;
+        match build.compare(&image.build) {
+            Likeness::Same if file.metadata()?.len() < image.bytes => Err(PdbError::Damaged("it ends too early".to_owned())),
+            Likeness::Same => Ok(()),
+            Likeness::SameSize | Likeness::Other => Err(PdbError::OtherImage),
+        }
+    }
+}
 
 /// One search.
 pub(super) struct Search<'a> {
@@ -22,7 +56,7 @@ pub(super) struct Search<'a> {
     pub(super) stop: &'a Stop,
     pub(super) progress: &'a dyn Fn(Download),
     pub(super) name: String,
-    pub(super) key: PdbKey,
+    pub(super) sought: Sought,
     /// Files that were looked at.
     pub(super) seen: FxHashSet<PathBuf>,
     /// What was found and is of no use, or kept us from looking.
@@ -31,13 +65,38 @@ pub(super) struct Search<'a> {
     pub(super) asked: usize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    pub(super) fn new(locator: &'a Locator, stop: &'a Stop, progress: &'a dyn Fn(Download), name: &str, sought: Sought) -> Self {
+        let name = name.to_owned();
+        Self { locator, stop, progress, name, sought, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 }
+    }
+
+    /// Asks the program's own store, then the places of the symbol path. Tells which had it.
+    pub(super) fn along_the_path(&mut self) -> Option<(PathBuf, String)> {
+        let sources = &self.locator.sources;
+        // What has come once is found again, whatever path it came by, and no server is asked for it.
+        let own = sources.store.as_deref().filter(|root| !sources.path.has_store(root));
+        if let Some((file, root)) = own.and_then(|root| Some((self.store(root, &[])?, root))) {
+            return Some((file, root.display().to_string()));
+        }
+        for chain in &sources.path.chains {
+            let found = self.chain(chain);
+            if self.stop.is_set() {
+                return None;
+            }
+            if let Some((file, place)) = found {
+                return Some((file, place.to_string()));
+            }
+        }
+        None
+    }
+
     /// Whether a file is what is wanted. What is there and is not is noted.
     pub(super) fn is_it(&mut self, file: &Path) -> bool {
         if !self.seen.insert(file.to_owned()) || !is_regular(file) {
             return false;
         }
-        match verify(file, self.key, self.stop) {
+        match self.sought.verify(file, self.stop) {
             Ok(()) => return true,
             Err(PdbError::Stopped) => {}
             Err(error) => self.troubles.push(Trouble::File { file: file.display().to_string(), error }),
@@ -55,7 +114,7 @@ impl Search<'_> {
 
     /// Asks the places of a chain, and copies what is found to the stores before. Tells
     /// which place had it.
-    pub(super) fn chain<'p>(&mut self, chain: &'p [Place]) -> Option<(PathBuf, &'p Place)> {
+    fn chain<'p>(&mut self, chain: &'p [Place]) -> Option<(PathBuf, &'p Place)> {
         for (i, place) in chain.iter().enumerate() {
             let before: Vec<&Path> = chain[..i].iter().filter_map(store_of).collect();
             self.asked += 1;
@@ -66,7 +125,7 @@ impl Search<'_> {
             };
             if let Some(mut file) = found {
                 for root in before.iter().rev() {
-                    let target = depot::place(root, &self.name, &self.key.folder());
+                    let target = depot::place(root, &self.name, &self.sought.folder());
                     if target == file {
                         continue;
                     }
@@ -97,7 +156,7 @@ impl Search<'_> {
     /// The name itself, and as it may be written in a store that a system wrote which
     /// does not tell cases apart.
     fn spellings(&self) -> Vec<(String, String)> {
-        let key = self.key.folder();
+        let key = self.sought.folder();
         let mut all = vec![(self.name.clone(), key.clone()), (self.name.to_lowercase(), key), (self.name.clone(), String::new())];
         all[2].1 = all[0].1.to_lowercase();
         all.dedup();
@@ -133,7 +192,7 @@ impl Search<'_> {
         let packed = folder.join(compressed(name));
         if is_regular(&packed) {
             let target = self.writable(before).or_else(|| depot::is_writable(root).then(|| root.to_owned()))?;
-            let target = depot::place(&target, &self.name, &self.key.folder());
+            let target = depot::place(&target, &self.name, &self.sought.folder());
             match self.expand(&packed, &target) {
                 Ok(()) => return Some(target),
                 Err(error) => self.note(&packed.display(), error.into()),
@@ -192,7 +251,7 @@ impl Search<'_> {
 
     /// Gives a new file its name if it is what is wanted, else removes it.
     pub(super) fn adopt(&mut self, draft: &Path, target: &Path) -> Result<(), PdbError> {
-        let result = verify(draft, self.key, self.stop).and_then(|()| Ok(fs::rename(draft, target)?));
+        let result = self.sought.verify(draft, self.stop).and_then(|()| Ok(fs::rename(draft, target)?));
         if result.is_err() {
             let _ = fs::remove_file(draft);
         }

@@ -1,7 +1,7 @@
 //! The servers of a locator, and what they answered: what one has not is asked for once,
 //! and one that is of no use is asked nothing more, until [`Servers::forget`].
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -13,11 +13,12 @@ use crate::symbols::trouble::PlaceTrouble;
 #[derive(Debug)]
 pub(super) struct Servers {
     pub(super) http: Http,
-    answers: Mutex<Answers>,
+    answers: Arc<Mutex<Answers>>,
 }
 
+/// See [`super::ServerAnswers`].
 #[derive(Debug, Default)]
-struct Answers {
+pub(super) struct Answers {
     /// Servers that are of no use.
     down: FxHashMap<String, PlaceTrouble>,
     /// Servers, and whether their files are in folders by their first two letters.
@@ -36,8 +37,8 @@ pub(super) enum Absent {
 }
 
 impl Servers {
-    pub(super) fn new(patience: Duration) -> Self {
-        Self { http: Http::new(patience), answers: Mutex::default() }
+    pub(super) fn new(patience: Duration, answers: Arc<Mutex<Answers>>) -> Self {
+        Self { http: Http::new(patience), answers }
     }
 
     /// Asks again what was asked before.

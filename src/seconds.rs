@@ -1,4 +1,4 @@
-//! Times of the command line: seconds since the trace start with up to nine
+//! Times that people write, on the command line and in rules: seconds since the trace start with up to nine
 //! decimals, read digit by digit, so that no tick is lost to binary fractions.
 
 use std::str::FromStr;

@@ -1,0 +1,105 @@
+//! `highwater completions`: what shells complete, made of the same description of the command
+//! line that reads its words.
+//!
+//! What `--help` hides is not offered. The generators would offer it, so they are given a
+//! description without it. Nothing is read by that one.
+
+use clap::{Arg, Args, Command, CommandFactory};
+use clap_complete::{Generator, Shell};
+
+use super::args::CommandLine;
+use super::{Failure, output};
+
+#[derive(Args, Debug)]
+pub(super) struct CompletionsArgs {
+    /// The shell that they are for
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+pub(super) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+    output::answer(&script(args.shell)?)
+}
+
+fn script(shell: Shell) -> Result<String, Failure> {
+    let mut command = visible(&CommandLine::command());
+    command.set_bin_name("highwater");
+    command.build();
+    let mut script = Vec::new();
+    shell.try_generate(&command, &mut script).map_err(|e| Failure::Failed(format!("no completions for {shell}: {e}")))?;
+    String::from_utf8(script).map_err(|e| Failure::Failed(format!("no completions for {shell}: {e}")))
+}
+
+/// The same commands and options without those that are hidden.
+fn visible(command: &Command) -> Command {
+    let shown = Command::new(command.get_name().to_owned())
+        .args(command.get_arguments().filter(|arg| !arg.is_hide_set()).map(alone))
+        .subcommands(command.get_subcommands().filter(|command| !command.is_hide_set()).map(visible))
+        .disable_help_subcommand(command.is_disable_help_subcommand_set());
+    let shown = match command.get_version() {
+        Some(version) => shown.version(version.to_owned()),
+        None => shown,
+    };
+    match command.get_about() {
+        Some(about) => shown.about(about.clone()),
+        None => shown,
+    }
+}
+
+/// What can be written of an argument, without what it says of others: those may be hidden.
+fn alone(arg: &Arg) -> Arg {
+    let mut alone = Arg::new(arg.get_id().clone())
+        .short(arg.get_short())
+        .index(arg.get_index())
+        .action(arg.get_action().clone())
+        .value_hint(arg.get_value_hint())
+        .value_parser(arg.get_value_parser().clone());
+    if let Some(long) = arg.get_long() {
+        alone = alone.long(long.to_owned());
+    }
+    if let Some(help) = arg.get_help() {
+        alone = alone.help(help.clone());
+    }
+    if let Some(count) = arg.get_num_args() {
+        alone = alone.num_args(count);
+    }
+    if let Some(names) = arg.get_value_names() {
+        alone = alone.value_names(names);
+    }
+    alone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    fn text(shell: Shell) -> String {
+        script(shell).ok().unwrap()
+    }
+
+    #[test]
+    fn each_shell_is_offered_each_command_and_nothing_that_is_hidden() {
+        let whole = CommandLine::command();
+        for &shell in Shell::value_variants() {
+            let text = text(shell);
+            for command in whole.get_subcommands() {
+                let name = command.get_name();
+                let is_offered = match shell {
+                    Shell::Fish => text.contains(&format!("-a \"{name}\"")),
+                    Shell::Zsh => text.contains(&format!("'{name}:")),
+                    Shell::Bash => text.contains(&format!("highwater__subcmd__{name})")),
+                    _ => text.contains(&format!("'{name}'")) || text.contains(&format!("cand {name} ")),
+                };
+                assert_eq!(is_offered, !command.is_hide_set(), "{shell}: {name}");
+            }
+            assert!(text.contains("memory-limit") && !text.contains("screenshot"), "{shell}");
+        }
+    }
+
+    #[test]
+    fn options_offer_their_values() {
+        let bash = text(Shell::Bash);
+        assert!(bash.contains("commit heap tracker") && bash.contains("bash elvish fish powershell zsh"), "{bash}");
+    }
+}

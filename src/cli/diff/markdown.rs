@@ -1,0 +1,214 @@
+//! A comparison in Markdown, for a comment on a change: what each layer came to, then what grew
+//! most, at last what shrank. Stacks are folded away below.
+//!
+//! Names come from traces, which others made: they stand in `<code>`, with everything escaped
+//! that Markdown or HTML would take for its own, and mention nobody. The text stays below what
+//! comments may have, whatever names and how many groups there are.
+
+use std::fmt::Write;
+
+use super::super::report::{key_cells, key_columns};
+use super::is_above;
+use crate::format;
+use crate::query::{By, Compared, Group};
+
+/// Bytes of the text at most; comments of the large services have room for 64 Ki characters.
+const MOST_BYTES: usize = 60_000;
+/// Groups in the table unless the user says how many, ...
+const SHOWN: usize = 20;
+/// ... of which so many have their stacks below.
+const STACKS: usize = 10;
+/// Frames of a stack, the innermost.
+const FRAMES: usize = 30;
+/// Characters of a name.
+const NAME: usize = 120;
+
+/// What is shown.
+pub(super) struct Shown<'a> {
+    pub(super) a: &'a str,
+    pub(super) b: &'a str,
+    pub(super) by: &'a [By],
+    /// All groups.
+    pub(super) groups: &'a [Group<Compared>],
+    /// One group a layer.
+    pub(super) totals: &'a [Group<Compared>],
+    pub(super) top: Option<usize>,
+    /// By how many bytes a group may grow.
+    pub(super) limit: Option<u64>,
+}
+
+/// See the module.
+pub(super) fn text(shown: &Shown<'_>) -> String {
+    let mut text = Bounded::default();
+    text.put(&format!("### Memory: {} → {}\n\n", code(shown.a), code(shown.b)));
+    if shown.groups.is_empty() {
+        text.put("Nothing was alive or happened on either side.\n");
+        return text.text;
+    }
+    text.put(&verdict(shown));
+    text.put(&totals(shown.totals));
+    let mut order: Vec<&Group<Compared>> = shown.groups.iter().collect();
+    // Growers first; among them, and among the others, the largest changes.
+    order.sort_by_key(|group| group.numbers.delta.outstanding_to <= 0);
+    order.truncate(shown.top.unwrap_or(SHOWN));
+    let order: Vec<Group<Compared>> = order.into_iter().cloned().collect();
+    let lines = put_table(&mut text, shown, &order);
+    if shown.by.contains(&By::Stack) {
+        order[..lines.min(STACKS)].iter().enumerate().take_while(|(i, group)| text.put(&stack(i + 1, group))).for_each(drop);
+    }
+    match shown.groups.len() - lines {
+        0 => {}
+        n => text.put_last(&format!("\n… and {} more groups.\n", format::count(n as u64))),
+    }
+    text.text
+}
+
+/// A text that takes no more than there is room for, whole pieces only.
+#[derive(Default)]
+struct Bounded {
+    text: String,
+}
+
+impl Bounded {
+    /// Whether there was room.
+    fn put(&mut self, piece: &str) -> bool {
+        let has_room = self.text.len() + piece.len() <= MOST_BYTES;
+        if has_room {
+            self.text += piece;
+        }
+        has_room
+    }
+
+    /// The short last line, for which there always is.
+    fn put_last(&mut self, piece: &str) {
+        self.text += piece;
+    }
+}
+
+/// What came of the limit.
+fn verdict(shown: &Shown<'_>) -> String {
+    let Some(limit) = shown.limit else { return String::new() };
+    let most = format::signed_bytes(i64::try_from(limit).unwrap_or(i64::MAX));
+    match shown.groups.iter().filter(|group| is_above(group, limit)).count() {
+        0 => format!("No group grew by more than the limit, {most}.\n\n"),
+        1 => format!("**1 group grew by more than the limit, {most}.**\n\n"),
+        n => format!("**{} groups grew by more than the limit, {most}.**\n\n", format::count(n as u64)),
+    }
+}
+
+/// The layers, which are never added.
+fn totals(layers: &[Group<Compared>]) -> String {
+    let mut text = "| Layer | Change | A | B | Peak | Blocks |\n|:--|--:|--:|--:|--:|--:|\n".to_owned();
+    for group in layers {
+        let _ = writeln!(text, "| **{}** | {} |", group.layer, numbers(&group.numbers));
+    }
+    text + "\n"
+}
+
+fn numbers(of: &Compared) -> String {
+    let Compared { a, b, delta } = of;
+    [
+        format!("**{}**", format::signed_bytes(delta.outstanding_to)),
+        format::bytes(a.outstanding_to),
+        format::bytes(b.outstanding_to),
+        format::signed_bytes(delta.peak),
+        format::signed_count(delta.count),
+    ]
+    .join(" | ")
+}
+
+/// The table of the groups, and how many of them it has.
+fn put_table(text: &mut Bounded, shown: &Shown<'_>, order: &[Group<Compared>]) -> usize {
+    let has_stacks = shown.by.contains(&By::Stack);
+    let stacks = if has_stacks { "Innermost frame | " } else { "" };
+    let keys: Vec<&str> = key_columns(shown.by).collect();
+    let rule = ":--|".repeat(keys.len() + usize::from(has_stacks));
+    let heading =
+        format!("| | {} | {stacks}Change | A | B | Peak | Blocks |\n|--:|{rule}--:|--:|--:|--:|--:|\n", keys.join(" | "));
+    if order.is_empty() || !text.put(&heading) {
+        return 0;
+    }
+    let mut lines = 0;
+    for (group, cells) in order.iter().zip(key_cells(shown.by, order)) {
+        let mut cells: Vec<String> = cells.iter().map(|cell| code(cell)).collect();
+        if has_stacks {
+            let innermost = group.stack.as_deref().and_then(<[String]>::last);
+            cells.push(code(innermost.map_or("(no stack recorded)", String::as_str)));
+        }
+        let mark = if shown.limit.is_some_and(|limit| is_above(group, limit)) { "**!** " } else { "" };
+        let line = format!("| {mark}{} | {} | {} |\n", lines + 1, cells.join(" | "), numbers(&group.numbers));
+        if !text.put(&line) {
+            break;
+        }
+        lines += 1;
+    }
+    lines
+}
+
+/// A stack below the table, folded away.
+fn stack(number: usize, group: &Group<Compared>) -> String {
+    let change = format::signed_bytes(group.numbers.delta.outstanding_to);
+    let frames = group.stack.as_deref().unwrap_or_default();
+    let mut text = format!("\n<details><summary>Stack of {number}: {change}</summary>\n\n<pre>\n");
+    for frame in frames.iter().rev().take(FRAMES) {
+        let _ = writeln!(text, "{}", escaped(frame));
+    }
+    match frames.len() {
+        0 => text += "(no stack recorded)\n",
+        n if n > FRAMES => text += &format!("… and {} more frames\n", n - FRAMES),
+        _ => {}
+    }
+    text + "</pre>\n</details>\n"
+}
+
+/// A name as it is.
+fn code(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(name)) }
+}
+
+/// Text without anything that Markdown or HTML gives a meaning to, of at most [`NAME`] characters.
+fn escaped(name: &str) -> String {
+    let mut text = String::new();
+    let count = name.chars().count();
+    for c in name.chars().take(NAME) {
+        match c {
+            c if c.is_control() => text.push('\u{fffd}'),
+            // Marks that turn the direction of writing would reach beyond the name.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => text.push('\u{fffd}'),
+            c if c.is_ascii_punctuation() && !matches!(c, '.' | ',' | '(' | ')' | '-' | '/' | '%' | '+' | '=' | ';') => {
+                let _ = write!(text, "&#{};", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    if count > NAME {
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_nothing_that_markdown_or_html_reads() {
+        let text = escaped("a|b`c*<script>_[x](y)\\@team #7 http://x\n\u{1b}[1m&amp;~$\u{202e}");
+        assert!(
+            !text.contains(['|', '`', '*', '<', '>', '_', '[', ']', '\\', '@', '\n', '\u{1b}', '~', '$', '\u{202e}', ':']),
+            "{text}"
+        );
+        assert!(text.contains("&#124;") && text.contains("&#38;amp;"), "{text}");
+        assert_eq!(escaped("ntdll.dll!Rtl+0x1 (4660)"), "ntdll.dll&#33;Rtl+0x1 (4660)");
+        assert_eq!(escaped(&"ä".repeat(NAME + 1)), "ä".repeat(NAME) + "…");
+        assert_eq!(code(""), "");
+    }
+
+    #[test]
+    fn a_text_takes_whole_pieces_as_long_as_there_is_room() {
+        let mut text = Bounded::default();
+        assert!(text.put(&"a".repeat(MOST_BYTES - 1)));
+        assert!(!text.put("bb") && text.put("b"));
+        assert_eq!(text.text.len(), MOST_BYTES);
+    }
+}

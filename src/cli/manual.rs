@@ -1,0 +1,89 @@
+//! `highwater man`: the manual's pages, one a command as other programs with commands have
+//! them (highwater-report(1)), made of the same description of the command line that reads its
+//! words. For whoever makes packages, so it is hidden.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use super::Failure;
+use super::args::CommandLine;
+use crate::paths;
+
+#[derive(Args, Debug)]
+pub(super) struct ManualArgs {
+    /// Folder for the pages
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+/// What the program tells by its exit code; the same for all commands.
+const EXIT_CODES: [(&str, &str); 4] = [
+    ("0", "Done; problems in the data are reported, and no failure."),
+    ("1", "Nothing could be read, or the answer could not be given."),
+    ("2", "The arguments are bad."),
+    ("3", "The answer was given, and a limit was broken (highwater check, highwater diff --fail-over)."),
+];
+
+pub(super) fn run(args: &ManualArgs) -> Result<(), Failure> {
+    let failed = |e: io::Error| Failure::Failed(format!("{} cannot be written: {e}", args.folder.display()));
+    for (name, page) in pages().map_err(failed)? {
+        paths::keep(&args.folder.join(name), &page).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// File names and texts of all pages.
+fn pages() -> io::Result<Vec<(String, String)>> {
+    let mut command = CommandLine::command();
+    command.build();
+    let mut pages = Vec::new();
+    add_pages(&command, &mut pages)?;
+    Ok(pages)
+}
+
+fn add_pages(command: &Command, pages: &mut Vec<(String, String)>) -> io::Result<()> {
+    let man = Man::new(command.clone()).manual("User Commands").source(concat!("highwater ", env!("CARGO_PKG_VERSION")));
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    ending(command).to_writer(&mut page)?;
+    let page = String::from_utf8(page).map_err(io::Error::other)?;
+    pages.push((man.get_filename(), page));
+    command.get_subcommands().filter(|command| !command.is_hide_set()).try_for_each(|command| add_pages(command, pages))
+}
+
+/// What all pages have behind the command's own words.
+fn ending(command: &Command) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in EXIT_CODES {
+        roff.control("TP", []).text([bold(code)]).text([roman(meaning)]);
+    }
+    if command.get_name() != "highwater" {
+        roff.control("SH", ["SEE ALSO"]).text([bold("highwater"), roman("(1)")]);
+    }
+    roff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_visible_command_has_a_page_and_a_line_on_the_first() {
+        let pages = pages().unwrap();
+        let (first, text) = &pages[0];
+        assert_eq!(first, "highwater.1");
+        for command in CommandLine::command().get_subcommands() {
+            let name = format!("highwater-{}.1", command.get_name());
+            let is_there = pages.iter().any(|(page, _)| *page == name);
+            let is_listed = text.contains(&format!("highwater\\-{}(1)", command.get_name()));
+            assert_eq!((is_there, is_listed), (!command.is_hide_set(), !command.is_hide_set()), "{name}: {text}");
+        }
+        assert!(pages.iter().any(|(page, _)| page == "highwater-symbols-lookup.1"));
+        assert!(pages.iter().all(|(_, text)| !text.contains("screenshot")));
+    }
+}

@@ -1,0 +1,79 @@
+//! `highwater symbols check`: of which modules of traces names are there, and why not of others.
+//!
+//! What is found is read, as a report would: a PDB that is damaged is as good as none. Only
+//! servers of `--symbols` are asked.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::listing::{Entry, Modules, Traces, Wanted, reason, state};
+use super::named_path;
+use crate::cli::text::{Align, Table, plural};
+use crate::cli::{Failure, output};
+use crate::format;
+use crate::load::Input;
+use crate::symbols::{ModuleReport, ModuleState};
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct CheckArgs {
+    #[command(flatten)]
+    traces: Traces,
+
+    /// Exit code 3 if a module with frames has no names
+    #[arg(long)]
+    fail_missing: bool,
+}
+
+impl CheckArgs {
+    pub(in crate::cli) fn inputs(&self) -> Vec<Input> {
+        self.traces.inputs()
+    }
+}
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    modules: Vec<Entry<'a>>,
+}
+
+pub(in crate::cli) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    args.traces.quiet.apply();
+    let modules = args.traces.visit(&named_path(args.traces.symbols.as_deref()), Wanted::Names)?;
+    if args.traces.json {
+        let modules = modules.iter().map(|module| Entry::of(module, Wanted::Names)).collect();
+        output::json(&Answer { schema: "highwater.symbol_check/1", modules })?;
+    } else {
+        output::answer(&describe(&modules))?;
+    }
+    match modules.unreadable as u64 {
+        0 if args.fail_missing && modules.missing().next().is_some() => Err(Failure::LimitBroken),
+        0 => Ok(()),
+        n => Err(Failure::Failed(format!("{} not readable", plural(n, "trace")))),
+    }
+}
+
+/// The same for people: modules in which frames lie.
+fn describe(modules: &Modules) -> String {
+    let columns = [("Module", Align::Left), ("State", Align::Left), ("Frames", Align::Right), ("Named", Align::Right)];
+    let columns = columns.into_iter().chain([("PDB", Align::Right), ("Source", Align::Left)]);
+    let mut table = Table::new(columns);
+    for module in modules.sought() {
+        let bytes = if module.source.is_empty() { String::new() } else { format::bytes(module.bytes) };
+        let [frames, named] = [module.addresses, module.named].map(|n| format::count(n as u64));
+        let cells = vec![module.name.clone(), state(module).to_owned(), frames, named, bytes, module.source.clone()];
+        table.line(cells, notes(module));
+    }
+    let unused = modules.iter().filter(|module| module.state == ModuleState::Unused).count() as u64;
+    let (all, missing) = (modules.sought().count() as u64, modules.missing().count() as u64);
+    let summary = format!("{} with frames, {} without names", plural(all, "module"), format::count(missing));
+    let unused = if unused == 0 { String::new() } else { format!("; no frame asks for {} more", format::count(unused)) };
+    let table = if all == 0 { String::new() } else { table.text() + "\n" };
+    format!("{table}{summary}{unused}\n")
+}
+
+/// Why there are no names, or not all that there could be.
+fn notes(module: &ModuleReport) -> Vec<String> {
+    let why = reason(module).map(str::to_owned);
+    why.into_iter().chain(module.notes.iter().map(ToString::to_string)).collect()
+}

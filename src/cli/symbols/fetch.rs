@@ -1,0 +1,91 @@
+//! `highwater symbols fetch`: the PDBs of the modules of traces come into the stores of the
+//! symbol path, so that nobody needs a network for names later.
+//!
+//! Whoever names this command lets it ask: the servers of `--symbols`, or without it those of
+//! the environment. Where neither names a place there is nothing to ask, and no default.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::listing::{Entry, Modules, Traces, Wanted};
+use super::named_path;
+use crate::cli::text::plural;
+use crate::cli::{Failure, output};
+use crate::format;
+use crate::load::Input;
+use crate::symbols::{Sources, SymbolPath};
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct FetchArgs {
+    #[command(flatten)]
+    traces: Traces,
+
+    /// All modules that an identity is known of, not only those in stacks of memory
+    #[arg(long)]
+    all: bool,
+}
+
+impl FetchArgs {
+    pub(in crate::cli) fn inputs(&self) -> Vec<Input> {
+        self.traces.inputs()
+    }
+}
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    modules: Vec<Entry<'a>>,
+}
+
+const NO_PATH: &str = "there is no symbol path: name one with --symbols, such as \
+    srv*https://msdl.microsoft.com/download/symbols, or set _NT_SYMBOL_PATH";
+
+pub(in crate::cli) fn run(args: &FetchArgs) -> Result<(), Failure> {
+    args.traces.quiet.apply();
+    let path = match &args.traces.symbols {
+        Some(given) => named_path(Some(given)),
+        None => SymbolPath::from_environment(Sources::default_store().as_deref()),
+    };
+    if path.chains.iter().all(Vec::is_empty) {
+        return Err(Failure::BadArguments(NO_PATH.to_owned()));
+    }
+    let wanted = if args.all { Wanted::AllFiles } else { Wanted::Files };
+    let modules = args.traces.visit(&path, wanted)?;
+    for (module, why) in modules.missing() {
+        let frames = match module.addresses as u64 {
+            0 => String::new(),
+            n => format!(" ({})", plural(n, "frame")),
+        };
+        output::error(&format!("no symbols for {}{frames}: {why}", module.name));
+    }
+    if args.traces.json {
+        let modules = modules.sought().map(|module| Entry::of(module, wanted)).collect();
+        output::json(&Answer { schema: "highwater.symbol_fetch/1", modules })?;
+    } else {
+        output::answer(&describe(&modules, &path))?;
+    }
+    complaint(&modules).map_or(Ok(()), |why| Err(Failure::Failed(why)))
+}
+
+/// What is not as it should be in the end.
+fn complaint(modules: &Modules) -> Option<String> {
+    let missing = modules.missing().count() as u64;
+    let all = plural(modules.sought().count() as u64, "module");
+    let missing = (missing > 0).then(|| format!("{} of {all} missing", format::count(missing)));
+    let unreadable = (modules.unreadable > 0).then(|| format!("{} not readable", plural(modules.unreadable as u64, "trace")));
+    let all: Vec<String> = missing.into_iter().chain(unreadable).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// The same for people.
+fn describe(modules: &Modules, path: &SymbolPath) -> String {
+    let servers = path.servers();
+    let there = modules.sought().filter(|module| super::listing::reason(module).is_none());
+    let came = there.clone().filter(|module| servers.contains(&module.source.as_str()));
+    let (count, bytes) = came.fold((0, 0), |(count, bytes), module| (count + 1, bytes + module.bytes));
+    let all = plural(modules.sought().count() as u64, "module");
+    let (came, there) = (format::count(count), format::count(there.count() as u64 - count));
+    let missing = format::count(modules.missing().count() as u64);
+    format!("{all}: {came} fetched from servers ({}), {there} there already, {missing} missing\n", format::bytes(bytes))
+}

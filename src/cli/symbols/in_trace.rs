@@ -1,0 +1,132 @@
+//! What addresses of a trace are called in a process at a time: in the module that is mapped
+//! there then, with the names that reports give the frames of stacks.
+//!
+//! Cost: the trace is loaded; of the PDBs those are read in whose modules the addresses lie.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::lookup::{AddressAt, Function, LookupArgs, describe_frames, functions};
+use super::{named_path, report_failures, sources};
+use crate::cli::asked::load_trace;
+use crate::cli::choices::Choices;
+use crate::cli::{Failure, output, report_problems, text};
+use crate::model::{Module, ProcessId, Trace};
+use crate::problem::{Problem, ProblemKind};
+use crate::symbols::{CodeAddress, Names, Options, Symbols};
+use crate::units::Ticks;
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    trace: String,
+    pid: u32,
+    addresses: Vec<Address<'a>>,
+}
+
+#[derive(Serialize)]
+struct Address<'a> {
+    address: String,
+    at_s: f64,
+    process: String,
+    /// `None`: it ran before the trace.
+    process_start_s: Option<f64>,
+    module: Option<&'a str>,
+    path: Option<&'a str>,
+    rva: Option<String>,
+    /// When the module was mapped, `None` before the trace.
+    mapped_s: Option<f64>,
+    /// When it was unmapped, `None` if it never was.
+    unmapped_s: Option<f64>,
+    frames: Vec<Function<'a>>,
+}
+
+pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
+    let inputs = args.inputs();
+    let trace = load_trace(&inputs, args.memory, &Choices::of_process(Some(pid.to_string())), "symbols lookup")?;
+    // Whether there are memory events makes no difference here.
+    let is_of_interest = |problem: &&Problem| problem.kind != ProblemKind::NoMemoryEvents;
+    report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());
+    let name = inputs.iter().map(crate::load::Input::name).collect::<String>();
+    let place = |wanted: &AddressAt| {
+        let (process, at) = life(&trace, pid, wanted)?;
+        Ok(CodeAddress { process, address: wanted.address, at, is_return: !args.exact })
+    };
+    let places: Result<Vec<CodeAddress>, String> = args.addresses.iter().map(place).collect();
+    let places = places.map_err(|why| Failure::BadArguments(format!("{name}: {why}")))?;
+    let options = Options { sources: sources(&trace, named_path(args.symbols.as_deref())), ..Options::default() };
+    let symbols = Symbols::start_at(Arc::clone(&trace), options, places.clone(), || {});
+    symbols.wait();
+    report_failures(&symbols);
+    let names = symbols.names().1;
+    let addresses = places.iter().map(|place| address(&trace, &names, place)).collect();
+    let answer = Answer { schema: "highwater.symbol_lookup/1", trace: name, pid, addresses };
+    if args.json { output::json(&answer) } else { output::answer(&describe(&answer)) }
+}
+
+/// Which life of a process id is meant, and when: the one that is alive at the time that is
+/// given; else the last one, at its end or that of the trace.
+fn life(trace: &Trace, pid: u32, wanted: &AddressAt) -> Result<(ProcessId, Ticks), String> {
+    let seconds = |t| text::seconds(trace.clock.seconds(t));
+    let lives = || (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| trace.process(id).pid.0 == pid);
+    let last = |lives: &mut dyn Iterator<Item = ProcessId>| lives.max_by_key(|&id| trace.process(id).start);
+    let Some(latest) = last(&mut lives()) else { return Err(format!("no process has the id {pid}")) };
+    let Some(at) = wanted.at.map(|at| at.ticks(&trace.clock)) else {
+        return Ok((latest, trace.process(latest).end.unwrap_or(trace.span.to)));
+    };
+    if at < trace.span.from || at > trace.span.to {
+        let (from, to) = (seconds(trace.span.from), seconds(trace.span.to));
+        return Err(format!("{} is not in the trace, which goes from {from} to {to}", seconds(at)));
+    }
+    let is_alive = |id: &ProcessId| {
+        let process = trace.process(*id);
+        process.start.is_none_or(|start| start <= at) && process.end.is_none_or(|end| at <= end)
+    };
+    let alive = last(&mut lives().filter(is_alive));
+    alive.map(|id| (id, at)).ok_or_else(|| format!("process {pid} did not run at {}", seconds(at)))
+}
+
+fn address<'a>(trace: &'a Trace, names: &'a Names, place: &CodeAddress) -> Address<'a> {
+    let process = trace.process(place.process);
+    let module = place.module(trace);
+    let seconds = |t: Ticks| trace.clock.seconds(t);
+    let ordinary = |t: &Ticks| *t != Ticks::BEFORE_TRACE && *t != Ticks::NEVER;
+    let when = |edge: fn(&Module) -> Ticks| module.map(edge).filter(ordinary).map(seconds);
+    Address {
+        address: format!("{:#x}", place.address),
+        at_s: seconds(place.at),
+        process: process.label(),
+        process_start_s: process.start.map(seconds),
+        module: module.map(Module::name),
+        path: module.map(|module| &*module.path),
+        rva: module.map(|module| format!("{:#x}", place.address.wrapping_sub(module.base))),
+        mapped_s: when(|module| module.load),
+        unmapped_s: when(|module| module.unload),
+        frames: functions(names.frames_at(trace, place)),
+    }
+}
+
+/// The same for people.
+fn describe(answer: &Answer<'_>) -> String {
+    let mut lines = String::new();
+    for address in &answer.addresses {
+        let process = match address.process_start_s {
+            Some(start) => format!("{} ({}, from {})", address.process, answer.pid, text::seconds(start)),
+            None => format!("{} ({})", address.process, answer.pid),
+        };
+        lines += &format!("{} in {process} at {}: ", address.address, text::seconds(address.at_s));
+        let (Some(module), Some(rva)) = (address.module, &address.rva) else {
+            lines += "in no module\n";
+            continue;
+        };
+        let away = match (address.mapped_s, address.unmapped_s) {
+            (Some(from), _) if address.at_s < from => format!(", which was mapped at {}", text::seconds(from)),
+            (_, Some(to)) if address.at_s >= to => format!(", which was unmapped at {}", text::seconds(to)),
+            _ => String::new(),
+        };
+        lines += &format!("{module}!+{rva}{away}\n{}", describe_frames(&address.frames));
+    }
+    lines
+}

@@ -1,0 +1,261 @@
+//! The modules of traces and how far it is with their symbols, for `fetch` and `check`.
+//!
+//! Each file is a trace of its own; a module that several have is one entry, with the frames of
+//! all. One trace is open at a time, and servers are asked for nothing twice.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use super::sources;
+use crate::cli::asked::{self, load_trace};
+use crate::cli::choices::Choices;
+use crate::cli::memory::Memory;
+use crate::cli::progress::{Progress, Quiet};
+use crate::cli::{Failure, guarded, output, report_problems};
+use crate::load::Input;
+use crate::model::{ProcessId, Trace};
+use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Options, Seek, ServerAnswers, SymbolPath, Symbols};
+
+#[derive(Args, Debug)]
+pub(super) struct Traces {
+    /// Traces, each of its own; `demo:` names the built-in demo trace
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<OsString>,
+
+    /// Only what memory of this process asks for
+    #[arg(long, value_name = "NAME|PID")]
+    process: Option<String>,
+
+    /// Where to find PDBs: folders, stores and servers as in _NT_SYMBOL_PATH
+    #[arg(long, value_name = "PATH")]
+    pub(super) symbols: Option<String>,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    memory: Memory,
+
+    #[command(flatten)]
+    pub(super) quiet: Quiet,
+}
+
+/// What is sought of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wanted {
+    /// The names of all frames.
+    Names,
+    /// The PDBs of modules with frames.
+    Files,
+    /// The PDBs of all modules that an identity is known of.
+    AllFiles,
+}
+
+/// Between two looks at how far it is.
+const EVERY: Duration = Duration::from_millis(200);
+
+impl Traces {
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        asked::inputs(&self.files)
+    }
+
+    /// Seeks what is wanted of each trace on this path. One that cannot be read is told, and
+    /// counted; if none can, that is the failure.
+    pub(super) fn visit(&self, path: &SymbolPath, wanted: Wanted) -> Result<Modules, Failure> {
+        let mut modules = Modules::default();
+        let (mut first, mut read) = (None, 0);
+        for input in self.inputs() {
+            let one = std::slice::from_ref(&input);
+            match guarded(one, || self.visit_one(&input, path, wanted, &mut modules)) {
+                Ok(()) => read += 1,
+                Err(Failure::Failed(why)) => {
+                    first.iter().for_each(|why: &String| output::error(why));
+                    first = Some(why);
+                    modules.unreadable += 1;
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        match first {
+            Some(why) if read == 0 => Err(Failure::Failed(why)),
+            first => {
+                first.iter().for_each(|why| output::error(why));
+                modules.list.sort_by(|a, b| (b.addresses, &a.name, &a.key).cmp(&(a.addresses, &b.name, &b.key)));
+                Ok(modules)
+            }
+        }
+    }
+
+    fn visit_one(&self, input: &Input, path: &SymbolPath, wanted: Wanted, modules: &mut Modules) -> Result<(), Failure> {
+        let choices = Choices::of_process(self.process.clone());
+        let trace = load_trace(std::slice::from_ref(input), self.memory, &choices, "symbols")?;
+        report_problems(&trace.problems);
+        let processes = self.processes(&trace);
+        if let Some(name) = self.process.as_ref().filter(|_| processes.is_empty()) {
+            output::message(&format!("{}: no process is called {name}", input.name()));
+        }
+        let mapped = mapped(&trace, &processes);
+        let options = Options {
+            sources: sources(&trace, path.clone()),
+            seek: match wanted {
+                Wanted::Names => Seek::Names,
+                Wanted::Files => Seek::Files(FxHashSet::default()),
+                Wanted::AllFiles => Seek::Files(mapped.iter().filter(|key| has_identity(key)).cloned().collect()),
+            },
+            answers: modules.answers.clone(),
+            processes: self.process.is_some().then_some(processes),
+            frees: true,
+            ..Options::default()
+        };
+        let symbols = Symbols::start(trace, options, |_| true, || {});
+        let mut progress = Progress::new(format!("Symbols of {}", input.name()));
+        symbols.wait_watched(EVERY, |modules| {
+            let (done, total) = done_of(modules);
+            progress.at(done, total);
+        });
+        drop(progress);
+        let is_listed = |module: &ModuleReport| module.state != ModuleState::Unused || mapped.contains(&module.key);
+        symbols.modules().into_iter().filter(is_listed).for_each(|module| modules.add(module));
+        Ok(())
+    }
+
+    fn processes(&self, trace: &Trace) -> FxHashSet<ProcessId> {
+        let is_meant = |id: &ProcessId| self.process.as_ref().is_none_or(|name| trace.process(*id).is_called(name));
+        (0..trace.processes.len() as u32).map(ProcessId).filter(is_meant).collect()
+    }
+}
+
+/// What was ever mapped into some processes.
+fn mapped(trace: &Arc<Trace>, processes: &FxHashSet<ProcessId>) -> FxHashSet<ModuleKey> {
+    let ids = (0..trace.processes.len() as u32).map(ProcessId).filter(|id| processes.contains(id));
+    ids.flat_map(|id| &trace.process(id).modules).map(ModuleKey::of).collect()
+}
+
+/// Whether it can be told from other builds.
+fn has_identity(key: &ModuleKey) -> bool {
+    match key {
+        ModuleKey::Pdb(_) => true,
+        ModuleKey::Image { build, .. } => build.time_stamp != 0,
+    }
+}
+
+/// How much of the work is done, and of how much.
+fn done_of(modules: &[ModuleReport]) -> (u64, u64) {
+    const WHOLE: u64 = 1_000;
+    let part = |module: &ModuleReport| match &module.state {
+        ModuleState::Waiting | ModuleState::Searching => 0,
+        ModuleState::Downloading(download) => download
+            .total
+            .map_or(0, |total| (u128::from(download.done) * u128::from(WHOLE)).checked_div(total.into()).unwrap_or(0) as u64),
+        _ => WHOLE,
+    };
+    let sought = || modules.iter().filter(|module| module.state != ModuleState::Unused);
+    (sought().map(part).sum(), sought().count() as u64 * WHOLE)
+}
+
+/// The modules of all traces, those with most frames first.
+#[derive(Default)]
+pub(super) struct Modules {
+    list: Vec<ModuleReport>,
+    index: FxHashMap<ModuleKey, usize>,
+    answers: ServerAnswers,
+    /// Traces that could not be read.
+    pub(super) unreadable: usize,
+}
+
+impl Modules {
+    /// Of a module that was met before the worse state stays: names are missing somewhere.
+    fn add(&mut self, module: ModuleReport) {
+        let Some(&index) = self.index.get(&module.key) else {
+            self.index.insert(module.key.clone(), self.list.len());
+            self.list.push(module);
+            return;
+        };
+        let rank = |module: &ModuleReport| match module.state {
+            ModuleState::Failed(_) => 2,
+            ModuleState::Unused => 0,
+            _ => 1,
+        };
+        let known = &mut self.list[index];
+        let (addresses, named) = (known.addresses + module.addresses, known.named + module.named);
+        if rank(&module) > rank(known) {
+            *known = module;
+        }
+        (known.addresses, known.named) = (addresses, named);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ModuleReport> + Clone {
+        self.list.iter()
+    }
+
+    /// Those of which something was sought.
+    pub(super) fn sought(&self) -> impl Iterator<Item = &ModuleReport> + Clone {
+        self.iter().filter(|module| module.state != ModuleState::Unused)
+    }
+
+    /// Those that are missing, and why.
+    pub(super) fn missing(&self) -> impl Iterator<Item = (&ModuleReport, &str)> + Clone {
+        self.iter().filter_map(|module| reason(module).map(|why| (module, why)))
+    }
+}
+
+/// Why there is nothing, if that is so.
+pub(super) fn reason(module: &ModuleReport) -> Option<&str> {
+    match &module.state {
+        ModuleState::Failed(why) => Some(why),
+        _ => None,
+    }
+}
+
+/// A module as the machine interface has it.
+#[derive(Serialize)]
+pub(super) struct Entry<'a> {
+    module: &'a str,
+    path: &'a str,
+    guid: Option<String>,
+    age: Option<u32>,
+    state: &'static str,
+    reason: Option<&'a str>,
+    source: Option<&'a str>,
+    file: Option<&'a str>,
+    bytes: Option<u64>,
+    frames: usize,
+    named: Option<usize>,
+    notes: Vec<String>,
+}
+
+impl<'a> Entry<'a> {
+    /// One of a list; names are told of if they were sought.
+    pub(super) fn of(module: &'a ModuleReport, wanted: Wanted) -> Self {
+        let is_found = !module.source.is_empty();
+        Self {
+            module: &module.name,
+            path: &module.image,
+            guid: module.pdb.map(|key| key.guid.to_string()),
+            age: module.pdb.map(|key| key.age),
+            state: state(module),
+            reason: reason(module),
+            source: is_found.then_some(&module.source),
+            file: Some(module.file.as_str()).filter(|file| !file.is_empty()),
+            bytes: is_found.then_some(module.bytes),
+            frames: module.addresses,
+            named: (wanted == Wanted::Names).then_some(module.named),
+            notes: module.notes.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// How it is with a module, in a word.
+pub(super) fn state(module: &ModuleReport) -> &'static str {
+    match module.state {
+        ModuleState::Unused => "unused",
+        ModuleState::Failed(_) => "missing",
+        _ => "ready",
+    }
+}

@@ -1,0 +1,128 @@
+//! Events behind the interval: what of them names what was there in it.
+//!
+//! They are written as if they stood at its end, in one processor's stream, so that their order stays.
+//! Only the start of a process that had pages before it keeps its time: it tells whose they are.
+
+use std::io::{Seek, Write};
+
+use rustc_hash::FxHashSet;
+
+use super::Pass;
+use super::before::describes;
+use super::output::Input;
+use super::stacks::owner_and_part;
+use crate::etl::RawEvent;
+use crate::etl::write::WriteError;
+use crate::events::{Event, ProcessChange, Record, StackPart};
+use crate::model::Trace;
+use crate::units::{Pid, Ticks};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct After {
+    /// Processes with pages in the interval that start after it, and when.
+    prepared: FxHashSet<(Pid, i64)>,
+    /// Raw time that events get.
+    time: i64,
+    /// Keys that were defined at this time.
+    defined: FxHashSet<(StackPart, u64)>,
+}
+
+impl After {
+    pub(super) fn new(trace: &Trace, trace_start: i64, to: Ticks) -> Self {
+        let starts_later = |start: Option<Ticks>| start.is_some_and(|start| start >= to);
+        let is_late: Vec<bool> = trace.processes.iter().map(|process| starts_later(process.start)).collect();
+        let late = |site: usize| is_late[trace.process_of(&trace.sites[site]).0 as usize];
+        let sites: Vec<bool> = (0..trace.sites.len()).map(late).collect();
+        let mut prepared = FxHashSet::default();
+        if sites.contains(&true) {
+            let rows = trace.rows.chunks().flat_map(crate::model::Chunk::rows);
+            for (_, row) in rows.filter(|(_, row)| row.birth < to && sites[row.site.0 as usize]) {
+                let process = trace.process(trace.process_of(trace.site(row.site)));
+                prepared.extend(process.start.map(|start| (process.pid, trace_start.saturating_add(start.0))));
+            }
+        }
+        Self { prepared, time: trace_start.saturating_add(to.0).max(trace_start), defined: FxHashSet::default() }
+    }
+}
+
+impl<W: Write + Seek> Pass<'_, W> {
+    /// An event behind the interval.
+    pub(super) fn behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+        self.out.ends();
+        let mut records = input.records().peekable();
+        if records.peek().is_none() && describes(input.raw.id) && !is_of_thread(&input.raw) {
+            return self.describe_behind(input);
+        }
+        for (record, frames) in records {
+            match record.event {
+                Event::Stack { .. } | Event::StackRef { .. } => self.stack_behind(input, record, frames)?,
+                Event::StackDefinition { part, key, .. } => {
+                    if self.stacks.define(part, key) {
+                        self.after.defined.insert((part, key));
+                        self.late(input, record, frames)?;
+                    }
+                }
+                Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
+                Event::Process(change, _) => {
+                    if change != ProcessChange::Rundown {
+                        self.stacks.forget_process(record.pid);
+                    }
+                    if change == ProcessChange::Start && self.after.prepared.remove(&(record.pid, record.time)) {
+                        self.known.after(record);
+                        return self.out.event(input);
+                    }
+                    self.name_behind(input, record)?;
+                }
+                _ => self.name_behind(input, record)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn name_behind(&mut self, input: &Input<'_>, record: Record) -> Result<(), WriteError> {
+        match self.known.after(record) {
+            Some(record) => self.late(input, record, &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// A stack of an event that is written, or the user's part of what a thread did in the kernel.
+    fn stack_behind(&mut self, input: &Input<'_>, stack: Record, frames: &[u64]) -> Result<(), WriteError> {
+        let is_of_interval = owner_and_part(&stack).is_some_and(|(owner, _)| (self.from..self.to).contains(&owner));
+        let is_wanted = self.stacks.wants(&stack) || (is_of_interval && !self.stacks.is_left_out(&stack));
+        if !is_wanted {
+            return Ok(());
+        }
+        if let (Event::StackRef { key, .. }, Some((_, part))) = (&stack.event, owner_and_part(&stack))
+            && self.after.defined.contains(&(part, *key))
+        {
+            // It means what comes next, not what was defined at this time.
+            self.after.time = self.after.time.saturating_add(1);
+            self.after.defined.clear();
+        }
+        self.stacks.keep_stack(&stack, frames);
+        self.late(input, stack, frames)
+    }
+
+    /// Writes a record as if it stood at the end of the interval.
+    fn late(&mut self, input: &Input<'_>, record: Record, frames: &[u64]) -> Result<(), WriteError> {
+        self.out.record(0, Record { time: self.after.time, ..record }, frames, input.raw.pointer)
+    }
+
+    /// The same for a description of other events, as it is.
+    fn describe_behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+        let mut bytes = input.bytes.to_vec();
+        let at = input.raw.time_at();
+        let Some(field) = at.and_then(|at| bytes.get_mut(at..at + 8)) else { return Ok(()) };
+        field.copy_from_slice(&self.after.time.to_le_bytes());
+        let Some(raw) = RawEvent::parse(&bytes) else { return Ok(()) };
+        self.out.event(&Input { processor: 0, time: self.after.time, bytes: &bytes, raw, batch: input.batch })
+    }
+}
+
+/// A thread that is there at the end may have begun after the interval.
+fn is_of_thread(raw: &RawEvent<'_>) -> bool {
+    const THREADS: u16 = 0x05;
+    crate::events::kernel_hook(raw.id).is_some_and(|hook| hook >> 8 == THREADS)
+}

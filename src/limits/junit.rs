@@ -1,0 +1,51 @@
+//! The outcome as JUnit's XML, which CI services show. Each rule is a testcase, whatever groups it
+//! has: pids and handles differ from run to run, and a history of tests needs names that stay.
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use super::check::{Checked, Outcome};
+use super::text::{breach_lines, plain};
+
+/// Broken limits that are told of one rule.
+const SHOWN: usize = 100;
+
+/// The text of a file. `file` is what the rules are from, `capture` what was held against them.
+pub fn junit(checked: &[Checked<'_>], file: &str, capture: &str) -> Result<String, String> {
+    let mut suite = TestSuite::new(plain(capture));
+    for rule in checked {
+        let mut case = TestCase::new(plain(&rule.rule.name), status(rule));
+        case.set_classname(plain(file));
+        case.set_assertions(rule.checks.len());
+        if let Some(reason) = rule.reason.as_deref().filter(|_| rule.outcome == Outcome::Passed) {
+            case.set_system_out(plain(reason));
+        }
+        suite.add_test_case(case);
+    }
+    let mut report = Report::new("highwater check");
+    report.add_test_suite(suite);
+    report.to_string().map_err(|error| error.to_string())
+}
+
+fn status(checked: &Checked<'_>) -> TestCaseStatus {
+    let reason = checked.reason.as_deref().map(plain);
+    match checked.outcome {
+        Outcome::Passed => TestCaseStatus::success(),
+        Outcome::Skipped => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(reason.unwrap_or_default());
+            status
+        }
+        Outcome::Broken => {
+            let mut rest = breach_lines(checked);
+            let mut lines: Vec<String> = rest.by_ref().take(SHOWN).collect();
+            match rest.count() {
+                0 => {}
+                more => lines.push(format!("… and {more} more")),
+            }
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_type("limit").set_message(lines.first().cloned().unwrap_or_default());
+            status.set_description(lines.join("\n"));
+            status
+        }
+    }
+}

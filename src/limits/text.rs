@@ -1,0 +1,84 @@
+//! Broken limits in words, one line each.
+
+use super::check::{Amount, Check, Checked, GroupCheck};
+use super::rules::Measure;
+use crate::format;
+
+/// A name of others without line breaks and other control characters, and without those that
+/// XML has no way to write.
+pub fn plain(text: &str) -> String {
+    let is_bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|c| if is_bad(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// What of a rule is broken, a line each: rule, group, what there is, what may be, and where in
+/// the code most of it is.
+pub fn breach_lines<'a>(checked: &'a Checked<'_>) -> impl Iterator<Item = String> + 'a {
+    let unmet = checked.reason.as_deref().filter(|_| checked.rule.required);
+    let unmet = unmet.map(|reason| plain(&format!("{}: required, but {reason}", checked.rule.name)));
+    checked.broken().map(move |group| breach_line(checked, group)).chain(unmet)
+}
+
+fn breach_line(checked: &Checked<'_>, group: &GroupCheck) -> String {
+    let Check { measure, value, limit, kind, holder, .. } = &group.numbers;
+    let (is, may_be) = told_apart(*kind, *value, *limit);
+    let most = holder.as_ref().map(|holder| format!("; most in {} ({})", holder.function, amount(*kind, holder.value)));
+    let (rule, place, most) = (&checked.rule.name, keys(checked, group), most.unwrap_or_default());
+    plain(&format!("{rule}: {place}: {measure} {is} is above the limit {may_be}{most}"))
+}
+
+/// Two numbers, exactly if they would read the same.
+fn told_apart(kind: Measure, value: Amount, limit: Amount) -> (String, String) {
+    let (is, may_be) = (amount(kind, value), amount(kind, limit));
+    if is != may_be {
+        return (is, may_be);
+    }
+    let exact = |amount: Amount| match amount {
+        Amount::Exact(n) => format!("{n} B"),
+        Amount::Rate(rate) => format!("{rate} B"),
+    };
+    let unit = if kind == Measure::Growth { "/s" } else { "" };
+    (format!("{}{unit}", exact(value)), format!("{}{unit}", exact(limit)))
+}
+
+fn amount(kind: Measure, amount: Amount) -> String {
+    let n = match amount {
+        Amount::Exact(n) => n,
+        Amount::Rate(rate) => rate.round() as i128,
+    };
+    let size = u64::try_from(n.unsigned_abs()).unwrap_or(u64::MAX);
+    let sign = if n < 0 { "\u{2212}" } else { "" };
+    match kind {
+        Measure::Growth => format!("{sign}{}/s", format::bytes(size)),
+        Measure::CountAtExit | Measure::Count if size == 1 => "1 block".to_owned(),
+        Measure::CountAtExit | Measure::Count => format!("{} blocks", format::count(size)),
+        _ => format!("{sign}{}", format::bytes(size)),
+    }
+}
+
+/// The keys of a group.
+fn keys(checked: &Checked<'_>, group: &GroupCheck) -> String {
+    let mut parts = Vec::new();
+    if let Some(process) = &group.process {
+        parts.push(process_name(checked, group, process));
+    }
+    parts.push(group.layer.to_owned());
+    parts.extend([&group.heap, &group.allocated_type, &group.function, &group.module, &group.tag].into_iter().flatten().cloned());
+    match group.stack.as_deref() {
+        None => {}
+        Some([]) => parts.push("no stack recorded".to_owned()),
+        Some([only]) => parts.push(only.clone()),
+        Some([.., caller, last]) => parts.push(format!("{last} called by {caller}")),
+    }
+    parts.join(" \u{b7} ")
+}
+
+/// With the id, and the start where another life of that id is in the answer.
+fn process_name(checked: &Checked<'_>, group: &GroupCheck, name: &str) -> String {
+    let Some(pid) = group.pid.filter(|pid| name != format!("Unknown ({pid})")) else { return name.to_owned() };
+    let is_other = |other: &GroupCheck| other.pid == Some(pid) && other.process_start_s != group.process_start_s;
+    match group.process_start_s {
+        Some(start) if checked.checks.iter().any(is_other) => format!("{name} ({pid}, from {start} s)"),
+        _ => format!("{name} ({pid})"),
+    }
+}

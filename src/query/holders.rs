@@ -1,0 +1,167 @@
+//! Which function has most of a group, by what the group is judged. The allocator's frames, and
+//! those that rules fold, are passed over, also without names.
+//!
+//! Cost: a look at the innermost frames of the sites of the groups; for peaks and growth a pass
+//! over the rows.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::alive::alive_at;
+use super::findings::place::{Folding, labels};
+use super::growth::slopes;
+use super::measured::Measured;
+use super::{Cancel, Cancelled, Index, SeriesOf, Totals, series};
+use crate::model::{NodeId, ProcessId, SiteId};
+use crate::symbols::Names;
+use crate::units::{Interval, Ticks};
+
+/// By what functions are weighed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Weight {
+    /// Bytes alive at the first moment at which the group holds most.
+    Peak,
+    /// Bytes alive at the end of the interval.
+    Outstanding,
+    /// Impacting size.
+    Impacting,
+    /// Bytes a second.
+    Growth,
+    /// Bytes alive when the process ended.
+    SizeAtExit,
+    /// Blocks alive when the process ended.
+    CountAtExit,
+    /// Rows alive at some moment of the interval.
+    Count,
+}
+
+/// The function that has most.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Holder {
+    /// As frames are printed.
+    pub function: String,
+    /// What it has.
+    pub amount: f64,
+}
+
+impl Measured {
+    /// Of each wanted group the function that has most of it; `None` where no stack tells. Of
+    /// functions that have as much, the first by name.
+    pub fn holders(
+        &self,
+        index: &Index,
+        totals: &Arc<Totals>,
+        weight: Weight,
+        wanted: &[usize],
+        names: &Names,
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<Holder>>, Cancelled> {
+        let mut turn = vec![None; self.groups.len()];
+        (0u32..).zip(wanted).for_each(|(i, &group)| turn[group] = Some(i));
+        let of_site: Vec<Option<u32>> = self.of_site.iter().map(|group| turn[(*group)? as usize]).collect();
+        let amounts = self.amounts(index, totals, weight, wanted, &of_site, cancel)?;
+        let sums = sums_by_place(index, names, &of_site, &amounts, cancel)?;
+        let mut by_function: Vec<FxHashMap<String, f64>> = vec![FxHashMap::default(); wanted.len()];
+        for ((group, process, node), (amount, at)) in sums {
+            if let Some(function) = labels(index.trace(), names, node, process, at).pop() {
+                *by_function[group as usize].entry(function).or_default() += amount;
+            }
+        }
+        Ok(by_function.into_iter().map(largest).collect())
+    }
+
+    /// By site what it has, of those in wanted groups.
+    fn amounts(
+        &self,
+        index: &Index,
+        totals: &Arc<Totals>,
+        weight: Weight,
+        wanted: &[usize],
+        of_site: &[Option<u32>],
+        cancel: &Cancel,
+    ) -> Result<Vec<f64>, Cancelled> {
+        let sums = |number: &dyn Fn(&super::ByClass) -> f64| {
+            (0..of_site.len() as u32).map(|i| number(totals.of(SiteId(i)))).collect::<Vec<f64>>()
+        };
+        Ok(match weight {
+            Weight::Outstanding => sums(&|sums| sums.numbers().outstanding_to as f64),
+            Weight::Impacting => sums(&|sums| sums.numbers().impacting as f64),
+            Weight::Count => sums(&|sums| sums.numbers().count as f64),
+            Weight::SizeAtExit => self.left.iter().map(|left| left.size as f64).collect(),
+            Weight::CountAtExit => self.left.iter().map(|left| left.count as f64).collect(),
+            Weight::Peak => {
+                let moments = peak_moments(index, totals, of_site, wanted.len(), cancel)?;
+                let moment = |group: &Option<u32>| group.map_or(Ticks::BEFORE_TRACE, |group| moments[group as usize]);
+                let moments: Vec<Ticks> = of_site.iter().map(moment).collect();
+                alive_at(index, &moments, cancel)?.into_iter().map(|alive| alive.size as f64).collect()
+            }
+            Weight::Growth => {
+                let sites: Vec<usize> = (0..of_site.len()).filter(|&i| of_site[i].is_some()).collect();
+                let mut line_of = vec![None; of_site.len()];
+                (0u32..).zip(&sites).for_each(|(line, &site)| line_of[site] = Some(line));
+                let span = |&site: &usize| self.of_site[site].map_or_else(Interval::default, |group| self.spans[group as usize]);
+                let spans: Vec<Interval> = sites.iter().map(span).collect();
+                let mut amounts = vec![0.0; of_site.len()];
+                let slopes = slopes(index, &line_of, &spans, cancel)?;
+                sites.into_iter().zip(slopes).for_each(|(site, slope)| amounts[site] = slope);
+                amounts
+            }
+        })
+    }
+}
+
+/// Behind the first change with which each line reaches its largest value.
+fn peak_moments(
+    index: &Index,
+    totals: &Arc<Totals>,
+    of_site: &[Option<u32>],
+    count: usize,
+    cancel: &Cancel,
+) -> Result<Vec<Ticks>, Cancelled> {
+    let of = SeriesOf { site: of_site.to_vec(), count, is_stacked: false };
+    let lines = series(index, totals, &of, 1, cancel)?;
+    let moment = |line: super::Series| match line.points.first() {
+        // It begins at its largest value.
+        Some(&(from, value)) if value == line.peak => from,
+        _ => line.peak_at.next(),
+    };
+    Ok(lines.into_iter().map(moment).collect())
+}
+
+/// A group, and a node of the stacks of a process.
+type GroupPlace = (u32, ProcessId, NodeId);
+
+/// What a place has, and when it is named.
+type AmountAt = (f64, Ticks);
+
+/// What places have; in order, so that sums are always the same.
+fn sums_by_place(
+    index: &Index,
+    names: &Names,
+    of_site: &[Option<u32>],
+    amounts: &[f64],
+    cancel: &Cancel,
+) -> Result<Vec<(GroupPlace, AmountAt)>, Cancelled> {
+    let trace = index.trace();
+    let mut folding = Folding::new(trace, names);
+    let mut sums: FxHashMap<GroupPlace, AmountAt> = FxHashMap::default();
+    for (i, group) in of_site.iter().enumerate() {
+        if i.is_multiple_of(4096) {
+            cancel.check()?;
+        }
+        let Some(group) = group.filter(|_| amounts[i] != 0.0) else { continue };
+        let site = &trace.sites[i];
+        let place = (group, site.caller, folding.node(SiteId(i as u32)));
+        sums.entry(place).or_insert((0.0, site.first)).0 += amounts[i];
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_unstable_by_key(|sum| sum.0);
+    Ok(sums)
+}
+
+fn largest(functions: FxHashMap<String, f64>) -> Option<Holder> {
+    let functions = functions.into_iter().filter(|(_, amount)| *amount > 0.0);
+    let largest = functions.max_by(|a, b| a.1.total_cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
+    largest.map(|(function, amount)| Holder { function, amount })
+}
