@@ -102,7 +102,7 @@ impl<W: Write + Seek> Pass<'_, W> {
         self.end()?;
         let mut records = input.records().peekable();
         if records.peek().is_none() && describes(input.raw.id) && !is_of_thread(&input.raw) {
-            return self.describe_behind(input);
+            return self.event_late(input);
         }
         for (record, frames) in records {
             match record.event {
@@ -132,7 +132,10 @@ impl<W: Write + Seek> Pass<'_, W> {
     }
 
     fn name_behind(&mut self, input: &Input<'_>, record: Record) -> Result<(), WriteError> {
+        let is_whole = self.out.keeps_bytes() && input.batch.entries.len() == 1;
+        let before = is_whole.then(|| record.clone());
         match self.known.after(record) {
+            Some(record) if before.as_ref() == Some(&record) => self.event_late(input),
             Some(record) => self.late(input, record, &[]),
             None => Ok(()),
         }
@@ -161,8 +164,8 @@ impl<W: Write + Seek> Pass<'_, W> {
         self.out.record(0, Record { time: self.after.time, ..record }, frames, input.raw.pointer)
     }
 
-    /// The same for a description of other events, as it is.
-    fn describe_behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+    /// The same for an event as it is.
+    fn event_late(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
         let mut bytes = input.bytes.to_vec();
         let at = input.raw.time_at();
         let Some(field) = at.and_then(|at| bytes.get_mut(at..at + 8)) else { return Ok(()) };

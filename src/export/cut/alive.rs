@@ -30,6 +30,21 @@ impl AliveBlock {
         Record { time, pid, tid, event: Event::Alloc { layer, heap, address, size } }
     }
 
+    /// What ends it at the tick at which it began.
+    pub(super) fn free(&self) -> Record {
+        let &Self { time, pid, tid, layer, heap, address, .. } = self;
+        Record { time, pid, tid, event: Event::Free { layer, heap, address } }
+    }
+
+    /// Where the header did not say whose it is, a stack did.
+    fn may_be_of(&self, record: &Record) -> bool {
+        self.pid == record.pid || !record.pid.is_known()
+    }
+
+    fn may_be_by(&self, record: &Record) -> bool {
+        self.tid == record.tid || !record.tid.is_known()
+    }
+
     fn place(&self) -> Place {
         (self.layer, self.heap, self.address, self.size)
     }
@@ -58,17 +73,20 @@ pub(super) struct Alive<'a> {
     next: u32,
     /// Those born by now whose event was not met, with the numbers of their rows.
     waiting: FxHashMap<Place, Vec<(RowId, AliveBlock)>>,
+    /// Those whose event was met at this tick: it may be one before the one that made them.
+    taken: FxHashMap<(Layer, u64, u64), Vec<(RowId, AliveBlock)>>,
 }
 
 impl<'a> Alive<'a> {
     pub(super) fn new(trace: &'a Trace, trace_start: i64, from: Ticks, processes: &'a Processes) -> Self {
-        Self { trace, trace_start, processes, from, next: 0, waiting: FxHashMap::default() }
+        Self { trace, trace_start, processes, from, next: 0, waiting: FxHashMap::default(), taken: FxHashMap::default() }
     }
 
     /// Time goes on to this raw time. Blocks born before it whose event was not met are left to the
     /// caller: late events have other times than what they did.
     pub(super) fn advance(&mut self, raw: i64) -> Vec<AliveBlock> {
         let mut left: Vec<(RowId, AliveBlock)> = self.waiting.drain().flat_map(|(_, blocks)| blocks).collect();
+        self.taken.clear();
         left.sort_unstable_by_key(|(row, _)| *row);
         let now = Ticks::from_raw(raw, self.trace_start).min(Ticks(self.from.0.saturating_sub(1)));
         while (self.next as usize) < self.trace.rows.len() && self.trace.rows.birth(RowId(self.next)) <= now {
@@ -99,8 +117,36 @@ impl<'a> Alive<'a> {
     /// The block that an event of now made, if it is one of them.
     pub(super) fn take(&mut self, record: &Record) -> Option<AliveBlock> {
         let blocks = self.waiting.get_mut(&place_of(record)?)?;
-        // Where the header did not say whose it is, a stack did.
-        let at = blocks.iter().position(|(_, block)| block.pid == record.pid || !record.pid.is_known())?;
-        Some(blocks.remove(at).1)
+        let at = blocks.iter().position(|(_, block)| block.may_be_of(record) && block.may_be_by(record))?;
+        let (row, block) = blocks.remove(at);
+        self.taken.entry((block.layer, block.heap, block.address)).or_default().push((row, block));
+        Some(block)
+    }
+
+    /// The blocks that were taken at this tick and end with this record: another event of the tick makes them anew.
+    pub(super) fn end(&mut self, record: &Record) -> Vec<AliveBlock> {
+        if self.taken.is_empty() {
+            return Vec::new();
+        }
+        let (layer, heap, addresses) = match record.event {
+            Event::Alloc { layer, heap, address, .. } | Event::Free { layer, heap, address } => (layer, heap, [address; 2]),
+            Event::Realloc { layer, heap, old, new, size } => {
+                let is_summary = |(_, block): &(RowId, AliveBlock)| {
+                    block.may_be_of(record) && (block.tid, block.size) == (record.tid, size) && old != new && layer == Layer::Heap
+                };
+                let is_summary = self.taken.get(&(layer, heap, new)).is_some_and(|taken| taken.iter().any(is_summary));
+                (layer, heap, [old, if is_summary { old } else { new }])
+            }
+            _ => return Vec::new(),
+        };
+        let mut ended = Vec::new();
+        for address in addresses {
+            let Some(taken) = self.taken.get_mut(&(layer, heap, address)) else { continue };
+            for (row, block) in taken.extract_if(.., |(_, block)| block.may_be_of(record)) {
+                self.waiting.entry(block.place()).or_default().push((row, block));
+                ended.push(block);
+            }
+        }
+        ended
     }
 }
