@@ -42,7 +42,7 @@ fn groups(file: &Path, from: &str, to: &str, by: &str) -> Value {
     report["groups"].clone()
 }
 
-const BY: &str = "process,heap,stack,thread,type,freed_stack";
+const BY: &str = "process,heap,stack,thread,type";
 
 #[test]
 fn the_numbers_of_the_interval_are_those_of_the_whole_trace() {

@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::events::{Event, Record};
-use crate::units::{Layer, Pid};
+use crate::units::{Layer, Pid, Tid};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -30,7 +30,8 @@ impl Acting {
             _ => return None,
         };
         let is_first = record.pid.is_known() && self.0.entry(record.pid).or_default().insert((layer, heap));
-        let of = |event| Record { event, ..record.clone() };
+        // By nobody: a stack at this tick is that of another event.
+        let of = |event| Record { event, tid: Tid(0), ..record.clone() };
         is_first.then(|| [of(Event::Alloc { layer, heap, address, size }), of(Event::Free { layer, heap, address })])
     }
 }

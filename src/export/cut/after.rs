@@ -2,6 +2,9 @@
 //!
 //! They are written as if they stood at its end, in one processor's stream, so that their order stays.
 //! Only the start of a process that had pages before it keeps its time: it tells whose they are.
+//!
+//! A range of pages of which a part is freed later is several rows, as it was in the interval too. So where that
+//! happens after the interval, what goes first goes at its end.
 
 use std::io::{Seek, Write};
 
@@ -13,15 +16,17 @@ use super::output::Input;
 use super::stacks::owner_and_part;
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
-use crate::events::{Event, ProcessChange, Record, StackPart};
-use crate::model::Trace;
-use crate::units::{Pid, Ticks};
+use crate::events::{Event, PageRange, ProcessChange, Record, StackPart, mem};
+use crate::model::{HeapId, Row, Trace};
+use crate::units::{Layer, Pid, PointerSize, Ticks, Tid};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct After {
     /// Processes with pages in the interval that start after it, and when.
     prepared: FxHashSet<(Pid, i64)>,
+    /// Parts of ranges of pages, by process, that are rows of their own because they go before the rest.
+    parts: Vec<(Pid, PagePart)>,
     /// Raw time that events get.
     time: i64,
     /// Keys that were defined at this time.
@@ -42,17 +47,62 @@ impl After {
                 prepared.extend(process.start.map(|start| (process.pid, trace_start.saturating_add(start.0))));
             }
         }
-        Self { prepared, time: trace_start.saturating_add(to.0).max(trace_start), defined: FxHashSet::default() }
+        let time = trace_start.saturating_add(to.0).max(trace_start);
+        Self { prepared, parts: parts(trace, to), time, defined: FxHashSet::default() }
     }
 }
 
+/// A row of pages that is alive at the end of the interval.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct PagePart {
+    heap: HeapId,
+    birth: Ticks,
+    address: u64,
+    size: u64,
+    death: Ticks,
+}
+
+/// Of rows that were one range once, those that go first.
+fn parts(trace: &Trace, to: Ticks) -> Vec<(Pid, PagePart)> {
+    let is_commit: Vec<bool> = trace.sites.iter().map(|site| trace.layer_of(site) == Layer::Commit).collect();
+    let mut rows: Vec<PagePart> = Vec::new();
+    for (_, row) in trace.rows.chunks().flat_map(crate::model::Chunk::rows) {
+        if is_commit[row.site.0 as usize] && row.birth < to && row.death >= to {
+            let Row { address, size, birth, death, .. } = row;
+            rows.push(PagePart { heap: trace.site(row.site).heap, birth, address, size, death });
+        }
+    }
+    rows.sort_unstable();
+    let is_next = |a: &PagePart, b: &PagePart| (a.heap, a.birth, a.address.wrapping_add(a.size)) == (b.heap, b.birth, b.address);
+    let mut parts = Vec::new();
+    for whole in rows.chunk_by(is_next).filter(|whole| whole.len() > 1) {
+        let last = whole.iter().map(|part| part.death).max().unwrap_or(Ticks::NEVER);
+        let first = whole.iter().filter(|part| part.death < last);
+        parts.extend(first.map(|part| (trace.process(trace.heap(part.heap).process).pid, *part)));
+    }
+    parts
+}
+
 impl<W: Write + Seek> Pass<'_, W> {
+    /// The interval is over.
+    pub(super) fn end(&mut self) -> Result<(), WriteError> {
+        self.out.ends();
+        for (owner, PagePart { address, size, .. }) in std::mem::take(&mut self.after.parts) {
+            if self.request.processes.has(owner) {
+                let range = PageRange { base: address, size, owner, flags: mem::DECOMMIT };
+                let record = Record { time: self.after.time, pid: Pid::NONE, tid: Tid::NONE, event: Event::VirtualFree(range) };
+                self.out.record(0, record, &[], PointerSize::Eight)?;
+            }
+        }
+        Ok(())
+    }
+
     /// An event behind the interval.
     pub(super) fn behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
-        self.out.ends();
+        self.end()?;
         let mut records = input.records().peekable();
         if records.peek().is_none() && describes(input.raw.id) && !is_of_thread(&input.raw) {
-            return self.describe_behind(input);
+            return self.event_late(input);
         }
         for (record, frames) in records {
             match record.event {
@@ -74,6 +124,7 @@ impl<W: Write + Seek> Pass<'_, W> {
                     }
                     self.name_behind(input, record)?;
                 }
+                _ if self.is_of_others(&record) => {}
                 _ => self.name_behind(input, record)?,
             }
         }
@@ -81,7 +132,10 @@ impl<W: Write + Seek> Pass<'_, W> {
     }
 
     fn name_behind(&mut self, input: &Input<'_>, record: Record) -> Result<(), WriteError> {
+        let is_whole = self.out.keeps_bytes() && input.batch.entries.len() == 1;
+        let before = is_whole.then(|| record.clone());
         match self.known.after(record) {
+            Some(record) if before.as_ref() == Some(&record) => self.event_late(input),
             Some(record) => self.late(input, record, &[]),
             None => Ok(()),
         }
@@ -110,8 +164,8 @@ impl<W: Write + Seek> Pass<'_, W> {
         self.out.record(0, Record { time: self.after.time, ..record }, frames, input.raw.pointer)
     }
 
-    /// The same for a description of other events, as it is.
-    fn describe_behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+    /// The same for an event as it is.
+    fn event_late(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
         let mut bytes = input.bytes.to_vec();
         let at = input.raw.time_at();
         let Some(field) = at.and_then(|at| bytes.get_mut(at..at + 8)) else { return Ok(()) };

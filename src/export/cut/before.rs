@@ -66,6 +66,9 @@ impl<W: Write + Seek> Pass<'_, W> {
 
     /// A block begins or ends: it is written if it is alive when the interval begins.
     fn block_before(&mut self, input: &Input<'_>, record: &Record) -> Result<(), WriteError> {
+        for block in self.alive.end(record) {
+            self.out.record(input.processor, block.free(), &[], PointerSize::Eight)?;
+        }
         let Some(block) = self.alive.take(record) else {
             self.stacks.leave_out(record, false);
             if !self.is_of_others(record)

@@ -95,6 +95,7 @@ impl Known {
                 self.trackers.entry(record.pid).or_default().entry(heap).or_default().is_closed = true;
                 None
             }
+            Event::CommitRundown(ref region) => (!self.over.contains(&region.owner)).then_some(record),
             Event::ThreadName(_) | Event::Volume(_) => Some(record),
             _ => None,
         }

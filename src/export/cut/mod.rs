@@ -83,10 +83,16 @@ pub enum CutError {
     /// It could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// There are so many processors, or their buffers are so large, that they cannot be put into order.
+    #[error("the buffers of its processors would take {} of memory at once; cut fewer files together", crate::format::rough_bytes(*.0))]
+    TooMuchAtOnce(u64),
     /// Whoever asked does not want it any more.
     #[error("stopped")]
     Stopped,
 }
+
+/// Bytes of buffers that are read at once.
+const MOST_AT_ONCE: u64 = 2 << 30;
 
 /// Writes the trace. `progress` is told bytes done and bytes in all, and says whether to go on.
 pub fn cut<W: Write + Seek>(
@@ -95,6 +101,10 @@ pub fn cut<W: Write + Seek>(
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Summary, CutError> {
     let (streams, processors) = streams_of(request.files);
+    let at_once = streams.iter().map(Stream::memory).fold(0, u64::saturating_add);
+    if at_once > MOST_AT_ONCE {
+        return Err(CutError::TooMuchAtOnce(at_once));
+    }
     let session = session::of(request.files, processors, request.anonymises);
     let writer = Writer::new(out, session)?;
     Pass::new(request, RecordWriter::new(writer)).run(streams, progress)

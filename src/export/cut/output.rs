@@ -6,6 +6,7 @@ use std::io::{Seek, Write};
 use super::names::Names;
 use crate::etl::write::WriteError;
 use crate::etl::{HeaderKind, RawEvent};
+use crate::events::encode::system::SID_SYSTEM;
 use crate::events::encode::{InlineStack, RecordWriter};
 use crate::events::{Batch, Event, Record};
 use crate::units::PointerSize;
@@ -52,8 +53,14 @@ pub(super) struct Output<W> {
 
 impl<W: Write + Seek> Output<W> {
     pub(super) fn new(mut w: RecordWriter<W>, anonymises: bool) -> Self {
-        w.style.sid = &[];
+        // Somebody, so that other readers find all fields: who it was is told by the events' own bytes only.
+        w.style.sid = SID_SYSTEM;
         Self { w, names: anonymises.then(Names::default), events: 0, left_out: 0 }
+    }
+
+    /// Whether events are written with all their bytes.
+    pub(super) fn keeps_bytes(&self) -> bool {
+        self.names.is_none()
     }
 
     /// Rundowns are those at the end from now on.

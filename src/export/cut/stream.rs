@@ -96,6 +96,11 @@ pub(super) fn streams_of(files: &[TraceFile]) -> (Vec<Stream<'_>>, u32) {
 const MAX_PROCESSORS: u32 = 2048;
 
 impl Stream<'_> {
+    /// Bytes that it may hold at once, about.
+    pub(super) fn memory(&self) -> u64 {
+        2 * self.buffers.iter().map(|buffer| buffer.expanded_size() as u64).max().unwrap_or(0)
+    }
+
     /// Time of the next event that is at hand.
     pub(super) fn time(&self) -> Option<i64> {
         self.current.places.get(self.at).map(|place| place.time)
