@@ -51,4 +51,17 @@ mkdir "$traces/lanes"
 "$highwater" synth trackers -o "$traces/lanes/user.etl" --events 4000 --compressed
 "$highwater" record --recover "$traces/lanes" -o "$traces/recording.etl" > /dev/null
 
+# Parts of traces, also with other names, and of files that belong together.
+cut() {
+    "$highwater" cut --quiet "$@"
+}
+cut demo: --from 10 --to 20 -o "$traces/cut-demo.etl"
+cut demo: --from 10 --to 20 --anonymise -o "$traces/cut-demo-anonymous.etl"
+for trace in "$traces"/{heap,commit,trackers}-{walk,keys}-4{,--compressed,--compressed=huffman}.etl "$traces"/*-{mixed,32}.etl; do
+    name=$(basename "$trace" .etl)
+    cut "$trace" --from 0.001 --to 0.01 -o "$traces/cut-$name.etl"
+    cut "$trace" --from 0.001 --to 0.01 --anonymise -o "$traces/cut-$name-anonymous.etl"
+done
+cut "$traces"/{commit-walk-1,heap-keys-4,trackers-walk-1--compressed}.etl --from 0.001 --to 0.01 -o "$traces/cut-three.etl"
+
 "$python" scripts/check_writer.py "$highwater" "$traces"/*.etl

@@ -22,6 +22,8 @@ step "Dependencies" scripts/deny.sh
 step "Without the window" cargo check --locked --quiet --no-default-features --lib --bins
 step "Tests" cargo test --locked --features "$release_features"
 step "Written traces, read by another program" scripts/check-writer.sh
+step "Exports, opened by other programs" scripts/check-exports.sh
+step "Many captures, asked by another engine" scripts/check-fleet.sh
 step "The package for Debian" scripts/deb.sh --test
 step "winget's manifest" scripts/winget.sh --check
 [ -z "${1:-}" ] || scripts/windows.sh

@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::asked::inputs;
 use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
+use super::cut::CutArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::findings::FindingsArgs;
@@ -135,6 +136,8 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Write what is known of a trace in the format of another program
     Export(ExportArgs),
+    /// Write a part of a trace as a trace of its own, with the same numbers
+    Cut(CutArgs),
     /// Ask the symbol engine
     #[command(subcommand)]
     Symbols(SymbolsCommand),

@@ -9,6 +9,7 @@ mod asked;
 mod check;
 mod choices;
 mod completions;
+mod cut;
 mod diff;
 mod export;
 mod findings;
@@ -91,6 +92,7 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Symbols(SymbolsCommand::Check(args))) => guarded(&args.inputs(), || symbols::check::run(args)),
         Some(Command::Completions(args)) => completions::run(args),
         Some(Command::Man(args)) => manual::run(args),
+        Some(Command::Cut(args)) => guarded(&args.inputs(), || cut::run(args)),
         Some(Command::Measure(args)) => measure::run(args),
         Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
     }

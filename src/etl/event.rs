@@ -140,6 +140,15 @@ impl<'a> RawEvent<'a> {
         let bytes = bytes.get(..size)?;
         if is_kernel(kind) { kernel(bytes, kind, pointer, 0).map(Self::from) } else { other(bytes, kind, pointer, 0) }
     }
+
+    /// Where in its bytes the time stands; opaque events do not say it.
+    pub fn time_at(&self) -> Option<usize> {
+        match self.kind {
+            HeaderKind::PerfInfo => Some(8),
+            HeaderKind::Message | HeaderKind::Error => None,
+            _ => Some(0x10),
+        }
+    }
 }
 
 /// An event as the kernel numbers it. Its own headers are the shortest, and nearly all

@@ -146,6 +146,14 @@ fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally, tim
     true
 }
 
+/// Decodes one event alone into the memory of a batch that is done with; stacks are records of
+/// their own. A payload that is too short gives no records.
+pub fn decode_event(raw: &RawEvent<'_>, batch: &mut Batch) {
+    batch.clear();
+    batch.stacks = Stacks::Apart;
+    let _ = decode_other(raw, kernel_hook(raw.id), batch);
+}
+
 /// Adds the records of one event, if it is of a kind that has any. `None` if its
 /// payload is too short.
 #[inline(never)]

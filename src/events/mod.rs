@@ -37,7 +37,7 @@ pub use batch::{Batch, Stacks};
 pub use census::process_names;
 pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
-pub use decode::decode_buffer;
+pub use decode::{decode_buffer, decode_event};
 pub use entry::{Attached, BlockEvent, Entry, Item};
 pub use frames::{Digest, FrameList, FrameRange, Frames};
 pub use hooks::{class, hook, kernel_hook, lost, tracker};

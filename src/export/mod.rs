@@ -5,6 +5,7 @@
 //! that allocate (stacks, frames), not with the allocations.
 
 mod csv;
+pub mod cut;
 mod firefox;
 mod folded;
 mod format;

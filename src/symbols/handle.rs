@@ -127,7 +127,7 @@ impl Symbols {
             table: Mutex::default(),
             changed: Condvar::new(),
             stop: Stop::default(),
-            locator: Mutex::new(Arc::new(Locator::sharing(options.sources, options.answers))),
+            locator: Mutex::new(Arc::new(Locator::sharing(options.sources, &options.answers))),
             seek: options.seek,
             saved: saved.map(SavedNames::new),
             processes: options.processes,

@@ -69,16 +69,16 @@ pub struct Locator {
 impl Locator {
     /// One that looks at these sources.
     pub fn new(sources: Sources) -> Self {
-        Self::sharing(sources, ServerAnswers::default())
+        Self::sharing(sources, &ServerAnswers::default())
     }
 
     /// One that knows what servers have answered to others.
-    pub fn sharing(sources: Sources, answers: ServerAnswers) -> Self {
+    pub fn sharing(sources: Sources, answers: &ServerAnswers) -> Self {
         #[cfg(not(feature = "symsrv"))]
         let ServerAnswers() = answers;
         Self {
             #[cfg(feature = "symsrv")]
-            servers: servers::Servers::new(sources.patience, answers.0),
+            servers: servers::Servers::new(sources.patience, std::sync::Arc::clone(&answers.0)),
             sources,
         }
     }

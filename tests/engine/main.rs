@@ -8,6 +8,7 @@ mod oracle;
 
 mod choices;
 mod counters;
+mod cut;
 mod diff;
 mod exercise;
 mod exports;

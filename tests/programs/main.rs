@@ -11,6 +11,7 @@ mod cli_functions;
 mod completions;
 #[cfg(feature = "console")]
 mod console;
+mod cut;
 mod diff;
 mod export;
 #[cfg(feature = "parquet")]

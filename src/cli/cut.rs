@@ -1,0 +1,166 @@
+//! `highwater cut`: a part of a trace as a trace of its own.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::asked::{inputs, stopped};
+use super::memory::{self, Memory};
+use super::progress::{Progress, Quiet};
+use super::seconds::Seconds;
+use super::{Failure, open, output, report_problems};
+use crate::export::cut::{CutError, Request, Summary, cut};
+use crate::format;
+use crate::load::{Capture, Input, Processes, load_planned};
+use crate::model::Trace;
+use crate::paths;
+use crate::units::Interval;
+
+#[derive(Args, Debug)]
+pub(super) struct CutArgs {
+    /// Files of one capture; `demo:` names the built-in demo trace
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<OsString>,
+
+    /// Begin of the part, in seconds since the trace start [default: the trace start]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    from: Option<Seconds>,
+
+    /// End of the part, not in it [default: the end of the trace]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    to: Option<Seconds>,
+
+    /// Only memory of this process: its name or id
+    #[arg(long, value_name = "NAME|PID")]
+    process: Option<String>,
+
+    /// The trace that is written
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    out: PathBuf,
+
+    /// Replace the names of programs, images, command lines, PDBs, trackers and threads, and leave out
+    /// what could tell them
+    #[arg(long)]
+    anonymise: bool,
+
+    #[command(flatten)]
+    memory: Memory,
+
+    #[command(flatten)]
+    quiet: Quiet,
+}
+
+impl CutArgs {
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        inputs(&self.files)
+    }
+}
+
+pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
+    args.quiet.apply();
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from > to
+    {
+        return Err(Failure::BadArguments("--from is later than --to; swap them".to_owned()));
+    }
+    check_out(args)?;
+    let capture = open(&args.inputs())?;
+    let plan = memory::plan(&capture, args.memory, args.process.as_deref(), None);
+    let name = capture.files.first().map_or("", |file| file.name.as_str());
+    let trace = load_planned(&capture, &plan, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
+    let interval = interval(args, &trace)?;
+    check_loaded(&trace, interval)?;
+    report_problems(&trace.problems);
+    let processes = match &args.process {
+        Some(wanted) => Processes::Only(capture.processes_called(wanted)),
+        None => Processes::All,
+    };
+    let request = Request {
+        files: &capture.files,
+        trace: &trace,
+        trace_start: capture.trace_start(),
+        interval,
+        processes: &processes,
+        anonymises: args.anonymise,
+    };
+    let (summary, bytes) = write(args, &request)?;
+    output::message(&describe(args, &capture, summary, bytes));
+    Ok(())
+}
+
+/// A file that is read must stay: it is the only whole one.
+fn check_out(args: &CutArgs) -> Result<(), Failure> {
+    let out = &args.out;
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let is_input = |input: &Input| match input {
+        Input::File(path) => path == out || real(out).is_some_and(|out| real(path) == Some(out)),
+        Input::Demo => false,
+    };
+    if args.inputs().iter().any(is_input) {
+        let reason = format!("{}: this file is read; name another for the part of it", out.display());
+        return Err(Failure::BadArguments(reason));
+    }
+    Ok(())
+}
+
+fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
+    let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
+    let (from, to) = (edge(args.from, trace.span.from), edge(args.to, trace.span.to));
+    if from <= to {
+        return Ok(Interval { from, to });
+    }
+    let seconds = |at| trace.clock.seconds(at);
+    Err(Failure::BadArguments(match args.from {
+        Some(_) => format!("--from is later than the end of the trace, which is at {} s", seconds(trace.span.to)),
+        None => format!("--to is earlier than the start of the trace, which is at {} s", seconds(trace.span.from)),
+    }))
+}
+
+/// What is alive at the begin of the part must be known; what is in it need not fit into memory.
+fn check_loaded(trace: &Trace, interval: Interval) -> Result<(), Failure> {
+    match trace.cut {
+        Some(cut) if cut.at < interval.from || cut.stacks_missing => {
+            report_problems(&trace.problems);
+            Err(Failure::Failed("--from is later than what could be loaded".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the trace and tells its size.
+fn write(args: &CutArgs, request: &Request<'_>) -> Result<(Summary, u64), Failure> {
+    let mut progress = Progress::new(format!("Writing {}", args.out.display()));
+    let mut done = (Summary::default(), 0);
+    let written = paths::replace(&args.out, |draft| {
+        // Compressed buffers are written in two parts.
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(draft)?);
+        let summary = cut(request, &mut out, &mut |bytes, total| {
+            progress.at(bytes, total);
+            true
+        });
+        let summary = summary.map_err(|error| match error {
+            CutError::Write(crate::etl::write::WriteError::Io(error)) => error,
+            other => io::Error::other(other),
+        })?;
+        out.flush()?;
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        done = (summary, file.metadata()?.len());
+        Ok(())
+    });
+    written.map_err(|error| Failure::Failed(format!("{}: the trace could not be written: {error}", args.out.display())))?;
+    Ok(done)
+}
+
+fn describe(args: &CutArgs, capture: &Capture, summary: Summary, bytes: u64) -> String {
+    let Summary { events, left_out } = summary;
+    let of = format::bytes(capture.bytes());
+    let what = format!("{}: {} events, {} (of {of})", args.out.display(), format::count(events), format::bytes(bytes));
+    match left_out {
+        0 => what,
+        n => format!("{what}; {} events that could tell names were left out", format::count(n)),
+    }
+}

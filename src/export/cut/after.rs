@@ -1,0 +1,182 @@
+//! Events behind the interval: what of them names what was there in it.
+//!
+//! They are written as if they stood at its end, in one processor's stream, so that their order stays.
+//! Only the start of a process that had pages before it keeps its time: it tells whose they are.
+//!
+//! A range of pages of which a part is freed later is several rows, as it was in the interval too. So where that
+//! happens after the interval, what goes first goes at its end.
+
+use std::io::{Seek, Write};
+
+use rustc_hash::FxHashSet;
+
+use super::Pass;
+use super::before::describes;
+use super::output::Input;
+use super::stacks::owner_and_part;
+use crate::etl::RawEvent;
+use crate::etl::write::WriteError;
+use crate::events::{Event, PageRange, ProcessChange, Record, StackPart, mem};
+use crate::model::{HeapId, Row, Trace};
+use crate::units::{Layer, Pid, PointerSize, Ticks, Tid};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct After {
+    /// Processes with pages in the interval that start after it, and when.
+    prepared: FxHashSet<(Pid, i64)>,
+    /// Parts of ranges of pages, by process, that are rows of their own because they go before the rest.
+    parts: Vec<(Pid, PagePart)>,
+    /// Raw time that events get.
+    time: i64,
+    /// Keys that were defined at this time.
+    defined: FxHashSet<(StackPart, u64)>,
+}
+
+impl After {
+    pub(super) fn new(trace: &Trace, trace_start: i64, to: Ticks) -> Self {
+        let starts_later = |start: Option<Ticks>| start.is_some_and(|start| start >= to);
+        let is_late: Vec<bool> = trace.processes.iter().map(|process| starts_later(process.start)).collect();
+        let late = |site: usize| is_late[trace.process_of(&trace.sites[site]).0 as usize];
+        let sites: Vec<bool> = (0..trace.sites.len()).map(late).collect();
+        let mut prepared = FxHashSet::default();
+        if sites.contains(&true) {
+            let rows = trace.rows.chunks().flat_map(crate::model::Chunk::rows);
+            for (_, row) in rows.filter(|(_, row)| row.birth < to && sites[row.site.0 as usize]) {
+                let process = trace.process(trace.process_of(trace.site(row.site)));
+                prepared.extend(process.start.map(|start| (process.pid, trace_start.saturating_add(start.0))));
+            }
+        }
+        let time = trace_start.saturating_add(to.0).max(trace_start);
+        Self { prepared, parts: parts(trace, to), time, defined: FxHashSet::default() }
+    }
+}
+
+/// A row of pages that is alive at the end of the interval.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct PagePart {
+    heap: HeapId,
+    birth: Ticks,
+    address: u64,
+    size: u64,
+    death: Ticks,
+}
+
+/// Of rows that were one range once, those that go first.
+fn parts(trace: &Trace, to: Ticks) -> Vec<(Pid, PagePart)> {
+    let is_commit: Vec<bool> = trace.sites.iter().map(|site| trace.layer_of(site) == Layer::Commit).collect();
+    let mut rows: Vec<PagePart> = Vec::new();
+    for (_, row) in trace.rows.chunks().flat_map(crate::model::Chunk::rows) {
+        if is_commit[row.site.0 as usize] && row.birth < to && row.death >= to {
+            let Row { address, size, birth, death, .. } = row;
+            rows.push(PagePart { heap: trace.site(row.site).heap, birth, address, size, death });
+        }
+    }
+    rows.sort_unstable();
+    let is_next = |a: &PagePart, b: &PagePart| (a.heap, a.birth, a.address.wrapping_add(a.size)) == (b.heap, b.birth, b.address);
+    let mut parts = Vec::new();
+    for whole in rows.chunk_by(is_next).filter(|whole| whole.len() > 1) {
+        let last = whole.iter().map(|part| part.death).max().unwrap_or(Ticks::NEVER);
+        let first = whole.iter().filter(|part| part.death < last);
+        parts.extend(first.map(|part| (trace.process(trace.heap(part.heap).process).pid, *part)));
+    }
+    parts
+}
+
+impl<W: Write + Seek> Pass<'_, W> {
+    /// The interval is over.
+    pub(super) fn end(&mut self) -> Result<(), WriteError> {
+        self.out.ends();
+        for (owner, PagePart { address, size, .. }) in std::mem::take(&mut self.after.parts) {
+            if self.request.processes.has(owner) {
+                let range = PageRange { base: address, size, owner, flags: mem::DECOMMIT };
+                let record = Record { time: self.after.time, pid: Pid::NONE, tid: Tid::NONE, event: Event::VirtualFree(range) };
+                self.out.record(0, record, &[], PointerSize::Eight)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An event behind the interval.
+    pub(super) fn behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+        self.end()?;
+        let mut records = input.records().peekable();
+        if records.peek().is_none() && describes(input.raw.id) && !is_of_thread(&input.raw) {
+            return self.event_late(input);
+        }
+        for (record, frames) in records {
+            match record.event {
+                Event::Stack { .. } | Event::StackRef { .. } => self.stack_behind(input, record, frames)?,
+                Event::StackDefinition { part, key, .. } => {
+                    if self.stacks.define(part, key) {
+                        self.after.defined.insert((part, key));
+                        self.late(input, record, frames)?;
+                    }
+                }
+                Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
+                Event::Process(change, _) => {
+                    if change != ProcessChange::Rundown {
+                        self.stacks.forget_process(record.pid);
+                    }
+                    if change == ProcessChange::Start && self.after.prepared.remove(&(record.pid, record.time)) {
+                        self.known.after(record);
+                        return self.out.event(input);
+                    }
+                    self.name_behind(input, record)?;
+                }
+                _ if self.is_of_others(&record) => {}
+                _ => self.name_behind(input, record)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn name_behind(&mut self, input: &Input<'_>, record: Record) -> Result<(), WriteError> {
+        let is_whole = self.out.keeps_bytes() && input.batch.entries.len() == 1;
+        let before = is_whole.then(|| record.clone());
+        match self.known.after(record) {
+            Some(record) if before.as_ref() == Some(&record) => self.event_late(input),
+            Some(record) => self.late(input, record, &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// A stack of an event that is written, or the user's part of what a thread did in the kernel.
+    fn stack_behind(&mut self, input: &Input<'_>, stack: Record, frames: &[u64]) -> Result<(), WriteError> {
+        let is_of_interval = owner_and_part(&stack).is_some_and(|(owner, _)| (self.from..self.to).contains(&owner));
+        let is_wanted = self.stacks.wants(&stack) || (is_of_interval && !self.stacks.is_left_out(&stack));
+        if !is_wanted {
+            return Ok(());
+        }
+        if let (Event::StackRef { key, .. }, Some((_, part))) = (&stack.event, owner_and_part(&stack))
+            && self.after.defined.contains(&(part, *key))
+        {
+            // It means what comes next, not what was defined at this time.
+            self.after.time = self.after.time.saturating_add(1);
+            self.after.defined.clear();
+        }
+        self.stacks.keep_stack(&stack, frames);
+        self.late(input, stack, frames)
+    }
+
+    /// Writes a record as if it stood at the end of the interval.
+    fn late(&mut self, input: &Input<'_>, record: Record, frames: &[u64]) -> Result<(), WriteError> {
+        self.out.record(0, Record { time: self.after.time, ..record }, frames, input.raw.pointer)
+    }
+
+    /// The same for an event as it is.
+    fn event_late(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+        let mut bytes = input.bytes.to_vec();
+        let at = input.raw.time_at();
+        let Some(field) = at.and_then(|at| bytes.get_mut(at..at + 8)) else { return Ok(()) };
+        field.copy_from_slice(&self.after.time.to_le_bytes());
+        let Some(raw) = RawEvent::parse(&bytes) else { return Ok(()) };
+        self.out.event(&Input { processor: 0, time: self.after.time, bytes: &bytes, raw, batch: input.batch })
+    }
+}
+
+/// A thread that is there at the end may have begun after the interval.
+fn is_of_thread(raw: &RawEvent<'_>) -> bool {
+    const THREADS: u16 = 0x05;
+    crate::events::kernel_hook(raw.id).is_some_and(|hook| hook >> 8 == THREADS)
+}

@@ -1,0 +1,141 @@
+//! Events before the interval: what of them is written.
+
+use std::io::{Seek, Write};
+
+use super::alive::AliveBlock;
+use super::output::Input;
+use super::stacks::Stashed;
+use super::{Pass, is_memory};
+use crate::etl::write::WriteError;
+use crate::etl::{EventId, Guid};
+use crate::events::{Event, Record, class, hook, kernel_hook};
+use crate::units::PointerSize;
+
+/// Descriptions of other providers' events, which merging injects (PerfView's parsers).
+const EVENT_METADATA: Guid = Guid::new(0xBBCC_F6C1, 0x6CD1, 0x48C4, [0x80, 0xFF, 0x83, 0x94, 0x82, 0xE3, 0x76, 0x71]);
+
+/// Whether an event without a record describes the machine, the session or other events.
+pub(super) fn describes(id: EventId) -> bool {
+    const SESSION: u16 = 0x00;
+    const CONFIGURATION: u16 = 0x0B;
+    match (kernel_hook(id), id) {
+        (Some(hook::THREAD_START..=hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME), _) => true,
+        (Some(hook), _) => [SESSION, CONFIGURATION].contains(&(hook >> 8)),
+        (None, EventId::Class { class, .. }) => [class::SYSTEM_CONFIG_EX, class::IMAGE_ID, EVENT_METADATA].contains(&class),
+        (None, EventId::Provider { provider, .. }) => provider == EVENT_METADATA,
+        (None, _) => false,
+    }
+}
+
+impl<W: Write + Seek> Pass<'_, W> {
+    /// An event before the interval.
+    pub(super) fn before(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+        let mut records = input.records();
+        let Some((first, frames)) = records.next() else {
+            return if describes(input.raw.id) { self.out.event(input) } else { Ok(()) };
+        };
+        match first.event {
+            Event::Alloc { .. } | Event::Realloc { .. } | Event::Free { .. } => self.block_before(input, &first),
+            Event::Stack { .. } | Event::StackRef { .. } => self.stack_before(input, &first, frames),
+            Event::StackDefinition { part, key, .. } => {
+                if self.stacks.define(part, key) {
+                    return self.out.event(input);
+                }
+                self.stacks.stash_definition(part, key, stashed(input));
+                Ok(())
+            }
+            _ if self.is_of_others(&first) => {
+                self.stacks.leave_out(&first, false);
+                Ok(())
+            }
+            ref event if is_memory(event) => self.memory_before(input, &first),
+            _ => {
+                self.note(&first);
+                records.for_each(|(record, _)| self.note(&record));
+                self.out.event(input)
+            }
+        }
+    }
+
+    /// Pages, and heaps as a whole: all of it.
+    fn memory_before(&mut self, input: &Input<'_>, record: &Record) -> Result<(), WriteError> {
+        self.note(record);
+        self.out.event(input)?;
+        self.keep_stacks_of(input, record)
+    }
+
+    /// A block begins or ends: it is written if it is alive when the interval begins.
+    fn block_before(&mut self, input: &Input<'_>, record: &Record) -> Result<(), WriteError> {
+        for block in self.alive.end(record) {
+            self.out.record(input.processor, block.free(), &[], PointerSize::Eight)?;
+        }
+        let Some(block) = self.alive.take(record) else {
+            self.stacks.leave_out(record, false);
+            if !self.is_of_others(record)
+                && let Some(instead) = self.acting.instead(record)
+            {
+                for record in instead {
+                    self.out.record(input.processor, record, &[], PointerSize::Eight)?;
+                }
+            }
+            return self.stacks_inside(input);
+        };
+        self.acting.note(record);
+        if block.time != record.time {
+            return self.write_block(input.processor, &block);
+        }
+        if matches!(record.event, Event::Alloc { .. }) {
+            self.out.event(input)?;
+            return self.keep_stacks_of(input, record);
+        }
+        let born = Record { pid: record.pid, tid: record.tid, ..block.record() };
+        self.out.record(input.processor, born, &[], PointerSize::Eight)?;
+        let early = self.stacks.keep(record);
+        self.unstash(early)?;
+        self.stacks_inside(input)
+    }
+
+    /// The event is written: so are its stacks, those in it with it.
+    fn keep_stacks_of(&mut self, input: &Input<'_>, record: &Record) -> Result<(), WriteError> {
+        for (stack, frames) in input.records().skip(1) {
+            let definition = self.stacks.keep_stack(&stack, frames);
+            self.unstash_definition(definition)?;
+        }
+        let early = self.stacks.keep(record);
+        self.unstash(early)
+    }
+
+    /// The event is not written, or without the stacks in it: they are by themselves, as far as they are wanted.
+    fn stacks_inside(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+        for (stack, frames) in input.records().skip(1) {
+            if self.stacks.wants(&stack) {
+                let definition = self.stacks.keep_stack(&stack, frames);
+                self.unstash_definition(definition)?;
+                self.out.record(input.processor, stack, frames, input.raw.pointer)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stack_before(&mut self, input: &Input<'_>, stack: &Record, frames: &[u64]) -> Result<(), WriteError> {
+        if !self.stacks.wants(stack) {
+            self.stacks.stash(stack, stashed(input));
+            return Ok(());
+        }
+        let definition = self.stacks.keep_stack(stack, frames);
+        self.unstash_definition(definition)?;
+        self.out.event(input)
+    }
+
+    /// A block that is alive when the interval begins, with its stack, where its event was not met at its time.
+    pub(super) fn write_block(&mut self, processor: u16, block: &AliveBlock) -> Result<(), WriteError> {
+        let stacks = &self.request.trace.stacks;
+        let frames: Vec<u64> = stacks.chain(block.stack).map(|node| stacks.address(node)).collect();
+        self.acting.note(&block.record());
+        self.out.whole(processor, block.record(), &frames)
+    }
+}
+
+fn stashed(input: &Input<'_>) -> Stashed {
+    Stashed { processor: input.processor, time: input.time, bytes: input.bytes.to_vec() }
+}

@@ -1,0 +1,163 @@
+//! The file that is written: events with all their bytes or, where names are replaced, as far as
+//! they are understood.
+
+use std::io::{Seek, Write};
+
+use super::names::Names;
+use crate::etl::write::WriteError;
+use crate::etl::{HeaderKind, RawEvent};
+use crate::events::encode::system::SID_SYSTEM;
+use crate::events::encode::{InlineStack, RecordWriter};
+use crate::events::{Batch, Event, Record};
+use crate::units::PointerSize;
+
+/// An event of the input.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Input<'a> {
+    /// Processor in the file that is written.
+    pub(super) processor: u16,
+    /// Raw time of its place among the others.
+    pub(super) time: i64,
+    pub(super) bytes: &'a [u8],
+    pub(super) raw: RawEvent<'a>,
+    /// What it means.
+    pub(super) batch: &'a Batch,
+}
+
+impl<'a> Input<'a> {
+    /// Its records, each with the frames of a stack.
+    pub(super) fn records(&self) -> impl Iterator<Item = (Record, &'a [u64])> + use<'a> {
+        let batch = self.batch;
+        batch.items().map(|(item, _)| {
+            let record = item.record().into_owned();
+            let frames = match record.event {
+                Event::Stack { frames, .. } | Event::StackDefinition { frames, .. } => batch.frames.get(frames).addresses(),
+                _ => &[],
+            };
+            (record, frames)
+        })
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Output<W> {
+    w: RecordWriter<W>,
+    /// Other names, if names are replaced.
+    names: Option<Names>,
+    /// Events written.
+    pub(super) events: u64,
+    /// Events that could not be written without what they may tell.
+    pub(super) left_out: u64,
+}
+
+impl<W: Write + Seek> Output<W> {
+    pub(super) fn new(mut w: RecordWriter<W>, anonymises: bool) -> Self {
+        // Somebody, so that other readers find all fields: who it was is told by the events' own bytes only.
+        w.style.sid = SID_SYSTEM;
+        Self { w, names: anonymises.then(Names::default), events: 0, left_out: 0 }
+    }
+
+    /// Whether events are written with all their bytes.
+    pub(super) fn keeps_bytes(&self) -> bool {
+        self.names.is_none()
+    }
+
+    /// Rundowns are those at the end from now on.
+    pub(super) fn ends(&mut self) {
+        self.w.style.at_end = true;
+    }
+
+    pub(super) fn finish(self) -> Result<W, WriteError> {
+        self.w.finish()
+    }
+
+    /// An event as it is.
+    pub(super) fn event(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
+        if self.names.is_none() {
+            self.events += 1;
+            return self.w.writer().write_bytes(input.processor, input.time, input.bytes);
+        }
+        let mut records = input.records();
+        let (first, second, third) = (records.next(), records.next(), records.next());
+        let Some((first, frames)) = first else {
+            self.left_out += 1;
+            return Ok(());
+        };
+        // A stack inside its event is the user's, whatever its frames are.
+        if input.raw.kind == HeaderKind::Event
+            && third.is_none()
+            && let Some((Record { event, .. }, of_stack)) = &second
+            && let Some(stack) = inline(event, of_stack)
+        {
+            return self.with_stack(input.processor, first, stack);
+        }
+        let rest = [second, third].into_iter().flatten().chain(records);
+        for (record, frames) in std::iter::once((first, frames)).chain(rest) {
+            self.record(input.processor, record, frames, input.raw.pointer)?;
+        }
+        Ok(())
+    }
+
+    fn with_stack(&mut self, processor: u16, mut record: Record, stack: InlineStack<'_>) -> Result<(), WriteError> {
+        if let Some(names) = &mut self.names {
+            names.replace(&mut record);
+        }
+        self.w.style.pointer = PointerSize::Eight;
+        self.w.style.header = Some(HeaderKind::Event);
+        self.events += 1;
+        self.w.put_with_stack(processor, &record, stack)
+    }
+
+    /// An event of a record, and of its stack the frames. `pointer` is what the frames came with:
+    /// it tells which are the kernel's.
+    pub(super) fn record(
+        &mut self,
+        processor: u16,
+        mut record: Record,
+        frames: &[u64],
+        pointer: PointerSize,
+    ) -> Result<(), WriteError> {
+        if self.names.as_mut().is_some_and(|names| !names.replace(&mut record)) {
+            self.left_out += 1;
+            return Ok(());
+        }
+        let is_stack = matches!(record.event, Event::Stack { .. } | Event::StackDefinition { .. });
+        self.w.style.pointer = if is_stack { pointer } else { PointerSize::Eight };
+        self.w.style.header = header(&record);
+        self.events += 1;
+        self.w.put(processor, &record, frames)
+    }
+
+    /// The same for a record with its whole stack, which the event itself may not have had.
+    pub(super) fn whole(&mut self, processor: u16, record: Record, stack: &[u64]) -> Result<(), WriteError> {
+        let is_users = stack.last().is_some_and(|&outermost| outermost < PointerSize::Eight.kernel_start());
+        if !stack.is_empty() && !is_users {
+            return self.with_stack(processor, record, InlineStack::Frames(stack));
+        }
+        let Record { time, pid, tid, .. } = record;
+        self.record(processor, record, &[], PointerSize::Eight)?;
+        if !stack.is_empty() {
+            self.w.style.pointer = PointerSize::Eight;
+            self.w.style.header = None;
+            self.events += 1;
+            self.w.put_stack(processor, time, time, (pid, tid), stack)?;
+        }
+        Ok(())
+    }
+}
+
+/// The header that keeps all that a record says.
+fn header(record: &Record) -> Option<HeaderKind> {
+    let is_block = matches!(record.event, Event::Alloc { .. } | Event::Free { .. } | Event::Realloc { .. });
+    // Events that do not say whose they are have a header without process.
+    (is_block && !record.pid.is_known() && !record.tid.is_known()).then_some(HeaderKind::PerfInfo)
+}
+
+fn inline<'a>(event: &Event, frames: &'a [u64]) -> Option<InlineStack<'a>> {
+    match event {
+        Event::Stack { .. } => Some(InlineStack::Frames(frames)),
+        Event::StackRef { key, .. } => Some(InlineStack::Key(*key)),
+        _ => None,
+    }
+}
