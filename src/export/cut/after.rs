@@ -76,8 +76,10 @@ fn parts(trace: &Trace, to: Ticks) -> Vec<(Pid, PagePart)> {
     let is_next = |a: &PagePart, b: &PagePart| (a.heap, a.birth, a.address.wrapping_add(a.size)) == (b.heap, b.birth, b.address);
     let mut parts = Vec::new();
     for whole in rows.chunk_by(is_next).filter(|whole| whole.len() > 1) {
-        let last = whole.iter().map(|part| part.death).max().unwrap_or(Ticks::NEVER);
-        let first = whole.iter().filter(|part| part.death < last);
+        // One stays, the last to go.
+        let stays = whole.iter().enumerate().max_by_key(|(_, part)| part.death).map(|(at, _)| at);
+        let goes = |(at, part): &(usize, &PagePart)| Some(*at) != stays && part.death != Ticks::NEVER;
+        let first = whole.iter().enumerate().filter(goes).map(|(_, part)| part);
         parts.extend(first.map(|part| (trace.process(trace.heap(part.heap).process).pid, *part)));
     }
     parts

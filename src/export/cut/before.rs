@@ -66,6 +66,7 @@ impl<W: Write + Seek> Pass<'_, W> {
 
     /// A block begins or ends: it is written if it is alive when the interval begins.
     fn block_before(&mut self, input: &Input<'_>, record: &Record) -> Result<(), WriteError> {
+        self.known.note(record);
         for block in self.alive.end(record) {
             self.out.record(input.processor, block.free(), &[], PointerSize::Eight)?;
         }

@@ -48,8 +48,14 @@ impl Known {
                 *tracker = Tracker { is_named: name.is_some() || (tracker.is_named && !tracker.is_closed), is_closed: false };
             }
             Event::HeapClose { layer: Layer::Tracker, heap, name } => {
-                let tracker = self.trackers.entry(record.pid).or_default().entry(*heap).or_default();
-                *tracker = Tracker { is_named: tracker.is_named || name.is_some(), is_closed: true };
+                // A tracker of which nothing is known is not closed by it.
+                let trackers = self.trackers.get_mut(&record.pid);
+                if let Some(tracker) = trackers.and_then(|trackers| trackers.get_mut(heap)) {
+                    *tracker = Tracker { is_named: tracker.is_named || name.is_some(), is_closed: true };
+                }
+            }
+            Event::Alloc { layer: Layer::Tracker, heap, .. } | Event::Realloc { layer: Layer::Tracker, heap, .. } => {
+                self.trackers.entry(record.pid).or_default().entry(*heap).or_default();
             }
             _ => {}
         }
