@@ -9,19 +9,9 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
-highwater=${1:-}
-if [ -z "$highwater" ]; then
-    need_debug_program
-    highwater=$debug_program
-fi
-
+need_highwater "${1:-}"
+need_python exports 'google.protobuf, jsonschema' 'protobuf==7.36.2' 'jsonschema==4.*'
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater
-python=$cache/exports/bin/python
-if ! "$python" -c 'import google.protobuf, jsonschema' 2>/dev/null; then
-    mkdir -p "$cache"
-    python3 -m venv "$cache/exports"
-    "$python" -m pip install --quiet 'protobuf==7.36.2' 'jsonschema==4.*'
-fi
 
 # speedscope ships the schema of its format in its package.
 speedscope=speedscope-1.25.0

@@ -9,19 +9,8 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
-highwater=${1:-}
-if [ -z "$highwater" ]; then
-    need_debug_program
-    highwater=$debug_program
-fi
-
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater
-python=$cache/duckdb/bin/python
-if ! "$python" -c 'import duckdb' 2>/dev/null; then
-    mkdir -p "$cache"
-    python3 -m venv "$cache/duckdb"
-    "$python" -m pip install --quiet 'duckdb==2.0.1'
-fi
+need_highwater "${1:-}"
+need_python duckdb duckdb 'duckdb==2.0.1'
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

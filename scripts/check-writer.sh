@@ -9,19 +9,8 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
-highwater=${1:-}
-if [ -z "$highwater" ]; then
-    need_debug_program
-    highwater=$debug_program
-fi
-
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater
-python=$cache/dissect/bin/python
-if ! "$python" -c 'import dissect.etl' 2>/dev/null; then
-    mkdir -p "$cache"
-    python3 -m venv "$cache/dissect"
-    "$python" -m pip install --quiet 'dissect.etl==3.14'
-fi
+need_highwater "${1:-}"
+need_python dissect dissect.etl 'dissect.etl==3.14'
 
 traces=$(mktemp -d)
 trap 'rm -rf "$traces"' EXIT

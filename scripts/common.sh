@@ -70,6 +70,28 @@ need_cargo_tool() {
 # nothing is built twice.
 release_features=console,parquet
 
+# The program that is looked at: the one that was named ($1), else the debug program that the tests
+# build, too. In $highwater.
+need_highwater() {
+    highwater=${1:-}
+    [ -z "$highwater" ] || return 0
+    need_debug_program
+    highwater=$debug_program
+}
+
+# A Python of its own, outside the repository, in which $2 can be imported: the packages behind are tools of
+# scripts only, no part of the program. In $python.
+need_python() {
+    local folder=${XDG_CACHE_HOME:-$HOME/.cache}/highwater/$1 import=$2
+    shift 2
+    python=$folder/bin/python
+    "$python" -c "import $import" 2>/dev/null && return
+    need_packages python3 python3-venv
+    mkdir -p "${folder%/*}"
+    python3 -m venv "$folder"
+    "$python" -m pip install --quiet "$@"
+}
+
 # The debug program that the tests build, too: $debug_program.
 need_debug_program() {
     need_cargo

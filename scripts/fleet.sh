@@ -7,29 +7,19 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
-highwater=${1:-}
-if [ -z "$highwater" ]; then
-    need_debug_program
-    highwater=$debug_program
-fi
-
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/highwater
-for engine in duckdb==2.0.1 pyspark==4.3.0; do
-    name=${engine%%==*}
-    if ! "$cache/$name/bin/python" -c "import $name" 2>/dev/null; then
-        mkdir -p "$cache"
-        python3 -m venv "$cache/$name"
-        "$cache/$name/bin/python" -m pip install --quiet "$engine"
-    fi
-done
+need_highwater "${1:-}"
+need_python duckdb duckdb 'duckdb==2.0.1'
+duckdb=$python
+need_python pyspark pyspark 'pyspark==4.3.0'
+spark=$python
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export PYTHONDONTWRITEBYTECODE=1
 lake=${2:-$folder/lake}
-[ -n "${2:-}" ] || "$cache/duckdb/bin/python" scripts/check_fleet.py make "$highwater" "$folder"
-"$cache/duckdb/bin/python" scripts/fleet.py duckdb "$lake" > "$folder/duckdb.md"
-"$cache/pyspark/bin/python" scripts/fleet.py spark "$lake" > "$folder/spark.md" 2> "$folder/spark.log" || {
+[ -n "${2:-}" ] || "$duckdb" scripts/check_fleet.py make "$highwater" "$folder"
+"$duckdb" scripts/fleet.py duckdb "$lake" > "$folder/duckdb.md"
+"$spark" scripts/fleet.py spark "$lake" > "$folder/spark.md" 2> "$folder/spark.log" || {
     cat "$folder/spark.log" >&2
     exit 1
 }
