@@ -13,10 +13,10 @@ use rustc_hash::FxHashSet;
 use super::Pass;
 use super::before::describes;
 use super::output::Input;
-use super::stacks::owner_and_part;
+use super::stacks::{Stashed, owner_and_part};
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
-use crate::events::{Event, PageRange, ProcessChange, Record, StackPart, mem};
+use crate::events::{Batch, Event, PageRange, ProcessChange, Record, StackPart, decode_event, mem};
 use crate::model::{HeapId, Row, Trace};
 use crate::units::{Layer, Pid, PointerSize, Ticks, Tid};
 
@@ -114,6 +114,8 @@ impl<W: Write + Seek> Pass<'_, W> {
                         self.after.defined.insert((part, key));
                         self.late(input, record, frames)?;
                     }
+                    // Whatever names the key at the same tick means it, too.
+                    self.stacks.stash_definition(part, key, input.stashed());
                 }
                 Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
                 Event::Process(change, _) => {
@@ -153,12 +155,30 @@ impl<W: Write + Seek> Pass<'_, W> {
         if let (Event::StackRef { key, .. }, Some((_, part))) = (&stack.event, owner_and_part(&stack))
             && self.after.defined.contains(&(part, *key))
         {
-            // It means what comes next, not what was defined at this time.
+            // What was defined at the time that events get here is not what it means.
             self.after.time = self.after.time.saturating_add(1);
             self.after.defined.clear();
         }
-        self.stacks.keep_stack(&stack, frames);
-        self.late(input, stack, frames)
+        let definition = self.stacks.keep_stack(&stack, frames);
+        self.late(input, stack, frames)?;
+        definition.map_or(Ok(()), |definition| self.define_behind(definition))
+    }
+
+    /// Writes the definition, at the tick of a key, that the key means.
+    fn define_behind(&mut self, stashed: Stashed) -> Result<(), WriteError> {
+        let mut batch = Batch::default();
+        let Some(raw) = RawEvent::parse(&stashed.bytes) else { return Ok(()) };
+        decode_event(&raw, &mut batch);
+        let input = Input { processor: stashed.processor, time: stashed.time, bytes: &stashed.bytes, raw, batch: &batch };
+        for (record, frames) in input.records() {
+            if let Event::StackDefinition { part, key, .. } = record.event {
+                self.stacks.define(part, key);
+                self.after.defined.insert((part, key));
+                self.stacks.stash_definition(part, key, stashed.clone());
+                self.late(&input, record, frames)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes a record as if it stood at the end of the interval.

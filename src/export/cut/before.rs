@@ -4,7 +4,6 @@ use std::io::{Seek, Write};
 
 use super::alive::AliveBlock;
 use super::output::Input;
-use super::stacks::Stashed;
 use super::{Pass, is_memory};
 use crate::etl::write::WriteError;
 use crate::etl::{EventId, Guid};
@@ -41,7 +40,7 @@ impl<W: Write + Seek> Pass<'_, W> {
                 if self.stacks.define(part, key) {
                     return self.out.event(input);
                 }
-                self.stacks.stash_definition(part, key, stashed(input));
+                self.stacks.stash_definition(part, key, input.stashed());
                 Ok(())
             }
             _ if self.is_of_others(&first) => {
@@ -120,7 +119,7 @@ impl<W: Write + Seek> Pass<'_, W> {
 
     fn stack_before(&mut self, input: &Input<'_>, stack: &Record, frames: &[u64]) -> Result<(), WriteError> {
         if !self.stacks.wants(stack) {
-            self.stacks.stash(stack, stashed(input));
+            self.stacks.stash(stack, input.stashed());
             return Ok(());
         }
         let definition = self.stacks.keep_stack(stack, frames);
@@ -135,8 +134,4 @@ impl<W: Write + Seek> Pass<'_, W> {
         self.acting.note(&block.record());
         self.out.whole(processor, block.record(), &frames)
     }
-}
-
-fn stashed(input: &Input<'_>) -> Stashed {
-    Stashed { processor: input.processor, time: input.time, bytes: input.bytes.to_vec() }
 }

@@ -4,6 +4,7 @@
 use std::io::{Seek, Write};
 
 use super::names::Names;
+use super::stacks::Stashed;
 use crate::etl::write::WriteError;
 use crate::etl::{HeaderKind, RawEvent};
 use crate::events::encode::system::SID_SYSTEM;
@@ -25,6 +26,11 @@ pub(super) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
+    /// The same for later.
+    pub(super) fn stashed(&self) -> Stashed {
+        Stashed { processor: self.processor, time: self.time, bytes: self.bytes.to_vec() }
+    }
+
     /// Its records, each with the frames of a stack.
     pub(super) fn records(&self) -> impl Iterator<Item = (Record, &'a [u64])> + use<'a> {
         let batch = self.batch;
