@@ -38,7 +38,9 @@ run_tests() {
 # The files themselves: size, subsystems, imports, resources.
 check_program() {
     local exe=$program_dir/highwater.exe com=$program_dir/highwater.com file words
-    [ "$(stat -c %s "$exe")" -le 20000000 ] || fail "highwater.exe is larger than 20 MB"
+    # 21.7 million bytes when this was written: tables for engines of fleets and all other exports
+    # are 1.7 of them, what draws without OpenGL 2.
+    [ "$(stat -c %s "$exe")" -le 22500000 ] || fail "highwater.exe is larger than 22.5 MB"
     subsystem_is "$exe" 'Windows GUI'
     subsystem_is "$com" 'Windows CUI'
     for file in "$exe" "$com"; do

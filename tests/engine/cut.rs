@@ -18,6 +18,7 @@ use highwater::problem::{ProblemKind, Problems};
 use highwater::query::{By, Cancel, Group, Index, ReportFilter, ReportRequest, report};
 use highwater::units::{Interval, Pid};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 const PROCESSORS: usize = 4;
 
@@ -26,7 +27,21 @@ const PROCESSORS: usize = 4;
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     strategy::ops(60).prop_map(|mut ops| {
         ops.sort_by_key(|op| !matches!(op.act, Act::PagesRundown { .. }));
-        ops.iter_mut().take_while(|op| matches!(op.act, Act::PagesRundown { .. })).for_each(|op| op.wait = 0);
+        for op in &mut ops {
+            match op.act {
+                Act::PagesRundown { .. } => op.wait = 0,
+                // No thread does two of these in a tick, of 100 ns: whose a stack is could not be told apart where
+                // one of them is left out.
+                Act::Alloc { .. }
+                | Act::Free { .. }
+                | Act::Realloc { .. }
+                | Act::Move { .. }
+                | Act::Homeless { .. }
+                | Act::Pages { .. }
+                | Act::FreePages { .. } => op.wait = op.wait.max(1),
+                _ => {}
+            }
+        }
         ops
     })
 }
@@ -160,8 +175,17 @@ fn tells(bytes: &[u8], name: &str) -> bool {
     [narrow, wide].iter().any(|name| lower.windows(name.len()).any(|part| part == name.as_slice()))
 }
 
+/// The same captures in each run, other ones with `PROPTEST_RNG_SEED`.
 fn config() -> ProptestConfig {
-    ProptestConfig { cases: strategy::config().cases / 4, ..strategy::config() }
+    let usual = strategy::config();
+    let rng_seed = if usual.rng_seed == RngSeed::Random { RngSeed::Fixed(20) } else { usual.rng_seed };
+    ProptestConfig { cases: usual.cases / 4, rng_seed, ..usual }
+}
+
+/// Without frees that tell no process: which block they are of depends on the blocks of all processes.
+fn without_homeless(mut ops: Vec<Op>) -> Vec<Op> {
+    ops.retain(|op| !matches!(op.act, Act::Homeless { .. }));
+    ops
 }
 
 proptest! {
@@ -172,7 +196,7 @@ proptest! {
         ops in ops(), layout in layout(), [a, b, c, d] in [place(), place(), place(), place()],
         process in prop::option::weighted(0.3, 1..4u32),
     ) {
-        let scenario = Scenario::of(&ops);
+        let scenario = Scenario::of(&if process.is_some() { without_homeless(ops) } else { ops });
         let capture = layout.capture(&scenario);
         let trace = loaded(&capture);
         let outer = edges(&scenario, a, b);

@@ -86,8 +86,8 @@ fn parts(trace: &Trace, to: Ticks) -> Vec<(Pid, PagePart)> {
 }
 
 impl<W: Write + Seek> Pass<'_, W> {
-    /// The interval is over.
-    pub(super) fn end(&mut self) -> Result<(), WriteError> {
+    /// All has been read: pages of which parts go later are split.
+    pub(super) fn split_pages(&mut self) -> Result<(), WriteError> {
         self.out.ends();
         for (owner, PagePart { address, size, .. }) in std::mem::take(&mut self.after.parts) {
             if self.request.processes.has(owner) {
@@ -101,7 +101,7 @@ impl<W: Write + Seek> Pass<'_, W> {
 
     /// An event behind the interval.
     pub(super) fn behind(&mut self, input: &Input<'_>) -> Result<(), WriteError> {
-        self.end()?;
+        self.out.ends();
         let mut records = input.records().peekable();
         if records.peek().is_none() && describes(input.raw.id) && !is_of_thread(&input.raw) {
             return self.event_late(input);

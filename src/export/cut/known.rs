@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::events::{Event, ImageChange, ProcessChange, ProcessInfo, Record};
+use crate::events::{CommittedRegion, Event, ImageChange, PageRange, ProcessChange, ProcessInfo, Record};
 use crate::units::{Layer, Pid};
 
 /// What is known of a tracker.
@@ -16,8 +16,10 @@ struct Tracker {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// The kernel's objects of the processes that run.
+    /// The kernel's objects of the processes that run; 0 where no event told it.
     keys: FxHashMap<Pid, u64>,
+    /// The same of those that ended last under their ids.
+    ended: FxHashMap<Pid, u64>,
     trackers: FxHashMap<Pid, FxHashMap<u64, Tracker>>,
     /// Ids that stand for other processes, ...
     over: FxHashSet<Pid>,
@@ -28,21 +30,14 @@ pub(super) struct Known {
 impl Known {
     /// A record before the end of the interval.
     pub(super) fn note(&mut self, record: &Record) {
+        if shows_life(&record.event) && record.pid.is_known() {
+            self.keys.entry(record.pid).or_default();
+        }
+        if let Event::VirtualAlloc(PageRange { owner, .. }) | Event::CommitRundown(CommittedRegion { owner, .. }) = record.event {
+            self.keys.entry(owner).or_default();
+        }
         match &record.event {
-            Event::Process(change, info) => match change {
-                ProcessChange::Start => {
-                    self.keys.insert(record.pid, info.key);
-                    self.trackers.remove(&record.pid);
-                }
-                ProcessChange::End => {
-                    self.keys.remove(&record.pid);
-                    self.trackers.remove(&record.pid);
-                }
-                ProcessChange::Rundown => {
-                    let known = self.keys.entry(record.pid).or_default();
-                    *known = if info.key == 0 { *known } else { info.key };
-                }
-            },
+            Event::Process(change, info) => self.process(record.pid, *change, info),
             Event::HeapOpen { layer: Layer::Tracker, heap, name } => {
                 let tracker = self.trackers.entry(record.pid).or_default().entry(*heap).or_default();
                 *tracker = Tracker { is_named: name.is_some() || (tracker.is_named && !tracker.is_closed), is_closed: false };
@@ -59,6 +54,39 @@ impl Known {
             }
             _ => {}
         }
+    }
+
+    /// Lives as the replay tells them apart (`model::world::process`).
+    fn process(&mut self, pid: Pid, change: ProcessChange, info: &ProcessInfo) {
+        let known = self.keys.get(&pid).copied();
+        let is_same = known.is_some_and(|known| known != 0 && known == info.key);
+        match change {
+            // A second session can log a start, and later than the first.
+            ProcessChange::Start if is_same => {}
+            ProcessChange::Start => {
+                self.keys.insert(pid, info.key);
+                self.trackers.remove(&pid);
+            }
+            _ if self.is_over(pid, info) => {}
+            ProcessChange::End => {
+                self.ended.insert(pid, known.filter(|&key| key != 0).unwrap_or(info.key));
+                self.keys.remove(&pid);
+                self.trackers.remove(&pid);
+            }
+            ProcessChange::Rundown => {
+                if known.is_some_and(|known| known != 0 && info.key != 0 && known != info.key) {
+                    self.trackers.remove(&pid);
+                }
+                let key = if info.key == 0 { known.unwrap_or(0) } else { info.key };
+                self.keys.insert(pid, key);
+            }
+        }
+    }
+
+    /// Whether an event tells of a process that has ended: the kernel keeps it while something refers to it, and
+    /// a second session can log its end.
+    fn is_over(&self, pid: Pid, info: &ProcessInfo) -> bool {
+        !self.keys.contains_key(&pid) && info.key != 0 && self.ended.get(&pid) == Some(&info.key)
     }
 
     /// What a record after the interval says of what was there in it, if anything.
@@ -119,6 +147,7 @@ impl Known {
                 self.over.insert(pid);
                 false
             }
+            _ if self.is_over(pid, info) => false,
             ProcessChange::Rundown if is_other => {
                 self.over.insert(pid);
                 false
@@ -133,4 +162,21 @@ impl Known {
             }
         }
     }
+}
+
+/// Whether an event shows that its process runs.
+fn shows_life(event: &Event) -> bool {
+    use Event::{Alloc, HeapOpen, Image, ImageFile, ImageId, Realloc, ThreadName, VirtualAlloc, VirtualFree};
+    matches!(
+        event,
+        Alloc { .. }
+            | HeapOpen { .. }
+            | Realloc { .. }
+            | VirtualAlloc(_)
+            | VirtualFree(_)
+            | Image(..)
+            | ImageFile(_)
+            | ImageId(_)
+            | ThreadName(_)
+    )
 }

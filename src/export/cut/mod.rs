@@ -39,7 +39,7 @@ use thiserror::Error;
 use crate::etl::write::{WriteError, Writer};
 use crate::etl::{RawEvent, TraceFile};
 use crate::events::encode::RecordWriter;
-use crate::events::{Batch, Event, PageRange, Record, decode_event};
+use crate::events::{Batch, Event, PageRange, ProcessChange, Record, decode_event};
 use crate::model::{Processes, Trace};
 use crate::units::{Interval, Layer, Pid, PointerSize, Ticks, Tid};
 use acting::Acting;
@@ -173,6 +173,7 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
             order.extend(stream.time().map(|time| Reverse((time, index))));
         }
         self.begin(0)?;
+        self.split_pages()?;
         let summary = Summary { events: self.out.events, left_out: self.out.left_out };
         self.out.finish()?;
         Ok(summary)
@@ -268,7 +269,7 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
     /// What a record that is written says of names and lives.
     fn note(&mut self, record: &Record) {
         match record.event {
-            Event::Process(..) => self.stacks.forget_process(record.pid),
+            Event::Process(ProcessChange::Start | ProcessChange::End, _) => self.stacks.forget_process(record.pid),
             Event::ThreadStart => self.stacks.forget_thread(record.pid, record.tid),
             _ => {}
         }
