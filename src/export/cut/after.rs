@@ -161,11 +161,11 @@ impl<W: Write + Seek> Pass<'_, W> {
         }
         let definition = self.stacks.keep_stack(&stack, frames);
         self.late(input, stack, frames)?;
-        definition.map_or(Ok(()), |definition| self.define_behind(definition))
+        definition.map_or(Ok(()), |definition| self.define_behind(&definition))
     }
 
     /// Writes the definition, at the tick of a key, that the key means.
-    fn define_behind(&mut self, stashed: Stashed) -> Result<(), WriteError> {
+    fn define_behind(&mut self, stashed: &Stashed) -> Result<(), WriteError> {
         let mut batch = Batch::default();
         let Some(raw) = RawEvent::parse(&stashed.bytes) else { return Ok(()) };
         decode_event(&raw, &mut batch);
