@@ -220,9 +220,9 @@ const CASES: u64 = 20_000;
 /// Memory is counted for the whole process: one run at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn run(what: &str, bases: Vec<Base>, cases: u64, share_with_events: u64, share_with_rows: u64) {
+fn run(what: &str, bases: impl FnOnce() -> Vec<Base>, cases: u64, share_with_events: u64, share_with_rows: u64) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let run = Run::new(bases, cases);
+    let run = Run::new(bases(), cases); // they take memory, too
     if let Some(case) = from_env("HIGHWATER_CASE") {
         let (paths, _) = run.files(0, case);
         for path in &paths {
@@ -324,12 +324,12 @@ fn noise_breaks_no_payload() {
 
 #[test]
 fn no_damage_to_generated_traces_breaks_anything() {
-    run("generated traces", base::ours(), from_env("HIGHWATER_MUTATIONS").unwrap_or(CASES), 75, 70);
+    run("generated traces", base::ours, from_env("HIGHWATER_MUTATIONS").unwrap_or(CASES), 75, 70);
 }
 
 #[test]
 fn no_damage_to_real_traces_breaks_anything() {
     let Some(folder) = common::corpus() else { return };
     let cases = from_env("HIGHWATER_MUTATIONS").unwrap_or(CASES) / 10;
-    run("real traces", base::real(&folder), cases, 40, 0);
+    run("real traces", || base::real(&folder), cases, 40, 0);
 }
