@@ -95,7 +95,8 @@ need_python() {
 # The debug program that the tests build, too: $debug_program.
 need_debug_program() {
     need_cargo
-    cargo build --quiet --locked --features "$release_features" --manifest-path "$root/Cargo.toml"
+    # As tests build it: by itself it would be built from other features of its dependencies once more.
+    cargo test --quiet --locked --no-run --features "$release_features" --test programs --manifest-path "$root/Cargo.toml"
     debug_program=${CARGO_TARGET_DIR:-$root/target}/debug/highwater
 }
 
