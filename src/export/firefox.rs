@@ -20,8 +20,8 @@ use rustc_hash::FxHashMap;
 
 use super::stacks::{self, StackMet, clamped, no_frames, weight};
 use super::{ExportError, Exported, Value};
-use crate::model::{ProcessId, SiteId};
-use crate::query::{LifetimeClass, RowSeen, SeriesOf, series, site_moments, totals};
+use crate::model::ProcessId;
+use crate::query::{LifetimeClass, RowSeen, heap_series, site_moments};
 use crate::units::Ticks;
 use crate::utc::unix_nanos;
 
@@ -147,27 +147,29 @@ impl<'a> Drawn<'a> {
         Ok(())
     }
 
-    /// A track of what is outstanding in each process.
+    /// A track of what is outstanding in each process, exact at evenly spread moments.
     fn counters(&mut self) -> Result<(), ExportError> {
-        const BINS: usize = 512;
+        const MOST: usize = 512;
+        const NUMBERS: usize = 1 << 20;
         let Exported { index, names, request, cancel } = self.exported;
-        let trace = self.exported.trace();
+        let (trace, interval) = (self.exported.trace(), request.interval);
         let mask = request.filter.named_mask(trace, names, cancel)?;
+        let steps = (NUMBERS / trace.heaps.len().max(1)).clamp(1, MOST) as i128;
+        let length = i128::from(interval.to.0) - i128::from(interval.from.0);
+        let moment = |step: i128| Ticks((i128::from(interval.from.0) + length * step / steps) as i64);
+        let moments: Vec<Ticks> = (0..=steps).map(moment).collect();
+        let held = heap_series(index, interval, &mask, &moments, cancel)?;
         let mut processes: Vec<(ProcessId, ThreadOf)> = self.threads.iter().map(|(&id, &of)| (id, of)).collect();
         processes.sort_unstable_by_key(|(id, _)| *id);
-        let line: FxHashMap<ProcessId, u32> = processes.iter().zip(0..).map(|((id, _), line)| (*id, line)).collect();
-        let line_of = |site: SiteId| line.get(&trace.process_of(trace.site(site))).copied().filter(|_| mask.classes(site) != 0);
-        let of = SeriesOf::new(trace, processes.len(), line_of);
-        let totals = totals(index, request.interval, cancel)?;
-        let lines = series(index, &totals, &of, BINS, cancel)?;
-        for ((_, ThreadOf { process, .. }), line) in processes.into_iter().zip(lines) {
+        for (id, ThreadOf { process, .. }) in processes {
             let counter = self.profile.add_counter(process, "outstanding", "Memory", "Outstanding size");
-            let mut before = 0;
-            for (at, value) in line.points {
-                let change = value as f64 - before as f64;
+            let mut before = 0u64;
+            for (i, &at) in moments.iter().enumerate() {
+                let of_process = trace.heaps.iter().zip(&held).filter(|(heap, _)| heap.process == id);
+                let now = of_process.fold(0u64, |sum, (_, held)| sum.saturating_add(held[i]));
                 let at = self.time(at);
-                self.profile.add_counter_sample(counter, at, change, 0);
-                before = value;
+                self.profile.add_counter_sample(counter, at, now as f64 - before as f64, 0);
+                before = now;
             }
         }
         Ok(())
