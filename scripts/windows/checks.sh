@@ -144,7 +144,7 @@ check_zip() {
     python3 -m zipfile -e "$1" "$files"
     cmp "$folder/highwater.exe" "$program_dir/highwater.exe" || fail "The zip holds another program"
     for file in completions/{highwater.bash,_highwater,highwater.fish,highwater.ps1} man/highwater{,-report,-record}.1; do
-        grep record "$folder/$file" >/dev/null || fail "The zip has no $file, or it says nothing of commands"
+        grep -E 'record|report' "$folder/$file" >/dev/null || fail "The zip has no $file, or it says nothing of commands"
         ! grep "$(printf '\r')" "$folder/$file" >/dev/null || fail "$file has ends of lines that other systems do not know"
     done
     rm -r "$files"
