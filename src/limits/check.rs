@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::rules::{Limit, Measure, Rule};
-use crate::query::{Cancel, Cancelled, Group, Holder, Index, Mask, Measured, MeasuredRequest, Totals, Weight, totals};
+use super::rules::{Limit, Rule};
+use crate::query::{Cancel, Cancelled, Group, Holder, Index, Mask, Measure, Measured, MeasuredRequest, Totals, totals};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -247,7 +247,7 @@ fn name_places(
     for kind in kinds {
         let mut broken: Vec<_> = judged.iter_mut().filter(|(_, check)| check.broken && check.kind == kind).collect();
         let groups: Vec<usize> = broken.iter().map(|(group, _)| *group).collect();
-        let holders = measured.holders(index, totals, weight(kind), &groups, names, cancel)?;
+        let holders = measured.holders(index, totals, kind, &groups, names, cancel)?;
         for ((_, check), holder) in broken.iter_mut().zip(holders) {
             check.holder = holder.map(|Holder { function, amount }| {
                 let value = if kind == Measure::Growth { Amount::Rate(amount) } else { Amount::Exact(amount as i128) };
@@ -256,16 +256,4 @@ fn name_places(
         }
     }
     Ok(())
-}
-
-fn weight(measure: Measure) -> Weight {
-    match measure {
-        Measure::Peak => Weight::Peak,
-        Measure::Outstanding => Weight::Outstanding,
-        Measure::Impacting => Weight::Impacting,
-        Measure::Growth => Weight::Growth,
-        Measure::SizeAtExit => Weight::SizeAtExit,
-        Measure::CountAtExit => Weight::CountAtExit,
-        Measure::Count => Weight::Count,
-    }
 }

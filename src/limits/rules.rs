@@ -12,7 +12,7 @@ use toml::{Spanned, Value};
 
 use super::check::Amount;
 use crate::format;
-use crate::query::{By, ReportFilter, SiteChoice};
+use crate::query::{By, Measure, ReportFilter, SiteChoice};
 use crate::seconds::Seconds;
 use crate::toml_file::{self, BadText, text_of};
 use crate::units::Layer;
@@ -23,25 +23,6 @@ const MAX_RULES: usize = 1_000;
 const MAX_TEXTS: usize = 100;
 /// Bytes of a text at most.
 const MAX_TEXT: usize = 1_000;
-
-/// What a limit is about.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Measure {
-    /// Largest outstanding size.
-    Peak,
-    /// Outstanding size at the end.
-    Outstanding,
-    /// Impacting size, signed.
-    Impacting,
-    /// Bytes a second, by least squares.
-    Growth,
-    /// Bytes alive when their process ended.
-    SizeAtExit,
-    /// Blocks alive when their process ended.
-    CountAtExit,
-    /// Rows alive at some moment.
-    Count,
-}
 
 impl Measure {
     /// Its key in a file, and its name in the machine interface.

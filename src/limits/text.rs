@@ -1,8 +1,8 @@
 //! Broken limits in words, one line each.
 
 use super::check::{Amount, Check, Checked, GroupCheck};
-use super::rules::Measure;
 use crate::format;
+use crate::query::Measure;
 
 /// A name of others without line breaks and other control characters, and without those that
 /// XML has no way to write.

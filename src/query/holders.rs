@@ -17,9 +17,9 @@ use crate::model::{NodeId, ProcessId, SiteId};
 use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
 
-/// By what functions are weighed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Weight {
+/// What a group is measured, limited and its functions are weighed by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Measure {
     /// Bytes alive at the first moment at which the group holds most.
     Peak,
     /// Bytes alive at the end of the interval.
@@ -52,7 +52,7 @@ impl Measured {
         &self,
         index: &Index,
         totals: &Arc<Totals>,
-        weight: Weight,
+        measure: Measure,
         wanted: &[usize],
         names: &Names,
         cancel: &Cancel,
@@ -60,7 +60,7 @@ impl Measured {
         let mut turn = vec![None; self.groups.len()];
         (0u32..).zip(wanted).for_each(|(i, &group)| turn[group] = Some(i));
         let of_site: Vec<Option<u32>> = self.of_site.iter().map(|group| turn[(*group)? as usize]).collect();
-        let amounts = self.amounts(index, totals, weight, wanted, &of_site, cancel)?;
+        let amounts = self.amounts(index, totals, measure, wanted, &of_site, cancel)?;
         let sums = sums_by_place(index, names, &of_site, &amounts, cancel)?;
         let mut by_function: Vec<FxHashMap<String, f64>> = vec![FxHashMap::default(); wanted.len()];
         for ((group, process, node), (amount, at)) in sums {
@@ -76,7 +76,7 @@ impl Measured {
         &self,
         index: &Index,
         totals: &Arc<Totals>,
-        weight: Weight,
+        measure: Measure,
         wanted: &[usize],
         of_site: &[Option<u32>],
         cancel: &Cancel,
@@ -84,19 +84,19 @@ impl Measured {
         let sums = |number: &dyn Fn(&super::ByClass) -> f64| {
             (0..of_site.len() as u32).map(|i| number(totals.of(SiteId(i)))).collect::<Vec<f64>>()
         };
-        Ok(match weight {
-            Weight::Outstanding => sums(&|sums| sums.numbers().outstanding_to as f64),
-            Weight::Impacting => sums(&|sums| sums.numbers().impacting as f64),
-            Weight::Count => sums(&|sums| sums.numbers().count as f64),
-            Weight::SizeAtExit => self.left.iter().map(|left| left.size as f64).collect(),
-            Weight::CountAtExit => self.left.iter().map(|left| left.count as f64).collect(),
-            Weight::Peak => {
+        Ok(match measure {
+            Measure::Outstanding => sums(&|sums| sums.numbers().outstanding_to as f64),
+            Measure::Impacting => sums(&|sums| sums.numbers().impacting as f64),
+            Measure::Count => sums(&|sums| sums.numbers().count as f64),
+            Measure::SizeAtExit => self.left.iter().map(|left| left.size as f64).collect(),
+            Measure::CountAtExit => self.left.iter().map(|left| left.count as f64).collect(),
+            Measure::Peak => {
                 let moments = peak_moments(index, totals, of_site, wanted.len(), cancel)?;
                 let moment = |group: &Option<u32>| group.map_or(Ticks::BEFORE_TRACE, |group| moments[group as usize]);
                 let moments: Vec<Ticks> = of_site.iter().map(moment).collect();
                 alive_at(index, &moments, cancel)?.into_iter().map(|alive| alive.size as f64).collect()
             }
-            Weight::Growth => {
+            Measure::Growth => {
                 let sites: Vec<usize> = (0..of_site.len()).filter(|&i| of_site[i].is_some()).collect();
                 let mut line_of = vec![None; of_site.len()];
                 (0u32..).zip(&sites).for_each(|(line, &site)| line_of[site] = Some(line));

@@ -85,7 +85,7 @@ pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use heap_numbers::{HeapNumbers, heap_numbers, heap_series};
 pub use highlight::spans;
 pub use histogram::{Histogram, histogram};
-pub use holders::{Holder, Weight};
+pub use holders::{Holder, Measure};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
 pub use measured::{Measured, MeasuredRequest};

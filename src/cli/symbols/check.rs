@@ -4,9 +4,8 @@
 //! servers of `--symbols` are asked.
 
 use clap::Args;
-use serde::Serialize;
 
-use super::listing::{Entry, Modules, Traces, Wanted, reason, state};
+use super::listing::{Answer, Entry, Modules, Traces, Wanted, reason, state};
 use super::named_path;
 use crate::cli::text::{Align, Table, plural};
 use crate::cli::{Failure, output};
@@ -28,13 +27,6 @@ impl CheckArgs {
     pub(in crate::cli) fn inputs(&self) -> Vec<Input> {
         self.traces.inputs()
     }
-}
-
-/// The answer. Field names are those of the machine interface.
-#[derive(Serialize)]
-struct Answer<'a> {
-    schema: &'static str,
-    modules: Vec<Entry<'a>>,
 }
 
 pub(in crate::cli) fn run(args: &CheckArgs) -> Result<(), Failure> {

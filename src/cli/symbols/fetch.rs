@@ -5,9 +5,8 @@
 //! the environment. Where neither names a place there is nothing to ask, and no default.
 
 use clap::Args;
-use serde::Serialize;
 
-use super::listing::{Entry, Modules, Traces, Wanted};
+use super::listing::{Answer, Entry, Modules, Traces, Wanted};
 use super::named_path;
 use crate::cli::text::plural;
 use crate::cli::{Failure, output};
@@ -29,13 +28,6 @@ impl FetchArgs {
     pub(in crate::cli) fn inputs(&self) -> Vec<Input> {
         self.traces.inputs()
     }
-}
-
-/// The answer. Field names are those of the machine interface.
-#[derive(Serialize)]
-struct Answer<'a> {
-    schema: &'static str,
-    modules: Vec<Entry<'a>>,
 }
 
 const NO_PATH: &str = "there is no symbol path: name one with --symbols, such as \

@@ -213,6 +213,13 @@ pub(super) fn reason(module: &ModuleReport) -> Option<&str> {
     }
 }
 
+/// The answer of either. Field names are those of the machine interface.
+#[derive(Serialize)]
+pub(super) struct Answer<'a> {
+    pub(super) schema: &'static str,
+    pub(super) modules: Vec<Entry<'a>>,
+}
+
 /// A module as the machine interface has it.
 #[derive(Serialize)]
 pub(super) struct Entry<'a> {
