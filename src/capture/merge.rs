@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 use super::images::{Identities, Images};
 use super::inputs::Inputs;
 use super::room::reserve;
-use super::stream::{Next, Reading, Stream, streams_of};
+use super::stream::{Stream, streams_of};
 use super::unfinished::{self, Left, Unfinished};
 use super::{CaptureError, Storage};
 use crate::etl::SessionHeader;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
-use crate::events::{Event, Record};
+use crate::events::{Event, RawItem, RawReading, Record};
 use crate::problem::{Problem, ProblemKind, Problems};
 use crate::units::{Pid, Tid};
 
@@ -110,7 +110,7 @@ pub(super) fn merge(
         None => None,
     };
     let file = aside.as_ref().map_or(&part.file, |aside| &aside.file).try_clone().map_err(CaptureError::file(job.out))?;
-    let mut reading = Reading::new(std::mem::take(&mut inputs.problems));
+    let mut reading = RawReading::new(std::mem::take(&mut inputs.problems));
     let pass = Pass::begin(&inputs, &file, job.from, aside.as_mut(), images).map_err(CaptureError::write(job.out))?;
     let mut summary = pass.run(&mut inputs, &mut reading, progress).map_err(|stop| match stop {
         Stop::Asked => CaptureError::Stopped,
@@ -185,7 +185,7 @@ impl<'a> Pass<'a> {
     fn run(
         mut self,
         inputs: &mut Inputs,
-        reading: &mut Reading,
+        reading: &mut RawReading,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Summary, Stop> {
         let total = inputs.bytes();
@@ -227,16 +227,16 @@ impl<'a> Pass<'a> {
         let stream = &mut self.streams[index];
         while stream.time().is_some_and(|time| (time, index) < second) {
             let processor = stream.processor;
-            let Some((time, next)) = stream.next() else { break };
+            let Some((time, is_image, item)) = stream.next() else { break };
             self.events += 1;
-            match next {
-                Next::Event(bytes, is_image) => {
+            match item {
+                RawItem::Event(bytes) => {
                     if is_image {
                         self.events += self.identities.write_before(&mut self.w, processor, bytes)?;
                     }
                     self.w.writer().write_bytes(processor, time, bytes)?;
                 }
-                Next::Lost(what) => {
+                RawItem::Lost(what) => {
                     let record = Record { time, pid: Pid::NONE, tid: Tid::NONE, event: Event::Lost(what.into()) };
                     self.w.put(processor, &record, &[])?;
                 }

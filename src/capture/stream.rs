@@ -1,4 +1,4 @@
-//! The events of one lane and processor, in the order of time, with all their bytes.
+//! The events of one lane and processor in the order of time, with all their bytes ([`RawQueue`]).
 //!
 //! A consumer gets events nearly in order; what is late by up to a buffer is put where
 //! it belongs. Of events that are later still, the place is where they stand.
@@ -12,29 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::files::wraps;
 use super::inputs::Input;
-use crate::etl::{BufferKind, EventId, ReadBuffer, flag};
-use crate::events::{LostWhat, is_image};
-use crate::problem::{ProblemKind, Problems};
+use crate::events::{RawItem, RawMet, RawQueue, RawReading, RawRun, is_image};
 
-/// So many events of a stream may wait for their time to come.
-const MAX_CARRIED: usize = 1 << 16;
-
-/// What reading needs, and what came of it.
-#[derive(Debug, Default)]
-pub(super) struct Reading {
-    scratch: ReadBuffer,
-    /// What was wrong.
-    pub(super) problems: Problems,
-    /// Bytes that were read.
-    pub(super) bytes: u64,
-}
-
-impl Reading {
-    /// With problems that are known already.
-    pub(super) fn new(problems: Problems) -> Self {
-        Self { problems, ..Self::default() }
-    }
-}
+/// Bytes of events of a stream that may wait for their time to come.
+const MOST_WAITING: usize = 64 << 20;
 
 /// Events of one lane and processor.
 #[derive(Debug)]
@@ -48,11 +29,7 @@ pub(super) struct Stream {
     read: usize,
     /// What is before is not wanted.
     from: i64,
-    current: Run,
-    at: usize,
-    ahead: Option<Run>,
-    /// Events that were read and are later than the first of `ahead`.
-    carried: Option<Run>,
+    queue: RawQueue<Note>,
     /// Time of the last event that was read.
     last_time: i64,
     /// Files of buffers of which all was taken since that was asked.
@@ -98,36 +75,14 @@ struct Pending {
     events: Vec<Range<u32>>,
 }
 
-/// Events by time and their bytes.
-#[derive(Debug, Default)]
-struct Run {
-    places: Vec<Place>,
-    bytes: Vec<u8>,
-}
-
+/// What is known of an event that was read.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    time: i64,
-    what: What,
-    /// Where it stands: which of the stream's buffers, ...
+struct Note {
+    /// Which of the stream's buffers it stands in, ...
     buffer: u32,
-    /// ... and which event of that.
+    /// ... and its number there.
     event: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum What {
-    Event { at: u32, len: u16, is_image: bool },
-    Lost(LostWhat),
-}
-
-/// What a stream has next.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Next<'a> {
-    /// An event, and whether it tells of an image.
-    Event(&'a [u8], bool),
-    /// Something is missing from here on.
-    Lost(LostWhat),
+    is_image: bool,
 }
 
 /// One stream for each lane and processor, lanes in their order. Of lanes that wrap
@@ -151,10 +106,7 @@ pub(super) fn streams_of(files: &[Input], from: i64, marks: &[Mark]) -> Vec<Stre
                 buffers: buffers.iter().map(buffer).collect(),
                 read: 0,
                 from: if wraps(lane) { from } else { i64::MIN },
-                current: Run::default(),
-                at: 0,
-                ahead: None,
-                carried: None,
+                queue: RawQueue::new(MOST_WAITING),
                 last_time,
                 done: Vec::new(),
             };
@@ -193,10 +145,7 @@ impl Stream {
 
     /// How far it has come.
     pub(super) fn mark(&self, files: &[Input]) -> Mark {
-        let mut left: Vec<(u32, u32)> = Vec::new();
-        let here = self.current.places.get(self.at..).unwrap_or_default().iter();
-        let later = self.ahead.iter().chain(&self.carried).flat_map(|run| &run.places);
-        left.extend(here.chain(later).map(|place| (place.buffer, place.event)));
+        let mut left: Vec<(u32, u32)> = self.queue.notes().map(|note| (note.buffer, note.event)).collect();
         left.sort_unstable();
         let pending = |at: usize, events: Vec<Range<u32>>| {
             let Buffer { file, index, before, .. } = self.buffers[at];
@@ -221,55 +170,35 @@ impl Stream {
     }
 
     /// Time of the next event that is at hand.
-    pub(super) fn time(&self) -> Option<i64> {
-        self.current.places.get(self.at).map(|place| place.time)
+    pub(super) fn time(&mut self) -> Option<i64> {
+        self.queue.time()
     }
 
-    /// The next event that is at hand, and its time; the one behind it is next.
-    pub(super) fn next(&mut self) -> Option<(i64, Next<'_>)> {
-        let place = *self.current.places.get(self.at)?;
-        self.at += 1;
-        let buffer = &mut self.buffers[place.buffer as usize];
+    /// The next event that is at hand, its time, and whether it tells of an image; the one behind it is next.
+    pub(super) fn next(&mut self) -> Option<(i64, bool, RawItem<'_>)> {
+        let (time, note, item) = self.queue.take()?;
+        let buffer = &mut self.buffers[note.buffer as usize];
         buffer.left -= 1;
         if buffer.left == 0 {
             self.done.push(buffer.file);
         }
-        let next = match place.what {
-            What::Event { at, len, is_image } => Next::Event(&self.current.bytes[at as usize..][..usize::from(len)], is_image),
-            What::Lost(what) => Next::Lost(what),
-        };
-        Some((place.time, next))
+        Some((time, note.is_image, item))
     }
 
     /// Gets more at hand, if there is more.
-    pub(super) fn refill(&mut self, files: &[Input], reading: &mut Reading) {
-        self.at = 0;
-        self.current = self.ahead.take().or_else(|| self.load(files, reading)).unwrap_or_default();
-        if let Some(carried) = self.carried.take() {
-            self.current.absorb_earlier(&carried);
-        }
-        loop {
-            self.ahead = self.load(files, reading);
-            let Some(next) = self.ahead.as_ref().and_then(|ahead| ahead.places.first()) else { return };
-            self.carried = self.current.split_behind(next.time);
-            if !self.current.places.is_empty() {
-                return;
-            }
-            // All of it is later than what the next buffer begins with.
-            self.current = self.ahead.take().unwrap_or_default();
-            if let Some(carried) = self.carried.take() {
-                self.current.absorb_earlier(&carried);
-            }
-        }
+    pub(super) fn refill(&mut self, files: &[Input], reading: &mut RawReading) {
+        let mut queue = std::mem::replace(&mut self.queue, RawQueue::new(MOST_WAITING));
+        queue.refill(|| self.load(files, reading));
+        self.queue = queue;
     }
 
     /// The next buffer that has anything.
-    fn load(&mut self, files: &[Input], reading: &mut Reading) -> Option<Run> {
+    fn load(&mut self, files: &[Input], reading: &mut RawReading) -> Option<RawRun<Note>> {
         while self.read < self.buffers.len() {
             let run = self.read(files, reading);
+            let buffer = &mut self.buffers[self.read];
             self.read += 1;
-            let buffer = &mut self.buffers[self.read - 1];
-            buffer.left = run.places.len() as u32;
+            buffer.left = run.len() as u32;
             if buffer.left > 0 {
                 return Some(run);
             }
@@ -278,95 +207,18 @@ impl Stream {
         None
     }
 
-    fn read(&mut self, files: &[Input], reading: &mut Reading) -> Run {
+    fn read(&mut self, files: &[Input], reading: &mut RawReading) -> RawRun<Note> {
         let buffer = &mut self.buffers[self.read];
         let file = &files[buffer.file].file;
-        let info = &file.buffers[buffer.index];
-        reading.bytes += u64::from(info.size);
-        let last_time = &mut self.last_time;
-        *last_time = *buffer.before.get_or_insert(*last_time);
-        let mut run = Run::default();
-        if info.kind == BufferKind::NoEvents {
-            return run;
-        }
-        let Reading { scratch, problems, .. } = reading;
+        self.last_time = *buffer.before.get_or_insert(self.last_time);
+        let (from, number) = (self.from, self.read as u32);
         let only = buffer.only.as_deref();
-        let mut place = Place { time: 0, what: What::Lost(LostWhat::Events), buffer: self.read as u32, event: 0 };
         let is_in =
             |only: &[Range<u32>], event| only.get(only.partition_point(|it| it.end <= event)).is_some_and(|it| it.start <= event);
-        let is_wanted = |event: u32| only.is_none_or(|only| is_in(only, event));
-        for (bit, what) in [(flag::EVENTS_LOST, LostWhat::Events), (flag::BUFFER_LOST, LostWhat::Buffers)] {
-            if info.flags & bit != 0 && *last_time >= self.from && is_wanted(place.event) {
-                run.places.push(Place { time: *last_time, what: What::Lost(what), ..place });
-            }
-            place.event += 1;
-        }
-        file.read_buffer(info, scratch, problems);
-        let mut events = scratch.events();
-        while let Some(event) = events.next() {
-            match event.id {
-                // A session header: the new file has one of its own.
-                EventId::Hook(0) => continue,
-                EventId::Opaque => {} // it does not say when it was
-                _ => *last_time = event.time,
-            }
-            if *last_time >= self.from && is_wanted(place.event) {
-                run.push(Place { time: *last_time, ..place }, events.bytes_of(&event), is_image(event.id));
-            }
-            place.event += 1;
-        }
-        if let Some(damage) = events.damage() {
-            let detail = format!("{} at +{:#x} of this buffer; its rest was left out", damage.reason, damage.offset);
-            problems.add(ProblemKind::DamagedEvent, &file.name, info.offset, detail);
-        }
-        run.sort();
-        run
-    }
-}
-
-impl Run {
-    fn push(&mut self, place: Place, bytes: &[u8], is_image: bool) {
-        // Sizes stand in 16 bits, and a buffer's in 26.
-        let what = What::Event { at: self.bytes.len() as u32, len: bytes.len() as u16, is_image };
-        self.places.push(Place { what, ..place });
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn sort(&mut self) {
-        if !self.places.is_sorted_by_key(|place| place.time) {
-            self.places.sort_by_key(|place| place.time); // stable: equal times keep their order
-        }
-    }
-
-    /// Takes out what is later than `time`, if it is not too much.
-    fn split_behind(&mut self, time: i64) -> Option<Self> {
-        let first = self.places.partition_point(|place| place.time <= time);
-        if first == self.places.len() || self.places.len() - first > MAX_CARRIED {
-            return None;
-        }
-        let mut later = Self::default();
-        for place in self.places.split_off(first) {
-            later.put(place, &self.bytes);
-        }
-        Some(later)
-    }
-
-    /// Puts in what stood before it; equal times keep that order.
-    fn absorb_earlier(&mut self, earlier: &Self) {
-        let own = std::mem::take(&mut self.places);
-        for &place in &earlier.places {
-            self.put(place, &earlier.bytes);
-        }
-        self.places.extend(own);
-        self.sort();
-    }
-
-    /// Appends what another run has there.
-    fn put(&mut self, place: Place, bytes: &[u8]) {
-        match place.what {
-            What::Event { at, len, is_image } => self.push(place, &bytes[at as usize..][..usize::from(len)], is_image),
-            What::Lost(_) => self.places.push(place),
-        }
+        RawRun::read(file, &file.buffers[buffer.index], reading, &mut self.last_time, |RawMet { number: event, time, id }| {
+            let is_wanted = time >= from && only.is_none_or(|only| is_in(only, event));
+            is_wanted.then_some(Note { buffer: number, event, is_image: id.is_some_and(is_image) })
+        })
     }
 }
 

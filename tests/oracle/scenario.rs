@@ -480,7 +480,8 @@ impl Writer {
 
     fn process(&mut self, pid: u32, tid: u32, change: ProcessChange, key: u64, named: bool) {
         let name = if named && key != 0 { format!("App{}.exe", key % 2) } else { String::new() };
-        let info = ProcessInfo { key: key * 0x1000, parent: 1, name, command_line: String::new() };
+        let command_line = if name.is_empty() { String::new() } else { format!("{name} -secret") };
+        let info = ProcessInfo { key: key * 0x1000, parent: 1, name, command_line };
         let event = Event::Process(change, Box::new(info));
         self.step(pid, Some(tid), event.clone());
         self.send(Pid(pid), Tid(tid), event, &[]);

@@ -80,6 +80,8 @@ impl<W: Write + Seek> Pass<'_, W> {
             }
             return self.stacks_inside(input);
         };
+        // Whose it is: its stack told, where its own header does not, and others of the tick are not its.
+        let record = &Record { tid: block.tid, ..record.clone() };
         self.acting.note(record);
         if block.time != record.time {
             return self.write_block(input.processor, &block);

@@ -15,7 +15,7 @@
 //! With other names ([`Request::anonymises`]) only events are written that are understood, anew from what they mean;
 //! what else there is, is left out.
 //!
-//! Memory beyond the trace: two buffers and what is late for each file and processor, the latest
+//! Memory beyond the trace: three buffers and what is late for each file and processor, the latest
 //! events with stacks ([`owners`]), what names processes and threads. Cost: one pass, each event decoded alone.
 
 mod acting;
@@ -39,8 +39,9 @@ use thiserror::Error;
 use crate::etl::write::{WriteError, Writer};
 use crate::etl::{RawEvent, TraceFile};
 use crate::events::encode::RecordWriter;
-use crate::events::{Batch, Event, PageRange, ProcessChange, Record, decode_event};
+use crate::events::{Batch, Event, PageRange, ProcessChange, RawItem, RawReading, Record, decode_event};
 use crate::model::{Processes, Trace};
+use crate::problem::{Problem, ProblemKind, Problems};
 use crate::units::{Interval, Layer, Pid, PointerSize, Ticks, Tid};
 use acting::Acting;
 use after::After;
@@ -48,7 +49,7 @@ use alive::Alive;
 use known::Known;
 use output::{Input, Output};
 use stacks::{KeptStacks, Stashed};
-use stream::{Next, Reading, Stream, streams_of};
+use stream::{Stream, streams_of};
 
 /// What is cut out.
 #[derive(Clone, Copy)]
@@ -86,6 +87,9 @@ pub enum CutError {
     /// There are so many processors, or their buffers are so large, that they cannot be put into order.
     #[error("the buffers of its processors would take {} of memory at once; cut fewer files together", crate::format::rough_bytes(*.0))]
     TooMuchAtOnce(u64),
+    /// What was read before cannot be read again.
+    #[error("{0}")]
+    Unreadable(String),
     /// Whoever asked does not want it any more.
     #[error("stopped")]
     Stopped,
@@ -101,7 +105,8 @@ pub fn cut<W: Write + Seek>(
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Summary, CutError> {
     let (streams, processors) = streams_of(request.files);
-    let at_once = streams.iter().map(Stream::memory).fold(0, u64::saturating_add);
+    let written = u64::from(processors) * u64::from(session::BUFFER_SIZE);
+    let at_once = streams.iter().map(Stream::memory).fold(written, u64::saturating_add);
     if at_once > MOST_AT_ONCE {
         return Err(CutError::TooMuchAtOnce(at_once));
     }
@@ -150,7 +155,7 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
 
     fn run(mut self, mut streams: Vec<Stream<'_>>, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Summary, CutError> {
         let total = self.request.files.iter().map(|file| file.bytes).sum();
-        let (mut reading, mut batch) = (Reading::default(), Batch::default());
+        let (mut reading, mut batch) = (RawReading::default(), Batch::default());
         let mut order = BinaryHeap::new();
         for (index, stream) in streams.iter_mut().enumerate() {
             stream.refill(&mut reading);
@@ -161,8 +166,8 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
             let stream = &mut streams[index];
             while stream.time().is_some_and(|time| (time, index) <= second) {
                 let processor = stream.processor;
-                let Some((time, next)) = stream.next() else { break };
-                self.next(processor, time, next, &mut batch)?;
+                let Some((time, item)) = stream.next() else { break };
+                self.next(processor, time, item, &mut batch)?;
             }
             if stream.time().is_none() {
                 stream.refill(&mut reading);
@@ -172,6 +177,7 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
             }
             order.extend(stream.time().map(|time| Reverse((time, index))));
         }
+        self.check_read(&reading.problems)?;
         self.begin(0)?;
         self.split_pages()?;
         let summary = Summary { events: self.out.events, left_out: self.out.left_out };
@@ -179,7 +185,18 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
         Ok(summary)
     }
 
-    fn next(&mut self, processor: u16, time: i64, next: Next<'_>, batch: &mut Batch) -> Result<(), WriteError> {
+    /// Whether the files were what they were when the trace was made of them.
+    fn check_read(&self, problems: &Problems) -> Result<(), CutError> {
+        let is_lost = |problem: &Problem| matches!(problem.kind, ProblemKind::ReadFailed | ProblemKind::TruncatedBuffer);
+        let was_lost = self.request.trace.problems.iter().filter(|problem| is_lost(problem)).count();
+        let lost: Vec<Problem> = problems.list().into_iter().filter(is_lost).collect();
+        match lost.last() {
+            Some(last) if lost.len() > was_lost => Err(CutError::Unreadable(format!("{}: {}", last.file, last.detail))),
+            _ => Ok(()),
+        }
+    }
+
+    fn next(&mut self, processor: u16, time: i64, item: RawItem<'_>, batch: &mut Batch) -> Result<(), WriteError> {
         // What comes later than its time happens when it comes.
         let is_later = time > self.now;
         self.now = self.now.max(time);
@@ -191,13 +208,13 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
             }
         }
         self.stacks.at(time);
-        match next {
-            Next::Lost(what) if self.now < self.to.max(self.from) => {
+        match item {
+            RawItem::Lost(what) if self.now < self.to.max(self.from) => {
                 let record = Record { time, pid: Pid::NONE, tid: Tid::NONE, event: Event::Lost(what.into()) };
                 self.out.record(processor, record, &[], PointerSize::Eight)
             }
-            Next::Lost(_) => Ok(()),
-            Next::Event(bytes) => {
+            RawItem::Lost(_) => Ok(()),
+            RawItem::Event(bytes) => {
                 let Some(raw) = RawEvent::parse(bytes) else { return Ok(()) };
                 decode_event(&raw, batch);
                 let input = Input { processor, time, bytes, raw, batch };

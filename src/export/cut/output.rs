@@ -53,7 +53,7 @@ pub(super) struct Output<W> {
     names: Option<Names>,
     /// Events written.
     pub(super) events: u64,
-    /// Events that could not be written without what they may tell.
+    /// Events that could not be written without what they may tell, or have no room without it.
     pub(super) left_out: u64,
 }
 
@@ -111,8 +111,20 @@ impl<W: Write + Seek> Output<W> {
         }
         self.w.style.pointer = PointerSize::Eight;
         self.w.style.header = Some(HeaderKind::Event);
-        self.events += 1;
-        self.w.put_with_stack(processor, &record, stack)
+        let written = self.w.put_with_stack(processor, &record, stack);
+        self.count(written)
+    }
+
+    /// An event that is written anew can be larger than it was, and than events may be.
+    fn count(&mut self, written: Result<(), WriteError>) -> Result<(), WriteError> {
+        match written {
+            Err(WriteError::TooLarge { .. }) => self.left_out += 1,
+            written => {
+                self.events += 1;
+                written?;
+            }
+        }
+        Ok(())
     }
 
     /// An event of a record, and of its stack the frames. `pointer` is what the frames came with:
@@ -131,8 +143,8 @@ impl<W: Write + Seek> Output<W> {
         let is_stack = matches!(record.event, Event::Stack { .. } | Event::StackDefinition { .. });
         self.w.style.pointer = if is_stack { pointer } else { PointerSize::Eight };
         self.w.style.header = header(&record);
-        self.events += 1;
-        self.w.put(processor, &record, frames)
+        let written = self.w.put(processor, &record, frames);
+        self.count(written)
     }
 
     /// The same for a record with its whole stack, which the event itself may not have had.
@@ -146,8 +158,8 @@ impl<W: Write + Seek> Output<W> {
         if !stack.is_empty() {
             self.w.style.pointer = PointerSize::Eight;
             self.w.style.header = None;
-            self.events += 1;
-            self.w.put_stack(processor, time, time, (pid, tid), stack)?;
+            let written = self.w.put_stack(processor, time, time, (pid, tid), stack);
+            self.count(written)?;
         }
         Ok(())
     }

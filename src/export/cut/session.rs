@@ -8,15 +8,13 @@ pub(super) fn of(files: &[TraceFile], processors: u32, anonymises: bool) -> Sess
     let headers = || files.iter().map(|file| &file.header);
     let first = headers().min_by_key(|header| header.start_ticks).cloned().unwrap_or_default();
     let sum = |field: fn(&SessionHeader) -> u32| headers().map(field).fold(0, u32::saturating_add);
-    let buffer_size = headers().map(|header| header.buffer_size).max().unwrap_or(0);
     let is_compressed = files.iter().any(|file| file.compression.is_some());
     let logger = match files {
         [file] if !anonymises => file.header.logger.clone(),
         _ => "Relogger".to_owned(),
     };
     let session = SessionHeader {
-        // What a damaged header claims must not keep an event out.
-        buffer_size: buffer_size.clamp(128 << 10, 16 << 20).next_multiple_of(8),
+        buffer_size: BUFFER_SIZE,
         processors: processors.max(if files.len() == 1 { first.processors } else { 1 }).clamp(1, 0x0800),
         events_lost: sum(|header| header.events_lost),
         buffers_lost: sum(|header| header.buffers_lost),
@@ -26,6 +24,9 @@ pub(super) fn of(files: &[TraceFile], processors: u32, anonymises: bool) -> Sess
     };
     with_clock(session)
 }
+
+/// Each processor has one in memory, and at least one in the file. Any event fits, whatever headers claim.
+pub(super) const BUFFER_SIZE: u32 = 128 << 10;
 
 /// A name that leaves room for the rest of the header in a buffer.
 const MOST_OF_NAME: usize = 1 << 12;
