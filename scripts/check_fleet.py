@@ -134,7 +134,7 @@ def check_totals(highwater, engine, path, choices):
 
 
 def check_heaps(engine, path, groups):
-    """What `heaps` says itself, and where the series begin and end."""
+    """What `heaps` says itself, and where the series begin and end. Heaps without a group held nothing that was chosen."""
     sql = """SELECT p.pid, p.start_s, h.layer, h.name, h.outstanding_from, h.outstanding_to, h.peak, max(s.outstanding),
                     min_by(s.outstanding, s.time_s), max_by(s.outstanding, s.time_s)
              FROM heaps h JOIN captures c USING (capture) JOIN processes p USING (capture, process_id)
@@ -152,6 +152,11 @@ def check_heaps(engine, path, groups):
         if len(heaps) == 1 and not heaps[0][3] <= heaps[0][2] == group["peak"]:
             raise SystemExit(f"{path}: the peak differs from the report: {heaps} {group}")
         compared += 5
+    key_of = lambda group: (group["pid"], group["process_start_s"], group["layer"], group["heap"])
+    for key in of_heap.keys() - set(map(key_of, groups)):
+        if any(number for numbers in of_heap[key] for number in numbers):
+            raise SystemExit(f"{path}: the report has no such heap: {key} {of_heap[key]}")
+        compared += 6 * len(of_heap[key])
     return compared
 
 
@@ -169,7 +174,8 @@ def ask(engine, sql, path):
     return [column[0] for column in cursor.description], cursor.fetchall()
 
 
-# Each row of the first is one of the second, and all stacks have their frames.
+# Each row of the first is one of the second; all stacks have their frames, in order and as their text has them (its
+# outer frames can be left out), and frames are called as their other columns say.
 REFERENCES = [
     "SELECT count(*) FROM allocations a ANTI JOIN stacks s USING (capture, stack_id)",
     "SELECT count(*) FROM allocations a ANTI JOIN heaps h USING (capture, heap_id, process_id, layer)",
@@ -180,6 +186,13 @@ REFERENCES = [
     "SELECT count(*) FROM modules m ANTI JOIN processes p USING (capture, process_id)",
     "SELECT count(*) FROM (SELECT capture, stack_id, any_value(s.depth) AS depth, count(f.frame) AS frames "
     "FROM stacks s LEFT JOIN frames f USING (capture, stack_id) GROUP BY ALL) WHERE frames <> depth",
+    "SELECT count(*) FROM (SELECT capture, stack_id, min(depth) AS lowest, max(depth) AS highest, count(*) AS frames, "
+    "count(DISTINCT depth) AS depths FROM frames GROUP BY ALL) WHERE lowest <> 0 OR highest <> frames - 1 OR depths <> frames",
+    "SELECT count(*) FROM stacks s JOIN (SELECT capture, stack_id, string_agg(replace(frame, ';', ':'), ';' ORDER BY depth) AS text "
+    "FROM frames GROUP BY ALL) f USING (capture, stack_id) "
+    "WHERE f.text <> s.text AND NOT (s.text LIKE '…;%' AND suffix(f.text, substr(s.text, 2)))",
+    "SELECT count(*) FROM frames f WHERE f.frame <> CASE WHEN f.module IS NULL THEN '0x' || lower(to_hex(f.address)) "
+    "WHEN f.function IS NULL THEN f.module || '!+0x' || lower(to_hex(f.rva)) ELSE f.module || '!' || f.function END",
     "SELECT count(*) FROM (SELECT capture, stack_id FROM stacks GROUP BY ALL HAVING count(*) > 1)",
     "SELECT count(*) FROM captures c JOIN (SELECT capture, count(*) AS n FROM allocations GROUP BY ALL) a USING (capture) "
     "WHERE a.n <> c.allocations",
@@ -190,7 +203,19 @@ def check_references(engine):
     for sql in REFERENCES:
         (missing,) = engine.connection.execute(sql).fetchone()
         if missing:
-            raise SystemExit(f"{missing} rows refer to nothing: {sql}")
+            raise SystemExit(f"{missing} rows do not fit: {sql}")
+
+
+def check_ended(highwater, folder, path):
+    """Processes count at their exit only if that is in the interval: that of the nightly program is between 3.4 and 3.5 s."""
+    sql = dict(fleet.questions())["exit"]
+    for name, words, layers in [("before", ["--to", "3.4"], []), ("after", ["--from", "3.6"], []),
+                                ("while", ["--from", "3.4", "--to", "3.6"], ["heap", "tracker"])]:
+        lake = folder / f"ended-{name}"
+        run(highwater, "export", path, "--format", "parquet", "-o", lake, "--tag", "build=1", *words)
+        found = [row[2] for row in fleet.DuckDb(lake).ask(sql)[1]]
+        if found != layers:
+            raise SystemExit(f"{words}: expected blocks at exit in {layers}, the tables say {found}")
 
 
 def others(highwater, folder):
@@ -225,6 +250,7 @@ def check(highwater, folder):
     for path in captures:
         compared += check_totals(highwater, engine, path, [])
     check_references(engine)
+    check_ended(highwater, folder, captures[0])
     more = others(highwater, folder)
     choices = {"all": [], "part": ["--from", "0.5", "--to", "2.25"],
                "chosen": ["--process", APP, "--size", "..1K", "--freed", "3..|never", "--to", "20"]}

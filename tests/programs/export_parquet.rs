@@ -222,6 +222,32 @@ fn several_files_of_one_recording_are_one_capture_if_that_is_said() {
 }
 
 #[test]
+fn a_file_of_a_recording_that_cannot_be_read_is_a_problem_as_in_a_report() {
+    let fleet = Fleet::new();
+    let path = fleet.path("small.etl");
+    std::fs::write(&path, small(false)).unwrap();
+    for others in [&["missing.etl"][..], &["missing.etl", "none*.etl"]] {
+        let mut files: Vec<PathBuf> = others.iter().map(|name| fleet.path(name)).collect();
+        files.push(path.clone());
+        let run = fleet.export(&files, &["--one-capture", "--replace"]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        for name in others {
+            assert_eq!(run.err.lines().filter(|line| line.contains(name)).count(), 1, "{}", run.err);
+        }
+        let rows = fleet.rows("captures");
+        assert_eq!((rows.len(), string(&rows[0], "name")), (1, "small".to_owned()));
+        let words = ["report", "--json"].into_iter().chain(files.iter().map(|file| text(file)));
+        assert_eq!(Value::from(long(&rows[0], "problems")), json(words)["quality"]["problems"]);
+    }
+    // So it is the capture that the others make alone.
+    assert!(fleet.export(&[&path], &["--one-capture"]).out.contains("1 already there"));
+    let run = fleet.export(&[fleet.path("missing.etl"), fleet.path("none*.etl")], &["--one-capture"]);
+    assert_eq!((run.code, run.err.lines().count()), (Some(1), 1), "{}", run.err);
+    assert!(run.err.contains("missing.etl"), "{}", run.err);
+    fleet.assert_whole();
+}
+
+#[test]
 fn tags_are_kept_and_bad_ones_refused() {
     let fleet = Fleet::new();
     let file = fleet.capture("a.etl", 1);
@@ -233,6 +259,8 @@ fn tags_are_kept_and_bad_ones_refused() {
     for bad in [
         &["--tag", "build"][..],
         &["--tag", "=1"],
+        &["--tag", "machine="],
+        &["--tag", "build= "],
         &["--tag", "a=1", "--tag", "a=2"],
         &["--by", "type"],
         &["--fold"],
@@ -256,6 +284,29 @@ fn stars_are_expanded_where_the_shell_did_not() {
     let run = fleet.export(&[fleet.path("c*.etl")], &[]);
     assert_eq!((run.code, run.err.lines().count()), (Some(1), 1));
     assert!(run.err.contains("c*.etl"), "{}", run.err);
+    // One without files does not hold up the others.
+    let run = fleet.export(&[fleet.path("c*.etl"), fleet.path("b*.etl")], &[]);
+    assert_eq!((run.code, run.err.lines().count()), (Some(1), 2), "{}", run.err);
+    assert!(run.err.contains("c*.etl: no file is called like that") && run.err.contains("1 of 2 captures"), "{}", run.err);
+    assert!(run.out.starts_with("1 capture written"), "{}", run.out);
+    assert_eq!(fleet.captures(), ["a1", "a2", "b"]);
+    fleet.assert_whole();
+}
+
+#[test]
+fn a_folder_that_does_not_tell_which_captures_count_is_left_as_it_is() {
+    let fleet = Fleet::new();
+    let file = fleet.capture("a.etl", 1);
+    fleet.export(&[&file], &[]);
+    let captures = fleet.lake().join("captures");
+    let aside = fleet.path("aside");
+    std::fs::rename(&captures, &aside).unwrap();
+    let run = fleet.export(&[&file], &[]);
+    assert_eq!((run.code, run.err.lines().count()), (Some(1), 1), "{}", run.err);
+    assert!(run.err.contains(text(&captures)), "{}", run.err);
+    std::fs::rename(&aside, &captures).unwrap();
+    assert!(fleet.export(&[&file], &[]).out.contains("1 already there"));
+    fleet.assert_whole();
 }
 
 /// Begins an export and kills it as soon as it writes, if it is not done by then.

@@ -3,19 +3,21 @@
 //! A capture that is already there costs a look at its file. One that fails does not hold up the others.
 
 use std::collections::HashSet;
+use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::{ExportArgs, wildcards};
+use super::ExportArgs;
+use super::wildcards::{self, NoFile};
 use crate::cli::asked::stopped;
 use crate::cli::progress::Progress;
 use crate::cli::text::plural;
 use crate::cli::{Failure, memory, open, output, report_problems};
 use crate::events::machine_name;
-use crate::export::lake::identity::{capture_id, name_of};
+use crate::export::lake::identity::CaptureIdentity;
 use crate::export::lake::{About, Lake, LakeError, Outcome, Question, Telling, write_tables};
 use crate::load::{Capture, Estimate, Input, Watch, load_planned};
-use crate::model::Trace;
+use crate::model::{CutReason, Trace};
 use crate::panics;
 use crate::query::{By, Cancel};
 use crate::stack_rules::StackRules;
@@ -29,6 +31,8 @@ const AT_A_TIME: usize = 8;
 /// One capture.
 struct Job {
     inputs: Vec<Input>,
+    /// Why it cannot be exported, where that is known before any file is read.
+    refusal: Option<String>,
     /// Bytes of its files.
     bytes: u64,
 }
@@ -39,7 +43,15 @@ impl Job {
             Input::File(path) => path.metadata().map_or(0, |file| file.len()),
             Input::Demo => demo::TRACE.len() as u64,
         };
-        Self { bytes: inputs.iter().map(bytes).sum(), inputs }
+        Self { bytes: inputs.iter().map(bytes).sum(), refusal: None, inputs }
+    }
+
+    /// Of one file, if it is one.
+    fn of_one(found: Result<Input, NoFile>) -> Self {
+        match found {
+            Ok(input) => Self::of(vec![input]),
+            Err(none) => Self { refusal: Some(none.why), ..Self::of(vec![none.pattern]) },
+        }
     }
 
     /// As the user named it.
@@ -49,11 +61,12 @@ impl Job {
 }
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
-    let inputs = wildcards::expanded(args.asked.inputs()).map_err(Failure::Failed)?;
+    let found = wildcards::expanded(args.asked.inputs());
     let jobs: Vec<Job> = if args.tables.one_capture {
-        vec![Job::of(inputs)]
+        // A pattern without a file is one of the files that cannot be read.
+        vec![Job::of(found.into_iter().map(|found| found.unwrap_or_else(|none| none.pattern)).collect())]
     } else {
-        inputs.into_iter().map(|input| Job::of(vec![input])).collect()
+        found.into_iter().map(Job::of_one).collect()
     };
     let rules = args.asked.rules.read()?;
     let lake = Lake::open(&args.out).map_err(|error| Failure::Failed(error.to_string()))?;
@@ -61,6 +74,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let total = jobs.iter().map(|job| job.bytes).sum::<u64>().saturating_mul(2);
     let fleet = Fleet {
         args,
+        is_alone: jobs.len() == 1,
         rules,
         lake,
         room: Room::new(args.asked.memory.budget()),
@@ -123,6 +137,8 @@ struct Done {
 /// All that the captures have in common.
 struct Fleet<'a> {
     args: &'a ExportArgs,
+    /// Whether there is one capture only.
+    is_alone: bool,
     rules: Arc<StackRules>,
     lake: Lake,
     room: Room,
@@ -159,21 +175,20 @@ impl Fleet<'_> {
 
     fn export(&self, job: &Job) -> Result<Done, Failure> {
         let Self { args, lake, .. } = self;
+        if let Some(reason) = &job.refusal {
+            return Err(Failure::Failed(reason.clone()));
+        }
         let mut share = Share { fleet: self, told: 0, bytes: job.bytes };
-        let id = capture_id(&job.inputs).map_err(|error| Failure::Failed(format!("{}: {error}", job.name())))?;
+        let CaptureIdentity { id, name } = CaptureIdentity::of(&job.inputs).or_else(|error| unreadable(job, &error))?;
+        let is_there = lake.has(&id).map_err(|error| self.failure(&error))?;
         // What is named twice is written once.
-        if !locked(&self.met).insert(id.clone()) || (lake.has(&id) && !args.tables.replace) {
+        if !locked(&self.met).insert(id.clone()) || (is_there && !args.tables.replace) {
             share.reach(2 * job.bytes);
             return Ok(Done { rows: None });
         }
         let capture = open(&job.inputs)?;
-        let budget = args.asked.memory.budget();
-        let need = Estimate::of(&capture, || true).map_or(budget, |estimate| estimate.total());
-        let _seat = self.room.take((need + need / 4).saturating_add(BESIDE));
-        let choices = &args.asked.choices;
-        let plan = memory::plan(&capture, args.asked.memory, choices.process.as_deref(), choices.layer);
-        let trace = load_planned(&capture, &plan, &mut share).map_err(stopped)?;
-        let about = self.about(job, &capture);
+        let (trace, _seat) = self.load(&capture, &mut share)?;
+        let about = self.about(name, &capture);
         drop(capture);
         let loaded = args.asked.about(Arc::new(trace), Arc::clone(&self.rules))?;
         let names = loaded.names(&args.asked, &[By::FreedStack]);
@@ -194,16 +209,37 @@ impl Fleet<'_> {
         }
     }
 
+    /// Loads a capture, when there is room for it.
+    fn load(&self, capture: &Capture, share: &mut Share<'_>) -> Result<(Trace, Seat<'_>), Failure> {
+        let asked = &self.args.asked;
+        let mut plan = memory::plan(capture, asked.memory, asked.choices.process.as_deref(), asked.choices.layer);
+        let load = |budget| {
+            plan.budget = budget;
+            load_planned(capture, &plan, share).map_err(stopped)
+        };
+        let was_too_little = |trace: &Trace| trace.cut.is_some_and(|cut| cut.reason == CutReason::Memory);
+        self.room.within(self.need(capture), load, was_too_little)
+    }
+
+    /// What a capture is taken to need; one that is alone may have all there is.
+    fn need(&self, capture: &Capture) -> u64 {
+        if self.is_alone {
+            return u64::MAX;
+        }
+        let need = Estimate::of(capture, || true).map_or(u64::MAX, |estimate| estimate.total());
+        need.saturating_add(need / 4).saturating_add(BESIDE)
+    }
+
     fn failure(&self, error: &LakeError) -> Failure {
         Failure::Failed(format!("{}: {error}", self.args.out.display()))
     }
 
-    fn about(&self, job: &Job, capture: &Capture) -> About {
+    fn about(&self, name: String, capture: &Capture) -> About {
         let tags = &self.args.tables.tags;
         let tag = |key: &str| tags.iter().find(|(other, _)| other == key).map(|(_, value)| value.clone());
         let header = capture.files.first().map(|file| &file.header);
         About {
-            name: name_of(&job.inputs),
+            name,
             files: capture.files.iter().map(|file| file.name.clone()).collect(),
             bytes: capture.bytes(),
             machine: tag("machine").or_else(|| capture.files.iter().find_map(machine_name)),
@@ -213,6 +249,12 @@ impl Fleet<'_> {
             tags: tags.clone(),
         }
     }
+}
+
+/// Why nothing of a capture can be read, as all commands say it.
+fn unreadable<T>(job: &Job, error: &io::Error) -> Result<T, Failure> {
+    open(&job.inputs)?;
+    Err(Failure::Failed(format!("{}: {error}", job.name())))
 }
 
 /// A capture's share of the work, in bytes: all of it twice.
@@ -246,8 +288,8 @@ impl Watch for Share<'_> {
     }
 }
 
-/// The memory that may be used. One capture is always let in, however much it takes: how it is loaded
-/// has a limit of its own.
+/// The memory that may be used. One capture is always let in, however much it needs: no more is loaded of it than
+/// there is room for.
 struct Room {
     budget: u64,
     used: Mutex<u64>,
@@ -272,6 +314,24 @@ impl Room {
         let mut used = self.freed.wait_while(locked(&self.used), is_full).unwrap_or_else(PoisonError::into_inner);
         *used += bytes;
         Seat { room: self, bytes }
+    }
+
+    /// Does some work beside others in what it is taken to need, which `work` is told. If that was too little the
+    /// work is done again, alone and with all there is: so what comes of it does not depend on others.
+    fn within<T>(
+        &self,
+        need: u64,
+        mut work: impl FnMut(u64) -> Result<T, Failure>,
+        was_too_little: impl Fn(&T) -> bool,
+    ) -> Result<(T, Seat<'_>), Failure> {
+        let seat = self.take(need);
+        let done = work(seat.bytes)?;
+        if seat.bytes == self.budget || !was_too_little(&done) {
+            return Ok((done, seat));
+        }
+        drop((done, seat));
+        let seat = self.take(self.budget);
+        Ok((work(seat.bytes)?, seat))
     }
 }
 
@@ -307,5 +367,22 @@ mod tests {
             }
         });
         assert!(most.into_inner() <= 100 && *locked(&room.used) == 0);
+    }
+
+    #[test]
+    fn what_needs_more_than_it_was_taken_to_is_done_again_alone_with_all_there_is() {
+        // What it is taken to need, what it needs, and what it is given.
+        let cases: [(u64, u64, &[u64]); 4] = [(30, 20, &[30]), (30, 40, &[30, 100]), (30, 200, &[30, 100]), (1000, 200, &[100])];
+        for (need, needs, given) in cases {
+            let room = Room::new(100);
+            let mut budgets = Vec::new();
+            let work = |budget: u64| {
+                budgets.push(budget);
+                Ok(budget)
+            };
+            let done = room.within(need, work, |budget: &u64| *budget < needs).ok();
+            assert!(done.is_some_and(|(budget, seat)| budget == seat.bytes && *locked(&room.used) == budget));
+            assert_eq!((budgets.as_slice(), *locked(&room.used)), (given, 0));
+        }
     }
 }

@@ -25,7 +25,9 @@ pub(super) struct TablesArgs {
 
 fn tag(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        Some((key, value)) if ![key, value].iter().any(|part| part.trim().is_empty()) => {
+            Ok((key.trim().to_owned(), value.to_owned()))
+        }
         _ => Err("a tag is KEY=VALUE, like build=1234".to_owned()),
     }
 }

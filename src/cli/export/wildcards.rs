@@ -6,19 +6,30 @@ use std::path::{Path, PathBuf};
 use crate::load::Input;
 use crate::pattern::Pattern;
 
+/// A pattern that stands for no file.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct NoFile {
+    /// As it was written.
+    pub(super) pattern: Input,
+    /// What to say of it.
+    pub(super) why: String,
+}
+
 /// The files that are meant, in order of their names. What is there as it is written is meant itself.
-pub(super) fn expanded(inputs: Vec<Input>) -> Result<Vec<Input>, String> {
+pub(super) fn expanded(inputs: Vec<Input>) -> Vec<Result<Input, NoFile>> {
     let mut all = Vec::with_capacity(inputs.len());
     for input in inputs {
-        match &input {
-            Input::File(path) => match pattern_of(path) {
-                Some(name) => all.extend(fitting(path, &name)?.into_iter().map(Input::File)),
-                None => all.push(input),
-            },
-            Input::Demo => all.push(input),
+        let files = match &input {
+            Input::File(path) => pattern_of(path).map(|name| fitting(path, &name)),
+            Input::Demo => None,
+        };
+        match files {
+            None => all.push(Ok(input)),
+            Some(Ok(files)) => all.extend(files.into_iter().map(|file| Ok(Input::File(file)))),
+            Some(Err(why)) => all.push(Err(NoFile { pattern: input, why })),
         }
     }
-    Ok(all)
+    all
 }
 
 /// The last part of a path, if it has stars and is no file.
@@ -56,17 +67,24 @@ mod tests {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
         std::fs::create_dir(folder.path().join("folder.etl")).unwrap();
-        let of = |name: &str| expanded(vec![Input::File(folder.path().join(name))]);
-        let files = |names: &[&str]| names.iter().map(|name| Input::File(folder.path().join(name))).collect::<Vec<_>>();
-        assert_eq!(of("*.etl").unwrap(), files(&["a.etl", "b.etl"]));
-        assert_eq!(of("a*").unwrap(), files(&["a.etl", "a.zip"]));
-        assert_eq!(of("none.etl").unwrap(), files(&["none.etl"]));
-        assert!(of("*.cab").unwrap_err().contains("*.cab"));
-        assert_eq!(expanded(vec![Input::Demo]).unwrap(), [Input::Demo]);
+        let file = |name: &str| Input::File(folder.path().join(name));
+        let files = |names: &[&str]| names.iter().map(|name| Ok(file(name))).collect::<Vec<Result<_, NoFile>>>();
+        let of = |name: &str| expanded(vec![file(name)]);
+        assert_eq!(of("*.etl"), files(&["a.etl", "b.etl"]));
+        assert_eq!(of("a*"), files(&["a.etl", "a.zip"]));
+        assert_eq!(of("none.etl"), files(&["none.etl"]));
+        assert_eq!(expanded(vec![Input::Demo]), [Ok::<_, NoFile>(Input::Demo)]);
+        // Nor does a pattern without a file hold up the others.
+        for name in ["*.cab", "none/*.etl"] {
+            let found = expanded(vec![file("b*"), file(name), file("a.etl")]);
+            let [Ok(first), Err(none), Ok(last)] = found.as_slice() else { panic!("{found:?}") };
+            assert_eq!((first, last, &none.pattern), (&file("b.etl"), &file("a.etl"), &file(name)));
+            assert!(none.why.contains("*."), "{}", none.why);
+        }
         #[cfg(unix)]
         {
             std::fs::write(folder.path().join("*.cab"), "").unwrap();
-            assert_eq!(of("*.cab").unwrap(), files(&["*.cab"]));
+            assert_eq!(of("*.cab"), files(&["*.cab"]));
         }
     }
 }

@@ -229,11 +229,12 @@ impl TableFile {
         Ok(())
     }
 
-    /// Ends the file; it is whole only if this succeeds.
+    /// Ends the file; it is whole, and on its disk, only if this succeeds.
     pub(super) fn finish(mut self) -> Result<(), ParquetError> {
         self.flush()?;
         self.writer.finish()?;
-        Ok(self.writer.inner_mut().flush()?)
+        // File systems of a network, and those with quotas, tell only now that there was no room.
+        Ok(self.writer.inner().file.sync_all()?)
     }
 }
 

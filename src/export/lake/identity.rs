@@ -18,29 +18,51 @@ const LOOK: u64 = 1 << 18;
 /// Characters of a name that are kept.
 const NAME: usize = 48;
 
-/// What people call a capture: the name of its first file without folder and extension.
-pub fn name_of(inputs: &[Input]) -> String {
-    match inputs.first() {
-        Some(Input::File(path)) => {
-            path.file_stem().map_or_else(|| "capture".to_owned(), |stem| stem.to_string_lossy().into_owned())
+/// What a capture is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureIdentity {
+    /// By the folder; the same files in the same order have the same.
+    pub id: String,
+    /// By people: the name of the first file that can be opened, without folder and extension.
+    pub name: String,
+}
+
+impl CaptureIdentity {
+    /// Of these files. Those that cannot be opened are left out, as they are of the trace, so that the others are
+    /// called what they are called alone; it is an error if none can be.
+    pub fn of(inputs: &[Input]) -> io::Result<Self> {
+        let (mut hash, mut name, mut refused) = (Xxh3::new(), None, None);
+        for input in inputs {
+            let mut with_it = hash.clone();
+            match add(&mut with_it, input) {
+                Ok(()) => {
+                    hash = with_it;
+                    name.get_or_insert_with(|| name_of(input));
+                }
+                Err(error) => _ = refused.get_or_insert(error),
+            }
         }
-        Some(Input::Demo) => "demo".to_owned(),
-        None => String::new(),
+        let Some(name) = name else { return Err(refused.unwrap_or_else(|| io::ErrorKind::NotFound.into())) };
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        let plain: String = name.chars().take(NAME).map(|c| if is_plain(&c) { c } else { '_' }).collect();
+        Ok(Self { id: format!("{plain}-{:016x}", hash.digest()), name })
     }
 }
 
-/// The identity of a capture in the folder. The same files in the same order have the same.
-pub fn capture_id(inputs: &[Input]) -> io::Result<String> {
-    let mut hash = Xxh3::new();
-    for input in inputs {
-        match input {
-            Input::File(path) => add_file(&mut hash, path)?,
-            Input::Demo => hash.update(demo::TRACE),
-        }
+fn name_of(input: &Input) -> String {
+    match input {
+        Input::File(path) => path.file_stem().map_or_else(|| "capture".to_owned(), |stem| stem.to_string_lossy().into_owned()),
+        Input::Demo => "demo".to_owned(),
     }
-    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let name: String = name_of(inputs).chars().take(NAME).map(|c| if is_plain(&c) { c } else { '_' }).collect();
-    Ok(format!("{name}-{:016x}", hash.digest()))
+}
+
+/// Adds what a file holds to the hash, which is worth nothing if that fails.
+fn add(hash: &mut Xxh3, input: &Input) -> io::Result<()> {
+    match input {
+        Input::File(path) => add_file(hash, path)?,
+        Input::Demo => hash.update(demo::TRACE),
+    }
+    Ok(())
 }
 
 fn add_file(hash: &mut Xxh3, path: &Path) -> io::Result<()> {
@@ -76,12 +98,19 @@ mod tests {
         *bytes.last_mut().unwrap() = 8;
         let last = put("wed/my trace=1.etl", &bytes);
         let longer = put("thu/my trace=1.etl", &[&bytes[..], &[8]].concat());
-        let id = |input: &Input| capture_id(std::slice::from_ref(input)).unwrap();
+        let of = |inputs: &[&Input]| CaptureIdentity::of(&inputs.iter().copied().cloned().collect::<Vec<_>>());
+        let id = |input: &Input| of(&[input]).unwrap().id;
         assert_eq!(id(&a), id(&copy));
         assert!(id(&a).starts_with("my_trace_1-") && id(&a).len() == "my_trace_1-".len() + 16, "{}", id(&a));
         assert!(id(&a) != id(&last) && id(&last) != id(&longer));
-        assert_ne!(capture_id(&[a.clone(), last.clone()]).unwrap(), capture_id(&[last, a]).unwrap());
-        assert!(capture_id(&[Input::File(folder.path().join("none"))]).is_err());
-        assert!(capture_id(&[Input::Demo]).unwrap().starts_with("demo-"));
+        assert_ne!(of(&[&a, &last]).unwrap(), of(&[&last, &a]).unwrap());
+        // What cannot be read, a folder too, is left out wherever it stands.
+        let [none, folder] = ["none.etl", "mon"].map(|name| Input::File(folder.path().join(name)));
+        assert!(of(&[&none]).is_err() && of(&[&folder, &none]).is_err() && of(&[]).is_err());
+        for inputs in [[&none, &a, &last], [&a, &folder, &last], [&a, &last, &none]] {
+            assert_eq!(of(&inputs).unwrap(), of(&[&a, &last]).unwrap());
+        }
+        assert_eq!(of(&[&a]).unwrap().name, "my trace=1");
+        assert!(id(&Input::Demo).starts_with("demo-"));
     }
 }

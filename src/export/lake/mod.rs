@@ -24,7 +24,7 @@ pub mod table;
 mod tests;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::errors::ParquetError;
@@ -48,6 +48,13 @@ pub enum LakeError {
     /// Its folder cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// This folder, which says what counts, is missing where other tables have captures.
+    #[error(
+        "{}: this folder says which captures count, and it is missing although other tables have captures; put it back, \
+         or remove the folders of all tables and export anew",
+        .0.display()
+    )]
+    NoCaptures(PathBuf),
     /// The files could not be written.
     #[error("the tables could not be written: {0}")]
     Parquet(String),
@@ -96,7 +103,7 @@ pub struct About {
     pub files: Vec<String>,
     /// What people call it.
     pub name: String,
-    /// Bytes of the files.
+    /// Bytes of its traces: of archives those in them, expanded.
     pub bytes: u64,
     /// Name of the machine.
     pub machine: Option<String>,

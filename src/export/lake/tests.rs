@@ -123,8 +123,16 @@ fn many_rows_are_several_files_and_groups_of_bounded_size() {
     assert!(files.len() > 1 && groups.iter().all(|&rows| (1..=GROUP_ROWS as i64).contains(&rows)), "{groups:?}");
     assert_eq!(groups.iter().sum::<i64>(), trace.rows.len() as i64);
     // Statistics let engines leave groups out: births are in order.
-    let birth = |group: usize| files[group].metadata().row_group(0).column(2).statistics().cloned().unwrap();
-    assert!(birth(0).max_bytes_opt().is_some() && birth(1).min_bytes_opt().is_some());
+    let place = table::ALLOCATIONS.columns.iter().position(|column| column.name == "birth_s").unwrap();
+    let seconds = |bytes: Option<&[u8]>| f64::from_le_bytes(bytes.unwrap().try_into().unwrap());
+    let births: Vec<(f64, f64)> = files
+        .iter()
+        .flat_map(|file| file.metadata().row_groups())
+        .map(|group| group.column(place).statistics().unwrap())
+        .map(|births| (seconds(births.min_bytes_opt()), seconds(births.max_bytes_opt())))
+        .collect();
+    assert!(births.iter().all(|(first, last)| first <= last), "{births:?}");
+    assert!(births.is_sorted_by(|(_, last), (next, _)| last <= next), "{births:?}");
 }
 
 #[test]
