@@ -1,6 +1,7 @@
 //! Times that people write, on the command line and in rules: seconds since the trace start with up to nine
 //! decimals, read digit by digit, so that no tick is lost to binary fractions.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::model::Clock;
@@ -23,6 +24,18 @@ impl Seconds {
     /// The nearest tick; halves go away from zero.
     pub fn ticks(self, clock: &Clock) -> Ticks {
         clock.nearest_tick(self.nanos)
+    }
+}
+
+impl fmt::Display for Seconds {
+    /// As they are read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, nanos) = (if self.nanos < 0 { "-" } else { "" }, self.nanos.unsigned_abs());
+        let (whole, fraction) = (nanos / NANOS_PER_SECOND as u128, nanos % NANOS_PER_SECOND as u128);
+        match format!("{fraction:0DECIMALS$}").trim_end_matches('0') {
+            "" => write!(f, "{sign}{whole}"),
+            decimals => write!(f, "{sign}{whole}.{decimals}"),
+        }
     }
 }
 
@@ -67,6 +80,13 @@ mod tests {
         assert_eq!(ticks(".5", 10), 5);
         assert_eq!(ticks("7.", 10), 70);
         assert_eq!(ticks("+007", 10), 70);
+    }
+
+    #[test]
+    fn they_are_written_as_they_are_read() {
+        for text in ["0", "12.5", "-3", "107374182.4000001", "0.000000001", "-0.5", "999999999999999999"] {
+            assert_eq!(text.parse::<Seconds>().unwrap().to_string(), text);
+        }
     }
 
     #[test]

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 
 use crate::paths;
 
-/// Bytes of a file at most.
-pub const MAX_FILE: u64 = 4 << 20;
+/// What is told of a mistake at most, in characters: names of keys stand in it.
+const MOST_TOLD: usize = 300;
 
 /// What is wrong with the text of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,6 +43,7 @@ impl BadText {
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, BadText> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let what = error.message().lines().collect::<Vec<_>>().join(", ");
+        let what = what.chars().take(MOST_TOLD).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect::<String>();
         match error.span() {
             Some(span) => BadText::at(text, &span, what),
             None => BadText { line: None, what },
@@ -50,12 +51,64 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, BadText> {
     })
 }
 
-/// The text of a regular file of at most [`MAX_FILE`] bytes.
-pub fn text_of(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    paths::open_regular(path)?.take(MAX_FILE + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > MAX_FILE {
-        true => Err(io::Error::other(format!("it is larger than {} MB", MAX_FILE >> 20))),
-        false => Ok(text),
+/// The text of a regular file of at most so many bytes. It is in UTF-8, or in UTF-16 with a mark that says
+/// so, as older PowerShells write what a command prints.
+pub fn text_of(path: &Path, most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    paths::open_regular(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it is larger than {} KB", most >> 10)));
+    }
+    decoded(bytes).map_err(|line| io::Error::other(format!("line {line} is no text in UTF-8")))
+}
+
+/// The text, or the first line that is none.
+fn decoded(bytes: Vec<u8>) -> Result<String, usize> {
+    let line_at = |bytes: &[u8]| 1 + bytes.iter().filter(|&&byte| byte == b'\n').count();
+    let order: Option<fn([u8; 2]) -> u16> = match bytes.get(..2) {
+        Some([0xFF, 0xFE]) => Some(u16::from_le_bytes),
+        Some([0xFE, 0xFF]) => Some(u16::from_be_bytes),
+        _ => None,
+    };
+    let Some(order) = order else {
+        return String::from_utf8(bytes).map_err(|bad| line_at(&bad.as_bytes()[..bad.utf8_error().valid_up_to()]));
+    };
+    let units = bytes[2..].chunks(2).map(|pair| <[u8; 2]>::try_from(pair).map_or(0xD800, order));
+    let text: Result<String, _> = char::decode_utf16(units).collect();
+    text.map_err(|_| line_at(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_in_what_editors_and_shells_write() {
+        assert_eq!(decoded("a = \"\u{e4}\"\n".into()), Ok("a = \"\u{e4}\"\n".to_owned()));
+        let wide = |order: fn(u16) -> [u8; 2]| "\u{feff}a = 1".encode_utf16().flat_map(order).collect::<Vec<u8>>();
+        assert_eq!(decoded(wide(u16::to_le_bytes)), Ok("a = 1".to_owned()));
+        assert_eq!(decoded(wide(u16::to_be_bytes)), Ok("a = 1".to_owned()));
+        assert_eq!(decoded(b"a\n\nb\xff".to_vec()), Err(3));
+        assert!(decoded(b"\xff\xfea".to_vec()).is_err(), "half a character");
+        assert_eq!(decoded(Vec::new()), Ok(String::new()));
+    }
+
+    #[test]
+    fn what_is_told_of_a_text_is_short_and_plain() {
+        let long = format!("\"\\u001b[2J{}\" = 1", "x".repeat(100_000));
+        #[derive(serde::Deserialize, Debug)]
+        #[serde(deny_unknown_fields)]
+        struct Nothing {}
+        let bad = parse::<Nothing>(&long).unwrap_err();
+        assert!(bad.what.chars().count() <= MOST_TOLD && !bad.what.contains('\u{1b}'), "{bad}");
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.toml");
+        std::fs::write(&file, vec![b'#'; 2048]).unwrap();
+        assert_eq!(text_of(&file, 2048).unwrap().len(), 2048);
+        assert_eq!(text_of(&file, 2047).unwrap_err().to_string(), "it is larger than 1 KB");
     }
 }

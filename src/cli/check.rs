@@ -1,6 +1,7 @@
-//! `highwater check`: whether a trace keeps the limits that rules set, and rules to begin with.
+//! `highwater check`: whether a trace keeps the limits that rules set ([`init`]: rules to begin with).
 
-use std::fs;
+mod init;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,15 +9,15 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, IntervalInSeconds, Loaded, needs_names, stopped};
+use super::asked::{Asked, IntervalInSeconds, Loaded, check_out, needs_names, stopped};
 use super::progress::Quiet;
+use super::seconds::Seconds;
 use super::{Failure, output, report_problems};
-use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, breach_lines, junit, plain, starter};
-use crate::model::Quality;
+use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, breach_lines, junit, plain};
+use crate::load::Input;
+use crate::model::{Quality, Trace};
 use crate::paths;
-use crate::query::{
-    By, Cancel, Index, IndexOptions, Mask, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals,
-};
+use crate::query::{By, Cancel, Index, IndexOptions, Mask, doubts};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -76,32 +77,38 @@ struct RuleAnswer<'a> {
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     args.quiet.apply();
     if args.init {
-        return init(args);
+        return init::run(args);
     }
     let Some(file) = &args.rules else { return Err(Failure::BadArguments("--rules names no file".to_owned())) };
     // Before the work of loading.
     args.asked.check().map_err(Failure::BadArguments)?;
+    if let Some(out) = &args.junit {
+        check_out(out, &[args.asked.inputs(), vec![Input::File(file.clone())]].concat())?;
+    }
     let rules = LimitRules::read(file).map_err(Failure::BadArguments)?.list;
     let loaded = args.asked.load("check")?;
-    let names = names(args, &loaded, &rules);
+    let (names, unnamed) = names(args, &loaded, &rules);
     let index = prepared(&loaded, rules.len())?;
     let checked = hold(args, &loaded, &index, &names, &rules)?;
     report_problems(&loaded.trace.problems);
-    answer(args, &loaded, &checked)?;
+    let to = checked.iter().map(|checked| checked.interval.to).max().unwrap_or(loaded.interval.to);
+    let mut doubts = doubts(&loaded.trace, to);
+    doubts.extend(unnamed.map(|modules| format!("{modules}; what rules say of types and functions there finds nothing")));
+    answer(args, &loaded, &checked, &doubts)?;
     if let Some(out) = &args.junit {
-        write_junit(out, &checked, file, &capture_name(args))?;
+        write_junit(out, &checked, file, &capture_name(args), &doubts)?;
     }
     let is_broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
     if is_broken { Err(Failure::LimitBroken) } else { Ok(()) }
 }
 
-/// The names that rules are about; none where no rule is.
-fn names(args: &CheckArgs, loaded: &Loaded, rules: &[Rule]) -> Names {
+/// The names that rules are about, and which modules have none; nothing where no rule is about names.
+fn names(args: &CheckArgs, loaded: &Loaded, rules: &[Rule]) -> (Names, Option<String>) {
     let is_about_names = |rule: &Rule| needs_names(&rule.filter, &rule.by) || rule.by.contains(&By::Module);
     if rules.iter().any(is_about_names) || needs_names(&args.asked.filter(), &[]) {
-        loaded.names(&args.asked, &[])
+        loaded.names_and_missing(&args.asked, &[])
     } else {
-        Names::default()
+        (Names::default(), None)
     }
 }
 
@@ -145,32 +152,36 @@ fn hold<'r>(
     Ok(all)
 }
 
-/// The interval of a rule: its own ends, else the command's. A rule outlives the traces that it
-/// is for, so one that lies outside of a trace is no bad argument.
+/// The interval of a rule: its own ends, else the command's, as far as the trace goes: nothing is
+/// known of the time behind its end, so nothing there keeps a limit. A rule outlives the traces that it is
+/// for, so one that lies outside of a trace is no bad argument.
 fn interval(loaded: &Loaded, rule: &Rule) -> Result<Interval, String> {
     let trace = &loaded.trace;
-    let from = rule.from.map_or(loaded.interval.from, |t| t.ticks(&trace.clock));
-    let mut to = rule.to.map_or(loaded.interval.to, |t| t.ticks(&trace.clock));
-    if trace.cut.is_some() {
-        to = to.min(trace.span.to);
-    }
-    if from <= to { Ok(Interval { from, to }) } else { Err("its interval lies outside of what was read".to_owned()) }
+    let edge = |of_rule: Option<Seconds>, of_command| of_rule.map_or(of_command, |t: Seconds| t.ticks(&trace.clock));
+    let asked = Interval { from: edge(rule.from, loaded.interval.from), to: edge(rule.to, loaded.interval.to) };
+    known_part(trace, asked).ok_or_else(|| "its interval lies outside of what was read".to_owned())
+}
+
+/// What of an interval the trace tells of.
+fn known_part(trace: &Trace, asked: Interval) -> Option<Interval> {
+    let known = Interval { from: asked.from.max(trace.span.from), to: asked.to.min(trace.span.to) };
+    let is_outside = known.from > known.to || (known.from == known.to && asked.from < asked.to);
+    (!is_outside).then_some(known)
 }
 
 fn capture_name(args: &CheckArgs) -> String {
-    args.asked.inputs().iter().map(crate::load::Input::name).collect::<Vec<_>>().join(" + ")
+    args.asked.inputs().iter().map(Input::name).collect::<Vec<_>>().join(" + ")
 }
 
-fn answer(args: &CheckArgs, loaded: &Loaded, checked: &[Checked<'_>]) -> Result<(), Failure> {
+fn answer(args: &CheckArgs, loaded: &Loaded, checked: &[Checked<'_>], doubts: &[String]) -> Result<(), Failure> {
     let trace = &loaded.trace;
-    let to = checked.iter().map(|checked| checked.interval.to).max().unwrap_or(loaded.interval.to);
-    let doubts = doubts(trace, to);
     for rule in checked {
-        if let Some(reason) = rule.reason.as_deref().filter(|_| rule.outcome != Outcome::Broken) {
+        // What is required is a breach, which is told as one.
+        if let Some(reason) = rule.reason.as_deref().filter(|_| !rule.rule.required) {
             output::message(&format!("rule {} was not looked at in full: {reason}", plain(&rule.rule.name)));
         }
     }
-    for doubt in &doubts {
+    for doubt in doubts {
         output::message(&format!("the numbers may be off: {doubt}"));
     }
     if args.json {
@@ -184,7 +195,7 @@ fn answer(args: &CheckArgs, loaded: &Loaded, checked: &[Checked<'_>]) -> Result<
         });
         let broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
         let rules = rules.collect();
-        return output::json(&Answer { schema: "highwater.check/1", broken, rules, quality: trace.quality, doubts: &doubts });
+        return output::json(&Answer { schema: "highwater.check/1", broken, rules, quality: trace.quality, doubts });
     }
     output::answer(&describe(checked))?;
     let count = |outcome| checked.iter().filter(|checked| checked.outcome == outcome).count();
@@ -199,53 +210,9 @@ fn describe(checked: &[Checked<'_>]) -> String {
     broken.flat_map(breach_lines).map(|line| line + "\n").collect()
 }
 
-fn write_junit(out: &Path, checked: &[Checked<'_>], rules: &Path, capture: &str) -> Result<(), Failure> {
-    let written = junit(checked, &rules.display().to_string(), capture)
+fn write_junit(out: &Path, checked: &[Checked<'_>], rules: &Path, capture: &str, doubts: &[String]) -> Result<(), Failure> {
+    let written = junit(checked, &rules.display().to_string(), capture, doubts)
         .map_err(io::Error::other)
-        .and_then(|text| paths::replace(out, |draft| fs::write(draft, text)));
+        .and_then(|text| paths::replace(out, |draft| draft.write_all(text.as_bytes())));
     written.map_err(|error| Failure::Failed(format!("{} cannot be written: {error}", out.display())))
-}
-
-/// Writes rules to begin with.
-fn init(args: &CheckArgs) -> Result<(), Failure> {
-    let out = args.out.as_deref().or(args.rules.as_deref());
-    let refuse = |out: &Path| Failure::BadArguments(format!("{} is there already; --force overwrites it", out.display()));
-    if let Some(out) = out.filter(|out| !args.force && out.symlink_metadata().is_ok()) {
-        return Err(refuse(out));
-    }
-    let loaded = args.asked.load("check")?;
-    let text = starting_rules(args, &loaded)?;
-    report_problems(&loaded.trace.problems);
-    for doubt in doubts(&loaded.trace, loaded.interval.to) {
-        output::message(&format!("the limits may be off: {doubt}"));
-    }
-    let Some(out) = out else { return output::document(&text) };
-    let written = if args.force { paths::replace(out, |draft| fs::write(draft, &text)) } else { write_new(out, &text) };
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(refuse(out)),
-        Err(error) => Err(Failure::Failed(format!("{} cannot be written: {error}", out.display()))),
-        Ok(()) => Ok(()),
-    }
-}
-
-/// Writes a file, over no other.
-fn write_new(out: &Path, text: &str) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(out)?;
-    file.write_all(text.as_bytes()).inspect_err(|_| _ = fs::remove_file(out))
-}
-
-fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> {
-    let never = Cancel::default();
-    let filter = args.asked.filter();
-    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[]) } else { Names::default() };
-    let index = loaded.index()?;
-    let interval = loaded.interval;
-    let mask = filter.named_mask(&loaded.trace, &names, &never).map_err(stopped)?;
-    let totals = Arc::new(totals(&index, interval, &never).map_err(stopped)?);
-    let request =
-        MeasuredRequest { interval, by: &[By::Process], mask: &mask, fold: false, growth: true, at_exit: true, totals: &totals };
-    let processes = Measured::of(&index, request, &names, &never).map_err(stopped)?;
-    let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter, top: None, fold: false };
-    let heaps = named_report(&index, &request, &names, &never).map_err(stopped)?.groups;
-    Ok(starter(&capture_name(args), &processes, &heaps))
 }

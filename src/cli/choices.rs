@@ -69,6 +69,22 @@ impl Choices {
         ReportFilter { process: self.process.clone(), layer: self.layer, heap: self.heap.clone(), sites }
     }
 
+    /// An option beyond process and layer that was given.
+    pub(super) fn beyond_places(&self) -> Option<&'static str> {
+        let given = [
+            ("--heap", self.heap.is_some()),
+            ("--allocated", !self.allocated.is_empty()),
+            ("--freed", !self.freed.is_empty()),
+            ("--size", !self.size.is_empty()),
+            ("--lifetime", !self.lifetime.is_empty()),
+            ("--thread", !self.thread.is_empty()),
+            ("--type", !self.types.is_empty()),
+            ("--frame", !self.frame.is_empty()),
+            ("--not-frame", !self.not_frame.is_empty()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
     /// What only rows have.
     pub(super) fn rows(&self, clock: &Clock) -> RowChoice {
         let ticks = |range: &Range<Seconds>| range.0.map(|t| t.ticks(clock));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{GroupsAsked, RulesFile, index, load_trace, needs_names, stopped};
+use super::asked::{GroupsAsked, RulesFile, index, interval, load_capture, needs_names, stopped};
 use super::choices::Choices;
 use super::memory::Memory;
 use super::progress::Quiet;
@@ -16,11 +16,13 @@ use super::ranges::Bytes;
 use super::report::{key_cells, key_columns, stack_notes};
 use super::seconds::Seconds;
 use super::text::{Align, Table};
-use super::{Failure, output, report_problems, symbols};
+use super::{Failure, open, output, report_problems, symbols};
 use crate::format;
+use crate::limits::plain;
 use crate::load::Input;
 use crate::model::Trace;
-use crate::query::{By, Cancel, Compared, DiffSide, Group, folded_diff};
+use crate::panics;
+use crate::query::{By, Cancel, Compared, DiffSide, Group, doubts, folded_diff};
 use crate::units::Interval;
 use markdown::Shown;
 
@@ -29,6 +31,7 @@ use markdown::Shown;
 struct Answer<'a> {
     schema: &'static str,
     groups: &'a [Group<Compared>],
+    doubts: &'a [String],
 }
 
 #[derive(Args, Debug)]
@@ -113,12 +116,9 @@ impl Side {
     }
 
     fn interval(&self, trace: &Trace) -> Result<Interval, Failure> {
-        let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
-        let interval = Interval { from: edge(self.from, trace.span.from), to: edge(self.to, trace.span.to) };
-        if interval.from <= interval.to {
-            return Ok(interval);
-        }
-        Err(Failure::BadArguments(format!("the part of {} lies outside of the trace", self.input.name())))
+        let name = self.input.name();
+        let names = ["begins", "ends"].map(|edge| format!("the part of {name} {edge}"));
+        interval(trace, self.from, self.to, [&names[0], &names[1]])
     }
 
     /// Whether both are of one trace.
@@ -132,14 +132,39 @@ impl Side {
     }
 }
 
+/// The traces of both sides; one, where both are parts of it.
+fn load(args: &DiffArgs, [a, b]: &[Side; 2]) -> Result<[Arc<Trace>; 2], Failure> {
+    let open_one = |side: &Side| open(std::slice::from_ref(&side.input));
+    let first = open_one(a)?;
+    panics::reach("diff");
+    if a.is_same(b) {
+        let trace = load_capture(&first, args.memory, &args.choices)?;
+        return Ok([Arc::clone(&trace), trace]);
+    }
+    let second = open_one(b)?;
+    let [of_a, of_b] = args.memory.dealt([&first, &second]);
+    Ok([load_capture(&first, of_a, &args.choices)?, load_capture(&second, of_b, &args.choices)?])
+}
+
+/// What speaks against the numbers: of each trace, and of a side that has nothing at all.
+fn doubts_of(traces: &[Arc<Trace>; 2], intervals: [Interval; 2], totals: &[Group<Compared>]) -> Vec<String> {
+    let mut all = Vec::new();
+    let counts: [fn(&Compared) -> u64; 2] = [|numbers| numbers.a.count, |numbers| numbers.b.count];
+    for (i, name) in ["A", "B"].into_iter().enumerate() {
+        all.extend(doubts(&traces[i], intervals[i].to).into_iter().map(|doubt| format!("{name}: {doubt}")));
+        if totals.iter().all(|group| counts[i](&group.numbers) == 0) {
+            all.push(format!("{name}: nothing in it was alive or happened that is compared"));
+        }
+    }
+    all
+}
+
 pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     args.quiet.apply();
-    let [a, b] = args.sides().map_err(Failure::BadArguments)?;
+    let both = args.sides().map_err(Failure::BadArguments)?;
     let rules = args.rules.read()?;
-    let load = |side: &Side| load_trace(std::slice::from_ref(&side.input), args.memory, &args.choices, "diff");
-    let trace = load(&a)?;
-    let traces = if a.is_same(&b) { [Arc::clone(&trace), trace] } else { [trace, load(&b)?] };
-    let intervals = [a.interval(&traces[0])?, b.interval(&traces[1])?];
+    let traces = load(args, &both)?;
+    let intervals = [both[0].interval(&traces[0])?, both[1].interval(&traces[1])?];
     let is_one_trace = Arc::ptr_eq(&traces[0], &traces[1]);
     let filter = args.choices.filter();
     let shows_names = needs_names(&filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
@@ -171,7 +196,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     // A limit is about all groups, whatever is shown of them.
     let top = if args.fail_over.is_some() || args.markdown { None } else { args.groups.top };
     let mut groups = compare(&args.groups.by, top)?;
-    let totals = if args.markdown { compare(&[], None)? } else { Vec::new() };
+    let totals = compare(&[], None)?;
+    let doubts = doubts_of(&traces, intervals, &totals);
     report_problems(&traces[0].problems);
     if !is_one_trace {
         report_problems(&traces[1].problems);
@@ -180,15 +206,17 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     if args.markdown {
         let [a, b] = [&args.a, &args.b].map(|side| side.to_string_lossy());
         let limit = args.fail_over.map(|limit| limit.0);
-        let shown = Shown { a: &a, b: &b, by: &args.groups.by, groups: &groups, totals: &totals, top: args.groups.top, limit };
+        let (by, top) = (&args.groups.by, args.groups.top);
+        let shown = Shown { a: &a, b: &b, by, groups: &groups, totals: &totals, top, limit, doubts: &doubts };
         output::document(&markdown::text(&shown))?;
     } else {
         groups.truncate(args.groups.top.unwrap_or(usize::MAX));
         match args.json {
-            true => output::json(&Answer { schema: "highwater.diff/1", groups: &groups })?,
+            true => output::json(&Answer { schema: "highwater.diff/1", groups: &groups, doubts: &doubts })?,
             false => output::answer(&describe(args, &groups))?,
         }
     }
+    doubts.iter().for_each(|doubt| output::message(&format!("the numbers may be off: {doubt}")));
     breaches.iter().for_each(|line| output::message(line));
     if breaches.is_empty() { Ok(()) } else { Err(Failure::LimitBroken) }
 }
@@ -203,7 +231,7 @@ fn breaches(by: &[By], groups: &[Group<Compared>], limit: Bytes) -> Vec<String> 
         let (grew, limit) = (group.numbers.delta.outstanding_to, limit.0);
         let (rounded, most) = (format::signed_bytes(grew), format::signed_bytes(i64::try_from(limit).unwrap_or(i64::MAX)));
         let (rounded, most) = if rounded == most { (format!("+{grew} B"), format!("+{limit} B")) } else { (rounded, most) };
-        format!("{keys}{innermost}: {rounded} is above the limit {most}")
+        plain(&format!("{keys}{innermost}: {rounded} is above the limit {most}"))
     };
     grown.iter().zip(key_cells(by, &grown)).map(told).collect()
 }

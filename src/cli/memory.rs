@@ -21,6 +21,19 @@ impl Memory {
     pub(super) fn budget(self) -> u64 {
         self.memory_limit.map_or_else(default_budget, megabytes)
     }
+
+    /// What each of two captures may use that are in memory together: as much as it likes, or, where both
+    /// together need more than there is, its part.
+    pub(super) fn dealt(self, captures: [&Capture; 2]) -> [Self; 2] {
+        let budget = self.budget();
+        let needs = captures.map(|capture| Estimate::of(capture, || true).map_or(capture.bytes(), |estimate| estimate.total()));
+        let all = needs.iter().fold(0, |all: u64, need| all.saturating_add(*need));
+        if all <= budget {
+            return [self; 2];
+        }
+        let part = |need: u64| (u128::from(budget) * u128::from(need) / u128::from(all)) as u64 / megabytes(1);
+        needs.map(|need| Self { memory_limit: Some(part(need).max(1)) })
+    }
 }
 
 /// Megabytes in bytes.

@@ -217,19 +217,29 @@ fn value(measured: &Measured, group: usize, measure: Measure) -> Option<Amount> 
         Measure::Peak => Amount::Exact(numbers.peak.into()),
         Measure::Outstanding => Amount::Exact(numbers.outstanding_to.into()),
         Measure::Impacting => Amount::Exact(numbers.impacting_size.into()),
-        Measure::Growth => Amount::Rate(*measured.growth.get(group)?),
+        Measure::Growth => Amount::Rate(measured.growth.get(group).copied().flatten()?),
         Measure::SizeAtExit => Amount::Exact(left()?.size.into()),
         Measure::CountAtExit => Amount::Exact(left()?.count.into()),
         Measure::Count => Amount::Exact(numbers.count.into()),
     })
 }
 
-/// Why a limit has nothing to be held against. Only blocks at exit can be unknown.
+/// Why limits have nothing to be held against: growth needs time in which a process lived, and
+/// blocks at exit its end.
 fn nothing_left(rule: &Rule, judged: &[(usize, Check)]) -> Option<String> {
     let is_missing = |limit: &&Limit| !judged.iter().any(|(_, check)| check.kind == limit.measure);
-    let missing: Vec<&str> = rule.limits.iter().filter(is_missing).map(|limit| limit.measure.name()).collect();
-    let why = "no process that it is about, with blocks in heaps or trackers, ended in the interval";
-    (!missing.is_empty()).then(|| format!("{}: {why}", missing.join(" and ")))
+    let (growth, at_exit): (Vec<&Limit>, Vec<_>) =
+        rule.limits.iter().filter(is_missing).partition(|limit| limit.measure == Measure::Growth);
+    let why = [
+        (growth, "no process that it is about lived in the interval"),
+        (at_exit, "no process that it is about, with blocks in heaps or trackers, ended in the interval"),
+    ];
+    let told = why.iter().filter(|(missing, _)| !missing.is_empty()).map(|(missing, why)| {
+        let names: Vec<&str> = missing.iter().map(|limit| limit.measure.name()).collect();
+        format!("{}: {why}", names.join(" and "))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// Says of broken limits which function has most.

@@ -9,14 +9,19 @@ use super::text::{breach_lines, plain};
 /// Broken limits that are told of one rule.
 const SHOWN: usize = 100;
 
-/// The text of a file. `file` is what the rules are from, `capture` what was held against them.
-pub fn junit(checked: &[Checked<'_>], file: &str, capture: &str) -> Result<String, String> {
+/// The text of a file. `file` is what the rules are from, `capture` what was held against them, and `doubts`
+/// speak against its numbers.
+pub fn junit(checked: &[Checked<'_>], file: &str, capture: &str, doubts: &[String]) -> Result<String, String> {
     let mut suite = TestSuite::new(plain(capture));
+    if !doubts.is_empty() {
+        let lines: Vec<String> = doubts.iter().map(|doubt| format!("The numbers may be off: {}", plain(doubt))).collect();
+        suite.set_system_out(lines.join("\n"));
+    }
     for rule in checked {
         let mut case = TestCase::new(plain(&rule.rule.name), status(rule));
         case.set_classname(plain(file));
         case.set_assertions(rule.checks.len());
-        if let Some(reason) = rule.reason.as_deref().filter(|_| rule.outcome == Outcome::Passed) {
+        if let Some(reason) = rule.reason.as_deref().filter(|_| rule.outcome != Outcome::Skipped) {
             case.set_system_out(plain(reason));
         }
         suite.add_test_case(case);

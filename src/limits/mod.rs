@@ -18,5 +18,5 @@ mod text;
 pub use check::{Amount, Check, Checked, GroupCheck, HolderOf, Judge, Outcome};
 pub use junit::junit;
 pub use rules::{Limit, LimitRules, Rule};
-pub use starter::starter;
+pub use starter::{StartedFrom, starter};
 pub use text::{breach_lines, plain};

@@ -17,6 +17,8 @@ use crate::seconds::Seconds;
 use crate::toml_file::{self, BadText, text_of};
 use crate::units::Layer;
 
+/// Bytes of a file at most; what is made of them can take some hundred times as much.
+const MAX_FILE: u64 = 512 << 10;
 /// Rules of a file at most.
 const MAX_RULES: usize = 1_000;
 /// Texts in a list at most.
@@ -144,7 +146,7 @@ impl LimitRules {
 
     /// Reads a file; what is wrong is a sentence with its name and line.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = text_of(path).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
+        let text = text_of(path, MAX_FILE).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
         Self::parse(&text).map_err(|bad| match bad.line {
             Some(line) => format!("{}:{line}: {}", path.display(), bad.what),
             None => format!("{}: {}", path.display(), bad.what),

@@ -6,11 +6,12 @@
 
 use std::fmt::Write;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::text::plain;
 use crate::format;
 use crate::query::{Group, Measured};
+use crate::seconds::Seconds;
 use crate::units::Layer;
 
 /// Rules for processes, and for trackers, at most.
@@ -32,6 +33,17 @@ const HEADER: &str = "\
 # The limits are what the trace reached and a quarter more, rounded up. Lower them where you can.
 ";
 
+/// What rules are written from.
+#[derive(Clone, Copy, Debug)]
+pub struct StartedFrom<'a> {
+    /// What the trace is called.
+    pub capture: &'a str,
+    /// The edges of the interval, as far as it is not all of the trace: the rules are about the same.
+    pub from: Option<Seconds>,
+    /// See `from`.
+    pub to: Option<Seconds>,
+}
+
 /// What a name reached; the largest of all groups that have it.
 struct Reached<'a> {
     process: &'a str,
@@ -45,16 +57,16 @@ struct Reached<'a> {
 }
 
 /// The text of a file. `processes` are groups by process, with growth and blocks at exit, and
-/// `heaps` groups by process and heap; `capture` is what the trace is called.
-pub fn starter(capture: &str, processes: &Measured, heaps: &[Group]) -> String {
-    let mut text = format!("# Limits for {}, from a run that is taken to be well.\n{HEADER}", comment(capture));
+/// `heaps` groups by process and heap.
+pub fn starter(from: &StartedFrom<'_>, processes: &Measured, heaps: &[Group]) -> String {
+    let mut text = format!("# Limits for {}, from a run that is taken to be well.\n{HEADER}", comment(from.capture));
     let mut names = FxHashSet::default();
     let of_processes = (0..processes.groups.len()).filter_map(|i| of_process(processes, i));
     for reached in most(of_processes) {
-        put_process(&mut text, &reached, &mut names);
+        put_process(&mut text, from, &reached, &mut names);
     }
-    for reached in most(heaps.iter().filter_map(of_tracker)) {
-        put_tracker(&mut text, &reached, &mut names);
+    for reached in most(trackers(heaps).into_iter()) {
+        put_tracker(&mut text, from, &reached, &mut names);
     }
     if names.is_empty() {
         text += "\n# The trace holds no memory of a process with a name.\n";
@@ -65,8 +77,28 @@ pub fn starter(capture: &str, processes: &Measured, heaps: &[Group]) -> String {
 fn of_process(measured: &Measured, group: usize) -> Option<Reached<'_>> {
     let of = &measured.groups[group];
     let left = measured.at_exit.get(group).copied().flatten();
-    let growth = measured.growth.get(group).copied().unwrap_or_default();
+    let growth = measured.growth.get(group).copied().flatten().unwrap_or_default();
     Some(Reached { growth, at_exit: left.map(|left| [left.size, left.count]), ..reached(of)? })
+}
+
+/// Trackers of a life of a process whose names are the same in another case are one to a rule.
+fn trackers(heaps: &[Group]) -> Vec<Reached<'_>> {
+    let mut list: Vec<Reached<'_>> = Vec::new();
+    let mut places = FxHashMap::default();
+    for group in heaps {
+        let Some(one) = of_tracker(group) else { continue };
+        let life = (group.pid, group.process_start_s.map(f64::to_bits), one.heap.map(str::to_lowercase));
+        let place = *places.entry(life).or_insert(list.len());
+        match list.get_mut(place) {
+            // At most: they need not have reached it together.
+            Some(known) => {
+                known.peak = known.peak.saturating_add(one.peak);
+                known.outstanding = known.outstanding.saturating_add(one.outstanding);
+            }
+            None => list.push(one),
+        }
+    }
+    list
 }
 
 /// Names of trackers stay the same; handles of heaps do not.
@@ -92,7 +124,7 @@ fn can_be_said(name: &str) -> bool {
 /// Those of one name together, the largest first; names are the same in any case.
 fn most<'a>(all: impl Iterator<Item = Reached<'a>>) -> Vec<Reached<'a>> {
     let mut list: Vec<Reached<'a>> = Vec::new();
-    let mut places = rustc_hash::FxHashMap::default();
+    let mut places = FxHashMap::default();
     for one in all {
         let key = (one.process.to_lowercase(), one.layer, one.heap.map(str::to_lowercase));
         let place = *places.entry(key).or_insert(list.len());
@@ -116,9 +148,9 @@ fn most<'a>(all: impl Iterator<Item = Reached<'a>>) -> Vec<Reached<'a>> {
     list
 }
 
-fn put_process(text: &mut String, reached: &Reached<'_>, names: &mut FxHashSet<String>) {
+fn put_process(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>, names: &mut FxHashSet<String>) {
     let layer = reached.layer.name();
-    put_head(text, names, &format!("{}: {layer}", reached.process), reached);
+    put_head(text, from, names, &format!("{}: {layer}", reached.process), reached);
     *text += "by = [\"process\"]\nrequired = true\n";
     put_sizes(text, reached);
     // A level that rises this slowly is none that anybody minds.
@@ -134,15 +166,15 @@ fn put_process(text: &mut String, reached: &Reached<'_>, names: &mut FxHashSet<S
     }
 }
 
-fn put_tracker(text: &mut String, reached: &Reached<'_>, names: &mut FxHashSet<String>) {
+fn put_tracker(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>, names: &mut FxHashSet<String>) {
     let heap = reached.heap.unwrap_or_default();
-    put_head(text, names, &format!("{}: tracker {heap}", reached.process), reached);
+    put_head(text, from, names, &format!("{}: tracker {heap}", reached.process), reached);
     let _ = writeln!(text, "heap = {}", quoted(heap));
     *text += "by = [\"process\"]\n";
     put_sizes(text, reached);
 }
 
-fn put_head(text: &mut String, names: &mut FxHashSet<String>, name: &str, reached: &Reached<'_>) {
+fn put_head(text: &mut String, from: &StartedFrom<'_>, names: &mut FxHashSet<String>, name: &str, reached: &Reached<'_>) {
     let mut unique: String = name.chars().take(MOST_CHARS).collect();
     let mut turn = 2;
     while !names.insert(unique.clone()) {
@@ -151,6 +183,11 @@ fn put_head(text: &mut String, names: &mut FxHashSet<String>, name: &str, reache
     }
     let (process, layer) = (quoted(reached.process), reached.layer.name());
     let _ = writeln!(text, "\n[[rule]]\nname = {}\nprocess = {process}\nlayer = \"{layer}\"", quoted(&unique));
+    for (key, edge) in [("from", from.from), ("to", from.to)] {
+        if let Some(edge) = edge {
+            let _ = writeln!(text, "{key} = {edge}");
+        }
+    }
 }
 
 fn put_sizes(text: &mut String, reached: &Reached<'_>) {

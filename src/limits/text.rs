@@ -2,7 +2,7 @@
 
 use super::check::{Amount, Check, Checked, GroupCheck};
 use crate::format;
-use crate::query::Measure;
+use crate::query::{By, Measure};
 
 /// A name of others without line breaks and other control characters, and without those that
 /// XML has no way to write.
@@ -63,7 +63,15 @@ fn keys(checked: &Checked<'_>, group: &GroupCheck) -> String {
         parts.push(process_name(checked, group, process));
     }
     parts.push(group.layer.to_owned());
-    parts.extend([&group.heap, &group.allocated_type, &group.function, &group.module, &group.tag].into_iter().flatten().cloned());
+    let of_rule = [
+        (By::Heap, &group.heap, ""),
+        (By::Type, &group.allocated_type, ""),
+        (By::Function, &group.function, "no stack recorded"),
+        (By::Module, &group.module, "no module"),
+        (By::Tag, &group.tag, ""),
+    ];
+    let of_rule = of_rule.into_iter().filter(|(by, ..)| checked.rule.by.contains(by));
+    parts.extend(of_rule.map(|(_, name, none)| name.as_deref().unwrap_or(none).to_owned()).filter(|part| !part.is_empty()));
     match group.stack.as_deref() {
         None => {}
         Some([]) => parts.push("no stack recorded".to_owned()),

@@ -3,7 +3,11 @@
 
 use crate::format;
 use crate::model::Trace;
+use crate::problem::{Problem, ProblemKind};
 use crate::units::Ticks;
+
+/// Files that are missing which are named.
+const MOST_FILES: usize = 3;
 
 /// A sentence for each reason why numbers up to `to` can be other than they were.
 pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
@@ -29,6 +33,9 @@ pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
     if !trace.scope.is_all() {
         doubts.push("Only a part of the capture was read".to_owned());
     }
+    let is_left_out = |problem: &&Problem| matches!(problem.kind, ProblemKind::UnreadableFile | ProblemKind::ClockMismatch);
+    let left_out = trace.problems.iter().filter(is_left_out).take(MOST_FILES);
+    doubts.extend(left_out.map(|problem| format!("A part of the capture is missing: {}", problem.detail)));
     doubts
 }
 

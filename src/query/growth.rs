@@ -40,19 +40,22 @@ impl Centred {
         (d * d - b * b).saturating_mul(i128::from(size))
     }
 
-    /// Bytes a tick.
-    fn slope(self, sum: i128) -> f64 {
+    /// Bytes a tick; `None` of a span without any time.
+    fn slope(self, sum: i128) -> Option<f64> {
         let length = (i128::from(self.span.to.0) - i128::from(self.span.from.0)) as f64;
-        if length <= 0.0 {
-            return 0.0;
-        }
         let unit = f64::from(self.shift).exp2();
-        1.5 * sum as f64 * unit * unit / (length * length * length)
+        (length > 0.0).then(|| 1.5 * sum as f64 * unit * unit / (length * length * length))
     }
 }
 
-/// Bytes a second by which each line grows in its span. `line_of` has the line of each site.
-pub(super) fn slopes(index: &Index, line_of: &[Option<u32>], spans: &[Interval], cancel: &Cancel) -> Result<Vec<f64>, Cancelled> {
+/// Bytes a second by which each line grows in its span; `None` where that has no time. `line_of` has the
+/// line of each site.
+pub(super) fn slopes(
+    index: &Index,
+    line_of: &[Option<u32>],
+    spans: &[Interval],
+    cancel: &Cancel,
+) -> Result<Vec<Option<f64>>, Cancelled> {
     let centred: Vec<Centred> = spans.iter().map(|&span| Centred::new(span)).collect();
     let parts = index.fold(
         cancel,
@@ -72,7 +75,7 @@ pub(super) fn slopes(index: &Index, line_of: &[Option<u32>], spans: &[Interval],
         sums.iter_mut().zip(part).for_each(|(sum, part)| *sum = sum.saturating_add(part));
     }
     let frequency = index.trace().clock.frequency as f64;
-    Ok(centred.iter().zip(sums).map(|(centred, sum)| centred.slope(sum) * frequency).collect())
+    Ok(centred.iter().zip(sums).map(|(centred, sum)| Some(centred.slope(sum)? * frequency)).collect())
 }
 
 #[cfg(test)]
@@ -81,6 +84,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn slope(span: Interval, lives: &[(i64, i64, u64)]) -> f64 {
+        known_slope(span, lives).unwrap()
+    }
+
+    fn known_slope(span: Interval, lives: &[(i64, i64, u64)]) -> Option<f64> {
         let centred = Centred::new(span);
         let moments = lives.iter().map(|&(b, d, size)| centred.moment(Ticks(b), Ticks(d), size));
         centred.slope(moments.fold(0, i128::saturating_add))
@@ -98,7 +105,8 @@ mod tests {
         assert_eq!(slope(span(0, 1000), &[(-5, i64::MAX, 100), (i64::MIN, 2000, 3)]), 0.0);
         let down: Vec<(i64, i64, u64)> = (0..1000).map(|t| (i64::MIN, t, 7)).collect();
         assert!((slope(span(0, 1000), &down) + 7.0).abs() < 1e-3);
-        assert_eq!(slope(span(5, 5), &ramp), 0.0, "no time, no growth");
+        assert_eq!(known_slope(span(5, 5), &ramp), None, "no time, and nothing to be said of it");
+        assert_eq!(known_slope(span(9, 5), &ramp), None);
         assert_eq!(slope(span(2000, 3000), &ramp), 0.0, "what came before is a level");
     }
 

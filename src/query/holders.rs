@@ -104,7 +104,7 @@ impl Measured {
                 let spans: Vec<Interval> = sites.iter().map(span).collect();
                 let mut amounts = vec![0.0; of_site.len()];
                 let slopes = slopes(index, &line_of, &spans, cancel)?;
-                sites.into_iter().zip(slopes).for_each(|(site, slope)| amounts[site] = slope);
+                sites.into_iter().zip(slopes).for_each(|(site, slope)| amounts[site] = slope.unwrap_or_default());
                 amounts
             }
         })

@@ -37,9 +37,9 @@ pub struct MeasuredRequest<'a> {
 pub struct Measured {
     /// As a report has them.
     pub groups: Vec<Group>,
-    /// Bytes a second, by least squares over the time in which its processes lived; empty if it
-    /// was not asked for.
-    pub growth: Vec<f64>,
+    /// Bytes a second, by least squares over the time in which its processes lived; `None` where
+    /// none of them lived in the interval. Empty if it was not asked for.
+    pub growth: Vec<Option<f64>>,
     /// What was alive when its processes ended; `None` where none of them ended in the
     /// interval, and of pages. Empty if it was not asked for.
     pub at_exit: Vec<Option<Bucket>>,
@@ -88,7 +88,8 @@ impl Measured {
     }
 }
 
-/// By group the part of an interval from the first start of its processes to their last end.
+/// By group the part of an interval from the first start of its processes to their last end. It ends
+/// before it begins where none of them lived then (what they left behind is still there).
 fn lives(index: &Index, interval: Interval, of_site: &[Option<u32>], groups: usize) -> Vec<Interval> {
     let trace = index.trace();
     let none = Interval { from: interval.to, to: interval.from };
@@ -96,8 +97,11 @@ fn lives(index: &Index, interval: Interval, of_site: &[Option<u32>], groups: usi
     for (site, group) in trace.sites.iter().zip(of_site) {
         let Some(group) = group else { continue };
         let process = trace.process(trace.process_of(site));
-        let from = process.start.map_or(interval.from, |start| start.clamp(interval.from, interval.to));
-        let to = process.end.map_or(interval.to, |end| end.clamp(from, interval.to));
+        let from = process.start.map_or(interval.from, |start| start.max(interval.from));
+        let to = process.end.map_or(interval.to, |end| end.min(interval.to));
+        if from >= to {
+            continue;
+        }
         let span = &mut spans[*group as usize];
         *span = Interval { from: span.from.min(from), to: span.to.max(to) };
     }

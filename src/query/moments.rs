@@ -1,7 +1,7 @@
 //! What sites weigh by when their rows count: the sums of a value over short stretches of an interval.
 //!
 //! Cost: one parallel scan of the rows. Memory: an entry for each site and stretch in which it has
-//! rows, on each worker; there are fewer stretches where there are many sites.
+//! rows, on each worker; there are fewer stretches where there are many sites or workers.
 
 use rustc_hash::FxHashMap;
 
@@ -33,8 +33,8 @@ pub struct RowSeen {
     pub size: u64,
 }
 
-/// Entries on one worker, ...
-const MOST: usize = 1 << 20;
+/// Entries on all workers together, ...
+const MOST: usize = 1 << 21;
 /// ... and stretches.
 const STRETCHES: i64 = 1 << 10;
 
@@ -49,7 +49,7 @@ pub fn site_moments(
 ) -> Result<Vec<SiteMoment>, Cancelled> {
     let length = interval.to.0.saturating_sub(interval.from.0).max(1);
     let sites = index.trace().sites.len().max(1);
-    let stretches = ((MOST / sites) as i64).clamp(1, STRETCHES).min(length);
+    let stretches = ((MOST / sites / rayon::current_num_threads()) as i64).clamp(1, STRETCHES).min(length);
     let width = length.div_euclid(stretches) + i64::from(length.rem_euclid(stretches) != 0);
     let parts = index.fold(cancel, FxHashMap::<(i64, u32, bool), i128>::default, |sums, visited| {
         let (chunk, sites) = (visited.chunk, visited.chunk.sites());

@@ -99,7 +99,8 @@ pub fn report(index: &Index, request: &ReportRequest, cancel: &Cancel) -> Result
 
 /// The same with the names of frames and types that are known.
 pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cancel: &Cancel) -> Result<Report, Cancelled> {
-    let asked = AskedReport { index, request, names, known: None, cancel };
+    let mask = request.filter.named_mask(index.trace(), names, cancel)?;
+    let asked = AskedReport { index, request, mask: &mask, totals: None, names, cancel };
     Ok(Report { interval: request.interval, groups: asked.list()?.groups })
 }
 
@@ -111,15 +112,15 @@ pub(super) struct GroupList {
     pub(super) of_site: Vec<Option<u32>>,
 }
 
-/// The same of sites that are chosen already, whatever the filter of the request says.
+/// The same of chosen sites, whatever the filter of the request says, with the sums of the interval.
 pub(super) fn list_of_sites(
     index: &Index,
     request: &ReportRequest,
-    known: (&Mask, &Arc<Totals>),
+    (mask, totals): (&Mask, &Arc<Totals>),
     names: &Names,
     cancel: &Cancel,
 ) -> Result<GroupList, Cancelled> {
-    AskedReport { index, request, names, known: Some(known), cancel }.list()
+    AskedReport { index, request, mask, totals: Some(totals), names, cancel }.list()
 }
 
 /// Groups with equal numbers that are put into the order of their keys at a time.
@@ -127,25 +128,26 @@ const LEVEL: usize = 1 << 12;
 
 /// Tells the groups of [`named_report`] one after the other: only some of them are ever spelled out
 /// at a time. The order is the same but where very many groups have equal numbers, which
-/// then come in runs.
+/// then come in runs. `mask` has the sites that the filter of the request chooses.
 pub fn each_group<E: From<Cancelled>>(
     index: &Index,
     request: &ReportRequest,
+    mask: &Mask,
     names: &Names,
     cancel: &Cancel,
     mut each: impl FnMut(Group) -> Result<(), E>,
 ) -> Result<(), E> {
-    let asked = AskedReport { index, request, names, known: None, cancel };
+    let asked = AskedReport { index, request, mask, totals: None, names, cancel };
+    if request.top.is_some_and(|top| top <= LEVEL) {
+        return asked.list()?.groups.into_iter().try_for_each(each);
+    }
     asked.groups(|named, sites, groups| {
-        let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
-        let order = in_order(&ranks);
-        let peaks = peaks(groups, &order, cancel)?;
         let mut left = request.top.unwrap_or(usize::MAX);
-        let ranked: Vec<(usize, u64)> = order.into_iter().zip(peaks).collect();
-        for level in ranked.chunk_by(|(a, _), (b, _)| ranks[*a] == ranks[*b]).flat_map(|level| level.chunks(LEVEL)) {
-            let spelled = level.iter().map(|&(i, peak)| {
-                let (site, row) = place(sites, groups, i);
-                describe(named, site, row, GroupNumbers::new(&groups.sums[i], peak))
+        let ranked = ranked(groups, cancel)?;
+        for level in ranked.chunk_by(|a, b| a.rank == b.rank).flat_map(|level| level.chunks(LEVEL)) {
+            let spelled = level.iter().map(|group| {
+                let (site, row) = place(sites, groups, group.at);
+                describe(named, site, row, GroupNumbers::new(&groups.sums[group.at], group.peak))
             });
             let mut spelled: Vec<Group> = spelled.collect();
             spelled.sort_by(Group::compare_keys);
@@ -162,22 +164,20 @@ pub fn each_group<E: From<Cancelled>>(
 }
 
 /// Tells the numbers of each stack and process, with a site that has the stack; stacks with
-/// equal numbers in the order in which they were met first.
+/// equal numbers in the order in which they were met first. `mask` as in [`each_group`].
 pub fn each_stack<E: From<Cancelled>>(
     index: &Index,
     request: &ReportRequest,
+    mask: &Mask,
     names: &Names,
     cancel: &Cancel,
     mut each: impl FnMut(SiteId, &GroupNumbers) -> Result<(), E>,
 ) -> Result<(), E> {
     let request = ReportRequest { by: vec![By::Process, By::Stack], ..request.clone() };
-    let asked = AskedReport { index, request: &request, names, known: None, cancel };
+    let asked = AskedReport { index, request: &request, mask, totals: None, names, cancel };
     asked.groups(|_, sites, groups| {
-        let ranks: Vec<_> = groups.sums.iter().map(rank).collect();
-        let order = in_order(&ranks);
-        let peaks = peaks(groups, &order, cancel)?;
-        for (i, peak) in order.into_iter().zip(peaks) {
-            each(place(sites, groups, i).0, &GroupNumbers::new(&groups.sums[i], peak))?;
+        for Ranked { at, peak, .. } in ranked(groups, cancel)? {
+            each(place(sites, groups, at).0, &GroupNumbers::new(&groups.sums[at], peak))?;
         }
         Ok(())
     })
@@ -186,10 +186,12 @@ pub fn each_stack<E: From<Cancelled>>(
 /// What is asked, and of what.
 struct AskedReport<'a> {
     index: &'a Index,
+    /// Its filter is not looked at: `mask` has what it chooses.
     request: &'a ReportRequest,
+    mask: &'a Mask,
+    /// The sums of the interval, if somebody has them.
+    totals: Option<&'a Arc<Totals>>,
     names: &'a Names,
-    /// The sites and the sums of the interval, if somebody has them.
-    known: Option<(&'a Mask, &'a Arc<Totals>)>,
     cancel: &'a Cancel,
 }
 
@@ -218,16 +220,8 @@ impl AskedReport<'_> {
         &self,
         then: impl FnOnce(Named<'_>, &SiteGroups, &Groups<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let &Self { index, request, names, known, cancel } = self;
+        let &Self { index, request, mask, totals, names, cancel } = self;
         let (trace, interval, by) = (index.trace(), request.interval, request.by.as_slice());
-        let own;
-        let (mask, totals) = match known {
-            Some((mask, totals)) => (mask, Some(totals)),
-            None => {
-                own = request.filter.named_mask(trace, names, cancel)?;
-                (&own, None)
-            }
-        };
         let functions = functions_for(trace, names, by, cancel)?;
         let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
         let functions = functions.as_ref().map(|functions| (functions, request.fold));
@@ -249,11 +243,21 @@ fn rank(sums: &ByClass) -> Option<Rank> {
     (!sums.is_empty()).then_some(Reverse((numbers.impacting.unsigned_abs(), numbers.size)))
 }
 
-/// The groups that have a rank, in its order.
-fn in_order(ranks: &[Option<Rank>]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..ranks.len()).filter(|&i| ranks[i].is_some()).collect();
-    order.sort_by_key(|&i| ranks[i]);
-    order
+/// A group that takes part.
+struct Ranked {
+    /// Its place among all.
+    at: usize,
+    rank: Rank,
+    peak: u64,
+}
+
+/// All groups that take part, in the order of a report; equal ones as they were met.
+fn ranked(groups: &Groups<'_>, cancel: &Cancel) -> Result<Vec<Ranked>, Cancelled> {
+    let mut order: Vec<(Rank, usize)> = groups.sums.iter().zip(0..).filter_map(|(sums, at)| Some((rank(sums)?, at))).collect();
+    order.sort_unstable();
+    let places: Vec<usize> = order.iter().map(|(_, at)| *at).collect();
+    let peaks = peaks(groups, &places, cancel)?;
+    Ok(order.into_iter().zip(peaks).map(|((rank, at), peak)| Ranked { at, rank, peak }).collect())
 }
 
 /// A site of a group, and what tells its rows apart.

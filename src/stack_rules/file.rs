@@ -12,6 +12,9 @@ use super::{FoldRule, MAX_RULES, Refusal, StackRules, TagRule, check_frame, chec
 use crate::paths;
 use crate::toml_file::{self, BadText as BadRules, text_of};
 
+/// Bytes of a file at most.
+const MAX_FILE: u64 = 4 << 20;
+
 /// What stands in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,7 +87,7 @@ impl StackRules {
 
     /// Reads a file; what is wrong is a sentence with its name, and its line if it has one.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = text_of(path).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
+        let text = text_of(path, MAX_FILE).map_err(|reason| format!("{} cannot be read: {reason}", path.display()))?;
         Self::parse(&text).map_err(|bad| match bad.line {
             Some(_) => format!("{}, {bad}", path.display()),
             None => format!("{}: {bad}", path.display()),
@@ -104,7 +107,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::toml_file::MAX_FILE;
 
     fn bad(text: &str) -> String {
         StackRules::parse(text).unwrap_err().to_string()
@@ -155,7 +157,7 @@ mod tests {
         assert_eq!(StackRules::read(&path).unwrap(), rules);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no draft stays");
         fs::write(&path, "#".repeat(MAX_FILE as usize + 1)).unwrap();
-        assert!(StackRules::read(&path).unwrap_err().contains("larger than 4 MB"));
+        assert!(StackRules::read(&path).unwrap_err().contains("larger than 4096 KB"));
         fs::write(&path, "[[fold]]\nframes = 1").unwrap();
         assert!(StackRules::read(&path).unwrap_err().contains("stack-rules.toml, line 2: "));
         assert!(StackRules::read(folder.path()).is_err());

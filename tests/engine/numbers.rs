@@ -45,7 +45,8 @@ fn told(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Opti
         groups.push(group);
         Ok::<_, Cancelled>(())
     };
-    each_group(index, &request, &Names::default(), &Cancel::default(), take).unwrap();
+    let mask = filter.mask(index.trace());
+    each_group(index, &request, &mask, &Names::default(), &Cancel::default(), take).unwrap();
     groups
 }
 

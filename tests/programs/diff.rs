@@ -1,6 +1,6 @@
 //! `highwater diff` for CI: a limit on growth, and Markdown for a comment.
 
-use crate::common::trace::{session, trace};
+use crate::common::trace::{session, small, trace, without_memory_events};
 use crate::common::{Run, highwater, json};
 use highwater::events::{Event, ProcessChange, ProcessInfo, Record};
 use highwater::format;
@@ -76,7 +76,7 @@ fn markdown_has_the_layers_first_and_then_what_grew_most() {
     grew.extend(shrank);
     let expected: Vec<String> = grew.iter().map(|group| format!("**{}**", format::signed_bytes(change(group)))).collect();
     assert_eq!(listed, expected, "{}", run.out);
-    assert!(run.out.starts_with("### Memory: <code>demo&#58;&#64;0..20</code>"), "{}", run.out);
+    assert!(run.out.starts_with("### Memory: <code>demo&#58;<!---->&#64;0&#46;&#46;20</code>"), "{}", run.out);
     // With a limit, what is above it is marked, and the text says how many.
     let run = diff(&["--markdown", "--fail-over", "10K", "--top", "1", "--quiet"]);
     let above = all.iter().filter(|group| change(group) > 10 << 10).count();
@@ -100,7 +100,8 @@ fn stacks_are_folded_away_below_the_table() {
     let all = groups(&["--by", "process,stack"]);
     let first = all.iter().filter(|group| change(group) > 0).max_by_key(|group| change(group)).unwrap();
     let innermost = first["stack"].as_array().unwrap().last().unwrap().as_str().unwrap();
-    let shown = innermost.replace('!', "&#33;").replace(':', "&#58;").replace('<', "&#60;").replace('>', "&#62;");
+    let shown =
+        innermost.replace('!', "&#33;").replace(':', "&#58;").replace('.', "&#46;").replace('<', "&#60;").replace('>', "&#62;");
     assert!(
         run.out.contains(&format!("<summary>Stack of 1: {}</summary>\n\n<pre>\n{shown}\n", format::signed_bytes(change(first)))),
         "{}",
@@ -141,4 +142,27 @@ fn markdown_is_bounded_and_names_in_it_are_only_names() {
     }
     let same = highwater(["diff", &format!("{path}@..0"), &format!("{path}@..0"), "--markdown"]);
     assert!(same.code == Some(0) && same.out.contains("Nothing was alive or happened"), "{same:?}");
+}
+
+#[test]
+fn a_side_without_anything_and_losses_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: Vec<u8>| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (full, empty) = (write("full.etl", small(false)), write("empty.etl", without_memory_events()));
+    let run = highwater(["diff", &full, &empty, "--fail-over", "1M", "--markdown"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for text in [&run.err, &run.out] {
+        assert!(text.contains("B") && text.contains("nothing in it was alive or happened that is compared"), "{run:?}");
+    }
+    assert_eq!(json(["diff", &full, &full, "--json"])["doubts"].as_array().unwrap().len(), 0);
+    let lossy = folder.path().join("lossy.etl");
+    let words = ["synth", "heap", "--events", "20000", "--lost-buffers", "3", "-o", lossy.to_str().unwrap()];
+    assert_eq!(highwater(words).code, Some(0));
+    let answer = json(["diff", &full, lossy.to_str().unwrap(), "--json"]);
+    let doubts: Vec<&str> = answer["doubts"].as_array().unwrap().iter().map(|doubt| doubt.as_str().unwrap()).collect();
+    assert!(doubts.len() == 1 && doubts[0].starts_with("B: ") && doubts[0].contains("buffers were lost"), "{doubts:?}");
 }

@@ -20,8 +20,10 @@ const SHOWN: usize = 20;
 const STACKS: usize = 10;
 /// Frames of a stack, the innermost.
 const FRAMES: usize = 30;
-/// Characters of a name.
+/// Characters of a name, ...
 const NAME: usize = 120;
+/// ... and of a sentence.
+const SENTENCE: usize = 400;
 
 /// What is shown.
 pub(super) struct Shown<'a> {
@@ -35,12 +37,17 @@ pub(super) struct Shown<'a> {
     pub(super) top: Option<usize>,
     /// By how many bytes a group may grow.
     pub(super) limit: Option<u64>,
+    /// What speaks against the numbers.
+    pub(super) doubts: &'a [String],
 }
 
 /// See the module.
 pub(super) fn text(shown: &Shown<'_>) -> String {
     let mut text = Bounded::default();
     text.put(&format!("### Memory: {} → {}\n\n", code(shown.a), code(shown.b)));
+    for doubt in shown.doubts {
+        text.put(&format!("> **The numbers may be off.** {}\n\n", escaped(doubt, SENTENCE)));
+    }
     if shown.groups.is_empty() {
         text.put("Nothing was alive or happened on either side.\n");
         return text.text;
@@ -151,7 +158,7 @@ fn stack(number: usize, group: &Group<Compared>) -> String {
     let frames = group.stack.as_deref().unwrap_or_default();
     let mut text = format!("\n<details><summary>Stack of {number}: {change}</summary>\n\n<pre>\n");
     for frame in frames.iter().rev().take(FRAMES) {
-        let _ = writeln!(text, "{}", escaped(frame));
+        let _ = writeln!(text, "{}", escaped(frame, NAME));
     }
     match frames.len() {
         0 => text += "(no stack recorded)\n",
@@ -163,25 +170,27 @@ fn stack(number: usize, group: &Group<Compared>) -> String {
 
 /// A name as it is.
 fn code(name: &str) -> String {
-    if name.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(name)) }
+    if name.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(name, NAME)) }
 }
 
-/// Text without anything that Markdown or HTML gives a meaning to, of at most [`NAME`] characters.
-fn escaped(name: &str) -> String {
+/// Text without anything that Markdown or HTML gives a meaning to, of at most so many characters.
+fn escaped(name: &str, most: usize) -> String {
     let mut text = String::new();
     let count = name.chars().count();
-    for c in name.chars().take(NAME) {
+    for c in name.chars().take(most) {
         match c {
             c if c.is_control() => text.push('\u{fffd}'),
             // Marks that turn the direction of writing would reach beyond the name.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => text.push('\u{fffd}'),
-            c if c.is_ascii_punctuation() && !matches!(c, '.' | ',' | '(' | ')' | '-' | '/' | '%' | '+' | '=' | ';') => {
+            // What looks like an address of mail would be one; a comment parts it.
+            '@' => text.push_str("<!---->&#64;"),
+            c if c.is_ascii_punctuation() && !matches!(c, ',' | '-' | '/' | '%' | '+' | '=' | ';') => {
                 let _ = write!(text, "&#{};", u32::from(c));
             }
             c => text.push(c),
         }
     }
-    if count > NAME {
+    if count > most {
         text.push('…');
     }
     text
@@ -193,14 +202,14 @@ mod tests {
 
     #[test]
     fn names_keep_nothing_that_markdown_or_html_reads() {
-        let text = escaped("a|b`c*<script>_[x](y)\\@team #7 http://x\n\u{1b}[1m&amp;~$\u{202e}");
-        assert!(
-            !text.contains(['|', '`', '*', '<', '>', '_', '[', ']', '\\', '@', '\n', '\u{1b}', '~', '$', '\u{202e}', ':']),
-            "{text}"
-        );
+        let text = escaped("a|b`c*<script>_[x](y)\\@team #7 http://x www.x.com a@b.com\n\u{1b}[1m&amp;~$\u{202e}", NAME);
+        let rest = text.replace("<!---->", "");
+        let bad = ['|', '`', '*', '<', '>', '_', '[', ']', '(', ')', '\\', '@', '\n', '\u{1b}', '~', '$', '\u{202e}', ':', '.'];
+        assert!(!rest.contains(bad), "{text}");
+        assert!(text.contains("a<!---->&#64;b&#46;com"), "{text}");
         assert!(text.contains("&#124;") && text.contains("&#38;amp;"), "{text}");
-        assert_eq!(escaped("ntdll.dll!Rtl+0x1 (4660)"), "ntdll.dll&#33;Rtl+0x1 (4660)");
-        assert_eq!(escaped(&"ä".repeat(NAME + 1)), "ä".repeat(NAME) + "…");
+        assert_eq!(escaped("ntdll.dll!Rtl+0x1 (4660)", NAME), "ntdll&#46;dll&#33;Rtl+0x1 &#40;4660&#41;");
+        assert_eq!(escaped(&"ä".repeat(NAME + 1), NAME), "ä".repeat(NAME) + "…");
         assert_eq!(code(""), "");
     }
 

@@ -1,0 +1,66 @@
+//! Rules to begin with, from a trace that is well: `highwater check --init`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::asked::{Loaded, check_out, needs_names, stopped};
+use super::super::{Failure, output, report_problems};
+use super::{CheckArgs, capture_name, known_part};
+use crate::limits::{StartedFrom, starter};
+use crate::paths;
+use crate::query::{By, Cancel, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};
+use crate::symbols::Names;
+
+/// Writes rules to begin with.
+pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let out = args.out.as_deref().or(args.rules.as_deref()).filter(|out| *out != Path::new("-"));
+    let refuse = |out: &Path| Failure::BadArguments(format!("{} is there already; --force overwrites it", out.display()));
+    if let Some(option) = args.asked.choices.beyond_places() {
+        let reason = format!("--init: the rules that it writes say nothing of {option}; leave it out, and add it to the rules");
+        return Err(Failure::BadArguments(reason));
+    }
+    if let Some(out) = out {
+        check_out(out, &args.asked.inputs())?;
+        if !args.force && out.symlink_metadata().is_ok() {
+            return Err(refuse(out));
+        }
+    }
+    let loaded = args.asked.load("check")?;
+    let text = starting_rules(args, &loaded)?;
+    report_problems(&loaded.trace.problems);
+    for doubt in doubts(&loaded.trace, loaded.interval.to) {
+        output::message(&format!("the limits may be off: {doubt}"));
+    }
+    let Some(out) = out else { return output::document(&text) };
+    let written = if args.force { paths::replace(out, |draft| draft.write_all(text.as_bytes())) } else { write_new(out, &text) };
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(refuse(out)),
+        Err(error) => Err(Failure::Failed(format!("{} cannot be written: {error}", out.display()))),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Writes a file, over no other.
+fn write_new(out: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(out)?;
+    file.write_all(text.as_bytes()).inspect_err(|_| _ = fs::remove_file(out))
+}
+
+fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> {
+    let never = Cancel::default();
+    let filter = args.asked.filter();
+    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[]) } else { Names::default() };
+    let index = loaded.index()?;
+    let interval = known_part(&loaded.trace, loaded.interval).unwrap_or(loaded.interval);
+    let mask = filter.named_mask(&loaded.trace, &names, &never).map_err(stopped)?;
+    let totals = Arc::new(totals(&index, interval, &never).map_err(stopped)?);
+    let request =
+        MeasuredRequest { interval, by: &[By::Process], mask: &mask, fold: false, growth: true, at_exit: true, totals: &totals };
+    let processes = Measured::of(&index, request, &names, &never).map_err(stopped)?;
+    let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter, top: None, fold: false };
+    let heaps = named_report(&index, &request, &names, &never).map_err(stopped)?.groups;
+    let (from, to) = args.asked.edges();
+    Ok(starter(&StartedFrom { capture: &capture_name(args), from, to }, &processes, &heaps))
+}
