@@ -1,5 +1,5 @@
-"""Opens exports of highwater with other programs' readers and compares what they sum up to with
-`highwater report --json`, for each layer and value. Called by check-exports.sh.
+"""Opens exports of highwater with other programs' readers and compares what they sum up to, and of pprof and
+folded stacks each stack, with `highwater report --json`, for each layer and value. Called by check-exports.sh.
 
 Usage: check_exports.py HIGHWATER SPEEDSCOPE_SCHEMA TRACE…
 
@@ -79,12 +79,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for trace in traces:
             for layer in LAYERS:
-                checked += check(highwater, schema, go, trace, layer, Path(folder))
+                checked += check(highwater, schema, go, trace, layer, Path(folder), [])
+        # A part in which all classes of lifetimes occur.
+        part = ["--from", "7.5", "--to", "21"]
+        checked += sum(check(highwater, schema, go, "demo:", layer, Path(folder), part) for layer in LAYERS)
     print(f"{checked} exports opened by others have the numbers of the report" + ("" if go else "; go tool pprof: skipped, no Go"))
 
 
-def check(highwater, schema, go, trace, layer, folder):
-    """All formats of one layer of one trace."""
+def check(highwater, schema, go, trace, layer, folder, part):
+    """All formats of one layer of one trace, or of a part of it."""
 
     def run(*words):
         done = subprocess.run([highwater, *words], capture_output=True, text=True, check=False)
@@ -92,12 +95,12 @@ def check(highwater, schema, go, trace, layer, folder):
             sys.exit(f"highwater {' '.join(words)}: exit code {done.returncode}: {done.stderr}")
         return done.stdout
 
-    groups = json.loads(run("report", trace, "--json", "--layer", layer, "--by", "process,stack"))["groups"]
+    groups = json.loads(run("report", trace, "--json", "--layer", layer, "--by", "process,stack", *part))["groups"]
     expected = {value: sum(group[field] for group in groups) for value, field in VALUES.items()}
 
     def export(format, *words):
         out = folder / f"out.{format}"
-        run("export", trace, "--format", format, "--layer", layer, "-o", str(out), *words)
+        run("export", trace, "--format", format, "--layer", layer, "-o", str(out), *part, *words)
         return out
 
     def same(what, value, found):
@@ -108,11 +111,20 @@ def check(highwater, schema, go, trace, layer, folder):
     pprof = PROFILE.FromString(gzip.decompress(export("pprof").read_bytes()))
     check_pprof(pprof)
     kinds = [pprof.string_table[kind.type] for kind in pprof.sample_type]
+
+    def stacks(what, value, found):
+        of_report = sums((group["pid"], stack_of(group), group[VALUES[value]]) for group in groups)
+        if found != of_report:
+            wrong = [stack for stack in found | of_report if found.get(stack) != of_report.get(stack)]
+            sys.exit(f"{trace}, {layer}, {what}, {value}: {len(wrong)} stacks are not the report's, such as {wrong[0]}")
+
     for value, field in VALUES.items():
+        stacks("pprof", value, sums(pprof_stacks(pprof, kinds.index(value))))
         same("csv", value, sum(int(row[field]) for row in table))
         same("pprof", value, sum(sample.value[kinds.index(value)] for sample in pprof.sample))
         folded = export("folded", "--value", value).read_text().splitlines()
         same("folded", value, sum(int(line.rsplit(" ", 1)[1]) for line in folded))
+        stacks("folded", value, sums(folded_stacks(folded)))
         speedscope = json.loads(export("speedscope", "--value", value).read_text())
         jsonschema.validate(speedscope, schema)
         signs = [1, -1]
@@ -122,6 +134,37 @@ def check(highwater, schema, go, trace, layer, folder):
         for index, value in enumerate(kinds):
             same("go tool pprof", value, go_sum(go, folder / "out.pprof", value, index))
     return 1 + 1 + 3 * len(VALUES)
+
+
+def stack_of(group):
+    """The frames of a group of a report, the outermost first, as formats of one line write them."""
+    return ";".join(frame.replace(";", ":") for frame in group["stack"] or ["(no stack recorded)"])
+
+
+def sums(stacks):
+    """What there is by process and stack, where it is anything."""
+    all = {}
+    for pid, stack, weight in stacks:
+        all[pid, stack] = all.get((pid, stack), 0) + weight
+    return {key: weight for key, weight in all.items() if weight != 0}
+
+
+def pprof_stacks(profile, value):
+    """Process, stack and weight of each sample."""
+    text = profile.string_table
+    names = {function.id: text[function.name].replace(";", ":") for function in profile.function}
+    frames = {location.id: [names[line.function_id] for line in reversed(location.line)] for location in profile.location}
+    for sample in profile.sample:
+        pid = next(label.num for label in sample.label if text[label.key] == "pid")
+        yield pid, ";".join(frame for id in reversed(sample.location_id) for frame in frames[id]), sample.value[value]
+
+
+def folded_stacks(lines):
+    """The same of folded stacks; ids stand in parentheses behind the names of processes."""
+    for line in lines:
+        stack, weight = line.rsplit(" ", 1)
+        process, stack = stack.split(";", 1)
+        yield int(re.search(r"\((\d+)[^()]*\)$", process)[1]), stack, int(weight)
 
 
 def check_pprof(profile):

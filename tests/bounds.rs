@@ -21,14 +21,17 @@ use std::time::{Duration, Instant};
 
 use common::trace::{session, trace};
 use common::{hostile, hostile_replay};
-use highwater::events::survey;
+use highwater::events::{Event, Record, survey};
+use highwater::export::cut::{Request, cut};
+use highwater::export::{Exported, Format, Value, write};
 use highwater::load::{Capture, Input, Plan, Unwatched, load, load_planned};
+use highwater::model::Processes;
 use highwater::query::{
     By, Cancel, Forest, Functions, Index, IndexOptions, Mask, ReportFilter, ReportRequest, RowSort, TreeRequest, findings,
     function_sums, histogram, peaks, report, rows, totals, tree,
 };
 use highwater::symbols::Names;
-use highwater::units::Layer;
+use highwater::units::{Layer, Pid, Tid};
 use hostile_queries::{Told, chain, many_heaps};
 use memory::Counted;
 
@@ -57,7 +60,7 @@ const fn bound(
 }
 
 #[rustfmt::skip]
-const INPUTS: [Bound; 22] = [
+const INPUTS: [Bound; 25] = [
     bound("24 streams of 64 MiB", || hostile::wide_streams(24, 1, 64 << 20, usize::MAX), (opened, "claims to hold 64.00 MB"), 2.0, 40),
     bound("24 streams of 16 MiB from nothing", || hostile::wide_streams(24, 2, 16 << 20, usize::MAX), (opened, "claims to hold 16.00 MB"), 2.0, 40),
     bound("500 buffers of 1 MiB from nothing", || hostile::wide_streams(100, 5, 1 << 20, usize::MAX), (opened, "over 200 times as much"), 10.0, 60),
@@ -65,6 +68,9 @@ const INPUTS: [Bound; 22] = [
     bound("ties that wait for one another", || hostile::handovers(330, 1, 660), (opened, ""), 2.0, 20),
     bound("ties on 128 streams", || hostile::handovers(128, 4, 10_000), (opened, ""), 5.0, 30),
     bound("carried batches", || hostile::carried(65_000, 18_000), (opened, ""), 10.0, 60),
+    bound("carried batches, cut", || hostile::carried(65_000, 18_000), (cut_out, "events"), 20.0, 80),
+    bound("24 streams of 1 MiB, cut", || hostile::wide_streams(24, 2, 1 << 20, 32), (cut_out, "events"), 40.0, 150),
+    bound("exports of 40,000 processes", || written(many_processes(40_000)), (exported, "exports"), 30.0, 300),
     bound("deep stacks", || hostile::deep_stacks(2_000), (opened, ""), 10.0, 40),
     bound("nested storages", || hostile::nested_storages(5_700), (opened, "nested"), 2.0, 40),
     bound("streams that are hard to find", || hostile::many_streams(4_000, 1_500), (opened, "holds no ETW trace"), 10.0, 40),
@@ -87,6 +93,14 @@ const BUDGET: u64 = 256 << 20;
 
 fn written(records: impl Iterator<Item = Told>) -> Vec<u8> {
     trace(session(false), &records.collect::<Vec<_>>())
+}
+
+/// So many processes, each with a heap and a block of its own.
+fn many_processes(processes: u32) -> impl Iterator<Item = Told> {
+    (1..=processes).map(|n| {
+        let event = Event::Alloc { layer: Layer::Heap, heap: 0x1_0000 + u64::from(n), address: 0x1000, size: u64::from(n) };
+        (Record { time: 1_000 + i64::from(n), pid: Pid(4 * n), tid: Tid(7), event }, Vec::new())
+    })
 }
 
 /// Opens and loads it, and asks what window and report ask: the groups by stack, and the
@@ -139,6 +153,36 @@ fn opened(path: &Path) -> String {
             format!("{surveyed} events\n{}", problems.collect::<Vec<_>>().join("\n"))
         }
     }
+}
+
+/// Opens and loads it, and cuts all of it out.
+fn cut_out(path: &Path) -> String {
+    let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
+    let trace = load_planned(&capture, &Plan { budget: BUDGET, ..Plan::default() }, &mut Unwatched).unwrap();
+    let request = Request {
+        files: &capture.files,
+        trace: &trace,
+        trace_start: capture.trace_start(),
+        interval: trace.span,
+        processes: &Processes::All,
+        anonymises: false,
+    };
+    let summary = cut(&request, tempfile::tempfile().unwrap(), &mut |_, _| true).unwrap();
+    format!("{} events", summary.events)
+}
+
+/// Opens and loads it, and writes it in all formats of one file.
+fn exported(path: &Path) -> String {
+    let (never, names) = (Cancel::default(), Names::default());
+    let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
+    let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
+    let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+    let request =
+        ReportRequest { interval: trace.span, by: vec![By::Process], filter: ReportFilter::default(), top: None, fold: false };
+    let exported = Exported::new(&index, &names, &request, &never).unwrap();
+    let formats = Format::ALL.into_iter().filter(|format| *format != Format::Parquet);
+    let written = formats.map(|format| write(&exported, format, Value::Outstanding, &mut std::io::sink()).unwrap());
+    format!("{} exports", written.count())
 }
 
 impl Bound {

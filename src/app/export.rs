@@ -4,7 +4,6 @@
 //! Workers write them, a line at a time, so that a table of millions of lines takes no more memory than a
 //! small one; a file is complete or not there. A text to copy has at most [`MOST_COPIED`] lines.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -174,9 +173,9 @@ impl HighwaterApp {
 /// Writes a file; the old one stays whole if that fails.
 fn save(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     paths::replace(file, |draft| {
-        let mut out = BufWriter::new(File::create(draft)?);
+        let mut out = BufWriter::new(draft);
         write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+        out.flush()
     })
 }
 

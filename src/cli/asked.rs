@@ -2,7 +2,7 @@
 //! rows and which interval, and what is loaded to answer them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -13,7 +13,7 @@ use super::memory::Memory;
 use super::progress::Progress;
 use super::seconds::Seconds;
 use super::{Failure, memory, open, report_problems, symbols};
-use crate::load::{Input, load_planned};
+use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, Trace};
 use crate::panics;
 use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice};
@@ -83,6 +83,19 @@ pub(super) fn inputs(files: &[OsString]) -> Vec<Input> {
     files.iter().map(|file| Input::from_arg(file)).collect()
 }
 
+/// Refuses to write over a file that is read: it may be the only one.
+pub(super) fn check_out(out: &Path, read: &[Input]) -> Result<(), Failure> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let is_read = |input: &Input| match input {
+        Input::File(path) => path == out || real(out).is_some_and(|out| real(path) == Some(out)),
+        Input::Demo => false,
+    };
+    if read.iter().any(is_read) {
+        return Err(Failure::BadArguments(format!("{}: this file is read; name another to write to", out.display())));
+    }
+    Ok(())
+}
+
 /// What is loaded to answer.
 pub(super) struct Loaded {
     pub(super) trace: Arc<Trace>,
@@ -124,6 +137,11 @@ impl Asked {
         }
     }
 
+    /// The edges of the interval, as far as they are given.
+    pub(super) fn edges(&self) -> (Option<Seconds>, Option<Seconds>) {
+        (self.from, self.to)
+    }
+
     /// Which rows.
     pub(super) fn filter(&self) -> ReportFilter {
         self.choices.filter()
@@ -144,27 +162,33 @@ impl Asked {
         Ok(Loaded { trace, interval, rows, rules })
     }
 
-    /// The interval asked for. Only now it is known whether one edge alone lies
-    /// beyond the other end of the trace.
+    /// The interval asked for.
     fn interval(&self, trace: &Trace) -> Result<Interval, Failure> {
-        let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
-        let (from, mut to) = (edge(self.from, trace.span.from), edge(self.to, trace.span.to));
-        if trace.cut.is_some() {
-            if from > trace.span.to {
-                report_problems(&trace.problems);
-                return Err(Failure::Failed("--from is later than what could be loaded".to_owned()));
-            }
-            to = to.min(trace.span.to);
-        }
-        if from <= to {
-            return Ok(Interval { from, to });
-        }
-        let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
-        Err(Failure::BadArguments(match self.from {
-            Some(_) => format!("--from is later than the end of the trace, which is at {to_s} s"),
-            None => format!("--to is earlier than the start of the trace, which is at {from_s} s"),
-        }))
+        interval(trace, self.from, self.to, ["--from is", "--to is"])
     }
+}
+
+/// What edges that were asked for mean in a trace. Only now it is known whether one alone lies beyond the
+/// other end of the trace; `names` are what a message calls each, with its verb.
+pub(super) fn interval(trace: &Trace, from: Option<Seconds>, to: Option<Seconds>, names: [&str; 2]) -> Result<Interval, Failure> {
+    let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
+    let (begin, mut end) = (edge(from, trace.span.from), edge(to, trace.span.to));
+    let [from_name, to_name] = names;
+    if trace.cut.is_some() {
+        if begin > trace.span.to {
+            report_problems(&trace.problems);
+            return Err(Failure::Failed(format!("{from_name} later than what could be loaded")));
+        }
+        end = end.min(trace.span.to);
+    }
+    if begin <= end {
+        return Ok(Interval { from: begin, to: end });
+    }
+    let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
+    Err(Failure::BadArguments(match from {
+        Some(_) => format!("{from_name} later than the end of the trace, which is at {to_s} s"),
+        None => format!("{to_name} earlier than the start of the trace, which is at {from_s} s"),
+    }))
 }
 
 /// Whether groups or rows follow from names.
@@ -181,9 +205,14 @@ pub(super) fn load_trace(
 ) -> Result<Arc<Trace>, Failure> {
     let capture = open(inputs)?;
     panics::reach(stage);
-    let plan = memory::plan(&capture, memory, choices.process.as_deref(), choices.layer);
+    load_capture(&capture, memory, choices)
+}
+
+/// The same of files that are open.
+pub(super) fn load_capture(capture: &Capture, memory: Memory, choices: &Choices) -> Result<Arc<Trace>, Failure> {
+    let plan = memory::plan(capture, memory, choices.process.as_deref(), choices.layer);
     let name = capture.files.first().map_or("", |file| file.name.as_str());
-    load_planned(&capture, &plan, &mut Progress::new(format!("Reading {name}"))).map(Arc::new).map_err(stopped)
+    load_planned(capture, &plan, &mut Progress::new(format!("Reading {name}"))).map(Arc::new).map_err(stopped)
 }
 
 /// What one answer about some rows of a trace is worth preparing.
@@ -195,10 +224,16 @@ pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cance
 impl Loaded {
     /// The names of what is asked about; of frees only if they tell groups apart.
     pub(super) fn names(&self, asked: &Asked, by: &[By]) -> Names {
+        self.names_and_missing(asked, by).0
+    }
+
+    /// The same, and in a sentence which modules have none, those of Windows apart.
+    pub(super) fn names_and_missing(&self, asked: &Asked, by: &[By]) -> (Names, Option<String>) {
         let mask = asked.filter().mask(&self.trace);
         let frees = by.contains(&By::FreedStack);
-        let names = symbols::names(&self.trace, asked.symbols.as_deref(), frees, move |site| mask.classes(site) != 0);
-        names.with_rules(Arc::clone(&self.rules))
+        let is_asked = move |site| mask.classes(site) != 0;
+        let (names, missing) = symbols::names_and_missing(&self.trace, asked.symbols.as_deref(), frees, is_asked);
+        (names.with_rules(Arc::clone(&self.rules)), missing)
     }
 
     /// What one answer is worth preparing: of chosen rows nothing but which they are.

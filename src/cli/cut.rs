@@ -1,13 +1,12 @@
 //! `highwater cut`: a part of a trace as a trace of its own.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::asked::{inputs, stopped};
+use super::asked::{check_out, inputs, stopped};
 use super::memory::{self, Memory};
 use super::progress::{Progress, Quiet};
 use super::seconds::Seconds;
@@ -17,7 +16,7 @@ use crate::format;
 use crate::load::{Capture, Input, Processes, load_planned};
 use crate::model::Trace;
 use crate::paths;
-use crate::units::Interval;
+use crate::units::{Interval, Ticks};
 
 #[derive(Args, Debug)]
 pub(super) struct CutArgs {
@@ -66,13 +65,15 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     {
         return Err(Failure::BadArguments("--from is later than --to; swap them".to_owned()));
     }
-    check_out(args)?;
+    if args.out == Path::new("-") {
+        return Err(Failure::BadArguments("-o -: a trace is a file, and cannot be printed".to_owned()));
+    }
+    check_out(&args.out, &args.inputs())?;
     let capture = open(&args.inputs())?;
     let plan = memory::plan(&capture, args.memory, args.process.as_deref(), None);
     let name = capture.files.first().map_or("", |file| file.name.as_str());
     let trace = load_planned(&capture, &plan, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
     let interval = interval(args, &trace)?;
-    check_loaded(&trace, interval)?;
     report_problems(&trace.problems);
     let processes = match &args.process {
         Some(wanted) => Processes::Only(capture.processes_called(wanted)),
@@ -91,24 +92,17 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file that is read must stay: it is the only whole one.
-fn check_out(args: &CutArgs) -> Result<(), Failure> {
-    let out = &args.out;
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let is_input = |input: &Input| match input {
-        Input::File(path) => path == out || real(out).is_some_and(|out| real(path) == Some(out)),
-        Input::Demo => false,
-    };
-    if args.inputs().iter().any(is_input) {
-        let reason = format!("{}: this file is read; name another for the part of it", out.display());
-        return Err(Failure::BadArguments(reason));
-    }
-    Ok(())
-}
-
+/// What is alive at the begin of the part must be known; what is in it need not fit into memory.
 fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
     let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
-    let (from, to) = (edge(args.from, trace.span.from), edge(args.to, trace.span.to));
+    let from = edge(args.from, trace.span.from);
+    if trace.cut.is_some_and(|cut| cut.at < from || cut.stacks_missing) {
+        report_problems(&trace.problems);
+        return Err(Failure::Failed("--from is later than what could be loaded".to_owned()));
+    }
+    // Of a trace that did not fit it is not known here where it ends.
+    let end = if trace.cut.is_some() { Ticks(Ticks::NEVER.0 - 1) } else { trace.span.to };
+    let to = edge(args.to, end);
     if from <= to {
         return Ok(Interval { from, to });
     }
@@ -119,24 +113,13 @@ fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
     }))
 }
 
-/// What is alive at the begin of the part must be known; what is in it need not fit into memory.
-fn check_loaded(trace: &Trace, interval: Interval) -> Result<(), Failure> {
-    match trace.cut {
-        Some(cut) if cut.at < interval.from || cut.stacks_missing => {
-            report_problems(&trace.problems);
-            Err(Failure::Failed("--from is later than what could be loaded".to_owned()))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Writes the trace and tells its size.
 fn write(args: &CutArgs, request: &Request<'_>) -> Result<(Summary, u64), Failure> {
     let mut progress = Progress::new(format!("Writing {}", args.out.display()));
     let mut done = (Summary::default(), 0);
     let written = paths::replace(&args.out, |draft| {
         // Compressed buffers are written in two parts.
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(draft)?);
+        let mut out = BufWriter::with_capacity(1 << 20, draft);
         let summary = cut(request, &mut out, &mut |bytes, total| {
             progress.at(bytes, total);
             true
@@ -146,9 +129,7 @@ fn write(args: &CutArgs, request: &Request<'_>) -> Result<(Summary, u64), Failur
             other => io::Error::other(other),
         })?;
         out.flush()?;
-        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.sync_all()?;
-        done = (summary, file.metadata()?.len());
+        done = (summary, out.get_ref().metadata()?.len());
         Ok(())
     });
     written.map_err(|error| Failure::Failed(format!("{}: the trace could not be written: {error}", args.out.display())))?;

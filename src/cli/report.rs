@@ -45,8 +45,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let trace = index.trace();
     report_problems(&trace.problems);
     if args.json {
-        let exported = Exported { index: &index, names: &names, request: &request, cancel: &never };
-        return output::stream(|out| export::json(exported, out)).map_err(output::unanswered);
+        let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?;
+        return output::stream(|out| export::json(&exported, out)).map_err(output::unanswered);
     }
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     output::answer(&describe(trace, args, &report))

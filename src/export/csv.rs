@@ -18,7 +18,7 @@ fn guarded(text: &str) -> String {
 fn columns(group: &Group) -> [(&'static str, String); 32] {
     let n = &group.numbers;
     let text = |text: &Option<String>| text.as_deref().map_or_else(String::new, guarded);
-    let frames = |frames: &Option<Vec<String>>| frames.as_ref().map_or_else(String::new, |frames| guarded(&joined(frames)));
+    let frames = |frames: &Option<Vec<String>>| frames.as_deref().map_or_else(String::new, joined);
     let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
     let lifetime =
         |&LifetimeBounds(from, to): &LifetimeBounds| format!("{from}..{}", to.map_or_else(String::new, |to| to.to_string()));
@@ -59,20 +59,21 @@ fn columns(group: &Group) -> [(&'static str, String); 32] {
 }
 
 /// Writes the groups of a report.
-pub fn csv(exported: Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn csv(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
     writer.write_record(columns(&Group::default()).map(|(name, _)| name))?;
-    let Exported { index, names, request, cancel } = exported;
-    each_group(index, request, names, cancel, |group| {
+    let Exported { index, names, request, mask, cancel } = exported;
+    each_group(index, request, mask, names, cancel, |group| {
         writer.write_record(columns(&group).map(|(_, cell)| cell))?;
         Ok::<_, ExportError>(())
     })?;
     Ok(writer.flush()?)
 }
 
-/// A stack in one cell; names of templates can have the separator in them.
+/// A stack in one cell; names of templates can have the separator in them. Programs that take it for
+/// that of cells find no formula there either.
 fn joined(frames: &[String]) -> String {
-    frames.iter().map(|frame| frame.replace(';', ":")).collect::<Vec<_>>().join(";")
+    frames.iter().map(|frame| guarded(&frame.replace(';', ":"))).collect::<Vec<_>>().join(";")
 }
 
 /// A text that no program which opens CSV takes for a formula: names come from traces.
@@ -89,14 +90,14 @@ mod tests {
     fn names_that_would_be_computed_are_texts() {
         let group = Group {
             function: Some("=cmd|' /C calc'!A0".to_owned()),
-            stack: Some(vec!["@a.exe!main".to_owned(), "b.dll!f<1;2>".to_owned()]),
+            stack: Some(vec!["@a.exe!main".to_owned(), "b.dll!f<1;2>".to_owned(), "=c.dll!+0x1".to_owned()]),
             lifetime_bucket: Some(LifetimeBounds(0.5, None)),
             ..Group::default()
         };
         let cells = columns(&group);
         let cell = |name: &str| cells.iter().find(|(column, _)| *column == name).unwrap().1.as_str();
         assert_eq!(cell("function"), "'=cmd|' /C calc'!A0");
-        assert_eq!(cell("stack"), "'@a.exe!main;b.dll!f<1:2>");
+        assert_eq!(cell("stack"), "'@a.exe!main;b.dll!f<1:2>;'=c.dll!+0x1");
         assert_eq!((cell("lifetime_bucket"), cell("pid"), cell("peak")), ("0.5..", "", "0"));
     }
 }

@@ -10,6 +10,7 @@
 //! What was there before the interval stands at its start. Memory: the profile, which has an entry for each site
 //! and stretch of time in which it has rows, and each frame and stack once.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use fxprof_processed_profile::{
@@ -26,7 +27,7 @@ use crate::units::Ticks;
 use crate::utc::unix_nanos;
 
 /// Writes a profile.
-pub fn firefox(exported: Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn firefox(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
     exported.only_layer()?;
     let mut drawn = Drawn::new(exported);
     stacks::each(exported, |stack| {
@@ -44,7 +45,7 @@ pub fn firefox(exported: Exported<'_>, value: Value, out: &mut dyn Write) -> Res
 
 /// A profile that is made.
 struct Drawn<'a> {
-    exported: Exported<'a>,
+    exported: &'a Exported<'a>,
     profile: Profile,
     threads: FxHashMap<ProcessId, ThreadOf>,
     /// By process and node of the trie, which are what a stack is here.
@@ -60,7 +61,7 @@ struct ThreadOf {
 }
 
 impl<'a> Drawn<'a> {
-    fn new(exported: Exported<'a>) -> Self {
+    fn new(exported: &'a Exported<'a>) -> Self {
         let (trace, from) = (exported.trace(), exported.interval().from);
         let start = unix_nanos(trace.clock.start_time).unwrap_or(0) as f64 / 1e6 + trace.clock.seconds(from) * 1e3;
         let reference = ReferenceTimestamp::from_millis_since_unix_epoch(start.max(0.0));
@@ -133,10 +134,9 @@ impl<'a> Drawn<'a> {
 
     /// What sites weigh, by time.
     fn moments(&mut self, value: Value) -> Result<(), ExportError> {
-        let Exported { index, names, request, cancel } = self.exported;
-        let (trace, interval) = (self.exported.trace(), request.interval);
-        let mask = request.filter.named_mask(trace, names, cancel)?;
-        let moments = site_moments(index, interval, &mask, |row| counted(row, value, interval.from), cancel)?;
+        let Exported { index, mask, cancel, .. } = self.exported;
+        let (trace, interval) = (self.exported.trace(), self.exported.interval());
+        let moments = site_moments(index, interval, mask, |row| counted(row, value, interval.from), cancel)?;
         for moment in moments {
             let site = trace.site(moment.site);
             let process = trace.process_of(site);
@@ -150,23 +150,27 @@ impl<'a> Drawn<'a> {
     /// A track of what is outstanding in each process, exact at evenly spread moments.
     fn counters(&mut self) -> Result<(), ExportError> {
         const MOST: usize = 512;
-        const NUMBERS: usize = 1 << 20;
-        let Exported { index, names, request, cancel } = self.exported;
-        let (trace, interval) = (self.exported.trace(), request.interval);
-        let mask = request.filter.named_mask(trace, names, cancel)?;
-        let steps = (NUMBERS / trace.heaps.len().max(1)).clamp(1, MOST) as i128;
+        /// Of all workers together.
+        const NUMBERS: usize = 1 << 22;
+        let Exported { index, mask, cancel, .. } = self.exported;
+        let (trace, interval) = (self.exported.trace(), self.exported.interval());
+        let steps = (NUMBERS / trace.heaps.len().max(1) / rayon::current_num_threads()).clamp(1, MOST) as i128;
         let length = i128::from(interval.to.0) - i128::from(interval.from.0);
         let moment = |step: i128| Ticks((i128::from(interval.from.0) + length * step / steps) as i64);
         let moments: Vec<Ticks> = (0..=steps).map(moment).collect();
-        let held = heap_series(index, interval, &mask, &moments, cancel)?;
-        let mut processes: Vec<(ProcessId, ThreadOf)> = self.threads.iter().map(|(&id, &of)| (id, of)).collect();
-        processes.sort_unstable_by_key(|(id, _)| *id);
-        for (id, ThreadOf { process, .. }) in processes {
+        let held = heap_series(index, interval, mask, &moments, cancel)?;
+        let mut of_processes: BTreeMap<ProcessId, Vec<u64>> =
+            self.threads.keys().map(|&id| (id, vec![0; moments.len()])).collect();
+        for (heap, held) in trace.heaps.iter().zip(held) {
+            if let Some(sums) = of_processes.get_mut(&heap.process) {
+                sums.iter_mut().zip(held).for_each(|(sum, held)| *sum = sum.saturating_add(held));
+            }
+        }
+        for (id, held) in of_processes {
+            let Some(&ThreadOf { process, .. }) = self.threads.get(&id) else { continue };
             let counter = self.profile.add_counter(process, "outstanding", "Memory", "Outstanding size");
             let mut before = 0u64;
-            for (i, &at) in moments.iter().enumerate() {
-                let of_process = trace.heaps.iter().zip(&held).filter(|(heap, _)| heap.process == id);
-                let now = of_process.fold(0u64, |sum, (_, held)| sum.saturating_add(held[i]));
+            for (&at, now) in moments.iter().zip(held) {
                 let at = self.time(at);
                 self.profile.add_counter_sample(counter, at, now as f64 - before as f64, 0);
                 before = now;

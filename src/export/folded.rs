@@ -11,7 +11,7 @@ use super::stacks::{self, in_one_line, no_frames, weight};
 use super::{ExportError, Exported, Value};
 
 /// Writes folded stacks.
-pub fn folded(exported: Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn folded(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
     exported.only_layer()?;
     stacks::each(exported, |stack| {
         let weight = weight(&stack.numbers, value);

@@ -27,11 +27,11 @@ struct Seconds {
 }
 
 /// Writes a report.
-pub fn json(exported: Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let (trace, interval) = (exported.trace(), exported.interval());
     let interval = Seconds { from_s: trace.clock.seconds(interval.from), to_s: trace.clock.seconds(interval.to) };
     let stopped = RefCell::default();
-    let Exported { index, names, request, cancel } = exported;
-    let groups = Streamed::new(&stopped, |take: Take<'_, Group>| each_group(index, request, names, cancel, take));
+    let Exported { index, names, request, mask, cancel } = exported;
+    let groups = Streamed::new(&stopped, |take: Take<'_, Group>| each_group(index, request, mask, names, cancel, take));
     write(out, &Answer { schema: "highwater.report/1", interval, groups, quality: trace.quality }, &stopped)
 }

@@ -30,24 +30,32 @@ pub use pprof::pprof;
 pub use speedscope::speedscope;
 
 use crate::model::{SiteId, Trace};
-use crate::query::{Cancel, Cancelled, Index, ReportRequest};
+use crate::query::{Cancel, Cancelled, Index, Mask, ReportRequest};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
 
 /// What is exported.
-#[derive(Clone, Copy)]
 pub struct Exported<'a> {
     /// The trace, and which of its rows.
-    pub index: &'a Index,
+    index: &'a Index,
     /// Names of frames and types, as far as they are known.
-    pub names: &'a Names,
+    names: &'a Names,
     /// Interval, filter and groups; stacks are folded if functions are.
-    pub request: &'a ReportRequest,
+    request: &'a ReportRequest,
+    /// The sites that the filter chooses.
+    mask: Mask,
     /// Ends the work.
-    pub cancel: &'a Cancel,
+    cancel: &'a Cancel,
 }
 
 impl<'a> Exported<'a> {
+    /// What a request asks of a trace with these names. Cost: a pass over the sites, and where frames are
+    /// chosen by name a look at each frame.
+    pub fn new(index: &'a Index, names: &'a Names, request: &'a ReportRequest, cancel: &'a Cancel) -> Result<Self, Cancelled> {
+        let mask = request.filter.named_mask(index.trace(), names, cancel)?;
+        Ok(Self { index, names, request, mask, cancel })
+    }
+
     fn trace(&self) -> &'a Trace {
         self.index.trace()
     }
@@ -60,8 +68,7 @@ impl<'a> Exported<'a> {
     /// has none.
     fn only_layer(&self) -> Result<Option<Layer>, ExportError> {
         let trace = self.trace();
-        let mask = self.request.filter.named_mask(trace, self.names, self.cancel)?;
-        let sites = (0..).map(SiteId).zip(&trace.sites).filter(|(id, _)| mask.classes(*id) != 0);
+        let sites = (0..).map(SiteId).zip(&trace.sites).filter(|(id, _)| self.mask.classes(*id) != 0);
         let mut has = [false; Layer::ALL.len()];
         sites.for_each(|(_, site)| has[trace.layer_of(site) as usize] = true);
         let layers: Vec<Layer> = Layer::ALL.into_iter().filter(|&layer| has[layer as usize]).collect();
@@ -74,7 +81,7 @@ impl<'a> Exported<'a> {
 }
 
 /// Writes an export of any format of one file.
-pub fn write(exported: Exported<'_>, format: Format, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn write(exported: &Exported<'_>, format: Format, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
     match format {
         Format::Csv => csv(exported, out),
         Format::Json => json(exported, out),

@@ -126,7 +126,7 @@ struct Function {
 }
 
 /// Writes a gzipped profile.
-pub fn pprof(exported: Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn pprof(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
     exported.only_layer()?;
     let mut gzip = GzEncoder::new(out, Compression::default());
     let mut named = Named::default();
@@ -159,7 +159,7 @@ struct Named {
 
 impl Named {
     /// What stands for the whole.
-    fn head(&mut self, exported: Exported<'_>, value: Value) {
+    fn head(&mut self, exported: &Exported<'_>, value: Value) {
         let (trace, interval) = (exported.trace(), exported.interval());
         self.text(""); // the first is always that
         for value in Value::ALL {
@@ -175,7 +175,7 @@ impl Named {
         self.part.comment.push(comment);
     }
 
-    fn sample(&mut self, exported: Exported<'_>, stack: &StackMet<'_>) -> Sample {
+    fn sample(&mut self, exported: &Exported<'_>, stack: &StackMet<'_>) -> Sample {
         let process = exported.trace().process(stack.process);
         if self.mappings.is_empty()
             && let Some(program) = process.modules.iter().find(|module| module.name().eq_ignore_ascii_case(&process.name))
@@ -310,9 +310,9 @@ mod tests {
             let filter = ReportFilter { layer: Some(layer), ..ReportFilter::default() };
             let request =
                 ReportRequest { interval: trace.span, by: vec![By::Process, By::Stack], filter, top: None, fold: false };
-            let exported = Exported { index: &index, names: &names, request: &request, cancel: &never };
+            let exported = Exported::new(&index, &names, &request, &never).unwrap();
             let mut packed = Vec::new();
-            pprof(exported, Value::Peak, &mut packed).unwrap();
+            pprof(&exported, Value::Peak, &mut packed).unwrap();
             let mut bytes = Vec::new();
             GzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).unwrap();
             let profile = Profile::decode(bytes.as_slice()).unwrap();

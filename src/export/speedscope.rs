@@ -71,7 +71,7 @@ struct Written<'a, T>(&'a RefCell<T>);
 struct Sum<'a>(&'a RefCell<Vec<u64>>);
 
 /// Writes a speedscope file.
-pub fn speedscope(exported: Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn speedscope(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
     let layer = exported.only_layer()?.map_or("memory", |layer| layer.name());
     let gathered = Gathered::default();
     let stopped = RefCell::default();

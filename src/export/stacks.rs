@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{ExportError, Exported, Value};
 use crate::model::{Process, ProcessId, SiteId, Trace};
 use crate::query::{FrameName, GroupNumbers, Recorded, each_stack};
+use crate::units::Pid;
 
 /// A stack of a process.
 pub(super) struct StackMet<'a> {
@@ -43,20 +44,27 @@ pub(super) fn no_frames(stack: &StackMet<'_>) -> &'static str {
 
 /// Tells all stacks.
 pub(super) fn each<'a>(
-    exported: Exported<'a>,
+    exported: &Exported<'a>,
     mut each: impl FnMut(StackMet<'a>) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
-    let Exported { index, names, request, cancel } = exported;
+    let Exported { index, names, request, mask, cancel } = exported;
+    let trace = exported.trace();
+    let mut lives: FxHashMap<(Pid, &str), usize> = FxHashMap::default();
+    trace.processes.iter().for_each(|process| *lives.entry((process.pid, &process.name)).or_default() += 1);
     let mut of_processes: FxHashMap<ProcessId, Arc<str>> = FxHashMap::default();
-    each_stack(index, request, names, cancel, |site, numbers| {
-        let process = exported.trace().process_of(exported.trace().site(site));
-        let name = of_processes.entry(process).or_insert_with(|| process_name(exported.trace(), process).into());
+    each_stack(index, request, mask, names, cancel, |site, numbers| {
+        let process = trace.process_of(trace.site(site));
+        let name = || {
+            let of = trace.process(process);
+            process_name(trace, of, lives.get(&(of.pid, &of.name)).is_some_and(|&lives| lives > 1)).into()
+        };
+        let name = of_processes.entry(process).or_insert_with(name);
         each(met(exported, site, Arc::clone(name), numbers.clone()))
     })
 }
 
 /// The stack of a site.
-fn met(exported: Exported<'_>, id: SiteId, process_name: Arc<str>, numbers: GroupNumbers) -> StackMet<'_> {
+fn met<'a>(exported: &Exported<'a>, id: SiteId, process_name: Arc<str>, numbers: GroupNumbers) -> StackMet<'a> {
     let trace = exported.trace();
     let site = trace.site(id);
     let path = trace.stacks.path(site.stack);
@@ -88,10 +96,7 @@ pub(super) fn clamped(weight: i128) -> i64 {
     weight.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-fn process_name(trace: &Trace, id: ProcessId) -> String {
-    let process = trace.process(id);
-    let is_same = |other: &&Arc<Process>| other.pid == process.pid && other.name == process.name;
-    let has_others = trace.processes.iter().filter(is_same).count() > 1;
+fn process_name(trace: &Trace, process: &Process, has_others: bool) -> String {
     let since = match process.start.filter(|_| has_others) {
         Some(start) => format!(", from {} s", trace.clock.seconds(start)),
         None => String::new(),

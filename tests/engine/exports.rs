@@ -11,15 +11,15 @@ use highwater::units::Layer;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-type Write = fn(Exported<'_>, Value, &mut dyn std::io::Write) -> Result<(), ExportError>;
+type Write = fn(&Exported<'_>, Value, &mut dyn std::io::Write) -> Result<(), ExportError>;
 
-fn written(exported: Exported<'_>, value: Value, write: Write) -> String {
+fn written(exported: &Exported<'_>, value: Value, write: Write) -> String {
     let mut bytes = Vec::new();
     write(exported, value, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
-fn json(exported: Exported<'_>, value: Value, write: Write) -> serde_json::Value {
+fn json(exported: &Exported<'_>, value: Value, write: Write) -> serde_json::Value {
     serde_json::from_str(&written(exported, value, write)).unwrap()
 }
 
@@ -53,15 +53,16 @@ proptest! {
         let expected = Replay::of(&scenario.steps).report(edges, &by, &filter);
         let expected: i128 = expected.iter().map(|group| weight(&group.numbers, value)).sum();
         let request = ReportRequest { interval: interval(edges), by, filter, top: None, fold: false };
+        let (names, never) = (Names::default(), Cancel::default());
         for index in &ways(replay(&scenario), &options) {
-            let exported = Exported { index, names: &Names::default(), request: &request, cancel: &Cancel::default() };
-            let lines = written(exported, value, folded);
+            let exported = Exported::new(index, &names, &request, &never).unwrap();
+            let lines = written(&exported, value, folded);
             let lines: i128 = lines.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<i128>().unwrap()).sum();
             prop_assert_eq!(lines, expected, "folded");
-            let profiles = json(exported, value, speedscope)["profiles"].as_array().unwrap().clone();
+            let profiles = json(&exported, value, speedscope)["profiles"].as_array().unwrap().clone();
             let samples: i128 = profiles.iter().zip([1, -1]).map(|(profile, sign)| sign * sum(&profile["weights"])).sum();
             prop_assert_eq!(samples, expected, "speedscope");
-            let threads = json(exported, value, firefox)["threads"].as_array().unwrap().clone();
+            let threads = json(&exported, value, firefox)["threads"].as_array().unwrap().clone();
             let weights = threads.iter().filter_map(|thread| thread.get("nativeAllocations"));
             prop_assert_eq!(weights.map(|allocations| sum(&allocations["weight"])).sum::<i128>(), expected, "firefox");
         }

@@ -62,6 +62,40 @@ fn the_numbers_of_the_interval_are_those_of_the_whole_trace() {
 }
 
 #[test]
+fn no_other_file_is_lost_by_a_draft_and_nothing_is_printed() {
+    let folder = Folder::new();
+    // What was once the name of a draft.
+    let whole = folder.file("part.etl.new");
+    std::fs::copy(&folder.small, &whole).unwrap();
+    let out = folder.file("part.etl");
+    cut(&whole, &["--from", "0.00004", "--to", "0.00009"], &out);
+    assert_eq!(std::fs::read(&whole).unwrap(), std::fs::read(&folder.small).unwrap());
+    assert_eq!(groups(&out, "0.00004", "0.00009", BY), groups(&folder.small, "0.00004", "0.00009", BY));
+    let run = highwater(["cut", "demo:", "-o", "-"]);
+    assert!(run.code == Some(2) && run.out.is_empty() && !Path::new("-").exists(), "{run:?}");
+    let run = highwater(["export", whole.to_str().unwrap(), "--format", "csv", "-o", whole.to_str().unwrap()]);
+    assert!(run.code == Some(2) && run.err.contains("this file is read"), "{run:?}");
+}
+
+#[test]
+fn of_a_trace_that_does_not_fit_the_part_goes_on_to_its_end() {
+    let folder = Folder::new();
+    let whole = folder.file("large.etl");
+    let words = ["synth", "heap", "--events", "300000", "-o", whole.to_str().unwrap()];
+    assert_eq!(highwater(words).code, Some(0));
+    let little = &["--memory-limit", "4"];
+    let report = |file: &Path, words: &[&str]| json(["report", "--json", file.to_str().unwrap()].iter().chain(words));
+    let known = report(&whole, little);
+    assert!(known["interval"]["to_s"].as_f64() < report(&whole, &[])["interval"]["to_s"].as_f64(), "it does not fit");
+    let out = folder.file("part.etl");
+    cut(&whole, &[&["--from", "0"][..], little].concat(), &out);
+    assert_eq!(report(&out, &["--by", BY])["groups"], report(&whole, &["--by", BY])["groups"]);
+    let late = report(&whole, &[])["interval"]["to_s"].to_string();
+    let run = highwater(["cut", whole.to_str().unwrap(), "--from", &late, "--memory-limit", "4", "-o", out.to_str().unwrap()]);
+    assert!(run.code == Some(1) && run.err.contains("later than what could be loaded"), "{run:?}");
+}
+
+#[test]
 fn the_demo_is_cut_and_gets_smaller() {
     let folder = Folder::new();
     let (out, again) = (folder.file("part.etl"), folder.file("again.etl"));

@@ -131,8 +131,9 @@ fn a_looked_up_address_says_where_and_when_it_is() {
     let answer: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!((&answer["schema"], &answer["trace"]), (&"highwater.symbol_lookup/1".into(), &"demo:".into()));
     let [named, nowhere] = list(&answer, "addresses") else { panic!("{answer}") };
-    // Its process had ended, and with it the module was unmapped: it is that which was there.
-    assert_eq!((&named["at_s"], &named["process_start_s"], &named["rva"]), (&35.62.into(), &1.0.into(), &"0x15e6".into()));
+    // When its process ended the module was unmapped already: it is the last time at which it was there.
+    let at = (&named["at_s"], &named["unmapped_s"], &named["process_start_s"], &named["rva"]);
+    assert_eq!(at, (&35.615_499_9.into(), &35.6155.into(), &1.0.into(), &"0x15e6".into()));
     assert_eq!(named["frames"][0]["function"], "Array<Setting>::Grow");
     assert_eq!((&nowhere["address"], &nowhere["at_s"]), (&"0x10".into(), &5.5.into()));
     assert!(nowhere["module"].is_null() && nowhere["rva"].is_null() && list(nowhere, "frames").is_empty());
@@ -142,15 +143,43 @@ fn a_looked_up_address_says_where_and_when_it_is() {
         answer["addresses"][0]["frames"].clone()
     };
     assert_eq!(line(&["7FF6`3A4015E5", "--exact"]), named["frames"]);
-    let text = desk.run(&["symbols", "lookup", "demo:", "--pid", "4660", "7FF63A4015E6", "0x10"]).out;
+    let text = desk.run(&["symbols", "lookup", "demo:", "--pid", "4660", "7FF63A4015E6@35.62", "0x10"]).out;
     for part in ["MemoryTestApp.exe!+0x15e6", "unmapped at 35.6155 s", "Array<Setting>::Grow  ", "system.h:61", "in no module"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     // What has no names is told why.
-    let run = desk.run(&["symbols", "lookup", "demo:", "--pid", "4660", "7FF63A401234", "0xfffff80000001000"]);
-    assert_eq!(run.code, Some(0));
-    let reports = desk.json(&["report", "demo:", "--by", "stack", "--process", "4660"]);
-    assert!(reports.to_string().contains("ntoskrnl.exe!+0x"), "the demo has frames of the kernel");
+    let modules = desk.json(&["report", "demo:", "--by", "stack", "--process", "4660"]);
+    let frame = modules.to_string();
+    let rva = frame.split("ntoskrnl.exe!+0x").nth(1).expect("the demo has frames of the kernel");
+    let rva = u64::from_str_radix(rva.split('"').next().unwrap(), 16).unwrap();
+    let trace = load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap();
+    let kernel = trace.processes.iter().flat_map(|process| &process.modules).find(|module| module.name() == "ntoskrnl.exe");
+    let address = format!("{:#x}", kernel.unwrap().base + rva);
+    let run = desk.run(&["symbols", "lookup", "demo:", "--pid", "4660", &address]);
+    assert!(run.code == Some(0) && run.err.contains("no names for ntoskrnl.exe: "), "{run:?}");
+    assert!(run.out.contains(&format!("ntoskrnl.exe!+{rva:#x}\n    nothing is known of it\n")), "{run:?}");
+}
+
+#[test]
+fn without_a_time_it_is_what_was_mapped_there_last() {
+    let mut records = Vec::new();
+    let mut tell = |time: i64, event: Event| {
+        records.push((Record { time: 1_000 + time, pid: Pid(70), tid: Tid(2), event }, Vec::new()));
+    };
+    let info = ProcessInfo { key: 1, parent: 1, name: "host.exe".into(), command_line: String::new() };
+    tell(10, Event::Process(ProcessChange::Start, Box::new(info.clone())));
+    for (i, name) in ["first.dll", "second.dll", "third.dll"].into_iter().enumerate() {
+        let path = format!(r"\Device\Volume1\{name}");
+        let image = || Box::new(ImageInfo { base: 0x40_0000, size: 0x1_0000, checksum: 0, time_stamp: 7, path: path.clone() });
+        tell(1_000_000 * (i as i64 + 1), Event::Image(ImageChange::Load, image()));
+        tell(1_000_000 * (i as i64 + 1) + 500_000, Event::Image(ImageChange::Unload, image()));
+    }
+    tell(5_000_000, Event::Process(ProcessChange::End, Box::new(info)));
+    let desk = Desk::new();
+    let file = desk.file("plugins.etl", &trace(session(false), &records));
+    let answer = desk.json(&["symbols", "lookup", &file, "--pid", "70", "0x401000", "0x401000@0.12", "0x401000@0.22"]);
+    let modules: Vec<_> = list(&answer, "addresses").iter().map(|address| address["module"].as_str().unwrap()).collect();
+    assert_eq!(modules, ["third.dll", "first.dll", "second.dll"]);
 }
 
 /// Two lives of one id, each with an image of its own at the same place.

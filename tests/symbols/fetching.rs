@@ -147,9 +147,10 @@ fn the_environment_s_servers_are_asked_by_a_fetch_and_by_nothing_else() {
     let server = case.server();
     let store = case.folder.path().join("store").display().to_string();
     let environment = format!("srv*{store}*{}", server.url);
-    for words in [&["symbols", "check", &case.trace][..], &["symbols", "lookup", &case.trace, "--pid", "4660", "0x10"]] {
-        assert_eq!(case.run(words, &environment).code, Some(0));
-    }
+    let address = format!("{:#x}@0.00003", USER + 0x3EB8);
+    let run = case.run(&["symbols", "lookup", &case.trace, "--pid", "4660", &address], &environment);
+    assert!(run.code == Some(0) && run.out.contains("softokn3.dll!+0x3eb8") && run.err.contains("no names for"), "{run:?}");
+    assert_eq!(case.run(&["symbols", "check", &case.trace], &environment).code, Some(0));
     // Nor by one that names another path.
     let run = case.run(&["symbols", "fetch", &case.trace, "--symbols", &store], &environment);
     assert_eq!(run.code, Some(1));

@@ -6,14 +6,13 @@ mod tables;
 #[cfg(feature = "parquet")]
 mod wildcards;
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::asked::{Asked, needs_names};
+use super::asked::{Asked, check_out, needs_names, stopped};
 use super::progress::Quiet;
 use super::{Failure, output, report_problems};
 use crate::export::{self, ExportError, Exported, Format, Value};
@@ -84,6 +83,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         return tables::run(args);
     }
     args.tables.refuse()?;
+    if args.out != Path::new("-") {
+        check_out(&args.out, &args.asked.inputs())?;
+    }
     let loaded = args.asked.load("export")?;
     let request = ReportRequest {
         interval: loaded.interval,
@@ -94,10 +96,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     };
     let names = if args.shows_names(&request) { loaded.names(&args.asked, &request.by) } else { Names::default() };
     let index = loaded.index()?;
-    let exported = Exported { index: &index, names: &names, request: &request, cancel: &Cancel::default() };
+    let never = Cancel::default();
+    let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?;
     report_problems(&index.trace().problems);
     let value = args.value.unwrap_or_default();
-    write_to(&args.out, |out| export::write(exported, args.format, value, out))
+    write_to(&args.out, |out| export::write(&exported, args.format, value, out))
 }
 
 impl ExportArgs {
@@ -136,12 +139,12 @@ fn write_to(out: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), ExportE
     }
     let mut refused = None;
     let written = paths::replace(out, |draft| {
-        let mut buffered = BufWriter::new(File::create(draft)?);
+        let mut buffered = BufWriter::new(draft);
         if let Err(error) = write(&mut buffered) {
             refused = Some(error);
             return Err(io::Error::other("stopped"));
         }
-        buffered.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+        buffered.flush()
     });
     match refused {
         Some(error) => Err(failed(error)),

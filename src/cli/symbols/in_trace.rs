@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::lookup::{AddressAt, Function, LookupArgs, describe_frames, functions};
-use super::{named_path, report_failures, sources};
+use super::{named_path, sources, without_names};
 use crate::cli::asked::load_trace;
 use crate::cli::choices::Choices;
 use crate::cli::{Failure, output, report_problems, text};
@@ -59,22 +59,24 @@ pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
     let options = Options { sources: sources(&trace, named_path(args.symbols.as_deref())), ..Options::default() };
     let symbols = Symbols::start_at(Arc::clone(&trace), options, places.clone(), || {});
     symbols.wait();
-    report_failures(&symbols);
+    if let Some(told) = without_names(symbols.modules().iter()) {
+        output::message(&told);
+    }
     let names = symbols.names().1;
     let addresses = places.iter().map(|place| address(&trace, &names, place)).collect();
     let answer = Answer { schema: "highwater.symbol_lookup/1", trace: name, pid, addresses };
     if args.json { output::json(&answer) } else { output::answer(&describe(&answer)) }
 }
 
-/// Which life of a process id is meant, and when: the one that is alive at the time that is
-/// given; else the last one, at its end or that of the trace.
+/// Which life of a process id is meant, and when: the one that is alive at the time that is given;
+/// else the last one, at its end or that of the trace, or when something was last mapped at the address.
 fn life(trace: &Trace, pid: u32, wanted: &AddressAt) -> Result<(ProcessId, Ticks), String> {
     let seconds = |t| text::seconds(trace.clock.seconds(t));
     let lives = || (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| trace.process(id).pid.0 == pid);
-    let last = |lives: &mut dyn Iterator<Item = ProcessId>| lives.max_by_key(|&id| trace.process(id).start);
-    let Some(latest) = last(&mut lives()) else { return Err(format!("no process has the id {pid}")) };
+    // They are numbered as they were met; when one began is not always known.
+    let Some(latest) = lives().last() else { return Err(format!("no process has the id {pid}")) };
     let Some(at) = wanted.at.map(|at| at.ticks(&trace.clock)) else {
-        return Ok((latest, trace.process(latest).end.unwrap_or(trace.span.to)));
+        return Ok((latest, last_mapped(trace, latest, wanted.address)));
     };
     if at < trace.span.from || at > trace.span.to {
         let (from, to) = (seconds(trace.span.from), seconds(trace.span.to));
@@ -84,8 +86,22 @@ fn life(trace: &Trace, pid: u32, wanted: &AddressAt) -> Result<(ProcessId, Ticks
         let process = trace.process(*id);
         process.start.is_none_or(|start| start <= at) && process.end.is_none_or(|end| at <= end)
     };
-    let alive = last(&mut lives().filter(is_alive));
+    let goes_on = |id: &ProcessId| trace.process(*id).end.is_none_or(|end| at < end);
+    let alive = lives().filter(is_alive).find(goes_on).or_else(|| lives().filter(is_alive).last());
     alive.map(|id| (id, at)).ok_or_else(|| format!("process {pid} did not run at {}", seconds(at)))
+}
+
+/// The end of a process or of the trace; where nothing is mapped at the address then, the last tick at which
+/// something was: images are unloaded before their process ends.
+fn last_mapped(trace: &Trace, id: ProcessId, address: u64) -> Ticks {
+    let process = trace.process(id);
+    let end = process.end.unwrap_or(trace.span.to);
+    let covers = |module: &&Module| address.checked_sub(module.base).is_some_and(|rva| rva < module.size);
+    let unloads = process.modules.iter().filter(covers).map(|module| module.unload);
+    match unloads.max() {
+        Some(unload) if unload <= end => Ticks(unload.0.saturating_sub(1)),
+        _ => end,
+    }
 }
 
 fn address<'a>(trace: &'a Trace, names: &'a Names, place: &CodeAddress) -> Address<'a> {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::output;
 use super::text::plural;
 use crate::model::{SiteId, Trace};
-use crate::symbols::{ModuleState, Names, Options, Sources, SymbolPath, Symbols};
+use crate::symbols::{ModuleReport, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
 
 /// Finds the names of the frames of some sites: on the path that is given, in which
@@ -29,13 +29,28 @@ pub(super) fn names(
     frees: bool,
     is_asked: impl Fn(SiteId) -> bool + Send + 'static,
 ) -> Arc<Names> {
+    names_and_missing(trace, path, frees, is_asked).0
+}
+
+/// The same, and in a sentence which modules have none. Those of Windows itself are not meant: few have
+/// their PDBs at hand, and few ask for what is in them.
+pub(super) fn names_and_missing(
+    trace: &Arc<Trace>,
+    path: Option<&str>,
+    frees: bool,
+    is_asked: impl Fn(SiteId) -> bool + Send + 'static,
+) -> (Arc<Names>, Option<String>) {
     let options = Options { sources: sources(trace, named_path(path)), frees, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(trace), options, is_asked, || {});
     symbols.wait();
-    if path.is_some() {
-        report_failures(&symbols);
+    let modules = symbols.modules();
+    if path.is_some()
+        && let Some(told) = without_names(modules.iter())
+    {
+        output::message(&told);
     }
-    symbols.names().1
+    let is_of_windows = |module: &&ModuleReport| module.image.to_ascii_lowercase().contains("\\windows\\");
+    (symbols.names().1, without_names(modules.iter().filter(|module| !is_of_windows(module))))
 }
 
 /// See [`names`].
@@ -53,17 +68,16 @@ fn sources(trace: &Trace, path: SymbolPath) -> Sources {
     Sources { path, network: true, store: Sources::default_store(), volumes, embedded, ..Sources::default() }
 }
 
-/// One line on stderr: how many modules have no names, and why the one with most frames.
-fn report_failures(symbols: &Symbols) {
-    let modules = symbols.modules();
-    let failed = modules.iter().filter_map(|module| match &module.state {
+/// How many modules have no names, and why the first of them, which has most frames.
+fn without_names<'m>(modules: impl Iterator<Item = &'m ModuleReport>) -> Option<String> {
+    let mut failed = modules.filter_map(|module| match &module.state {
         ModuleState::Failed(why) => Some((&module.name, why)),
         _ => None,
     });
-    let others = failed.clone().count().saturating_sub(1);
-    if let Some((name, why)) = failed.into_iter().next() {
-        let others =
-            if others == 0 { String::new() } else { format!(" (and {} without names)", plural(others as u64, "more module")) };
-        output::message(&format!("no names for {name}: {why}{others}"));
-    }
+    let (name, why) = failed.next()?;
+    let others = match failed.count() {
+        0 => String::new(),
+        n => format!(" (and {} without names)", plural(n as u64, "more module")),
+    };
+    Some(format!("no names for {name}: {why}{others}"))
 }
