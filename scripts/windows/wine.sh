@@ -68,8 +68,8 @@ run_wine() {
 }
 
 # Wine loses a connection to its server now and then, or cannot start a process for an internal error
-# (1359), and says so.
-is_wines_fault() { grep -E 'wine client error|code: 1359, .*Internal error' "$@"; } >&2
+# (1359), and says so; tests print that error in another form than programs do.
+is_wines_fault() { grep -E 'wine client error|code: 1359, .*Internal error|os error 1359' "$@"; } >&2
 
 # Tries a command until it succeeds, so many seconds long.
 wait_for() {

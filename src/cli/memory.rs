@@ -25,14 +25,8 @@ impl Memory {
     /// What each of two captures may use that are in memory together: as much as it likes, or, where both
     /// together need more than there is, its part.
     pub(super) fn dealt(self, captures: [&Capture; 2]) -> [Self; 2] {
-        let budget = self.budget();
         let needs = captures.map(|capture| Estimate::of(capture, || true).map_or(capture.bytes(), |estimate| estimate.total()));
-        let all = needs.iter().fold(0, |all: u64, need| all.saturating_add(*need));
-        if all <= budget {
-            return [self; 2];
-        }
-        let part = |need: u64| (u128::from(budget) * u128::from(need) / u128::from(all)) as u64 / megabytes(1);
-        needs.map(|need| Self { memory_limit: Some(part(need).max(1)) })
+        shares(self.budget(), needs).map_or([self; 2], |shares| shares.map(|share| Self { memory_limit: Some(share) }))
     }
 }
 
@@ -81,4 +75,26 @@ pub(super) fn plan(capture: &Capture, memory: Memory, process: Option<&str>, lay
     };
     output::message(&format!("{}; {then}", need(capture, &estimate, budget)));
     Plan { scope, budget, ..Plan::default() }
+}
+
+/// Megabytes for each of two needs that are more than a budget together; `None` if they are not.
+fn shares(budget: u64, needs: [u64; 2]) -> Option<[u64; 2]> {
+    let all = needs[0].saturating_add(needs[1]);
+    let part = |need: u64| (u128::from(budget) * u128::from(need) / u128::from(all)) as u64 / megabytes(1);
+    (all > budget).then(|| needs.map(|need| part(need).max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_captures_share_what_is_too_little_for_both() {
+        let mb = megabytes(1);
+        assert_eq!(shares(100 * mb, [60 * mb, 40 * mb]), None, "there is enough");
+        assert_eq!(shares(100 * mb, [150 * mb, 50 * mb]), Some([75, 25]));
+        assert_eq!(shares(mb, [mb, 0]), None);
+        assert_eq!(shares(mb, [mb, 1]), Some([1, 1]), "nothing is loaded into nothing");
+        assert_eq!(shares(u64::MAX - 1, [u64::MAX, u64::MAX]), Some([u64::MAX / mb; 2]));
+    }
 }

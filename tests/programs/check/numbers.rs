@@ -4,23 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{Folder, list, namesakes};
 use crate::common::json;
-use highwater::load::{Capture, Input, Plan, load_planned};
+use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::Trace;
 use highwater::units::Ticks;
 use serde_json::Value;
 
 fn loaded(input: Input) -> Trace {
-    struct Silent;
-    impl highwater::load::Watch for Silent {
-        fn progress(&mut self, _: u64, _: u64) -> bool {
-            true
-        }
-        fn publish(&mut self, _: Trace) {}
-        fn wants_trace(&self) -> bool {
-            false
-        }
-    }
-    load_planned(&Capture::open(&[input]).unwrap(), &Plan::default(), &mut Silent).unwrap_or_else(|_| panic!("stopped"))
+    load(&Capture::open(&[input]).unwrap(), &mut Unwatched).unwrap()
 }
 
 const KEYS: [&str; 14] = [
