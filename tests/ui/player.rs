@@ -81,6 +81,8 @@ fn peaks_of_heaps_and_layers_are_there_while_it_is_played_and_those_of_deeper_li
     window.get_by_label("Pause").click();
     wait_for(&mut window, "Paused at");
     for name in ["Commit (VirtualAlloc)", "Windows NT heaps", heap] {
+        // What was published last may just be asked for.
+        wait_for(&mut window, name);
         let peak = last_of_line(&window, name).unwrap();
         assert!(peak.ends_with('B') && peak != "0 B", "{name}: {peak}");
     }
