@@ -49,8 +49,14 @@ pub(super) fn names_and_missing(
     {
         output::message(&told);
     }
-    let is_of_windows = |module: &&ModuleReport| module.image.to_ascii_lowercase().contains("\\windows\\");
-    (symbols.names().1, without_names(modules.iter().filter(|module| !is_of_windows(module))))
+    let others = modules.iter().filter(|module| !is_of_windows(&module.image));
+    (symbols.names().1, without_names(others))
+}
+
+/// Whether an image is a part of Windows, by its path as the kernel names it.
+fn is_of_windows(image: &str) -> bool {
+    let image = image.to_ascii_lowercase();
+    image.starts_with(r"\systemroot\") || image.contains(r"\windows\")
 }
 
 /// See [`names`].
@@ -80,4 +86,21 @@ fn without_names<'m>(modules: impl Iterator<Item = &'m ModuleReport>) -> Option<
         n => format!(" (and {} without names)", plural(n as u64, "more module")),
     };
     Some(format!("no names for {name}: {why}{others}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_of_windows_are_known_by_their_folder() {
+        for image in
+            [r"\SystemRoot\system32\ntoskrnl.exe", r"\Device\HarddiskVolume3\Windows\System32\ntdll.dll", r"C:\WINDOWS\a.dll"]
+        {
+            assert!(is_of_windows(image), "{image}");
+        }
+        for image in [r"\Device\HarddiskVolume3\game\game.exe", r"D:\windows-tools\a.dll", "windows.exe"] {
+            assert!(!is_of_windows(image), "{image}");
+        }
+    }
 }
