@@ -1,6 +1,14 @@
-//! Numbers as people read and write them, the same in the window and in text reports.
+//! Numbers as people read and write them, the same in the window and in text reports; and texts of others, which are
+//! only told.
 
 use crate::units::Ticks;
+
+/// A name of others without line breaks and other control characters, and without those that
+/// XML has no way to write.
+pub fn plain(text: &str) -> String {
+    let is_bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|c| if is_bad(c) { '\u{fffd}' } else { c }).collect()
+}
 
 /// Bytes in binary units: `40 B`, `130.00 KB`, `10.00 MB` (1 KB = 1,024 B).
 pub fn bytes(n: u64) -> String {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
+use crate::format::plain;
 use crate::paths;
 
 /// What is told of a mistake at most, in characters: names of keys stand in it.
@@ -43,7 +44,7 @@ impl BadText {
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, BadText> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let what = error.message().lines().collect::<Vec<_>>().join(", ");
-        let what = what.chars().take(MOST_TOLD).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect::<String>();
+        let what: String = plain(&what).chars().take(MOST_TOLD).collect();
         match error.span() {
             Some(span) => BadText::at(text, &span, what),
             None => BadText { line: None, what },

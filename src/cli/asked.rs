@@ -164,31 +164,35 @@ impl Asked {
 
     /// The interval asked for.
     fn interval(&self, trace: &Trace) -> Result<Interval, Failure> {
-        interval(trace, self.from, self.to, ["--from is", "--to is"])
+        interval(trace, self.from, self.to, EDGES)
     }
 }
+
+/// The edges of an interval that options name, with the verb of a message.
+pub(super) const EDGES: [&str; 2] = ["--from is", "--to is"];
 
 /// What edges that were asked for mean in a trace. Only now it is known whether one alone lies beyond the
 /// other end of the trace; `names` are what a message calls each, with its verb.
 pub(super) fn interval(trace: &Trace, from: Option<Seconds>, to: Option<Seconds>, names: [&str; 2]) -> Result<Interval, Failure> {
     let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
     let (begin, mut end) = (edge(from, trace.span.from), edge(to, trace.span.to));
-    let [from_name, to_name] = names;
     if trace.cut.is_some() {
         if begin > trace.span.to {
             report_problems(&trace.problems);
-            return Err(Failure::Failed(format!("{from_name} later than what could be loaded")));
+            return Err(Failure::Failed(format!("{} later than what could be loaded", names[0])));
         }
         end = end.min(trace.span.to);
     }
-    if begin <= end {
-        return Ok(Interval { from: begin, to: end });
-    }
+    if begin <= end { Ok(Interval { from: begin, to: end }) } else { Err(outside(trace, from.is_some(), names)) }
+}
+
+/// Says that an edge lies beyond the other end of a trace: the begin if it was given, else the end.
+pub(super) fn outside(trace: &Trace, has_from: bool, [from_name, to_name]: [&str; 2]) -> Failure {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
-    Err(Failure::BadArguments(match from {
-        Some(_) => format!("{from_name} later than the end of the trace, which is at {to_s} s"),
-        None => format!("{to_name} earlier than the start of the trace, which is at {from_s} s"),
-    }))
+    Failure::BadArguments(match has_from {
+        true => format!("{from_name} later than the end of the trace, which is at {to_s} s"),
+        false => format!("{to_name} earlier than the start of the trace, which is at {from_s} s"),
+    })
 }
 
 /// Whether groups or rows follow from names.

@@ -13,7 +13,7 @@ use super::asked::{Asked, IntervalInSeconds, Loaded, check_out, needs_names, sto
 use super::progress::Quiet;
 use super::seconds::Seconds;
 use super::{Failure, output, report_problems};
-use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, breach_lines, junit, plain};
+use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, breach_lines, junit};
 use crate::load::Input;
 use crate::model::{Quality, Trace};
 use crate::paths;
@@ -178,7 +178,7 @@ fn answer(args: &CheckArgs, loaded: &Loaded, checked: &[Checked<'_>], doubts: &[
     for rule in checked {
         // What is required is a breach, which is told as one.
         if let Some(reason) = rule.reason.as_deref().filter(|_| !rule.rule.required) {
-            output::message(&format!("rule {} was not looked at in full: {reason}", plain(&rule.rule.name)));
+            output::message(&format!("rule {} was not looked at in full: {reason}", rule.rule.name));
         }
     }
     for doubt in doubts {

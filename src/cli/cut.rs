@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::asked::{check_out, inputs, stopped};
-use super::memory::{self, Memory};
+use super::asked::{EDGES, check_out, inputs, load_capture, outside};
+use super::choices::Choices;
+use super::memory::Memory;
 use super::progress::{Progress, Quiet};
 use super::seconds::Seconds;
 use super::{Failure, open, output, report_problems};
 use crate::export::cut::{CutError, Request, Summary, cut};
 use crate::format;
-use crate::load::{Capture, Input, Processes, load_planned};
+use crate::load::{Capture, Input, Processes};
 use crate::model::Trace;
 use crate::paths;
 use crate::units::{Interval, Ticks};
@@ -70,9 +71,7 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     }
     check_out(&args.out, &args.inputs())?;
     let capture = open(&args.inputs())?;
-    let plan = memory::plan(&capture, args.memory, args.process.as_deref(), None);
-    let name = capture.files.first().map_or("", |file| file.name.as_str());
-    let trace = load_planned(&capture, &plan, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
+    let trace = load_capture(&capture, args.memory, &Choices::of_process(args.process.clone()))?;
     let interval = interval(args, &trace)?;
     report_problems(&trace.problems);
     let processes = match &args.process {
@@ -103,14 +102,7 @@ fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
     // Of a trace that did not fit it is not known here where it ends.
     let end = if trace.cut.is_some() { Ticks(Ticks::NEVER.0 - 1) } else { trace.span.to };
     let to = edge(args.to, end);
-    if from <= to {
-        return Ok(Interval { from, to });
-    }
-    let seconds = |at| trace.clock.seconds(at);
-    Err(Failure::BadArguments(match args.from {
-        Some(_) => format!("--from is later than the end of the trace, which is at {} s", seconds(trace.span.to)),
-        None => format!("--to is earlier than the start of the trace, which is at {} s", seconds(trace.span.from)),
-    }))
+    if from <= to { Ok(Interval { from, to }) } else { Err(outside(trace, args.from.is_some(), EDGES)) }
 }
 
 /// Writes the trace and tells its size.

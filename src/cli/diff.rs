@@ -18,7 +18,6 @@ use super::seconds::Seconds;
 use super::text::{Align, Table};
 use super::{Failure, open, output, report_problems, symbols};
 use crate::format;
-use crate::limits::plain;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::panics;
@@ -146,13 +145,18 @@ fn load(args: &DiffArgs, [a, b]: &[Side; 2]) -> Result<[Arc<Trace>; 2], Failure>
     Ok([load_capture(&first, of_a, &args.choices)?, load_capture(&second, of_b, &args.choices)?])
 }
 
-/// What speaks against the numbers: of each trace, and of a side that has nothing at all.
-fn doubts_of(traces: &[Arc<Trace>; 2], intervals: [Interval; 2], totals: &[Group<Compared>]) -> Vec<String> {
-    let mut all = Vec::new();
+/// Which sides have nothing in any of these groups.
+fn empty_sides(groups: &[Group<Compared>]) -> [bool; 2] {
     let counts: [fn(&Compared) -> u64; 2] = [|numbers| numbers.a.count, |numbers| numbers.b.count];
+    counts.map(|count| groups.iter().all(|group| count(&group.numbers) == 0))
+}
+
+/// What speaks against the numbers: of each trace, and of a side that has nothing at all.
+fn doubts_of(traces: &[Arc<Trace>; 2], intervals: [Interval; 2], is_empty: [bool; 2]) -> Vec<String> {
+    let mut all = Vec::new();
     for (i, name) in ["A", "B"].into_iter().enumerate() {
         all.extend(doubts(&traces[i], intervals[i].to).into_iter().map(|doubt| format!("{name}: {doubt}")));
-        if totals.iter().all(|group| counts[i](&group.numbers) == 0) {
+        if is_empty[i] {
             all.push(format!("{name}: nothing in it was alive or happened that is compared"));
         }
     }
@@ -196,8 +200,10 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     // A limit is about all groups, whatever is shown of them.
     let top = if args.fail_over.is_some() || args.markdown { None } else { args.groups.top };
     let mut groups = compare(&args.groups.by, top)?;
-    let totals = compare(&[], None)?;
-    let doubts = doubts_of(&traces, intervals, &totals);
+    // Of a side with nothing in the first groups there can be something in the others.
+    let needs_totals = args.markdown || (top.is_some() && empty_sides(&groups).contains(&true));
+    let totals = if needs_totals { compare(&[], None)? } else { Vec::new() };
+    let doubts = doubts_of(&traces, intervals, empty_sides(if needs_totals { &totals } else { &groups }));
     report_problems(&traces[0].problems);
     if !is_one_trace {
         report_problems(&traces[1].problems);
@@ -231,7 +237,7 @@ fn breaches(by: &[By], groups: &[Group<Compared>], limit: Bytes) -> Vec<String> 
         let (grew, limit) = (group.numbers.delta.outstanding_to, limit.0);
         let (rounded, most) = (format::signed_bytes(grew), format::signed_bytes(i64::try_from(limit).unwrap_or(i64::MAX)));
         let (rounded, most) = if rounded == most { (format!("+{grew} B"), format!("+{limit} B")) } else { (rounded, most) };
-        plain(&format!("{keys}{innermost}: {rounded} is above the limit {most}"))
+        format!("{keys}{innermost}: {rounded} is above the limit {most}")
     };
     grown.iter().zip(key_cells(by, &grown)).map(told).collect()
 }

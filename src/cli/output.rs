@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::Failure;
 use crate::export::ExportError;
+use crate::format::plain;
 
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -81,8 +82,9 @@ pub(super) fn progress(text: &str) {
     let _ = write!(err, "\r{text}{ERASE_TO_END_OF_LINE}").and_then(|()| err.flush());
 }
 
-/// Prints why nothing was done. Nobody can be told if that fails.
+/// Prints why nothing was done, in one line, and nothing that a terminal would obey: names of others stand in
+/// it. Nobody can be told if that fails.
 pub(super) fn error(text: &str) {
     let line: String = text.split(['\r', '\n']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-    let _ = writeln!(io::stderr().lock(), "highwater: {line}");
+    let _ = writeln!(io::stderr().lock(), "highwater: {}", plain(&line));
 }

@@ -4,7 +4,8 @@
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::check::{Checked, Outcome};
-use super::text::{breach_lines, plain};
+use super::text::breach_lines;
+use crate::format::plain;
 
 /// Broken limits that are told of one rule.
 const SHOWN: usize = 100;

@@ -19,4 +19,4 @@ pub use check::{Amount, Check, Checked, GroupCheck, HolderOf, Judge, Outcome};
 pub use junit::junit;
 pub use rules::{Limit, LimitRules, Rule};
 pub use starter::{StartedFrom, starter};
-pub use text::{breach_lines, plain};
+pub use text::breach_lines;

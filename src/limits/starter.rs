@@ -8,8 +8,7 @@ use std::fmt::Write;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::text::plain;
-use crate::format;
+use crate::format::{self, plain};
 use crate::query::{Group, Measured};
 use crate::seconds::Seconds;
 use crate::units::Layer;

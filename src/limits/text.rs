@@ -1,15 +1,8 @@
 //! Broken limits in words, one line each.
 
 use super::check::{Amount, Check, Checked, GroupCheck};
-use crate::format;
+use crate::format::{self, plain};
 use crate::query::{By, Measure};
-
-/// A name of others without line breaks and other control characters, and without those that
-/// XML has no way to write.
-pub fn plain(text: &str) -> String {
-    let is_bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
-    text.chars().map(|c| if is_bad(c) { '\u{fffd}' } else { c }).collect()
-}
 
 /// What of a rule is broken, a line each: rule, group, what there is, what may be, and where in
 /// the code most of it is.
