@@ -9,6 +9,10 @@ pub mod extended_type {
     pub const STACK_TRACE32: u16 = 5;
     /// u64 match id, then 8-byte return addresses.
     pub const STACK_TRACE64: u16 = 6;
+    /// Description of a self-describing event, its size first.
+    pub const SCHEMA: u16 = 11;
+    /// What a self-describing provider says of itself, its size first.
+    pub const PROVIDER_TRAITS: u16 = 12;
     /// u64 match id, u32 stack key.
     pub const STACK_KEY32: u16 = 17;
     /// u64 match id, u64 stack key.

@@ -43,6 +43,26 @@ impl fmt::Display for Guid {
     }
 }
 
+impl std::str::FromStr for Guid {
+    type Err = NoGuid;
+
+    /// The form that is printed, in any case.
+    fn from_str(text: &str) -> Result<Self, NoGuid> {
+        let groups: Vec<&str> = text.split('-').collect();
+        let [a, b, c, d, e] = groups[..] else { return Err(NoGuid) };
+        let number = |digits: &str, count: usize| {
+            let is_hex = digits.len() == count && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten().ok_or(NoGuid)
+        };
+        let tail = (number(d, 4)? << 48 | number(e, 12)?).to_be_bytes();
+        Ok(Self::new(number(a, 8)? as u32, number(b, 4)? as u16, number(c, 4)? as u16, tail))
+    }
+}
+
+/// A text that is no GUID.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoGuid;
+
 impl fmt::Debug for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -58,5 +78,9 @@ mod tests {
         let heap = Guid::new(0x222962AB, 0x6180, 0x4B88, [0xA8, 0x25, 0x34, 0x6B, 0x75, 0xF2, 0xA2, 0x4A]);
         assert_eq!(heap.to_string(), "222962AB-6180-4B88-A825-346B75F2A24A");
         assert_eq!(Guid::from_bytes(heap.to_bytes()), heap);
+        assert_eq!(heap.to_string().to_lowercase().parse(), Ok(heap));
+        for other in ["", "222962AB-6180-4B88-A825", "222962AB-6180-4B88-A825-346B75F2A24", "+22962AB-6180-4B88-A825-346B75F2A24A"] {
+            assert_eq!(other.parse::<Guid>(), Err(NoGuid), "{other}");
+        }
     }
 }

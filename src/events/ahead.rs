@@ -19,9 +19,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rayon::Scope;
 
-use super::decode::decode_part;
+use super::decode::{Wants, decode_part};
 use super::room::Room;
-use super::{Batch, Stacks};
+use super::{Batch, MarkProviders, Stacks};
 use crate::etl::{BufferInfo, ReadBuffer, TraceFile};
 
 /// Fewer buffers than this are not worth a second thread.
@@ -61,7 +61,7 @@ impl Job<'_> {
 /// Buffers decoded and to decode.
 #[derive(Debug)]
 pub(super) struct Ahead<'f> {
-    stacks: Stacks,
+    wants: Wants,
     state: Mutex<State<'f>>,
     changed: Condvar,
     /// Memory to use again.
@@ -123,11 +123,18 @@ impl<'f> Ahead<'f> {
         };
         Arc::new(Self {
             state: Mutex::new(state),
-            stacks,
+            wants: Wants { stacks, ..Wants::default() },
             changed: Condvar::new(),
             scratch: Mutex::default(),
             spare: Mutex::default(),
         })
+    }
+
+    /// Events of these providers are marks, too; before the first job is begun.
+    pub(super) fn mark(self: &mut Arc<Self>, marks: MarkProviders) {
+        if let Some(this) = Arc::get_mut(self) {
+            this.wants.marks = marks;
+        }
     }
 
     /// Adds jobs in the order in which they will probably be wanted; returns the number of
@@ -256,7 +263,7 @@ impl<'f> Ahead<'f> {
     fn decode(&self, job: &Job<'_>, from: usize, room: Room) -> Batch {
         let batch = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let batch = decode_part(&job.file, job.buffer(), self.stacks, (from, room.for_buffer(job.buffer())), &mut scratch, batch);
+        let batch = decode_part(&job.file, job.buffer(), &self.wants, (from, room.for_buffer(job.buffer())), &mut scratch, batch);
         scratch.trim(room.batch.max(1 << 20));
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
         batch

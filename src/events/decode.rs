@@ -8,16 +8,25 @@ use super::counts::Tally;
 use super::entry::BlockEvent;
 use super::hooks::{class, hook, injected, kernel_hook, kernel_memory, one_of_each, tracker};
 use super::stack::{KeyRef, StackWalk};
-use super::{Batch, Event, Record, StackPart, Stacks, counters, losses, memory, stack, system};
+use super::{Batch, Event, MarkProviders, Record, StackPart, Stacks, activity, counters, losses, memory, stack, system};
 use crate::etl::{
     BufferInfo, BufferKind, EventId, Events, Framed, KernelEvent, RawEvent, ReadBuffer, TraceFile, WideEvent, WideHeader,
 };
 use crate::problem::ProblemKind;
 use crate::units::{Layer, Pid, PointerSize, Tid};
 
+/// What is made of events.
+#[derive(Clone, Debug, Default)]
+pub struct Wants {
+    /// Of stacks.
+    pub stacks: Stacks,
+    /// Of events of which nothing else is known.
+    pub marks: MarkProviders,
+}
+
 /// Reads, expands and decodes one buffer into the memory of a batch that is done with.
-pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, stacks: Stacks, scratch: &mut ReadBuffer, batch: Batch) -> Batch {
-    decode_part(file, info, stacks, (0, usize::MAX), scratch, batch)
+pub fn decode_buffer(file: &TraceFile, info: &BufferInfo, wants: &Wants, scratch: &mut ReadBuffer, batch: Batch) -> Batch {
+    decode_part(file, info, wants, (0, usize::MAX), scratch, batch)
 }
 
 /// So many bytes of events are decoded until what they take is looked at again.
@@ -28,13 +37,13 @@ const STEP: usize = 4 << 10;
 pub(super) fn decode_part(
     file: &TraceFile,
     info: &BufferInfo,
-    stacks: Stacks,
+    wants: &Wants,
     (from, room): (usize, usize),
     scratch: &mut ReadBuffer,
     mut batch: Batch,
 ) -> Batch {
     batch.clear();
-    batch.stacks = stacks;
+    batch.stacks = wants.stacks;
     batch.bytes = if from == 0 { info.size.into() } else { 0 };
     if info.kind == BufferKind::NoEvents {
         return batch;
@@ -72,7 +81,7 @@ pub(super) fn decode_part(
                 let hook = kernel_hook(event.id);
                 tally.count(&event, hook);
                 let time = (event.id != EventId::Opaque).then_some(event.time);
-                (decode_other(&event, hook, &mut batch), time, event.offset)
+                (decode_other(&event, hook, &wants.marks, &mut batch), time, event.offset)
             }
         };
         if let Some(time) = time {
@@ -151,13 +160,13 @@ fn next_usual(events: &mut Events<'_>, batch: &mut Batch, tally: &mut Tally, tim
 pub fn decode_event(raw: &RawEvent<'_>, batch: &mut Batch) {
     batch.clear();
     batch.stacks = Stacks::Apart;
-    let _ = decode_other(raw, kernel_hook(raw.id), batch);
+    let _ = decode_other(raw, kernel_hook(raw.id), &MarkProviders::default(), batch);
 }
 
 /// Adds the records of one event, if it is of a kind that has any. `None` if its
 /// payload is too short.
 #[inline(never)]
-fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, batch: &mut Batch) -> Option<()> {
+fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, marks: &MarkProviders, batch: &mut Batch) -> Option<()> {
     if let Some(hook) = hook {
         let &RawEvent { kind, pointer, time, pid, tid, version, payload, offset, .. } = raw;
         decode_kernel(&KernelEvent { kind, pointer, time, pid, tid, hook, version, payload, offset }, batch)?;
@@ -184,7 +193,8 @@ fn decode_other(raw: &RawEvent<'_>, hook: Option<u16>, batch: &mut Batch) -> Opt
                 batch.push(record);
             }
         }
-        _ => {}
+        EventId::Opaque => {}
+        _ => activity::provider(raw, marks)?.into_iter().flatten().for_each(|record| batch.push(record)),
     }
     Some(())
 }
@@ -225,6 +235,8 @@ fn decode_few(event: KernelEvent<'_>, batch: &mut Batch) -> Option<()> {
         hook::VIRTUAL_ALLOC | hook::VIRTUAL_FREE | hook::VIRTUAL_RUNDOWN_START => memory_record(raw, memory::pages(hook, raw)?),
         hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, raw)?,
         hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END => system::image(hook, raw)?,
+        hook::SAMPLE => activity::sample(raw)?,
+        hook::MARK | hook::SAMPLE_INTERVAL | hook::SAMPLE_INTERVAL_START => activity::kernel(hook, raw)?,
         hook::THREAD_START | hook::THREAD_RUNDOWN_START | hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME => {
             system::thread(hook, raw)?.into_iter().flatten().for_each(|record| batch.push(record));
             return Some(());

@@ -26,6 +26,10 @@ pub mod hook {
     pub const THREAD_RUNDOWN_START: u16 = 0x0503;
     pub const THREAD_RUNDOWN_END: u16 = 0x0504;
     pub const THREAD_SET_NAME: u16 = 0x0548;
+    pub const MARK: u16 = 0x0F22;
+    pub const SAMPLE: u16 = 0x0F2E;
+    pub const SAMPLE_INTERVAL: u16 = 0x0F48;
+    pub const SAMPLE_INTERVAL_START: u16 = 0x0F49;
     pub const HEAP_CREATE: u16 = 0x1020;
     pub const HEAP_ALLOC: u16 = 0x1021;
     pub const HEAP_REALLOC: u16 = 0x1022;
@@ -55,6 +59,8 @@ pub mod class {
     pub const PROCESS: Guid = Guid::new(0x3D6FA8D0, 0xFE05, 0x11D0, [0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
     /// Kernel group 05.
     pub const THREAD: Guid = Guid::new(0x3D6FA8D1, 0xFE05, 0x11D0, [0x9D, 0xDA, 0x00, 0xC0, 0x4F, 0xD7, 0xBA, 0x7C]);
+    /// Kernel group 0F.
+    pub const PERF_INFO: Guid = Guid::new(0xCE1DBFB4, 0x137E, 0x4DA6, [0x87, 0xB0, 0x3F, 0x59, 0xAA, 0x10, 0x2C, 0xBC]);
     /// Kernel group 10.
     pub const HEAP: Guid = Guid::new(0x222962AB, 0x6180, 0x4B88, [0xA8, 0x25, 0x34, 0x6B, 0x75, 0xF2, 0xA2, 0x4A]);
     /// Kernel group 14.
@@ -69,6 +75,18 @@ pub mod class {
     pub const LOST_EVENT: Guid = Guid::new(0x6A399AE0, 0x4BC6, 0x4DE9, [0x87, 0x0B, 0x36, 0x57, 0xF8, 0x94, 0x7E, 0x7E]);
     /// Microsoft-Windows-Kernel-Memory.
     pub const KERNEL_MEMORY: Guid = Guid::new(0xD1D93EF7, 0xE1F2, 0x4F45, [0x99, 0x43, 0x03, 0xD2, 0x45, 0xFE, 0x6C, 0x00]);
+    /// Descriptions of events, injected when a trace is merged.
+    pub const EVENT_METADATA: Guid = Guid::new(0xBBCCF6C1, 0x6CD1, 0x48C4, [0x80, 0xFF, 0x83, 0x94, 0x82, 0xE3, 0x76, 0x71]);
+    /// Microsoft-Windows-DXGI.
+    pub const DXGI: Guid = Guid::new(0xCA11C036, 0x0102, 0x4A2D, [0xA6, 0xAD, 0xF0, 0x3C, 0xFE, 0xD5, 0xD3, 0xC9]);
+    /// Microsoft-Windows-D3D9.
+    pub const D3D9: Guid = Guid::new(0x783ACA0A, 0x790E, 0x4D7F, [0x84, 0x51, 0xAA, 0x85, 0x05, 0x11, 0xC6, 0xB9]);
+    /// Microsoft-Windows-DotNETRuntime.
+    pub const CLR: Guid = Guid::new(0xE13C0D23, 0xCCBC, 0x4E12, [0x93, 0x1B, 0xD9, 0xCC, 0x2E, 0xEE, 0x27, 0xE4]);
+    /// Microsoft-Windows-DotNETRuntimeRundown.
+    pub const CLR_RUNDOWN: Guid = Guid::new(0xA669021C, 0xC450, 0x4609, [0xA0, 0x35, 0x5A, 0xF5, 0x9A, 0xF4, 0xDF, 0x18]);
+    /// UIforETW's providers and their names.
+    pub const UI_FOR_ETW: [(Guid, &str); 0] = [];
     /// Visual Studio's provider for custom heaps.
     pub const CUSTOM_HEAP: Guid = Guid::new(0x988917C5, 0x5748, 0x42A8, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
 }
@@ -109,13 +127,14 @@ pub(super) mod injected {
 }
 
 /// Those first of which there are most.
-const GROUPS: [(Guid, u16); 6] = [
+const GROUPS: [(Guid, u16); 7] = [
     (class::HEAP, 0x10),
     (class::STACK_WALK, 0x18),
     (class::PAGE_FAULT, 0x02),
     (class::PROCESS, 0x03),
     (class::THREAD, 0x05),
     (class::IMAGE, 0x14),
+    (class::PERF_INFO, 0x0F),
 ];
 
 /// The kernel hook of an event, whatever header carries it; `None` for events of

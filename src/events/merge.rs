@@ -40,7 +40,7 @@ use rayon::Scope;
 
 use super::ahead::{Ahead, FilePart, Job, in_order, jobs_of};
 use super::room::{Room, USUAL};
-use super::{Batch, Event, EventCounts, Frames, Item, Record, Stacks};
+use super::{Batch, Event, EventCounts, Frames, Item, MarkProviders, Record, Stacks};
 use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
 pub use slice::{Gather, Place, Slice};
@@ -218,6 +218,12 @@ impl<'f> Merge<'f> {
     /// Says how many bytes decoded records may take, or so. The order does not depend on it.
     pub fn within(mut self, memory: u64) -> Self {
         self.memory = memory;
+        self
+    }
+
+    /// Says of which providers all events are marks.
+    pub fn marking(mut self, marks: MarkProviders) -> Self {
+        self.ahead.mark(marks);
         self
     }
 

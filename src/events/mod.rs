@@ -10,6 +10,7 @@
 //! documentation and in PerfView; layouts of system events were checked on public
 //! traces. Where a newer version appends fields, longer payloads are accepted.
 
+mod activity;
 mod ahead;
 mod batch;
 mod census;
@@ -34,11 +35,15 @@ mod tests;
 mod times;
 mod whose;
 
+pub use activity::{
+    ActivityEvent, Collection, CollectionId, CollectionReason, EventSchema, Field, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent,
+    MarkProviders, MarkText, MethodChange, Present, PresentApi, SampleInterval, TIMER, Untold,
+};
 pub use batch::{Batch, Stacks};
 pub use census::process_names;
 pub use counters::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange};
 pub use counts::EventCounts;
-pub use decode::{decode_buffer, decode_event};
+pub use decode::{Wants, decode_buffer, decode_event};
 pub use entry::{Attached, BlockEvent, Entry, Item};
 pub use frames::{Digest, FrameList, FrameRange, Frames};
 pub use hooks::{class, hook, kernel_hook, lost, tracker};
@@ -167,6 +172,8 @@ pub enum Event {
     Process(ProcessChange, Box<ProcessInfo>),
     /// A thread started; its id may have been another's before.
     ThreadStart,
+    /// A thread is running (rundown at start or end of the trace).
+    ThreadRundown,
     /// A thread's name.
     ThreadName(Box<str>),
     /// An image was mapped or unmapped, or was so at the start or end of the trace.
@@ -179,6 +186,15 @@ pub enum Event {
     Volume(Box<(String, String)>),
     /// A sample or change of a counter.
     Counter(Box<CounterEvent>),
+    /// What a processor ran at this moment: an address of the record's thread.
+    Sample {
+        /// The next instruction.
+        address: u64,
+        /// How many samples it stands for.
+        count: u16,
+    },
+    /// Something else that a program did.
+    Activity(Box<ActivityEvent>),
     /// A real-time session lost something just before.
     Lost(Lost),
 }

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::decode::decode_part;
+use super::decode::{Wants, decode_part};
 use super::{Batch, Stacks, Totals};
 use crate::etl::{ReadBuffer, TraceFile};
 
@@ -19,6 +19,7 @@ const ROOM: usize = 16 << 20;
 
 /// The totals of one file. Problems come in file order, whatever the workers did.
 pub fn survey(file: &TraceFile) -> Totals {
+    let wants = Wants { stacks: Stacks::Apart, ..Wants::default() };
     let runs: Vec<Totals> = file
         .buffers
         .par_chunks(RUN)
@@ -27,7 +28,7 @@ pub fn survey(file: &TraceFile) -> Totals {
             for buffer in buffers {
                 let mut from = Some(0);
                 while let Some(start) = from {
-                    *batch = decode_part(file, buffer, Stacks::Apart, (start, ROOM), scratch, std::mem::take(batch));
+                    *batch = decode_part(file, buffer, &wants, (start, ROOM), scratch, std::mem::take(batch));
                     totals.take(batch);
                     from = batch.rest;
                 }

@@ -44,7 +44,7 @@ fn skip_sid(bytes: &[u8], at: usize, pointer: PointerSize) -> Option<usize> {
     Some(sid + 8 + 4 * sub_authorities)
 }
 
-/// That a thread started, and its name, as far as the event says so.
+/// That a thread started or runs, and its name, as far as the event says so.
 pub(super) fn thread(hook: u16, raw: &RawEvent<'_>) -> Option<[Option<Record>; 2]> {
     let bytes = raw.payload;
     let pid = Pid(u32_at(bytes, 0)?);
@@ -56,7 +56,11 @@ pub(super) fn thread(hook: u16, raw: &RawEvent<'_>) -> Option<[Option<Record>; 2
         8 + 7 * raw.pointer.bytes() + 8
     };
     let name = utf16z_at(bytes, at).map(|(name, _)| name).filter(|name| !name.is_empty());
-    let start = (hook == hook::THREAD_START).then_some(Event::ThreadStart);
+    let start = match hook {
+        hook::THREAD_START => Some(Event::ThreadStart),
+        hook::THREAD_SET_NAME => None,
+        _ => Some(Event::ThreadRundown),
+    };
     let record = |event| Record { time: raw.time, pid, tid, event };
     Some([start.map(record), name.map(|name| record(Event::ThreadName(name.into())))])
 }

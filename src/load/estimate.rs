@@ -14,7 +14,7 @@ use super::Capture;
 use super::distinct::Distinct;
 use super::sample::{Sample, Tally};
 use crate::etl::{BufferInfo, BufferKind, ReadBuffer, TraceFile};
-use crate::events::{Batch, Stacks, decode_buffer, process_names};
+use crate::events::{Batch, Wants, decode_buffer, process_names};
 use crate::model::{BLOCKS_A_ROW, SUMS_A_ROW, Scope};
 use crate::units::{Layer, Pid};
 
@@ -97,7 +97,7 @@ impl Estimate {
         let picked = pick(capture);
         let count: usize = capture.files.iter().map(|file| events_of(file).count()).sum();
         let take = |scratch: &mut ReadBuffer, &(file, buffer, weight): &(&TraceFile, &BufferInfo, f64)| {
-            go_on().then(|| Sample::of(&decode_buffer(file, buffer, Stacks::Attached, scratch, Batch::default()), weight))
+            go_on().then(|| Sample::of(&decode_buffer(file, buffer, &Wants::default(), scratch, Batch::default()), weight))
         };
         let mut samples: Vec<Sample> = picked.par_iter().map_init(ReadBuffer::default, take).collect::<Option<_>>()?;
         samples.sort_by_key(|sample| sample.first_time);

@@ -48,7 +48,7 @@ impl About<'_> {
             problems.add(ProblemKind::LimitReached, name, 0, format!("only {what} was loaded; all numbers speak of that part"));
         }
         problems.append(totals.problems.clone());
-        if let Some(left_out) = builder.counters_left_out() {
+        for left_out in builder.counters_left_out().into_iter().chain(builder.activity_left_out()) {
             problems.add(ProblemKind::LimitReached, name, 0, left_out);
         }
         if complete && !totals.counts.has_memory_events() {

@@ -13,11 +13,13 @@ mod heaps;
 mod limit;
 mod pages;
 mod publish;
+mod samples;
 mod stretch;
 mod tidy;
 
 use std::sync::Arc;
 
+use super::activity::ActivityTable;
 use super::attach::{Attach, Rooms, is_homeless, is_of_heap};
 use super::counters::CounterTable;
 use super::lives::Lives;
@@ -62,6 +64,7 @@ pub struct Builder {
     attach: Attach,
     limit: Limit,
     counters: CounterTable,
+    activity: ActivityTable,
     /// Losses that events tell of.
     reported: Vec<Loss>,
     /// Time of the record that was applied last.
@@ -85,6 +88,7 @@ impl Builder {
             attach: Attach::new(trace_start),
             limit: Limit::default(),
             counters: CounterTable::default(),
+            activity: ActivityTable::default(),
             reported: Vec::new(),
             now: Ticks::BEFORE_TRACE,
             lineage: Lineage::new(),
@@ -148,8 +152,8 @@ impl Builder {
     /// The room of stacks, and those that it tells something.
     #[inline(always)]
     fn attach(&mut self) -> (&mut Attach, Rooms<'_>) {
-        let Self { attach, world, lives, .. } = self;
-        (attach, Rooms { world, lives })
+        let Self { attach, world, lives, activity, .. } = self;
+        (attach, Rooms { world, lives, samples: &mut activity.samples })
     }
 
     /// Who acts now. What comes later than its time allows happens when it comes.
@@ -222,7 +226,16 @@ impl Builder {
                     self.lives.exit(&self.world, from.time, process);
                 }
             }
-            Event::ThreadStart => self.attach.forget_thread(from.pid, from.tid),
+            Event::ThreadStart => {
+                self.attach.forget_thread(from.pid, from.tid);
+                self.thread_is_seen(from);
+            }
+            Event::ThreadRundown => self.thread_is_seen(from),
+            &Event::Sample { address, count } => self.sample(from, address, count),
+            Event::Activity(event) => {
+                let Self { activity, world, counters, clock, .. } = self;
+                activity.apply(record, event, (from.time, clock.frequency), &mut world.processes, counters);
+            }
             Event::ThreadName(name) => self.world.name_thread(from.pid, from.tid, name, from.time),
             Event::Image(change, info) => self.world.change_image(from.pid, *change, info, from.time),
             Event::ImageFile(file) => self.world.identify_image_file(from.pid, file, from.time),
@@ -259,5 +272,5 @@ impl Builder {
 }
 
 fn may_have_stack(event: &Event) -> bool {
-    is_of_heap(event) || matches!(event, Event::VirtualAlloc(_) | Event::VirtualFree(_))
+    is_of_heap(event) || matches!(event, Event::VirtualAlloc(_) | Event::VirtualFree(_) | Event::Sample { .. })
 }

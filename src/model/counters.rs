@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::ranges::RangeMap;
 use super::world::ProcessTable;
 use super::{Process, ProcessId};
-use crate::events::{CounterEvent, MemoryLists, PAGE, ProcessMemory, RangeChange, Record};
+use crate::events::{CounterEvent, ManagedHeaps, MemoryLists, PAGE, ProcessMemory, RangeChange, Record};
 use crate::units::{Pid, Ticks};
 
 /// Samples of one series at most.
@@ -56,6 +56,10 @@ pub enum CounterKind {
     HeapReserved,
     /// What is committed for a heap, as it tells itself.
     HeapCommitted,
+    /// What the .NET runtime's heaps hold after a collection.
+    ManagedHeap,
+    /// The same by generation: 0 to 2, 3 for large objects, 4 for pinned ones.
+    ManagedGeneration(u8),
 }
 
 impl CounterKind {
@@ -187,6 +191,21 @@ impl CounterTable {
                 _ => memory.virtual_size,
             };
             self.add(kind, CounterOwner::Process(memory.pid), life, at, pages.saturating_mul(PAGE));
+        }
+    }
+
+    /// What a runtime tells after a collection.
+    pub(super) fn managed_heaps(&mut self, pid: Pid, heaps: &ManagedHeaps, at: Ticks, processes: &ProcessTable) {
+        let life = self.life(pid, at, processes);
+        let owner = CounterOwner::Process(pid);
+        let all = heaps.generations.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+        self.add(CounterKind::ManagedHeap, owner, life, at, all);
+        for (generation, &bytes) in (0..).zip(&heaps.generations) {
+            let kind = CounterKind::ManagedGeneration(generation);
+            // Runtimes of old have no heap of pinned objects.
+            if bytes > 0 || self.index.contains_key(&CounterKey { kind, owner, life }) {
+                self.add(kind, owner, life, at, bytes);
+            }
         }
     }
 

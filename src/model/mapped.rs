@@ -1,5 +1,6 @@
 //! Which module is mapped where and when: for each process a tree over the ranges between
-//! the edges of its modules, made when the process is first asked about.
+//! the edges of its modules, made when the process is first asked about. Code that a runtime made
+//! is found in the same way ([`Mapped`]).
 //!
 //! A module stands in the few nodes that make up its range, and each node knows for all
 //! times which of its modules that are mapped then is the first. So however many modules
@@ -12,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
-use super::{Module, Process, ProcessId};
+use super::{Method, Module, Process, ProcessId};
 use crate::units::{Interval, Ticks};
 
 /// The modules of all processes.
@@ -23,17 +24,38 @@ pub(super) struct ModuleMap {
     kernel: OnceLock<ByAddress>,
 }
 
+/// What lies at a place for some time.
+pub(super) trait Mapped {
+    /// First byte, and bytes.
+    fn place(&self) -> (u64, u64);
+
+    /// From when until when.
+    fn during(&self) -> (Ticks, Ticks);
+}
+
+impl Mapped for Module {
+    fn place(&self) -> (u64, u64) {
+        (self.base, self.size)
+    }
+
+    fn during(&self) -> (Ticks, Ticks) {
+        (self.load, self.unload)
+    }
+}
+
 /// The module at an address, and for how long it is that one.
 #[derive(Clone, Copy, Debug)]
 pub struct MappedModule<'a> {
     /// The module, if any is there.
     pub module: Option<&'a Module>,
+    /// The managed method, if one is there; inside of a module if it was compiled before.
+    pub method: Option<&'a Method>,
     /// At all these moments the answer is the same; it may be so before and after them.
     pub during: Interval,
 }
 
 /// All moments there are.
-const ALWAYS: Interval = Interval { from: Ticks::BEFORE_TRACE, to: Ticks::NEVER };
+pub(super) const ALWAYS: Interval = Interval { from: Ticks::BEFORE_TRACE, to: Ticks::NEVER };
 
 impl ModuleMap {
     /// See [`super::Trace::module_at`].
@@ -50,19 +72,26 @@ impl ModuleMap {
         }
         let (place, during) = found;
         let module = |(process, module): (u32, u32)| &processes[process as usize].modules[module as usize];
-        MappedModule { module: place.map(module), during }
+        MappedModule { module: place.map(module), method: None, during }
     }
 
     fn own(&self, processes: &[Arc<Process>], process: ProcessId) -> &ByAddress {
         let all = self.processes.get_or_init(|| processes.iter().map(|_| OnceLock::new()).collect());
         let i = process.0 as usize;
-        all[i].get_or_init(|| ByAddress::of(processes[i..=i].iter().map(|p| (i, p))))
+        all[i].get_or_init(|| ByAddress::of(modules(processes[i..=i].iter().map(|p| (i, p)))))
     }
 
     fn kernel(&self, processes: &[Arc<Process>]) -> &ByAddress {
         let is_kernel = |(_, p): &(usize, &Arc<Process>)| matches!(p.pid.0, 0 | 4);
-        self.kernel.get_or_init(|| ByAddress::of(processes.iter().enumerate().filter(is_kernel)))
+        self.kernel.get_or_init(|| ByAddress::of(modules(processes.iter().enumerate().filter(is_kernel))))
     }
+}
+
+/// The modules of some processes, with process and number of each.
+fn modules<'a>(
+    processes: impl Iterator<Item = (usize, &'a Arc<Process>)>,
+) -> impl Iterator<Item = ((u32, u32), &'a Module)> {
+    processes.flat_map(|(process, p)| (0..).zip(&p.modules).map(move |(i, module)| ((process as u32, i), module)))
 }
 
 /// Nobody, among ranks of modules.
@@ -70,7 +99,7 @@ const NOBODY: u32 = u32::MAX;
 
 /// Modules by where they lie.
 #[derive(Clone, Debug, Default)]
-struct ByAddress {
+pub(super) struct ByAddress {
     /// Process and number of each module; who stands first here is the first.
     modules: Vec<(u32, u32)>,
     /// First bytes of the leaves' ranges, each up to the next.
@@ -114,32 +143,32 @@ impl Default for Ranks {
 }
 
 impl Ranks {
-    fn add(&mut self, rank: u32, module: &Module) {
-        if self.ranks.is_empty() || module.load < self.taken {
+    fn add(&mut self, rank: u32, module: &impl Mapped) {
+        let (load, unload) = module.during();
+        if self.ranks.is_empty() || load < self.taken {
             self.ranks.push(rank);
-            if module.unload == Ticks::NEVER {
-                self.taken = self.taken.min(module.load);
+            if unload == Ticks::NEVER {
+                self.taken = self.taken.min(load);
             }
         }
     }
 }
 
 impl ByAddress {
-    fn of<'a>(processes: impl Iterator<Item = (usize, &'a Arc<Process>)>) -> Self {
-        let mut all: Vec<&Module> = Vec::new();
+    /// Of what lies somewhere, with what is found of each.
+    pub(super) fn of<'a, M: Mapped + 'a>(modules: impl Iterator<Item = ((u32, u32), &'a M)>) -> Self {
+        let mut all: Vec<&M> = Vec::new();
         let mut map = Self::default();
-        for (process, p) in processes {
-            for (i, module) in p.modules.iter().enumerate().filter(|(_, module)| module.size > 0) {
-                all.push(module);
-                map.modules.push((process as u32, i as u32));
-            }
+        for (number, module) in modules.filter(|(_, module)| module.place().1 > 0) {
+            all.push(module);
+            map.modules.push(number);
         }
-        map.edges = all.iter().flat_map(|module| [Some(module.base), end(module)]).flatten().collect();
+        map.edges = all.iter().flat_map(|module| [Some(module.place().0), end(*module)]).flatten().collect();
         map.edges.sort_unstable();
         map.edges.dedup();
         let mut nodes = vec![Ranks::default(); 2 * map.edges.len()];
         for (rank, module) in all.iter().enumerate() {
-            map.each_node(module, |node| nodes[node].add(rank as u32, module));
+            map.each_node(*module, |node| nodes[node].add(rank as u32, *module));
         }
         for Ranks { ranks, .. } in nodes {
             let node = map.node(&all, &ranks);
@@ -149,10 +178,10 @@ impl ByAddress {
     }
 
     /// The nodes that make up the range of a module.
-    fn each_node(&self, module: &Module, mut each: impl FnMut(usize)) {
+    fn each_node(&self, module: &impl Mapped, mut each: impl FnMut(usize)) {
         let leaves = self.edges.len();
         let leaf = |edge: u64| leaves + self.edges.partition_point(|&other| other < edge);
-        let (mut from, mut to) = (leaf(module.base), end(module).map_or(2 * leaves, leaf));
+        let (mut from, mut to) = (leaf(module.place().0), end(module).map_or(2 * leaves, leaf));
         while from < to {
             if from % 2 == 1 {
                 each(from);
@@ -166,13 +195,13 @@ impl ByAddress {
         }
     }
 
-    fn node(&mut self, all: &[&Module], ranks: &[u32]) -> Node {
+    fn node(&mut self, all: &[&impl Mapped], ranks: &[u32]) -> Node {
         let begin = self.steps.len() as u32;
         let first = ranks.first().copied().unwrap_or(NOBODY);
         let mut by_load: Vec<u32> = ranks.to_vec();
-        by_load.sort_by_key(|&rank| all[rank as usize].load);
-        let mut moments: Vec<Ticks> =
-            ranks.iter().map(|&rank| all[rank as usize]).flat_map(|module| [module.load, module.unload]).collect();
+        let during = |rank: u32| all[rank as usize].during();
+        by_load.sort_by_key(|&rank| during(rank).0);
+        let mut moments: Vec<Ticks> = ranks.iter().map(|&rank| during(rank)).flat_map(|(load, unload)| [load, unload]).collect();
         moments.sort_unstable();
         moments.dedup();
         // The mapped ones, the first of them in front; behind it some that are gone already.
@@ -180,10 +209,10 @@ impl ByAddress {
         let mut to_load = by_load.into_iter().peekable();
         let mut latest = NOBODY;
         for now in moments {
-            while let Some(rank) = to_load.next_if(|&rank| all[rank as usize].load <= now) {
+            while let Some(rank) = to_load.next_if(|&rank| during(rank).0 <= now) {
                 mapped.push(Reverse(rank));
             }
-            while mapped.peek().is_some_and(|&Reverse(rank)| all[rank as usize].unload <= now) {
+            while mapped.peek().is_some_and(|&Reverse(rank)| during(rank).1 <= now) {
                 mapped.pop();
             }
             let first = mapped.peek().map_or(NOBODY, |&Reverse(rank)| rank);
@@ -197,7 +226,7 @@ impl ByAddress {
 
     /// The first module over `address` that is mapped at `at`, else the first over `address`;
     /// and when that is so.
-    fn find(&self, address: u64, at: Ticks) -> (Option<(u32, u32)>, Interval) {
+    pub(super) fn find(&self, address: u64, at: Ticks) -> (Option<(u32, u32)>, Interval) {
         let Some(edge) = self.edges.partition_point(|&edge| edge <= address).checked_sub(1) else { return (None, ALWAYS) };
         let mut node = self.edges.len() + edge;
         let (mut first, mut mapped, mut is_only, mut during) = (NOBODY, NOBODY, true, ALWAYS);
@@ -227,8 +256,9 @@ impl ByAddress {
 }
 
 /// The first byte behind a module, if there is one.
-fn end(module: &Module) -> Option<u64> {
-    module.base.checked_add(module.size)
+fn end(module: &impl Mapped) -> Option<u64> {
+    let (base, size) = module.place();
+    base.checked_add(size)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! wanted. A *site* is who allocated where; every grouping of the product is a grouping of
 //! sites, but for what follows from who freed.
 
+mod activity;
 mod attach;
 mod builder;
 mod counters;
@@ -30,6 +31,7 @@ mod stretches;
 mod trace;
 mod world;
 
+pub use activity::{Activity, Chunked, ManagedCode, Mark, MarkProvider, Marks, Method, PresentLane, Sample, Samples};
 pub use builder::{BLOCKS_A_ROW, Builder, InputState, SUMS_A_ROW};
 pub use counters::{Counter, CounterId, CounterKind, CounterOwner};
 pub use losses::{Loss, LostWhat};

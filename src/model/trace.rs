@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::mapped::{MappedModule, ModuleMap};
-use super::{Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Stacks};
+use super::{Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Stacks};
 use crate::events::EventCounts;
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -144,6 +144,8 @@ pub struct Trace {
     pub volumes: Vec<(String, String)>,
     /// Counters of the system, of processes and heaps, by [`CounterId`](super::CounterId).
     pub counters: Vec<Counter>,
+    /// What programs did meanwhile.
+    pub activity: Activity,
     /// Where something was lost, by time.
     pub losses: Arc<[Loss]>,
     /// How far the numbers can be trusted.
@@ -198,9 +200,15 @@ impl Trace {
         self.mapped_at(process, address, at).module
     }
 
-    /// The same, and for how long that is so.
+    /// The same, and for how long that is so; and the managed method that is there at that moment.
     pub fn mapped_at(&self, process: ProcessId, address: u64, at: Ticks) -> MappedModule<'_> {
-        self.derived.modules.find(&self.processes, process, address, at)
+        let mapped = self.derived.modules.find(&self.processes, process, address, at);
+        if self.activity.managed.is_empty() {
+            return mapped;
+        }
+        let (method, during) = self.activity.managed.at(process, address, at);
+        let during = Interval { from: mapped.during.from.max(during.from), to: mapped.during.to.min(during.to) };
+        MappedModule { method, during, ..mapped }
     }
 
     /// The process that made a free of an unknown block, if it is known: the life of its

@@ -24,6 +24,12 @@ pub fn counter_kind(kind: CounterKind) -> &'static str {
         CounterKind::VirtualSize => "Virtual size",
         CounterKind::HeapReserved => "Reserved",
         CounterKind::HeapCommitted => "Committed",
+        CounterKind::ManagedHeap => ".NET heaps",
+        CounterKind::ManagedGeneration(0) => ".NET generation 0",
+        CounterKind::ManagedGeneration(1) => ".NET generation 1",
+        CounterKind::ManagedGeneration(2) => ".NET generation 2",
+        CounterKind::ManagedGeneration(3) => ".NET large objects",
+        CounterKind::ManagedGeneration(_) => ".NET pinned objects",
     }
 }
 

@@ -16,6 +16,7 @@
 //! costs a parallel scan of the rows, and a sort of the changes inside it where order
 //! matters. Opening a node of the tree costs a pass over the sites, not the rows.
 
+mod activity;
 mod alive;
 mod buckets;
 mod call_tree;
@@ -64,6 +65,10 @@ mod tree;
 mod types;
 mod unmatched;
 
+pub use activity::{
+    FrameLine, FrameRequest, FrameSums, MarkRequest, ProcessSamples, find_mark, frame_lanes, frame_name, frame_sums, main_frames,
+    marks, mean_frame, process_samples, processor_series, sample_sums,
+};
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
 pub use cancel::{Cancel, Cancelled};

@@ -1,11 +1,13 @@
 //! One recorded frame and what it stands for: a function of an image, and behind it
 //! those that were inlined there; where nothing is known, its place.
 //!
+//! Code that the .NET runtime made is a function of its managed module, wherever it lies.
+//!
 //! Levels count from the function in the image (0) inwards, whatever is folded away.
 //! Cost: a search for the module, and one in its names for each question.
 
 use super::naming::FrameName;
-use crate::model::{Module, NodeId, ProcessId, Site, Trace};
+use crate::model::{MappedModule, Method, Module, NodeId, ProcessId, Site, Trace};
 use crate::symbols::{Frame, Names, is_allocators_module};
 use crate::units::Ticks;
 
@@ -14,6 +16,7 @@ use crate::units::Ticks;
 pub struct Recorded<'a> {
     names: &'a Names,
     module: Option<&'a Module>,
+    method: Option<&'a Method>,
     address: u64,
     is_innermost: bool,
     /// Whether no frame is around it.
@@ -25,12 +28,13 @@ impl<'a> Recorded<'a> {
     pub fn of(trace: &'a Trace, names: &'a Names, node: NodeId, process: ProcessId, at: Ticks, is_innermost: bool) -> Self {
         let address = trace.stacks.address(node);
         let is_outermost = trace.stacks.parent(node) == NodeId::ROOT;
-        Self { names, module: trace.module_at(process, address, at), address, is_innermost, is_outermost }
+        Self::at(names, trace.mapped_at(process, address, at), address, is_innermost, is_outermost)
     }
 
-    /// The frame at an address of `module`, for whoever knows the rest already.
-    pub(super) fn at(names: &'a Names, module: Option<&'a Module>, address: u64, is_innermost: bool, is_outermost: bool) -> Self {
-        Self { names, module, address, is_innermost, is_outermost }
+    /// The frame at an address of which it is known what lies there.
+    pub(super) fn at(names: &'a Names, mapped: MappedModule<'a>, address: u64, is_innermost: bool, is_outermost: bool) -> Self {
+        let MappedModule { module, method, .. } = mapped;
+        Self { names, module, method, address, is_innermost, is_outermost }
     }
 
     /// The frame of a node of the tree; `site` is any site under it.
@@ -61,7 +65,18 @@ impl<'a> Recorded<'a> {
     }
 
     fn functions(&self) -> Option<impl Iterator<Item = Frame<'a>> + use<'a>> {
-        Some(self.names.frames(self.module?, self.address, self.is_innermost)?.rev())
+        let managed = self.method.map(|method| Frame { function: &method.name, file: None, line: None });
+        let in_image = || Some(self.names.frames(self.module?, self.address, self.is_innermost)?.rev());
+        let in_image = if managed.is_none() { Some(in_image()?) } else { None };
+        Some(managed.into_iter().chain(in_image.into_iter().flatten()))
+    }
+
+    /// The file name of what its functions are in.
+    fn module_name(&self) -> Option<&'a str> {
+        match (self.method, self.module) {
+            (Some(method), _) => Some(&method.module_name),
+            (None, module) => module.map(Module::name),
+        }
     }
 
     /// The first level from `from` on that has a line of its own. `fold`: frames of the
@@ -80,7 +95,7 @@ impl<'a> Recorded<'a> {
 
     /// Whether a function of it is the allocator's, or a rule folds it.
     fn is_folded(&self, frame: &Frame<'_>) -> bool {
-        frame.is_allocator() || self.module.is_some_and(|module| self.names.rules().fold(module.name(), frame.function))
+        frame.is_allocator() || self.module_name().is_some_and(|module| self.names.rules().fold(module, frame.function))
     }
 
     /// The same where no name is known.
@@ -108,10 +123,10 @@ impl<'a> Recorded<'a> {
 
     /// What the line of a level is called.
     pub fn name(&self, level: u16) -> FrameName<'a> {
-        match (self.module, self.function(level)) {
-            (Some(module), Some(frame)) => FrameName::Function(module.name(), frame.function),
-            (Some(module), None) => FrameName::InModule(module.name(), self.address - module.base),
-            (None, _) => FrameName::At(self.address),
+        match (self.module_name(), self.function(level), self.module) {
+            (Some(name), Some(frame), _) => FrameName::Function(name, frame.function),
+            (_, _, Some(module)) => FrameName::InModule(module.name(), self.address - module.base),
+            (_, _, None) => FrameName::At(self.address),
         }
     }
 }

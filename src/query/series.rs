@@ -63,6 +63,27 @@ pub struct Series {
 }
 
 impl Series {
+    /// A step for each of some equal parts of an interval.
+    pub(super) fn steps(interval: Interval, values: impl ExactSizeIterator<Item = u64>) -> Self {
+        let (count, length) = (values.len().max(1) as i128, i128::from(interval.len()));
+        let edge = |n: i128| Ticks((i128::from(interval.from.0) + length * n / count) as i64);
+        let mut out = Self { peak_at: interval.from, ..Self::default() };
+        for (n, value) in (0..).zip(values) {
+            if out.points.is_empty() || value != out.last {
+                if !out.points.is_empty() {
+                    out.points.push((edge(n), out.last));
+                }
+                out.points.push((edge(n), value));
+            }
+            if value > out.peak {
+                (out.peak, out.peak_at) = (value, edge(n));
+            }
+            out.last = value;
+        }
+        out.points.push((interval.to, out.last));
+        out
+    }
+
     /// Whether `t` lies between the first point and the last.
     pub fn is_known_at(&self, t: Ticks) -> bool {
         self.points.first().zip(self.points.last()).is_some_and(|(first, last)| first.0 <= t && t <= last.0)

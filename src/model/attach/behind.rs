@@ -67,11 +67,16 @@ impl Attach {
         {
             let stack = intern();
             self.tell_freed(rooms, ended, stack, from.pid, at);
-        } else if self.is_early(owner, from) {
-            self.early.add(record, frames);
+        } else {
+            let intern = |this: &mut Self| if reads { this.stacks.reference(part, stack) } else { StackRef::NONE };
+            let is_sample = self.give_sample(rooms, from, (owner, part), intern);
+            if !is_sample && self.is_early(owner, from) {
+                self.early.add(record, frames);
+            }
         }
         if part == StackPart::User {
             self.complete_fragments(rooms, from, stack);
+            self.complete_samples(rooms, from, stack);
         }
     }
 

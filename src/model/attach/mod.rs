@@ -9,6 +9,7 @@
 //! | with its event, as a key | decoding | [`keyed`] | the key is defined anew, or enough rows wait |
 //! | behind the event of a row | raw time and thread of its owner | [`pending`] | so many newer ones came |
 //! | behind the free of a block | the same | [`frees`] | so many newer ones came |
+//! | behind a sample, in two parts mostly | the same | [`samples`] | so many newer ones came |
 //! | before its event, at the same tick | the same | [`early`] | the tick is over |
 //! | in two parts, the user's under another event | the thread returns to user mode | [`fragments`] | its next user part |
 //! | behind an event whose process is not known | its own process | [`held`] | a second, or so many events |
@@ -28,9 +29,11 @@ mod held;
 mod keyed;
 mod pending;
 mod pieces;
+mod samples;
 mod sites;
 mod stretch;
 
+use super::activity::SampleTable;
 use super::lives::{Ended, Lives};
 use super::origin::Origin;
 use super::renumbering::Renumbering;
@@ -49,6 +52,7 @@ use keyed::Keyed;
 use pending::Pending;
 pub(super) use pending::Waiting;
 use pieces::Pieces;
+use samples::SampleStacks;
 pub(super) use sites::{SiteKey, SiteTable};
 
 /// Stacks, sites, and who waits for them.
@@ -70,12 +74,15 @@ pub(super) struct Attach {
     pending: Pending,
     pieces: Pieces,
     fragments: KernelFragments,
+    /// Who was running where.
+    pub(super) samples: SampleStacks,
 }
 
 /// The rooms that are told what stacks tell.
 pub(super) struct Rooms<'a> {
     pub(super) world: &'a mut World,
     pub(super) lives: &'a mut Lives,
+    pub(super) samples: &'a mut SampleTable,
 }
 
 /// A block that began, and what was freed for it by the same event.
@@ -102,6 +109,7 @@ impl Attach {
             pending: Pending::default(),
             pieces: Pieces::default(),
             fragments: KernelFragments::default(),
+            samples: SampleStacks::default(),
         }
     }
 
@@ -158,11 +166,13 @@ impl Attach {
     /// A process starts or ends: what threads of its id did before is over.
     pub(super) fn forget_process(&mut self, pid: Pid) {
         self.fragments.forget_process(pid);
+        self.samples.fragments.forget_process(pid);
     }
 
     /// A thread starts: what another of its id did before is over.
     pub(super) fn forget_thread(&mut self, pid: Pid, tid: Tid) {
         self.fragments.forget_thread(pid, tid);
+        self.samples.fragments.forget_thread(pid, tid);
     }
 
     /// A row that was split hands on the stack that may come for it.
@@ -184,11 +194,12 @@ impl Attach {
 
     /// Brings all stacks that are known by now into one form, wherever one stands.
     pub(super) fn settle_stacks(&mut self, lives: &mut Lives) {
-        let Self { stacks, sites, frees, pending, .. } = self;
+        let Self { stacks, sites, frees, pending, samples, .. } = self;
         sites.loosen();
         frees.sites.loosen();
+        samples.sites.loosen();
         stacks.settle(|settle| {
-            sites.stacks().chain(frees.sites.stacks()).for_each(&mut *settle);
+            sites.stacks().chain(frees.sites.stacks()).chain(samples.stacks()).for_each(&mut *settle);
             pending.stacks().for_each(&mut *settle);
             lives.each_stack(settle);
         });
@@ -196,6 +207,6 @@ impl Attach {
 
     /// Bytes in use.
     pub(super) fn bytes(&self) -> u64 {
-        self.stacks.bytes() + self.sites.bytes() + self.frees.sites.bytes() + self.pending.bytes()
+        self.stacks.bytes() + self.sites.bytes() + self.frees.sites.bytes() + self.samples.sites.bytes() + self.pending.bytes()
     }
 }

@@ -41,6 +41,11 @@ impl SiteTable {
         self.list[site.0 as usize].0
     }
 
+    /// The stack of a site.
+    pub(in crate::model) fn stack_of(&self, site: SiteId) -> StackRef {
+        self.key(site).stack
+    }
+
     /// The site of a key that is met at `first`.
     pub(super) fn intern(&mut self, key: SiteKey, first: Ticks) -> SiteId {
         let Self { list, index, unsettled, .. } = self;

@@ -107,6 +107,7 @@ impl Builder {
     #[must_use]
     pub fn limited(mut self, scope: Scope, budget: u64) -> Self {
         self.attach.reads = scope.stacks;
+        self.activity.samples.limit(budget / 8);
         self.limit = Limit { reads_all: scope.is_all(), scope, budget, ..Limit::default() };
         self
     }
@@ -176,7 +177,7 @@ impl Builder {
         match &record.event {
             Event::Stack { .. } | Event::StackRef { .. } => self.limit.has_room_for_stacks(),
             Event::StackDefinition { .. } => self.limit.scope.stacks && self.limit.has_room_for_stacks(),
-            Event::Counter(_) => self.limit.cut.is_none(),
+            Event::Counter(_) | Event::Sample { .. } => self.limit.cut.is_none(),
             event => match place(record.pid, event) {
                 None => true,
                 Some((pid, layer)) if !self.limit.scope.has(pid, layer) => false,
@@ -269,6 +270,7 @@ impl Builder {
             + self.world.heaps().len() as u64 * HEAP
             + self.world.processes.list.len() as u64 * PROCESS
             + self.counters.bytes()
+            + self.activity.bytes()
             + self.lives.owners_bytes()
     }
 

@@ -28,11 +28,17 @@ impl Builder {
         self.counters.left_out()
     }
 
+    /// What of marks, frames, managed code and samples was left out, in one sentence each.
+    pub fn activity_left_out(&self) -> Vec<String> {
+        self.activity.left_out()
+    }
+
     /// Publishes everything up to now. Rows are shared with later publications;
     /// sites, stacks and heaps are copied. A complete one is the last.
     pub fn publish(&mut self, input: InputState) -> Trace {
         if input.complete {
             self.release_held(0);
+            self.settle_samples();
         }
         let reached = self.reached();
         let (attach, mut rooms) = self.attach();
@@ -45,9 +51,10 @@ impl Builder {
         let load_bytes = self.bytes();
         let rows = self.published_rows(input.complete);
         let (unmatched_frees, superseded_allocations, inferred_frees) = self.lives.mismatches();
-        let Attach { stacks, sites, frees, .. } = &mut self.attach;
+        let Attach { stacks, sites, frees, samples, .. } = &mut self.attach;
         let unmatched = self.lives.unmatched(&self.world, stacks);
         let (sites, free_sites) = (sites.published(stacks), frees.sites.published(stacks));
+        let activity = self.activity.publish(input.complete, self.clock.frequency, samples.sites.published(stacks));
         let (first, last) = input.times.unwrap_or((self.trace_start, self.trace_start));
         let span = Interval {
             from: Ticks::from_raw(first.min(self.trace_start), self.trace_start),
@@ -71,6 +78,7 @@ impl Builder {
             thread_names: self.world.thread_names(),
             volumes: self.world.volumes().to_vec(),
             counters: self.counters.publish(&self.world.processes.list),
+            activity,
             losses: Loss::all(input.losses, &self.reported),
             quality: Quality {
                 events_lost: self.losses.0,

@@ -19,9 +19,11 @@ const ROWS_A_SITE: usize = if cfg!(debug_assertions) { 256 } else { 8 };
 impl Builder {
     /// Tidies up where so many sites have come that it costs little for each of them.
     pub(super) fn tidy_now_and_then(&mut self) {
-        let ((new, old), (new_free, old_free)) = (self.attach.sites.untidy(), self.attach.frees.sites.untidy());
-        let many = WORTH_WHILE.max(old + old_free).max(self.lives.rows.len() / ROWS_A_SITE);
-        if new + new_free >= many {
+        let tables = [&self.attach.sites, &self.attach.frees.sites, &self.attach.samples.sites].map(|sites| sites.untidy());
+        let (new, old) = tables.into_iter().fold((0, 0), |(all_new, all_old), (new, old)| (all_new + new, all_old + old));
+        let rows = self.lives.rows.len() + self.activity.samples.len();
+        let many = WORTH_WHILE.max(old).max(rows / ROWS_A_SITE);
+        if new >= many {
             self.tidy();
         }
     }
@@ -42,10 +44,11 @@ impl Builder {
     /// The same at the end, where all stacks are what they are known to be by now. No row
     /// may come afterwards.
     pub(super) fn tidy_at_end(&mut self) {
-        let Attach { stacks, sites, frees, .. } = &mut self.attach;
+        let Attach { stacks, sites, frees, samples, .. } = &mut self.attach;
         sites.loosen();
         frees.sites.loosen();
-        let all = sites.stacks().chain(frees.sites.stacks());
+        samples.sites.loosen();
+        let all = sites.stacks().chain(frees.sites.stacks()).chain(samples.sites.stacks());
         all.for_each(|stack| *stack = StackRef::node(stacks.resolve(*stack)));
         self.join_sites(true);
     }
@@ -53,7 +56,8 @@ impl Builder {
     /// Joins sites that are the same by now, and drops those of no row if that is asked for. Returns
     /// what their numbers are now, those of who frees apart, if any is another.
     fn join_sites(&mut self, drop_unused: bool) -> (Option<Vec<SiteId>>, Option<Vec<SiteId>>) {
-        let Attach { sites, frees, .. } = &mut self.attach;
+        let Attach { sites, frees, samples, .. } = &mut self.attach;
+        samples.sites.join(None).iter().for_each(|number| self.activity.samples.renumber(number));
         let rows = &mut self.lives.rows;
         let used = drop_unused.then(|| rows.sites_in_use(sites.len()));
         let number = sites.join(used);

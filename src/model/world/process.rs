@@ -103,6 +103,12 @@ impl ProcessTable {
         id
     }
 
+    /// The life that is going on, or else the latest, for what may come after its end.
+    pub(in crate::model) fn latest_or_add(&mut self, pid: Pid, at: Ticks) -> ProcessId {
+        let latest = self.find(pid).or_else(|| self.latest.get(&pid).copied());
+        latest.unwrap_or_else(|| self.add(pid, None, at))
+    }
+
     fn add(&mut self, pid: Pid, start: Option<Ticks>, at: Ticks) -> ProcessId {
         let id = ProcessId(self.list.len() as u32);
         self.list.push(Arc::new(Process {

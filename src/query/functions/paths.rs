@@ -323,7 +323,7 @@ impl<'a> PathWalk<'a> {
             return look.clone();
         }
         let mapped = self.trace.mapped_at(self.process, address, at);
-        let frame = Recorded::at(self.names, mapped.module, address, is_innermost, is_outermost);
+        let frame = Recorded::at(self.names, mapped, address, is_innermost, is_outermost);
         let from = self.frames.len();
         self.frames.extend(frame.shown(self.fold).map(|level| self.table.intern(frame.name(level))));
         let look = Look { until: mapped.during.to, frames: from..self.frames.len() };

@@ -102,7 +102,7 @@ impl Looks<'_> {
             return is_left_out;
         }
         let mapped = trace.mapped_at(caller, address, at);
-        let is_left_out = Recorded::at(names, mapped.module, address, is_innermost, false).ends_folded();
+        let is_left_out = Recorded::at(names, mapped, address, is_innermost, false).ends_folded();
         known.insert(key, (mapped.during, is_left_out));
         is_left_out
     }

@@ -1,0 +1,296 @@
+//! Events that say what their fields are: self-describing ones (TraceLogging) in an item of their
+//! own, those with a manifest in the description that merging adds to the trace (EventMetadata,
+//! whose payload is the TRACE_EVENT_INFO of Windows' event helper).
+//!
+//! Values are put into words as far as their layout is known: at the first field that is not, a
+//! list ends with an ellipsis. Layouts: Microsoft's `TraceLoggingProvider.h` and `tdh.h`, as their
+//! documentation and PerfView's parser have them; checked on public traces.
+//!
+//! Bounded: [`MAX_FIELDS`] fields, [`MAX_TEXT`] bytes of text.
+
+use std::fmt::Write as _;
+
+use crate::etl::{Guid, RawEvent, address_at, ansi_at, guid_at, i64_at, u8_at, u16_at, u32_at, u64_at, utf16_field, utf16z_at};
+use crate::units::PointerSize;
+
+/// Fields of one event that are looked at.
+const MAX_FIELDS: usize = 64;
+
+/// Bytes of text that are made of one event.
+pub(super) const MAX_TEXT: usize = 512;
+
+/// How a value is stored; numbers as both kinds of descriptions have them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InType(pub u16);
+
+#[allow(missing_docs, reason = "the names are those of the format")]
+impl InType {
+    pub const NULL: Self = Self(0);
+    pub const UNICODE_STRING: Self = Self(1);
+    pub const ANSI_STRING: Self = Self(2);
+    pub const INT8: Self = Self(3);
+    pub const UINT8: Self = Self(4);
+    pub const INT16: Self = Self(5);
+    pub const UINT16: Self = Self(6);
+    pub const INT32: Self = Self(7);
+    pub const UINT32: Self = Self(8);
+    pub const INT64: Self = Self(9);
+    pub const UINT64: Self = Self(10);
+    pub const FLOAT: Self = Self(11);
+    pub const DOUBLE: Self = Self(12);
+    pub const BOOLEAN: Self = Self(13);
+    pub const GUID: Self = Self(15);
+    pub const POINTER: Self = Self(16);
+    pub const FILETIME: Self = Self(17);
+    pub const HEX_INT32: Self = Self(20);
+    pub const HEX_INT64: Self = Self(21);
+    pub const COUNTED_STRING: Self = Self(22);
+    pub const COUNTED_ANSI: Self = Self(23);
+    pub const STRUCT: Self = Self(24);
+    pub const COUNTED_STRING_OF_TDH: Self = Self(300);
+    pub const COUNTED_ANSI_OF_TDH: Self = Self(301);
+    pub const SIZE: Self = Self(308);
+}
+
+/// A field of an event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// What it is called.
+    pub name: Box<str>,
+    /// How it is stored.
+    pub stored: InType,
+    /// Whether it is one value; lists and what else has a length of its own are not read.
+    pub is_single: bool,
+}
+
+/// What events of one kind are called, and their fields, of a provider with a manifest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EventSchema {
+    /// The provider.
+    pub provider: Guid,
+    /// Its name, or nothing.
+    pub provider_name: Box<str>,
+    /// Which event.
+    pub id: u16,
+    /// Of which version.
+    pub version: u8,
+    /// What it is called.
+    pub name: Box<str>,
+    /// In order.
+    pub fields: Box<[Field]>,
+}
+
+impl EventSchema {
+    /// One event in words.
+    pub fn text(&self, payload: &[u8], pointer: PointerSize) -> String {
+        described(&self.name, &self.fields, payload, pointer)
+    }
+}
+
+/// An event in words: its name and what its fields hold.
+fn described(name: &str, fields: &[Field], payload: &[u8], pointer: PointerSize) -> String {
+    let values = Values { payload, pointer, at: 0 };
+    let mut text = name.to_owned();
+    // A single text says all: `Level loaded`, not `text=Level loaded`.
+    let is_single = fields.len() == 1;
+    for (n, value) in values.of(fields).enumerate() {
+        let Some((field, value)) = value else {
+            text.push_str(if n == 0 { " \u{2026}" } else { ", \u{2026}" });
+            break;
+        };
+        let separator = if n > 0 {
+            ", "
+        } else if text.is_empty() {
+            ""
+        } else {
+            ": "
+        };
+        // Writing into a string cannot fail.
+        let _ = match is_single {
+            true => write!(text, "{separator}{value}"),
+            false => write!(text, "{separator}{field}={value}"),
+        };
+        if text.len() > MAX_TEXT {
+            break;
+        }
+    }
+    shortened(text)
+}
+
+/// Not more than [`MAX_TEXT`] bytes of it.
+pub(super) fn shortened(mut text: String) -> String {
+    if text.len() > MAX_TEXT {
+        let end = (0..=MAX_TEXT).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('\u{2026}');
+    }
+    text
+}
+
+/// Reads values one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    payload: &'a [u8],
+    pointer: PointerSize,
+    at: usize,
+}
+
+impl<'a> Values<'a> {
+    /// Name and value of each field; `None` at the first that cannot be read, which is the last.
+    fn of(mut self, fields: &'a [Field]) -> impl Iterator<Item = Option<(&'a str, String)>> {
+        let mut is_over = false;
+        fields.iter().map_while(move |field| {
+            if is_over {
+                return None;
+            }
+            let value = if field.is_single { self.next(field.stored) } else { None };
+            is_over = value.is_none();
+            Some(value.map(|value| (&*field.name, value)))
+        })
+    }
+
+    fn next(&mut self, stored: InType) -> Option<String> {
+        let (payload, at) = (self.payload, self.at);
+        let (size, text) = match stored {
+            InType::NULL => (0, String::new()),
+            InType::UNICODE_STRING => utf16z_at(payload, at).map(|(text, end)| (end - at, text))?,
+            InType::ANSI_STRING => ansi_at(payload, at).map(|(text, end)| (end - at, text))?,
+            InType::INT8 => (1, (u8_at(payload, at)? as i8).to_string()),
+            InType::UINT8 => (1, u8_at(payload, at)?.to_string()),
+            InType::INT16 => (2, (u16_at(payload, at)? as i16).to_string()),
+            InType::UINT16 => (2, u16_at(payload, at)?.to_string()),
+            InType::INT32 => (4, (u32_at(payload, at)? as i32).to_string()),
+            InType::UINT32 => (4, u32_at(payload, at)?.to_string()),
+            InType::INT64 => (8, i64_at(payload, at)?.to_string()),
+            InType::UINT64 | InType::FILETIME => (8, u64_at(payload, at)?.to_string()),
+            InType::FLOAT => (4, f32::from_bits(u32_at(payload, at)?).to_string()),
+            InType::DOUBLE => (8, f64::from_bits(u64_at(payload, at)?).to_string()),
+            InType::BOOLEAN => (4, (u32_at(payload, at)? != 0).to_string()),
+            InType::GUID => (16, guid_at(payload, at)?.to_string()),
+            InType::POINTER | InType::SIZE => (self.pointer.bytes(), format!("{:#x}", address_at(payload, at, self.pointer)?)),
+            InType::HEX_INT32 => (4, format!("{:#x}", u32_at(payload, at)?)),
+            InType::HEX_INT64 => (8, format!("{:#x}", u64_at(payload, at)?)),
+            InType::COUNTED_STRING | InType::COUNTED_STRING_OF_TDH => {
+                let bytes = counted(payload, at)?;
+                (2 + bytes.len(), utf16_field(bytes))
+            }
+            InType::COUNTED_ANSI | InType::COUNTED_ANSI_OF_TDH => {
+                let bytes = counted(payload, at)?;
+                (2 + bytes.len(), ansi_at(bytes, 0)?.0)
+            }
+            _ => return None,
+        };
+        self.at = at.checked_add(size)?;
+        Some(text)
+    }
+}
+
+/// Bytes behind their number.
+fn counted(payload: &[u8], at: usize) -> Option<&[u8]> {
+    let size = usize::from(u16_at(payload, at)?);
+    payload.get(at + 2..at + 2 + size)
+}
+
+/// A self-describing event in words; `metadata` is its item with the description, whose first
+/// word is its size. `None` if that is damaged.
+pub(super) fn self_described(metadata: &[u8], payload: &[u8], pointer: PointerSize) -> Option<String> {
+    let size = usize::from(u16_at(metadata, 0)?);
+    let metadata = metadata.get(..size)?;
+    let (name, mut at) = ansi_at(metadata, skip_tags(metadata, 2)?)?;
+    let mut fields = Vec::new();
+    while at < metadata.len() && fields.len() < MAX_FIELDS {
+        let (field, end) = self_described_field(metadata, at)?;
+        fields.push(field);
+        at = end;
+    }
+    Some(described(&name, &fields, payload, pointer))
+}
+
+/// Behind a chain of bytes of which all but the last have their upper bit set.
+fn skip_tags(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while u8_at(bytes, at)? & 0x80 != 0 {
+        at += 1;
+    }
+    Some(at + 1)
+}
+
+fn self_described_field(metadata: &[u8], at: usize) -> Option<(Field, usize)> {
+    const TYPE: u8 = 0x1F;
+    const LIST: u8 = 0x60;
+    const FIXED: u8 = 0x20;
+    const CUSTOM: u8 = 0x60;
+    const CHAIN: u8 = 0x80;
+    let (name, mut at) = ansi_at(metadata, at)?;
+    let stored = u8_at(metadata, at)?;
+    at += 1;
+    if stored & CHAIN != 0 {
+        let shown = u8_at(metadata, at)?;
+        at += 1;
+        if shown & CHAIN != 0 {
+            at = skip_tags(metadata, at)?;
+        }
+    }
+    match stored & LIST {
+        FIXED => at += 2,
+        CUSTOM => at += 2 + usize::from(u16_at(metadata, at)?),
+        _ => {}
+    }
+    let in_type = InType((stored & TYPE).into());
+    // The fields of a structure follow as if it were not there.
+    let in_type = if in_type == InType::STRUCT && stored & LIST == 0 { InType::NULL } else { in_type };
+    let field = Field { name: name.into(), stored: in_type, is_single: stored & LIST == 0 };
+    Some((field, at))
+}
+
+/// The name of a self-describing event's provider; `traits` is its item with that.
+pub(super) fn provider_name(traits: &[u8]) -> Option<String> {
+    let size = usize::from(u16_at(traits, 0)?);
+    Some(ansi_at(traits.get(..size)?, 2)?.0)
+}
+
+/// What merging tells of the events of a provider with a manifest; nothing for what else it
+/// tells of providers. `None` if the description is cut off.
+pub(super) fn schema(opcode: u8, raw: &RawEvent<'_>) -> Option<Option<EventSchema>> {
+    const TRACE_EVENT_INFO: u8 = 32;
+    const FIRST_PROPERTY: usize = 0x70;
+    const PROPERTY: usize = 24;
+    const IS_STRUCT: u32 = 1;
+    const HAS_LENGTH: u32 = 2;
+    const HAS_COUNT: u32 = 4;
+    if opcode != TRACE_EVENT_INFO {
+        return Some(None);
+    }
+    let bytes = raw.payload;
+    let text = |at: usize| -> Option<Box<str>> {
+        let offset = u32_at(bytes, at)? as usize;
+        let text = if offset == 0 { String::new() } else { utf16z_at(bytes, offset)?.0 };
+        Some(text.trim().into())
+    };
+    let [task, opcode] = [text(0x44)?, text(0x48)?];
+    let name: Box<str> = match (&*task, &*opcode) {
+        (name, "") | ("", name) => name.into(),
+        // An opcode that only says that there is something says nothing.
+        (task, "Info" | "info") => task.into(),
+        (task, opcode) => format!("{task} {opcode}").into(),
+    };
+    let id = u16_at(bytes, 0x20)?;
+    let count = u32_at(bytes, 0x68)? as usize;
+    let field = |n: usize| {
+        let at = FIRST_PROPERTY + n * PROPERTY;
+        let flags = u32_at(bytes, at)?;
+        let in_type = InType(u16_at(bytes, at + 8)?);
+        let (count, length) = (u16_at(bytes, at + 16)?, u16_at(bytes, at + 18)?);
+        let is_text = [InType::UNICODE_STRING, InType::ANSI_STRING].contains(&in_type);
+        let is_single = flags & (IS_STRUCT | HAS_LENGTH | HAS_COUNT) == 0 && count <= 1 && !(is_text && length != 0);
+        Some(Field { name: text(at + 4)?, stored: in_type, is_single })
+    };
+    let fields: Option<Vec<Field>> = (0..count.min(MAX_FIELDS)).map(field).collect();
+    Some(Some(EventSchema {
+        provider: guid_at(bytes, 0)?,
+        provider_name: text(0x34)?,
+        id,
+        version: u8_at(bytes, 0x22)?,
+        name: if name.is_empty() { format!("event {id}").into() } else { name },
+        fields: fields?.into(),
+    }))
+}

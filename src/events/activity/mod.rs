@@ -1,0 +1,74 @@
+//! What a program did while memory changed: marks, frames of a game that were shown, code and
+//! collections of the .NET runtime, processor samples.
+//!
+//! None of it is memory's, so nothing here changes a number of heaps and pages. Of providers
+//! whose events are marks only because the user named them ([`MarkProviders`]) nothing is read
+//! otherwise.
+//!
+//! Cost: nothing for events of other kinds but the comparisons of their class; a sample is a record
+//! like any other, all else is rare.
+
+mod described;
+mod managed;
+mod marks;
+mod presents;
+mod providers;
+mod samples;
+
+pub use described::{EventSchema, Field, InType};
+pub use managed::{Collection, CollectionId, CollectionReason, ManagedEvent, ManagedHeaps, ManagedMethod, MethodChange};
+pub use marks::{MarkEvent, MarkText, Untold};
+pub use presents::{Present, PresentApi};
+pub use providers::MarkProviders;
+pub use samples::{SampleInterval, TIMER};
+pub(super) use samples::sample;
+
+use super::hooks::{class, hook};
+use super::{Event, Record};
+use crate::etl::{EventId, RawEvent};
+
+/// One of these events.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ActivityEvent {
+    /// Somebody marked a moment.
+    Mark(MarkEvent),
+    /// What events of a provider with a manifest are called, and their fields.
+    Schema(EventSchema),
+    /// A frame was handed over for showing.
+    Present(Present),
+    /// The .NET runtime tells of code and memory that it manages.
+    Managed(ManagedEvent),
+    /// How far apart samples are from now on.
+    SampleInterval(SampleInterval),
+}
+
+/// Puts an event of the kernel into words; `None` if it is too short.
+pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
+    let event = match hook {
+        hook::MARK => ActivityEvent::Mark(marks::of_trace(raw)?),
+        _ => ActivityEvent::SampleInterval(samples::interval(raw)?),
+    };
+    Some(record(raw, event))
+}
+
+/// An event of one of the providers that are known, and the mark that it is if its provider was
+/// named; nothing for others. `None` if it is too short for its kind.
+pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Option<Record>; 2]> {
+    let known = match raw.id {
+        EventId::Provider { provider: class::DXGI, id } => presents::present(PresentApi::Dxgi, id, raw)?.map(ActivityEvent::Present),
+        EventId::Provider { provider: class::D3D9, id } => presents::present(PresentApi::D3d9, id, raw)?.map(ActivityEvent::Present),
+        EventId::Provider { provider: provider @ (class::CLR | class::CLR_RUNDOWN), id } => {
+            managed::event(provider == class::CLR_RUNDOWN, id, raw)?.map(ActivityEvent::Managed)
+        }
+        EventId::Class { class: class::EVENT_METADATA, opcode } => described::schema(opcode, raw)?.map(ActivityEvent::Schema),
+        EventId::Provider { provider, id } => marks::of_known(provider, id, raw)?.map(ActivityEvent::Mark),
+        _ => None,
+    };
+    let is_mark = matches!(known, Some(ActivityEvent::Mark(_)));
+    let mark = if is_mark || named.is_empty() { None } else { named.mark(raw).map(ActivityEvent::Mark) };
+    Some([known, mark].map(|event| event.map(|event| record(raw, event))))
+}
+
+fn record(raw: &RawEvent<'_>, event: ActivityEvent) -> Record {
+    Record { time: raw.time, pid: raw.pid, tid: raw.tid, event: Event::Activity(Box::new(event)) }
+}

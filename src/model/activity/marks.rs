@@ -1,0 +1,238 @@
+//! Marks over time: moments that somebody gave a text, and collections of garbage, which last.
+//!
+//! Memory: 56 bytes a mark, and each text once; [`MAX_MARKS`] marks and [`MAX_TEXT`] bytes of text
+//! at most. Cost: a hash operation a mark.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Chunked;
+use crate::etl::Guid;
+use crate::events::{Collection, CollectionId, EventSchema, MarkEvent, MarkText, Untold, class};
+use crate::model::ProcessId;
+use crate::units::{Interval, Ticks, Tid};
+
+/// Marks at most.
+const MAX_MARKS: usize = 1 << 20;
+/// Bytes of their texts at most.
+const MAX_TEXT: usize = 64 << 20;
+/// Descriptions of events at most.
+const MAX_SCHEMAS: usize = 1 << 14;
+/// Providers at most.
+const MAX_PROVIDERS: usize = 1 << 10;
+
+/// A moment that somebody gave a text.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mark {
+    /// When it was written: marks stand in this order.
+    pub at: Ticks,
+    /// From when to when that lasts of which it tells; both are `at` for a moment.
+    pub from: Ticks,
+    /// See [`Mark::from`].
+    pub to: Ticks,
+    /// Who wrote it, by number in [`Marks::providers`].
+    pub provider: u16,
+    /// In which process.
+    pub process: Option<ProcessId>,
+    /// In which thread.
+    pub tid: Tid,
+    /// What it says.
+    pub text: Arc<str>,
+}
+
+/// Who writes marks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MarkProvider {
+    /// Provider, or class.
+    pub guid: Guid,
+    /// Its name, if it is known.
+    pub name: Option<Arc<str>>,
+}
+
+impl MarkProvider {
+    /// What it is called: of what everybody knows in plain words.
+    pub fn label(&self) -> String {
+        match (&self.name, self.guid) {
+            (_, class::PERF_INFO) => "Mark".to_owned(),
+            (_, class::CLR) => "Garbage collection".to_owned(),
+            (Some(name), _) => name.to_string(),
+            (None, guid) => format!("{{{guid}}}"),
+        }
+    }
+}
+
+/// All marks of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    /// By time.
+    pub list: Chunked<Mark>,
+    /// By number.
+    pub providers: Vec<MarkProvider>,
+}
+
+impl Marks {
+    /// Those that were written in an interval.
+    pub fn during(&self, interval: Interval) -> impl Iterator<Item = &Mark> {
+        let place = |at: Ticks| self.list.partition_point(|mark| mark.at < at);
+        self.list.range(place(interval.from)..place(interval.to))
+    }
+
+    /// Who wrote a mark.
+    pub fn provider(&self, mark: &Mark) -> &MarkProvider {
+        &self.providers[usize::from(mark.provider)]
+    }
+}
+
+/// Collects marks.
+#[derive(Debug, Default)]
+pub(super) struct MarkTable {
+    marks: Marks,
+    providers: FxHashMap<Guid, u16>,
+    texts: FxHashSet<Arc<str>>,
+    text_bytes: usize,
+    /// Marks of which the text is still to be told.
+    untold: Vec<(usize, Untold)>,
+    untold_bytes: usize,
+    schemas: FxHashMap<(Guid, u16, u8), EventSchema>,
+    /// Collections that go on, by process and number, and their marks.
+    collections: FxHashMap<(ProcessId, CollectionId), usize>,
+    refused: u64,
+}
+
+impl MarkTable {
+    pub(super) fn add(&mut self, event: &MarkEvent, (at, frequency): (Ticks, u64), process: Option<ProcessId>, tid: Tid) {
+        let lasted = event.lasted_ms.filter(|lasted| lasted.is_finite() && *lasted > 0.0).unwrap_or(0.0);
+        let from = Ticks(at.0.saturating_sub((f64::from(lasted) / 1e3 * frequency as f64) as i64));
+        let untold = match &event.text {
+            MarkText::Known(_) => None,
+            MarkText::Untold(untold) => Some(untold),
+        };
+        let text = match &event.text {
+            MarkText::Known(text) => &**text,
+            MarkText::Untold(_) => "",
+        };
+        let added = self.push((event.provider, event.provider_name.as_deref()), (at, from, at), (process, tid), text);
+        if let (Some(mark), Some(untold)) = (added, untold) {
+            self.untold_bytes += untold.payload.len();
+            self.untold.push((mark, untold.clone()));
+        }
+    }
+
+    pub(super) fn collection_starts(&mut self, collection: &Collection, at: Ticks, process: ProcessId, tid: Tid) {
+        let Collection { id, generation, reason, is_background } = collection;
+        if self.collections.contains_key(&(process, *id)) {
+            return; // told in two versions
+        }
+        let reason = reason.words().map(|words| format!(", {words}")).unwrap_or_default();
+        let background = if *is_background { ", in the background" } else { "" };
+        let generation = generation.map(|generation| format!(", generation {generation}")).unwrap_or_default();
+        let text = format!("GC {}{generation}{reason}{background}", id.number);
+        if let Some(mark) = self.push((class::CLR, None), (at, at, at), (Some(process), tid), &text) {
+            self.collections.insert((process, *id), mark);
+        }
+    }
+
+    pub(super) fn collection_ends(&mut self, process: ProcessId, id: CollectionId, at: Ticks) {
+        if let Some(mark) = self.collections.remove(&(process, id)).and_then(|mark| self.marks.list.get_mut(mark)) {
+            mark.to = at.max(mark.from);
+        }
+    }
+
+    fn push(
+        &mut self,
+        provider: (Guid, Option<&str>),
+        (at, from, to): (Ticks, Ticks, Ticks),
+        (process, tid): (Option<ProcessId>, Tid),
+        text: &str,
+    ) -> Option<usize> {
+        let is_full = self.marks.list.len() >= MAX_MARKS || self.text_bytes + self.untold_bytes >= MAX_TEXT;
+        let provider = if is_full { None } else { self.provider(provider) };
+        let Some(provider) = provider else {
+            self.refused += 1;
+            return None;
+        };
+        let text = self.text(text);
+        // What comes late counts when it comes.
+        let at = self.marks.list.last().map_or(at, |last| at.max(last.at));
+        self.marks.list.push(Mark { at, from, to, provider, process, tid, text });
+        Some(self.marks.list.len() - 1)
+    }
+
+    fn provider(&mut self, (guid, name): (Guid, Option<&str>)) -> Option<u16> {
+        let providers = &mut self.marks.providers;
+        let number = match self.providers.get(&guid) {
+            Some(&number) => number,
+            None if providers.len() >= MAX_PROVIDERS => return None,
+            None => {
+                providers.push(MarkProvider { guid, name: None });
+                self.providers.insert(guid, providers.len() as u16 - 1);
+                providers.len() as u16 - 1
+            }
+        };
+        let known = &mut providers[usize::from(number)].name;
+        if known.is_none() {
+            *known = name.filter(|name| !name.is_empty()).map(Into::into);
+        }
+        Some(number)
+    }
+
+    fn text(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let text: Arc<str> = text.into();
+        self.text_bytes += text.len() + 64;
+        self.texts.insert(Arc::clone(&text));
+        text
+    }
+
+    /// What the events of a kind are called.
+    pub(super) fn describe(&mut self, schema: &EventSchema) {
+        if self.schemas.len() < MAX_SCHEMAS {
+            self.schemas.insert((schema.provider, schema.id, schema.version), schema.clone());
+        }
+    }
+
+    pub(super) fn publish(&mut self, is_complete: bool) -> Marks {
+        let untold = std::mem::take(&mut self.untold);
+        self.untold_bytes = 0;
+        for (place, untold) in untold {
+            let Some(mark) = self.marks.list.get(place) else { continue };
+            let number = mark.provider;
+            let guid = self.marks.providers[usize::from(number)].guid;
+            let schema = self.schemas.get(&(guid, untold.id, untold.version));
+            if let Some(schema) = schema {
+                let known = &mut self.marks.providers[usize::from(number)].name;
+                if known.is_none() && !schema.provider_name.is_empty() {
+                    *known = Some(schema.provider_name.as_ref().into());
+                }
+            }
+            let text = match schema {
+                Some(schema) => schema.text(&untold.payload, untold.pointer),
+                None => untold.text(),
+            };
+            let is_told = schema.is_some();
+            let text = self.text(&text);
+            if let Some(mark) = self.marks.list.get_mut(place) {
+                mark.text = text;
+            }
+            // Descriptions stand at the end of a trace.
+            if !is_told && !is_complete {
+                self.untold_bytes += untold.payload.len();
+                self.untold.push((place, untold));
+            }
+        }
+        self.marks.clone()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let schemas = self.schemas.len() * 1024;
+        (self.marks.list.len() * size_of::<Mark>() + self.text_bytes + self.untold.len() * 48 + self.untold_bytes + schemas) as u64
+    }
+
+    pub(super) fn left_out(&self) -> Option<String> {
+        let most = format!("more than are kept ({MAX_MARKS}, or {} MB of text)", MAX_TEXT >> 20);
+        (self.refused > 0).then(|| format!("{} marks are {most}; they were left out", self.refused))
+    }
+}

@@ -1,0 +1,113 @@
+//! What programs did while memory changed, as a trace keeps it: marks, frames that were shown, code
+//! and heaps of the .NET runtime, processor samples. None of it changes a number of memory.
+//!
+//! Memory: each kind is bounded by itself, and all of it is part of what the budget bounds; what
+//! is refused is counted and told. Publications share all that does not change. Cost: nothing where
+//! there is none of it; else a hash operation or two for each event.
+
+mod chunked;
+mod managed;
+mod marks;
+mod presents;
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use chunked::Chunked;
+pub use managed::{ManagedCode, Method};
+pub use marks::{Mark, MarkProvider, Marks};
+pub use presents::PresentLane;
+pub(super) use samples::{NO_HEAP, NOBODY, SampleTable};
+pub use samples::{Sample, Samples};
+
+use super::Site;
+use super::counters::CounterTable;
+use super::world::ProcessTable;
+use crate::events::{ActivityEvent, ManagedEvent, Record};
+use crate::units::Ticks;
+use managed::ManagedTable;
+use marks::MarkTable;
+use presents::PresentTable;
+
+/// Everything of the kind in a published trace.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    /// Moments that somebody gave a text, and collections of garbage.
+    pub marks: Marks,
+    /// Frames that were shown, by swap chain.
+    pub presents: Vec<PresentLane>,
+    /// Where the .NET runtime put which method's code.
+    pub managed: Arc<ManagedCode>,
+    /// What processors ran.
+    pub samples: Samples,
+}
+
+/// Collects it in time order.
+#[derive(Debug, Default)]
+pub(super) struct ActivityTable {
+    marks: MarkTable,
+    presents: PresentTable,
+    managed: ManagedTable,
+    pub(super) samples: SampleTable,
+}
+
+impl ActivityTable {
+    /// Takes what a record says at `at`, on a clock of so many ticks a second.
+    pub(super) fn apply(
+        &mut self,
+        record: &Record,
+        event: &ActivityEvent,
+        (at, frequency): (Ticks, u64),
+        processes: &mut ProcessTable,
+        counters: &mut CounterTable,
+    ) {
+        match event {
+            ActivityEvent::Mark(mark) => {
+                let process = processes.find(record.pid);
+                self.marks.add(mark, (at, frequency), process, record.tid);
+            }
+            ActivityEvent::Schema(schema) => self.marks.describe(schema),
+            ActivityEvent::Present(present) => {
+                let process = processes.find_or_add(record.pid, at);
+                self.presents.apply(present, (process, record.tid), (at, frequency));
+            }
+            ActivityEvent::Managed(event) => {
+                let process = processes.find_or_add(record.pid, at);
+                match event {
+                    ManagedEvent::Method(change, method) => self.managed.change(process, *change, method, at),
+                    ManagedEvent::Module { id, path } => self.managed.module(process, *id, path),
+                    ManagedEvent::CollectionStart(collection) => {
+                        self.marks.collection_starts(collection, at, process, record.tid);
+                    }
+                    ManagedEvent::CollectionEnd(id) => self.marks.collection_ends(process, *id, at),
+                    ManagedEvent::Heaps(heaps) => counters.managed_heaps(record.pid, heaps, at, processes),
+                }
+            }
+            ActivityEvent::SampleInterval(interval) => self.samples.set_interval(*interval),
+        }
+    }
+
+    /// As it is known now; nothing changes afterwards if it is complete.
+    /// `sites` are those of samples.
+    pub(super) fn publish(&mut self, is_complete: bool, frequency: u64, sites: Vec<Site>) -> Activity {
+        Activity {
+            marks: self.marks.publish(is_complete),
+            presents: self.presents.publish(),
+            managed: self.managed.publish(),
+            samples: self.samples.publish(frequency, sites),
+        }
+    }
+
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> u64 {
+        self.marks.bytes() + self.presents.bytes() + self.managed.bytes() + self.samples.bytes()
+    }
+
+    /// What was left out, in one sentence each.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let parts = [self.marks.left_out(), self.presents.left_out(), self.managed.left_out(), self.samples.left_out()];
+        parts.into_iter().flatten().collect()
+    }
+}

@@ -1,0 +1,191 @@
+//! Samples of what processors ran.
+//!
+//! A sample names its thread; whose that is follows from its stack, or from what was told of
+//! threads before, or, at the end, later. Where a process ran is a site as that of who allocates, of a
+//! table of its own; stacks find samples as they find rows (`attach`).
+//!
+//! Idle processors are counted and not kept: a trace of a quiet machine holds nothing else.
+//!
+//! Memory: 16 bytes a sample, in an eighth of the budget; from where that is full on, samples are
+//! counted and left out. Cost: a hash operation a sample.
+
+use rustc_hash::FxHashMap;
+
+use super::Chunked;
+use crate::events::{SampleInterval, TIMER};
+use crate::model::{HeapId, ProcessId, Site, SiteId};
+use crate::units::{Interval, Pid, Ticks, Tid};
+
+/// Usual distance of samples, in 100 ns.
+const USUAL_INTERVAL: u32 = 10_000;
+
+/// A thread of no process that is known.
+pub(in crate::model) const NOBODY: ProcessId = ProcessId(u32::MAX);
+
+/// All sites of samples have this heap, which says nothing.
+pub(in crate::model) const NO_HEAP: HeapId = HeapId(0);
+
+/// A sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// When.
+    pub at: Ticks,
+    /// Where: a site of [`Samples::sites`].
+    pub site: SiteId,
+    /// Which thread.
+    pub tid: Tid,
+}
+
+/// All samples of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// By time.
+    pub list: Chunked<Sample>,
+    /// Process and stack, by [`SiteId`]; heaps of them mean nothing.
+    pub sites: Vec<Site>,
+    /// Samples of idle processors.
+    pub idle: u64,
+    /// Samples of threads of which no process is known.
+    pub unknown: u64,
+    /// How far apart samples of one processor are, in ticks.
+    pub interval: f64,
+    /// From here on samples were left out for want of room.
+    pub cut: Option<Ticks>,
+}
+
+impl Samples {
+    /// Those in an interval, by place.
+    pub fn during(&self, interval: Interval) -> std::ops::Range<usize> {
+        let place = |at: Ticks| self.list.partition_point(|sample| sample.at < at);
+        place(interval.from)..place(interval.to)
+    }
+
+    /// Whose a sample is.
+    pub fn process(&self, sample: &Sample) -> ProcessId {
+        self.sites[sample.site.0 as usize].caller
+    }
+}
+
+/// Collects samples.
+#[derive(Debug, Default)]
+pub(in crate::model) struct SampleTable {
+    list: Chunked<Sample>,
+    /// Whose each thread is.
+    threads: FxHashMap<Tid, Pid>,
+    interval: Option<u32>,
+    idle: u64,
+    /// Samples that may be kept.
+    most: Option<usize>,
+    refused: u64,
+    cut: Option<Ticks>,
+}
+
+impl SampleTable {
+    /// Bytes that samples may take.
+    pub(in crate::model) fn limit(&mut self, bytes: u64) {
+        self.most = Some(usize::try_from(bytes / size_of::<Sample>() as u64).unwrap_or(usize::MAX));
+    }
+
+    pub(super) fn set_interval(&mut self, interval: SampleInterval) {
+        if interval.source == TIMER && interval.interval > 0 {
+            self.interval = Some(interval.interval);
+        }
+    }
+
+    /// A thread is one of a process from now on.
+    pub(in crate::model) fn thread_is_of(&mut self, tid: Tid, pid: Pid) {
+        self.threads.insert(tid, pid);
+    }
+
+    /// Whose a thread is.
+    pub(in crate::model) fn pid_of(&self, tid: Tid) -> Option<Pid> {
+        self.threads.get(&tid).copied()
+    }
+
+    /// A processor had nothing to do.
+    pub(in crate::model) fn idle(&mut self, count: u16) {
+        self.idle += u64::from(count);
+    }
+
+    /// Adds samples of one moment. Returns the place of the first, if there is room.
+    pub(in crate::model) fn push(&mut self, sample: Sample, count: u16) -> Option<u32> {
+        let place = self.list.len();
+        let is_full = self.most.is_some_and(|most| place >= most) || place > (u32::MAX - u32::from(u16::MAX)) as usize;
+        if is_full {
+            self.refused += u64::from(count);
+            self.cut.get_or_insert(sample.at);
+            return None;
+        }
+        // What comes late counts when it comes.
+        let at = self.list.last().map_or(sample.at, |last| sample.at.max(last.at));
+        (0..count).for_each(|_| self.list.push(Sample { at, ..sample }));
+        Some(place as u32)
+    }
+
+    /// How many there are.
+    pub(in crate::model) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// One sample.
+    pub(in crate::model) fn get(&self, place: u32) -> Option<Sample> {
+        self.list.get(place as usize).copied()
+    }
+
+    /// The site of a sample.
+    pub(in crate::model) fn site(&self, place: u32) -> Option<SiteId> {
+        self.get(place).map(|sample| sample.site)
+    }
+
+    /// When it was.
+    pub(in crate::model) fn time(&self, place: u32) -> Option<Ticks> {
+        self.get(place).map(|sample| sample.at)
+    }
+
+    /// Another site for it.
+    pub(in crate::model) fn set_site(&mut self, place: u32, site: SiteId) {
+        if self.list.get(place as usize).is_some_and(|sample| sample.site != site)
+            && let Some(sample) = self.list.get_mut(place as usize)
+        {
+            sample.site = site;
+        }
+    }
+
+    /// Sites have new numbers.
+    pub(in crate::model) fn renumber(&mut self, number: &[SiteId]) {
+        self.list.iter_mut().for_each(|sample| sample.site = number[sample.site.0 as usize]);
+    }
+
+    /// Places of samples of which no process is known, and what is known of their threads by now.
+    pub(in crate::model) fn found_later(&self, is_unknown: impl Fn(SiteId) -> bool) -> Vec<(u32, Pid)> {
+        let found = |(place, sample): (u32, &Sample)| {
+            let pid = if is_unknown(sample.site) { self.pid_of(sample.tid) } else { None };
+            Some((place, pid?))
+        };
+        (0..).zip(self.list.iter()).filter_map(found).collect()
+    }
+
+    /// With the sites as they are known now.
+    pub(super) fn publish(&self, frequency: u64, sites: Vec<Site>) -> Samples {
+        let unknown_sites: Vec<bool> = sites.iter().map(|site| site.caller == NOBODY).collect();
+        let has_unknown = unknown_sites.contains(&true);
+        let is_unknown = |sample: &&Sample| unknown_sites[sample.site.0 as usize];
+        Samples {
+            unknown: if has_unknown { self.list.iter().filter(is_unknown).count() as u64 } else { 0 },
+            list: self.list.clone(),
+            sites,
+            idle: self.idle,
+            interval: f64::from(self.interval.unwrap_or(USUAL_INTERVAL)) / 1e7 * frequency as f64,
+            cut: self.cut,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        (self.list.len() * size_of::<Sample>()) as u64
+    }
+
+    pub(super) fn left_out(&self) -> Option<String> {
+        let told = "processor samples did not fit into an eighth of the memory that may be used; they were left out";
+        (self.refused > 0).then(|| format!("{} {told}", self.refused))
+    }
+}

@@ -1,0 +1,146 @@
+//! Stacks of samples. They come as those of the kernel's other events, by raw time and thread, in two
+//! parts mostly; the user's part comes when the thread leaves the kernel, for all that happened there
+//! since it came.
+//!
+//! Samples wait apart from rows, and their kernel parts apart from those of rows: a thread that is
+//! sampled in the kernel has nothing to do with memory, which need not wait for it. Therefore the
+//! stack of a block, which its thread writes in user mode, completes no sample: the part that the kernel
+//! writes does.
+//!
+//! A sample without a stack is where it was: its address alone, once so many newer ones came.
+
+use std::collections::VecDeque;
+
+use super::fragments::KernelFragments;
+use super::pending::Pending;
+use super::{Attach, Origin, Rooms, SiteKey, SiteTable, Waiting};
+use crate::events::{CallStack, Frames, StackPart};
+use crate::model::ProcessId;
+use crate::model::activity::{NO_HEAP, NOBODY};
+use crate::model::stack::StackRef;
+use crate::units::Ticks;
+
+/// Samples that may still get a stack before their address stands for it.
+const RECENT: usize = 1 << 12;
+
+/// Who was running where, and which samples wait for that.
+#[derive(Debug, Default)]
+pub(in crate::model) struct SampleStacks {
+    pub(in crate::model) sites: SiteTable,
+    /// Rows of it are places of samples.
+    waiting: Pending,
+    pub(super) fragments: KernelFragments,
+    /// The latest samples, with their address and how many are of one moment.
+    recent: VecDeque<(u32, u16, u64)>,
+}
+
+impl SampleStacks {
+    /// All stacks that are known so far.
+    pub(super) fn stacks(&mut self) -> impl Iterator<Item = &mut StackRef> {
+        self.sites.stacks().chain(self.waiting.stacks())
+    }
+
+    /// Whether a site is one of no process.
+    pub(in crate::model) fn is_unknown(&self, site: crate::model::SiteId) -> bool {
+        self.sites.key(site).caller == NOBODY
+    }
+}
+
+impl Attach {
+    /// The site of samples of a process, until their stack is known.
+    pub(in crate::model) fn sample_site(&mut self, process: ProcessId, stack: StackRef, at: Ticks) -> crate::model::SiteId {
+        self.samples.sites.intern(SiteKey { heap: NO_HEAP, stack, caller: process }, at)
+    }
+
+    /// Samples of one moment, from a place on, wait for their stack.
+    pub(in crate::model) fn sampled(&mut self, rooms: &mut Rooms<'_>, from: Origin, (place, count): (u32, u16), address: u64) {
+        if !self.reads {
+            return;
+        }
+        let places = place..place + u32::from(count);
+        self.samples.waiting.add(from.raw, from.tid, Waiting::new(places, true));
+        self.samples.recent.push_back((place, count, address));
+        if self.samples.recent.len() > RECENT {
+            self.address_for_stack(rooms);
+        }
+        self.take_early(rooms, from);
+    }
+
+    /// What still has no stack will get none.
+    pub(in crate::model) fn settle_samples(&mut self, rooms: &mut Rooms<'_>) {
+        while !self.samples.recent.is_empty() {
+            self.address_for_stack(rooms);
+        }
+    }
+
+    /// The address of the oldest sample stands for its stack, if it has none.
+    fn address_for_stack(&mut self, rooms: &mut Rooms<'_>) {
+        let Some((place, count, address)) = self.samples.recent.pop_front() else { return };
+        let Some(site) = rooms.samples.site(place) else { return };
+        let SiteKey { stack, caller, .. } = self.samples.sites.key(site);
+        if stack == StackRef::NONE {
+            let stack = self.stacks.frames(Frames::new(&[address]));
+            let at = rooms.samples.time(place).unwrap_or_default();
+            let site = self.sample_site(caller, stack, at);
+            (place..place + u32::from(count)).for_each(|place| rooms.samples.set_site(place, site));
+        }
+    }
+
+    /// A part of a stack, if it is a sample's.
+    pub(super) fn give_sample(
+        &mut self,
+        rooms: &mut Rooms<'_>,
+        from: Origin,
+        (owner, part): (i64, StackPart),
+        stack: impl FnOnce(&mut Self) -> StackRef,
+    ) -> bool {
+        if !self.samples.waiting.wants(owner, from.tid, part) {
+            return false;
+        }
+        let stack = stack(self);
+        let Some((event, waiting)) = self.samples.waiting.give(owner, from.tid, part, || stack) else { return false };
+        if part == StackPart::Kernel && waiting.user.is_none() {
+            self.samples.fragments.add(from.pid, from.tid, event);
+        }
+        self.tell_samples(rooms, from, waiting);
+        true
+    }
+
+    /// The user's part of a stack that the kernel wrote is that of all samples of its thread in the kernel.
+    pub(super) fn complete_samples(&mut self, rooms: &mut Rooms<'_>, from: Origin, user: CallStack<'_>) {
+        if self.samples.fragments.is_empty() {
+            return;
+        }
+        let user = match user {
+            CallStack::Frames(frames) => CallStack::Frames(frames.of_user_mode()),
+            other => other,
+        };
+        if matches!(user, CallStack::Nothing) || matches!(user, CallStack::Frames(frames) if frames.addresses().is_empty()) {
+            return;
+        }
+        let events = self.samples.fragments.take(from.pid, from.tid);
+        let mut known = None;
+        for event in events {
+            let Self { stacks, samples, .. } = self;
+            let user = || *known.get_or_insert_with(|| stacks.reference(StackPart::User, user));
+            if let Some(waiting) = samples.waiting.share(event, user) {
+                self.tell_samples(rooms, from, waiting);
+            }
+        }
+    }
+
+    fn tell_samples(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting) {
+        let whole = match (waiting.kernel, waiting.user) {
+            (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
+            (one, other) => one.or(other).unwrap_or(StackRef::NONE),
+        };
+        let Some(site) = rooms.samples.site(waiting.rows.start) else { return };
+        // The kernel knows whose stack it walked.
+        let process = rooms.world.processes.latest_or_add(from.pid, from.time);
+        let at = rooms.samples.time(waiting.rows.start).unwrap_or_default();
+        let known = self.samples.sites.key(site);
+        let is_same = known.stack == whole && known.caller == process;
+        let site = if is_same { site } else { self.sample_site(process, whole, at) };
+        waiting.rows.for_each(|place| rooms.samples.set_site(place, site));
+    }
+}

@@ -1,0 +1,98 @@
+//! What processors ran in an interval: by process, over time, and by place in the code. A sample
+//! stands for the time to the next one of its processor.
+//!
+//! Cost: a look at each sample of the interval, in parallel for sums.
+
+use rayon::prelude::*;
+
+use crate::model::{ProcessId, Samples, Trace};
+use crate::query::series::Series;
+use crate::query::{Cancel, Cancelled};
+use crate::units::Interval;
+
+/// Samples of one process.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ProcessSamples {
+    /// The process; `None` for threads of which none is known.
+    pub process: Option<ProcessId>,
+    /// How many.
+    pub count: u64,
+    /// Seconds that they stand for, of all processors together.
+    pub seconds: f64,
+    /// Share of one processor: more than 1 if several ran it.
+    pub share: f64,
+}
+
+/// Samples by process, most first.
+pub fn process_samples(trace: &Trace, interval: Interval) -> Vec<ProcessSamples> {
+    let samples = &trace.activity.samples;
+    let mut counts = vec![0u64; trace.processes.len() + 1];
+    let unknown = trace.processes.len();
+    for (site, count) in (0..).zip(site_counts(samples, interval)) {
+        let process = samples.sites.get(site as usize).map_or(unknown, |site: &crate::model::Site| site.caller.0 as usize);
+        counts[process.min(unknown)] += u64::from(count);
+    }
+    let seconds = |count: u64| count as f64 * samples.interval / trace.clock.frequency as f64;
+    let length = interval.len() as f64 / trace.clock.frequency as f64;
+    let of = |(process, count): (usize, u64)| ProcessSamples {
+        process: (process < unknown).then_some(ProcessId(process as u32)),
+        count,
+        seconds: seconds(count),
+        share: if length > 0.0 { seconds(count) / length } else { 0.0 },
+    };
+    let mut all: Vec<_> = counts.into_iter().enumerate().filter(|(_, count)| *count > 0).map(of).collect();
+    all.sort_by_key(|samples| (std::cmp::Reverse(samples.count), samples.process));
+    all
+}
+
+/// Samples by site of [`Samples::sites`].
+fn site_counts(samples: &Samples, interval: Interval) -> Vec<u32> {
+    let runs: Vec<_> = samples.list.runs(samples.during(interval)).collect();
+    let sites = samples.sites.len();
+    let none = || vec![0u32; sites];
+    // A list for each thread, not for each run.
+    let grain = runs.len().div_ceil(rayon::current_num_threads()).max(1);
+    let parts = runs.par_chunks(grain).map(|runs| {
+        let mut counts = none();
+        runs.iter().copied().flatten().for_each(|sample| counts[sample.site.0 as usize] += 1);
+        counts
+    });
+    parts.reduce(none, |mut a, b| {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        a
+    })
+}
+
+/// Samples by site, of one process or of all: what a flame graph of processors is made of.
+pub fn sample_sums(trace: &Trace, interval: Interval, process: Option<ProcessId>) -> Vec<u32> {
+    let samples = &trace.activity.samples;
+    let mut counts = site_counts(samples, interval);
+    if let Some(process) = process {
+        let others = counts.iter_mut().zip(&samples.sites).filter(|(_, site)| site.caller != process);
+        others.for_each(|(count, _)| *count = 0);
+    }
+    counts
+}
+
+/// The share of one processor that a process had, in thousandths, in each of `bins` equal parts of an
+/// interval; a step for each.
+pub fn processor_series(
+    trace: &Trace,
+    process: Option<ProcessId>,
+    interval: Interval,
+    bins: usize,
+    cancel: &Cancel,
+) -> Result<Series, Cancelled> {
+    let samples = &trace.activity.samples;
+    let bins = bins.clamp(1, interval.len().clamp(1, 1 << 16) as usize);
+    let width = interval.len().max(1) as f64 / bins as f64;
+    let mut counts = vec![0u64; bins];
+    for run in samples.list.runs(samples.during(interval)) {
+        cancel.check()?;
+        for sample in run.iter().filter(|sample| process.is_none_or(|process| samples.process(sample) == process)) {
+            let bin = (sample.at.0 - interval.from.0) as f64 / width;
+            counts[(bin as usize).min(bins - 1)] += 1;
+        }
+    }
+    Ok(Series::steps(interval, counts.into_iter().map(|count| (count as f64 * samples.interval / width * 1000.0).round() as u64)))
+}
