@@ -79,7 +79,9 @@ mod tests {
         assert_eq!(heap.to_string(), "222962AB-6180-4B88-A825-346B75F2A24A");
         assert_eq!(Guid::from_bytes(heap.to_bytes()), heap);
         assert_eq!(heap.to_string().to_lowercase().parse(), Ok(heap));
-        for other in ["", "222962AB-6180-4B88-A825", "222962AB-6180-4B88-A825-346B75F2A24", "+22962AB-6180-4B88-A825-346B75F2A24A"] {
+        for other in
+            ["", "222962AB-6180-4B88-A825", "222962AB-6180-4B88-A825-346B75F2A24", "+22962AB-6180-4B88-A825-346B75F2A24A"]
+        {
             assert_eq!(other.parse::<Guid>(), Err(NoGuid), "{other}");
         }
     }

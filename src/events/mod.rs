@@ -36,8 +36,8 @@ mod times;
 mod whose;
 
 pub use activity::{
-    ActivityEvent, Collection, CollectionId, CollectionReason, EventSchema, Field, InType, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent,
-    MarkProviders, MarkText, MethodChange, Present, PresentApi, SampleInterval, TIMER, Untold,
+    ActivityEvent, Collection, CollectionId, CollectionReason, EventSchema, Field, InType, ManagedEvent, ManagedHeaps,
+    ManagedMethod, MarkEvent, MarkProviders, MarkText, MethodChange, Present, PresentApi, SampleInterval, TIMER, Untold,
 };
 pub use batch::{Batch, Stacks};
 pub use census::process_names;

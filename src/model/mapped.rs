@@ -88,9 +88,7 @@ impl ModuleMap {
 }
 
 /// The modules of some processes, with process and number of each.
-fn modules<'a>(
-    processes: impl Iterator<Item = (usize, &'a Arc<Process>)>,
-) -> impl Iterator<Item = ((u32, u32), &'a Module)> {
+fn modules<'a>(processes: impl Iterator<Item = (usize, &'a Arc<Process>)>) -> impl Iterator<Item = ((u32, u32), &'a Module)> {
     processes.flat_map(|(process, p)| (0..).zip(&p.modules).map(move |(i, module)| ((process as u32, i), module)))
 }
 

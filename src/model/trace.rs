@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::mapped::{MappedModule, ModuleMap};
-use super::{Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Stacks};
+use super::{
+    Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Stacks,
+};
 use crate::events::EventCounts;
 use crate::problem::Problem;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};

@@ -3,13 +3,14 @@
 //! | who | what | payload |
 //! |-|-|-|
 //! | `xperf -m`, `wpr -marker` | PerfInfo Mark, type 34 | text, bytes up to a NUL |
-//! | UIforETW's `ETWMark…` | providers Multi-… | see [`of_known`] |
+//! | UIforETW's `ETWMark…` | providers Multi-… | see [`of_ui_for_etw`] |
 //! | a provider that the user named | any event | as it describes itself |
 
 use super::super::hooks::class;
 use super::MarkProviders;
 use super::described::{self_described, shortened};
 use crate::etl::{EventId, Guid, RawEvent, ansi_at, extended_type, u32_at, utf16z_at};
+use crate::format::plain;
 use crate::units::PointerSize;
 
 /// Somebody marked a moment.
@@ -52,20 +53,57 @@ const MAX_PAYLOAD: usize = 256;
 
 /// A mark in the kernel's own session.
 pub(super) fn of_trace(raw: &RawEvent<'_>) -> Option<MarkEvent> {
-    let (text, _) = ansi_at(raw.payload, 0)?;
+    let bytes = raw.payload;
+    // Declared wide and written narrow by everybody; taken as it looks.
+    let is_wide = bytes.len() > 3 && bytes.as_chunks::<2>().0.iter().all(|&[_, high]| high == 0);
+    let (text, _) = if is_wide { utf16z_at(bytes, 0)? } else { ansi_at(bytes, 0)? };
     Some(known(class::PERF_INFO, None, text, None))
 }
 
 fn known(provider: Guid, name: Option<&str>, text: String, lasted_ms: Option<f32>) -> MarkEvent {
-    let text = MarkText::Known(shortened(text).into());
+    let text = MarkText::Known(shortened(plain(text.trim())).into());
     MarkEvent { provider, provider_name: name.map(Into::into), text, lasted_ms }
 }
 
-/// Events of UIforETW's providers; their names are those of its manifest.
-pub(super) fn of_known(provider: Guid, id: u16, raw: &RawEvent<'_>) -> Option<Option<MarkEvent>> {
-    let Some((_, name)) = class::UI_FOR_ETW.iter().find(|(guid, _)| *guid == provider) else { return Some(None) };
-    let _ = (id, u32_at(raw.payload, 0), name);
-    Some(None)
+/// Marks and scopes of UIforETW's providers; ids and payloads are those of its manifest. A scope is
+/// told at its end, with how long it lasted. Nothing for their other events.
+pub(super) fn of_ui_for_etw(name: &str, provider: Guid, id: u16, raw: &RawEvent<'_>) -> Option<Option<MarkEvent>> {
+    const SCOPE_END: u16 = 101;
+    const MARK: u16 = 102;
+    const MARK_WIDE: u16 = 114;
+    // By id, how many numbers follow the text, and whether they are whole.
+    const WITH_NUMBERS: [(u16, usize, bool); 8] = [
+        (104, 1, true),
+        (105, 2, true),
+        (118, 3, true),
+        (119, 4, true),
+        (106, 1, false),
+        (107, 2, false),
+        (116, 3, false),
+        (117, 4, false),
+    ];
+    let bytes = raw.payload;
+    let mark = |text: String, lasted| Some(Some(known(provider, Some(name), text, lasted)));
+    match id {
+        MARK => mark(ansi_at(bytes, 0)?.0, None),
+        MARK_WIDE => mark(utf16z_at(bytes, 0)?.0, None),
+        SCOPE_END => {
+            let (text, at) = ansi_at(bytes, 0)?;
+            mark(text, Some(f32::from_bits(u32_at(bytes, at + 4)?)))
+        }
+        _ => {
+            let Some((_, count, is_whole)) = WITH_NUMBERS.iter().find(|(with, ..)| *with == id) else { return Some(None) };
+            let (mut text, at) = ansi_at(bytes, 0)?;
+            text.truncate(text.trim_end().len());
+            for n in 0..*count {
+                let word = u32_at(bytes, at + 4 * n)?;
+                let number = if *is_whole { (word as i32).to_string() } else { f32::from_bits(word).to_string() };
+                text.push_str(if n == 0 { ": " } else { ", " });
+                text.push_str(&number);
+            }
+            mark(text, None)
+        }
+    }
 }
 
 impl MarkProviders {
@@ -83,7 +121,7 @@ impl MarkProviders {
         }
         let described = item(extended_type::SCHEMA).and_then(|schema| self_described(schema, raw.payload, raw.pointer));
         let text = match described {
-            Some(text) => MarkText::Known(text.into()),
+            Some(text) => MarkText::Known(plain(text.trim()).into()),
             None => MarkText::Untold(Untold {
                 id,
                 version: raw.version as u8,
@@ -100,7 +138,8 @@ impl Untold {
     /// In words.
     pub fn text(&self) -> String {
         let text = utf16z_at(&self.payload, 0).filter(|(text, end)| *end == self.payload.len() && is_readable(text));
-        let text = text.or_else(|| ansi_at(&self.payload, 0).filter(|(text, end)| *end == self.payload.len() && is_readable(text)));
+        let text =
+            text.or_else(|| ansi_at(&self.payload, 0).filter(|(text, end)| *end == self.payload.len() && is_readable(text)));
         match text {
             Some((text, _)) => shortened(format!("event {}: {text}", self.id)),
             None => format!("event {}", self.id),

@@ -20,8 +20,8 @@ pub use managed::{Collection, CollectionId, CollectionReason, ManagedEvent, Mana
 pub use marks::{MarkEvent, MarkText, Untold};
 pub use presents::{Present, PresentApi};
 pub use providers::MarkProviders;
-pub use samples::{SampleInterval, TIMER};
 pub(super) use samples::sample;
+pub use samples::{SampleInterval, TIMER};
 
 use super::hooks::{class, hook};
 use super::{Event, Record};
@@ -55,13 +55,23 @@ pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
 /// named; nothing for others. `None` if it is too short for its kind.
 pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Option<Record>; 2]> {
     let known = match raw.id {
-        EventId::Provider { provider: class::DXGI, id } => presents::present(PresentApi::Dxgi, id, raw)?.map(ActivityEvent::Present),
-        EventId::Provider { provider: class::D3D9, id } => presents::present(PresentApi::D3d9, id, raw)?.map(ActivityEvent::Present),
+        EventId::Provider { provider: class::DXGI, id } => {
+            presents::present(PresentApi::Dxgi, id, raw)?.map(ActivityEvent::Present)
+        }
+        EventId::Provider { provider: class::D3D9, id } => {
+            presents::present(PresentApi::D3d9, id, raw)?.map(ActivityEvent::Present)
+        }
         EventId::Provider { provider: provider @ (class::CLR | class::CLR_RUNDOWN), id } => {
             managed::event(provider == class::CLR_RUNDOWN, id, raw)?.map(ActivityEvent::Managed)
         }
         EventId::Class { class: class::EVENT_METADATA, opcode } => described::schema(opcode, raw)?.map(ActivityEvent::Schema),
-        EventId::Provider { provider, id } => marks::of_known(provider, id, raw)?.map(ActivityEvent::Mark),
+        EventId::Provider { provider: provider @ class::MULTI_MAIN, id } => {
+            marks::of_ui_for_etw("Multi-Main", provider, id, raw)?.map(ActivityEvent::Mark)
+        }
+        EventId::Provider { provider: provider @ class::MULTI_WORKER, id } => {
+            marks::of_ui_for_etw("Multi-Worker", provider, id, raw)?.map(ActivityEvent::Mark)
+        }
+        EventId::Provider { provider: class::MULTI_FRAME_RATE, id } => presents::mark(id).map(ActivityEvent::Present),
         _ => None,
     };
     let is_mark = matches!(known, Some(ActivityEvent::Mark(_)));

@@ -14,6 +14,8 @@ pub enum PresentApi {
     Dxgi,
     /// Direct3D 9.
     D3d9,
+    /// The program marks its frames, through UIforETW's provider.
+    Marks,
 }
 
 /// A call that hands a frame over begins or ends.
@@ -28,6 +30,8 @@ pub enum Present {
         /// Whether it only asks whether it would show anything.
         is_test: bool,
     },
+    /// The program marks that a frame is over.
+    Marked,
     /// The latest of its thread ends.
     Stop {
         /// By which interface.
@@ -35,6 +39,12 @@ pub enum Present {
         /// Whether it showed nothing.
         has_failed: bool,
     },
+}
+
+/// A program's own mark of a frame; nothing for other events of that provider.
+pub(super) fn mark(id: u16) -> Option<Present> {
+    const RENDER_FRAME_MARK: u16 = 200;
+    (id == RENDER_FRAME_MARK).then_some(Present::Marked)
 }
 
 /// Ids of both providers. A call for several planes is one of another name.

@@ -122,7 +122,9 @@ mod tests {
         assert_eq!((published.len(), published.get(7), published.last()), (3 * CHUNK + 5, Some(&7), Some(&(3 * CHUNK + 4))));
         assert!(Arc::ptr_eq(&published.chunks[1], &list.chunks[1]) && !Arc::ptr_eq(&published.chunks[0], &list.chunks[0]));
         assert_eq!((list.get(7), list.last(), list.len()), (Some(&70), Some(&(1 << 41)), 3 * CHUNK + 6));
-        for (from, to) in [(0, 0), (5, 5), (0, CHUNK), (CHUNK - 1, CHUNK + 1), (3, 3 * CHUNK + 1), (CHUNK, 9 * CHUNK), (9 * CHUNK, 1)] {
+        for (from, to) in
+            [(0, 0), (5, 5), (0, CHUNK), (CHUNK - 1, CHUNK + 1), (3, 3 * CHUNK + 1), (CHUNK, 9 * CHUNK), (9 * CHUNK, 1)]
+        {
             let all: Vec<usize> = published.range(from..to).copied().collect();
             assert_eq!(all, (0..published.len()).collect::<Vec<_>>().get(from..to.min(published.len())).unwrap_or_default());
         }

@@ -228,7 +228,8 @@ impl MarkTable {
 
     pub(super) fn bytes(&self) -> u64 {
         let schemas = self.schemas.len() * 1024;
-        (self.marks.list.len() * size_of::<Mark>() + self.text_bytes + self.untold.len() * 48 + self.untold_bytes + schemas) as u64
+        (self.marks.list.len() * size_of::<Mark>() + self.text_bytes + self.untold.len() * 48 + self.untold_bytes + schemas)
+            as u64
     }
 
     pub(super) fn left_out(&self) -> Option<String> {

@@ -10,8 +10,6 @@ mod managed;
 mod marks;
 mod presents;
 mod samples;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 

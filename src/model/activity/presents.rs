@@ -79,6 +79,10 @@ impl PresentTable {
     pub(super) fn apply(&mut self, present: &Present, thread: (ProcessId, Tid), (at, frequency): (Ticks, u64)) {
         match *present {
             Present::Start { api, swap_chain, is_test } => self.start(thread, (api, swap_chain), is_test, (at, frequency)),
+            Present::Marked => {
+                let lane = self.lane(thread.0, (PresentApi::Marks, 0));
+                lane.into_iter().for_each(|lane| drop(self.push(lane, at)));
+            }
             Present::Stop { api, has_failed } => self.stop(thread, api, has_failed),
         }
     }

@@ -101,11 +101,8 @@ pub fn frame_sums(index: &Index, request: &FrameRequest<'_>, cancel: &Cancel) ->
     let [first, .., last] = edges[..] else { return Ok(Vec::new()) };
     let whole = Interval { from: first, to: last };
     let place = |at: Ticks| edges.partition_point(|&edge| edge <= at) - 1;
-    let is_wanted: Vec<bool> = trace
-        .sites
-        .iter()
-        .map(|site| trace.process_of(site) == lane.process && trace.layer_of(site) == request.layer)
-        .collect();
+    let is_wanted: Vec<bool> =
+        trace.sites.iter().map(|site| trace.process_of(site) == lane.process && trace.layer_of(site) == request.layer).collect();
     let parts = index.fold(
         cancel,
         || vec![FrameSums::default(); frames.len()],
