@@ -16,7 +16,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use highwater::capture::{BUFFER_SIZE, DiskImages, Lane, Recording, Session};
 use highwater::etl::write::{Descriptor, NewEvent};
 use highwater::etl::{EventId, HeaderKind, ReadBuffer, Source, TraceFile};
-use highwater::events::{Batch, Merge, Record, Stacks, decode_buffer, hook, survey};
+use highwater::events::{Batch, Merge, Record, Wants, decode_buffer, hook, survey};
 use highwater::load::{Capture, Unwatched, load};
 use highwater::model::{Builder, InputState, Trace};
 use highwater::problem::Problems;
@@ -89,7 +89,7 @@ fn reading(c: &mut Criterion) {
     group.bench_function("one worker", |b| {
         b.iter(|| {
             for buffer in &file.buffers {
-                batch = decode_buffer(file, buffer, Stacks::Attached, &mut scratch, std::mem::take(&mut batch));
+                batch = decode_buffer(file, buffer, &Wants::default(), &mut scratch, std::mem::take(&mut batch));
             }
             batch.entries.len()
         });

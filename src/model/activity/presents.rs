@@ -80,8 +80,9 @@ impl PresentTable {
         match *present {
             Present::Start { api, swap_chain, is_test } => self.start(thread, (api, swap_chain), is_test, (at, frequency)),
             Present::Marked => {
-                let lane = self.lane(thread.0, (PresentApi::Marks, 0));
-                lane.into_iter().for_each(|lane| drop(self.push(lane, at)));
+                if let Some(lane) = self.lane(thread.0, (PresentApi::Marks, 0)) {
+                    self.push(lane, at);
+                }
             }
             Present::Stop { api, has_failed } => self.stop(thread, api, has_failed),
         }
