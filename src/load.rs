@@ -23,6 +23,7 @@ use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
 use crate::units::{Interval, Ticks};
 
+pub use crate::events::MarkProviders;
 pub use crate::model::{Processes, Scope, WhenFull};
 pub use estimate::{Estimate, Part};
 pub use follow::follow;
@@ -269,7 +270,7 @@ pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> R
         return Err(Stopped);
     }
     let about = About { capture, plan, losses };
-    let mut merge = Merge::new(&capture.files).within(plan.for_decoding());
+    let mut merge = Merge::new(&capture.files).within(plan.for_decoding()).marking(plan.marks.clone());
     let mut playback = Playback::new(capture.trace_start(), capture.clock().frequency);
     let mut replay = Replay::new(about.builder());
     replay.run(&mut merge, &about, watch, |watch, now| playback.advance(watch.speed(), now))?;

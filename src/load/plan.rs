@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Capture;
 use crate::etl::TraceFile;
-use crate::events::process_names;
+use crate::events::{MarkProviders, process_names};
 use crate::format;
 use crate::model::{Clock, Cut, CutReason, Processes, Scope, WhenFull};
 use crate::platform;
@@ -22,12 +22,14 @@ pub struct Plan {
     pub budget: u64,
     /// What to do when it is used up.
     pub when_full: WhenFull,
+    /// Providers whose events are marks.
+    pub marks: MarkProviders,
 }
 
 impl Default for Plan {
     /// Everything, whatever it takes.
     fn default() -> Self {
-        Self { scope: Scope::default(), budget: u64::MAX, when_full: WhenFull::Cut }
+        Self { scope: Scope::default(), budget: u64::MAX, when_full: WhenFull::Cut, marks: MarkProviders::default() }
     }
 }
 
