@@ -15,8 +15,12 @@
 //! slowly, reports that come and go, commit that is partly given back, frees of
 //! blocks from before the trace. Its stacks are keys, one of them used twice.
 //!
+//! What the program does while memory changes (frames, marks, processor samples) is in
+//! `activity`.
+//!
 //! Times are ticks of 100 ns since the trace start, sizes bytes.
 
+mod activity;
 mod app;
 pub mod nightly;
 mod script;
@@ -124,6 +128,19 @@ pub const REPORT_TICKS: i64 = ms(4_000);
 /// Its frees of blocks that were allocated before the trace.
 pub const UNMATCHED_FREES: u64 = 24;
 
+/// Frames that the program shows a second, ...
+pub const FRAMES_A_SECOND: i64 = 32;
+/// ... from when, to two milliseconds, ...
+pub const FIRST_FRAME: i64 = ms(1_375);
+/// ... and how many.
+pub const FRAMES: i64 = 1_080;
+/// The one that takes as long as two.
+pub const LONG_FRAME: i64 = 812;
+/// What it does in that, and for how long: the spike is part of it.
+pub const AUTOSAVE: (&str, i64) = ("Autosave", ms(55));
+/// Marks and their moments.
+pub const LEVELS: [(&str, i64); 3] = [("Level 1", ms(1_300)), ("Level 2", ms(18_200)), ("Level 3", ms(29_000))];
+
 /// Milliseconds in ticks.
 const fn ms(milliseconds: i64) -> i64 {
     milliseconds * 10_000
@@ -143,6 +160,7 @@ pub(super) fn write<W: Write + Seek>(out: W) -> Result<W, WriteError> {
     }
     app::play(&mut script);
     service::play(&mut script);
+    activity::play(&mut script);
 
     let mut session = cast::session(PROCESSORS, true);
     // A second of events a buffer or so, as a flush timer would write them.

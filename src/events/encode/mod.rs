@@ -10,6 +10,7 @@
 //! Cost: the payload is built in reused memory and copied once more into its
 //! buffer; nothing is allocated.
 
+mod activity;
 pub mod counters;
 pub mod memory;
 mod payload;
@@ -60,7 +61,7 @@ impl Default for Style {
     }
 }
 
-/// Events that real traces have and of which the reader makes no records.
+/// Events that real traces have and of which the reader makes no records, or not in this form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Extra {
     /// A thread started, or was there at the start or end of the trace.
@@ -237,6 +238,8 @@ impl<W: Write + Seek> RecordWriter<W> {
                 system::lost(out, *lost);
                 Ok(lost_shape(*lost, thread))
             }
+            &Event::Sample { address, count } => self.encode_sample(address, count, record.tid),
+            Event::Activity(event) => self.encode_activity(event, thread),
             _ => self.encode_system(record),
         }
     }
@@ -337,6 +340,11 @@ impl<W: Write + Seek> RecordWriter<W> {
             Event::ThreadStart => {
                 system::thread(out, record.pid, record.tid, "");
                 self.kernel(System, hook::THREAD_START, system::THREAD_VERSION, thread)
+            }
+            Event::ThreadRundown => {
+                system::thread(out, record.pid, record.tid, "");
+                let hook = if at_end { hook::THREAD_RUNDOWN_END } else { hook::THREAD_RUNDOWN_START };
+                self.kernel(PerfInfo, hook, system::THREAD_VERSION, thread)
             }
             Event::ThreadName(name) => {
                 system::thread_name(out, record.pid, record.tid, name);

@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::etl::{Guid, SessionHeader, Source, TraceFile, mode};
 use crate::events::{
-    CommittedRegion, EventCounts, FrameRange, ImageFile, ImageId, ImageInfo, Lost, MemoryLists, Merge, PageRange, ProcessInfo,
-    ProcessMemory, RangeChange,
+    ActivityEvent, Collection, CollectionId, CollectionReason, CommittedRegion, EventCounts, EventSchema, Field, FrameRange,
+    ImageFile, ImageId, ImageInfo, InType, Lost, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkText, MemoryLists,
+    Merge, MethodChange, PageRange, Present, PresentApi, ProcessInfo, ProcessMemory, RangeChange, SampleInterval, TIMER,
 };
 
 type Written = (Record, Vec<u64>);
@@ -236,7 +237,7 @@ fn inline_stacks_become_records_behind_their_event() {
 }
 
 #[test]
-fn extras_are_counted_and_only_starts_and_names_of_threads_are_records() {
+fn extras_are_counted_and_only_those_of_threads_are_records() {
     let mut w = writer(session(1, false));
     let extras = [
         Extra::Thread { hook: hook::THREAD_RUNDOWN_START, pid: Pid(4), tid: Tid(8), name: String::new() },
@@ -251,8 +252,8 @@ fn extras_are_counted_and_only_starts_and_names_of_threads_are_records() {
     w.put_extra(0, 2, &named).unwrap();
     let (seen, counts) = read(w);
     assert_eq!(counts.total, 6);
-    let records = [Event::ThreadStart, Event::ThreadName("worker".into())];
-    assert_eq!(seen, records.map(|event| (Record { time: 2, pid: Pid(4), tid: Tid(8), event }, vec![])));
+    let records = [(1, Event::ThreadRundown), (2, Event::ThreadStart), (2, Event::ThreadName("worker".into()))];
+    assert_eq!(seen, records.map(|(time, event)| (Record { time, pid: Pid(4), tid: Tid(8), event }, vec![])));
 }
 
 #[test]
@@ -339,5 +340,84 @@ fn counters_and_losses_come_back_in_every_header() {
                 "no kind of the contract"
             );
         }
+    }
+}
+
+/// One event of each kind of what programs do besides.
+fn activities() -> Vec<Event> {
+    let mark = |provider, text: &str, lasted_ms: Option<f32>| MarkEvent {
+        provider,
+        provider_name: (provider == class::MULTI_MAIN).then(|| "Multi-Main".into()),
+        text: MarkText::Known(text.into()),
+        lasted_ms,
+    };
+    let field = |name: &str, stored, is_single| Field { name: name.into(), stored, is_single };
+    let schema = EventSchema {
+        provider: class::KERNEL_MEMORY,
+        provider_name: "My-Provider".into(),
+        id: 7,
+        version: 2,
+        name: "LevelLoaded".into(),
+        fields: [field("name", InType::UNICODE_STRING, true), field("list", InType::UINT32, false)].into(),
+    };
+    let method = |name: &str| ManagedMethod {
+        module: 5,
+        start: 0x7FF0_0000_1000,
+        size: 0x40,
+        is_jitted: true,
+        name: name.to_owned(),
+        signature: "instance void  ()".to_owned(),
+    };
+    let id = CollectionId { runtime: 3, number: 12 };
+    let collection = |generation: Option<u32>| {
+        let id = if generation.is_some() { id } else { CollectionId { runtime: 0, ..id } };
+        Collection { id, generation, reason: CollectionReason(1), is_background: generation.is_some() }
+    };
+    let start = |api, is_test| Present::Start { api, swap_chain: 0x1000_2000, is_test };
+    let managed = [
+        ManagedEvent::Method(MethodChange::Load, Box::new(method("Game.Level.Load"))),
+        ManagedEvent::Method(MethodChange::Unload, Box::new(method("Game.Level..ctor"))),
+        ManagedEvent::Method(MethodChange::Rundown, Box::new(method("Main"))),
+        ManagedEvent::Module { id: 5, path: r"C:\Game\Game.dll".into() },
+        ManagedEvent::CollectionStart(collection(Some(2))),
+        ManagedEvent::CollectionStart(collection(None)),
+        ManagedEvent::CollectionEnd(id),
+        ManagedEvent::Heaps(ManagedHeaps { generations: [1, 2, 3, 4, 5] }),
+    ];
+    let others = [
+        ActivityEvent::Mark(mark(class::PERF_INFO, "Level 2", None)),
+        ActivityEvent::Mark(mark(class::MULTI_MAIN, "Autosave", Some(61.5))),
+        ActivityEvent::Mark(mark(class::MULTI_MAIN, "Clicked", None)),
+        ActivityEvent::Schema(schema),
+        ActivityEvent::Present(start(PresentApi::Dxgi, false)),
+        ActivityEvent::Present(start(PresentApi::Dxgi, true)),
+        ActivityEvent::Present(start(PresentApi::D3d9, false)),
+        ActivityEvent::Present(Present::Stop { api: PresentApi::Dxgi, has_failed: true }),
+        ActivityEvent::Present(Present::Stop { api: PresentApi::D3d9, has_failed: false }),
+        ActivityEvent::Present(Present::Marked),
+        ActivityEvent::SampleInterval(SampleInterval { source: TIMER, interval: 10_000 }),
+    ];
+    let all = others.into_iter().chain(managed.map(ActivityEvent::Managed));
+    all.map(|event| Event::Activity(Box::new(event))).chain([Event::ThreadRundown]).collect()
+}
+
+#[test]
+fn what_programs_do_comes_back_in_both_widths() {
+    for pointer in [PointerSize::Four, PointerSize::Eight] {
+        let mut w = writer(session(1, false));
+        w.style = Style { pointer, ..Style::default() };
+        let mut all = Vec::new();
+        for (time, event) in (1..).zip(activities()) {
+            let record = Record { time, pid: Pid(9), tid: Tid(10), event };
+            w.put(0, &record, &[]).unwrap();
+            all.push((record, Vec::new()));
+        }
+        let sample = Event::Sample { address: 0x7FF0_1234, count: 2 };
+        w.put(0, &Record { time: 90, pid: Pid(9), tid: Tid(10), event: sample.clone() }, &[]).unwrap();
+        // Its process is not told.
+        all.push((Record { time: 90, pid: Pid::NONE, tid: Tid(10), event: sample }, Vec::new()));
+        let (seen, counts) = read(w);
+        assert_eq!(seen, all, "{pointer:?}");
+        assert_eq!(counts.total, 1 + all.len() as u64);
     }
 }

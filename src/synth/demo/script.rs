@@ -74,6 +74,15 @@ impl Script {
         self.push_stack(thread, time, processor(thread, owner), owner, path);
     }
 
+    /// The stack of a sample: its innermost frame is where it was.
+    pub(super) fn stack_at(&mut self, thread: Thread, owner: i64, address: u64, path: &[&str]) {
+        let time = self.about(owner + 8, 30);
+        let mut frames = frames(path);
+        frames.iter_mut().take(1).for_each(|innermost| *innermost = address);
+        let what = What::Stack { owner, thread: (Pid(thread.0), Tid(thread.1)), frames };
+        self.entries.push(Entry::new(time, processor(thread, owner), what));
+    }
+
     /// Both parts of a VirtualAlloc's stack. The user's part comes when the thread
     /// leaves the kernel, now and then on another processor.
     pub(super) fn stack_from_kernel(&mut self, thread: Thread, owner: i64, user: &[&str]) {
@@ -127,6 +136,16 @@ pub(super) fn frames(path: &[&str]) -> Vec<u64> {
     let mut frames: Vec<u64> = path.iter().zip(callees).map(|(function, callee)| return_address(function, callee)).collect();
     frames.reverse();
     frames
+}
+
+/// A place in a function, one of 64.
+pub(super) fn place_in(function: &str, place: u64) -> u64 {
+    let Some((image, name)) = function.split_once('!') else { return 0 };
+    let Some(image) = image_of(image) else { return 0 };
+    image.function(name).map_or(0, |function| {
+        let inside = 1 + u64::from(function.size.saturating_sub(2)) * place / 64;
+        image.base + u64::from(function.rva) + inside
+    })
 }
 
 /// 0 for a function or a call that no table has; a test sees to it that there is none.

@@ -1,0 +1,188 @@
+//! Marks, presents, managed code and samples as Windows writes them; the ways back are those of
+//! [`activity`](super::super::activity), where the layouts have their sources.
+
+use std::io::{Seek, Write};
+
+use super::{Descriptor, Payload, RecordWriter, Shape, classic};
+use crate::etl::write::WriteError;
+use crate::etl::{EventId, Guid, HeaderKind};
+use crate::events::{
+    ActivityEvent, Collection, CollectionId, EventSchema, ManagedEvent, ManagedHeaps, ManagedMethod, MarkEvent, MarkText,
+    MethodChange, Present, PresentApi, class, hook,
+};
+use crate::units::{Pid, Tid};
+
+/// Id, version and opcode of an event with a manifest.
+type Numbers = (u16, u8, u8);
+
+/// Versions of what the runtime writes.
+const METHOD_VERSION: u8 = 2;
+const MODULE_VERSION: u8 = 1;
+const HEAPS_VERSION: u8 = 2;
+
+impl<W: Write + Seek> RecordWriter<W> {
+    /// A sample; its thread stands in the payload, and no header has it.
+    pub(super) fn encode_sample(&mut self, address: u64, count: u16, tid: Tid) -> Result<Shape, WriteError> {
+        self.payload.word(address).u32(tid.0).u32(count.into());
+        self.kernel(HeaderKind::PerfInfo, hook::SAMPLE, 2, (Pid::NONE, Tid::NONE))
+    }
+
+    pub(super) fn encode_activity(&mut self, event: &ActivityEvent, thread: (Pid, Tid)) -> Result<Shape, WriteError> {
+        let out = &mut self.payload;
+        match event {
+            ActivityEvent::Mark(mark) if mark.provider == class::PERF_INFO => {
+                let MarkText::Known(text) = &mark.text else { return Err(WriteError::WrongKind("a mark without its text")) };
+                // The kernel puts two bytes behind what it was given.
+                out.ansi(text).zeros(2);
+                self.kernel(HeaderKind::System, hook::MARK, 0, thread)
+            }
+            ActivityEvent::Mark(mark) => {
+                let numbers = self::mark(out, mark).ok_or(WriteError::WrongKind("a mark of this provider"))?;
+                Ok(manifest(mark.provider, numbers, thread))
+            }
+            ActivityEvent::Schema(schema) => {
+                self::schema(out, schema);
+                Ok(classic(class::EVENT_METADATA, 32, thread))
+            }
+            ActivityEvent::Present(present) => {
+                let (provider, numbers) = self::present(out, *present);
+                Ok(manifest(provider, numbers, thread))
+            }
+            ActivityEvent::Managed(event) => {
+                let (provider, numbers) = managed(out, event);
+                Ok(manifest(provider, numbers, thread))
+            }
+            ActivityEvent::SampleInterval(interval) => {
+                out.u32(interval.source).u32(interval.interval).u32(interval.interval);
+                self.kernel(HeaderKind::System, hook::SAMPLE_INTERVAL_START, 2, thread)
+            }
+        }
+    }
+}
+
+fn manifest(provider: Guid, (id, version, opcode): Numbers, (pid, tid): (Pid, Tid)) -> Shape {
+    Shape {
+        kind: HeaderKind::Event,
+        id: EventId::Provider { provider, id },
+        version: version.into(),
+        pid,
+        tid,
+        descriptor: Descriptor { opcode, ..Descriptor::default() },
+    }
+}
+
+/// A mark of UIforETW's, or an event that does not describe itself.
+fn mark(out: &mut Payload, mark: &MarkEvent) -> Option<Numbers> {
+    match (&mark.text, mark.lasted_ms, mark.provider) {
+        (MarkText::Known(text), Some(lasted), class::MULTI_MAIN | class::MULTI_WORKER) => {
+            out.ansi(text).u32(0).u32(lasted.to_bits());
+            Some((101, 0, 11))
+        }
+        (MarkText::Known(text), None, class::MULTI_MAIN | class::MULTI_WORKER) => {
+            out.ansi(text);
+            Some((102, 0, 13))
+        }
+        (MarkText::Untold(untold), ..) => {
+            out.raw(&untold.payload);
+            Some((untold.id, untold.version, 0))
+        }
+        (MarkText::Known(_), ..) => None,
+    }
+}
+
+/// The description of an event: its head, its fields, and then all texts.
+fn schema(out: &mut Payload, schema: &EventSchema) {
+    const HEAD: u32 = 0x70;
+    const FIELD: u32 = 24;
+    let units = |text: &str| 2 * (text.encode_utf16().count() as u32 + 1);
+    let count = schema.fields.len() as u32;
+    let provider_at = HEAD + FIELD * count;
+    let task_at = provider_at + units(&schema.provider_name);
+    let mut next = task_at + units(&schema.name);
+    out.guid(schema.provider).zeros(16);
+    // Id, version, and what else tells events apart.
+    out.u32(u32::from(schema.id) | u32::from(schema.version) << 16).zeros(12);
+    // Made of a manifest; names of provider, level, channel, keywords, task.
+    out.u32(0).u32(provider_at).zeros(12).u32(task_at);
+    out.zeros(0x64 - 0x48).u32(count).u32(count).u32(0);
+    for field in &schema.fields {
+        let counted = if field.is_single { 0 } else { 4 };
+        out.u32(counted).u32(next).u32(field.stored.0.into()).u32(0).u32(1).u32(0);
+        next += units(&field.name);
+    }
+    out.utf16z(&schema.provider_name).utf16z(&schema.name);
+    for field in &schema.fields {
+        out.utf16z(&field.name);
+    }
+}
+
+fn present(out: &mut Payload, present: Present) -> (Guid, Numbers) {
+    match present {
+        Present::Start { api: PresentApi::D3d9, swap_chain, .. } => {
+            out.word(swap_chain).u32(0);
+            (class::D3D9, (1, 0, 1))
+        }
+        Present::Start { swap_chain, is_test, .. } => {
+            out.word(swap_chain).u32(is_test.into()).u32(1);
+            (class::DXGI, (42, 0, 1))
+        }
+        Present::Stop { api, has_failed } => {
+            out.u32(if has_failed { 0x887A_0005 } else { 0 });
+            if api == PresentApi::D3d9 { (class::D3D9, (2, 0, 2)) } else { (class::DXGI, (43, 0, 2)) }
+        }
+        Present::Marked => {
+            out.u32(0).u32(0);
+            (class::MULTI_FRAME_RATE, (200, 0, 10))
+        }
+    }
+}
+
+fn managed(out: &mut Payload, event: &ManagedEvent) -> (Guid, Numbers) {
+    match event {
+        ManagedEvent::Method(change, of) => {
+            method(out, of);
+            match change {
+                MethodChange::Load => (class::CLR, (143, METHOD_VERSION, 37)),
+                MethodChange::Unload => (class::CLR, (144, METHOD_VERSION, 38)),
+                MethodChange::Rundown => (class::CLR_RUNDOWN, (144, METHOD_VERSION, 40)),
+            }
+        }
+        ManagedEvent::Module { id, path } => {
+            out.u64(*id).u64(0).u64(0).utf16z(path).utf16z("").raw(&1u16.to_le_bytes());
+            (class::CLR_RUNDOWN, (154, MODULE_VERSION, 36))
+        }
+        ManagedEvent::CollectionStart(Collection { id, generation, reason, is_background }) => {
+            let CollectionId { runtime, number } = id;
+            match generation {
+                None => {
+                    out.u32(*number).u32(reason.0);
+                }
+                Some(generation) => {
+                    out.u32(*number).u32(*generation).u32(reason.0).u32((*is_background).into()).raw(&runtime.to_le_bytes());
+                }
+            }
+            (class::CLR, (1, generation.is_some().into(), 1))
+        }
+        ManagedEvent::CollectionEnd(CollectionId { runtime, number }) => {
+            out.u32(*number).u32(0).raw(&runtime.to_le_bytes());
+            (class::CLR, (2, 1, 2))
+        }
+        ManagedEvent::Heaps(ManagedHeaps { generations }) => {
+            let [zero, one, two, large, pinned] = generations;
+            for size in [zero, one, two, large] {
+                out.u64(*size).u64(0);
+            }
+            out.zeros(28).raw(&1u16.to_le_bytes()).u64(*pinned).u64(0);
+            (class::CLR, (4, HEAPS_VERSION, 133))
+        }
+    }
+}
+
+/// A method's namespace is what stands before the last dot of its name that is none of its own.
+fn method(out: &mut Payload, method: &ManagedMethod) {
+    const JITTED: u32 = 8;
+    let (namespace, name) = method.name.rsplit_once('.').unwrap_or(("", &method.name));
+    out.u64(method.start).u64(method.module).u64(method.start).u32(method.size).u32(0);
+    out.u32(if method.is_jitted { JITTED } else { 0 });
+    out.utf16z(namespace).utf16z(name).utf16z(&method.signature).raw(&1u16.to_le_bytes()).u64(0);
+}
