@@ -66,7 +66,9 @@ impl ModuleMap {
         address: u64,
         at: Ticks,
     ) -> MappedModule<'a> {
-        let mut found = self.own(processes, process).find(address, at);
+        // Samples can be of no process.
+        let own = self.own(processes, process);
+        let mut found = own.map_or((None, ALWAYS), |own| own.find(address, at));
         if found.0.is_none() {
             found = self.kernel(processes).find(address, at);
         }
@@ -75,10 +77,10 @@ impl ModuleMap {
         MappedModule { module: place.map(module), method: None, during }
     }
 
-    fn own(&self, processes: &[Arc<Process>], process: ProcessId) -> &ByAddress {
+    fn own(&self, processes: &[Arc<Process>], process: ProcessId) -> Option<&ByAddress> {
         let all = self.processes.get_or_init(|| processes.iter().map(|_| OnceLock::new()).collect());
         let i = process.0 as usize;
-        all[i].get_or_init(|| ByAddress::of(modules(processes[i..=i].iter().map(|p| (i, p)))))
+        Some(all.get(i)?.get_or_init(|| ByAddress::of(modules(processes[i..=i].iter().map(|p| (i, p))))))
     }
 
     fn kernel(&self, processes: &[Arc<Process>]) -> &ByAddress {

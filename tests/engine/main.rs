@@ -6,6 +6,7 @@ mod common;
 #[path = "../oracle/mod.rs"]
 mod oracle;
 
+mod activity;
 mod choices;
 mod counters;
 mod cut;

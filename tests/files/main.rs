@@ -9,6 +9,7 @@ mod driver;
 #[path = "../oracle/mod.rs"]
 mod oracle;
 
+mod activity;
 mod archives;
 mod bad_input;
 mod budget;

@@ -266,9 +266,10 @@ pub(super) fn schema(opcode: u8, raw: &RawEvent<'_>) -> Option<Option<EventSchem
         let text = if offset == 0 { String::new() } else { utf16z_at(bytes, offset)?.0 };
         Some(text.trim().into())
     };
-    let [task, opcode] = [text(0x44)?, text(0x48)?];
+    let named = |at: usize| Some(text(at)?.trim_start_matches("win:").to_owned());
+    let [task, opcode] = [named(0x44)?, named(0x48)?];
     let name: Box<str> = match (&*task, &*opcode) {
-        (name, "") | ("", name) => name.into(),
+        ("", name) | (name, "") => name.into(),
         // An opcode that only says that there is something says nothing.
         (task, "Info" | "info") => task.into(),
         (task, opcode) => format!("{task} {opcode}").into(),

@@ -127,7 +127,7 @@ impl ManagedTable {
             before.size == method.size && *before.name == *method.name
         });
         let load = if change == MethodChange::Load { at } else { Ticks::BEFORE_TRACE };
-        let Some(number) = known.or_else(|| self.add(process, method, load)) else { return };
+        let Some(number) = known.or_else(|| self.add(process, method, (load, at))) else { return };
         if change == MethodChange::Unload {
             let method = &mut self.methods.entry(process).or_default()[number as usize];
             method.unload = at.max(method.load);
@@ -135,7 +135,8 @@ impl ManagedTable {
         }
     }
 
-    fn add(&mut self, process: ProcessId, method: &ManagedMethod, load: Ticks) -> Option<u32> {
+    /// Code that is there since `load`, as is known at `at`.
+    fn add(&mut self, process: ProcessId, method: &ManagedMethod, (load, at): (Ticks, Ticks)) -> Option<u32> {
         let text = method.name.len() + method.signature.len();
         if self.count >= MAX_METHODS || self.text_bytes + text > MAX_TEXT {
             self.refused += 1;
@@ -161,7 +162,7 @@ impl ManagedTable {
         });
         if let Some(before) = self.now.insert((process, method.start), number) {
             let before = &mut methods[before as usize];
-            before.unload = load.max(before.load);
+            before.unload = at.max(before.load);
         }
         Some(number)
     }

@@ -57,7 +57,10 @@ impl Attach {
         let (stacks, reads) = (&mut self.stacks, self.reads);
         let mut intern = || if reads { stacks.reference(part, stack) } else { StackRef::NONE };
         let at = Ticks::from_raw(owner, self.trace_start);
+        // A block's is written in user mode, the user's part of others by the kernel.
+        let mut is_of_block = false;
         if let Some((event, waiting)) = self.pending.give(owner, from.tid, part, &mut intern) {
+            is_of_block = !waiting.two_parts;
             if part == StackPart::Kernel && waiting.user.is_none() && reads {
                 self.fragments.add(from.pid, from.tid, event);
             }
@@ -67,16 +70,20 @@ impl Attach {
         {
             let stack = intern();
             self.tell_freed(rooms, ended, stack, from.pid, at);
+            is_of_block = true;
         } else {
             let intern = |this: &mut Self| if reads { this.stacks.reference(part, stack) } else { StackRef::NONE };
             let is_sample = self.give_sample(rooms, from, (owner, part), intern);
             if !is_sample && self.is_early(owner, from) {
                 self.early.add(record, frames);
+                is_of_block = true; // perhaps; it is asked again when its event comes
             }
         }
         if part == StackPart::User {
             self.complete_fragments(rooms, from, stack);
-            self.complete_samples(rooms, from, stack);
+            if !is_of_block {
+                self.complete_samples(rooms, from, stack);
+            }
         }
     }
 
