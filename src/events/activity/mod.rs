@@ -42,6 +42,31 @@ pub enum ActivityEvent {
     SampleInterval(SampleInterval),
 }
 
+impl ActivityEvent {
+    /// Whether it is not about its own moment, but says what things of later are called or how to
+    /// take them.
+    pub fn gives_names(&self) -> bool {
+        match self {
+            Self::Schema(_) | Self::SampleInterval(_) => true,
+            Self::Managed(event) => {
+                matches!(event, ManagedEvent::Method(..) | ManagedEvent::Module { .. } | ManagedEvent::Heaps(_))
+            }
+            Self::Mark(_) | Self::Present(_) => false,
+        }
+    }
+
+    /// What it says of things of before, if anything: what ends later was there.
+    pub fn known_later(self) -> Option<Self> {
+        match self {
+            Self::Managed(ManagedEvent::Method(MethodChange::Unload | MethodChange::Rundown, method)) => {
+                Some(Self::Managed(ManagedEvent::Method(MethodChange::Rundown, method)))
+            }
+            Self::Schema(_) | Self::Managed(ManagedEvent::Module { .. }) => Some(self),
+            _ => None,
+        }
+    }
+}
+
 /// Puts an event of the kernel into words; `None` if it is too short.
 pub(super) fn kernel(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
     let event = match hook {

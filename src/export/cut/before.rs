@@ -5,13 +5,10 @@ use std::io::{Seek, Write};
 use super::alive::AliveBlock;
 use super::output::Input;
 use super::{Pass, is_memory};
+use crate::etl::EventId;
 use crate::etl::write::WriteError;
-use crate::etl::{EventId, Guid};
 use crate::events::{Event, Record, class, hook, kernel_hook};
 use crate::units::PointerSize;
-
-/// Descriptions of other providers' events, which merging injects (PerfView's parsers).
-const EVENT_METADATA: Guid = Guid::new(0xBBCC_F6C1, 0x6CD1, 0x48C4, [0x80, 0xFF, 0x83, 0x94, 0x82, 0xE3, 0x76, 0x71]);
 
 /// Whether an event without a record describes the machine, the session or other events.
 pub(super) fn describes(id: EventId) -> bool {
@@ -20,8 +17,10 @@ pub(super) fn describes(id: EventId) -> bool {
     match (kernel_hook(id), id) {
         (Some(hook::THREAD_START..=hook::THREAD_RUNDOWN_END | hook::THREAD_SET_NAME), _) => true,
         (Some(hook), _) => [SESSION, CONFIGURATION].contains(&(hook >> 8)),
-        (None, EventId::Class { class, .. }) => [class::SYSTEM_CONFIG_EX, class::IMAGE_ID, EVENT_METADATA].contains(&class),
-        (None, EventId::Provider { provider, .. }) => provider == EVENT_METADATA,
+        (None, EventId::Class { class, .. }) => {
+            [class::SYSTEM_CONFIG_EX, class::IMAGE_ID, class::EVENT_METADATA].contains(&class)
+        }
+        (None, EventId::Provider { provider, .. }) => provider == class::EVENT_METADATA,
         (None, _) => false,
     }
 }
@@ -48,6 +47,12 @@ impl<W: Write + Seek> Pass<'_, W> {
                 Ok(())
             }
             ref event if is_memory(event) => self.memory_before(input, &first),
+            // What happened before, and names nothing of what comes.
+            Event::Sample { .. } => {
+                self.stacks.leave_out(&first, false);
+                Ok(())
+            }
+            Event::Activity(ref activity) if !activity.gives_names() => Ok(()),
             _ => {
                 self.note(&first);
                 records.for_each(|(record, _)| self.note(&record));

@@ -1,5 +1,5 @@
 //! What has a name by the end of the interval, and what comes later that names it: rundowns, ends
-//! of processes and images, closes of trackers. What begins later is nobody's whom the interval knows.
+//! of processes, images and managed methods, closes of trackers. What begins later is nobody's whom the interval knows.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -130,7 +130,11 @@ impl Known {
                 None
             }
             Event::CommitRundown(ref region) => (!self.over.contains(&region.owner)).then_some(record),
-            Event::ThreadName(_) | Event::Volume(_) => Some(record),
+            Event::ThreadName(_) | Event::ThreadRundown | Event::Volume(_) => Some(record),
+            Event::Activity(activity) => {
+                let event = Event::Activity(Box::new(activity.known_later()?));
+                Some(Record { event, ..record })
+            }
             _ => None,
         }
     }

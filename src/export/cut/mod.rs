@@ -6,7 +6,7 @@
 //!
 //! | time | written |
 //! |-|-|
-//! | before | what gives names and state (processes, threads, images, heaps, volumes, counters, losses), the allocations of blocks that are alive where the interval begins, all events of pages, and the stacks of these |
+//! | before | what gives names and state (processes, threads, images, managed code, heaps, volumes, counters, losses), the allocations of blocks that are alive where the interval begins, all events of pages, and the stacks of these |
 //! | in it | everything; but nothing of other processes' memory where only some are wanted |
 //! | after | what names things of before: rundowns, definitions of stack keys, stacks that come late, as if they stood at its end |
 //!

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::events::{Event, Record};
+use crate::events::{ActivityEvent, Event, ManagedEvent, MarkEvent, MarkText, Record};
 
 /// Extensions that tell what a file is and nothing else.
 const KEPT: [&str; 12] = ["exe", "com", "scr", "dll", "ocx", "cpl", "drv", "mui", "tmp", "sys", "pdb", "node"];
@@ -45,8 +45,24 @@ impl Names {
             Event::HeapOpen { name: Some(name), .. } | Event::HeapClose { name: Some(name), .. } => {
                 *name = self.text("tracker", name).into();
             }
+            Event::Activity(activity) => return self.replace_activity(activity),
             Event::Volume(_) => return false,
             _ => {}
+        }
+        true
+    }
+
+    /// The same of what programs do besides: marks, methods and their modules.
+    fn replace_activity(&mut self, activity: &mut ActivityEvent) -> bool {
+        match activity {
+            ActivityEvent::Mark(MarkEvent { text: MarkText::Known(text), .. }) => *text = self.text("mark", text).into(),
+            ActivityEvent::Mark(_) | ActivityEvent::Schema(_) => return false,
+            ActivityEvent::Managed(ManagedEvent::Method(_, method)) => {
+                method.name = self.text("method", &method.name);
+                method.signature.clear();
+            }
+            ActivityEvent::Managed(ManagedEvent::Module { path, .. }) => *path = self.file(path).into(),
+            ActivityEvent::Managed(_) | ActivityEvent::Present(_) | ActivityEvent::SampleInterval(_) => {}
         }
         true
     }
