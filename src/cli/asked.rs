@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::choices::Choices;
+use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::Progress;
 use super::seconds::Seconds;
@@ -45,6 +46,9 @@ pub(super) struct Asked {
 
     #[command(flatten)]
     pub(super) rules: RulesFile,
+
+    #[command(flatten)]
+    pub(super) marks: MarkProvidersAsked,
 
     #[command(flatten)]
     pub(super) memory: Memory,
@@ -152,7 +156,7 @@ impl Asked {
     pub(super) fn load(&self, stage: &'static str) -> Result<Loaded, Failure> {
         self.check().map_err(Failure::BadArguments)?;
         let rules = self.rules.read()?;
-        self.about(load_trace(&self.inputs(), self.memory, &self.choices, stage)?, rules)
+        self.about(load_trace(&self.inputs(), self.memory, &self.marks, &self.choices, stage)?, rules)
     }
 
     /// What is asked about a trace that is loaded.
@@ -204,17 +208,24 @@ pub(super) fn needs_names(filter: &ReportFilter, by: &[By]) -> bool {
 pub(super) fn load_trace(
     inputs: &[Input],
     memory: Memory,
+    marks: &MarkProvidersAsked,
     choices: &Choices,
     stage: &'static str,
 ) -> Result<Arc<Trace>, Failure> {
     let capture = open(inputs)?;
     panics::reach(stage);
-    load_capture(&capture, memory, choices)
+    load_capture(&capture, memory, marks, choices)
 }
 
 /// The same of files that are open.
-pub(super) fn load_capture(capture: &Capture, memory: Memory, choices: &Choices) -> Result<Arc<Trace>, Failure> {
-    let plan = memory::plan(capture, memory, choices.process.as_deref(), choices.layer);
+pub(super) fn load_capture(
+    capture: &Capture,
+    memory: Memory,
+    marks: &MarkProvidersAsked,
+    choices: &Choices,
+) -> Result<Arc<Trace>, Failure> {
+    let mut plan = memory::plan(capture, memory, choices.process.as_deref(), choices.layer);
+    marks.add_to(&mut plan, capture);
     let name = capture.files.first().map_or("", |file| file.name.as_str());
     load_planned(capture, &plan, &mut Progress::new(format!("Reading {name}"))).map(Arc::new).map_err(stopped)
 }

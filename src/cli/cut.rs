@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::asked::{EDGES, check_out, inputs, load_capture, outside};
 use super::choices::Choices;
+use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::{Progress, Quiet};
 use super::seconds::Seconds;
@@ -47,6 +48,9 @@ pub(super) struct CutArgs {
     anonymise: bool,
 
     #[command(flatten)]
+    marks: MarkProvidersAsked,
+
+    #[command(flatten)]
     memory: Memory,
 
     #[command(flatten)]
@@ -71,7 +75,7 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     }
     check_out(&args.out, &args.inputs())?;
     let capture = open(&args.inputs())?;
-    let trace = load_capture(&capture, args.memory, &Choices::of_process(args.process.clone()))?;
+    let trace = load_capture(&capture, args.memory, &args.marks, &Choices::of_process(args.process.clone()))?;
     let interval = interval(args, &trace)?;
     report_problems(&trace.problems);
     let processes = match &args.process {

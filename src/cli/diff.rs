@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::asked::{GroupsAsked, RulesFile, index, interval, load_capture, needs_names, stopped};
 use super::choices::Choices;
+use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::Quiet;
 use super::ranges::Bytes;
@@ -71,6 +72,9 @@ pub(super) struct DiffArgs {
 
     #[command(flatten)]
     pub(super) rules: RulesFile,
+
+    #[command(flatten)]
+    pub(super) marks: MarkProvidersAsked,
 
     #[command(flatten)]
     pub(super) memory: Memory,
@@ -137,12 +141,13 @@ fn load(args: &DiffArgs, [a, b]: &[Side; 2]) -> Result<[Arc<Trace>; 2], Failure>
     let first = open_one(a)?;
     panics::reach("diff");
     if a.is_same(b) {
-        let trace = load_capture(&first, args.memory, &args.choices)?;
+        let trace = load_capture(&first, args.memory, &args.marks, &args.choices)?;
         return Ok([Arc::clone(&trace), trace]);
     }
     let second = open_one(b)?;
     let [of_a, of_b] = args.memory.dealt([&first, &second]);
-    Ok([load_capture(&first, of_a, &args.choices)?, load_capture(&second, of_b, &args.choices)?])
+    let load = |capture, memory| load_capture(capture, memory, &args.marks, &args.choices);
+    Ok([load(&first, of_a)?, load(&second, of_b)?])
 }
 
 /// Which sides have nothing in any of these groups.

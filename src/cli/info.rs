@@ -8,7 +8,7 @@ use super::text::{self, Align, Table};
 use super::{Failure, memory, open, output, report_problems};
 use crate::etl::TraceFile;
 use crate::etl::compression::Algorithm;
-use crate::events::{EventCounts, Totals, survey};
+use crate::events::{EventCounts, ProviderCensus, ProviderSeen, Totals, survey_with_providers};
 use crate::format;
 use crate::load::{Capture, NO_MEMORY_EVENTS};
 use crate::problem::Problem;
@@ -22,8 +22,18 @@ struct Info {
     files: Vec<FileInfo>,
     events: EventCounts,
     problems: Vec<Problem>,
+    providers: Vec<Provider>,
     #[serde(skip)]
     problem_count: u64,
+    #[serde(skip)]
+    providers_left_out: u64,
+}
+
+#[derive(Serialize)]
+struct Provider {
+    guid: String,
+    name: Option<String>,
+    events: u64,
 }
 
 #[derive(Serialize)]
@@ -59,13 +69,24 @@ fn gather(capture: &Capture) -> Info {
     let mut problems = capture.problems.clone();
     let mut events = EventCounts::default();
     let mut files = Vec::new();
+    let mut census = ProviderCensus::default();
     for file in &capture.files {
-        let totals = survey(file);
+        let (totals, of_file) = survey_with_providers(file);
+        census = census.plus(of_file);
         events.add(&totals.counts);
         files.push(file_info(capture, file, &totals));
         problems.append(totals.problems);
     }
-    Info { schema: "highwater.info/1", files, events, problem_count: problems.total(), problems: problems.list() }
+    let provider = |ProviderSeen { guid, name, events }| Provider { guid: guid.to_string(), name, events };
+    Info {
+        schema: "highwater.info/1",
+        files,
+        events,
+        problem_count: problems.total(),
+        problems: problems.list(),
+        providers: census.list().into_iter().map(provider).collect(),
+        providers_left_out: census.left_out(),
+    }
 }
 
 fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
@@ -102,7 +123,7 @@ fn describe(info: &Info) -> String {
     if !info.events.has_memory_events() {
         text += &format!("\nNothing to account for: {NO_MEMORY_EVENTS}.\n");
     }
-    text + &describe_problems(info)
+    text + &describe_providers(info) + &describe_problems(info)
 }
 
 fn describe_file(file: &FileInfo) -> String {
@@ -146,6 +167,28 @@ fn describe_events(events: &EventCounts) -> String {
         }
     }
     table.text()
+}
+
+/// Who else wrote events: what `--marks` can name.
+fn describe_providers(info: &Info) -> String {
+    const SHOWN: usize = 20;
+    let all = info.providers.len();
+    if all == 0 {
+        return String::new();
+    }
+    let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Left)]);
+    for Provider { guid, name, events } in info.providers.iter().take(SHOWN) {
+        let name = name.as_deref().unwrap_or("(no name in the trace)");
+        table.line(vec![format!("  {{{guid}}}"), format::count(*events), name.to_owned()], vec![]);
+    }
+    let mut text = format!("\n{}\n{}", text::plural(all as u64, "provider"), table.text());
+    if all > SHOWN {
+        text += &format!("  and {} more: --json lists them\n", all - SHOWN);
+    }
+    if info.providers_left_out > 0 {
+        text += &format!("  and {} of still others\n", text::plural(info.providers_left_out, "event"));
+    }
+    text
 }
 
 fn describe_problems(info: &Info) -> String {

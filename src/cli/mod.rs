@@ -16,6 +16,7 @@ mod findings;
 mod functions;
 mod info;
 mod manual;
+mod mark_providers;
 mod measure;
 mod memory;
 mod output;

@@ -25,6 +25,7 @@ mod losses;
 mod machine;
 mod memory;
 mod merge;
+mod provider_census;
 mod raw_queue;
 mod room;
 mod stack;
@@ -50,8 +51,9 @@ pub use hooks::{class, hook, kernel_hook, lost, tracker};
 pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use machine::machine_name;
 pub use merge::{CallStack, Gather, Merge, Place, Slice, Tick, Totals};
+pub use provider_census::{ProviderCensus, ProviderSeen, providers};
 pub use raw_queue::{RawItem, RawMet, RawQueue, RawReading, RawRun};
-pub use survey::survey;
+pub use survey::{survey, survey_with_providers};
 pub use times::latest_time;
 pub use whose::{Whose, whose};
 

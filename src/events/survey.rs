@@ -7,8 +7,8 @@
 use rayon::prelude::*;
 
 use super::decode::{Wants, decode_part};
-use super::{Batch, Stacks, Totals};
-use crate::etl::{ReadBuffer, TraceFile};
+use super::{Batch, ProviderCensus, Stacks, Totals};
+use crate::etl::{BufferKind, ReadBuffer, TraceFile};
 
 /// Buffers that one worker takes at a time: large enough to reuse its memory.
 const RUN: usize = 64;
@@ -19,22 +19,36 @@ const ROOM: usize = 16 << 20;
 
 /// The totals of one file. Problems come in file order, whatever the workers did.
 pub fn survey(file: &TraceFile) -> Totals {
+    surveyed(file, false).0
+}
+
+/// The same, and which providers there are.
+pub fn survey_with_providers(file: &TraceFile) -> (Totals, ProviderCensus) {
+    surveyed(file, true)
+}
+
+fn surveyed(file: &TraceFile, with_providers: bool) -> (Totals, ProviderCensus) {
     let wants = Wants { stacks: Stacks::Apart, ..Wants::default() };
-    let runs: Vec<Totals> = file
+    let runs: Vec<(Totals, ProviderCensus)> = file
         .buffers
         .par_chunks(RUN)
         .map_init(<(ReadBuffer, Batch)>::default, |(scratch, batch), buffers| {
-            let mut totals = Totals::default();
+            let (mut totals, mut census) = (Totals::default(), ProviderCensus::default());
             for buffer in buffers {
                 let mut from = Some(0);
                 while let Some(start) = from {
                     *batch = decode_part(file, buffer, &wants, (start, ROOM), scratch, std::mem::take(batch));
                     totals.take(batch);
                     from = batch.rest;
+                    // A buffer without events was not read.
+                    if with_providers && buffer.kind != BufferKind::NoEvents {
+                        census.take(scratch, from);
+                    }
                 }
             }
-            totals
+            (totals, census)
         })
         .collect();
-    runs.into_iter().fold(Totals::default(), Totals::plus)
+    let none = (Totals::default(), ProviderCensus::default());
+    runs.into_iter().fold(none, |(totals, census), (more, others)| (totals.plus(more), census.plus(others)))
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses its own part")]
 
 pub mod bodies;
+pub mod game;
 pub mod hostile;
 pub mod hostile_replay;
 pub mod lanes;

@@ -61,7 +61,7 @@ fn keys(text: &str, of: &str) -> Vec<String> {
 fn info_has_the_fields_of_the_contract_in_its_order() {
     let trace = Trace::new();
     let text = highwater(["info", "--json", trace.path.to_str().unwrap()]).out;
-    assert_eq!(keys(&text, ""), ["schema", "files", "events", "problems"]);
+    assert_eq!(keys(&text, ""), ["schema", "files", "events", "problems", "providers"]);
     let file = [
         "path",
         "bytes",

@@ -45,7 +45,8 @@ struct Address<'a> {
 
 pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
     let inputs = args.inputs();
-    let trace = load_trace(&inputs, args.memory, &Choices::of_process(Some(pid.to_string())), "symbols lookup")?;
+    let choices = Choices::of_process(Some(pid.to_string()));
+    let trace = load_trace(&inputs, args.memory, &args.marks, &choices, "symbols lookup")?;
     // Whether there are memory events makes no difference here.
     let is_of_interest = |problem: &&Problem| problem.kind != ProblemKind::NoMemoryEvents;
     report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::sources;
 use crate::cli::asked::{self, load_trace};
 use crate::cli::choices::Choices;
+use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
 use crate::cli::progress::{Progress, Quiet};
 use crate::cli::{Failure, guarded, output, report_problems};
@@ -94,7 +95,7 @@ impl Traces {
 
     fn visit_one(&self, input: &Input, path: &SymbolPath, wanted: Wanted, modules: &mut Modules) -> Result<(), Failure> {
         let choices = Choices::of_process(self.process.clone());
-        let trace = load_trace(std::slice::from_ref(input), self.memory, &choices, "symbols")?;
+        let trace = load_trace(std::slice::from_ref(input), self.memory, &MarkProvidersAsked::default(), &choices, "symbols")?;
         report_problems(&trace.problems);
         let processes = self.processes(&trace);
         if let Some(name) = self.process.as_ref().filter(|_| processes.is_empty()) {

@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::in_trace;
+use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
 use crate::cli::seconds::Seconds;
 use crate::cli::text::plural;
@@ -42,6 +43,9 @@ pub(in crate::cli) struct LookupArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) marks: MarkProvidersAsked,
 
     #[command(flatten)]
     pub(super) memory: Memory,

@@ -243,14 +243,14 @@ fn self_described_field(metadata: &[u8], at: usize) -> Option<(Field, usize)> {
 }
 
 /// The name of a self-describing event's provider; `traits` is its item with that.
-pub(super) fn provider_name(traits: &[u8]) -> Option<String> {
+pub(in crate::events) fn provider_name(traits: &[u8]) -> Option<String> {
     let size = usize::from(u16_at(traits, 0)?);
     Some(ansi_at(traits.get(..size)?, 2)?.0)
 }
 
 /// What merging tells of the events of a provider with a manifest; nothing for what else it
 /// tells of providers. `None` if the description is cut off.
-pub(super) fn schema(opcode: u8, raw: &RawEvent<'_>) -> Option<Option<EventSchema>> {
+pub(in crate::events) fn schema(opcode: u8, raw: &RawEvent<'_>) -> Option<Option<EventSchema>> {
     const TRACE_EVENT_INFO: u8 = 32;
     const FIRST_PROPERTY: usize = 0x70;
     const PROPERTY: usize = 24;

@@ -16,6 +16,7 @@ mod providers;
 mod samples;
 
 pub use described::{EventSchema, Field, InType};
+pub(super) use described::{provider_name, schema};
 pub use managed::{Collection, CollectionId, CollectionReason, ManagedEvent, ManagedHeaps, ManagedMethod, MethodChange};
 pub use marks::{MarkEvent, MarkText, Untold};
 pub use presents::{Present, PresentApi};
@@ -89,7 +90,7 @@ pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Opt
         EventId::Provider { provider: provider @ (class::CLR | class::CLR_RUNDOWN), id } => {
             managed::event(provider == class::CLR_RUNDOWN, id, raw)?.map(ActivityEvent::Managed)
         }
-        EventId::Class { class: class::EVENT_METADATA, opcode } => described::schema(opcode, raw)?.map(ActivityEvent::Schema),
+        EventId::Class { class: class::EVENT_METADATA, opcode } => schema(opcode, raw)?.map(ActivityEvent::Schema),
         EventId::Provider { provider: provider @ class::MULTI_MAIN, id } => {
             marks::of_ui_for_etw("Multi-Main", provider, id, raw)?.map(ActivityEvent::Mark)
         }

@@ -1,0 +1,28 @@
+//! Providers whose events become marks because the user named them.
+
+use clap::Args;
+
+use super::output;
+use crate::load::{Capture, Plan};
+
+/// See the module.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct MarkProvidersAsked {
+    /// Make marks of this provider's events: its name, in which * stands for anything, or its GUID; may be repeated
+    #[arg(long, value_name = "PROVIDER")]
+    marks: Vec<String>,
+}
+
+impl MarkProvidersAsked {
+    /// Has them loaded as marks, and says of which there is nothing.
+    pub(super) fn add_to(&self, plan: &mut Plan, capture: &Capture) {
+        if self.marks.is_empty() {
+            return;
+        }
+        let found = capture.mark_providers(&self.marks);
+        for word in &found.unknown {
+            output::message(&format!("--marks {word}: no provider of that name has events in the trace; highwater info lists those that have"));
+        }
+        plan.marks = found.providers;
+    }
+}
