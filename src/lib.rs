@@ -18,6 +18,7 @@ pub mod format;
 pub mod limits;
 pub mod load;
 pub mod model;
+pub mod moment;
 pub mod panics;
 pub mod paths;
 pub mod pattern;

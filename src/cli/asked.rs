@@ -12,15 +12,15 @@ use super::choices::Choices;
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::Progress;
-use super::seconds::Seconds;
 use super::{Failure, memory, open, report_problems, symbols};
 use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, Trace};
+use crate::moment::Moment;
 use crate::panics;
 use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice};
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
-use crate::units::Interval;
+use crate::units::{Interval, Ticks};
 
 /// See the module.
 #[derive(Args, Debug)]
@@ -32,13 +32,8 @@ pub(super) struct Asked {
     #[command(flatten)]
     pub(super) choices: Choices,
 
-    /// Begin of the interval, in seconds since the trace start [default: the trace start]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    from: Option<Seconds>,
-
-    /// End of the interval, not part of it [default: the end of the trace]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    to: Option<Seconds>,
+    #[command(flatten)]
+    edges: Edges,
 
     /// Where to find the PDBs for names of frames and types: folders, stores and servers as in _NT_SYMBOL_PATH
     #[arg(long, value_name = "PATH")]
@@ -53,6 +48,35 @@ pub(super) struct Asked {
     #[command(flatten)]
     pub(super) memory: Memory,
 }
+
+/// The edges of an interval, as far as they are given.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Edges {
+    /// Begin of the interval: seconds since the trace start, mark:TEXT or frame:N [default: the trace start]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub(super) from: Option<Moment>,
+
+    /// End of the interval, not part of it [default: the end of the trace]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub(super) to: Option<Moment>,
+}
+
+impl Edges {
+    /// What can be refused without looking at the files.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match (&self.from, &self.to) {
+            (Some(from), Some(to)) if from > to => Err(REVERSED.to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The interval that they are in a trace; frames are those of `process`.
+    pub(super) fn interval(&self, trace: &Trace, process: Option<&str>) -> Result<Interval, Failure> {
+        interval(trace, (self.from.as_ref(), self.to.as_ref()), process, EDGES)
+    }
+}
+
+const REVERSED: &str = "--from is later than --to; swap them";
 
 /// Which groups are told.
 #[derive(Args, Debug)]
@@ -135,15 +159,17 @@ impl Asked {
 
     /// What can be refused without looking at the files.
     pub(super) fn check(&self) -> Result<(), String> {
-        match (self.from, self.to) {
-            (Some(from), Some(to)) if from > to => Err("--from is later than --to; swap them".to_owned()),
-            _ => Ok(()),
-        }
+        self.edges.check()
     }
 
     /// The edges of the interval, as far as they are given.
-    pub(super) fn edges(&self) -> (Option<Seconds>, Option<Seconds>) {
-        (self.from, self.to)
+    pub(super) fn edges(&self) -> &Edges {
+        &self.edges
+    }
+
+    /// The process that is meant, by name or id.
+    pub(super) fn process(&self) -> Option<&str> {
+        self.choices.process.as_deref()
     }
 
     /// Which rows.
@@ -161,25 +187,36 @@ impl Asked {
 
     /// What is asked about a trace that is loaded.
     pub(super) fn about(&self, trace: Arc<Trace>, rules: Arc<StackRules>) -> Result<Loaded, Failure> {
-        let interval = self.interval(&trace)?;
-        let rows = self.choices.rows(&trace.clock);
+        let interval = self.edges.interval(&trace, self.process())?;
+        let rows = self.choices.rows(&trace).map_err(Failure::BadArguments)?;
         Ok(Loaded { trace, interval, rows, rules })
-    }
-
-    /// The interval asked for.
-    fn interval(&self, trace: &Trace) -> Result<Interval, Failure> {
-        interval(trace, self.from, self.to, EDGES)
     }
 }
 
 /// The edges of an interval that options name, with the verb of a message.
 pub(super) const EDGES: [&str; 2] = ["--from is", "--to is"];
 
+/// What a moment is in a trace, if one is given.
+pub(super) fn edge(trace: &Trace, given: Option<&Moment>, process: Option<&str>) -> Result<Option<Ticks>, Failure> {
+    given.map(|moment| moment.ticks(trace, process)).transpose().map_err(Failure::BadArguments)
+}
+
 /// What edges that were asked for mean in a trace. Only now it is known whether one alone lies beyond the
-/// other end of the trace; `names` are what a message calls each, with its verb.
-pub(super) fn interval(trace: &Trace, from: Option<Seconds>, to: Option<Seconds>, names: [&str; 2]) -> Result<Interval, Failure> {
-    let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
-    let (begin, mut end) = (edge(from, trace.span.from), edge(to, trace.span.to));
+/// other end of the trace; `names` are what a message calls each, with its verb. Frames are those of `process`.
+pub(super) fn interval(
+    trace: &Trace,
+    (from, to): (Option<&Moment>, Option<&Moment>),
+    process: Option<&str>,
+    names: [&str; 2],
+) -> Result<Interval, Failure> {
+    let (from, to) = (edge(trace, from, process)?, edge(trace, to, process)?);
+    if let (Some(from), Some(to)) = (from, to)
+        && from > to
+    {
+        let [at_from, at_to] = [from, to].map(|at| trace.clock.seconds(at));
+        return Err(Failure::BadArguments(format!("{} at {at_from} s, later than {at_to} s, where it ends; swap them", names[0])));
+    }
+    let (begin, mut end) = (from.unwrap_or(trace.span.from), to.unwrap_or(trace.span.to));
     if trace.cut.is_some() {
         if begin > trace.span.to {
             report_problems(&trace.problems);

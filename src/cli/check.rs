@@ -11,11 +11,11 @@ use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, Loaded, check_out, needs_names, stopped};
 use super::progress::Quiet;
-use super::seconds::Seconds;
 use super::{Failure, output, report_problems};
 use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, breach_lines, junit};
 use crate::load::Input;
 use crate::model::{Quality, Trace};
+use crate::moment::Moment;
 use crate::paths;
 use crate::query::{By, Cancel, Index, IndexOptions, Mask, doubts};
 use crate::symbols::Names;
@@ -138,7 +138,8 @@ fn hold<'r>(
     let mut judge = Judge::new(index, names);
     let mut all = Vec::with_capacity(rules.len());
     for rule in rules {
-        let interval = match interval(loaded, rule) {
+        let process = rule.filter.process.as_deref().or(args.asked.process());
+        let interval = match interval(loaded, rule, process) {
             Ok(interval) => interval,
             Err(reason) => {
                 all.push(Checked::without_rows(rule, loaded.interval, reason));
@@ -154,11 +155,14 @@ fn hold<'r>(
 
 /// The interval of a rule: its own ends, else the command's, as far as the trace goes: nothing is
 /// known of the time behind its end, so nothing there keeps a limit. A rule outlives the traces that it is
-/// for, so one that lies outside of a trace is no bad argument.
-fn interval(loaded: &Loaded, rule: &Rule) -> Result<Interval, String> {
+/// for, so one that lies outside of a trace is no bad argument, nor is a mark that this one has not.
+fn interval(loaded: &Loaded, rule: &Rule, process: Option<&str>) -> Result<Interval, String> {
     let trace = &loaded.trace;
-    let edge = |of_rule: Option<Seconds>, of_command| of_rule.map_or(of_command, |t: Seconds| t.ticks(&trace.clock));
-    let asked = Interval { from: edge(rule.from, loaded.interval.from), to: edge(rule.to, loaded.interval.to) };
+    let edge = |of_rule: &Option<Moment>, of_command| match of_rule {
+        Some(moment) => moment.ticks(trace, process),
+        None => Ok(of_command),
+    };
+    let asked = Interval { from: edge(&rule.from, loaded.interval.from)?, to: edge(&rule.to, loaded.interval.to)? };
     known_part(trace, asked).ok_or_else(|| "its interval lies outside of what was read".to_owned())
 }
 

@@ -5,7 +5,8 @@ use clap::Args;
 
 use super::ranges::{Bytes, Freed, Range};
 use super::seconds::Seconds;
-use crate::model::Clock;
+use crate::model::Trace;
+use crate::moment::Moment;
 use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice};
 use crate::units::{Layer, Tid};
 
@@ -24,9 +25,9 @@ pub(super) struct Choices {
     #[arg(long, value_name = "HANDLE|NAME")]
     pub(super) heap: Option<String>,
 
-    /// Only what was allocated in this range of seconds since the trace start
+    /// Only what was allocated in this range of times: seconds since the trace start, mark:TEXT or frame:N
     #[arg(long, value_name = "T1..T2", allow_hyphen_values = true)]
-    allocated: Vec<Range<Seconds>>,
+    allocated: Vec<Range<Moment>>,
 
     /// Only what was freed in this range, or never; RANGE|never joins both
     #[arg(long, value_name = "T1..T2|never", allow_hyphen_values = true)]
@@ -85,17 +86,19 @@ impl Choices {
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
-    /// What only rows have.
-    pub(super) fn rows(&self, clock: &Clock) -> RowChoice {
-        let ticks = |range: &Range<Seconds>| range.0.map(|t| t.ticks(clock));
-        let allocated = self.allocated.iter().map(|range| RowCondition::Allocated(ticks(range)));
+    /// What only rows have. The error names what of it is not in the trace.
+    pub(super) fn rows(&self, trace: &Trace) -> Result<RowChoice, String> {
+        let ticks = |range: &Range<Moment>| range.ticks(trace, self.process.as_deref());
+        let lived = |range: &Range<Seconds>| range.0.map(|t| t.ticks(&trace.clock));
+        let allocated = self.allocated.iter().map(|range| Ok(RowCondition::Allocated(ticks(range)?)));
         let freed = self.freed.iter().map(|freed| {
             let Freed { within, or_never } = freed;
-            RowCondition::Freed { within: within.as_ref().map(ticks), or_never: *or_never }
+            Ok(RowCondition::Freed { within: within.as_ref().map(ticks).transpose()?, or_never: *or_never })
         });
+        let times: Vec<RowCondition> = allocated.chain(freed).collect::<Result<_, String>>()?;
         let size = self.size.iter().map(|range| RowCondition::Size(range.0.map(|bytes| bytes.0)));
-        let lifetime = self.lifetime.iter().map(|range| RowCondition::Lifetime(ticks(range).map(|ticks| ticks.0)));
+        let lifetime = self.lifetime.iter().map(|range| RowCondition::Lifetime(lived(range).map(|ticks| ticks.0)));
         let thread = self.thread.iter().map(|&id| RowCondition::Thread(Tid(id)));
-        RowChoice { all: allocated.chain(freed).chain(size).chain(lifetime).chain(thread).collect() }
+        Ok(RowChoice { all: times.into_iter().chain(size).chain(lifetime).chain(thread).collect() })
     }
 }

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::asked::{EDGES, check_out, inputs, load_capture, outside};
+use super::asked::{EDGES, Edges, check_out, edge, inputs, load_capture, outside};
 use super::choices::Choices;
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::{Progress, Quiet};
-use super::seconds::Seconds;
 use super::{Failure, open, output, report_problems};
 use crate::export::cut::{CutError, Request, Summary, cut};
 use crate::format;
 use crate::load::{Capture, Input, Processes};
 use crate::model::Trace;
+use crate::moment::Moment;
 use crate::paths;
 use crate::units::{Interval, Ticks};
 
@@ -26,13 +26,8 @@ pub(super) struct CutArgs {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<OsString>,
 
-    /// Begin of the part, in seconds since the trace start [default: the trace start]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    from: Option<Seconds>,
-
-    /// End of the part, not in it [default: the end of the trace]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    to: Option<Seconds>,
+    #[command(flatten)]
+    edges: Edges,
 
     /// Only memory of this process: its name or id
     #[arg(long, value_name = "NAME|PID")]
@@ -65,11 +60,7 @@ impl CutArgs {
 
 pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     args.quiet.apply();
-    if let (Some(from), Some(to)) = (args.from, args.to)
-        && from > to
-    {
-        return Err(Failure::BadArguments("--from is later than --to; swap them".to_owned()));
-    }
+    args.edges.check().map_err(Failure::BadArguments)?;
     if args.out == Path::new("-") {
         return Err(Failure::BadArguments("-o -: a trace is a file, and cannot be printed".to_owned()));
     }
@@ -97,16 +88,17 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
 
 /// What is alive at the begin of the part must be known; what is in it need not fit into memory.
 fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
-    let edge = |given: Option<Seconds>, default| given.map_or(default, |t| t.ticks(&trace.clock));
-    let from = edge(args.from, trace.span.from);
+    let edge = |given: &Option<Moment>| edge(trace, given.as_ref(), args.process.as_deref());
+    let (from, to) = (edge(&args.edges.from)?, edge(&args.edges.to)?);
+    let from = from.unwrap_or(trace.span.from);
     if trace.cut.is_some_and(|cut| cut.at < from || cut.stacks_missing) {
         report_problems(&trace.problems);
         return Err(Failure::Failed("--from is later than what could be loaded".to_owned()));
     }
     // Of a trace that did not fit it is not known here where it ends.
     let end = if trace.cut.is_some() { Ticks(Ticks::NEVER.0 - 1) } else { trace.span.to };
-    let to = edge(args.to, end);
-    if from <= to { Ok(Interval { from, to }) } else { Err(outside(trace, args.from.is_some(), EDGES)) }
+    let to = to.unwrap_or(end);
+    if from <= to { Ok(Interval { from, to }) } else { Err(outside(trace, args.edges.from.is_some(), EDGES)) }
 }
 
 /// Writes the trace and tells its size.

@@ -15,12 +15,12 @@ use super::memory::Memory;
 use super::progress::Quiet;
 use super::ranges::Bytes;
 use super::report::{key_cells, key_columns, stack_notes};
-use super::seconds::Seconds;
 use super::text::{Align, Table};
 use super::{Failure, open, output, report_problems, symbols};
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
+use crate::moment::{Moment, split_range};
 use crate::panics;
 use crate::query::{By, Cancel, Compared, DiffSide, Group, doubts, folded_diff};
 use crate::units::Interval;
@@ -97,31 +97,30 @@ impl DiffArgs {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Side {
     pub(super) input: Input,
-    from: Option<Seconds>,
-    to: Option<Seconds>,
+    from: Option<Moment>,
+    to: Option<Moment>,
 }
 
 impl Side {
-    /// A final `@from..to` is split off, no other `@` is.
+    /// A final `@from..to` is split off, no other `@` is: that of the shortest part that can be one.
     pub(super) fn parse(word: &OsStr) -> Result<Self, String> {
-        let whole = Self { input: Input::from_arg(word), from: None, to: None };
-        let Some((path, (from, to))) = word.to_str().and_then(|text| text.rsplit_once('@')).and_then(|(path, part)| {
-            let (from, to) = part.split_once("..")?;
-            let end = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<Seconds>().ok().map(Some) };
-            Some((path, (end(from)?, end(to)?)))
-        }) else {
-            return Ok(whole);
+        let end = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<Moment>().ok().map(Some) };
+        let part = |part: &str| split_range(part).and_then(|(from, to)| Some((end(from)?, end(to)?)));
+        let text = word.to_str().unwrap_or_default();
+        let found = text.rmatch_indices('@').find_map(|(at, _)| Some((&text[..at], part(&text[at + 1..])?)));
+        let Some((path, (from, to))) = found else {
+            return Ok(Self { input: Input::from_arg(word), from: None, to: None });
         };
-        match (from, to) {
+        match (&from, &to) {
             (Some(a), Some(b)) if a > b => Err(format!("the part {} ends before it begins; swap its ends", word.display())),
             _ => Ok(Self { input: Input::from_arg(&OsString::from(path)), from, to }),
         }
     }
 
-    fn interval(&self, trace: &Trace) -> Result<Interval, Failure> {
+    fn interval(&self, trace: &Trace, process: Option<&str>) -> Result<Interval, Failure> {
         let name = self.input.name();
         let names = ["begins", "ends"].map(|edge| format!("the part of {name} {edge}"));
-        interval(trace, self.from, self.to, [&names[0], &names[1]])
+        interval(trace, (self.from.as_ref(), self.to.as_ref()), process, [&names[0], &names[1]])
     }
 
     /// Whether both are of one trace.
@@ -173,7 +172,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let both = args.sides().map_err(Failure::BadArguments)?;
     let rules = args.rules.read()?;
     let traces = load(args, &both)?;
-    let intervals = [both[0].interval(&traces[0])?, both[1].interval(&traces[1])?];
+    let process = args.choices.process.as_deref();
+    let intervals = [both[0].interval(&traces[0], process)?, both[1].interval(&traces[1], process)?];
     let is_one_trace = Arc::ptr_eq(&traces[0], &traces[1]);
     let filter = args.choices.filter();
     let shows_names = needs_names(&filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
@@ -189,7 +189,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let never = Cancel::default();
     let mut sides = Vec::new();
     for (trace, names) in traces.iter().zip(&names) {
-        let rows = args.choices.rows(&trace.clock);
+        let rows = args.choices.rows(trace).map_err(Failure::BadArguments)?;
         let mask = filter.named_mask(trace, names, &never).map_err(stopped)?;
         sides.push((index(trace, &rows).map_err(stopped)?, mask));
     }
@@ -299,6 +299,10 @@ mod tests {
         assert_eq!(side("a@b.etl"), is("a@b.etl", false, false));
         assert_eq!(side("a@5"), is("a@5", false, false));
         assert_eq!(side("a.etl@5..x"), is("a.etl@5..x", false, false));
+        assert_eq!(side("a.etl@mark:Level 2..mark:Level 2.5"), is("a.etl", true, true));
+        assert_eq!(side("a@b.etl@mark:\"x@1..2\".."), is("a@b.etl", true, false));
+        assert_eq!(side("a.etl@frame:8..frame:9"), is("a.etl", true, true));
+        assert_eq!(side("a.etl@mark:x..y@z"), is("a.etl@mark:x..y@z", false, false));
         assert_eq!(side("a.etl@5..4"), None);
         assert_eq!(side("a.etl@5..5"), is("a.etl", true, true));
     }

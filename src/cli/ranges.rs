@@ -3,29 +3,44 @@
 
 use std::str::FromStr;
 
-use super::seconds::Seconds;
 use crate::format;
+use crate::model::Trace;
+use crate::moment::{Moment, split_range};
 use crate::query::Bounds;
+use crate::units::Ticks;
 
 /// A range as it was written, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Range<T>(pub(super) Bounds<T>);
 
-impl<T: FromStr<Err = String> + Copy + PartialOrd> FromStr for Range<T> {
+impl<T: FromStr<Err = String> + PartialOrd> FromStr for Range<T> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let Some((from, to)) = text.split_once("..") else {
+        let Some((from, to)) = split_range(text) else {
             return Err("a range is wanted, such as 1..2, ..2 or 1..".to_owned());
         };
         let end = |text: &str| if text.is_empty() { Ok(None) } else { text.parse().map(Some) };
         let (from, to) = (end(from)?, end(to)?);
-        if let (Some(from), Some(to)) = (from, to)
+        if let (Some(from), Some(to)) = (&from, &to)
             && from > to
         {
-            return Err("the range ends before it begins; swap its ends".to_owned());
+            return Err(REVERSED.to_owned());
         }
         Ok(Self(Bounds { from, to }))
+    }
+}
+
+const REVERSED: &str = "the range ends before it begins; swap its ends";
+
+impl Range<Moment> {
+    /// When that is in a trace; frames are those of `process`.
+    pub(super) fn ticks(&self, trace: &Trace, process: Option<&str>) -> Result<Bounds<Ticks>, String> {
+        let end = |given: &Option<Moment>| given.as_ref().map(|moment| moment.ticks(trace, process)).transpose();
+        match (end(&self.0.from)?, end(&self.0.to)?) {
+            (Some(from), Some(to)) if from > to => Err(REVERSED.to_owned()),
+            (from, to) => Ok(Bounds { from, to }),
+        }
     }
 }
 
@@ -42,9 +57,9 @@ impl FromStr for Bytes {
 }
 
 /// When rows were freed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Freed {
-    pub(super) within: Option<Range<Seconds>>,
+    pub(super) within: Option<Range<Moment>>,
     pub(super) or_never: bool,
 }
 
@@ -100,11 +115,13 @@ mod tests {
 
     #[test]
     fn ends_of_times_are_told_by_their_points() {
-        let times = |text: &str| text.parse::<Range<Seconds>>().ok().map(|range| (range.0.from, range.0.to));
-        let t = |text: &str| Some(text.parse::<Seconds>().unwrap());
+        let times = |text: &str| text.parse::<Range<Moment>>().ok().map(|range| (range.0.from, range.0.to));
+        let t = |text: &str| Some(text.parse::<Moment>().unwrap());
         assert_eq!(times("1.5..2.25"), Some((t("1.5"), t("2.25"))));
         assert_eq!(times(".5...75"), Some((t("0.5"), t("0.75"))));
         assert_eq!(times("-1.."), Some((t("-1"), None)));
+        assert_eq!(times("mark:a b..frame:3"), Some((t("mark:a b"), t("frame:3"))));
+        assert_eq!(times("frame:3..frame:2"), None);
         assert_eq!(times("2.000000001..2"), None);
         assert_eq!(times("nan..2"), None);
     }

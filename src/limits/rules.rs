@@ -13,7 +13,7 @@ use toml::{Spanned, Value};
 use super::check::Amount;
 use crate::format;
 use crate::query::{By, Measure, ReportFilter, SiteChoice};
-use crate::seconds::Seconds;
+use crate::moment::Moment;
 use crate::toml_file::{self, BadText, text_of};
 use crate::units::Layer;
 
@@ -74,9 +74,9 @@ pub struct Rule {
     /// By function and module: whether the allocator's frames are passed over.
     pub fold: bool,
     /// The interval, where it is not the command's.
-    pub from: Option<Seconds>,
+    pub from: Option<Moment>,
     /// See `from`.
-    pub to: Option<Seconds>,
+    pub to: Option<Moment>,
     /// What each group may have, in the order of [`Measure`].
     pub limits: Vec<Limit>,
     /// Whether it is broken where there is nothing to hold it against.
@@ -166,8 +166,8 @@ fn rule(text: &str, written: Spanned<WrittenRule>, number: usize) -> Result<Rule
     };
     let filter =
         ReportFilter { process: one(text, &written.process, process)?, layer, heap: one(text, &written.heap, heap)?, sites };
-    let (from, to) = (one(text, &written.from, seconds)?, one(text, &written.to, seconds)?);
-    if let (Some(a), Some(b), Some(place)) = (from, to, &written.to)
+    let (from, to) = (one(text, &written.from, moment)?, one(text, &written.to, moment)?);
+    if let (Some(a), Some(b), Some(place)) = (&from, &to, &written.to)
         && a > b
     {
         return Err(BadText::at(text, &place.span(), "to is earlier than from; swap them"));
@@ -326,13 +326,14 @@ fn count(value: &Value) -> Result<i128, String> {
     if n < 0 { Err("there are never fewer blocks than none".to_owned()) } else { Ok(n.into()) }
 }
 
-/// Seconds since the trace start, as the command line has them.
-fn seconds(value: &Value) -> Result<Seconds, String> {
+/// A moment as the command line has it; seconds are a number.
+fn moment(value: &Value) -> Result<Moment, String> {
     match value {
+        Value::String(text) if text.starts_with("mark:") || text.starts_with("frame:") => text.parse(),
         Value::Integer(n) => n.to_string().parse(),
         // The shortest digits that name a number are those that were written.
         Value::Float(n) => format!("{n}").parse(),
-        _ => Err(is_not(value, "a number of seconds")),
+        _ => Err(is_not(value, "a number of seconds, or a text such as \"mark:Level 2\" or \"frame:812\"")),
     }
 }
 
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(all.filter.heap.as_deref(), Some("0x1d0000"));
         assert_eq!((all.filter.sites.types.len(), all.filter.sites.frames.len(), all.filter.sites.not_frames.len()), (1, 2, 1));
         assert_eq!(all.by, [By::Process, By::Type]);
-        assert_eq!((all.from, all.to), ("1".parse().ok(), "2.000000001".parse().ok()));
+        assert_eq!((&all.from, &all.to), (&"1".parse().ok(), &"2.000000001".parse().ok()));
         let limits: Vec<_> = all.limits.iter().map(|limit| (limit.measure.name(), limit.most)).collect();
         let expected = [("peak", 64 << 20), ("impacting", -1024), ("growth", 10), ("at_exit_count", 0), ("count", 1000)];
         assert_eq!(limits, expected.map(|(name, n)| (name, Amount::Exact(n))));

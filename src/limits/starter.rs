@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::format::{self, plain};
 use crate::query::{Group, Measured};
-use crate::seconds::Seconds;
+use crate::moment::Moment;
 use crate::units::Layer;
 
 /// Rules for processes, and for trackers, at most.
@@ -38,9 +38,9 @@ pub struct StartedFrom<'a> {
     /// What the trace is called.
     pub capture: &'a str,
     /// The edges of the interval, as far as it is not all of the trace: the rules are about the same.
-    pub from: Option<Seconds>,
+    pub from: Option<&'a Moment>,
     /// See `from`.
-    pub to: Option<Seconds>,
+    pub to: Option<&'a Moment>,
 }
 
 /// What a name reached; the largest of all groups that have it.
@@ -183,9 +183,11 @@ fn put_head(text: &mut String, from: &StartedFrom<'_>, names: &mut FxHashSet<Str
     let (process, layer) = (quoted(reached.process), reached.layer.name());
     let _ = writeln!(text, "\n[[rule]]\nname = {}\nprocess = {process}\nlayer = \"{layer}\"", quoted(&unique));
     for (key, edge) in [("from", from.from), ("to", from.to)] {
-        if let Some(edge) = edge {
-            let _ = writeln!(text, "{key} = {edge}");
-        }
+        let _ = match edge {
+            Some(Moment::At(seconds)) => writeln!(text, "{key} = {seconds}"),
+            Some(edge) => writeln!(text, "{key} = {}", quoted(&edge.to_string())),
+            None => Ok(()),
+        };
     }
 }
 

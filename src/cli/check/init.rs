@@ -61,6 +61,7 @@ fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> 
     let processes = Measured::of(&index, request, &names, &never).map_err(stopped)?;
     let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter, top: None, fold: false };
     let heaps = named_report(&index, &request, &names, &never).map_err(stopped)?.groups;
-    let (from, to) = args.asked.edges();
+    let edges = args.asked.edges();
+    let (from, to) = (edges.from.as_ref(), edges.to.as_ref());
     Ok(starter(&StartedFrom { capture: &capture_name(args), from, to }, &processes, &heaps))
 }

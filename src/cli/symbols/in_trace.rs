@@ -76,7 +76,8 @@ fn life(trace: &Trace, pid: u32, wanted: &AddressAt) -> Result<(ProcessId, Ticks
     let lives = || (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| trace.process(id).pid.0 == pid);
     // They are numbered as they were met; when one began is not always known.
     let Some(latest) = lives().last() else { return Err(format!("no process has the id {pid}")) };
-    let Some(at) = wanted.at.map(|at| at.ticks(&trace.clock)) else {
+    let at = wanted.at.as_ref().map(|at| at.ticks(trace, Some(&pid.to_string()))).transpose()?;
+    let Some(at) = at else {
         return Ok((latest, last_mapped(trace, latest, wanted.address)));
     };
     if at < trace.span.from || at > trace.span.to {

@@ -11,10 +11,10 @@ use serde::Serialize;
 use super::in_trace;
 use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
-use crate::cli::seconds::Seconds;
 use crate::cli::text::plural;
 use crate::cli::{Failure, output};
 use crate::load::{Capture, Input};
+use crate::moment::Moment;
 use crate::symbols::{Frame, ModuleNames, PdbError, Request, Resolved, Stop, facts, resolve};
 
 #[derive(Args, Debug)]
@@ -23,9 +23,9 @@ pub(in crate::cli) struct LookupArgs {
     #[arg(value_name = "PDB|FILE")]
     pub(super) file: OsString,
 
-    /// Addresses in hex: in a PDB from the base of the image; in a trace those of its stacks, and when, in seconds
-    /// since the trace start [default: the end of the process or of the trace]
-    #[arg(value_name = "RVA|ADDRESS[@SECONDS]", required = true)]
+    /// Addresses in hex: in a PDB from the base of the image; in a trace those of its stacks, and when: seconds
+    /// since the trace start, mark:TEXT or frame:N [default: the end of the process or of the trace]
+    #[arg(value_name = "RVA|ADDRESS[@T]", required = true)]
     pub(super) addresses: Vec<AddressAt>,
 
     /// The addresses are those of this process of a trace
@@ -58,10 +58,10 @@ impl LookupArgs {
 }
 
 /// An address and perhaps a time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct AddressAt {
     pub(super) address: u64,
-    pub(super) at: Option<Seconds>,
+    pub(super) at: Option<Moment>,
 }
 
 /// What an address must look like.
