@@ -9,6 +9,9 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::activity::frames::FramesArgs;
+use super::activity::marks::MarksArgs;
+use super::activity::processors::ProcessorsArgs;
 use super::asked::inputs;
 use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
@@ -128,6 +131,12 @@ pub(super) enum Command {
     Report(ReportArgs),
     /// Print what each function allocated, itself and with all that it called
     Functions(FunctionsArgs),
+    /// List the moments that somebody gave a text, and collections of garbage
+    Marks(MarksArgs),
+    /// List the frames of a game with what was allocated and freed in each
+    Frames(FramesArgs),
+    /// Tell what processors ran, by process, function or stack
+    Processors(ProcessorsArgs),
     /// Tell what stands out: growth, steps, spikes, peaks, blocks at exit, churn
     Findings(FindingsArgs),
     /// Compare two traces, or parts of them: what changed from A to B

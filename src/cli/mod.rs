@@ -4,6 +4,7 @@
 //! nothing readable, 2 bad arguments, 3 a limit was broken. Opening the window is handed in by the
 //! binary, so that this room knows nothing of it.
 
+mod activity;
 mod args;
 mod asked;
 mod check;
@@ -84,6 +85,9 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
         Some(Command::Report(args)) => guarded(&args.asked.inputs(), || report::run(args)),
         Some(Command::Functions(args)) => guarded(&args.asked.inputs(), || functions::run(args)),
+        Some(Command::Marks(args)) => guarded(&args.asked.inputs(), || activity::marks::run(args)),
+        Some(Command::Frames(args)) => guarded(&args.asked.inputs(), || activity::frames::run(args)),
+        Some(Command::Processors(args)) => guarded(&args.asked.inputs(), || activity::processors::run(args)),
         Some(Command::Findings(args)) => guarded(&args.asked.inputs(), || findings::run(args)),
         Some(Command::Diff(args)) => guarded(&args.inputs(), || diff::run(args)),
         Some(Command::Check(args)) => guarded(&args.asked.inputs(), || check::run(args)),

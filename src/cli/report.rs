@@ -2,13 +2,14 @@
 
 use clap::Args;
 
+use super::activity;
 use super::asked::{Asked, GroupsAsked, IntervalInSeconds, needs_names, stopped};
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::export::{self, Exported};
 use crate::format;
 use crate::model::{Quality, Trace};
-use crate::query::{By, Cancel, Group, LifetimeBounds, Report, ReportRequest, named_report};
+use crate::query::{ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, named_report};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -49,34 +50,44 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         return output::stream(|out| export::json(&exported, out)).map_err(output::unanswered);
     }
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
-    output::answer(&describe(trace, args, &report))
+    let mask = request.filter.named_mask(trace, &names, &never).map_err(stopped)?;
+    let worst = (&mask, args.groups.top.unwrap_or(WORST));
+    let besides = ActivityEntries::of(&index, loaded.interval, args.asked.process(), worst, &never).map_err(stopped)?;
+    output::answer(&describe(trace, args, &report, &besides))
 }
+
+/// Frames of a swap chain and layer in the text unless the user says how many groups.
+const WORST: usize = 3;
 
 /// Groups in the text unless the user says how many.
 const SHOWN: usize = 40;
 
 /// The same for people.
-fn describe(trace: &Trace, args: &ReportArgs, report: &Report) -> String {
+fn describe(trace: &Trace, args: &ReportArgs, report: &Report, besides: &ActivityEntries) -> String {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, report.interval);
     let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
     let shown = report.groups.len().min(args.groups.top.unwrap_or(SHOWN));
     if report.groups.is_empty() {
         text += "Nothing was alive or happened.\n";
     } else {
-        text += &table(&args.groups.by, &report.groups[..shown]).text();
+        text += &table(&args.groups.by, &report.groups[..shown], &besides.frame_counts).text();
     }
     match report.groups.len() - shown {
         0 => {}
         n => text += &format!("… and {n} more groups; --top {} shows them\n", report.groups.len()),
     }
-    text + &describe_quality(trace, report.interval)
+    text + &activity::describe(besides) + &describe_quality(trace, report.interval)
 }
 
-fn table(by: &[By], groups: &[Group]) -> Table {
+fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
     let numbers = ["Impacting", "Outstanding", "Peak", "Size", "Count", "Allocated", "Freed"];
+    let per_frame = |group: &Group| frames.per_frame(group.pid, group.process_start_s, &group.numbers);
+    let has_frames = groups.iter().any(|group| per_frame(group).is_some());
+    let numbers = numbers.into_iter().chain(has_frames.then_some("Allocated a frame"));
     let columns = key_columns(by).map(|name| (name, Align::Left)).chain(numbers.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
     for (group, mut cells) in groups.iter().zip(key_cells(by, groups)) {
+        let a_frame = has_frames.then(|| per_frame(group).map_or_else(String::new, |of| format::bytes(of.allocated_size_per_frame.round() as u64)));
         cells.extend([
             format::signed_bytes(group.numbers.impacting_size),
             format::bytes(group.numbers.outstanding_to),
@@ -86,6 +97,7 @@ fn table(by: &[By], groups: &[Group]) -> Table {
             format::count(group.numbers.allocated_count),
             format::count(group.numbers.freed_count),
         ]);
+        cells.extend(a_frame);
         table.line(cells, stack_notes(group));
     }
     table

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use super::{ExportError, Exported};
-use crate::query::{Group, LifetimeBounds, each_group};
+use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, each_group};
 
 fn guarded(text: &str) -> String {
     not_computed(text).into_owned()
@@ -60,7 +60,7 @@ fn columns(group: &Group) -> [(&'static str, String); 32] {
 
 /// Writes the groups of a report.
 pub fn csv(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut writer = ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out);
+    let mut writer = writer(out);
     writer.write_record(columns(&Group::default()).map(|(name, _)| name))?;
     let Exported { index, names, request, mask, cancel } = exported;
     each_group(index, request, mask, names, cancel, |group| {
@@ -68,6 +68,46 @@ pub fn csv(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportErr
         Ok::<_, ExportError>(())
     })?;
     Ok(writer.flush()?)
+}
+
+/// Writes marks, with the columns that they have in JSON.
+pub fn marks_csv(marks: &[MarkEntry], out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut writer = writer(out);
+    writer.write_record(["at_s", "from_s", "to_s", "text", "provider", "process", "pid"])?;
+    for mark in marks {
+        let MarkEntry { at_s, from_s, to_s, text, provider, process, pid } = mark;
+        let [at_s, from_s, to_s] = [at_s, from_s, to_s].map(ToString::to_string);
+        let [process, pid] = [process.as_deref().map_or_else(String::new, guarded), pid.map_or_else(String::new, |pid| pid.to_string())];
+        writer.write_record([at_s, from_s, to_s, guarded(text), guarded(provider), process, pid])?;
+    }
+    Ok(writer.flush()?)
+}
+
+/// Writes frames, a line for each and each layer.
+pub fn frames_csv<'a>(
+    layers: impl Iterator<Item = (&'a ChainEntry, &'static str, &'a [FrameEntry])>,
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
+    let mut writer = writer(out);
+    let of_chain = ["process", "pid", "process_start_s", "api", "swap_chain", "layer"];
+    let of_frame = ["number", "from_s", "to_s", "allocated_count", "allocated_size", "freed_count", "freed_size"];
+    writer.write_record(of_chain.iter().chain(&of_frame))?;
+    for (chain, layer, frames) in layers {
+        let ChainEntry { process, pid, process_start_s, api, swap_chain, .. } = chain;
+        let start = process_start_s.map_or_else(String::new, |at| at.to_string());
+        let chain = [guarded(process), pid.to_string(), start, (*api).to_owned(), swap_chain.clone(), layer.to_owned()];
+        for frame in frames {
+            let FrameEntry { number, from_s, to_s, allocated_count, allocated_size, freed_count, freed_size } = frame;
+            let sums = [allocated_count, allocated_size, freed_count, freed_size].map(ToString::to_string);
+            let cells = chain.iter().cloned().chain([number.to_string(), from_s.to_string(), to_s.to_string()]).chain(sums);
+            writer.write_record(cells)?;
+        }
+    }
+    Ok(writer.flush()?)
+}
+
+fn writer(out: &mut dyn Write) -> ::csv::Writer<&mut dyn Write> {
+    ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out)
 }
 
 /// A stack in one cell; names of templates can have the separator in them. Programs that take it for

@@ -1,5 +1,5 @@
 //! JSON: the answer of `highwater report --json`, with the same names and numbers, written a group
-//! at a time.
+//! at a time; and what the trace knows of marks, frames and processors, if it has any.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::streamed::{Streamed, Take, write};
 use super::{ExportError, Exported};
 use crate::model::Quality;
-use crate::query::{Group, each_group};
+use crate::query::{ActivityEntries, ChainFrames, Group, MarkEntry, PerFrame, ProcessorEntries, each_group};
 
 /// Field names are those of the machine interface.
 #[derive(Serialize)]
@@ -18,7 +18,32 @@ struct Answer<Groups> {
     interval: Seconds,
     groups: Groups,
     quality: Quality,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marks: Option<Vec<MarkEntry>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    marks_left_out: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames: Option<Vec<ChainFrames>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processors: Option<ProcessorEntries>,
 }
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// A group, and what of it falls to a frame.
+#[derive(Serialize)]
+struct Entry {
+    #[serde(flatten)]
+    group: Group,
+    #[serde(flatten)]
+    per_frame: Option<PerFrame>,
+}
+
+/// Frames of a swap chain and layer that are listed, unless the request says how many groups are.
+pub(super) const WORST: usize = 10;
 
 #[derive(Serialize)]
 struct Seconds {
@@ -32,6 +57,19 @@ pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportEr
     let interval = Seconds { from_s: trace.clock.seconds(interval.from), to_s: trace.clock.seconds(interval.to) };
     let stopped = RefCell::default();
     let Exported { index, names, request, mask, cancel } = exported;
-    let groups = Streamed::new(&stopped, |take: Take<'_, Group>| each_group(index, request, mask, names, cancel, take));
-    write(out, &Answer { schema: "highwater.report/1", interval, groups, quality: trace.quality }, &stopped)
+    let process = request.filter.process.as_deref();
+    let worst = (mask, request.top.unwrap_or(WORST));
+    let ActivityEntries { marks, frames, processors, frame_counts } =
+        ActivityEntries::of(index, request.interval, process, worst, cancel)?;
+    let groups = Streamed::new(&stopped, |take: Take<'_, Entry>| {
+        each_group(index, request, mask, names, cancel, |group| {
+            let per_frame = frame_counts.per_frame(group.pid, group.process_start_s, &group.numbers);
+            take(Entry { group, per_frame })
+        })
+    });
+    let marks_left_out = marks.as_ref().map_or(0, |marks| marks.left_out);
+    let marks = marks.map(|marks| marks.list);
+    let quality = trace.quality;
+    let schema = "highwater.report/1";
+    write(out, &Answer { schema, interval, groups, quality, marks, marks_left_out, frames, processors }, &stopped)
 }

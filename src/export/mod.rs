@@ -21,7 +21,7 @@ use std::io::{self, Write};
 
 use thiserror::Error;
 
-pub use self::csv::{csv, not_computed};
+pub use self::csv::{csv, frames_csv, marks_csv, not_computed};
 pub use firefox::firefox;
 pub use folded::folded;
 pub use format::{Format, Value};

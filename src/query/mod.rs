@@ -66,8 +66,10 @@ mod types;
 mod unmatched;
 
 pub use activity::{
-    FrameLine, FrameRequest, FrameSums, MarkRequest, ProcessSamples, find_mark, frame_lanes, frame_name, frame_sums, main_frames,
-    marks, mean_frame, process_samples, processor_series, sample_sums,
+    ActivityEntries, ChainEntry, ChainFrames, FrameCounts, FrameEntry, FrameLine, FrameRequest, FrameSums, LayerFrames,
+    MarkEntries, MarkEntry, MarkRequest, PerFrame, ProcessSamples, ProcessorEntries, ProcessorEntry, SampleNumbers, chain_frames,
+    find_mark, frame_lanes, frame_name, frame_sums, has_samples, layers_of, main_frames, mark_entries, marks, mean_frame,
+    process_samples, processor_entries, processor_series, sample_sums, sort_by_allocated,
 };
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
@@ -84,7 +86,7 @@ pub use findings::{Finding, FindingKind, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
 pub use functions::{
     Amount, Butterfly, Forest, ForestSums, FunctionGroup, FunctionId, FunctionPlaces, FunctionSums, Functions, FunctionsRequest,
-    ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, freed_sums, function_peaks, function_sums, functions,
+    ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, SampledFunction, freed_sums, function_peaks, function_sums, functions, sampled_functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use heap_numbers::{HeapNumbers, heap_numbers, heap_series};

@@ -18,6 +18,7 @@ mod export;
 mod export_parquet;
 #[cfg(not(feature = "parquet"))]
 mod export_without_parquet;
+mod frames;
 mod marks;
 mod record;
 mod recorder;

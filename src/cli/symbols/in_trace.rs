@@ -1,5 +1,6 @@
 //! What addresses of a trace are called in a process at a time: in the module that is mapped
-//! there then, with the names that reports give the frames of stacks.
+//! there then, or the method that the .NET runtime has there, with the names that reports give the
+//! frames of stacks.
 //!
 //! Cost: the trace is loaded; of the PDBs those are read in whose modules the addresses lie.
 
@@ -41,6 +42,22 @@ struct Address<'a> {
     /// When it was unmapped, `None` if it never was.
     unmapped_s: Option<f64>,
     frames: Vec<Function<'a>>,
+    /// Code of the .NET runtime, if that is what is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<MethodFound<'a>>,
+}
+
+#[derive(Serialize)]
+struct MethodFound<'a> {
+    name: &'a str,
+    signature: &'a str,
+    module: &'a str,
+    start: String,
+    size: u32,
+    /// When its code was made, `None` before the trace.
+    loaded_s: Option<f64>,
+    /// When it went, `None` if it never did.
+    unloaded_s: Option<f64>,
 }
 
 pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
@@ -98,9 +115,11 @@ fn life(trace: &Trace, pid: u32, wanted: &AddressAt) -> Result<(ProcessId, Ticks
 fn last_mapped(trace: &Trace, id: ProcessId, address: u64) -> Ticks {
     let process = trace.process(id);
     let end = process.end.unwrap_or(trace.span.to);
-    let covers = |module: &&Module| address.checked_sub(module.base).is_some_and(|rva| rva < module.size);
-    let unloads = process.modules.iter().filter(covers).map(|module| module.unload);
-    match unloads.max() {
+    let covers = |start: u64, size: u64| address.checked_sub(start).is_some_and(|offset| offset < size);
+    let modules = process.modules.iter().filter(|module| covers(module.base, module.size)).map(|module| module.unload);
+    let methods = trace.activity.managed.methods(id).iter();
+    let methods = methods.filter(|method| covers(method.start, method.size.into())).map(|method| method.unload);
+    match modules.chain(methods).max() {
         Some(unload) if unload <= end => Ticks(unload.0.saturating_sub(1)),
         _ => end,
     }
@@ -109,9 +128,11 @@ fn last_mapped(trace: &Trace, id: ProcessId, address: u64) -> Ticks {
 fn address<'a>(trace: &'a Trace, names: &'a Names, place: &CodeAddress) -> Address<'a> {
     let process = trace.process(place.process);
     let module = place.module(trace);
+    let method = trace.mapped_at(place.process, place.address, place.at).method;
     let seconds = |t: Ticks| trace.clock.seconds(t);
     let ordinary = |t: &Ticks| *t != Ticks::BEFORE_TRACE && *t != Ticks::NEVER;
     let when = |edge: fn(&Module) -> Ticks| module.map(edge).filter(ordinary).map(seconds);
+    let in_image = || functions(names.frames_at(trace, place));
     Address {
         address: format!("{:#x}", place.address),
         at_s: seconds(place.at),
@@ -122,7 +143,16 @@ fn address<'a>(trace: &'a Trace, names: &'a Names, place: &CodeAddress) -> Addre
         rva: module.map(|module| format!("{:#x}", place.address.wrapping_sub(module.base))),
         mapped_s: when(|module| module.load),
         unmapped_s: when(|module| module.unload),
-        frames: functions(names.frames_at(trace, place)),
+        frames: method.map_or_else(in_image, |method| vec![Function { function: &method.name, file: None, line: None }]),
+        method: method.map(|method| MethodFound {
+            name: &method.name,
+            signature: &method.signature,
+            module: &method.module_name,
+            start: format!("{:#x}", method.start),
+            size: method.size,
+            loaded_s: Some(method.load).filter(ordinary).map(seconds),
+            unloaded_s: Some(method.unload).filter(ordinary).map(seconds),
+        }),
     }
 }
 
@@ -135,6 +165,10 @@ fn describe(answer: &Answer<'_>) -> String {
             None => format!("{} ({})", address.process, answer.pid),
         };
         lines += &format!("{} in {process} at {}: ", address.address, text::seconds(address.at_s));
+        if let Some(method) = &address.method {
+            lines += &describe_method(method);
+            continue;
+        }
         let (Some(module), Some(rva)) = (address.module, &address.rva) else {
             lines += "in no module\n";
             continue;
@@ -147,4 +181,13 @@ fn describe(answer: &Answer<'_>) -> String {
         lines += &format!("{module}!+{rva}{away}\n{}", describe_frames(&address.frames));
     }
     lines
+}
+
+/// A method of the .NET runtime, and since when its code is there.
+fn describe_method(method: &MethodFound<'_>) -> String {
+    let MethodFound { name, signature, module, start, size, loaded_s, unloaded_s } = method;
+    let since = loaded_s.map_or_else(String::new, |at| format!(", since {}", text::seconds(at)));
+    let until = unloaded_s.map_or_else(String::new, |at| format!(", until {}", text::seconds(at)));
+    let signature = if signature.is_empty() { String::new() } else { format!("    {signature}\n") };
+    format!("managed code of {module}, {size} bytes at {start}{since}{until}\n    {name}\n{signature}")
 }

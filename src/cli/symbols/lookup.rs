@@ -106,9 +106,9 @@ struct Address<'a> {
 /// One frame.
 #[derive(Serialize)]
 pub(super) struct Function<'a> {
-    function: &'a str,
-    file: Option<&'a str>,
-    line: Option<u32>,
+    pub(super) function: &'a str,
+    pub(super) file: Option<&'a str>,
+    pub(super) line: Option<u32>,
 }
 
 /// Frames as the answer has them.

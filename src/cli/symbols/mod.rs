@@ -13,11 +13,14 @@ pub(super) mod lookup;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::output;
 use super::text::plural;
-use crate::model::{SiteId, Trace};
-use crate::symbols::{ModuleReport, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
+use crate::model::{NodeId, ProcessId, SiteId, Trace};
+use crate::symbols::{CodeAddress, ModuleReport, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
+use crate::units::Interval;
 
 /// Finds the names of the frames of some sites: on the path that is given, in which
 /// a server is asked because it was named, and on that of the environment without its
@@ -51,6 +54,40 @@ pub(super) fn names_and_missing(
     }
     let others = modules.iter().filter(|module| !is_of_windows(&module.image));
     (symbols.names().1, without_names(others))
+}
+
+/// The names of all frames at places where samples found a process; of those with a count.
+pub(super) fn names_of_samples(trace: &Arc<Trace>, path: Option<&str>, counts: &[u32]) -> Arc<Names> {
+    let options = Options { sources: sources(trace, named_path(path)), ..Options::default() };
+    let symbols = Symbols::start_at(Arc::clone(trace), options, sampled_addresses(trace, counts), || {});
+    symbols.wait();
+    if path.is_some()
+        && let Some(told) = without_names(symbols.modules().iter())
+    {
+        output::message(&told);
+    }
+    symbols.names().1
+}
+
+/// All addresses of those stacks, each once while its module is the same.
+fn sampled_addresses(trace: &Trace, counts: &[u32]) -> Vec<CodeAddress> {
+    let known = trace.processes.len();
+    let sites = trace.activity.samples.sites.iter().zip(counts);
+    let mut looked: FxHashMap<(ProcessId, NodeId), Interval> = FxHashMap::default();
+    let mut all = Vec::new();
+    for (site, _) in sites.filter(|(site, count)| **count > 0 && (site.caller.0 as usize) < known) {
+        let (process, at) = (site.caller, site.first);
+        for node in trace.stacks.chain(site.stack) {
+            if looked.get(&(process, node)).is_some_and(|during| during.contains(at)) {
+                continue;
+            }
+            let address = trace.stacks.address(node);
+            looked.insert((process, node), trace.mapped_at(process, address, at).during);
+            // Of the kernel's innermost frames it is the place itself that has a name.
+            all.extend([true, false].map(|is_return| CodeAddress { process, address, at, is_return }));
+        }
+    }
+    all
 }
 
 /// Whether an image is a part of Windows, by its path as the kernel names it.

@@ -6,7 +6,7 @@
 //! outside (inverted), one level by function or module. [`function_sums`] are self and
 //! total of each function, [`Butterfly`] its callers and callees.
 //!
-//! The same is there for who freed what died ([`freed_sums`]).
+//! The same is there for who freed what died ([`freed_sums`]), and for what processors ran ([`sampled_functions`]).
 //!
 //! Layers nest, so each sum is of one layer.
 
@@ -19,6 +19,7 @@ mod listing;
 mod part;
 mod paths;
 mod peaks;
+mod sampled;
 mod sums;
 mod table;
 mod trie;
@@ -31,5 +32,6 @@ pub use freed::freed_sums;
 pub use listing::{FunctionGroup, FunctionsRequest, NeighbourGroup, functions};
 pub use paths::{Functions, PathId};
 pub use peaks::function_peaks;
+pub use sampled::{SampledFunction, sampled_functions};
 pub use sums::{FunctionSums, function_sums};
 pub use table::{FunctionId, ModuleName};

@@ -1,0 +1,186 @@
+//! `highwater frames`: the frames of a game, each with what was allocated and freed in it.
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::{chain_line, frames_table, report_other_problems};
+use crate::cli::asked::{Asked, IntervalInSeconds, Loaded, needs_names, stopped};
+use crate::cli::{Failure, output};
+use crate::export;
+use crate::model::{PresentLane, Trace};
+use crate::moment::main_lane;
+use crate::query::{
+    Cancel, ChainEntry, FrameEntry, FrameLine, FrameRequest, Mask, frame_lanes, frame_sums, layers_of, sort_by_allocated,
+};
+use crate::symbols::Names;
+use crate::units::Layer;
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct FramesArgs {
+    #[command(flatten)]
+    pub(in crate::cli) asked: Asked,
+
+    /// Those of this swap chain, by its address [default: that with most frames, of a process with memory]
+    #[arg(long, value_name = "HEX", value_parser = address)]
+    swap_chain: Option<u64>,
+
+    /// In which order
+    #[arg(long, value_enum, default_value_t)]
+    sort: Sort,
+
+    /// Only the first N of each layer
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+/// Orders of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+enum Sort {
+    /// As they came
+    #[default]
+    Number,
+    /// Most allocated bytes first
+    Allocated,
+    /// Most freed bytes first
+    Freed,
+    /// The longest first
+    Length,
+}
+
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let is_hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten().ok_or_else(|| "not an address like 0x1a47ff09d80".to_owned())
+}
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    interval: IntervalInSeconds,
+    /// All swap chains.
+    chains: Vec<ChainEntry>,
+    /// That which the frames are of.
+    chain: Option<&'a ChainEntry>,
+    layers: &'a [LayerLines],
+}
+
+/// The frames with the memory of one layer.
+#[derive(Serialize)]
+struct LayerLines {
+    layer: &'static str,
+    frames: Vec<FrameEntry>,
+    #[serde(skip)]
+    left_out: usize,
+}
+
+/// Frames of a layer in the text unless the user says how many.
+const SHOWN: usize = 40;
+
+pub(in crate::cli) fn run(args: &FramesArgs) -> Result<(), Failure> {
+    let loaded = args.asked.load("frames")?;
+    let trace = &loaded.trace;
+    report_other_problems(trace);
+    let lane = lane(args, trace)?;
+    let chain = lane.and_then(|(_, lane)| ChainEntry::of(trace, lane, loaded.interval));
+    let layers = match lane {
+        Some((number, lane)) => layers(args, &loaded, (number, lane))?,
+        None => Vec::new(),
+    };
+    if args.csv {
+        let rows = chain.iter().flat_map(|chain| layers.iter().map(move |of| (chain, of.layer, &of.frames[..])));
+        return output::stream(|out| export::frames_csv(rows, out)).map_err(output::unanswered);
+    }
+    if args.json {
+        let interval = IntervalInSeconds::of(&trace.clock, loaded.interval);
+        let chains = frame_lanes(trace).into_iter().filter_map(|(_, lane)| ChainEntry::of(trace, lane, loaded.interval));
+        let (chains, chain) = (chains.collect(), chain.as_ref());
+        return output::json(&Answer { schema: "highwater.frames/1", interval, chains, chain, layers: &layers });
+    }
+    let Some(chain) = &chain else { return output::answer("No frames.\n") };
+    output::answer(&describe(chain, &layers))
+}
+
+/// The swap chain that is asked about; `None` if nothing was shown.
+fn lane<'t>(args: &FramesArgs, trace: &'t Trace) -> Result<Option<(usize, &'t PresentLane)>, Failure> {
+    let process = args.asked.process();
+    let Some(address) = args.swap_chain else {
+        return Ok(main_lane(trace, process).and_then(|number| Some((number, trace.activity.presents.get(number)?))));
+    };
+    let is_meant = |lane: &PresentLane| process.is_none_or(|wanted| trace.process(lane.process).is_called(wanted));
+    let lanes = frame_lanes(trace);
+    let found = lanes.iter().find(|(_, lane)| lane.swap_chain == address && is_meant(lane));
+    found.copied().map(Some).ok_or_else(|| {
+        let all: Vec<String> = lanes.iter().take(8).map(|(_, lane)| format!("{:#x}", lane.swap_chain)).collect();
+        let all = if all.is_empty() { "none with frames".to_owned() } else { all.join(", ") };
+        Failure::BadArguments(format!("--swap-chain {address:#x}: there is no such swap chain; there are {all}"))
+    })
+}
+
+fn layers(args: &FramesArgs, loaded: &Loaded, (number, lane): (usize, &PresentLane)) -> Result<Vec<LayerLines>, Failure> {
+    let never = Cancel::default();
+    let filter = args.asked.filter();
+    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[]) } else { Names::default() };
+    let index = loaded.index()?;
+    let trace = index.trace();
+    let mask: Mask = filter.named_mask(trace, &names, &never).map_err(stopped)?;
+    let top = args.top.unwrap_or(if args.json || args.csv { usize::MAX } else { SHOWN });
+    let of_layer = |layer: Layer| {
+        let request = FrameRequest { lane: number, interval: loaded.interval, layer, mask: &mask };
+        let mut lines = frame_sums(&index, &request, &never).map_err(stopped)?;
+        sort(&mut lines, args.sort);
+        let frames: Vec<FrameEntry> = lines.iter().take(top).map(|line| FrameEntry::of(trace, line)).collect();
+        Ok(LayerLines { layer: layer.name(), left_out: lines.len() - frames.len(), frames })
+    };
+    let layers = layers_of(trace, lane.process, &mask).into_iter().map(of_layer).collect::<Result<Vec<_>, Failure>>()?;
+    let all = lane.ending_in(loaded.interval).len();
+    if let Some(told) = layers.first().map(|of| of.frames.len() + of.left_out).filter(|told| *told < all) {
+        output::message(&format!("only the first {told} of {all} frames were looked at; --from and --to choose others"));
+    }
+    Ok(layers)
+}
+
+fn sort(lines: &mut [FrameLine], by: Sort) {
+    match by {
+        Sort::Number => {}
+        Sort::Allocated => sort_by_allocated(lines),
+        Sort::Freed => lines.sort_by_key(|line| (std::cmp::Reverse(line.sums.freed_size), line.number)),
+        Sort::Length => lines.sort_by_key(|line| (std::cmp::Reverse(line.interval.len()), line.number)),
+    }
+}
+
+/// The same for people.
+fn describe(chain: &ChainEntry, layers: &[LayerLines]) -> String {
+    let mut text = chain_line(chain) + "\n";
+    if layers.is_empty() {
+        text += "The process has no memory in the trace.\n";
+    }
+    for LayerLines { layer, frames, left_out } in layers {
+        text += &format!("\n{layer}\n{}", frames_table(frames.iter()));
+        if *left_out > 0 {
+            text += &format!("… and {left_out} more; --top {} shows them\n", frames.len() + left_out);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swap_chains_are_named_by_hexadecimal_addresses() {
+        assert_eq!((address("0xABC0"), address("abc0")), (Ok(0xABC0), Ok(0xABC0)));
+        for bad in ["", "0x", "g", "-1", "10000000000000000"] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
+}

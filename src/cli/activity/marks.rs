@@ -1,0 +1,67 @@
+//! `highwater marks`: moments that somebody gave a text.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{TimeAsked, marks_table};
+use crate::cli::asked::IntervalInSeconds;
+use crate::cli::{Failure, output};
+use crate::export;
+use crate::query::{MarkEntries, MarkEntry, mark_entries};
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct MarksArgs {
+    #[command(flatten)]
+    pub(in crate::cli) asked: TimeAsked,
+
+    /// Only those with this in their text or in the name of who wrote them, in any case
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    text: String,
+
+    /// Only the first N
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    interval: IntervalInSeconds,
+    marks: &'a [MarkEntry],
+    left_out: usize,
+}
+
+/// Marks in the text unless the user says how many.
+const SHOWN: usize = 100;
+
+pub(in crate::cli) fn run(args: &MarksArgs) -> Result<(), Failure> {
+    let (trace, interval) = args.asked.load("marks")?;
+    let is_for_people = !args.json && !args.csv;
+    let most = args.top.unwrap_or(if is_for_people { SHOWN } else { usize::MAX });
+    let MarkEntries { list, left_out } = mark_entries(&trace, interval, args.asked.process(), &args.text, most);
+    if args.csv {
+        return output::stream(|out| export::marks_csv(&list, out)).map_err(output::unanswered);
+    }
+    if args.json {
+        let interval = IntervalInSeconds::of(&trace.clock, interval);
+        return output::json(&Answer { schema: "highwater.marks/1", interval, marks: &list, left_out });
+    }
+    if list.is_empty() {
+        let hint = if trace.activity.marks.list.is_empty() { "; --marks PROVIDER makes marks of a provider's events" } else { "" };
+        return output::answer(&format!("No marks{hint}.\n"));
+    }
+    let more = match left_out {
+        0 => String::new(),
+        n => format!("… and {n} more; --top {} shows them\n", list.len() + n),
+    };
+    output::answer(&(marks_table(&list) + &more))
+}

@@ -1,0 +1,190 @@
+//! What a program did while its memory changed: `highwater marks`, `frames` and `processors`, and what of it a
+//! report says in its text.
+
+pub(super) mod frames;
+pub(super) mod marks;
+pub(super) mod processors;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::asked::{Edges, inputs, load_trace};
+use super::choices::Choices;
+use super::mark_providers::MarkProvidersAsked;
+use super::memory::Memory;
+use super::text::{self, Align, Table};
+use super::{Failure, report_problems};
+use crate::format;
+use crate::load::Input;
+use crate::model::Trace;
+use crate::problem::ProblemKind;
+use crate::query::{ActivityEntries, ChainEntry, ChainFrames, FrameEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry, SampleNumbers};
+use crate::units::Interval;
+
+/// A part of a trace by time and process, of questions that are not about memory.
+#[derive(Args, Debug)]
+pub(super) struct TimeAsked {
+    /// Files of one capture; `demo:` names the built-in demo trace
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<OsString>,
+
+    /// Only this process
+    #[arg(long, value_name = "NAME|PID")]
+    process: Option<String>,
+
+    #[command(flatten)]
+    edges: Edges,
+
+    #[command(flatten)]
+    marks: MarkProvidersAsked,
+
+    #[command(flatten)]
+    memory: Memory,
+}
+
+impl TimeAsked {
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        inputs(&self.files)
+    }
+
+    /// The process that is meant, by name or id.
+    fn process(&self) -> Option<&str> {
+        self.process.as_deref()
+    }
+
+    /// Loads the capture, and tells what is wrong with it.
+    fn load(&self, stage: &'static str) -> Result<(Arc<Trace>, Interval), Failure> {
+        self.edges.check().map_err(Failure::BadArguments)?;
+        let choices = Choices::of_process(self.process.clone());
+        let trace = load_trace(&self.inputs(), self.memory, &self.marks, &choices, stage)?;
+        let interval = self.edges.interval(&trace, self.process())?;
+        report_other_problems(&trace);
+        Ok((trace, interval))
+    }
+}
+
+/// Whether there are memory events makes no difference here.
+fn report_other_problems(trace: &Trace) {
+    let is_of_interest = |problem: &&crate::problem::Problem| problem.kind != ProblemKind::NoMemoryEvents;
+    report_problems(&trace.problems.iter().filter(is_of_interest).cloned().collect::<Vec<_>>());
+}
+
+/// Lines of each part in the text of a report.
+const SHOWN: usize = 10;
+
+/// What a report's text says of all that.
+pub(super) fn describe(entries: &ActivityEntries) -> String {
+    let mut text = String::new();
+    if let Some(marks) = entries.marks.as_ref().filter(|marks| !marks.list.is_empty()) {
+        let count = marks.list.len() + marks.left_out;
+        text += &format!("\n{}\n{}", text::plural(count as u64, "mark"), marks_table(&marks.list[..marks.list.len().min(SHOWN)]));
+        text += &more(count, "highwater marks lists them");
+    }
+    for chain in entries.frames.iter().flatten() {
+        text += &format!("\n{}", describe_chain(chain));
+    }
+    if let Some(processors) = &entries.processors {
+        text += &format!("\n{}", describe_processors(processors, SHOWN));
+    }
+    text
+}
+
+fn more(count: usize, how: &str) -> String {
+    match count.saturating_sub(SHOWN) {
+        0 => String::new(),
+        n => format!("… and {n} more: {how}\n"),
+    }
+}
+
+fn process_cell(process: Option<&str>, pid: Option<u32>) -> String {
+    text::process_names(std::iter::once((process, pid, None))).swap_remove(0)
+}
+
+/// Texts can be long, so they come last.
+fn marks_table(marks: &[MarkEntry]) -> String {
+    let right = [("At", Align::Right), ("Lasts", Align::Right)];
+    let mut table = Table::new(right.into_iter().chain(["Provider", "Process", "Text"].map(|name| (name, Align::Left))));
+    for mark in marks {
+        let lasts = mark.to_s - mark.from_s;
+        let lasts = if lasts > 0.0 { text::seconds(lasts) } else { String::new() };
+        let process = process_cell(mark.process.as_deref(), mark.pid);
+        table.line(vec![text::seconds(mark.at_s), lasts, mark.provider.clone(), process, mark.text.clone()], Vec::new());
+    }
+    table.text()
+}
+
+/// A swap chain in a line.
+fn chain_line(chain: &ChainEntry) -> String {
+    let process = process_cell(Some(&chain.process), Some(chain.pid));
+    let api = match chain.api {
+        "dxgi" => format!("swap chain {} of DXGI", chain.swap_chain),
+        "d3d9" => format!("swap chain {} of Direct3D 9", chain.swap_chain),
+        _ => "frames that it marked".to_owned(),
+    };
+    let frames = text::plural(chain.frames as u64, "frame");
+    format!("{process}, {api}: {frames}, {} on average, the longest {}", text::seconds(chain.mean_s), text::seconds(chain.max_s))
+}
+
+fn describe_chain(ChainFrames { chain, layers }: &ChainFrames) -> String {
+    let mut text = chain_line(chain) + "\n";
+    for layer in layers {
+        let PerFrame { allocated_count_per_frame: count, allocated_size_per_frame: size, .. } = layer.per_frame;
+        text += &format!("  {}: {} in {count:.1} blocks allocated a frame", layer.layer, format::bytes(size.round() as u64));
+        if layer.worst.is_empty() {
+            text += "\n";
+            continue;
+        }
+        text += "; those with most:\n";
+        frames_table(layer.worst.iter()).lines().for_each(|line| text += &format!("  {line}\n"));
+    }
+    text
+}
+
+fn frames_table<'a>(frames: impl Iterator<Item = &'a FrameEntry>) -> String {
+    let columns = ["Frame", "From", "Lasts", "Allocated", "Blocks", "Freed", "Blocks freed"];
+    let mut table = Table::new(columns.map(|name| (name, Align::Right)));
+    for frame in frames {
+        let cells = [
+            format::count(frame.number as u64),
+            text::seconds(frame.from_s),
+            text::seconds(frame.to_s - frame.from_s),
+            format::bytes(frame.allocated_size),
+            format::count(frame.allocated_count),
+            format::bytes(frame.freed_size),
+            format::count(frame.freed_count),
+        ];
+        table.line(cells.into(), Vec::new());
+    }
+    table.text()
+}
+
+fn sample_cells(samples: &SampleNumbers) -> [String; 3] {
+    [format!("{:.1} %", samples.share * 100.0), format::count(samples.samples), text::seconds(samples.seconds)]
+}
+
+const SAMPLE_COLUMNS: [(&str, Align); 3] = [("Of a processor", Align::Right), ("Samples", Align::Right), ("Time", Align::Right)];
+
+fn describe_processors(processors: &ProcessorEntries, shown: usize) -> String {
+    let every = text::seconds(processors.sampling_interval_s);
+    if processors.processes.is_empty() {
+        return format!("No processor samples here (of a processor one every {every}).\n");
+    }
+    let all = processors.processes.iter().map(|process| process.samples.samples).sum();
+    let mut text = format!("{}, of a processor one every {every}\n", text::plural(all, "processor sample"));
+    let mut table = Table::new(SAMPLE_COLUMNS.into_iter().chain([("Process", Align::Left)]));
+    let lives = processors.processes.iter().map(|process| (Some(process.process.as_str()), Some(process.pid), process.process_start_s));
+    for (ProcessorEntry { samples, .. }, name) in processors.processes.iter().zip(text::process_names(lives)).take(shown) {
+        table.line(sample_cells(samples).into_iter().chain([name]).collect(), Vec::new());
+    }
+    text += &table.text();
+    match processors.processes.len().saturating_sub(shown) {
+        0 => {}
+        n => text += &format!("… and {n} more processes\n"),
+    }
+    if processors.unknown > 0 {
+        text += &format!("{} of threads whose process is not known\n", text::plural(processors.unknown, "sample"));
+    }
+    text
+}

@@ -1,0 +1,213 @@
+//! `highwater processors`: what processors ran, by process, function or stack.
+
+use clap::{Args, ValueEnum};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::{SAMPLE_COLUMNS, TimeAsked, describe_processors, sample_cells};
+use crate::cli::asked::{IntervalInSeconds, RulesFile, stopped};
+use crate::cli::text::{self, Align, Table};
+use crate::cli::{Failure, output, symbols};
+use crate::format;
+use crate::model::{NodeId, ProcessId, Site, Trace};
+use crate::query::{
+    Cancel, Functions, ProcessorEntries, SampleNumbers, has_samples, processor_entries, sample_sums, sampled_functions, stack_labels,
+};
+use crate::symbols::Names;
+use crate::units::Interval;
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct ProcessorsArgs {
+    #[command(flatten)]
+    pub(in crate::cli) asked: TimeAsked,
+
+    /// What samples are added up by, besides the process
+    #[arg(long, value_enum, default_value_t)]
+    by: By,
+
+    /// Only the first N
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+
+    /// Leave the allocator's frames, and those that rules fold, out of the stacks of functions
+    #[arg(long)]
+    fold: bool,
+
+    /// Where to find the PDBs for names of frames: folders, stores and servers as in _NT_SYMBOL_PATH
+    #[arg(long, value_name = "PATH")]
+    symbols: Option<String>,
+
+    #[command(flatten)]
+    rules: RulesFile,
+
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Groups of samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+enum By {
+    /// Processes
+    #[default]
+    Process,
+    /// Functions: what was run itself, and with all that it called
+    Function,
+    /// Stacks
+    Stack,
+}
+
+/// The answer. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct Answer {
+    schema: &'static str,
+    interval: IntervalInSeconds,
+    #[serde(flatten)]
+    processors: ProcessorEntries,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    functions: Option<Vec<FunctionEntry>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stacks: Option<Vec<StackEntry>>,
+}
+
+#[derive(Serialize)]
+struct FunctionEntry {
+    process: String,
+    pid: u32,
+    process_start_s: Option<f64>,
+    function: String,
+    #[serde(rename = "self")]
+    own: SampleNumbers,
+    total: SampleNumbers,
+}
+
+#[derive(Serialize)]
+struct StackEntry {
+    process: String,
+    pid: u32,
+    process_start_s: Option<f64>,
+    /// Outermost frame first; empty where none was recorded.
+    stack: Vec<String>,
+    #[serde(flatten)]
+    samples: SampleNumbers,
+}
+
+/// Lines in the text unless the user says how many.
+const SHOWN: usize = 40;
+
+pub(in crate::cli) fn run(args: &ProcessorsArgs) -> Result<(), Failure> {
+    let rules = args.rules.read()?;
+    let (trace, interval) = args.asked.load("processors")?;
+    let mut processors = processor_entries(&trace, interval, args.asked.process());
+    let top = args.top.unwrap_or(if args.json { usize::MAX } else { SHOWN });
+    let counts = counts(&trace, interval, args.asked.process());
+    let names = || symbols::names_of_samples(&trace, args.symbols.as_deref(), &counts).with_rules(rules);
+    let mut answer = match args.by {
+        By::Process => (None, None),
+        By::Function => (Some(functions(args, &trace, interval, (&counts, &names()))?), None),
+        By::Stack => (None, Some(stacks(&trace, interval, (&counts, &names())))),
+    };
+    let count = match &answer {
+        (Some(functions), _) => functions.len(),
+        (_, Some(stacks)) => stacks.len(),
+        _ => processors.processes.len(),
+    };
+    if args.by == By::Process && args.json {
+        processors.processes.truncate(top);
+    }
+    answer.0.iter_mut().for_each(|functions| functions.truncate(top));
+    answer.1.iter_mut().for_each(|stacks| stacks.truncate(top));
+    let (functions, stacks) = answer;
+    if args.json {
+        let interval = IntervalInSeconds::of(&trace.clock, interval);
+        return output::json(&Answer { schema: "highwater.processors/1", interval, processors, functions, stacks });
+    }
+    if !has_samples(&trace) {
+        return output::answer("No processor samples.\n");
+    }
+    let listed = if args.by == By::Process { top } else { super::SHOWN };
+    let mut text = describe_processors(&processors, listed);
+    if processors.idle > 0 {
+        text += &format!("{} of idle processors in all of the trace\n", text::plural(processors.idle, "sample"));
+    }
+    if let Some(functions) = &functions {
+        text += &format!("\n{}", functions_table(functions));
+    }
+    if let Some(stacks) = &stacks {
+        text += &format!("\n{}", stacks_table(stacks));
+    }
+    if args.by != By::Process && count > top {
+        text += &format!("… and {} more; --top {count} shows them\n", count - top);
+    }
+    output::answer(&text)
+}
+
+/// Samples by place, of processes of this name or id.
+fn counts(trace: &Trace, interval: Interval, process: Option<&str>) -> Vec<u32> {
+    let mut counts = sample_sums(trace, interval, None);
+    let meant: Vec<bool> = trace.processes.iter().map(|of| process.is_none_or(|wanted| of.is_called(wanted))).collect();
+    let is_meant = |site: &Site| meant.get(site.caller.0 as usize).copied().unwrap_or(false);
+    let others = counts.iter_mut().zip(&trace.activity.samples.sites).filter(|(_, site)| !is_meant(site));
+    others.for_each(|(count, _)| *count = 0);
+    counts
+}
+
+fn life(trace: &Trace, id: ProcessId) -> (String, u32, Option<f64>) {
+    let process = trace.process(id);
+    (process.label(), process.pid.0, process.start.map(|at| trace.clock.seconds(at)))
+}
+
+fn functions(
+    args: &ProcessorsArgs,
+    trace: &Trace,
+    interval: Interval,
+    (counts, names): (&[u32], &Names),
+) -> Result<Vec<FunctionEntry>, Failure> {
+    let never = Cancel::default();
+    let functions = Functions::of_samples(trace, names, args.fold, &never).map_err(stopped)?;
+    let sums = sampled_functions(trace, &functions, counts, &never).map_err(stopped)?;
+    let entry = |of: crate::query::SampledFunction| {
+        let (process, pid, process_start_s) = life(trace, of.process);
+        let [own, total] = [of.own, of.total].map(|count| SampleNumbers::of(trace, interval, count));
+        FunctionEntry { process, pid, process_start_s, function: functions.name(of.function).to_string(), own, total }
+    };
+    Ok(sums.into_iter().map(entry).collect())
+}
+
+fn stacks(trace: &Trace, interval: Interval, (counts, names): (&[u32], &Names)) -> Vec<StackEntry> {
+    let mut sums: FxHashMap<(ProcessId, NodeId), (u64, usize)> = FxHashMap::default();
+    for ((at, site), &count) in trace.activity.samples.sites.iter().enumerate().zip(counts).filter(|(_, count)| **count > 0) {
+        sums.entry((site.caller, site.stack)).or_insert((0, at)).0 += u64::from(count);
+    }
+    let mut sums: Vec<_> = sums.into_values().collect();
+    sums.sort_unstable_by_key(|&(count, at)| (std::cmp::Reverse(count), at));
+    let entry = |(count, at): (u64, usize)| {
+        let site = &trace.activity.samples.sites[at];
+        let (process, pid, process_start_s) = life(trace, site.caller);
+        let (stack, samples) = (stack_labels(trace, names, site), SampleNumbers::of(trace, interval, count));
+        StackEntry { process, pid, process_start_s, stack, samples }
+    };
+    sums.into_iter().map(entry).collect()
+}
+
+/// Names can be very long, so they come last.
+fn functions_table(functions: &[FunctionEntry]) -> String {
+    let own = [("Self", Align::Right), ("Process", Align::Left), ("Function", Align::Left)];
+    let mut table = Table::new(SAMPLE_COLUMNS.into_iter().chain(own));
+    let lives = functions.iter().map(|of| (Some(of.process.as_str()), Some(of.pid), of.process_start_s));
+    for (of, process) in functions.iter().zip(text::process_names(lives)) {
+        let own = [format::count(of.own.samples), process, of.function.clone()];
+        table.line(sample_cells(&of.total).into_iter().chain(own).collect(), Vec::new());
+    }
+    table.text()
+}
+
+fn stacks_table(stacks: &[StackEntry]) -> String {
+    let mut table = Table::new(SAMPLE_COLUMNS.into_iter().chain([("Process", Align::Left)]));
+    let lives = stacks.iter().map(|of| (Some(of.process.as_str()), Some(of.pid), of.process_start_s));
+    for (of, process) in stacks.iter().zip(text::process_names(lives)) {
+        let frames = if of.stack.is_empty() { vec!["(no stack recorded)".to_owned()] } else { of.stack.iter().rev().cloned().collect() };
+        table.line(sample_cells(&of.samples).into_iter().chain([process]).collect(), frames);
+    }
+    table.text()
+}
