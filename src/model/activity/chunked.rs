@@ -67,7 +67,8 @@ impl<T> Chunked<T> {
     pub fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
         let chunk = self.chunks.partition_point(|chunk| chunk.last().is_some_and(&mut is_before));
         let inside = self.chunks.get(chunk).map_or(0, |entries| entries.partition_point(is_before));
-        (chunk << CHUNK_BITS) + inside
+        // The last chunk need not be full.
+        ((chunk << CHUNK_BITS) + inside).min(self.len)
     }
 }
 
