@@ -1,5 +1,6 @@
 """Opens exports of highwater with other programs' readers and compares what they sum up to, and of pprof and
-folded stacks each stack, with `highwater report --json`, for each layer and value. Called by check-exports.sh.
+folded stacks each stack, with `highwater report --json`, for each layer and value; and what is not memory (marks, frames,
+processor samples) with the JSON of its own commands. Called by check-exports.sh.
 
 Usage: check_exports.py HIGHWATER SPEEDSCOPE_SCHEMA TRACE…
 
@@ -83,17 +84,92 @@ def main():
         # A part in which all classes of lifetimes occur.
         part = ["--from", "7.5", "--to", "21"]
         checked += sum(check(highwater, schema, go, "demo:", layer, Path(folder), part) for layer in LAYERS)
+        for part in [], part:
+            checked += check_activity(highwater, schema, go, "demo:", Path(folder), part)
     print(f"{checked} exports opened by others have the numbers of the report" + ("" if go else "; go tool pprof: skipped, no Go"))
 
 
-def check(highwater, schema, go, trace, layer, folder, part):
-    """All formats of one layer of one trace, or of a part of it."""
+def runner(highwater):
+    """Runs the program, which must succeed."""
 
     def run(*words):
         done = subprocess.run([highwater, *words], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"highwater {' '.join(words)}: exit code {done.returncode}: {done.stderr}")
         return done.stdout
+
+    return run
+
+
+def check_activity(highwater, schema, go, trace, folder, part):
+    """Marks, frames and processor samples of a trace, or of a part of it."""
+    run = runner(highwater)
+
+    def same(what, found, expected):
+        if found != expected:
+            sys.exit(f"{trace}, {what}: {found}, and not {expected}")
+
+    marks = json.loads(run("marks", trace, "--json", *part))["marks"]
+    table = list(csv.DictReader(io.StringIO(run("marks", trace, "--csv", *part), newline="")))
+    same("CSV of marks", [(float(row["at_s"]), row["text"]) for row in table], [(mark["at_s"], mark["text"]) for mark in marks])
+    layers = json.loads(run("frames", trace, "--json", *part))["layers"]
+    table = list(csv.DictReader(io.StringIO(run("frames", trace, "--csv", *part), newline="")))
+    frames = [(of["layer"], frame["number"], frame["allocated_size"]) for of in layers for frame in of["frames"]]
+    same("CSV of frames", [(row["layer"], int(row["number"]), int(row["allocated_size"])) for row in table], frames)
+
+    stacks = json.loads(run("processors", trace, "--json", "--by", "stack", *part))["stacks"]
+    expected = sums((of["pid"], stack_of(of), of["samples"]) for of in stacks)
+    total = sum(expected.values())
+    if not marks or not frames or not total:
+        sys.exit(f"{trace} has no marks, frames or samples to compare")
+
+    def export(format, *words):
+        out = folder / f"samples.{format}"
+        run("export", trace, "--format", format, "--value", "samples", "-o", str(out), *part, *words)
+        return out
+
+    pprof = PROFILE.FromString(gzip.decompress(export("pprof").read_bytes()))
+    check_pprof(pprof)
+    same("kinds of pprof", [pprof.string_table[kind.type] for kind in pprof.sample_type], ["samples"])
+    same("pprof", sums(pprof_stacks(pprof, 0)), expected)
+    same("folded", sums(folded_stacks(export("folded").read_text().splitlines())), expected)
+    speedscope = json.loads(export("speedscope").read_text())
+    jsonschema.validate(speedscope, schema)
+    same("speedscope", sum(speedscope["profiles"][0]["weights"]), total)
+    if go:
+        same("go tool pprof", go_sum(go, folder / "samples.pprof", "samples", 0), total)
+    firefox = [json.loads(export("firefox").read_text())]
+    firefox.append(json.loads(run("export", trace, "--format", "firefox", "--layer", "heap", "-o", "-", *part)))
+    for profile in firefox:
+        same("Firefox's samples", sum(firefox_samples(profile)), total)
+        same("Firefox's markers", sorted(firefox_markers(profile)), sorted(mark["text"] for mark in marks))
+    return 2 + 3 + len(firefox)
+
+
+def firefox_samples(profile):
+    """The weights of the samples of all threads, in order of time."""
+    for thread in profile["threads"]:
+        samples = thread["samples"]
+        # Times are those since the one before, or their own.
+        times = samples.get("time") or samples["timeDeltas"]
+        assert len(times) == len(samples["stack"]) == samples["length"]
+        assert "time" not in samples or times == sorted(times)
+        assert all(stack is not None and stack < thread["stackTable"]["length"] for stack in samples["stack"])
+        weights = samples.get("weight") or [1] * samples["length"]
+        yield from weights
+
+
+def firefox_markers(profile):
+    """The texts of all markers."""
+    for thread in profile["threads"]:
+        for data in thread["markers"]["data"]:
+            text = data["text"]
+            yield text if isinstance(text, str) else thread["stringArray"][text]
+
+
+def check(highwater, schema, go, trace, layer, folder, part):
+    """All formats of one layer of one trace, or of a part of it."""
+    run = runner(highwater)
 
     groups = json.loads(run("report", trace, "--json", "--layer", layer, "--by", "process,stack", *part))["groups"]
     expected = {value: sum(group[field] for group in groups) for value, field in VALUES.items()}

@@ -14,10 +14,10 @@ use super::memory::Memory;
 use super::progress::Progress;
 use super::{Failure, memory, open, report_problems, symbols};
 use crate::load::{Capture, Input, load_planned};
-use crate::model::{Clock, Trace};
+use crate::model::{Clock, SiteId, Trace};
 use crate::moment::Moment;
 use crate::panics;
-use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice};
+use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice, sample_counts};
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
@@ -286,6 +286,18 @@ impl Loaded {
         let is_asked = move |site| mask.classes(site) != 0;
         let (names, missing) = symbols::names_and_missing(&self.trace, asked.symbols.as_deref(), frees, is_asked);
         (names.with_rules(Arc::clone(&self.rules)), missing)
+    }
+
+    /// The names of what samples found of the process that is asked about, and with `memory` of what is
+    /// asked about it, too.
+    pub(super) fn names_with_samples(&self, asked: &Asked, memory: bool) -> Names {
+        let (trace, path) = (&self.trace, asked.symbols.as_deref());
+        let counts = sample_counts(trace, self.interval, asked.process());
+        let sampled = symbols::sampled_sites(trace, &counts);
+        let mask = asked.filter().mask(trace);
+        let of_memory = (0..).map(SiteId).zip(&trace.sites).filter(|(id, _)| memory && mask.classes(*id) != 0);
+        let names = symbols::names_of_sites(trace, path, of_memory.map(|(_, site)| site).chain(sampled));
+        names.with_rules(Arc::clone(&self.rules))
     }
 
     /// What one answer is worth preparing: of chosen rows nothing but which they are.

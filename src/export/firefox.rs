@@ -7,8 +7,16 @@
 //!   was freed.
 //! * *count*: a byte a row, at its birth. *peak*: of each stack its largest size, at the start.
 //!
-//! What was there before the interval stands at its start. Memory: the profile, which has an entry for each site
-//! and stretch of time in which it has rows, and each frame and stack once.
+//! What was there before the interval stands at its start.
+//!
+//! Processor samples are the samples of the threads ([`samples`]), marks their markers ([`markers`]); with
+//! *samples* for a value there is no memory.
+//!
+//! Memory: the profile, which has an entry for each site and stretch of time in which it has rows, each frame and
+//! stack once, and at most [`samples::MOST`] samples.
+
+mod markers;
+mod samples;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,7 +27,7 @@ use fxprof_processed_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use super::stacks::{self, StackMet, clamped, no_frames, weight};
+use super::stacks::{self, ProcessNames, StackMet, clamped, no_frames, weight};
 use super::{ExportError, Exported, Value};
 use crate::model::ProcessId;
 use crate::query::{LifetimeClass, RowSeen, heap_series, site_moments};
@@ -28,17 +36,24 @@ use crate::utc::unix_nanos;
 
 /// Writes a profile.
 pub fn firefox(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
-    exported.only_layer()?;
+    exported.only_layer(value)?;
     let mut drawn = Drawn::new(exported);
-    stacks::each(exported, |stack| {
-        drawn.stack(&stack, weight(&stack.numbers, value));
-        Ok(())
-    })?;
-    match value {
-        Value::Peak => drawn.peaks(),
-        _ => drawn.moments(value)?,
+    if value != Value::Samples {
+        stacks::each(exported, value, |stack| {
+            let (made, node) = (drawn.stack(&stack), stack.stack.0);
+            if let Some(made) = made {
+                drawn.stacks.insert((stack.process, node), (made, weight(&stack.numbers, value)));
+            }
+            Ok(())
+        })?;
+        match value {
+            Value::Peak => drawn.peaks(),
+            _ => drawn.moments(value)?,
+        }
+        drawn.counters()?;
     }
-    drawn.counters()?;
+    drawn.samples()?;
+    drawn.markers();
     serde_json::to_writer(&mut *out, &drawn.profile)?;
     Ok(out.write_all(b"\n")?)
 }
@@ -48,6 +63,7 @@ struct Drawn<'a> {
     exported: &'a Exported<'a>,
     profile: Profile,
     threads: FxHashMap<ProcessId, ThreadOf>,
+    names: ProcessNames<'a>,
     /// By process and node of the trie, which are what a stack is here.
     stacks: FxHashMap<(ProcessId, u32), (StackHandle, i128)>,
     /// Tells entries apart where the format wants addresses of blocks.
@@ -65,9 +81,12 @@ impl<'a> Drawn<'a> {
         let (trace, from) = (exported.trace(), exported.interval().from);
         let start = unix_nanos(trace.clock.start_time).unwrap_or(0) as f64 / 1e6 + trace.clock.seconds(from) * 1e3;
         let reference = ReferenceTimestamp::from_millis_since_unix_epoch(start.max(0.0));
-        let mut profile = Profile::new("highwater", reference, SamplingInterval::from_millis(1));
+        let every = trace.activity.samples.interval / trace.clock.frequency.max(1) as f64;
+        let every = if every > 0.0 { SamplingInterval::from_nanos((every * 1e9) as u64) } else { SamplingInterval::from_millis(1) };
+        let mut profile = Profile::new("highwater", reference, every);
         profile.set_symbolicated(true);
-        Self { exported, profile, threads: FxHashMap::default(), stacks: FxHashMap::default(), entries: 0 }
+        let (threads, stacks, names) = (FxHashMap::default(), FxHashMap::default(), ProcessNames::new(trace));
+        Self { exported, profile, threads, names, stacks, entries: 0 }
     }
 
     /// A moment as the profile counts it.
@@ -78,27 +97,28 @@ impl<'a> Drawn<'a> {
         Timestamp::from_nanos_since_reference(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    fn thread(&mut self, stack: &StackMet<'_>) -> ThreadOf {
-        if let Some(&known) = self.threads.get(&stack.process) {
+    fn thread(&mut self, id: ProcessId) -> ThreadOf {
+        if let Some(&known) = self.threads.get(&id) {
             return known;
         }
-        let pid = self.exported.trace().process(stack.process).pid.0;
+        let pid = self.exported.trace().process(id).pid.0;
         let start = self.time(self.exported.interval().from);
-        let process = self.profile.add_process(&stack.process_name, pid, start);
+        let name = self.names.of(id);
+        let process = self.profile.add_process(&name, pid, start);
         let thread = self.profile.add_thread(process, pid, start, true);
-        self.profile.set_thread_name(thread, &stack.process_name);
+        self.profile.set_thread_name(thread, &name);
         self.profile.add_initial_visible_thread(thread);
         if self.threads.is_empty() {
             self.profile.add_initial_selected_thread(thread);
         }
         let made = ThreadOf { process, thread };
-        self.threads.insert(stack.process, made);
+        self.threads.insert(id, made);
         made
     }
 
     /// Makes a stack known.
-    fn stack(&mut self, stack: &StackMet<'_>, weight: i128) {
-        let ThreadOf { thread, .. } = self.thread(stack);
+    fn stack(&mut self, stack: &StackMet<'_>) -> Option<StackHandle> {
+        let ThreadOf { thread, .. } = self.thread(stack.process);
         let names = stack.frames.iter().map(|frame| frame.name().to_string());
         let names: Vec<String> = if stack.frames.is_empty() { vec![no_frames(stack).to_owned()] } else { names.collect() };
         let mut made: Option<StackHandle> = None;
@@ -108,10 +128,7 @@ impl<'a> Drawn<'a> {
             let frame = self.profile.intern_frame(thread, info);
             made = Some(self.profile.intern_stack(thread, made, frame));
         }
-        let node = self.exported.trace().site(stack.site).stack.0;
-        if let Some(made) = made {
-            self.stacks.insert((stack.process, node), (made, weight));
-        }
+        made
     }
 
     fn add(&mut self, process: ProcessId, stack: StackHandle, at: Ticks, weight: i128) {

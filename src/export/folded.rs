@@ -12,8 +12,8 @@ use super::{ExportError, Exported, Value};
 
 /// Writes folded stacks.
 pub fn folded(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
-    exported.only_layer()?;
-    stacks::each(exported, |stack| {
+    exported.only_layer(value)?;
+    stacks::each(exported, value, |stack| {
         let weight = weight(&stack.numbers, value);
         if weight == 0 {
             return Ok(());

@@ -51,11 +51,22 @@ pub enum Value {
     Count,
     /// The largest outstanding size of this stack in it.
     Peak,
+    /// Processor samples that found it: no memory at all.
+    Samples,
 }
 
 impl Value {
     /// All values.
-    pub const ALL: [Self; 5] = [Self::Outstanding, Self::Impacting, Self::Allocated, Self::Count, Self::Peak];
+    pub const ALL: [Self; 6] =
+        [Self::Outstanding, Self::Impacting, Self::Allocated, Self::Count, Self::Peak, Self::Samples];
+
+    /// Those of memory.
+    pub const OF_MEMORY: [Self; 5] = [Self::Outstanding, Self::Impacting, Self::Allocated, Self::Count, Self::Peak];
+
+    /// Whether it is a number of bytes.
+    pub(super) fn is_bytes(self) -> bool {
+        !matches!(self, Self::Count | Self::Samples)
+    }
 
     /// As the machine interface names it.
     pub fn name(self) -> &'static str {
@@ -65,6 +76,7 @@ impl Value {
             Self::Allocated => "allocated",
             Self::Count => "count",
             Self::Peak => "peak",
+            Self::Samples => "samples",
         }
     }
 }

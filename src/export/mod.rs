@@ -65,8 +65,11 @@ impl<'a> Exported<'a> {
     }
 
     /// The layer of what is exported, for formats that cannot tell layers apart. Nothing at all
-    /// has none.
-    fn only_layer(&self) -> Result<Option<Layer>, ExportError> {
+    /// has none, nor have samples.
+    fn only_layer(&self, value: Value) -> Result<Option<Layer>, ExportError> {
+        if value == Value::Samples {
+            return Ok(None);
+        }
         let trace = self.trace();
         let sites = (0..).map(SiteId).zip(&trace.sites).filter(|(id, _)| self.mask.classes(*id) != 0);
         let mut has = [false; Layer::ALL.len()];

@@ -127,18 +127,23 @@ struct Function {
 
 /// Writes a gzipped profile.
 pub fn pprof(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
-    exported.only_layer()?;
+    exported.only_layer(value)?;
     let mut gzip = GzEncoder::new(out, Compression::default());
     let mut named = Named::default();
     named.head(exported, value);
     named.flush(&mut gzip)?;
-    stacks::each(exported, |stack| {
-        let sample = named.sample(exported, &stack);
+    stacks::each(exported, value, |stack| {
+        let sample = named.sample(exported, &stack, values(value));
         named.part.sample.push(sample);
         named.flush(&mut gzip)
     })?;
     gzip.finish()?;
     Ok(())
+}
+
+/// What a sample of the profile has: all numbers of memory, or that of samples of processors.
+fn values(value: Value) -> &'static [Value] {
+    if value == Value::Samples { &[Value::Samples] } else { &Value::OF_MEMORY }
 }
 
 /// Where a frame is, whether it is the innermost, and how many of its functions are shown.
@@ -162,8 +167,8 @@ impl Named {
     fn head(&mut self, exported: &Exported<'_>, value: Value) {
         let (trace, interval) = (exported.trace(), exported.interval());
         self.text(""); // the first is always that
-        for value in Value::ALL {
-            let unit = if value == Value::Count { "count" } else { "bytes" };
+        for &value in values(value) {
+            let unit = if value.is_bytes() { "bytes" } else { "count" };
             let kind = ValueType { kind: self.text(value.name()), unit: self.text(unit) };
             self.part.sample_type.push(kind);
         }
@@ -175,7 +180,7 @@ impl Named {
         self.part.comment.push(comment);
     }
 
-    fn sample(&mut self, exported: &Exported<'_>, stack: &StackMet<'_>) -> Sample {
+    fn sample(&mut self, exported: &Exported<'_>, stack: &StackMet<'_>, values: &[Value]) -> Sample {
         let process = exported.trace().process(stack.process);
         if self.mappings.is_empty()
             && let Some(program) = process.modules.iter().find(|module| module.name().eq_ignore_ascii_case(&process.name))
@@ -193,7 +198,7 @@ impl Named {
             location_id.push(self.word(no_frames(stack)));
         }
         location_id.reverse();
-        let value = Value::ALL.map(|value| clamped(weight(&stack.numbers, value))).into();
+        let value = values.iter().map(|&value| clamped(weight(&stack.numbers, value))).collect();
         Sample { location_id, value, label: vec![named, pid] }
     }
 
@@ -318,7 +323,7 @@ mod tests {
             let profile = Profile::decode(bytes.as_slice()).unwrap();
             let groups = report(&index, &request, &never).unwrap().groups;
             assert_eq!(profile.sample.len(), groups.len());
-            for (i, value) in Value::ALL.into_iter().enumerate() {
+            for (i, value) in Value::OF_MEMORY.into_iter().enumerate() {
                 let expected: i128 = groups.iter().map(|group| weight(&group.numbers, value)).sum();
                 assert_eq!(profile.sample.iter().map(|sample| i128::from(sample.value[i])).sum::<i128>(), expected, "{value:?}");
             }

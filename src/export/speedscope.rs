@@ -72,7 +72,10 @@ struct Sum<'a>(&'a RefCell<Vec<u64>>);
 
 /// Writes a speedscope file.
 pub fn speedscope(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
-    let layer = exported.only_layer()?.map_or("memory", |layer| layer.name());
+    let layer = match exported.only_layer(value)? {
+        _ if value == Value::Samples => "processors",
+        layer => layer.map_or("memory", |layer| layer.name()),
+    };
     let gathered = Gathered::default();
     let stopped = RefCell::default();
     let weights = [RefCell::<Vec<u64>>::default(), RefCell::default()];
@@ -81,10 +84,10 @@ pub fn speedscope(exported: &Exported<'_>, value: Value, out: &mut dyn Write) ->
     let profiles = signs.iter().zip(&weights).map(|(&(sign, which), weights)| Profile {
         kind: "sampled",
         name: format!("{layer}: {}{which}", value.name()),
-        unit: if value == Value::Count { "none" } else { "bytes" },
+        unit: if value.is_bytes() { "bytes" } else { "none" },
         start_value: 0,
         samples: Streamed::new(stopped, move |take: Take<'_, Vec<usize>>| {
-            stacks::each(exported, |stack| {
+            stacks::each(exported, value, |stack| {
                 let Ok(weight @ 1..) = u64::try_from(weight(&stack.numbers, value) * sign) else { return Ok(()) };
                 weights.borrow_mut().push(weight);
                 take(gathered.frames(&stack))

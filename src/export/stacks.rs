@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{ExportError, Exported, Value};
-use crate::model::{Process, ProcessId, SiteId, Trace};
-use crate::query::{FrameName, GroupNumbers, Recorded, each_stack};
+use crate::model::{NodeId, Process, ProcessId, Site, Trace};
+use crate::query::{FrameName, GroupNumbers, Recorded, each_stack, sample_counts, sampled_stacks};
 use crate::units::Pid;
 
 /// A stack of a process.
@@ -15,8 +15,8 @@ pub(super) struct StackMet<'a> {
     pub(super) process: ProcessId,
     /// Its name and id; where it is one of several lives of that id under that name, its start.
     pub(super) process_name: Arc<str>,
-    /// A site that has it.
-    pub(super) site: SiteId,
+    /// Its innermost frame.
+    pub(super) stack: NodeId,
     /// The outermost first. Empty where no stack was recorded, or nothing is left of it.
     pub(super) frames: Vec<FrameMet<'a>>,
     /// Whether a stack was recorded.
@@ -42,42 +42,76 @@ pub(super) fn no_frames(stack: &StackMet<'_>) -> &'static str {
     if stack.is_recorded { "(all frames folded)" } else { "(no stack recorded)" }
 }
 
-/// Tells all stacks.
-pub(super) fn each<'a>(
-    exported: &Exported<'a>,
-    mut each: impl FnMut(StackMet<'a>) -> Result<(), ExportError>,
-) -> Result<(), ExportError> {
-    let Exported { index, names, request, mask, cancel } = exported;
-    let trace = exported.trace();
-    let mut lives: FxHashMap<(Pid, &str), usize> = FxHashMap::default();
-    trace.processes.iter().for_each(|process| *lives.entry((process.pid, &process.name)).or_default() += 1);
-    let mut of_processes: FxHashMap<ProcessId, Arc<str>> = FxHashMap::default();
-    each_stack(index, request, mask, names, cancel, |site, numbers| {
-        let process = trace.process_of(trace.site(site));
+/// What processes are called.
+pub(super) struct ProcessNames<'a> {
+    trace: &'a Trace,
+    lives: FxHashMap<(Pid, &'a str), usize>,
+    known: FxHashMap<ProcessId, Arc<str>>,
+}
+
+impl<'a> ProcessNames<'a> {
+    pub(super) fn new(trace: &'a Trace) -> Self {
+        let mut lives: FxHashMap<(Pid, &str), usize> = FxHashMap::default();
+        trace.processes.iter().for_each(|process| *lives.entry((process.pid, &process.name)).or_default() += 1);
+        Self { trace, lives, known: FxHashMap::default() }
+    }
+
+    /// Name and id; where it is one of several lives of that id under that name, its start.
+    pub(super) fn of(&mut self, process: ProcessId) -> Arc<str> {
+        let Self { trace, lives, known } = self;
         let name = || {
             let of = trace.process(process);
             process_name(trace, of, lives.get(&(of.pid, &of.name)).is_some_and(|&lives| lives > 1)).into()
         };
-        let name = of_processes.entry(process).or_insert_with(name);
-        each(met(exported, site, Arc::clone(name), numbers.clone()))
+        Arc::clone(known.entry(process).or_insert_with(name))
+    }
+}
+
+/// Tells all stacks that have a value of this kind: those of rows, or those of samples, whose number is
+/// their count.
+pub(super) fn each<'a>(
+    exported: &Exported<'a>,
+    value: Value,
+    mut each: impl FnMut(StackMet<'a>) -> Result<(), ExportError>,
+) -> Result<(), ExportError> {
+    let Exported { index, names, request, mask, cancel } = exported;
+    let trace = exported.trace();
+    let mut called = ProcessNames::new(trace);
+    if value == Value::Samples {
+        let counts = sample_counts(trace, request.interval, request.filter.process.as_deref());
+        for (count, site) in sampled_stacks(trace, &counts) {
+            cancel.check()?;
+            let site = &trace.activity.samples.sites[site.0 as usize];
+            let numbers = GroupNumbers { count, ..GroupNumbers::default() };
+            each(met(exported, site, (site.caller, called.of(site.caller)), numbers))?;
+        }
+        return Ok(());
+    }
+    each_stack(index, request, mask, names, cancel, |site, numbers| {
+        let site = trace.site(site);
+        let process = trace.process_of(site);
+        each(met(exported, site, (process, called.of(process)), numbers.clone()))
     })
 }
 
 /// The stack of a site.
-fn met<'a>(exported: &Exported<'a>, id: SiteId, process_name: Arc<str>, numbers: GroupNumbers) -> StackMet<'a> {
+fn met<'a>(
+    exported: &Exported<'a>,
+    site: &Site,
+    (process, process_name): (ProcessId, Arc<str>),
+    numbers: GroupNumbers,
+) -> StackMet<'a> {
     let trace = exported.trace();
-    let site = trace.site(id);
     let path = trace.stacks.path(site.stack);
     let is_recorded = !path.is_empty();
-    let recorded = path.into_iter().map(|node| {
-        let is_innermost = node == site.stack;
-        Recorded::of(trace, exported.names, node, site.caller, site.first, is_innermost)
-    });
+    let &Site { caller, first, stack, .. } = site;
+    let recorded =
+        path.into_iter().map(|node| Recorded::of(trace, exported.names, node, caller, first, node == stack));
     let frames = recorded.flat_map(|recorded| {
         let levels = recorded.shown(exported.request.fold);
         levels.map(move |level| FrameMet { recorded, level })
     });
-    StackMet { process: trace.process_of(site), process_name, site: id, frames: frames.collect(), is_recorded, numbers }
+    StackMet { process, process_name, stack, frames: frames.collect(), is_recorded, numbers }
 }
 
 /// What a stack weighs.
@@ -86,7 +120,7 @@ pub(super) fn weight(numbers: &GroupNumbers, value: Value) -> i128 {
         Value::Outstanding => numbers.outstanding_to.into(),
         Value::Impacting => numbers.impacting_size.into(),
         Value::Allocated => numbers.allocated_size.into(),
-        Value::Count => numbers.count.into(),
+        Value::Count | Value::Samples => numbers.count.into(),
         Value::Peak => numbers.peak.into(),
     }
 }

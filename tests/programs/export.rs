@@ -144,7 +144,7 @@ fn firefox_allocations_weigh_what_the_report_says() {
 fn a_firefox_profile_tells_when_it_came_about() {
     let profile = parsed("firefox", &["--layer", "commit", "--value", "allocated"]);
     let threads = profile["threads"].as_array().unwrap();
-    let times = threads.iter().flat_map(|thread| thread["nativeAllocations"]["time"].as_array().unwrap());
+    let times = threads.iter().filter_map(|thread| thread["nativeAllocations"]["time"].as_array()).flatten();
     let moments: std::collections::BTreeSet<u64> = times.map(|time| time.as_f64().unwrap() as u64).collect();
     assert!(moments.len() > 10 && moments.last() > Some(&20_000), "{moments:?}");
     // And a track of what is outstanding, which ends where the report does.
@@ -155,6 +155,76 @@ fn a_firefox_profile_tells_when_it_came_about() {
         let words = ["--layer", "commit", "--process", pid];
         let expected: i128 = groups("process", &words).iter().map(|group| number(&group["outstanding_to"])).sum();
         assert_eq!(sum as i128, expected, "process {pid}");
+    }
+}
+
+/// Samples of each process and stack of a part, by the stack's text from the process on.
+fn samples_by_stack(words: &[&str]) -> BTreeMap<String, i128> {
+    let answer = json(["processors", "demo:", "--json", "--by", "stack"].iter().chain(words).copied());
+    let mut sums = BTreeMap::new();
+    for of in answer["stacks"].as_array().unwrap() {
+        let frames = of["stack"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap().replace(';', ":"));
+        let process = format!("{} ({})", of["process"].as_str().unwrap(), of["pid"]);
+        *sums.entry([vec![process], frames.collect()].concat().join(";")).or_default() += number(&of["samples"]);
+    }
+    assert!(sums.len() > 5);
+    sums
+}
+
+#[test]
+fn stacks_of_samples_weigh_what_processors_says() {
+    for part in [&[][..], &PART, &["--from", "mark:Level 2", "--process", "4660"]] {
+        let words = [part, &["--value", "samples"]].concat();
+        let expected = samples_by_stack(part);
+        let total: i128 = expected.values().sum();
+        let folded = exported("folded", &words);
+        let lines = folded.lines().map(|line| line.rsplit_once(' ').unwrap());
+        let lines: BTreeMap<String, i128> = lines.map(|(stack, weight)| (stack.to_owned(), weight.parse().unwrap())).collect();
+        assert_eq!(lines, expected);
+        let profiles = parsed("speedscope", &words)["profiles"].clone();
+        assert_eq!((number(&profiles[0]["endValue"]), &profiles[0]["unit"]), (total, &"none".into()));
+        let alone = parsed("firefox", &words);
+        let beside = parsed("firefox", &[part, &["--layer", "heap"]].concat());
+        for profile in [&alone, &beside] {
+            let threads = profile["threads"].as_array().unwrap();
+            let count: i128 = threads.iter().map(|thread| number(&thread["samples"]["length"])).sum();
+            assert_eq!(count, total);
+        }
+        assert!(firefox_sums(&alone).is_empty() && !firefox_sums(&beside).is_empty());
+    }
+}
+
+#[test]
+fn a_firefox_profile_has_marks_as_markers() {
+    let marks = json(["marks", "demo:", "--json"]);
+    let mut expected: Vec<(String, f64, f64)> = Vec::new();
+    for mark in marks["marks"].as_array().unwrap() {
+        let millis = |key: &str| (mark[key].as_f64().unwrap() * 1e6).round() / 1e3;
+        expected.push((mark["text"].as_str().unwrap().to_owned(), millis("from_s"), millis("to_s")));
+    }
+    let mut found: Vec<(String, f64, f64)> = Vec::new();
+    for thread in parsed("firefox", &["--layer", "heap"])["threads"].as_array().unwrap() {
+        let markers = &thread["markers"];
+        for (n, data) in markers["data"].as_array().unwrap().iter().enumerate() {
+            let millis = |of: &Value| of[n].as_f64().map(|millis| (millis * 1e3).round() / 1e3);
+            let text = &data["text"];
+            let text = text.as_str().unwrap_or_else(|| thread["stringArray"][text.as_u64().unwrap() as usize].as_str().unwrap());
+            let from = millis(&markers["startTime"]).unwrap();
+            found.push((text.to_owned(), from, millis(&markers["endTime"]).filter(|to| *to > 0.0).unwrap_or(from)));
+        }
+    }
+    let by_time = |a: &(String, f64, f64), b: &(String, f64, f64)| a.1.total_cmp(&b.1);
+    expected.sort_by(by_time);
+    found.sort_by(by_time);
+    assert!(expected.len() > 2);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn samples_are_no_memory() {
+    for words in [&["--layer", "heap"][..], &["--size", "1.."], &["--frame", "x"]] {
+        let run = export("folded", &[words, &["--value", "samples"]].concat());
+        assert!(run.code == Some(2) && run.err.contains(words[0]), "{}", run.err);
     }
 }
 

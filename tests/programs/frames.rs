@@ -39,9 +39,9 @@ fn each_frame_has_what_was_allocated_and_freed_in_it() {
     let worst = &frames(&[game.word(), "--sort", "allocated", "--top", "1"])[0];
     assert_eq!(number(&worst["number"]), game::WORST.0 as u64);
     assert_eq!(number(&frames(&[game.word(), "--sort", "freed", "--top", "1"])[0]["number"]), game::WORST.0 as u64 + 1);
-    // Those that end in the interval.
+    // Those that end in the interval, or with it.
     let part = frames(&[game.word(), "--from", "frame:3", "--to", "frame:6"]);
-    assert_eq!(part.iter().map(|frame| number(&frame["number"])).collect::<Vec<_>>(), [2, 3, 4]);
+    assert_eq!(part.iter().map(|frame| number(&frame["number"])).collect::<Vec<_>>(), [3, 4, 5]);
     let csv = highwater(["frames", "--csv", game.word(), "--from", "mark:Level 2", "--top", "1"]).out;
     let head = "process,pid,process_start_s,api,swap_chain,layer,number,from_s,to_s,allocated_count,allocated_size,freed_count,freed_size";
     assert_eq!(csv, format!("{head}\r\nGame.exe,4660,0.001,dxgi,0xabc0,heap,5,0.15,0.16,5,500,4,400\r\n"));
@@ -78,7 +78,9 @@ fn a_report_has_frames_means_and_processors() {
     let worst: Vec<u64> = heap["worst"].as_array().unwrap().iter().map(|frame| number(&frame["number"])).collect();
     assert_eq!(worst, [game::WORST.0 as u64, game::FRAMES as u64 - 1]);
     let group = &report["groups"][0];
-    assert!(is_near(&group["allocated_count_per_frame"], all as f64 / game::FRAMES as f64));
+    assert!(is_near(&group["allocated_count_per_frame"], all as f64 / (game::FRAMES + 1) as f64), "by presents");
+    let frame = json(["report", "--json", game.word(), "--by", "process", "--from", "frame:12", "--to", "frame:13"]);
+    assert!(is_near(&frame["groups"][0]["allocated_count_per_frame"], game::WORST.1 as f64));
     let processors = &report["processors"];
     let samples = |process: &Value| (number(&process["pid"]), number(&process["samples"]));
     let of_processes: Vec<_> = processors["processes"].as_array().unwrap().iter().map(samples).collect();

@@ -1,7 +1,6 @@
 //! `highwater processors`: what processors ran, by process, function or stack.
 
 use clap::{Args, ValueEnum};
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{SAMPLE_COLUMNS, TimeAsked, describe_processors, sample_cells};
@@ -9,9 +8,10 @@ use crate::cli::asked::{IntervalInSeconds, RulesFile, stopped};
 use crate::cli::text::{self, Align, Table};
 use crate::cli::{Failure, output, symbols};
 use crate::format;
-use crate::model::{NodeId, ProcessId, Site, Trace};
+use crate::model::{ProcessId, SiteId, Trace};
 use crate::query::{
-    Cancel, Functions, ProcessorEntries, SampleNumbers, has_samples, processor_entries, sample_sums, sampled_functions, stack_labels,
+    Cancel, Functions, ProcessorEntries, SampleNumbers, SampledFunction, has_samples, processor_entries, sample_counts,
+    sampled_functions, sampled_stacks, stack_labels,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -100,7 +100,7 @@ pub(in crate::cli) fn run(args: &ProcessorsArgs) -> Result<(), Failure> {
     let (trace, interval) = args.asked.load("processors")?;
     let mut processors = processor_entries(&trace, interval, args.asked.process());
     let top = args.top.unwrap_or(if args.json { usize::MAX } else { SHOWN });
-    let counts = counts(&trace, interval, args.asked.process());
+    let counts = sample_counts(&trace, interval, args.asked.process());
     let names = || symbols::names_of_samples(&trace, args.symbols.as_deref(), &counts).with_rules(rules);
     let mut answer = match args.by {
         By::Process => (None, None),
@@ -142,16 +142,6 @@ pub(in crate::cli) fn run(args: &ProcessorsArgs) -> Result<(), Failure> {
     output::answer(&text)
 }
 
-/// Samples by place, of processes of this name or id.
-fn counts(trace: &Trace, interval: Interval, process: Option<&str>) -> Vec<u32> {
-    let mut counts = sample_sums(trace, interval, None);
-    let meant: Vec<bool> = trace.processes.iter().map(|of| process.is_none_or(|wanted| of.is_called(wanted))).collect();
-    let is_meant = |site: &Site| meant.get(site.caller.0 as usize).copied().unwrap_or(false);
-    let others = counts.iter_mut().zip(&trace.activity.samples.sites).filter(|(_, site)| !is_meant(site));
-    others.for_each(|(count, _)| *count = 0);
-    counts
-}
-
 fn life(trace: &Trace, id: ProcessId) -> (String, u32, Option<f64>) {
     let process = trace.process(id);
     (process.label(), process.pid.0, process.start.map(|at| trace.clock.seconds(at)))
@@ -166,7 +156,7 @@ fn functions(
     let never = Cancel::default();
     let functions = Functions::of_samples(trace, names, args.fold, &never).map_err(stopped)?;
     let sums = sampled_functions(trace, &functions, counts, &never).map_err(stopped)?;
-    let entry = |of: crate::query::SampledFunction| {
+    let entry = |of: SampledFunction| {
         let (process, pid, process_start_s) = life(trace, of.process);
         let [own, total] = [of.own, of.total].map(|count| SampleNumbers::of(trace, interval, count));
         FunctionEntry { process, pid, process_start_s, function: functions.name(of.function).to_string(), own, total }
@@ -175,19 +165,13 @@ fn functions(
 }
 
 fn stacks(trace: &Trace, interval: Interval, (counts, names): (&[u32], &Names)) -> Vec<StackEntry> {
-    let mut sums: FxHashMap<(ProcessId, NodeId), (u64, usize)> = FxHashMap::default();
-    for ((at, site), &count) in trace.activity.samples.sites.iter().enumerate().zip(counts).filter(|(_, count)| **count > 0) {
-        sums.entry((site.caller, site.stack)).or_insert((0, at)).0 += u64::from(count);
-    }
-    let mut sums: Vec<_> = sums.into_values().collect();
-    sums.sort_unstable_by_key(|&(count, at)| (std::cmp::Reverse(count), at));
-    let entry = |(count, at): (u64, usize)| {
-        let site = &trace.activity.samples.sites[at];
+    let entry = |(count, site): (u64, SiteId)| {
+        let site = &trace.activity.samples.sites[site.0 as usize];
         let (process, pid, process_start_s) = life(trace, site.caller);
         let (stack, samples) = (stack_labels(trace, names, site), SampleNumbers::of(trace, interval, count));
         StackEntry { process, pid, process_start_s, stack, samples }
     };
-    sums.into_iter().map(entry).collect()
+    sampled_stacks(trace, counts).into_iter().map(entry).collect()
 }
 
 /// Names can be very long, so they come last.

@@ -17,7 +17,7 @@ use super::progress::Quiet;
 use super::{Failure, output, report_problems};
 use crate::export::{self, ExportError, Exported, Format, Value};
 use crate::paths;
-use crate::query::{By, Cancel, ReportRequest};
+use crate::query::{By, Cancel, ReportRequest, has_samples};
 use crate::symbols::Names;
 
 #[derive(Args, Debug)]
@@ -94,12 +94,17 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         top: args.top,
         fold: args.fold,
     };
-    let names = if args.shows_names(&request) { loaded.names(&args.asked, &request.by) } else { Names::default() };
+    let value = args.value.unwrap_or_default();
+    let has_samples = value == Value::Samples || (args.format == Format::Firefox && has_samples(&loaded.trace));
+    let names = match args.shows_names(&request) {
+        _ if has_samples => loaded.names_with_samples(&args.asked, value != Value::Samples),
+        true => loaded.names(&args.asked, &request.by),
+        false => Names::default(),
+    };
     let index = loaded.index()?;
     let never = Cancel::default();
     let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?;
     report_problems(&index.trace().problems);
-    let value = args.value.unwrap_or_default();
     write_to(&args.out, |out| export::write(&exported, args.format, value, out))
 }
 
@@ -111,6 +116,10 @@ impl ExportArgs {
         let is_list = matches!(self.format, Format::Csv | Format::Json);
         if self.value.is_some() && (is_list || self.format == Format::Parquet) {
             return refuse("--value", "which holds all numbers");
+        }
+        let of_memory = self.asked.choices.layer.map(|_| "--layer").or(self.asked.choices.beyond_places());
+        if let Some(option) = of_memory.filter(|_| self.value == Some(Value::Samples)) {
+            return Err(Failure::BadArguments(format!("{option} is not for --value samples, which are no memory")));
         }
         if !self.by.is_empty() && !is_list {
             return refuse("--by", "which holds stacks");

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::output;
 use super::text::plural;
-use crate::model::{NodeId, ProcessId, SiteId, Trace};
+use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
 use crate::symbols::{CodeAddress, ModuleReport, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
 use crate::units::Interval;
@@ -58,8 +58,20 @@ pub(super) fn names_and_missing(
 
 /// The names of all frames at places where samples found a process; of those with a count.
 pub(super) fn names_of_samples(trace: &Arc<Trace>, path: Option<&str>, counts: &[u32]) -> Arc<Names> {
+    names_of_sites(trace, path, sampled_sites(trace, counts))
+}
+
+/// Those places.
+pub(super) fn sampled_sites<'t>(trace: &'t Trace, counts: &'t [u32]) -> impl Iterator<Item = &'t Site> {
+    let known = trace.processes.len();
+    let sites = trace.activity.samples.sites.iter().zip(counts);
+    sites.filter(move |(site, count)| **count > 0 && (site.caller.0 as usize) < known).map(|(site, _)| site)
+}
+
+/// The names of the frames of any stacks; where they come from as in [`names`].
+pub(super) fn names_of_sites<'t>(trace: &Arc<Trace>, path: Option<&str>, sites: impl Iterator<Item = &'t Site>) -> Arc<Names> {
     let options = Options { sources: sources(trace, named_path(path)), ..Options::default() };
-    let symbols = Symbols::start_at(Arc::clone(trace), options, sampled_addresses(trace, counts), || {});
+    let symbols = Symbols::start_at(Arc::clone(trace), options, addresses_of(trace, sites), || {});
     symbols.wait();
     if path.is_some()
         && let Some(told) = without_names(symbols.modules().iter())
@@ -70,14 +82,11 @@ pub(super) fn names_of_samples(trace: &Arc<Trace>, path: Option<&str>, counts: &
 }
 
 /// All addresses of those stacks, each once while its module is the same.
-fn sampled_addresses(trace: &Trace, counts: &[u32]) -> Vec<CodeAddress> {
-    let known = trace.processes.len();
-    let sites = trace.activity.samples.sites.iter().zip(counts);
+fn addresses_of<'t>(trace: &Trace, sites: impl Iterator<Item = &'t Site>) -> Vec<CodeAddress> {
     let mut looked: FxHashMap<(ProcessId, NodeId), Interval> = FxHashMap::default();
     let mut all = Vec::new();
-    for (site, _) in sites.filter(|(site, count)| **count > 0 && (site.caller.0 as usize) < known) {
-        let (process, at) = (site.caller, site.first);
-        for node in trace.stacks.chain(site.stack) {
+    for &Site { caller: process, first: at, stack, .. } in sites {
+        for node in trace.stacks.chain(stack) {
             if looked.get(&(process, node)).is_some_and(|during| during.contains(at)) {
                 continue;
             }

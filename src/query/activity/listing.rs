@@ -12,7 +12,7 @@ use super::{FrameLine, FrameRequest, MarkRequest, frame_lanes, frame_sums, main_
 use crate::events::PresentApi;
 use crate::model::{Mark, PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask};
-use crate::units::{Interval, Layer};
+use crate::units::{Interval, Layer, Ticks};
 
 /// Swap chains that are told of, those with most frames.
 pub const CHAINS: usize = 16;
@@ -235,7 +235,7 @@ pub fn chain_frames(
     Ok(all)
 }
 
-/// How many frames of its main swap chain each process has in an interval.
+/// How many frames each process hands over in an interval, of its main swap chain.
 #[derive(Clone, Debug, Default)]
 pub struct FrameCounts(FxHashMap<(u32, Option<u64>), usize>);
 
@@ -246,7 +246,8 @@ impl FrameCounts {
         for lane in &trace.activity.presents {
             let process = trace.process(lane.process);
             let main = main_frames(trace, Some(lane.process)).and_then(|main| trace.activity.presents.get(main));
-            let frames = main.map_or(0, |main| main.ending_in(interval).len());
+            let place = |main: &PresentLane, at: Ticks| main.times.partition_point(|&time| time < at);
+            let frames = main.map_or(0, |main| place(main, interval.to) - place(main, interval.from));
             counts.insert((process.pid.0, process.start.map(|at| trace.clock.seconds(at).to_bits())), frames);
         }
         counts.retain(|_, frames| *frames > 0);
@@ -258,7 +259,8 @@ impl FrameCounts {
         self.0.is_empty()
     }
 
-    /// What the rows of a group of one process come to in a frame: what the interval has, by its frames.
+    /// What the rows of a group of one process come to in a frame: what the interval has, by the frames that it
+    /// hands over.
     pub fn per_frame(&self, pid: Option<u32>, process_start_s: Option<f64>, numbers: &GroupNumbers) -> Option<PerFrame> {
         if self.is_empty() {
             return None;

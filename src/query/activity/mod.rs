@@ -13,4 +13,4 @@ pub use listing::{
     sort_by_allocated,
 };
 pub use marks::{MarkRequest, find_mark, marks};
-pub use processors::{ProcessSamples, process_samples, processor_series, sample_sums};
+pub use processors::{ProcessSamples, process_samples, processor_series, sample_counts, sample_sums, sampled_stacks};

@@ -4,8 +4,9 @@
 //! Cost: a look at each sample of the interval, in parallel for sums.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-use crate::model::{ProcessId, Samples, Trace};
+use crate::model::{NodeId, ProcessId, Samples, Site, SiteId, Trace};
 use crate::query::series::Series;
 use crate::query::{Cancel, Cancelled};
 use crate::units::Interval;
@@ -29,7 +30,7 @@ pub fn process_samples(trace: &Trace, interval: Interval) -> Vec<ProcessSamples>
     let mut counts = vec![0u64; trace.processes.len() + 1];
     let unknown = trace.processes.len();
     for (site, count) in (0..).zip(site_counts(samples, interval)) {
-        let process = samples.sites.get(site as usize).map_or(unknown, |site: &crate::model::Site| site.caller.0 as usize);
+        let process = samples.sites.get(site as usize).map_or(unknown, |site: &Site| site.caller.0 as usize);
         counts[process.min(unknown)] += u64::from(count);
     }
     let seconds = |count: u64| count as f64 * samples.interval / trace.clock.frequency as f64;
@@ -72,6 +73,29 @@ pub fn sample_sums(trace: &Trace, interval: Interval, process: Option<ProcessId>
         others.for_each(|(count, _)| *count = 0);
     }
     counts
+}
+
+/// Samples by site, of processes of this name or id, or of all that are known.
+pub fn sample_counts(trace: &Trace, interval: Interval, process: Option<&str>) -> Vec<u32> {
+    let samples = &trace.activity.samples;
+    let mut counts = site_counts(samples, interval);
+    let meant: Vec<bool> = trace.processes.iter().map(|of| process.is_none_or(|wanted| of.is_called(wanted))).collect();
+    let is_meant = |site: &Site| meant.get(site.caller.0 as usize).copied().unwrap_or(false);
+    let others = counts.iter_mut().zip(&samples.sites).filter(|(_, site)| !is_meant(site));
+    others.for_each(|(count, _)| *count = 0);
+    counts
+}
+
+/// Samples of each stack of a process, most first, with the first site that has it.
+pub fn sampled_stacks(trace: &Trace, counts: &[u32]) -> Vec<(u64, SiteId)> {
+    let mut sums: FxHashMap<(ProcessId, NodeId), (u64, SiteId)> = FxHashMap::default();
+    let sites = (0..).map(SiteId).zip(&trace.activity.samples.sites).zip(counts);
+    for ((id, site), &count) in sites.filter(|(_, count)| **count > 0) {
+        sums.entry((site.caller, site.stack)).or_insert((0, id)).0 += u64::from(count);
+    }
+    let mut all: Vec<(u64, SiteId)> = sums.into_values().collect();
+    all.sort_unstable_by_key(|&(count, site)| (std::cmp::Reverse(count), site));
+    all
 }
 
 /// The share of one processor that a process had, in thousandths, in each of `bins` equal parts of an
