@@ -5,16 +5,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use highwater::etl::{Source, TraceFile};
 use highwater::events::{
-    ActivityEvent, Event, FrameRange, ManagedEvent, ManagedMethod, MethodChange, Present, PresentApi, Record, StackPart,
+    ActivityEvent, Event, FrameRange, ManagedEvent, ManagedMethod, MarkEvent, MarkText, MethodChange, Present, PresentApi,
+    Record, StackPart, class,
 };
+use highwater::export::cut::{Request, cut};
+use highwater::load::{Capture, Input, Processes, Unwatched, load};
 use highwater::model::{Builder, Clock, InputState, ProcessId, Trace};
+use highwater::problem::Problems;
 use highwater::query::{
     By, Cancel, FrameRequest, FrameSums, Index, Mask, ReportFilter, ReportRequest, frame_sums, main_frames, process_samples,
     report,
 };
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use proptest::prelude::*;
+
+use crate::common::session::{PID as SESSION_PID, START as SESSION_START, Session};
 
 const PID: Pid = Pid(7);
 const HEAP: u64 = 0x50;
@@ -347,4 +354,93 @@ fn groups(trace: Trace) -> Vec<MemoryGroup> {
     let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false };
     let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
     groups.into_iter().map(|group| (group.pid, group.stack, group.numbers.count, group.numbers.size)).collect()
+}
+
+/// What a trace has in an interval, names apart.
+fn seen(trace: &Trace, interval: Interval) -> (Vec<(i64, i64)>, Vec<Vec<i64>>, Vec<(i64, u32, Vec<u64>)>) {
+    let activity = &trace.activity;
+    let marks = activity.marks.during(interval).map(|mark| (mark.at.0, mark.from.0)).collect();
+    let presents = activity.presents.iter().map(|lane| {
+        let inside = lane.times.iter().filter(|at| interval.contains(**at));
+        times(inside)
+    });
+    let samples = activity.samples.list.range(activity.samples.during(interval)).map(|sample| {
+        let site = activity.samples.sites[sample.site.0 as usize];
+        let frames = trace.stacks.chain(site.stack).map(|node| trace.stacks.address(node)).collect();
+        (sample.at.0, trace.process(site.caller).pid.0, frames)
+    });
+    (marks, presents.filter(|times| !times.is_empty()).collect(), samples.collect())
+}
+
+#[test]
+fn a_part_of_a_trace_has_what_happened_in_it_and_the_names_for_that() {
+    let mut session = Session::new(1, false);
+    let method = |start: u64, name: &str| {
+        Box::new(ManagedMethod { start, size: 0x10, name: name.to_owned(), is_jitted: true, ..ManagedMethod::default() })
+    };
+    let managed = |change, method| Event::Activity(Box::new(ActivityEvent::Managed(ManagedEvent::Method(change, method))));
+    let marked = || Event::Activity(Box::new(ActivityEvent::Present(Present::Marked)));
+    let mark = |text: &str| {
+        let text = MarkText::Known(text.into());
+        let mark = MarkEvent { provider: class::PERF_INFO, provider_name: None, text, lasted_ms: None };
+        Event::Activity(Box::new(ActivityEvent::Mark(mark)))
+    };
+    let told = [
+        (10, Event::ThreadRundown),
+        (20, managed(MethodChange::Load, method(0x100, "Game.Early"))),
+        (30, marked()),
+        (31, mark("before")),
+        (40, Event::Sample { address: 0x101, count: 1 }),
+        (100, mark("inside")),
+        (110, marked()),
+        (120, Event::Sample { address: 0x102, count: 1 }),
+        (130, Event::Sample { address: 0x202, count: 1 }),
+        (140, marked()),
+        (200, Event::Sample { address: 0x103, count: 1 }),
+        (210, mark("behind")),
+        (220, managed(MethodChange::Rundown, method(0x200, "Game.Late"))),
+        (221, managed(MethodChange::Load, method(0x300, "Game.Never"))),
+    ];
+    for (time, event) in told {
+        let record = Record { time: SESSION_START + time, pid: Pid(SESSION_PID), tid: Tid(8), event };
+        session.writer.put(0, &record, &[]).unwrap();
+    }
+    let capture = opened(session.writer.finish().unwrap().into_inner());
+    let trace = load(&capture, &mut Unwatched).unwrap();
+    let demo = Capture::open(&[Input::Demo]).unwrap();
+    let whole = load(&demo, &mut Unwatched).unwrap();
+    let inside = Interval { from: Ticks(50), to: Ticks(150) };
+    let seconds = |from: f64, to: f64| Interval { from: whole.clock.ticks(from), to: whole.clock.ticks(to) };
+    for (capture, trace, interval) in [(&capture, &trace, inside), (&demo, &whole, seconds(26.0, 29.5))] {
+        for anonymises in [false, true] {
+            let (trace_start, processes) = (capture.trace_start(), &Processes::All);
+            let request = Request { files: &capture.files, trace, trace_start, interval, processes, anonymises };
+            let mut out = std::io::Cursor::new(Vec::new());
+            cut(&request, &mut out, &mut |_, _| true).unwrap();
+            let bytes = out.into_inner();
+            let tells = |name: &str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
+            assert!(!anonymises || !["inside", "Autosave", "Level 3"].into_iter().any(tells));
+            let part = load(&opened(bytes.clone()), &mut Unwatched).unwrap();
+            let expected = seen(trace, interval);
+            assert!(!expected.0.is_empty() && !expected.1.is_empty() && expected.2.len() > 1);
+            assert_eq!(seen(&part, part.span), expected, "and nothing else");
+        }
+    }
+    let bytes = {
+        let (trace_start, processes) = (capture.trace_start(), &Processes::All);
+        let request =
+            Request { files: &capture.files, trace: &trace, trace_start, interval: inside, processes, anonymises: false };
+        let mut out = std::io::Cursor::new(Vec::new());
+        cut(&request, &mut out, &mut |_, _| true).unwrap();
+        out.into_inner()
+    };
+    let part = load(&opened(bytes), &mut Unwatched).unwrap();
+    let process = part.activity.managed.processes()[0];
+    let names: Vec<String> = part.activity.managed.methods(process).iter().map(|method| method.name.to_string()).collect();
+    assert_eq!(names, ["Game.Early", "Game.Late"]);
+}
+
+fn opened(bytes: Vec<u8>) -> Capture {
+    let file = TraceFile::from_source(Source::Memory(bytes.leak()), "part.etl".to_owned()).unwrap();
+    Capture { files: vec![file], problems: Problems::default() }
 }
