@@ -6,7 +6,7 @@
 //! list ends with an ellipsis. Layouts: Microsoft's `TraceLoggingProvider.h` and `tdh.h`, as their
 //! documentation and PerfView's parser have them; checked on public traces.
 //!
-//! Bounded: [`MAX_FIELDS`] fields, [`MAX_TEXT`] bytes of text.
+//! Bounded: [`MAX_FIELDS`] fields, [`MAX_NAME`] units a name, [`MAX_TEXT`] bytes of text.
 
 use std::fmt::Write as _;
 
@@ -15,6 +15,9 @@ use crate::units::PointerSize;
 
 /// Fields of one event that are looked at.
 const MAX_FIELDS: usize = 64;
+
+/// UTF-16 units of a name in a description; many names can be one text.
+const MAX_NAME: usize = 64;
 
 /// Bytes of text that are made of one event.
 pub(super) const MAX_TEXT: usize = 512;
@@ -245,7 +248,7 @@ fn self_described_field(metadata: &[u8], at: usize) -> Option<(Field, usize)> {
 /// The name of a self-describing event's provider; `traits` is its item with that.
 pub(in crate::events) fn provider_name(traits: &[u8]) -> Option<String> {
     let size = usize::from(u16_at(traits, 0)?);
-    Some(ansi_at(traits.get(..size)?, 2)?.0)
+    Some(shortened(ansi_at(traits.get(..size)?, 2)?.0))
 }
 
 /// What merging tells of the events of a provider with a manifest; nothing for what else it
@@ -263,7 +266,8 @@ pub(in crate::events) fn schema(opcode: u8, raw: &RawEvent<'_>) -> Option<Option
     let bytes = raw.payload;
     let text = |at: usize| -> Option<Box<str>> {
         let offset = u32_at(bytes, at)? as usize;
-        let text = if offset == 0 { String::new() } else { utf16z_at(bytes, offset)?.0 };
+        let end = bytes.len().min(offset.saturating_add(2 * MAX_NAME));
+        let text = if offset == 0 { String::new() } else { utf16z_at(bytes.get(..end)?, offset)?.0 };
         Some(text.trim().into())
     };
     let named = |at: usize| Some(text(at)?.trim_start_matches("win:").to_owned());

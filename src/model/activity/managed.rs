@@ -169,10 +169,12 @@ impl ManagedTable {
 
     pub(super) fn module(&mut self, process: ProcessId, id: u64, path: &str) {
         let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
-        if !name.is_empty() && self.modules.len() < MAX_METHODS {
-            self.modules.entry((process, id)).or_insert_with(|| name.into());
-            self.published = None;
+        if name.is_empty() || self.text_bytes + name.len() > MAX_TEXT || self.modules.contains_key(&(process, id)) {
+            return;
         }
+        self.text_bytes += name.len() + 64;
+        self.modules.insert((process, id), name.into());
+        self.published = None;
     }
 
     pub(super) fn publish(&mut self) -> Arc<ManagedCode> {

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Chunked;
 use crate::etl::Guid;
 use crate::events::{Collection, CollectionId, EventSchema, MarkEvent, MarkText, Untold, class};
+use crate::format::plain;
 use crate::model::ProcessId;
 use crate::units::{Interval, Ticks, Tid};
 
@@ -18,7 +19,7 @@ const MAX_MARKS: usize = 1 << 20;
 /// Bytes of their texts at most.
 const MAX_TEXT: usize = 64 << 20;
 /// Descriptions of events at most.
-const MAX_SCHEMAS: usize = 1 << 14;
+const MAX_SCHEMAS: usize = 1 << 12;
 /// Providers at most.
 const MAX_PROVIDERS: usize = 1 << 10;
 
@@ -95,6 +96,9 @@ pub(super) struct MarkTable {
     untold: Vec<(usize, Untold)>,
     untold_bytes: usize,
     schemas: FxHashMap<(Guid, u16, u8), EventSchema>,
+    schema_bytes: usize,
+    /// How many descriptions there were, and marks to be told, when these were told last.
+    told: (usize, usize),
     /// Collections that go on, by process and number, and their marks.
     collections: FxHashMap<(ProcessId, CollectionId), usize>,
     refused: u64,
@@ -189,15 +193,19 @@ impl MarkTable {
 
     /// What the events of a kind are called.
     pub(super) fn describe(&mut self, schema: &EventSchema) {
-        if self.schemas.len() < MAX_SCHEMAS {
-            self.schemas.insert((schema.provider, schema.id, schema.version), schema.clone());
+        let key = (schema.provider, schema.id, schema.version);
+        if self.schemas.len() < MAX_SCHEMAS && !self.schemas.contains_key(&key) {
+            let names = schema.fields.iter().map(|field| field.name.len() + 40).sum::<usize>();
+            self.schema_bytes += names + schema.name.len() + schema.provider_name.len() + 200;
+            self.schemas.insert(key, schema.clone());
         }
     }
 
     pub(super) fn publish(&mut self, is_complete: bool) -> Marks {
-        let untold = std::mem::take(&mut self.untold);
-        self.untold_bytes = 0;
-        for (place, untold) in untold {
+        // Nothing else has been told of those that were looked at before.
+        let known = if self.told.0 == self.schemas.len() && !is_complete { self.told.1 } else { 0 };
+        for (place, untold) in self.untold.split_off(known) {
+            self.untold_bytes -= untold.payload.len();
             let Some(mark) = self.marks.list.get(place) else { continue };
             let number = mark.provider;
             let guid = self.marks.providers[usize::from(number)].guid;
@@ -213,7 +221,7 @@ impl MarkTable {
                 None => untold.text(),
             };
             let is_told = schema.is_some();
-            let text = self.text(&text);
+            let text = self.text(&plain(text.trim()));
             if let Some(mark) = self.marks.list.get_mut(place) {
                 mark.text = text;
             }
@@ -223,13 +231,13 @@ impl MarkTable {
                 self.untold.push((place, untold));
             }
         }
+        self.told = (self.schemas.len(), self.untold.len());
         self.marks.clone()
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        let schemas = self.schemas.len() * 1024;
-        (self.marks.list.len() * size_of::<Mark>() + self.text_bytes + self.untold.len() * 48 + self.untold_bytes + schemas)
-            as u64
+        let untold = self.untold.len() * 48 + self.untold_bytes;
+        (self.marks.list.len() * size_of::<Mark>() + self.text_bytes + untold + self.schema_bytes) as u64
     }
 
     pub(super) fn left_out(&self) -> Option<String> {

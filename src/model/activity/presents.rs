@@ -90,7 +90,7 @@ impl PresentTable {
 
     fn start(&mut self, thread: (ProcessId, Tid), chain: (PresentApi, u64), is_test: bool, (at, frequency): (Ticks, u64)) {
         let calls = self.calls.entry(thread).or_default();
-        let longest = (LONGEST_CALL * frequency) as i64;
+        let longest = i64::try_from(frequency.saturating_mul(LONGEST_CALL)).unwrap_or(i64::MAX);
         let is_lost = |call: &Call| (call.api, call.swap_chain) == chain || at.0.saturating_sub(call.at.0) > longest;
         if calls.iter().any(is_lost) || calls.len() >= DEEPEST {
             calls.clear(); // the end of one was lost
@@ -107,6 +107,9 @@ impl PresentTable {
         let Some(at) = calls.iter().rposition(|call| call.api == api) else { return };
         let call = calls[at];
         calls.truncate(at);
+        if calls.is_empty() {
+            self.calls.remove(&thread);
+        }
         let Some(lane) = call.lane.filter(|_| has_failed) else { return };
         let times = &mut self.lanes[lane as usize].times;
         if times.last() == Some(&call.at) && times.pop().is_some() {
@@ -147,7 +150,7 @@ impl PresentTable {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        (self.frames * size_of::<Ticks>() + self.lanes.len() * 4096) as u64
+        (self.frames * size_of::<Ticks>() + self.lanes.len() * 4096 + self.calls.len() * 256) as u64
     }
 
     pub(super) fn left_out(&self) -> Option<String> {

@@ -181,7 +181,7 @@ impl SampleTable {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        (self.list.len() * size_of::<Sample>()) as u64
+        (self.list.len() * size_of::<Sample>() + self.threads.len() * 16) as u64
     }
 
     pub(super) fn left_out(&self) -> Option<String> {

@@ -88,7 +88,7 @@ pub fn frame_name(number: usize) -> String {
 pub fn mean_frame(lane: &PresentLane, frames: Range<usize>) -> Option<f64> {
     let count = frames.len();
     let (from, to) = (lane.frame(frames.start)?.from, lane.frame(frames.end.checked_sub(1)?)?.to);
-    Some((to.0 - from.0) as f64 / count as f64)
+    Some(to.0.saturating_sub(from.0) as f64 / count as f64)
 }
 
 /// The frames of an interval in order, each with what the chain's process allocated and freed in it.

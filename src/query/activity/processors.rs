@@ -114,7 +114,7 @@ pub fn processor_series(
     for run in samples.list.runs(samples.during(interval)) {
         cancel.check()?;
         for sample in run.iter().filter(|sample| process.is_none_or(|process| samples.process(sample) == process)) {
-            let bin = (sample.at.0 - interval.from.0) as f64 / width;
+            let bin = sample.at.0.saturating_sub(interval.from.0) as f64 / width;
             counts[(bin as usize).min(bins - 1)] += 1;
         }
     }
