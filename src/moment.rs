@@ -165,7 +165,18 @@ mod tests {
         assert_eq!(read("mark:\"half"), Some(Moment::Mark("\"half".into())));
         assert_eq!(read("mark:frame:3"), Some(Moment::Mark("frame:3".into())));
         assert_eq!(read("frame:812"), Some(Moment::Frame(812)));
-        for bad in ["mark:", "mark: ", "mark:\"\"", "frame:", "frame:-1", "frame:+1", "frame:x", "frame:99999999999999999999", "Mark:a", ""] {
+        for bad in [
+            "mark:",
+            "mark: ",
+            "mark:\"\"",
+            "frame:",
+            "frame:-1",
+            "frame:+1",
+            "frame:x",
+            "frame:99999999999999999999",
+            "Mark:a",
+            "",
+        ] {
             assert_eq!(read(bad), None, "{bad}");
         }
         for text in ["12.5", "mark:Level 2", "frame:7"] {

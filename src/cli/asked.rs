@@ -214,7 +214,10 @@ pub(super) fn interval(
         && from > to
     {
         let [at_from, at_to] = [from, to].map(|at| trace.clock.seconds(at));
-        return Err(Failure::BadArguments(format!("{} at {at_from} s, later than {at_to} s, where it ends; swap them", names[0])));
+        return Err(Failure::BadArguments(format!(
+            "{} at {at_from} s, later than {at_to} s, where it ends; swap them",
+            names[0]
+        )));
     }
     let (begin, mut end) = (from.unwrap_or(trace.span.from), to.unwrap_or(trace.span.to));
     if trace.cut.is_some() {

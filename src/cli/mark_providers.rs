@@ -21,7 +21,9 @@ impl MarkProvidersAsked {
         }
         let found = capture.mark_providers(&self.marks);
         for word in &found.unknown {
-            output::message(&format!("--marks {word}: no provider of that name has events in the trace; highwater info lists those that have"));
+            output::message(&format!(
+                "--marks {word}: no provider of that name has events in the trace; highwater info lists those that have"
+            ));
         }
         plan.marks = found.providers;
     }

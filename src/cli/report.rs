@@ -87,7 +87,8 @@ fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
     let columns = key_columns(by).map(|name| (name, Align::Left)).chain(numbers.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
     for (group, mut cells) in groups.iter().zip(key_cells(by, groups)) {
-        let a_frame = has_frames.then(|| per_frame(group).map_or_else(String::new, |of| format::bytes(of.allocated_size_per_frame.round() as u64)));
+        let a_frame = has_frames
+            .then(|| per_frame(group).map_or_else(String::new, |of| format::bytes(of.allocated_size_per_frame.round() as u64)));
         cells.extend([
             format::signed_bytes(group.numbers.impacting_size),
             format::bytes(group.numbers.outstanding_to),

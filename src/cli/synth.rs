@@ -65,6 +65,9 @@ pub struct SynthArgs {
     /// Add counters of the system, of processes and heaps (heap)
     #[arg(long)]
     counters: bool,
+    /// Add so many samples of processors (heap)
+    #[arg(long, default_value_t = 0)]
+    samples: u64,
     /// Lose so many buffers on the way (heap)
     #[arg(long, default_value_t = 0)]
     lost_buffers: u32,
@@ -173,6 +176,7 @@ impl SynthArgs {
             wow64: self.wow64,
             mixed_headers: self.mixed_headers,
             counters: self.counters,
+            samples: self.samples,
             lost_buffers: self.lost_buffers,
             nightly: self.nightly(),
             speed: self.speed,

@@ -198,7 +198,8 @@ mod tests {
     const SOURCE: Guid = Guid::new(3, 2, 3, [4; 8]);
 
     fn census(events: &[(EventId, HeaderKind, &[ExtendedItem<'_>], &[u8])]) -> ProviderCensus {
-        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), SessionHeader { processors: 1, ..Default::default() }).unwrap();
+        let mut writer =
+            Writer::new(std::io::Cursor::new(Vec::new()), SessionHeader { processors: 1, ..Default::default() }).unwrap();
         for (time, &(id, kind, extended, payload)) in (1_000..).zip(events) {
             let (pid, tid, pointer, descriptor) = (Pid(1), Tid(1), PointerSize::Eight, Descriptor::default());
             let event = NewEvent { processor: 0, time, kind, pointer, pid, tid, id, version: 0, descriptor, extended, payload };
@@ -228,7 +229,8 @@ mod tests {
         let traits = [8u8, 0, b'G', b'a', b'm', b'e', b's', 0];
         let named = [ExtendedItem { kind: extended_type::PROVIDER_TRAITS, data: &traits }];
         let of = |provider, id| EventId::Provider { provider, id };
-        let manifest = [b"\x01\x01\x00\x5b\x01\0\0\0".as_slice(), br#"<x><provider guid="a" name="My-Source"><y name="z"/>"#].concat();
+        let manifest =
+            [b"\x01\x01\x00\x5b\x01\0\0\0".as_slice(), br#"<x><provider guid="a" name="My-Source"><y name="z"/>"#].concat();
         let found = census(&[
             (of(OWN, 1), HeaderKind::Event, &[], b""),
             (of(OTHER, 1), HeaderKind::Event, &[], b""),

@@ -77,7 +77,8 @@ pub fn marks_csv(marks: &[MarkEntry], out: &mut dyn Write) -> Result<(), ExportE
     for mark in marks {
         let MarkEntry { at_s, from_s, to_s, text, provider, process, pid } = mark;
         let [at_s, from_s, to_s] = [at_s, from_s, to_s].map(ToString::to_string);
-        let [process, pid] = [process.as_deref().map_or_else(String::new, guarded), pid.map_or_else(String::new, |pid| pid.to_string())];
+        let [process, pid] =
+            [process.as_deref().map_or_else(String::new, guarded), pid.map_or_else(String::new, |pid| pid.to_string())];
         writer.write_record([at_s, from_s, to_s, guarded(text), guarded(provider), process, pid])?;
     }
     Ok(writer.flush()?)

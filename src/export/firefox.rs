@@ -82,7 +82,8 @@ impl<'a> Drawn<'a> {
         let start = unix_nanos(trace.clock.start_time).unwrap_or(0) as f64 / 1e6 + trace.clock.seconds(from) * 1e3;
         let reference = ReferenceTimestamp::from_millis_since_unix_epoch(start.max(0.0));
         let every = trace.activity.samples.interval / trace.clock.frequency.max(1) as f64;
-        let every = if every > 0.0 { SamplingInterval::from_nanos((every * 1e9) as u64) } else { SamplingInterval::from_millis(1) };
+        let every =
+            if every > 0.0 { SamplingInterval::from_nanos((every * 1e9) as u64) } else { SamplingInterval::from_millis(1) };
         let mut profile = Profile::new("highwater", reference, every);
         profile.set_symbolicated(true);
         let (threads, stacks, names) = (FxHashMap::default(), FxHashMap::default(), ProcessNames::new(trace));

@@ -57,8 +57,7 @@ pub enum Value {
 
 impl Value {
     /// All values.
-    pub const ALL: [Self; 6] =
-        [Self::Outstanding, Self::Impacting, Self::Allocated, Self::Count, Self::Peak, Self::Samples];
+    pub const ALL: [Self; 6] = [Self::Outstanding, Self::Impacting, Self::Allocated, Self::Count, Self::Peak, Self::Samples];
 
     /// Those of memory.
     pub const OF_MEMORY: [Self; 5] = [Self::Outstanding, Self::Impacting, Self::Allocated, Self::Count, Self::Peak];

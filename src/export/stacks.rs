@@ -105,8 +105,7 @@ fn met<'a>(
     let path = trace.stacks.path(site.stack);
     let is_recorded = !path.is_empty();
     let &Site { caller, first, stack, .. } = site;
-    let recorded =
-        path.into_iter().map(|node| Recorded::of(trace, exported.names, node, caller, first, node == stack));
+    let recorded = path.into_iter().map(|node| Recorded::of(trace, exported.names, node, caller, first, node == stack));
     let frames = recorded.flat_map(|recorded| {
         let levels = recorded.shown(exported.request.fold);
         levels.map(move |level| FrameMet { recorded, level })

@@ -12,8 +12,8 @@ use toml::{Spanned, Value};
 
 use super::check::Amount;
 use crate::format;
-use crate::query::{By, Measure, ReportFilter, SiteChoice};
 use crate::moment::Moment;
+use crate::query::{By, Measure, ReportFilter, SiteChoice};
 use crate::toml_file::{self, BadText, text_of};
 use crate::units::Layer;
 

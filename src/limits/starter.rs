@@ -9,8 +9,8 @@ use std::fmt::Write;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::format::{self, plain};
-use crate::query::{Group, Measured};
 use crate::moment::Moment;
+use crate::query::{Group, Measured};
 use crate::units::Layer;
 
 /// Rules for processes, and for trackers, at most.

@@ -86,7 +86,8 @@ pub use findings::{Finding, FindingKind, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
 pub use functions::{
     Amount, Butterfly, Forest, ForestSums, FunctionGroup, FunctionId, FunctionPlaces, FunctionSums, Functions, FunctionsRequest,
-    ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, SampledFunction, freed_sums, function_peaks, function_sums, functions, sampled_functions,
+    ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, SampledFunction, freed_sums, function_peaks, function_sums,
+    functions, sampled_functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use heap_numbers::{HeapNumbers, heap_numbers, heap_series};

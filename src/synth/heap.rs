@@ -173,6 +173,9 @@ pub(super) fn generate<W: Write + Seek>(
         if due(counters::SAMPLES) > 0 {
             traffic.sample()?;
         }
+        for _ in 0..due(options.samples) {
+            traffic.take_sample()?;
+        }
         if due(u64::from(options.lost_buffers) + 1) > 0 && left > 0 {
             traffic.lose_buffer()?;
         }
@@ -243,6 +246,16 @@ impl<W: Write + Seek> Traffic<'_, W> {
             self.w.put(0, &record(time, 4, 8, event), &[])?;
         }
         Ok(())
+    }
+
+    /// A processor is sampled, with the stack of what it runs.
+    fn take_sample(&mut self) -> Result<(), WriteError> {
+        let process = self.random.index(self.processes.len());
+        let caller = self.caller(process);
+        let index = self.stacks.choose(process, &mut self.random);
+        let address = self.stacks.innermost(process, index);
+        let owner = self.put(process, caller, Event::Sample { address, count: 1 })?;
+        self.stacks.put(self.w, self.clock, caller, owner, (process, index))
     }
 
     /// What the first processor with anything to lose has written lately is lost.

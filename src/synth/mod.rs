@@ -96,6 +96,8 @@ pub struct Options {
     pub mixed_headers: bool,
     /// Add counters of the system, of processes and heaps (heap).
     pub counters: bool,
+    /// Add so many samples of processors, evenly spread, with stacks (heap).
+    pub samples: u64,
     /// Lose so many buffers on the way, evenly spread (heap).
     pub lost_buffers: u32,
     /// What happens in a night, which takes no other options.
@@ -122,6 +124,7 @@ impl Default for Options {
             mixed_headers: false,
             free_stacks: false,
             counters: false,
+            samples: 0,
             lost_buffers: 0,
             nightly: Nightly::default(),
             speed: None,

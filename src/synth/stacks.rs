@@ -140,6 +140,11 @@ impl StackWriter {
         random.skewed(self.sets[process].len() as u64) as usize
     }
 
+    /// The innermost frame of a stack of a process.
+    pub(super) fn innermost(&self, process: usize, index: usize) -> u64 {
+        self.sets[process].get(index).first().copied().unwrap_or_default()
+    }
+
     /// Writes the stack of the event at `owner` behind it, or nothing.
     pub(super) fn put<W: Write + Seek>(
         &mut self,

@@ -139,7 +139,8 @@ fn processors_are_told_by_process_function_and_stack() {
 fn lookup_names_methods_of_the_runtime() {
     let game = Game::new();
     let (start, size, _) = game::METHOD;
-    let ask = |address: String| json(["symbols", "lookup", game.word(), "--pid", "4660", &address, "--json"])["addresses"][0].clone();
+    let ask =
+        |address: String| json(["symbols", "lookup", game.word(), "--pid", "4660", &address, "--json"])["addresses"][0].clone();
     let inside = ask(format!("{:x}@0.2", start + 8));
     let method = &inside["method"];
     assert_eq!((&method["name"], &method["signature"]), (&"Game.World.Update".into(), &"instance void  (float32)".into()));

@@ -34,12 +34,8 @@ fn info_lists_providers_that_can_be_named() {
     let list: Vec<(Value, Value)> =
         info["providers"].as_array().unwrap().iter().map(|p| (p["name"].clone(), p["events"].clone())).collect();
     let presents = 2 * (game::FRAMES + 1 + game::FRAMES.div_ceil(4) + 1);
-    let expected = [
-        ("Microsoft-Windows-DXGI", presents),
-        ("Game.Marks", 1),
-        (game::DESCRIBED, 1),
-        ("Microsoft-Windows-DotNETRuntime", 1),
-    ];
+    let expected =
+        [("Microsoft-Windows-DXGI", presents), ("Game.Marks", 1), (game::DESCRIBED, 1), ("Microsoft-Windows-DotNETRuntime", 1)];
     assert_eq!(list, expected.map(|(name, events)| (name.into(), events.into())));
     let text = highwater(["info", game.word()]).out;
     assert!(text.contains("4 providers") && text.contains("Game-Manifest"), "{text}");
@@ -128,7 +124,8 @@ fn diff_cut_check_and_lookup_take_them_too() {
     let rules = folder.path().join("rules.toml");
     let rule = |from: &str, to: &str, most: u64| format!("[[rule]]\nfrom = \"{from}\"\nto = \"{to}\"\ncount = {most}\n");
     let worst = game::WORST.1 + game::blocks(11);
-    let text = rule("frame:12", "frame:13", worst) + &rule("mark:nothing", "frame:13", 0) + &rule("frame:12", "frame:13", worst - 1);
+    let text =
+        rule("frame:12", "frame:13", worst) + &rule("mark:nothing", "frame:13", 0) + &rule("frame:12", "frame:13", worst - 1);
     std::fs::write(&rules, text).unwrap();
     let run = highwater(["check", game.word(), "--rules", rules.to_str().unwrap(), "--json"]);
     let answer: Value = serde_json::from_str(&run.out).unwrap();

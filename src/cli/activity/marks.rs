@@ -56,7 +56,8 @@ pub(in crate::cli) fn run(args: &MarksArgs) -> Result<(), Failure> {
         return output::json(&Answer { schema: "highwater.marks/1", interval, marks: &list, left_out });
     }
     if list.is_empty() {
-        let hint = if trace.activity.marks.list.is_empty() { "; --marks PROVIDER makes marks of a provider's events" } else { "" };
+        let hint =
+            if trace.activity.marks.list.is_empty() { "; --marks PROVIDER makes marks of a provider's events" } else { "" };
         return output::answer(&format!("No marks{hint}.\n"));
     }
     let more = match left_out {

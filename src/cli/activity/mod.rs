@@ -20,7 +20,9 @@ use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::problem::ProblemKind;
-use crate::query::{ActivityEntries, ChainEntry, ChainFrames, FrameEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry, SampleNumbers};
+use crate::query::{
+    ActivityEntries, ChainEntry, ChainFrames, FrameEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry, SampleNumbers,
+};
 use crate::units::Interval;
 
 /// A part of a trace by time and process, of questions that are not about memory.
@@ -174,7 +176,8 @@ fn describe_processors(processors: &ProcessorEntries, shown: usize) -> String {
     let all = processors.processes.iter().map(|process| process.samples.samples).sum();
     let mut text = format!("{}, of a processor one every {every}\n", text::plural(all, "processor sample"));
     let mut table = Table::new(SAMPLE_COLUMNS.into_iter().chain([("Process", Align::Left)]));
-    let lives = processors.processes.iter().map(|process| (Some(process.process.as_str()), Some(process.pid), process.process_start_s));
+    let lives =
+        processors.processes.iter().map(|process| (Some(process.process.as_str()), Some(process.pid), process.process_start_s));
     for (ProcessorEntry { samples, .. }, name) in processors.processes.iter().zip(text::process_names(lives)).take(shown) {
         table.line(sample_cells(samples).into_iter().chain([name]).collect(), Vec::new());
     }

@@ -190,7 +190,8 @@ fn stacks_table(stacks: &[StackEntry]) -> String {
     let mut table = Table::new(SAMPLE_COLUMNS.into_iter().chain([("Process", Align::Left)]));
     let lives = stacks.iter().map(|of| (Some(of.process.as_str()), Some(of.pid), of.process_start_s));
     for (of, process) in stacks.iter().zip(text::process_names(lives)) {
-        let frames = if of.stack.is_empty() { vec!["(no stack recorded)".to_owned()] } else { of.stack.iter().rev().cloned().collect() };
+        let frames =
+            if of.stack.is_empty() { vec!["(no stack recorded)".to_owned()] } else { of.stack.iter().rev().cloned().collect() };
         table.line(sample_cells(&of.samples).into_iter().chain([process]).collect(), frames);
     }
     table.text()

@@ -37,7 +37,9 @@ impl Drawn<'_> {
             let Sample { at, site, .. } = *sample;
             let site = &samples.sites[site.0 as usize];
             let thread = self.threads.get(&site.caller).copied();
-            let (Some(ThreadOf { thread, .. }), Some(&stack)) = (thread, made.get(&(site.caller, site.stack.0))) else { continue };
+            let (Some(ThreadOf { thread, .. }), Some(&stack)) = (thread, made.get(&(site.caller, site.stack.0))) else {
+                continue;
+            };
             let at = self.time(at);
             self.profile.add_sample(thread, at, Some(stack), stands_for, i32::try_from(step).unwrap_or(i32::MAX));
         }

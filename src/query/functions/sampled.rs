@@ -44,9 +44,15 @@ pub struct SampledFunction {
 
 /// The functions of each process with samples, those with most in all first; `counts` by place as
 /// [`sample_sums`](crate::query::sample_sums) has them.
-pub fn sampled_functions(trace: &Trace, functions: &Functions, counts: &[u32], cancel: &Cancel) -> Result<Vec<SampledFunction>, Cancelled> {
+pub fn sampled_functions(
+    trace: &Trace,
+    functions: &Functions,
+    counts: &[u32],
+    cancel: &Cancel,
+) -> Result<Vec<SampledFunction>, Cancelled> {
     let mut of_paths: FxHashMap<(ProcessId, PathId), u64> = FxHashMap::default();
-    for ((id, site), &count) in (0..).map(SiteId).zip(&trace.activity.samples.sites).zip(counts).filter(|(_, count)| **count > 0) {
+    for ((id, site), &count) in (0..).map(SiteId).zip(&trace.activity.samples.sites).zip(counts).filter(|(_, count)| **count > 0)
+    {
         let path = functions.path(id);
         if path != PathId::ROOT {
             *of_paths.entry((site.caller, path)).or_default() += u64::from(count);
