@@ -9,6 +9,7 @@ use highwater::etl::compression::{Algorithm, xpress};
 use highwater::etl::{BUFFER_HEADER, BufferInfo, Events, Source, TraceFile};
 use highwater::synth::{Nightly, Options, Scenario, StackForm, generate};
 
+use crate::common::game::game;
 use crate::common::trace::small;
 
 /// A trace, taken apart.
@@ -84,7 +85,11 @@ const EVENTS: u64 = 160;
 /// compressed, several processors, mixed headers and 32-bit processes here and
 /// there; and the small one whose buffers have one size and room at their ends.
 pub fn ours() -> Vec<Base> {
-    let mut bases = vec![take_apart("small", small(false), false), take_apart("small, compressed", small(true), false)];
+    let mut bases = vec![
+        take_apart("small", small(false), false),
+        take_apart("small, compressed", small(true), false),
+        take_apart("of a game", game(), false),
+    ];
     for (i, scenario) in [Scenario::Heap, Scenario::Commit, Scenario::Trackers].into_iter().enumerate() {
         for (j, stacks) in [StackForm::Walk, StackForm::Keys, StackForm::None].into_iter().enumerate() {
             for compressed in [false, true] {
@@ -105,6 +110,7 @@ pub fn ours() -> Vec<Base> {
                     free_stacks: variant % 3 == 2,
                     mixed_headers: variant % 2 == 1,
                     counters: variant % 2 == 0,
+                    samples: if variant % 2 == 0 { 40 } else { 0 },
                     lost_buffers: u32::from(variant % 4 == 3),
                     nightly: Nightly::default(),
                     speed: None,
