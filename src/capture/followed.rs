@@ -20,6 +20,7 @@
 //! it is counted, in vectors that may have as much to spare), and tables of fixed most sizes.
 
 mod callers;
+mod elsewhere;
 mod lives;
 mod names;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod waiting;
 use std::collections::VecDeque;
 
 use callers::Callers;
+pub use elsewhere::Elsewhere;
 use lives::{Lives, Told};
 use names::Names;
 use waiting::Waiting;
@@ -147,6 +149,11 @@ impl Followed {
     /// Whether a process is followed that has not ended; always if the rules restrict nothing.
     pub fn is_followed(&self, pid: u32) -> bool {
         self.names.is_none() || self.lives.is_followed(pid)
+    }
+
+    /// Whether the process that had an id at a time was followed then; `None` if it is not known yet.
+    fn was_followed(&self, pid: u32, at: i64) -> Option<bool> {
+        if self.names.is_none() { Some(true) } else { self.lives.was_followed(pid, at) }
     }
 
     /// Those that are followed and have not ended, in order; none if the rules restrict nothing.

@@ -9,7 +9,8 @@
 //! * [`Recorder`] is who does that, for the window; [`control`] is what they say to each other
 //!   if it is another process.
 //! * [`StopWhen`] ends a recording by itself, and [`MemorySample`] is what it judges.
-//! * [`properties`] has the exact bytes that StartTraceW and its like want.
+//! * [`properties`] has the exact bytes that StartTraceW and its like want, [`providers`] what is
+//!   asked of programs.
 //!
 //! Knows nothing of the model, of queries and of the window: whoever looks on reads
 //! the growing files.
@@ -24,6 +25,7 @@ mod inputs;
 mod lane;
 mod merge;
 pub mod properties;
+pub mod providers;
 mod recorder;
 mod recording;
 mod request;
@@ -40,7 +42,7 @@ pub mod windows;
 pub use error::CaptureError;
 pub use files::{is_recording, lane_file};
 pub use folder::Folder;
-pub use followed::{Because, Followed, Rules, Started};
+pub use followed::{Because, Elsewhere, Followed, Rules, Started};
 pub use images::{DiskImages, Images};
 pub use merge::{Summary, recover, recover_on, save};
 pub use recorder::{Aftermath, Leftovers, Program, Pulse, Recorder, Running};

@@ -233,10 +233,15 @@ impl LaneWriter {
     }
 }
 
-/// Whether an event tells what others mean: processes, threads, images, heaps and trackers.
+/// Whether an event tells what others mean: processes, threads, images, heaps and trackers, code and
+/// modules of the .NET runtime.
 fn names_something(id: EventId) -> bool {
-    if let EventId::Provider { provider, id } = id {
-        return provider == class::CUSTOM_HEAP && matches!(id, tracker::OPEN | tracker::CLOSE);
+    match id {
+        EventId::Provider { provider: class::CUSTOM_HEAP, id } => return matches!(id, tracker::OPEN | tracker::CLOSE),
+        // Methods, modules of domains, modules; at the start and at the end, too. Not what a method's compilation begins with.
+        EventId::Provider { provider: class::CLR | class::CLR_RUNDOWN, id } => return matches!(id, 135..=144 | 149..=154),
+        EventId::Provider { .. } => return false,
+        _ => {}
     }
     matches!(
         kernel_hook(id),

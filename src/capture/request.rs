@@ -49,6 +49,12 @@ pub struct Request {
     pub heap: bool,
     /// Custom heap trackers.
     pub trackers: bool,
+    /// Frames that programs show.
+    #[serde(default)]
+    pub frames: bool,
+    /// What the .NET runtime tells: names of its code, and when it collects garbage.
+    #[serde(default)]
+    pub managed: bool,
     /// Call stacks of allocations.
     pub stacks: bool,
     /// Call stacks of frees too, which doubles the volume.
@@ -64,7 +70,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// All layers with the stacks of allocations, everything kept.
+    /// All layers with the stacks of allocations and nothing beside them, everything kept.
     pub fn new(target: Target) -> Self {
         Self {
             children: Children { are_recorded: matches!(target, Target::Launch(_)), with_heaps: None },
@@ -72,6 +78,8 @@ impl Request {
             commit: true,
             heap: true,
             trackers: true,
+            frames: false,
+            managed: false,
             stacks: true,
             free_stacks: false,
             ring: None,

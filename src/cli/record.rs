@@ -69,6 +69,15 @@ pub(super) struct RecordArgs {
     #[arg(long)]
     trackers: bool,
 
+    /// Record the frames that the programs show, beside their memory: Direct3D's presents, and the marks of frames that
+    /// UIforETW's library writes
+    #[arg(long)]
+    frames: bool,
+
+    /// Record what the .NET runtime tells: names of the code that it compiles, and when it collects garbage
+    #[arg(long)]
+    managed: bool,
+
     /// Record the call stacks of allocations
     #[arg(long)]
     stacks: bool,
@@ -112,6 +121,8 @@ impl RecordArgs {
             commit: all || self.commit,
             heap: all || self.heap,
             trackers: all || self.trackers,
+            frames: self.frames,
+            managed: self.managed,
             stacks: self.stacks || self.free_stacks,
             free_stacks: self.free_stacks,
             ring: self.ring.map(|ring| ring.0),
@@ -274,6 +285,18 @@ mod tests {
         assert_eq!(layers(&[]), (true, true, true, false, false));
         assert_eq!(layers(&["--heap", "--stacks"]), (false, true, false, true, false));
         assert_eq!(layers(&["--commit", "--trackers", "--free-stacks"]), (true, false, true, true, true));
+        assert_eq!(layers(&["--frames"]), (true, true, true, false, false), "frames are no layer");
+    }
+
+    #[test]
+    fn what_is_beside_memory_is_recorded_only_if_it_is_named() {
+        let beside = |words: &[&str]| {
+            let request = request(&[&["--pid", "10"], words].concat()).unwrap();
+            (request.frames, request.managed)
+        };
+        assert_eq!(beside(&["--heap"]), (false, false));
+        assert_eq!(beside(&["--frames"]), (true, false));
+        assert_eq!(beside(&["--managed"]), (false, true));
     }
 
     #[test]

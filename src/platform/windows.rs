@@ -81,6 +81,7 @@ pub(super) fn tie(child: &Child) -> io::Result<OwnedHandle> {
 pub struct Interrupts(());
 
 static HAS_COME: AtomicBool = AtomicBool::new(false);
+static IS_CLOSING: AtomicBool = AtomicBool::new(false);
 
 impl Interrupts {
     /// Begins to notice. A program without a console joins that of the shell it was started from.
@@ -98,12 +99,19 @@ impl Interrupts {
     pub fn came(self) -> bool {
         HAS_COME.load(Ordering::Relaxed)
     }
+
+    /// Whether the console closes or the session ends: what is not done in five seconds never is.
+    pub fn is_closing(self) -> bool {
+        IS_CLOSING.load(Ordering::Relaxed)
+    }
 }
 
 /// Called by the system on a thread of its own.
 unsafe extern "system" fn on_interrupt(kind: u32) -> i32 {
+    let is_closing = !matches!(kind, CTRL_C_EVENT | CTRL_BREAK_EVENT);
+    IS_CLOSING.fetch_or(is_closing, Ordering::Relaxed);
     HAS_COME.store(true, Ordering::Relaxed);
-    if !matches!(kind, CTRL_C_EVENT | CTRL_BREAK_EVENT) {
+    if is_closing {
         // The console closes, or the user logs off: the process ends when this returns, or
         // when the system's patience does. Until then the work can come to its end.
         const LONGER_THAN_ANY_PATIENCE: Duration = Duration::from_secs(30);

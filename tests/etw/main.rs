@@ -3,6 +3,7 @@
 #![cfg(windows)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests say what they expect by unwrapping it")]
 
+mod activity;
 mod beside;
 mod cost;
 mod documents;

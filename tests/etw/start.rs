@@ -50,10 +50,9 @@ fn sessions_are_started_with_the_bytes_that_the_facts_ask_for() {
 
         // Trackers: a buffer for each processor, level 4, all keywords, with stacks.
         assert_eq!(words(&user.properties[0][0x40..0x4C]), [0x0000_0100, 1, 0]);
-        let [(guid, level, any, properties)] = user.providers.as_slice() else { panic!("{} providers", user.providers.len()) };
-        assert_eq!((guid.data1, guid.data2, guid.data3), (0x988917C5, 0x5748, 0x42A8));
-        assert_eq!(guid.data4, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
-        assert_eq!((*level, *any, *properties), (4, 0, 4));
+        let [trackers] = user.providers.as_slice() else { panic!("{} providers", user.providers.len()) };
+        assert_eq!(trackers.guid.to_string(), "988917C5-5748-42A8-A127-A9A2285265D5");
+        assert_eq!((trackers.level, trackers.any, trackers.properties, trackers.filters.len()), (4, 0, 4, 0));
     });
     drop(running);
 }

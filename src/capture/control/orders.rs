@@ -166,7 +166,9 @@ mod tests {
                     .to_vec(),
                 ..all.clone()
             },
-            Request { buffer_size: Some(1 << 20), buffers: Some(64), heap: false, ..all },
+            Request { buffer_size: Some(1 << 20), buffers: Some(64), heap: false, ..all.clone() },
+            Request { frames: true, ..all.clone() },
+            Request { managed: true, ..all },
         ];
         for orders in requests.map(record).into_iter().chain([orders(Errand::CleanUp)]) {
             assert_eq!(parse(&orders.words().unwrap()).unwrap(), orders);

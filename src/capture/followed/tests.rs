@@ -1,10 +1,11 @@
 //! Examples, and a property: whatever order things come in, exactly what an oracle chooses is
 //! passed on that knows the whole stream and the true owner of everything in it.
 
+mod elsewhere;
 mod examples;
 mod oracle;
 
-use super::{Followed, Rules};
+use super::{Elsewhere, Followed, Rules};
 use crate::etl::write::{Descriptor, NewEvent};
 use crate::etl::{EventId, HeaderKind};
 use crate::events::encode::system::{PROCESS_VERSION, ProcessDetails, SID_USER};

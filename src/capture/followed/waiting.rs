@@ -58,6 +58,17 @@ impl Waiting {
         Self { queues: FxHashMap::default(), order: VecDeque::new(), bytes: 0, patience }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Processes with a queue of whose newest event `is_known` says so.
+    pub(super) fn whose(&self, is_known: impl Fn(u32, i64) -> bool) -> Vec<u32> {
+        let newest =
+            |pid: &u32| self.queues.get(pid).and_then(|queue| queue.events.last()).is_some_and(|held| is_known(*pid, held.at));
+        self.order.iter().copied().filter(newest).collect()
+    }
+
     /// Bytes of what waits.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {

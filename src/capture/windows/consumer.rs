@@ -29,8 +29,11 @@ use super::journal;
 use super::record::{convert, describe};
 use super::refusal::Refusal;
 use super::wide::wide;
-use crate::capture::{Followed, Lane, LaneWriter, Recording};
+use crate::capture::providers::RUNDOWN_ENDS;
+use crate::capture::{Elsewhere, Followed, Lane, LaneWriter, Recording};
+use crate::etl::EventId;
 use crate::etl::write::NewEvent;
+use crate::events::class;
 
 /// Whose events are taken.
 pub(super) enum Filter {
@@ -40,6 +43,8 @@ pub(super) enum Filter {
     Of(Vec<u32>),
     /// The kernel's, without the pages of processes that are not followed.
     Pages(Arc<Mutex<Followed>>),
+    /// Those of the followed, and trackers of all.
+    Programs(Arc<Mutex<Followed>>, Mutex<Elsewhere>),
 }
 
 /// Where the events of a session go.
@@ -47,12 +52,23 @@ pub(super) struct Sink {
     kind: Lane,
     lane: Mutex<LaneWriter>,
     filter: Filter,
+    names: Mutex<Names>,
     has_panicked: AtomicBool,
+}
+
+/// What .NET runtimes have told of the code that they have.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Names {
+    /// Events.
+    pub(super) events: u64,
+    /// Processes that have told all that there is at the end.
+    pub(super) complete: Vec<u32>,
 }
 
 impl Sink {
     pub(super) fn new(recording: &Recording, lane: Lane, filter: Filter) -> Arc<Self> {
-        Arc::new(Self { kind: lane, lane: Mutex::new(recording.lane(lane)), filter, has_panicked: AtomicBool::new(false) })
+        let (lane, kind) = (Mutex::new(recording.lane(lane)), lane);
+        Arc::new(Self { kind, lane, filter, names: Mutex::default(), has_panicked: AtomicBool::new(false) })
     }
 
     /// Takes one event; never panics. That it could not be written is told by
@@ -80,9 +96,40 @@ impl Sink {
     fn put(&self, event: &NewEvent<'_>) {
         let mut lane = self.lane();
         match &self.filter {
-            Filter::Everybody | Filter::Of(_) => drop(lane.take(event)),
+            Filter::Everybody | Filter::Of(_) => self.record(&mut lane, event),
             Filter::Pages(followed) => lock(followed).take(event, &mut |event| drop(lane.take(event))),
+            Filter::Programs(..) if matches!(event.id, EventId::Provider { provider: class::CUSTOM_HEAP, .. }) => {
+                self.record(&mut lane, event);
+            }
+            Filter::Programs(followed, elsewhere) => {
+                let followed = lock(followed);
+                lock(elsewhere).take(&followed, event, &mut |event| self.record(&mut lane, event));
+            }
         }
+    }
+
+    /// Takes what has waited for the kernel's session to tell of its process.
+    pub(super) fn settle(&self) {
+        if let Filter::Programs(followed, elsewhere) = &self.filter {
+            let (mut lane, followed) = (self.lane(), lock(followed));
+            lock(elsewhere).settle(&followed, &mut |event| self.record(&mut lane, event));
+        }
+    }
+
+    fn record(&self, lane: &mut LaneWriter, event: &NewEvent<'_>) {
+        if let EventId::Provider { provider: class::CLR_RUNDOWN, id } = event.id {
+            let mut names = lock(&self.names);
+            names.events += 1;
+            if id == RUNDOWN_ENDS && names.complete.len() < MOST_COMPLETE {
+                names.complete.push(event.pid.0);
+            }
+        }
+        drop(lane.take(event));
+    }
+
+    /// What .NET runtimes have told so far of the code that they have.
+    pub(super) fn names(&self) -> Names {
+        lock(&self.names).clone()
     }
 
     /// The lane, for who counts its losses.
@@ -95,6 +142,9 @@ impl Sink {
         self.has_panicked.load(Ordering::Relaxed)
     }
 }
+
+/// Nobody waits for more.
+const MOST_COMPLETE: usize = 1024;
 
 /// After a panic the sink takes nothing more, so nothing half-done is read.
 pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

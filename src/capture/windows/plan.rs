@@ -8,14 +8,15 @@
 //!   that run already are told then, and only to who listens.
 //! * Heaps: the session's GUID is that of heaps, so its events come from the start on. There is
 //!   one for the whole machine.
-//! * Providers: custom heap trackers now, switched on with level 4 and all keywords, with the
-//!   stacks of their events.
+//! * Providers of programs: custom heap trackers with the stacks of their events, and what is
+//!   asked for beside memory ([`providers`]). Each that cannot be switched on is missed alone.
 
 use super::random_bytes;
 use super::refusal::Refusal;
 use super::session::{self, Session};
 use crate::capture::properties::{Buffers, SessionKind, SessionProperties, heap_stacks, kernel_flag, kernel_stacks};
-use crate::capture::{CaptureError, Lane, Request};
+use crate::capture::providers::{self, Purpose, Rundown, Wanted};
+use crate::capture::{CaptureError, Lane, Request, Target};
 use crate::etl::Guid;
 use crate::events::class;
 
@@ -34,9 +35,23 @@ pub(super) struct Plan {
 
 #[derive(Clone, Debug)]
 enum How {
-    Kernel { guid: Guid, flags: u32, stacks: Vec<u8> },
-    Heap { pids: Vec<u32>, stacks: Vec<u16> },
-    Providers { guid: Guid, stacks: bool },
+    Kernel {
+        guid: Guid,
+        flags: u32,
+        stacks: Vec<u8>,
+    },
+    Heap {
+        pids: Vec<u32>,
+        stacks: Vec<u16>,
+    },
+    Providers {
+        guid: Guid,
+        wanted: Vec<Wanted>,
+        /// Only these; all if there are none.
+        of: Vec<u32>,
+        /// Who runs already.
+        running: Vec<u32>,
+    },
 }
 
 /// A session that was made.
@@ -68,10 +83,17 @@ impl Plan {
         Self { name: name("heap"), lane: Lane::Heap, how, buffers: Buffers::heap(machine.processors, machine.memory).or(request) }
     }
 
-    /// Custom heap trackers.
-    pub(super) fn trackers(request: &Request, machine: Machine) -> Self {
-        let how = How::Providers { guid: fresh_guid(), stacks: request.stacks };
-        Self { name: name("user"), lane: Lane::User, how, buffers: Buffers::user(machine.processors, machine.memory).or(request) }
+    /// Providers of programs, if any is asked for.
+    pub(super) fn providers(request: &Request, machine: Machine, pids: &[u32]) -> Option<Self> {
+        let wanted = providers::wanted(request);
+        // Who comes later is in no filter.
+        let of = if is_of(request) { pids.to_vec() } else { Vec::new() };
+        (!wanted.is_empty()).then(|| Self {
+            name: name("user"),
+            lane: Lane::User,
+            how: How::Providers { guid: fresh_guid(), wanted, of, running: pids.to_vec() },
+            buffers: Buffers::user(machine.processors, machine.memory).or(request),
+        })
     }
 
     /// What it is called in sentences.
@@ -79,7 +101,7 @@ impl Plan {
         match self.how {
             How::Kernel { .. } => "the kernel session",
             How::Heap { .. } => "the heap session",
-            How::Providers { .. } => "the session of trackers",
+            How::Providers { .. } => "the session of providers",
         }
     }
 
@@ -98,17 +120,29 @@ impl Plan {
         }
     }
 
-    /// Lets its events come: the consumer is there.
-    pub(super) fn switch_on(&self, session: &Session) -> Result<(), CaptureError> {
-        match self.how {
+    /// Lets its events come: the consumer is there. What does not come of them is told; it is an
+    /// error where none do.
+    pub(super) fn switch_on(&self, session: &Session) -> Result<Vec<CaptureError>, CaptureError> {
+        match &self.how {
             How::Kernel { flags, .. } => session
-                .enable_kernel(flags)
+                .enable_kernel(*flags)
+                .map(|()| Vec::new())
                 .map_err(|refusal| refusal.while_trying("the kernel's events could not be switched on")),
-            How::Providers { stacks, .. } => session
-                .enable_provider(class::CUSTOM_HEAP, stacks)
-                .map_err(|refusal| refusal.while_trying("the provider of trackers could not be switched on")),
-            How::Heap { .. } => Ok(()),
+            How::Providers { wanted, of, running, .. } => {
+                let mut missing = switch_on_each(session, wanted, of)?;
+                if self.has_managed() && !running.is_empty() {
+                    let asked = session.enable_provider(&providers::rundown(Rundown::AtStart), running);
+                    missing.extend(asked.err().map(|refusal| refusal.while_trying(Purpose::Managed.missing())));
+                }
+                Ok(missing)
+            }
+            How::Heap { .. } => Ok(Vec::new()),
         }
+    }
+
+    /// Whether the .NET runtime is recorded.
+    pub(super) fn has_managed(&self) -> bool {
+        matches!(&self.how, How::Providers { wanted, .. } if wanted.iter().any(|one| one.purpose == Purpose::Managed))
     }
 
     fn start(&self, kind: SessionKind<'_>) -> Result<Session, CaptureError> {
@@ -143,6 +177,30 @@ impl Plan {
 
     fn refused(&self, refusal: Refusal) -> CaptureError {
         refusal.while_trying(&format!("{} could not be started", self.title()))
+    }
+}
+
+/// Whether all that is recorded runs already: nobody comes to them.
+pub(super) fn is_of(request: &Request) -> bool {
+    matches!(request.target, Target::Pids(_)) && !request.children.are_recorded
+}
+
+/// What of these is missing. That of several for one purpose is told once.
+fn switch_on_each(session: &Session, wanted: &[Wanted], pids: &[u32]) -> Result<Vec<CaptureError>, CaptureError> {
+    let mut refused: Vec<(Purpose, Refusal)> = Vec::new();
+    let mut is_any_on = false;
+    for one in wanted {
+        // Memory comes first: trackers are asked for in the plainest way there is.
+        let of = if one.purpose == Purpose::Trackers { &[][..] } else { pids };
+        match session.enable_provider(one, of) {
+            Ok(()) => is_any_on = true,
+            Err(refusal) if refused.iter().all(|(purpose, _)| *purpose != one.purpose) => refused.push((one.purpose, refusal)),
+            Err(_) => {}
+        }
+    }
+    match refused.first() {
+        Some((_, refusal)) if !is_any_on => Err(refusal.while_trying("no provider could be switched on")),
+        _ => Ok(refused.iter().map(|(purpose, refusal)| refusal.while_trying(purpose.missing())).collect()),
     }
 }
 

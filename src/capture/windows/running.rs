@@ -4,9 +4,10 @@
 //! session, heaps, trackers; then a launched program is let go. What can be recorded is, and what
 //! cannot is told.
 //!
-//! Order of the end: first what the machine must not keep (the registry), then all sessions are
-//! stopped, then what they still hold comes, for all of them together: a console that closes
-//! leaves its programs five seconds, and what is not done by then must not be a setting.
+//! Order of the end: first what the machine must not keep (the registry), then the .NET runtimes
+//! are asked what code they have, if that is recorded, then all sessions are stopped, then what they still hold comes, for all of them together: a console that closes
+//! leaves its programs five seconds, and what is not done by then must not be a setting. Who has
+//! no more time than that is in a [hurry](LocalRecording::hurry).
 //!
 //! Whoever holds it polls it a few times a second. Once a second it asks the sessions what
 //! they lost, and flushes the files.
@@ -58,6 +59,8 @@ pub struct LocalRecording {
     failures: Vec<String>,
     /// What went wrong at the end.
     aftermath: Aftermath,
+    /// Whether nobody is asked anything more at the end.
+    is_in_a_hurry: bool,
 }
 
 impl LocalRecording {
@@ -113,12 +116,18 @@ impl LocalRecording {
             shortfalls: warnings,
             failures: Vec::new(),
             aftermath: Aftermath::Fine,
+            is_in_a_hurry: false,
         })
     }
 
     /// The same, but lanes stay when they have become a trace: somebody may still read them.
     pub fn keep_lanes(self) -> Self {
         Self { recording: self.recording.map(Recording::keep_lanes), ..self }
+    }
+
+    /// There is no time at the end to wait for what programs have to tell.
+    pub fn hurry(&mut self) {
+        self.is_in_a_hurry = true;
     }
 
     /// How it goes; and once a second what is due.
@@ -198,6 +207,7 @@ impl LocalRecording {
     pub fn end(&mut self) -> Result<(), CaptureError> {
         let restored = self.traced.take().map_or(Ok(()), Traced::restore);
         let restored = restored.map_err(|refusal| refusal.while_trying("what was prepared for tracing could not be put back"));
+        let named = self.wait_for_names();
         let stopped = self.sources.iter_mut().map(Source::stop).fold(Ok(()), Result::and);
         self.beside.look();
         self.drain();
@@ -207,7 +217,38 @@ impl LocalRecording {
             // All of it is due: as if a second had gone by.
             let _ = recording.flush_if_due(Instant::now() + Duration::from_secs(1));
         }
-        restored.and(stopped).and(closed)
+        restored.and(stopped).and(closed).and(named)
+    }
+
+    /// Has the .NET runtimes of the recorded processes tell what code they have, and waits for it as
+    /// long as some of it comes. Nobody says which processes have a runtime.
+    fn wait_for_names(&self) -> Result<(), CaptureError> {
+        /// Sessions hand over what they have once a second.
+        const QUIET: Duration = Duration::from_millis(1500);
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let pids = self.processes.pids();
+        if self.is_in_a_hurry || pids.is_empty() {
+            return Ok(());
+        }
+        for source in &self.sources {
+            if !source.ask_for_names(&pids)? {
+                continue;
+            }
+            let began = Instant::now();
+            let (mut last, mut came) = (began, source.names().events);
+            loop {
+                let (now, names) = (Instant::now(), source.names());
+                if names.events != came {
+                    (came, last) = (names.events, now);
+                }
+                let is_complete = pids.iter().all(|pid| names.complete.contains(pid));
+                if is_complete || now - last > QUIET || now - began > PATIENCE {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        Ok(())
     }
 
     /// Waits for what stopped sessions still hold, as long as some of it comes.

@@ -10,12 +10,17 @@
 //! TraceSetInformation.
 #![allow(unsafe_code, reason = "ETW's interface are C functions; each call says why it is sound")]
 
-use windows_sys::Win32::Foundation::{ERROR_ACTIVE_CONNECTIONS, ERROR_MORE_DATA, ERROR_WMI_INSTANCE_NOT_FOUND};
+use std::ptr;
+
+use windows_sys::Win32::Foundation::{
+    ERROR_ACTIVE_CONNECTIONS, ERROR_INVALID_PARAMETER, ERROR_MORE_DATA, ERROR_NOT_SUPPORTED, ERROR_WMI_INSTANCE_NOT_FOUND,
+};
 use windows_sys::Win32::System::Diagnostics::Etw::{
     CLASSIC_EVENT_ID, CONTROLTRACE_HANDLE, ControlTraceW, ENABLE_TRACE_PARAMETERS, ENABLE_TRACE_PARAMETERS_VERSION_2,
-    EVENT_CONTROL_CODE_ENABLE_PROVIDER, EVENT_ENABLE_PROPERTY_STACK_TRACE, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY,
-    EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_PROPERTIES, EnableTraceEx2, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS,
-    TraceSetInformation, TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
+    EVENT_CONTROL_CODE_ENABLE_PROVIDER, EVENT_ENABLE_PROPERTY_STACK_TRACE, EVENT_FILTER_DESCRIPTOR, EVENT_FILTER_TYPE_EVENT_ID,
+    EVENT_FILTER_TYPE_PID, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY, EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_PROPERTIES,
+    EnableTraceEx2, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS, TraceSetInformation, TraceStackTracingInfo,
+    TraceSystemTraceEnableFlagsInfo,
 };
 
 use super::journal;
@@ -23,6 +28,7 @@ use super::record::windows_guid;
 use super::refusal::Refusal;
 use super::wide::{narrow, wide};
 use crate::capture::properties::{Properties, Statistics};
+use crate::capture::providers::{Wanted, id_filter, pid_filter};
 use crate::etl::{Guid, u32_at};
 
 /// A running session.
@@ -54,26 +60,44 @@ impl Session {
         self.set(TraceSystemTraceEnableFlagsInfo, &masks, "TraceSetInformation(TraceSystemTraceEnableFlagsInfo)")
     }
 
-    /// Switches a provider of programs on: what it says of informational and higher level, under
-    /// whatever keyword, with or without the stacks of its events.
-    pub(super) fn enable_provider(&self, provider: Guid, stacks: bool) -> Result<(), Refusal> {
-        const INFORMATIONAL: u8 = 4;
-        const ANY_KEYWORD: u64 = 0;
-        let provider = windows_guid(provider);
+    /// Switches a provider of programs on, or asks it for something else than before: of these
+    /// processes, which run, or of all if there are none or too many to be named.
+    pub(super) fn enable_provider(&self, wanted: &Wanted, pids: &[u32]) -> Result<(), Refusal> {
+        let of_processes = pid_filter(pids);
+        let of_events = id_filter(wanted.ids);
+        let all = [(EVENT_FILTER_TYPE_PID, &of_processes), (EVENT_FILTER_TYPE_EVENT_ID, &of_events)];
+        let filters: Vec<EVENT_FILTER_DESCRIPTOR> = all
+            .into_iter()
+            .filter(|(_, bytes)| !bytes.is_empty())
+            .map(|(kind, bytes)| EVENT_FILTER_DESCRIPTOR { Ptr: bytes.as_ptr() as u64, Size: bytes.len() as u32, Type: kind })
+            .collect();
+        match self.enable(wanted, &filters) {
+            // Windows 8 has no filters; what they would keep away is left out when it comes.
+            Err(Refusal { code: ERROR_INVALID_PARAMETER | ERROR_NOT_SUPPORTED, .. }) if !filters.is_empty() => {
+                self.enable(wanted, &[])
+            }
+            other => other,
+        }
+    }
+
+    fn enable(&self, wanted: &Wanted, filters: &[EVENT_FILTER_DESCRIPTOR]) -> Result<(), Refusal> {
+        let provider = windows_guid(wanted.provider);
         let parameters = ENABLE_TRACE_PARAMETERS {
             Version: ENABLE_TRACE_PARAMETERS_VERSION_2,
-            EnableProperty: if stacks { EVENT_ENABLE_PROPERTY_STACK_TRACE } else { 0 },
+            EnableProperty: if wanted.stacks { EVENT_ENABLE_PROPERTY_STACK_TRACE } else { 0 },
+            EnableFilterDesc: if filters.is_empty() { ptr::null_mut() } else { filters.as_ptr().cast_mut() },
+            FilterDescCount: filters.len() as u32,
             ..ENABLE_TRACE_PARAMETERS::default()
         };
-        // SAFETY: the identity and the parameters, which name no filters, live until the call
-        // returns. Without a time to wait it returns at once.
+        // SAFETY: the identity, the parameters and the filters that they lead to, which are only
+        // read, live until the call returns. Without a time to wait it returns at once.
         let code = unsafe {
             EnableTraceEx2(
                 self.handle,
                 &raw const provider,
                 EVENT_CONTROL_CODE_ENABLE_PROVIDER,
-                INFORMATIONAL,
-                ANY_KEYWORD,
+                wanted.level,
+                wanted.keywords,
                 0,
                 0,
                 &raw const parameters,

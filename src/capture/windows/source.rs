@@ -12,12 +12,13 @@
 use std::sync::Arc;
 
 use super::clock;
-use super::consumer::{Consumer, Sink};
+use super::consumer::{Consumer, Names, Sink};
 use super::plan::{Begun, Plan};
 use super::refusal::Refusal;
 use super::session::Session;
 use crate::capture::CaptureError;
 use crate::capture::properties::Statistics;
+use crate::capture::providers::{self, Rundown};
 use crate::etl::write::Loss;
 
 /// A session that was started.
@@ -26,7 +27,7 @@ pub(super) struct Source {
     sink: Arc<Sink>,
     phase: Phase,
     /// What it lacks from its start on.
-    pub(super) shortfall: Option<CaptureError>,
+    pub(super) shortfalls: Vec<CaptureError>,
     /// How the session did at its last query, ...
     pub(super) seen: Statistics,
     /// ... and the counter then.
@@ -48,13 +49,14 @@ impl Source {
         let Begun { session, shortfall } = plan.begin()?;
         let refused = |refusal: Refusal| refusal.while_trying(&format!("the events of {} could not be had", plan.title()));
         let consumer = Consumer::start(&plan.name, &sink).map_err(refused)?;
-        plan.switch_on(&session)?;
+        let shortfalls = shortfall.into_iter().chain(plan.switch_on(&session)?).collect();
         let phase = Phase::Running { session, consumer };
-        Ok(Self { plan, sink, phase, shortfall, seen: Statistics::default(), at: clock::ticks() })
+        Ok(Self { plan, sink, phase, shortfalls, seen: Statistics::default(), at: clock::ticks() })
     }
 
     /// Asks for losses. An error is what is wrong with it now.
     pub(super) fn look_after(&mut self) -> Result<(), CaptureError> {
+        self.sink.settle();
         let Phase::Running { session, consumer } = &self.phase else { return Ok(()) };
         let title = self.plan.title();
         let is_done = consumer.is_done();
@@ -68,6 +70,22 @@ impl Source {
             return Ok(());
         };
         Err(CaptureError::BadRequest(format!("{title} records nothing more: {reason}")))
+    }
+
+    /// Has the .NET runtimes of these processes tell what code they have. Whether they were asked:
+    /// not where that is not recorded.
+    pub(super) fn ask_for_names(&self, pids: &[u32]) -> Result<bool, CaptureError> {
+        let Phase::Running { session, .. } = &self.phase else { return Ok(false) };
+        if !self.plan.has_managed() {
+            return Ok(false);
+        }
+        let asked = session.enable_provider(&providers::rundown(Rundown::AtEnd), pids);
+        asked.map(|()| true).map_err(|refusal| refusal.while_trying("names of managed code could not be asked for"))
+    }
+
+    /// What has come of that.
+    pub(super) fn names(&self) -> Names {
+        self.sink.names()
     }
 
     /// Stops the session. What its buffers hold still comes.
@@ -94,6 +112,8 @@ impl Source {
     /// Takes nothing more. What a stopped session still held is lost, and counted.
     pub(super) fn close(&mut self) -> Result<(), CaptureError> {
         let Phase::Stopping(consumer) = std::mem::replace(&mut self.phase, Phase::Drained) else { return Ok(()) };
+        // By now the kernel has told of everybody.
+        self.sink.settle();
         if !consumer.is_done() {
             // Nobody tells how many: at least the buffers that were in use when it was asked last.
             let rest = self.seen.buffers.saturating_sub(self.seen.free_buffers).max(1);

@@ -3,10 +3,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::clock;
 use super::consumer::{Filter, Sink};
-use super::plan::{Machine, Plan};
+use super::plan::{Machine, Plan, is_of};
 use super::source::Source;
-use crate::capture::{CaptureError, Followed, Lane, Recording, Request, Target};
+use crate::capture::{CaptureError, Elsewhere, Followed, Lane, Recording, Request, providers};
 
 /// What runs.
 #[derive(Default)]
@@ -33,9 +34,7 @@ pub(super) fn start(
     if request.heap {
         plans.push(Plan::heap(request, machine, pids));
     }
-    if request.trackers {
-        plans.push(Plan::trackers(request, machine));
-    }
+    plans.extend(Plan::providers(request, machine, pids));
     let mut started = StartedSources::default();
     let mut first_refusal = None;
     for plan in plans {
@@ -43,7 +42,7 @@ pub(super) fn start(
         let sink = Sink::new(recording, lane, filter(lane, request, pids, followed));
         match Source::start(plan, sink) {
             Ok(source) => {
-                started.warnings.extend(source.shortfall.as_ref().map(ToString::to_string));
+                started.warnings.extend(source.shortfalls.iter().map(ToString::to_string));
                 started.sources.push(source);
                 started.lanes.push(lane);
             }
@@ -67,9 +66,9 @@ pub(super) fn start(
 fn filter(lane: Lane, request: &Request, pids: &[u32], followed: &Arc<Mutex<Followed>>) -> Filter {
     match lane {
         Lane::Pages => Filter::Pages(Arc::clone(followed)),
-        // Whether a process that has just been started is followed comes by another session, later.
-        Lane::User if matches!(request.target, Target::Pids(_)) && !request.children.are_recorded => Filter::Of(pids.to_vec()),
-        Lane::Context | Lane::Heap | Lane::User => Filter::Everybody,
+        Lane::User if is_of(request) => Filter::Of(pids.to_vec()),
+        Lane::User => Filter::Programs(Arc::clone(followed), Mutex::new(Elsewhere::new(clock::frequency()))),
+        Lane::Context | Lane::Heap => Filter::Everybody,
     }
 }
 
@@ -85,11 +84,15 @@ impl StartedSources {
     }
 }
 
-fn missing(lane: Lane, request: &Request) -> &'static str {
+fn missing(lane: Lane, request: &Request) -> String {
     match lane {
-        Lane::Heap => "heaps are not recorded",
-        Lane::User => "custom trackers are not recorded",
-        Lane::Context | Lane::Pages if request.commit => "commit and the names of modules are not recorded",
-        Lane::Context | Lane::Pages => "the names of modules are not recorded",
+        Lane::Heap => "heaps are not recorded".to_owned(),
+        Lane::User => {
+            let mut purposes: Vec<_> = providers::wanted(request).iter().map(|wanted| wanted.purpose).collect();
+            purposes.dedup();
+            purposes.iter().map(|purpose| purpose.missing()).collect::<Vec<_>>().join(", ")
+        }
+        Lane::Context | Lane::Pages if request.commit => "commit and the names of modules are not recorded".to_owned(),
+        Lane::Context | Lane::Pages => "the names of modules are not recorded".to_owned(),
     }
 }

@@ -57,6 +57,11 @@ impl Processes {
         &self.followed
     }
 
+    /// Those that are recorded and have not ended.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        lock(&self.followed).pids()
+    }
+
     /// Takes what the kernel told since the last time: ids of processes that are recorded from now on.
     pub(super) fn look(&mut self) -> Vec<u32> {
         let news = lock(&self.followed).news();

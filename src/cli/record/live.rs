@@ -44,6 +44,9 @@ fn record(request: &Request, out: &Path) -> Result<Summary, CaptureError> {
         let progress = running.poll();
         person.tell(&progress);
         if interrupts.came() || progress.ends.is_some() {
+            if interrupts.is_closing() {
+                running.hurry();
+            }
             return running.finish(out, &mut |_, _| true);
         }
         thread::sleep(POLL);

@@ -5,6 +5,8 @@
 //! * StartTrace: a GUID that a running session has is refused as a name is (183); properties
 //!   whose extension block could be as long as its length of 0xFF says must have that room,
 //!   or are not valid (87), as are fewer buffers at most than at least.
+//! * EnableTraceEx2: a type of filter stands there once, with at most 8 processes or 64 events, or is not
+//!   valid (87); so is any of them where there are none yet (Windows 8).
 //! * ControlTrace: EnableFlags in an update are for system loggers only (87); a stop may say
 //!   that there still are consumers (2402), and stops all the same.
 //! * The system's clock may be set; times of events go on as if it had not been.
@@ -13,16 +15,18 @@
 
 use std::ffi::c_void;
 
+use highwater::etl::Guid;
 use highwater::events::class;
 use windows_sys::Win32::Foundation::{FILETIME, SetLastError};
 use windows_sys::Win32::System::Diagnostics::Etw::{
-    CONTROLTRACE_HANDLE, ENABLE_TRACE_PARAMETERS, EVENT_TRACE_LOGFILEW, EVENT_TRACE_PROPERTIES, PROCESSTRACE_HANDLE,
+    CONTROLTRACE_HANDLE, ENABLE_TRACE_PARAMETERS, EVENT_FILTER_TYPE_EVENT_ID, EVENT_FILTER_TYPE_PID, EVENT_TRACE_LOGFILEW,
+    EVENT_TRACE_PROPERTIES, PROCESSTRACE_HANDLE,
 };
 use windows_sys::core::GUID;
 
-use super::deliver::{process_trace, system_time};
-use super::events::{HEAP, KERNEL, USER};
-use super::state::{CHANGED, Consumer, Session, handle_of, lock, with};
+use super::deliver::{process_trace, system_time, ticks};
+use super::events::{HEAP, KERNEL, Told, USER};
+use super::state::{CHANGED, Consumer, Provider, Session, handle_of, lock, with};
 
 /// Name of a function, and the address of ours.
 type Played = (&'static str, fn() -> usize);
@@ -43,6 +47,7 @@ pub const FUNCTIONS: [Played; 10] = [
 const ALREADY_EXISTS: u32 = 183;
 const NO_RESOURCES: u32 = 1450;
 const INVALID_PARAMETER: u32 = 87;
+const CALL_NOT_IMPLEMENTED: u32 = 120;
 const ACTIVE_CONNECTIONS: u32 = 2402;
 
 /// Handles of sessions are small numbers, those of consumers begin here.
@@ -139,14 +144,61 @@ unsafe extern "system" fn enable_trace(
     _timeout: u32,
     parameters: *const ENABLE_TRACE_PARAMETERS,
 ) -> u32 {
-    code(with(|etw| {
+    let code = code(with(|etw| {
         let index = etw.find(handle.Value, "")?;
         etw.called("EnableTraceEx2", etw.sessions[index].lane)?;
         // SAFETY: as Windows, this believes what it is given.
-        let provider = unsafe { (*provider, level, any, parameters.as_ref().map_or(0, |p| p.EnableProperty)) };
+        let (guid, properties, filters) = unsafe {
+            let properties = parameters.as_ref().map_or(0, |p| p.EnableProperty);
+            (std::mem::transmute::<GUID, [u8; 16]>(*provider), properties, filters(parameters))
+        };
+        check_filters(&filters, etw.has_filters)?;
+        let provider = Provider { guid: Guid::from_bytes(guid), level, any, properties, filters };
+        if etw.refused_providers.contains(&provider.guid) {
+            return Err(CALL_NOT_IMPLEMENTED);
+        }
+        let (is_due, rest): (Vec<_>, Vec<_>) =
+            etw.rundowns.drain(..).partition(|(of, keywords, _)| *of == provider.guid && any & keywords != 0);
+        etw.rundowns = rest;
+        let told = is_due.into_iter().flat_map(|(.., told)| told);
+        etw.lanes[USER].extend(told.map(|told| Told { time: ticks(), ..told }));
+        etw.calls.push(format!("EnableTraceEx2 {guid} {any:#x}", guid = provider.guid));
         etw.sessions[index].providers.push(provider);
         Ok(())
-    }))
+    }));
+    CHANGED.notify_all();
+    code
+}
+
+/// Type and bytes of each filter.
+///
+/// # Safety
+/// Null, or parameters that lead to as many filters as they say.
+unsafe fn filters(parameters: *const ENABLE_TRACE_PARAMETERS) -> Vec<(u32, Vec<u8>)> {
+    // SAFETY: the caller's promise.
+    let Some(parameters) = (unsafe { parameters.as_ref() }) else { return Vec::new() };
+    let filter = |i: usize| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let filter = *parameters.EnableFilterDesc.add(i);
+            (filter.Type, std::slice::from_raw_parts(filter.Ptr as *const u8, filter.Size as usize).to_vec())
+        }
+    };
+    (0..parameters.FilterDescCount as usize).map(filter).collect()
+}
+
+fn check_filters(filters: &[(u32, Vec<u8>)], are_known: bool) -> Result<(), u32> {
+    let is_valid = |(kind, bytes): &(u32, Vec<u8>)| match *kind {
+        EVENT_FILTER_TYPE_PID => !bytes.is_empty() && bytes.len() % 4 == 0 && bytes.len() <= 8 * 4,
+        EVENT_FILTER_TYPE_EVENT_ID => {
+            let count = u16::from_le_bytes([bytes[2], bytes[3]]) as usize;
+            bytes[..2] == [1, 0] && (1..=64).contains(&count) && bytes.len() == 4 + 2 * count
+        }
+        _ => false,
+    };
+    let is_twice = |i: usize| filters[..i].iter().any(|(kind, _)| *kind == filters[i].0);
+    let are_valid = filters.iter().all(is_valid) && !(0..filters.len()).any(is_twice);
+    if filters.is_empty() || are_known && are_valid { Ok(()) } else { Err(INVALID_PARAMETER) }
 }
 
 unsafe extern "system" fn set_information(

@@ -6,6 +6,8 @@ use highwater::events::{class, hook};
 use highwater::problem::Problems;
 use highwater::units::PointerSize;
 
+use super::deliver::ticks;
+
 /// One event, with all that its record points to.
 #[derive(Clone, Debug)]
 pub struct Told {
@@ -25,6 +27,24 @@ pub struct Told {
 }
 
 impl Told {
+    /// What a program tells by a provider of its own, now.
+    pub fn by(provider: Guid, id: u16, pid: u32, payload: &[u8]) -> Self {
+        Self {
+            processor: 0,
+            time: ticks(),
+            flags: BITS_64 | PROCESSOR_INDEX,
+            pid,
+            tid: 7,
+            provider,
+            id,
+            version: 0,
+            opcode: 0,
+            items: Vec::new(),
+            payload: payload.to_vec(),
+            names_a_time: false,
+        }
+    }
+
     pub fn say_the_other_width(&mut self) {
         self.flags ^= BITS_32 | BITS_64;
     }

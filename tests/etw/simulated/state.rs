@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::calls::FUNCTIONS;
+use super::events::{HEAP, KERNEL, Lanes, Told, USER};
+use super::patch;
+use highwater::etl::Guid;
 use highwater::events::class;
 use windows_sys::Win32::System::Diagnostics::Etw::PEVENT_RECORD_CALLBACK;
-use windows_sys::core::GUID;
-
-use super::calls::FUNCTIONS;
-use super::events::{HEAP, KERNEL, Lanes, USER};
-use super::patch;
 
 /// What this Windows does and has seen. One test at a time has it.
 pub struct Etw {
@@ -22,6 +21,12 @@ pub struct Etw {
     pub refusals: HashMap<&'static str, u32>,
     /// Most sessions that may run.
     pub limit: usize,
+    /// What programs tell as soon as a provider is asked for one of these keywords: once.
+    pub rundowns: Vec<(Guid, u64, Vec<Told>)>,
+    /// Providers that cannot be switched on.
+    pub refused_providers: Vec<Guid>,
+    /// Whether providers can be filtered.
+    pub has_filters: bool,
     /// What sessions tell.
     pub lanes: Lanes,
     /// So many of the kernel's last events come only when its session is stopped.
@@ -67,8 +72,16 @@ pub struct Session {
     pub buffers_lost: u32,
 }
 
-/// A provider that was switched on: GUID, level, any keyword, properties.
-pub type Provider = (GUID, u8, u64, u32);
+/// A provider that was switched on, or asked for something else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Provider {
+    pub guid: Guid,
+    pub level: u8,
+    pub any: u64,
+    pub properties: u32,
+    /// Type and bytes of each.
+    pub filters: Vec<(u32, Vec<u8>)>,
+}
 
 /// Who opened a session.
 #[derive(Clone, Copy)]
@@ -107,6 +120,9 @@ impl Simulated {
             calls: Vec::new(),
             refusals: HashMap::new(),
             limit: 64,
+            rundowns: Vec::new(),
+            refused_providers: Vec::new(),
+            has_filters: true,
             lanes,
             held: 0,
             pause_after: usize::MAX,

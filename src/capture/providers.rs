@@ -1,0 +1,142 @@
+//! What is asked of providers of programs beside memory: trackers, frames, the .NET runtime, and
+//! those whose events are the user's marks. Pure: nothing here calls the system.
+//!
+//! Facts: keywords and ids of Microsoft-Windows-DXGI and -D3D9 as PresentMon asks for them
+//! (`Microsoft_Windows_DXGI.h`, `Microsoft_Windows_D3D9.h`); those of the .NET runtime from its
+//! manifest, and what makes it tell what code it has from its source (`eventtrace.cpp`): a provider
+//! of rundowns that is switched on, or switched on once more, tells everything at once, at the
+//! start or at the end, as its keywords say. Filters: Microsoft's page of EVENT_FILTER_DESCRIPTOR.
+
+use super::Request;
+use crate::etl::Guid;
+use crate::events::class;
+
+/// Informational, and whatever says that it is of no level.
+const INFORMATIONAL: u8 = 4;
+const ANY_KEYWORD: u64 = 0;
+
+/// A provider, and what is wanted of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// Who.
+    pub provider: Guid,
+    /// What for.
+    pub purpose: Purpose,
+    /// Events of this level and below.
+    pub level: u8,
+    /// Events with one of these keywords; 0 for all.
+    pub keywords: u64,
+    /// Whether events have call stacks.
+    pub stacks: bool,
+    /// Only events of these ids; all if there are none.
+    pub ids: &'static [u16],
+}
+
+/// What a provider is switched on for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Custom heap trackers.
+    Trackers,
+    /// Frames that are shown.
+    Frames,
+    /// Code and collections of the .NET runtime.
+    Managed,
+}
+
+impl Purpose {
+    /// What is missing without it, as a sentence.
+    pub fn missing(self) -> &'static str {
+        match self {
+            Self::Trackers => "custom trackers are not recorded",
+            Self::Frames => "frames are not recorded",
+            Self::Managed => "managed code is not recorded",
+        }
+    }
+}
+
+/// The providers of a request, in the order in which they are switched on.
+pub fn wanted(request: &Request) -> Vec<Wanted> {
+    let mut all = Vec::new();
+    if request.trackers {
+        all.push(Wanted { stacks: request.stacks, ..of(class::CUSTOM_HEAP, Purpose::Trackers) });
+    }
+    if request.frames {
+        // Presents; the one provider calls them so, and the other: start and stop.
+        const PRESENTS: u64 = 2;
+        let presents = |provider, ids| Wanted { keywords: PRESENTS, ids, ..of(provider, Purpose::Frames) };
+        all.push(presents(class::DXGI, &[42, 43, 55, 56]));
+        all.push(presents(class::D3D9, &[1, 2]));
+        all.push(of(class::MULTI_FRAME_RATE, Purpose::Frames));
+    }
+    if request.managed {
+        // Without the keyword of compilation the runtime does not tell the system, either, how to walk stacks through its code.
+        let keywords = runtime::COLLECTIONS | runtime::CODE | runtime::END_ENUMERATION;
+        all.push(Wanted { keywords, ..of(class::CLR, Purpose::Managed) });
+    }
+    all
+}
+
+/// Keywords of the .NET runtime and of its rundown.
+mod runtime {
+    pub(super) const COLLECTIONS: u64 = 0x1;
+    const LOADER: u64 = 0x8;
+    const COMPILATION: u64 = 0x10;
+    const PRECOMPILED: u64 = 0x20;
+    /// Not of whole images that were compiled before.
+    const USED_ONLY: u64 = 0x4_0000;
+    /// Modules, and code that is compiled or used.
+    pub(super) const CODE: u64 = LOADER | COMPILATION | PRECOMPILED | USED_ONLY;
+    /// Of the runtime: all of it once more when its process ends.
+    pub(super) const END_ENUMERATION: u64 = 0x80;
+    /// Of the rundown: tell all as what was there at the start.
+    pub(super) const START: u64 = 0x40;
+    /// As what is there at the end.
+    pub(super) const END: u64 = 0x100;
+}
+
+/// When the runtimes are to tell what code they have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rundown {
+    /// What was compiled before the recording.
+    AtStart,
+    /// All there is.
+    AtEnd,
+}
+
+/// Has the runtimes tell at once what code they have.
+pub fn rundown(when: Rundown) -> Wanted {
+    let when = match when {
+        Rundown::AtStart => runtime::START,
+        Rundown::AtEnd => runtime::END,
+    };
+    Wanted { keywords: runtime::CODE | when, ..of(class::CLR_RUNDOWN, Purpose::Managed) }
+}
+
+/// What a runtime says last of what there is at the end.
+pub const RUNDOWN_ENDS: u16 = 146;
+
+/// All that it says of informational and higher level.
+fn of(provider: Guid, purpose: Purpose) -> Wanted {
+    Wanted { provider, purpose, level: INFORMATIONAL, keywords: ANY_KEYWORD, stacks: false, ids: &[] }
+}
+
+/// Most ids of processes in a filter.
+const MOST_PIDS: usize = 8;
+
+/// A filter of processes: their ids. Nothing where they are none, or too many for one.
+pub fn pid_filter(pids: &[u32]) -> Vec<u8> {
+    if pids.len() > MOST_PIDS { Vec::new() } else { pids.iter().flat_map(|pid| pid.to_le_bytes()).collect() }
+}
+
+/// A filter of events (`EVENT_FILTER_EVENT_ID`): that they are let in, their number, their ids. Nothing
+/// where there are none.
+pub fn id_filter(ids: &[u16]) -> Vec<u8> {
+    const LET_IN: u16 = 1;
+    if ids.is_empty() {
+        return Vec::new();
+    }
+    [LET_IN, ids.len() as u16].iter().chain(ids).flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! What is recorded beside memory: what is asked of whom, and of whose events the trace is.
+
+use highwater::capture::windows::LocalRecording;
+use highwater::capture::{Children, Request, Target};
+use highwater::etl::Guid;
+use highwater::events::class;
+
+use crate::simulated::events::{Lanes, Told, USER};
+use crate::simulated::state::Provider;
+use crate::simulated::story::Story;
+use crate::{Scene, poll_until, request};
+
+/// Types of filters (evntprov.h).
+const OF_PROCESSES: u32 = 0x8000_0004;
+const OF_EVENTS: u32 = 0x8000_0200;
+
+fn asked(scene: &Scene) -> Vec<Provider> {
+    scene.etw.with(|etw| etw.of(USER).providers.clone())
+}
+
+fn on(guid: Guid, level: u8, any: u64, filters: &[(u32, Vec<u8>)]) -> Provider {
+    Provider { guid, level, any, properties: 0, filters: filters.to_vec() }
+}
+
+fn words(words: &[u16]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Filter of this process.
+fn of_this() -> (u32, Vec<u8>) {
+    (OF_PROCESSES, std::process::id().to_le_bytes().to_vec())
+}
+
+/// A program and what it starts, so that nobody knows at the start who is recorded.
+fn with_children(pid: u32) -> Request {
+    let children = Children { are_recorded: true, with_heaps: None };
+    Request { children, heap: false, ..Request::new(Target::Pids(vec![pid])) }
+}
+
+/// These by the user session.
+fn by_user(told: Vec<Told>) -> Lanes {
+    let mut lanes = Lanes::default();
+    lanes[USER] = told;
+    lanes
+}
+
+/// The recording looks after what waits once a second.
+fn look_twice(running: &mut LocalRecording) {
+    let now = running.poll().seconds;
+    poll_until(running, "two seconds", |progress| progress.seconds > now + 2.2);
+}
+
+#[test]
+fn frames_are_asked_of_direct3d_by_the_ids_of_presents_and_of_ui_for_etw() {
+    let scene = Scene::silent();
+    let mut running = scene.start(&Request { trackers: false, frames: true, ..request() }).unwrap();
+    assert_eq!(running.poll().warning, None);
+    let expected = [
+        on(class::DXGI, 4, 2, &[of_this(), (OF_EVENTS, words(&[1, 4, 42, 43, 55, 56]))]),
+        on(class::D3D9, 4, 2, &[of_this(), (OF_EVENTS, words(&[1, 2, 1, 2]))]),
+        on(class::MULTI_FRAME_RATE, 4, 0, &[of_this()]),
+    ];
+    assert_eq!(asked(&scene), expected);
+    drop(running);
+
+    // Who comes later is in no filter; an old Windows has none.
+    for (request, has_filters) in [(with_children(std::process::id()), true), (request(), false)] {
+        let scene = Scene::silent();
+        scene.etw.with(|etw| etw.has_filters = has_filters);
+        let mut running = scene.start(&Request { trackers: false, frames: true, ..request }).unwrap();
+        assert_eq!(running.poll().warning, None);
+        let named = |provider: &Provider| provider.filters.iter().any(|(kind, _)| *kind == OF_PROCESSES);
+        assert!(asked(&scene).len() == 3 && !asked(&scene).iter().any(named));
+    }
+}
+
+#[test]
+fn what_cannot_be_switched_on_is_told_once_and_the_rest_is_recorded() {
+    let scene = Scene::silent();
+    scene.etw.with(|etw| etw.refused_providers = vec![class::DXGI, class::D3D9]);
+    let mut running = scene.start(&Request { frames: true, ..request() }).unwrap();
+    let told = running.poll().warning.unwrap();
+    assert!(told.contains("frames are not recorded") && told.matches("frames").count() == 1 && told.contains("120"), "{told}");
+    assert_eq!(asked(&scene).len(), 2, "trackers, and the marks of frames");
+}
+
+#[test]
+fn frames_of_recorded_programs_are_in_the_trace_whoever_tells_first_and_those_of_others_are_not() {
+    let (launcher, game, other) = (std::process::id(), 40_001, 40_002);
+    let scene = Scene::silent();
+    let mut running = scene.start(&Request { frames: true, ..with_children(launcher) }).unwrap();
+    let present = |pid| {
+        let chain = [0xAB_u8, 0, 0, 0, 0, 0, 0, 0];
+        let start = [&chain[..], &0_u32.to_le_bytes(), &1_u32.to_le_bytes()].concat();
+        [Told::by(class::DXGI, 42, pid, &start), Told::by(class::DXGI, 43, pid, &0_u32.to_le_bytes())]
+    };
+    // The kernel's session tells of processes later than the programs themselves.
+    let early = [present(launcher), present(game), present(other)].into_iter().flatten().collect();
+    scene.etw.with(|etw| etw.go_on(by_user(early)));
+    look_twice(&mut running);
+    for (pid, parent, name) in [(game, launcher, "game.exe"), (other, 4, "other.exe")] {
+        let mut story = Story::of(pid);
+        story.start(parent, name);
+        scene.etw.with(|etw| etw.go_on(story.lanes()));
+    }
+    look_twice(&mut running);
+    let late = [present(other), present(game)].into_iter().flatten().collect();
+    scene.etw.with(|etw| etw.go_on(by_user(late)));
+    look_twice(&mut running);
+    scene.stop(running);
+    let trace = scene.load("recorded.etl");
+    let mut pids: Vec<u32> = trace.activity.presents.iter().map(|chain| trace.process(chain.process).pid.0).collect();
+    pids.sort_unstable();
+    let mut expected = vec![launcher, game];
+    expected.sort_unstable();
+    assert_eq!(pids, expected);
+}
+
+/// A method of the .NET runtime, as it tells of it in full.
+fn method(provider: Guid, id: u16, pid: u32, start: u64, name: &str) -> Told {
+    let text = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    let words = [0x11_u64, 0x22, start].into_iter().flat_map(u64::to_le_bytes);
+    let (size, token, jitted) = (0x100_u32, 0x0600_0001_u32, 8_u32);
+    let words = words.chain([size, token, jitted].into_iter().flat_map(u32::to_le_bytes));
+    let payload = words.chain(text("Game.World")).chain(text(name)).chain(text("void  ()")).chain([1, 0]).collect::<Vec<u8>>();
+    Told { version: 1, ..Told::by(provider, id, pid, &payload) }
+}
+
+/// That a runtime has told all that there is at the end.
+fn all_told(pid: u32) -> Told {
+    Told::by(class::CLR_RUNDOWN, 146, pid, &[1, 0])
+}
+
+fn names(scene: &Scene) -> Vec<String> {
+    let trace = scene.load("recorded.etl");
+    let managed = &trace.activity.managed;
+    let methods = managed.processes().into_iter().flat_map(|process| managed.methods(process));
+    let mut names: Vec<String> = methods.map(|method| method.name.to_string()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+const RUNTIME_KEYWORDS: u64 = 0x400B9;
+
+#[test]
+fn the_runtime_is_asked_for_what_there_was_at_the_start_and_for_all_there_is_before_the_sessions_stop() {
+    let scene = Scene::silent();
+    let pid = std::process::id();
+    scene.etw.with(|etw| {
+        etw.go_on(Lanes::default());
+        let at_start =
+            vec![method(class::CLR_RUNDOWN, 143, pid, 0x1000, "Before"), Told::by(class::CLR_RUNDOWN, 145, pid, &[1, 0])];
+        let foreign = method(class::CLR_RUNDOWN, 144, 40_002, 0x9000, "Foreign");
+        let at_end = vec![method(class::CLR_RUNDOWN, 144, pid, 0x3000, "AtEnd"), foreign, all_told(pid)];
+        etw.rundowns = vec![(class::CLR_RUNDOWN, 0x40, at_start), (class::CLR_RUNDOWN, 0x100, at_end)];
+    });
+    let mut running = scene.start(&Request { trackers: false, managed: true, ..request() }).unwrap();
+    assert_eq!(running.poll().warning, None);
+    let now = vec![method(class::CLR, 143, pid, 0x2000, "Meanwhile"), method(class::CLR, 143, 40_002, 0x9000, "Foreign")];
+    scene.etw.with(|etw| etw.go_on(by_user(now)));
+    look_twice(&mut running);
+    scene.stop(running);
+    let expected = [
+        on(class::CLR, 4, RUNTIME_KEYWORDS, &[of_this()]),
+        on(class::CLR_RUNDOWN, 4, 0x40078, &[of_this()]),
+        on(class::CLR_RUNDOWN, 4, 0x40138, &[of_this()]),
+    ];
+    assert_eq!(asked(&scene), expected);
+    let calls = scene.etw.with(|etw| etw.calls.clone());
+    let at = |is: &dyn Fn(&str) -> bool| calls.iter().position(|call| is(call)).unwrap();
+    let end = at(&|call| call.contains("A669021C") && call.ends_with("0x40138"));
+    assert!(end < at(&|call| call.starts_with("ControlTraceW(STOP)")), "{calls:?}");
+    assert_eq!(names(&scene), ["Game.World.AtEnd", "Game.World.Before", "Game.World.Meanwhile"]);
+}
+
+#[test]
+fn who_tells_nothing_is_not_waited_for_long_nor_at_all_in_a_hurry() {
+    for is_in_a_hurry in [false, true] {
+        let scene = Scene::silent();
+        let mut running = scene.start(&Request { trackers: false, managed: true, ..request() }).unwrap();
+        if is_in_a_hurry {
+            running.hurry();
+        }
+        scene.stop(running);
+        let at_end = asked(&scene).into_iter().filter(|provider| provider.any == 0x40138).count();
+        assert_eq!(at_end, usize::from(!is_in_a_hurry));
+        assert!(scene.etw.running().is_empty());
+    }
+}
+
+#[test]
+fn who_is_not_there_yet_has_no_code_from_before() {
+    let scene = Scene::silent();
+    let image = Target::Image("highwater-test-game.exe".to_owned());
+    let running = scene.start(&Request { trackers: false, heap: false, managed: true, ..Request::new(image) }).unwrap();
+    assert_eq!(asked(&scene), [on(class::CLR, 4, RUNTIME_KEYWORDS, &[])]);
+    scene.stop(running);
+    assert_eq!(asked(&scene).len(), 1, "and nobody is asked at the end where nobody is recorded");
+}
