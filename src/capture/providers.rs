@@ -7,12 +7,17 @@
 //! of rundowns that is switched on, or switched on once more, tells everything at once, at the
 //! start or at the end, as its keywords say. Filters: Microsoft's page of EVENT_FILTER_DESCRIPTOR.
 
+mod names;
+
+pub use names::provider_of;
+
 use super::Request;
 use crate::etl::Guid;
 use crate::events::class;
 
 /// Informational, and whatever says that it is of no level.
 const INFORMATIONAL: u8 = 4;
+const VERBOSE: u8 = 5;
 const ANY_KEYWORD: u64 = 0;
 
 /// A provider, and what is wanted of it.
@@ -41,6 +46,8 @@ pub enum Purpose {
     Frames,
     /// Code and collections of the .NET runtime.
     Managed,
+    /// Marks.
+    Marks,
 }
 
 impl Purpose {
@@ -50,6 +57,7 @@ impl Purpose {
             Self::Trackers => "custom trackers are not recorded",
             Self::Frames => "frames are not recorded",
             Self::Managed => "managed code is not recorded",
+            Self::Marks => "marks of a provider are not recorded",
         }
     }
 }
@@ -72,6 +80,11 @@ pub fn wanted(request: &Request) -> Vec<Wanted> {
         // Without the keyword of compilation the runtime does not tell the system, either, how to walk stacks through its code.
         let keywords = runtime::COLLECTIONS | runtime::CODE | runtime::END_ENUMERATION;
         all.push(Wanted { keywords, ..of(class::CLR, Purpose::Managed) });
+    }
+    for &provider in &request.marks {
+        if all.iter().all(|one| one.provider != provider) {
+            all.push(Wanted { level: VERBOSE, ..of(provider, Purpose::Marks) });
+        }
     }
     all
 }

@@ -233,14 +233,17 @@ impl LaneWriter {
     }
 }
 
+/// A provider of .NET describes its events with this id (PerfView's `ManifestEnvelope`).
+const MANIFEST: u16 = 0xFFFE;
+
 /// Whether an event tells what others mean: processes, threads, images, heaps and trackers, code and
-/// modules of the .NET runtime.
+/// modules of the .NET runtime, descriptions of events.
 fn names_something(id: EventId) -> bool {
     match id {
         EventId::Provider { provider: class::CUSTOM_HEAP, id } => return matches!(id, tracker::OPEN | tracker::CLOSE),
         // Methods, modules of domains, modules; at the start and at the end, too. Not what a method's compilation begins with.
         EventId::Provider { provider: class::CLR | class::CLR_RUNDOWN, id } => return matches!(id, 135..=144 | 149..=154),
-        EventId::Provider { .. } => return false,
+        EventId::Provider { id, .. } => return id == MANIFEST,
         _ => {}
     }
     matches!(

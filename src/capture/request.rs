@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{CaptureError, StopWhen};
+use crate::etl::Guid;
+use crate::events::class;
 
 /// Whose memory.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -55,6 +57,9 @@ pub struct Request {
     /// What the .NET runtime tells: names of its code, and when it collects garbage.
     #[serde(default)]
     pub managed: bool,
+    /// Providers of programs whose events are marks.
+    #[serde(default)]
+    pub marks: Vec<Guid>,
     /// Call stacks of allocations.
     pub stacks: bool,
     /// Call stacks of frees too, which doubles the volume.
@@ -80,6 +85,7 @@ impl Request {
             trackers: true,
             frames: false,
             managed: false,
+            marks: Vec::new(),
             stacks: true,
             free_stacks: false,
             ring: None,
@@ -106,6 +112,12 @@ impl Request {
                 return bad("there is no program to start");
             }
             _ => {}
+        }
+        if self.marks.len() > MAX_MARKS {
+            return bad("at most 16 providers can be recorded for their marks");
+        }
+        if self.marks.iter().any(|guid| NOT_FOR_MARKS.contains(guid)) {
+            return bad("trackers, frames and the .NET runtime are recorded by options of their own, not as marks");
         }
         if self.stop_when.len() > MAX_CONDITIONS {
             return bad("at most 8 conditions can end a recording");
@@ -134,6 +146,10 @@ const SYSTEM: u32 = 4;
 /// More than anybody needs, and a line in the panel each.
 pub const MAX_CONDITIONS: usize = 8;
 const MIN_RING: u64 = 16 << 20;
+/// A session holds more; nobody names so many.
+const MAX_MARKS: usize = 16;
+/// All that these tell would be dumps of heaps and worse.
+const NOT_FOR_MARKS: [Guid; 5] = [class::CUSTOM_HEAP, class::CLR, class::CLR_RUNDOWN, class::DXGI, class::D3D9];
 
 #[cfg(test)]
 mod tests {
@@ -155,6 +171,8 @@ mod tests {
             Request { ring: Some(Ring::Time(Duration::ZERO)), ..of(Target::Pids(vec![10])) },
             Request { ring: Some(Ring::Bytes(1)), ..of(Target::Pids(vec![10])) },
             Request { stop_when: vec![StopWhen::Private(1); 9], ..of(Target::Pids(vec![10])) },
+            Request { marks: vec![class::MULTI_MAIN; 17], ..of(Target::Pids(vec![10])) },
+            Request { marks: vec![class::CLR], ..of(Target::Pids(vec![10])) },
         ];
         for request in refused {
             assert!(matches!(request.check(), Err(CaptureError::BadRequest(_))), "{request:?}");

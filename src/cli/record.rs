@@ -17,7 +17,9 @@ use clap::{ArgGroup, Args};
 
 use super::memory::megabytes;
 use super::{Failure, output};
+use crate::capture::providers::provider_of;
 use crate::capture::{CaptureError, Children, DiskImages, Request, Ring, StopWhen, Summary, Target, recover};
+use crate::etl::Guid;
 use crate::format::{count, rough_bytes};
 use crate::load::Input;
 
@@ -78,6 +80,10 @@ pub(super) struct RecordArgs {
     #[arg(long)]
     managed: bool,
 
+    /// Record the events of a provider of the programs, for marks: its name or its GUID; several may be given
+    #[arg(long, value_name = "PROVIDER", value_delimiter = ',')]
+    marks: Vec<ProviderArg>,
+
     /// Record the call stacks of allocations
     #[arg(long)]
     stacks: bool,
@@ -123,12 +129,25 @@ impl RecordArgs {
             trackers: all || self.trackers,
             frames: self.frames,
             managed: self.managed,
+            marks: self.marks.iter().map(|provider| provider.0).collect(),
             stacks: self.stacks || self.free_stacks,
             free_stacks: self.free_stacks,
             ring: self.ring.map(|ring| ring.0),
             stop_when: self.stop_when.clone(),
             ..request
         }
+    }
+}
+
+/// A provider, as the user names it.
+#[derive(Clone, Copy, Debug)]
+struct ProviderArg(Guid);
+
+impl FromStr for ProviderArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        provider_of(text).map(Self)
     }
 }
 
@@ -246,6 +265,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::events::class;
 
     #[derive(Parser)]
     struct Cli {
@@ -297,6 +317,12 @@ mod tests {
         assert_eq!(beside(&["--heap"]), (false, false));
         assert_eq!(beside(&["--frames"]), (true, false));
         assert_eq!(beside(&["--managed"]), (false, true));
+        let marks = |words: &[&str]| Some(request(&[&["--pid", "10"], words].concat())?.marks);
+        assert_eq!(marks(&[]).unwrap(), []);
+        let own: Guid = "11112222-3333-4444-5555-666677778888".parse().unwrap();
+        let named = ["--marks", "Multi-Main,{11112222-3333-4444-5555-666677778888}", "--marks", "multi-worker"];
+        assert_eq!(marks(&named).unwrap(), [class::MULTI_MAIN, own, class::MULTI_WORKER]);
+        assert!(marks(&["--marks", "My*"]).is_none());
     }
 
     #[test]

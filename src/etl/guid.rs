@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A GUID, comparable with the constants of `events`: its bytes as two words, for each
 /// event with a class is compared with several.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,6 +59,18 @@ impl std::str::FromStr for Guid {
         };
         let tail = (number(d, 4)? << 48 | number(e, 12)?).to_be_bytes();
         Ok(Self::new(number(a, 8)? as u32, number(b, 4)? as u16, number(c, 4)? as u16, tail))
+    }
+}
+
+impl Serialize for Guid {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Guid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(|NoGuid| D::Error::custom("a GUID is wanted"))
     }
 }
 

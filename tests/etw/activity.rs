@@ -5,7 +5,7 @@ use highwater::capture::{Children, Request, Target};
 use highwater::etl::Guid;
 use highwater::events::class;
 
-use crate::simulated::events::{Lanes, Told, USER};
+use crate::simulated::events::{KERNEL, Lanes, Told, USER};
 use crate::simulated::state::Provider;
 use crate::simulated::story::Story;
 use crate::{Scene, poll_until, request};
@@ -197,4 +197,22 @@ fn who_is_not_there_yet_has_no_code_from_before() {
     assert_eq!(asked(&scene), [on(class::CLR, 4, RUNTIME_KEYWORDS, &[])]);
     scene.stop(running);
     assert_eq!(asked(&scene).len(), 1, "and nobody is asked at the end where nobody is recorded");
+}
+
+#[test]
+fn marks_are_asked_of_the_providers_that_are_named_and_those_of_the_kernel_are_kept() {
+    let scene = Scene::silent();
+    let pid = std::process::id();
+    let mut running = scene.start(&Request { trackers: false, marks: vec![class::MULTI_MAIN], ..request() }).unwrap();
+    assert_eq!(asked(&scene), [on(class::MULTI_MAIN, 5, 0, &[of_this()])]);
+    let mark = |pid, text: &[u8]| Told::by(class::MULTI_MAIN, 102, pid, text);
+    let mut lanes = by_user(vec![mark(pid, b"Level 2\0"), mark(40_002, b"another's\0")]);
+    lanes[KERNEL].push(Told::of_kernel(class::PERF_INFO, 34, (40_002, 9), b"of the kernel\0\0\0"));
+    scene.etw.with(|etw| etw.go_on(lanes));
+    look_twice(&mut running);
+    scene.stop(running);
+    let trace = scene.load("recorded.etl");
+    let mut texts: Vec<String> = trace.activity.marks.list.iter().map(|mark| mark.text.to_string()).collect();
+    texts.sort();
+    assert_eq!(texts, ["Level 2", "of the kernel"]);
 }

@@ -139,6 +139,7 @@ mod tests {
 
     use super::*;
     use crate::capture::{Ring, Target};
+    use crate::events::class;
 
     fn orders(errand: Errand) -> Orders {
         Orders { errand, pipe: PipeName::new("highwater-0a1B-7").unwrap(), sid: Sid::new("S-1-5-21-7-1001").unwrap() }
@@ -168,7 +169,8 @@ mod tests {
             },
             Request { buffer_size: Some(1 << 20), buffers: Some(64), heap: false, ..all.clone() },
             Request { frames: true, ..all.clone() },
-            Request { managed: true, ..all },
+            Request { managed: true, ..all.clone() },
+            Request { marks: vec![class::MULTI_MAIN, class::MULTI_WORKER], ..all },
         ];
         for orders in requests.map(record).into_iter().chain([orders(Errand::CleanUp)]) {
             assert_eq!(parse(&orders.words().unwrap()).unwrap(), orders);
@@ -188,6 +190,12 @@ mod tests {
             assert!(parse(&with(more)).is_err(), "{more:?}");
         }
         assert!(parse(&["--clean-up".to_owned()]).is_err(), "for nobody");
+        let marks =
+            |of: &str| good.iter().map(|word| word.replace("\"marks\":[]", &format!("\"marks\":[{of}]"))).collect::<Vec<_>>();
+        assert!(parse(&marks("\"231CF54B-22A0-49E4-A59A-47052A30FFED\"")).is_ok());
+        for name in ["\"Multi-Main\"", "1", "\"{231CF54B-22A0-49E4-A59A-47052A30FFED}\"", "null"] {
+            assert!(parse(&marks(name)).is_err(), "{name}: the window says GUIDs");
+        }
         let twice = [orders(Errand::CleanUp).words().unwrap(), vec!["--clean-up".to_owned()]].concat();
         assert!(parse(&twice).is_err());
     }

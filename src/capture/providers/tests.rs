@@ -28,6 +28,15 @@ fn the_runtime_is_asked_for_code_and_collections_and_what_it_has_twice() {
 }
 
 #[test]
+fn marks_are_all_that_a_provider_tells_each_once() {
+    let marks = vec![class::MULTI_MAIN, class::MULTI_FRAME_RATE, class::MULTI_MAIN];
+    let asked = wanted(&Request { frames: true, marks, ..request() });
+    assert_eq!(asked.len(), 4, "frames, and what is not among them");
+    let last = asked[3];
+    assert_eq!((last.provider, last.level, last.keywords, last.ids.len()), (class::MULTI_MAIN, 5, 0, 0));
+}
+
+#[test]
 fn trackers_come_first_with_their_stacks() {
     let all = Request { frames: true, ..Request::new(Target::Pids(vec![4660])) };
     let asked = wanted(&all);

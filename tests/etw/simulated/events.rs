@@ -45,6 +45,11 @@ impl Told {
         }
     }
 
+    /// What the kernel tells in the name of a thread (process and thread), now.
+    pub fn of_kernel(class: Guid, opcode: u8, (pid, tid): (u32, u32), payload: &[u8]) -> Self {
+        Self { flags: BITS_64 | PROCESSOR_INDEX | CLASSIC, tid, version: 2, opcode, ..Self::by(class, 0, pid, payload) }
+    }
+
     pub fn say_the_other_width(&mut self) {
         self.flags ^= BITS_32 | BITS_64;
     }
