@@ -9,6 +9,8 @@
 //! * Pages belong to the process in their payload. What comes before the start event of that
 //!   process (pages of a child are made before it is announced) waits for it, and for nothing else;
 //!   of a process that is not announced in time it is dropped, and counted.
+//! * A sample of a processor belongs to the process of its thread, as events of threads tell; it waits for
+//!   those as pages do for processes. Of idle processors nothing is passed on.
 //! * A stack goes with its event, wherever and whenever it comes: same time, same thread.
 //! * All else passes, for it is what the rest is read with.
 //!
@@ -17,7 +19,7 @@
 //!
 //! Cost: one look into a table an event, two of a stack where pages of other processes were just
 //! allocated; nothing is allocated for events of processes that are known. Memory: what waits (4 MB as
-//! it is counted, in vectors that may have as much to spare), and tables of fixed most sizes.
+//! it is counted, and as much of samples, in vectors that may have as much to spare), and tables of fixed most sizes.
 
 mod callers;
 mod elsewhere;
@@ -25,6 +27,7 @@ mod lives;
 mod names;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod waiting;
 
 use std::collections::VecDeque;
@@ -33,10 +36,15 @@ use callers::Callers;
 pub use elsewhere::Elsewhere;
 use lives::{Lives, Told};
 use names::Names;
+use threads::Threads;
 use waiting::Waiting;
 
 use crate::etl::write::NewEvent;
 use crate::events::{Event, ProcessChange, ProcessInfo, Record, Whose, whose};
+use crate::units::Tid;
+
+/// The thread of a processor that has nothing to do.
+const IDLE: Tid = Tid(0);
 
 /// What is followed. The default restricts nothing: then everything is recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -81,7 +89,10 @@ pub struct Followed {
     children: bool,
     lives: Lives,
     callers: Callers,
+    threads: Threads,
     waiting: Waiting,
+    /// Samples of threads that nobody told of yet.
+    samples: Waiting,
     news: VecDeque<Started>,
     dropped: u64,
     undecided: u64,
@@ -102,7 +113,9 @@ impl Followed {
             children: rules.children,
             lives,
             callers: Callers::default(),
+            threads: Threads::default(),
             waiting: Waiting::new(frequency),
+            samples: Waiting::new(frequency),
             news: VecDeque::new(),
             dropped: 0,
             undecided: 0,
@@ -125,6 +138,21 @@ impl Followed {
                 pass(event);
             }
             Some(Whose::Process(_)) => pass(event),
+            Some(Whose::Thread { pid, tid, has_ended }) => {
+                self.threads.learn(tid.0, pid.0, has_ended);
+                for (at, sample) in self.samples.take(tid.0) {
+                    sample.give(&mut |sample| self.judge((pid.0, at), sample, pass));
+                }
+                pass(event);
+            }
+            Some(Whose::Sample(IDLE)) => self.dropped += 1,
+            Some(Whose::Sample(tid)) => match self.threads.owner(tid.0) {
+                Some(pid) => self.judge((pid, event.time), event, pass),
+                None => {
+                    self.samples.push(tid.0, event.time, event);
+                    self.expire();
+                }
+            },
             Some(Whose::Pages(owner)) => {
                 self.callers.note(event, owner);
                 self.judge((owner.0, event.time), event, pass);
@@ -226,6 +254,10 @@ impl Followed {
 
     /// Gives up what has waited too long, or takes too much memory.
     fn expire(&mut self) {
+        while let Some((_, events)) = self.samples.expire(self.now) {
+            self.dropped += events;
+            self.undecided += events;
+        }
         while let Some((pid, events)) = self.waiting.expire(self.now) {
             self.dropped += events;
             self.undecided += events;

@@ -40,6 +40,8 @@ pub mod kernel_flag {
     pub const IMAGE_LOAD: u32 = 0x0000_0004;
     /// VirtualAlloc and VirtualFree.
     pub const VIRTUAL_ALLOC: u32 = 0x0000_4000;
+    /// What processors run is looked at again and again, with the interval that the machine has.
+    pub const PROFILE: u32 = 0x0200_0000;
 }
 
 /// A session as it is to be started.
@@ -323,7 +325,10 @@ pub fn kernel_stacks(request: &Request) -> Vec<u8> {
     if request.commit && request.free_stacks {
         hooks.push(hook::VIRTUAL_FREE);
     }
-    hooks.into_iter().flat_map(|hook| classic_id(class::PAGE_FAULT, hook as u8)).collect()
+    let pages = hooks.into_iter().map(|hook| (class::PAGE_FAULT, hook));
+    // A sample without its stack says little.
+    let samples = request.samples.then_some((class::PERF_INFO, hook::SAMPLE));
+    pages.chain(samples).flat_map(|(class, hook)| classic_id(class, hook as u8)).collect()
 }
 
 /// `CLASSIC_EVENT_ID`: class, type, seven bytes of nothing.

@@ -237,7 +237,7 @@ impl LaneWriter {
 const MANIFEST: u16 = 0xFFFE;
 
 /// Whether an event tells what others mean: processes, threads, images, heaps and trackers, code and
-/// modules of the .NET runtime, descriptions of events.
+/// modules of the .NET runtime, descriptions of events, how far apart samples are.
 fn names_something(id: EventId) -> bool {
     match id {
         EventId::Provider { provider: class::CUSTOM_HEAP, id } => return matches!(id, tracker::OPEN | tracker::CLOSE),
@@ -254,6 +254,8 @@ fn names_something(id: EventId) -> bool {
             | hook::IMAGE_LOAD
             | hook::THREAD_START..=hook::THREAD_RUNDOWN_END
             | hook::THREAD_SET_NAME
+            | hook::SAMPLE_INTERVAL
+            | hook::SAMPLE_INTERVAL_START
             | hook::HEAP_CREATE
             | hook::HEAP_DESTROY
             | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END,

@@ -60,6 +60,9 @@ pub struct Request {
     /// Providers of programs whose events are marks.
     #[serde(default)]
     pub marks: Vec<Guid>,
+    /// Samples of what processors run, with call stacks.
+    #[serde(default)]
+    pub samples: bool,
     /// Call stacks of allocations.
     pub stacks: bool,
     /// Call stacks of frees too, which doubles the volume.
@@ -86,6 +89,7 @@ impl Request {
             frames: false,
             managed: false,
             marks: Vec::new(),
+            samples: false,
             stacks: true,
             free_stacks: false,
             ring: None,

@@ -84,6 +84,10 @@ pub(super) struct RecordArgs {
     #[arg(long, value_name = "PROVIDER", value_delimiter = ',')]
     marks: Vec<ProviderArg>,
 
+    /// Record samples of what the processors run in the programs, with call stacks: a thousand a second and processor
+    #[arg(long)]
+    samples: bool,
+
     /// Record the call stacks of allocations
     #[arg(long)]
     stacks: bool,
@@ -129,6 +133,7 @@ impl RecordArgs {
             trackers: all || self.trackers,
             frames: self.frames,
             managed: self.managed,
+            samples: self.samples,
             marks: self.marks.iter().map(|provider| provider.0).collect(),
             stacks: self.stacks || self.free_stacks,
             free_stacks: self.free_stacks,
@@ -312,11 +317,12 @@ mod tests {
     fn what_is_beside_memory_is_recorded_only_if_it_is_named() {
         let beside = |words: &[&str]| {
             let request = request(&[&["--pid", "10"], words].concat()).unwrap();
-            (request.frames, request.managed)
+            (request.frames, request.managed, request.samples)
         };
-        assert_eq!(beside(&["--heap"]), (false, false));
-        assert_eq!(beside(&["--frames"]), (true, false));
-        assert_eq!(beside(&["--managed"]), (false, true));
+        assert_eq!(beside(&["--heap"]), (false, false, false));
+        assert_eq!(beside(&["--frames"]), (true, false, false));
+        assert_eq!(beside(&["--managed"]), (false, true, false));
+        assert_eq!(beside(&["--samples"]), (false, false, true));
         let marks = |words: &[&str]| Some(request(&[&["--pid", "10"], words].concat())?.marks);
         assert_eq!(marks(&[]).unwrap(), []);
         let own: Guid = "11112222-3333-4444-5555-666677778888".parse().unwrap();

@@ -3,10 +3,13 @@
 //! Cost: a look at the hook and at a few fields; of processes the whole payload is decoded.
 
 use super::hooks::{hook, kernel_hook};
-use super::{CommittedRegion, Event, PageRange, Record, memory, system};
+use super::{CommittedRegion, Event, PageRange, Record, activity, memory, system};
 use crate::etl::write::NewEvent;
 use crate::etl::{Extended, RawEvent, i64_at, u32_at};
 use crate::units::{Pid, Tid};
+
+/// Between the start of a thread and its rundown.
+const THREAD_END: u16 = hook::THREAD_START + 1;
 
 /// Whose an event is.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,6 +18,17 @@ pub enum Whose {
     Process(Record),
     /// Pages of this process are allocated or freed, or were there before the trace.
     Pages(Pid),
+    /// A thread of a process runs or has ended.
+    Thread {
+        /// Whose.
+        pid: Pid,
+        /// Which.
+        tid: Tid,
+        /// Whether it has ended.
+        has_ended: bool,
+    },
+    /// A processor ran this thread; 0 if it was idle.
+    Sample(Tid),
     /// A call stack, a part of one, or the key of one.
     Stack {
         /// Raw time of the event it belongs to.
@@ -40,6 +54,12 @@ pub fn whose(event: &NewEvent<'_>) -> Option<Whose> {
             let owner = i64_at(event.payload, 0)?;
             Some(Whose::Stack { owner, pid: Pid(u32_at(event.payload, 8)?), tid: Tid(u32_at(event.payload, 12)?) })
         }
+        hook::SAMPLE => Some(Whose::Sample(activity::sample(&raw(event))?.tid)),
+        hook::THREAD_START..=hook::THREAD_RUNDOWN_END => Some(Whose::Thread {
+            pid: Pid(u32_at(event.payload, 0)?),
+            tid: Tid(u32_at(event.payload, 4)?),
+            has_ended: hook == THREAD_END,
+        }),
         hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, &raw(event)).map(Whose::Process),
         _ => None,
     }

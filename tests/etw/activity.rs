@@ -8,7 +8,7 @@ use highwater::events::class;
 use crate::simulated::events::{KERNEL, Lanes, Told, USER};
 use crate::simulated::state::Provider;
 use crate::simulated::story::Story;
-use crate::{Scene, poll_until, request};
+use crate::{Scene, poll_until, request, words};
 
 /// Types of filters (evntprov.h).
 const OF_PROCESSES: u32 = 0x8000_0004;
@@ -22,7 +22,7 @@ fn on(guid: Guid, level: u8, any: u64, filters: &[(u32, Vec<u8>)]) -> Provider {
     Provider { guid, level, any, properties: 0, filters: filters.to_vec() }
 }
 
-fn words(words: &[u16]) -> Vec<u8> {
+fn halves(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -56,8 +56,8 @@ fn frames_are_asked_of_direct3d_by_the_ids_of_presents_and_of_ui_for_etw() {
     let mut running = scene.start(&Request { trackers: false, frames: true, ..request() }).unwrap();
     assert_eq!(running.poll().warning, None);
     let expected = [
-        on(class::DXGI, 4, 2, &[of_this(), (OF_EVENTS, words(&[1, 4, 42, 43, 55, 56]))]),
-        on(class::D3D9, 4, 2, &[of_this(), (OF_EVENTS, words(&[1, 2, 1, 2]))]),
+        on(class::DXGI, 4, 2, &[of_this(), (OF_EVENTS, halves(&[1, 4, 42, 43, 55, 56]))]),
+        on(class::D3D9, 4, 2, &[of_this(), (OF_EVENTS, halves(&[1, 2, 1, 2]))]),
         on(class::MULTI_FRAME_RATE, 4, 0, &[of_this()]),
     ];
     assert_eq!(asked(&scene), expected);
@@ -215,4 +215,55 @@ fn marks_are_asked_of_the_providers_that_are_named_and_those_of_the_kernel_are_k
     let mut texts: Vec<String> = trace.activity.marks.list.iter().map(|mark| mark.text.to_string()).collect();
     texts.sort();
     assert_eq!(texts, ["Level 2", "of the kernel"]);
+}
+
+#[test]
+fn samples_are_switched_on_with_their_stacks_and_those_of_recorded_programs_are_kept() {
+    let scene = Scene::silent();
+    let pid = std::process::id();
+    let mut running = scene.start(&Request { stacks: false, samples: true, heap: false, trackers: false, ..request() }).unwrap();
+    assert_eq!(running.poll().warning, None);
+    scene.etw.with(|etw| {
+        let kernel = etw.of(KERNEL);
+        assert_eq!(words(&kernel.masks), [0x0200_4007, 0, 0, 0, 0, 0, 0, 0]);
+        let class = [0xB4, 0xBF, 0x1D, 0xCE, 0x7E, 0x13, 0xA6, 0x4D, 0x87, 0xB0, 0x3F, 0x59, 0xAA, 0x10, 0x2C, 0xBC];
+        assert_eq!(kernel.stacks, [&class[..], &[46, 0, 0, 0, 0, 0, 0, 0]].concat());
+    });
+    let nobody = (u32::MAX, u32::MAX);
+    let thread = |pid: u32, tid: u32| {
+        let payload = [pid.to_le_bytes(), tid.to_le_bytes()].concat().into_iter().chain([0; 80]).collect::<Vec<u8>>();
+        Told { version: 3, ..Told::of_kernel(class::THREAD, 3, nobody, &payload) }
+    };
+    let sample = |tid: u32| {
+        let payload = [&0x7FF6_0000_1000_u64.to_le_bytes()[..], &tid.to_le_bytes(), &1_u32.to_le_bytes()].concat();
+        Told::of_kernel(class::PERF_INFO, 46, nobody, &payload)
+    };
+    let interval = [0_u32, 20_000, 20_000].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    let mut lanes = Lanes::default();
+    lanes[KERNEL].push(Told::of_kernel(class::PERF_INFO, 73, (40_002, 9), &interval));
+    lanes[KERNEL].extend([sample(71), thread(pid, 71), thread(40_002, 91)]);
+    lanes[KERNEL].extend([sample(71), sample(91), sample(0), sample(71)]);
+    let mut other = Story::of(40_002);
+    other.start(4, "other.exe");
+    scene.etw.with(|etw| {
+        etw.go_on(lanes);
+        etw.go_on(other.lanes());
+    });
+    look_twice(&mut running);
+    scene.stop(running);
+    let trace = scene.load("recorded.etl");
+    let samples = &trace.activity.samples;
+    // The counter has 10 MHz here.
+    assert_eq!((samples.list.len(), samples.idle, samples.unknown, samples.interval), (3, 0, 0, 20_000.0));
+}
+
+#[test]
+fn without_the_right_to_sample_all_else_is_recorded() {
+    let scene = Scene::silent();
+    scene.etw.with(|etw| etw.refuses_samples = true);
+    let mut running = scene.start(&Request { samples: true, ..request() }).unwrap();
+    let told = running.poll().warning.unwrap();
+    assert!(told.contains("processor samples are not recorded") && told.contains("1314"), "{told}");
+    assert_eq!(scene.etw.with(|etw| words(&etw.of(KERNEL).masks)[0]), 0x4007);
+    assert_eq!(scene.etw.running().len(), 3);
 }

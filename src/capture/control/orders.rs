@@ -170,7 +170,8 @@ mod tests {
             Request { buffer_size: Some(1 << 20), buffers: Some(64), heap: false, ..all.clone() },
             Request { frames: true, ..all.clone() },
             Request { managed: true, ..all.clone() },
-            Request { marks: vec![class::MULTI_MAIN, class::MULTI_WORKER], ..all },
+            Request { marks: vec![class::MULTI_MAIN, class::MULTI_WORKER], ..all.clone() },
+            Request { samples: true, ..all },
         ];
         for orders in requests.map(record).into_iter().chain([orders(Errand::CleanUp)]) {
             assert_eq!(parse(&orders.words().unwrap()).unwrap(), orders);

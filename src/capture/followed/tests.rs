@@ -4,6 +4,7 @@
 mod elsewhere;
 mod examples;
 mod oracle;
+mod samples;
 
 use super::{Elsewhere, Followed, Rules};
 use crate::etl::write::{Descriptor, NewEvent};
@@ -49,6 +50,17 @@ impl Sent {
     fn stack(time: i64, (pid, tid): (u32, u32), owner: i64) -> Self {
         let payload = payload(|out| stack::stack(out, owner, Pid(pid), Tid(tid), &[0x7FF0_0000, 0x7FF0_0010]));
         Self { time, pid: u32::MAX, tid: u32::MAX, hook: hook::STACK, payload }
+    }
+
+    /// A thread, as [`hook::THREAD_START`] and its like tell of it.
+    fn thread(time: i64, hook: u16, pid: u32, tid: u32) -> Self {
+        Self { time, pid: 4, tid: 1, hook, payload: payload(|out| system::thread(out, Pid(pid), Tid(tid), "")) }
+    }
+
+    /// A processor ran a thread.
+    fn sample(time: i64, tid: u32) -> Self {
+        let payload = payload(|out| drop(out.word(0x7FF0_0000).u32(tid).u32(1)));
+        Self { time, pid: u32::MAX, tid: u32::MAX, hook: hook::SAMPLE, payload }
     }
 
     /// What [`hook::PROCESS_START`] and its like say of a process.

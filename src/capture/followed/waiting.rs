@@ -35,7 +35,7 @@ struct Queue {
 
 /// An event with memory of its own.
 #[derive(Debug)]
-struct Held {
+pub(super) struct Held {
     /// When its process had to live.
     at: i64,
     processor: u16,
@@ -114,6 +114,14 @@ impl Waiting {
         dropped
     }
 
+    /// Takes what waits for somebody, in order, each with when its process had to live.
+    pub(super) fn take(&mut self, whose: u32) -> Vec<(i64, Held)> {
+        let Some(queue) = self.queues.remove(&whose) else { return Vec::new() };
+        self.order.retain(|&of| of != whose);
+        self.bytes -= queue.events.iter().map(Held::bytes).sum::<usize>();
+        queue.events.into_iter().map(|held| (held.at, held)).collect()
+    }
+
     /// Gives up the queue that began first, if memory or its time has run out. Tells its process
     /// and its number of events.
     pub(super) fn expire(&mut self, now: i64) -> Option<(u32, u64)> {
@@ -141,7 +149,7 @@ impl Held {
         size_of::<Self>() + self.payload.len() + items
     }
 
-    fn give(&self, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+    pub(super) fn give(&self, pass: &mut dyn FnMut(&NewEvent<'_>)) {
         let extended: Vec<_> = self.items.iter().map(|(kind, data)| ExtendedItem { kind: *kind, data }).collect();
         let Self { processor, time, kind, pointer, pid, tid, id, version, descriptor, .. } = *self;
         let (extended, payload) = (&*extended, &*self.payload);

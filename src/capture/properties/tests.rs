@@ -48,6 +48,17 @@ fn a_heap_session_has_every_field_at_its_64_bit_offset() {
 }
 
 #[test]
+fn samples_have_stacks_whatever_allocations_have() {
+    let plain = Request { stacks: false, commit: false, ..Request::new(Target::Pids(vec![1])) };
+    assert!(kernel_stacks(&plain).is_empty());
+    let list = kernel_stacks(&Request { samples: true, ..plain.clone() });
+    let class = [0xB4, 0xBF, 0x1D, 0xCE, 0x7E, 0x13, 0xA6, 0x4D, 0x87, 0xB0, 0x3F, 0x59, 0xAA, 0x10, 0x2C, 0xBC];
+    assert_eq!(list, [&class[..], &[46, 0, 0, 0, 0, 0, 0, 0]].concat());
+    let both = kernel_stacks(&Request { samples: true, stacks: true, commit: true, ..plain });
+    assert_eq!((both.len(), both[16], both[24 + 16]), (48, 98, 46));
+}
+
+#[test]
 fn without_stacks_the_block_names_processes_only() {
     let built = session(SessionKind::Heap { pids: &[10, 20], stacks: &[] }).build().unwrap();
     assert_eq!(words(&built.bytes()[0x82..0x82 + 16]), [0x0001_0004, 0x0002_0003, 10, 20]);

@@ -65,7 +65,8 @@ impl Plan {
     /// Processes, threads and images, and pages if they are wanted.
     pub(super) fn kernel(request: &Request, machine: Machine) -> Self {
         let commit = if request.commit { kernel_flag::VIRTUAL_ALLOC } else { 0 };
-        let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | commit;
+        let samples = if request.samples { kernel_flag::PROFILE } else { 0 };
+        let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | commit | samples;
         let how = How::Kernel { guid: fresh_guid(), flags, stacks: kernel_stacks(request) };
         Self {
             name: name("kernel"),
@@ -124,10 +125,7 @@ impl Plan {
     /// error where none do.
     pub(super) fn switch_on(&self, session: &Session) -> Result<Vec<CaptureError>, CaptureError> {
         match &self.how {
-            How::Kernel { flags, .. } => session
-                .enable_kernel(*flags)
-                .map(|()| Vec::new())
-                .map_err(|refusal| refusal.while_trying("the kernel's events could not be switched on")),
+            How::Kernel { flags, .. } => switch_on_kernel(session, *flags),
             How::Providers { wanted, of, running, .. } => {
                 let mut missing = switch_on_each(session, wanted, of)?;
                 if self.has_managed() && !running.is_empty() {
@@ -183,6 +181,20 @@ impl Plan {
 /// Whether all that is recorded runs already: nobody comes to them.
 pub(super) fn is_of(request: &Request) -> bool {
     matches!(request.target, Target::Pids(_)) && !request.children.are_recorded
+}
+
+/// Samples need a right of their own: without it all else is recorded.
+fn switch_on_kernel(session: &Session, flags: u32) -> Result<Vec<CaptureError>, CaptureError> {
+    let refused = match session.enable_kernel(flags) {
+        Ok(()) => return Ok(Vec::new()),
+        Err(refusal) => refusal,
+    };
+    let failed = |refusal: Refusal| refusal.while_trying("the kernel's events could not be switched on");
+    if flags & kernel_flag::PROFILE == 0 {
+        return Err(failed(refused));
+    }
+    session.enable_kernel(flags & !kernel_flag::PROFILE).map_err(failed)?;
+    Ok(vec![refused.while_trying("processor samples are not recorded")])
 }
 
 /// What of these is missing. That of several for one purpose is told once.

@@ -7,6 +7,7 @@
 //!   or are not valid (87), as are fewer buffers at most than at least.
 //! * EnableTraceEx2: a type of filter stands there once, with at most 8 processes or 64 events, or is not
 //!   valid (87); so is any of them where there are none yet (Windows 8).
+//! * TraceSetInformation: samples of processors need a right (1314, SeSystemProfilePrivilege).
 //! * ControlTrace: EnableFlags in an update are for system loggers only (87); a stop may say
 //!   that there still are consumers (2402), and stops all the same.
 //! * The system's clock may be set; times of events go on as if it had not been.
@@ -48,6 +49,9 @@ const ALREADY_EXISTS: u32 = 183;
 const NO_RESOURCES: u32 = 1450;
 const INVALID_PARAMETER: u32 = 87;
 const CALL_NOT_IMPLEMENTED: u32 = 120;
+const PRIVILEGE_NOT_HELD: u32 = 1314;
+/// Samples of processors, in the first mask.
+const PROFILE: u32 = 0x0200_0000;
 const ACTIVE_CONNECTIONS: u32 = 2402;
 
 /// Handles of sessions are small numbers, those of consumers begin here.
@@ -219,6 +223,9 @@ unsafe extern "system" fn set_information(
             }
             4 => {
                 etw.called("TraceSetInformation(4)", lane)?;
+                if etw.refuses_samples && number(&bytes, 0) & PROFILE != 0 {
+                    return Err(PRIVILEGE_NOT_HELD);
+                }
                 etw.sessions[index].masks = bytes;
             }
             _ => return Err(INVALID_PARAMETER),

@@ -23,6 +23,8 @@ pub struct Etw {
     pub limit: usize,
     /// What programs tell as soon as a provider is asked for one of these keywords: once.
     pub rundowns: Vec<(Guid, u64, Vec<Told>)>,
+    /// Whether the user may not have samples of processors.
+    pub refuses_samples: bool,
     /// Providers that cannot be switched on.
     pub refused_providers: Vec<Guid>,
     /// Whether providers can be filtered.
@@ -120,6 +122,7 @@ impl Simulated {
             calls: Vec::new(),
             refusals: HashMap::new(),
             limit: 64,
+            refuses_samples: false,
             rundowns: Vec::new(),
             refused_providers: Vec::new(),
             has_filters: true,

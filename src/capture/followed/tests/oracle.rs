@@ -22,6 +22,10 @@ enum Step {
     Stack(prop::sample::Index),
     /// An event of another kind.
     Other(u32),
+    /// A thread of a process is told of.
+    Thread { pid: u32, thread: u32 },
+    /// A processor ran it; or was idle, if no process has the id.
+    Sample { pid: u32, thread: u32 },
     /// Somebody tells an id.
     Follow(u32),
 }
@@ -41,6 +45,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|((owner, caller), thread, stacks)| Step::Pages { owner, caller, thread, stacks }),
         6 => any::<prop::sample::Index>().prop_map(Step::Stack),
         1 => pid().prop_map(Step::Other),
+        2 => (pid(), 0..2u32).prop_map(|(pid, thread)| Step::Thread { pid, thread }),
+        3 => (0..=PIDS, 0..2u32).prop_map(|(pid, thread)| Step::Sample { pid, thread }),
         1 => pid().prop_map(Step::Follow),
     ]
 }
@@ -62,6 +68,10 @@ struct Life {
 enum About {
     /// Pages of this life, or their stack, of an event at that time.
     Life(usize, i64),
+    /// A thread of this life ran then.
+    Sample(usize, i64, u32),
+    /// No thread ran.
+    Nobody,
     Everybody,
 }
 
@@ -82,6 +92,8 @@ struct World {
     lives: Vec<Life>,
     pending: Vec<Pending>,
     told: Vec<u32>,
+    /// Threads that were told of; their ids say whose they are.
+    threads: Vec<u32>,
     sent: Vec<About>,
     passed: Vec<usize>,
     news: Vec<(u32, Because)>,
@@ -96,6 +108,7 @@ impl World {
             lives: Vec::new(),
             pending: Vec::new(),
             told: rules.pids.clone(),
+            threads: Vec::new(),
             sent: Vec::new(),
             passed: Vec::new(),
             news: Vec::new(),
@@ -170,6 +183,27 @@ impl World {
         self.pending = rest;
         let late: Vec<Pending> = late;
         late.into_iter().for_each(|stack| self.send_stack(stack));
+        // So would be threads that such a one had.
+        for (before, tid) in self.samples_in_wait() {
+            if before < life && self.lives[before].pid == pid {
+                self.thread(pid, tid);
+            }
+        }
+    }
+
+    /// Lives and threads of samples whose threads were not told of yet.
+    fn samples_in_wait(&self) -> Vec<(usize, u32)> {
+        let waits = |about: &About| match *about {
+            About::Sample(life, _, tid) if !self.threads.contains(&tid) => Some((life, tid)),
+            _ => None,
+        };
+        self.sent.iter().filter_map(waits).collect()
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) {
+        let time = self.now();
+        self.threads.push(tid);
+        self.send(&Sent::thread(time, hook::THREAD_RUNDOWN_START, pid, tid), About::Everybody);
     }
 
     fn send_stack(&mut self, Pending { life, owner, thread }: Pending) {
@@ -215,8 +249,21 @@ impl World {
                     self.send_stack(stack);
                 }
             }
+            Step::Thread { pid, thread } => {
+                self.thread(pid, 10 * pid + thread);
+            }
+            Step::Sample { pid: 0, .. } => {
+                let event = Sent::sample(self.now(), 0);
+                self.send(&event, About::Nobody);
+            }
+            Step::Sample { pid, thread } => {
+                if let Some(life) = self.living(pid) {
+                    let (time, tid) = (self.now(), 10 * pid + thread);
+                    self.send(&Sent::sample(time, tid), About::Sample(life, time, tid));
+                }
+            }
             Step::Other(pid) => {
-                let event = Sent { time: self.now(), pid, tid: 1, hook: hook::THREAD_START, payload: vec![0; 8] };
+                let event = Sent { time: self.now(), pid, tid: 1, hook: hook::MARK, payload: vec![0; 8] };
                 self.send(&event, About::Everybody);
             }
             Step::Follow(pid) => self.follow(pid),
@@ -242,7 +289,11 @@ impl World {
     fn is_wanted(&self, about: About) -> Option<bool> {
         match about {
             About::Everybody => Some(true),
-            About::Life(life, time) => self.lives[life].followed.map(|from| from.is_some_and(|from| from <= time)),
+            About::Nobody => Some(false),
+            About::Sample(_, _, tid) if !self.threads.contains(&tid) => None,
+            About::Life(life, time) | About::Sample(life, time, _) => {
+                self.lives[life].followed.map(|from| from.is_some_and(|from| from <= time))
+            }
         }
     }
 
