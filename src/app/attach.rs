@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
+use super::settings::BesideMemory;
+use crate::capture::providers::provider_of;
 use crate::capture::{CaptureError, Children, Measure, Program, Recorder, Request, StopWhen, Target};
 
 /// How the user names what is to be recorded.
@@ -51,6 +53,8 @@ pub struct Form {
     pub child: String,
     pub image: String,
     pub stops: Vec<StopField>,
+    /// Providers whose events are marks, with commas.
+    pub marks: String,
     /// What of it, and how much is kept; whose and until when follow from the rest.
     pub what: Request,
 }
@@ -65,12 +69,26 @@ impl Default for Form {
             child: String::new(),
             image: String::new(),
             stops: Vec::new(),
+            marks: String::new(),
             what: Request::new(Target::Pids(Vec::new())),
         }
     }
 }
 
 impl Form {
+    /// With what was recorded beside memory before.
+    pub fn with(beside: &BesideMemory) -> Self {
+        let BesideMemory { frames, managed, samples, marks } = beside.clone();
+        let form = Self::default();
+        Self { marks, what: Request { frames, managed, samples, ..form.what.clone() }, ..form }
+    }
+
+    /// What of it is recorded beside memory.
+    pub fn beside_memory(&self) -> BesideMemory {
+        let Request { frames, managed, samples, .. } = self.what;
+        BesideMemory { frames, managed, samples, marks: self.marks.clone() }
+    }
+
     /// What it asks for, or why it cannot be done.
     pub fn request(&self) -> Result<Request, CaptureError> {
         let target = match self.way {
@@ -84,7 +102,9 @@ impl Form {
         let children = Children { are_recorded: self.way == Way::Launch, with_heaps };
         let stop_when = self.stops.iter().map(StopField::condition).collect::<Result<_, _>>();
         let stop_when = stop_when.map_err(CaptureError::BadRequest)?;
-        let request = Request { target, children, stop_when, free_stacks: what.stacks && what.free_stacks, ..what };
+        let words = self.marks.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let marks = words.map(provider_of).collect::<Result<_, _>>().map_err(CaptureError::BadRequest)?;
+        let request = Request { target, children, stop_when, marks, free_stacks: what.stacks && what.free_stacks, ..what };
         request.check().map(|()| request)
     }
 }
@@ -226,6 +246,17 @@ mod tests {
         form.stops[1].value = "90".to_owned();
         assert!(form.request().unwrap_err().to_string().contains("commit wants a percentage"));
         form.stops.clear();
+        assert_eq!(form.request().unwrap().marks, []);
+        form.marks = " Multi-Main, {231CF54B-22A0-49E4-A59A-47052A30FFEE} ,".to_owned();
+        (form.what.frames, form.what.samples) = (true, true);
+        let request = form.request().unwrap();
+        let marks: Vec<String> = request.marks.iter().map(ToString::to_string).collect();
+        assert_eq!(marks, ["231CF54B-22A0-49E4-A59A-47052A30FFED", "231CF54B-22A0-49E4-A59A-47052A30FFEE"]);
+        assert!(request.frames && !request.managed && request.samples);
+        assert_eq!(Form::with(&form.beside_memory()).what, Request { frames: true, samples: true, ..Form::default().what });
+        form.marks = "My*".to_owned();
+        assert!(form.request().unwrap_err().to_string().contains("is no provider"));
+        form.marks.clear();
         form.way = Way::Launch;
         assert!(form.request().is_err());
         form.command = r#""C:\My games\game.exe" -fast"#.to_owned();

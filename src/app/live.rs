@@ -41,7 +41,10 @@ impl HighwaterApp {
         };
         let name = attach.name();
         let folder = free_folder(recordings, &name);
+        let beside_memory = attach.form.beside_memory();
         self.recording = Some(RecordJob::start(ctx.clone(), recorder.clone(), request, name, folder));
+        self.settings.recording = beside_memory;
+        self.save_settings();
         self.show_attach(false);
     }
 

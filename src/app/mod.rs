@@ -136,6 +136,7 @@ impl HighwaterApp {
         let errors = rules.unread.iter().map(|reason| Failure::expected(format!("{reason}."))).collect();
         let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
         let layout = Layout::new(settings.layout.as_ref(), settings.sources_width, views::Views::default().titles());
+        let form = attach::Form::with(&settings.recording);
         let mut app = Self {
             settings,
             rules,
@@ -154,7 +155,7 @@ impl HighwaterApp {
             recorder: options.recorder,
             recordings: options.recordings.or_else(settings::recordings),
             attach: None,
-            form: attach::Form::default(),
+            form,
             recording: None,
             leftovers: LeftoversJob::default(),
             show_keys: false,

@@ -71,6 +71,20 @@ impl Default for SymbolSettings {
     }
 }
 
+/// What is recorded beside memory.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BesideMemory {
+    /// Frames that programs show.
+    pub frames: bool,
+    /// What the .NET runtime tells.
+    pub managed: bool,
+    /// Samples of processors.
+    pub samples: bool,
+    /// Providers whose events are marks, with commas.
+    pub marks: String,
+}
+
 /// Everything that is remembered. Unknown or damaged entries fall back to defaults.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -104,6 +118,8 @@ pub struct Settings {
     pub layout: Option<Shape>,
     /// Where symbols come from.
     pub symbols: SymbolSettings,
+    /// What was recorded beside memory the last time.
+    pub recording: BesideMemory,
     /// Where to save; nowhere for settings that were not loaded from a place.
     #[serde(skip)]
     file: Option<PathBuf>,
@@ -224,6 +240,7 @@ mod tests {
         assert!(!settings.shows(Column::Peak) && settings.shows(Column::Address));
         settings.memory_limit_mb = Some(100);
         settings.symbols = SymbolSettings { path: "/a;srv*/b".to_owned(), network: Some(false), ..SymbolSettings::default() };
+        settings.recording = BesideMemory { frames: true, marks: "Multi-Main".to_owned(), ..BesideMemory::default() };
         assert_eq!(settings.budget(), 100 << 20);
         let text = toml::to_string(&settings).unwrap();
         assert_eq!(toml::from_str::<Settings>(&text).unwrap(), settings);

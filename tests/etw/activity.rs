@@ -62,6 +62,7 @@ fn frames_are_asked_of_direct3d_by_the_ids_of_presents_and_of_ui_for_etw() {
     ];
     assert_eq!(asked(&scene), expected);
     drop(running);
+    drop(scene);
 
     // Who comes later is in no filter; an old Windows has none.
     for (request, has_filters) in [(with_children(std::process::id()), true), (request(), false)] {

@@ -230,6 +230,8 @@ fn programs_are_found_by_name_and_others_can_be_started() {
     let mut case = Case::new();
     case.click("Record\u{2026}");
     wait_for(&mut case.window, "game.exe");
+    ["Frames", "Processor samples"].map(|word| case.click(word));
+    case.type_into("Providers of marks", "Multi-Main");
     case.type_into("Search programs", "expl");
     assert!(case.has("explorer.exe") && !case.has("game.exe"));
     case.click("Start a program");
@@ -240,6 +242,8 @@ fn programs_are_found_by_name_and_others_can_be_started() {
     wait_for(&mut case.window, "Recording game.exe");
     let asked = case.machine.asked.lock().unwrap().clone();
     assert_eq!(asked[0].target, Target::Image("game.exe".to_owned()));
+    assert_eq!((asked[0].frames, asked[0].managed, asked[0].samples), (true, false, true));
+    assert_eq!(asked[0].marks.iter().map(ToString::to_string).collect::<Vec<_>>(), ["231CF54B-22A0-49E4-A59A-47052A30FFED"]);
 }
 
 #[test]

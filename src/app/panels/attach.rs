@@ -33,7 +33,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         ways(&mut form, ui);
         ui.add_space(4.0);
         // Whatever is around the list takes about so much.
-        let height = (screen.height() - 330.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
+        let height = (screen.height() - 356.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
         match form.way {
             Way::Running => programs(attach, &mut form, height, commands, ui),
             Way::Launch => launch(&mut form, ui),
@@ -189,6 +189,7 @@ fn what(form: &mut Form, ui: &mut Ui) {
                 .on_hover_text("Where blocks are freed; about twice as much to record");
         });
     });
+    beside_memory(form, ui);
     ui.horizontal(|ui| {
         ui.label("Keep");
         let text = |ring: Option<Ring>| match ring {
@@ -203,6 +204,25 @@ fn what(form: &mut Form, ui: &mut Ui) {
                 ui.selectable_value(&mut form.what.ring, ring, text(ring));
             }
         });
+    });
+}
+
+fn beside_memory(form: &mut Form, ui: &mut Ui) {
+    const WORDS: f32 = 200.0;
+    ui.horizontal(|ui| {
+        ui.checkbox(&mut form.what.frames, "Frames")
+            .on_hover_text("The frames that the program shows: Direct3D, and the marks of UIforETW");
+        ui.checkbox(&mut form.what.managed, ".NET")
+            .on_hover_text("Names of the code that the .NET runtime compiles, and when it collects garbage");
+        ui.checkbox(&mut form.what.samples, "Processor samples").on_hover_text(
+            "What the processors run in the program, with call stacks: some thousand samples a second and busy processor",
+        );
+        ui.separator();
+        ui.label("Marks of");
+        let hint = "Provider, \u{2026}";
+        let field = ui.add(egui::TextEdit::singleline(&mut form.marks).hint_text(hint).desired_width(WORDS));
+        field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Providers of marks"));
+        field.on_hover_text("Providers of the program, by name or GUID, with commas: each of their events is a mark");
     });
 }
 

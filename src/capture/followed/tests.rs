@@ -59,7 +59,9 @@ impl Sent {
 
     /// A processor ran a thread.
     fn sample(time: i64, tid: u32) -> Self {
-        let payload = payload(|out| drop(out.word(0x7FF0_0000).u32(tid).u32(1)));
+        let payload = payload(|out| {
+            out.word(0x7FF0_0000).u32(tid).u32(1);
+        });
         Self { time, pid: u32::MAX, tid: u32::MAX, hook: hook::SAMPLE, payload }
     }
 

@@ -35,19 +35,26 @@ fn known(name: &str) -> Option<Guid> {
     all.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, guid)| guid)
 }
 
-/// Manifests that are installed: a key for each provider's GUID, whose own value is the name.
+/// Of the manifests that are installed; they are read once.
 #[cfg(windows)]
 fn registered(name: &str) -> Option<Guid> {
+    use std::sync::LazyLock;
+    static ALL: LazyLock<rustc_hash::FxHashMap<String, Guid>> = LazyLock::new(|| publishers().unwrap_or_default());
+    ALL.get(&name.to_lowercase()).copied()
+}
+
+/// A key for each provider's GUID, whose own value is the name; here by that, in small letters.
+#[cfg(windows)]
+fn publishers() -> std::io::Result<rustc_hash::FxHashMap<String, Guid>> {
     use winreg::RegKey;
     use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_READ, KEY_WOW64_64KEY};
     const PUBLISHERS: &str = r"SOFTWARE\Microsoft\Windows\CurrentVersion\WINEVT\Publishers";
-    let publishers = RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey_with_flags(PUBLISHERS, KEY_READ | KEY_WOW64_64KEY).ok()?;
-    let is_it = |guid: &String| {
-        let known: Option<String> = publishers.open_subkey(guid).and_then(|publisher| publisher.get_value("")).ok();
-        known.is_some_and(|known| known.eq_ignore_ascii_case(name))
+    let publishers = RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey_with_flags(PUBLISHERS, KEY_READ | KEY_WOW64_64KEY)?;
+    let named = |key: String| {
+        let name: String = publishers.open_subkey(&key).and_then(|publisher| publisher.get_value("")).ok()?;
+        Some((name.to_lowercase(), key.trim_matches(['{', '}']).parse().ok()?))
     };
-    let guid = publishers.enum_keys().map_while(Result::ok).find(is_it)?;
-    guid.trim_matches(['{', '}']).parse().ok()
+    Ok(publishers.enum_keys().map_while(Result::ok).filter_map(named).collect())
 }
 
 #[cfg(not(windows))]
@@ -144,7 +151,6 @@ mod tests {
         }
     }
 
-    /// Whatever is registered on the machine: the first of it.
     #[cfg(windows)]
     #[test]
     fn what_is_registered_has_the_guid_that_windows_knows() {
@@ -155,7 +161,7 @@ mod tests {
         // Without the rights to write there, there is nothing to be tried.
         let Ok((publisher, _)) = machine.create_subkey_with_flags(key, KEY_ALL_ACCESS | KEY_WOW64_64KEY) else { return };
         publisher.set_value("", &"Highwater-Test-Provider").unwrap();
-        let found = provider_of("highwater-test-provider");
+        let found = publishers().unwrap().get("highwater-test-provider").copied();
         machine.delete_subkey_with_flags(key, KEY_WOW64_64KEY).unwrap();
         assert_eq!(found.unwrap().to_string(), "11112222-3333-4444-5555-666677778888");
     }
