@@ -230,7 +230,9 @@ fn programs_are_found_by_name_and_others_can_be_started() {
     let mut case = Case::new();
     case.click("Record\u{2026}");
     wait_for(&mut case.window, "game.exe");
-    ["Frames", "Processor samples"].map(|word| case.click(word));
+    for word in ["Frames", "Processor samples"] {
+        case.click(word);
+    }
     case.type_into("Providers of marks", "Multi-Main");
     case.type_into("Search programs", "expl");
     assert!(case.has("explorer.exe") && !case.has("game.exe"));
