@@ -178,8 +178,10 @@ fn stacks_of_samples_weigh_what_processors_says() {
         let expected = samples_by_stack(part);
         let total: i128 = expected.values().sum();
         let folded = exported("folded", &words);
-        let lines = folded.lines().map(|line| line.rsplit_once(' ').unwrap());
-        let lines: BTreeMap<String, i128> = lines.map(|(stack, weight)| (stack.to_owned(), weight.parse().unwrap())).collect();
+        let mut lines: BTreeMap<String, i128> = BTreeMap::new();
+        for (stack, weight) in folded.lines().map(|line| line.rsplit_once(' ').unwrap()) {
+            *lines.entry(stack.to_owned()).or_default() += weight.parse::<i128>().unwrap();
+        }
         assert_eq!(lines, expected);
         let profiles = parsed("speedscope", &words)["profiles"].clone();
         assert_eq!((number(&profiles[0]["endValue"]), &profiles[0]["unit"]), (total, &"none".into()));
