@@ -95,15 +95,16 @@ fn frames_of_recorded_programs_are_in_the_trace_whoever_tells_first_and_those_of
         let start = [&chain[..], &0_u32.to_le_bytes(), &1_u32.to_le_bytes()].concat();
         [Told::by(class::DXGI, 42, pid, &start), Told::by(class::DXGI, 43, pid, &0_u32.to_le_bytes())]
     };
+    let starts = [(game, launcher, "game.exe"), (other, 4, "other.exe")].map(|(pid, parent, name)| {
+        let mut story = Story::of(pid);
+        story.start(parent, name);
+        story.lanes()
+    });
     // The kernel's session tells of processes later than the programs themselves.
     let early = [present(launcher), present(game), present(other)].into_iter().flatten().collect();
     scene.etw.with(|etw| etw.go_on(by_user(early)));
     look_twice(&mut running);
-    for (pid, parent, name) in [(game, launcher, "game.exe"), (other, 4, "other.exe")] {
-        let mut story = Story::of(pid);
-        story.start(parent, name);
-        scene.etw.with(|etw| etw.go_on(story.lanes()));
-    }
+    starts.into_iter().for_each(|start| scene.etw.with(|etw| etw.go_on(start)));
     look_twice(&mut running);
     let late = [present(other), present(game)].into_iter().flatten().collect();
     scene.etw.with(|etw| etw.go_on(by_user(late)));
