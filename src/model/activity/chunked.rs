@@ -74,7 +74,7 @@ impl<T> Chunked<T> {
 
 impl<T: Clone> Chunked<T> {
     /// Appends an entry.
-    pub(super) fn push(&mut self, entry: T) {
+    pub(crate) fn push(&mut self, entry: T) {
         if self.len.is_multiple_of(CHUNK) {
             self.chunks.push(Arc::default());
         }

@@ -6,11 +6,14 @@ mod listing;
 mod marks;
 mod processors;
 
-pub use frames::{FrameLine, FrameRequest, FrameSums, frame_lanes, frame_name, frame_sums, main_frames, mean_frame};
+pub use frames::{
+    FrameBar, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_lanes, frame_name, frame_sums,
+    main_frames, mean_frame,
+};
 pub use listing::{
     ActivityEntries, ChainEntry, ChainFrames, FrameCounts, FrameEntry, LayerFrames, MarkEntries, MarkEntry, PerFrame,
     ProcessorEntries, ProcessorEntry, SampleNumbers, chain_frames, has_samples, layers_of, mark_entries, processor_entries,
     sort_by_allocated,
 };
-pub use marks::{MarkRequest, find_mark, marks};
+pub use marks::{MarkRequest, MarkSpot, find_mark, mark_places, mark_spots, marks};
 pub use processors::{ProcessSamples, process_samples, processor_series, sample_counts, sample_sums, sampled_stacks};
