@@ -4,6 +4,7 @@
 mod finding;
 mod growing;
 mod lines;
+mod steps;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::digest::{Digest, SourceChoice};
 use super::filters::{Chip, Filters, Predicate};
 pub use super::graph::Split;
 use super::graph::{Arrangement, Graph};
+use super::happenings::Happenings;
 use super::heap_lines::HeapLines;
 use super::history::History;
 use super::jobs::{Answer, JobId, Part, Query, drop_aside};
@@ -28,6 +30,7 @@ use crate::query::{Path, UnmatchedGroup, Words};
 use crate::symbols;
 use crate::units::{Interval, Ticks};
 pub use finding::source_of;
+pub use steps::{Stop, lasting};
 
 /// What the lower part shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +59,7 @@ impl Default for Reading {
 }
 
 /// Marks of a document: more generations cannot be told apart.
-const MOST_MARKS: usize = 100;
+pub const MOST_MARKS: usize = 100;
 
 /// Bins of all lines together: many lines are drawn more coarsely, each without
 /// losing a peak, so that a frame costs the same.
@@ -74,6 +77,8 @@ pub struct Document {
     pub pins: Vec<Ticks>,
     /// The user's marks, in order: edges of generations.
     pub marks: Vec<Ticks>,
+    /// A moment that is looked at: a line on the graph while the pointer is elsewhere.
+    pub cursor: Option<Ticks>,
     /// What search, keys and menus act on.
     pub tab: Tab,
     /// What can be seen, that among it.
@@ -82,6 +87,7 @@ pub struct Document {
     pub bins: usize,
     pub answers: Answers,
     pub counters: Counters,
+    pub happenings: Happenings,
     pub digest: Digest,
     pub source_choice: SourceChoice,
     /// Names of frames and types, once the trace does not grow any more.
@@ -124,12 +130,14 @@ impl Document {
             trace,
             pins: Vec::new(),
             marks: Vec::new(),
+            cursor: None,
             tab,
             in_sight: vec![tab],
             bins: 600,
             answers: Answers::default(),
             digest,
             source_choice,
+            happenings: Happenings::default(),
             names: None,
             fold: true,
             reading: Reading::default(),
@@ -240,6 +248,7 @@ impl Document {
             heaps: self.lines.heaps().to_vec(),
             lanes: self.lanes.all().to_vec(),
             counters: self.counters.shown().to_vec(),
+            happenings: self.asked_happenings(),
             bins: self.bins.min(ALL_BINS / self.line_count().max(1)),
             filters: self.filters().clone(),
             names: self.known_names(),
@@ -276,6 +285,7 @@ impl Document {
             }
             Part::View(..) => {} // nobody keeps it up any more
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
+            Part::Happened(happened) => drop_aside(std::mem::replace(&mut self.happenings.answer, happened)),
             Part::Sources { trace, by_heap, numbers } => {
                 self.digest.layers(&trace, &by_heap, &numbers);
                 answers.numbers = numbers;
@@ -325,6 +335,22 @@ impl Document {
             DocCommand::Mark(at) => self.mark(at.unwrap_or(self.trace.span.to)),
             DocCommand::MarkEvenly(parts) => self.mark_evenly(parts),
             DocCommand::ClearMarks => self.marks.clear(),
+            DocCommand::MarkAll(marks) => {
+                self.marks = marks;
+                self.marks.sort_unstable();
+                self.marks.dedup();
+                self.marks.truncate(MOST_MARKS);
+            }
+            DocCommand::PutCursor(at) => {
+                self.cursor = at;
+                return; // no number changes
+            }
+            DocCommand::StepTo(stop) => {
+                if !self.step_to(stop) {
+                    return;
+                }
+            }
+            DocCommand::ChooseChain(chain) => self.happenings.chain = Some(chain),
             DocCommand::Ask => {}
             DocCommand::Filter(path) => self.filter_to(path),
             DocCommand::AddChip(chip) => self.change_filters(|filters| filters.add(chip)),
@@ -432,6 +458,8 @@ impl Document {
     pub fn escape(&self) -> DocCommand {
         if self.selection().is_some() {
             DocCommand::Select(None)
+        } else if self.cursor.is_some() {
+            DocCommand::PutCursor(None)
         } else if !self.pins.is_empty() {
             DocCommand::ClearPins
         } else if self.view_in_sight().and_then(|view| self.views.get(view)).is_some_and(Pane::has_selected) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use egui_plot::PlotPoint;
 use serde::{Deserialize, Serialize};
 
+use super::happenings::Happening;
 use crate::model::{Clock, CounterId, HeapId, ProcessId, Trace};
 use crate::query::{KeyMap, Series, TypeKey};
 use crate::units::{Layer, Ticks};
@@ -45,6 +46,8 @@ pub enum LineOf {
     /// All types of a layer without a line of their own.
     OtherTypes(Layer),
     Counter(CounterId),
+    /// What programs did meanwhile.
+    Happening(Happening),
 }
 
 impl LineOf {
@@ -61,7 +64,7 @@ impl LineOf {
             Self::Heap(heap) => Self::Heap(map.heap(*heap)?),
             Self::Part(process, layer, name) => Self::Part(map.process(*process)?, *layer, Arc::clone(name)),
             Self::Counter(counter) => Self::Counter(map.counter(*counter)?),
-            Self::Type(_) | Self::OtherTypes(_) => self.clone(),
+            Self::Type(_) | Self::OtherTypes(_) | Self::Happening(_) => self.clone(),
         })
     }
 }

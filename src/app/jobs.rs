@@ -10,6 +10,7 @@
 
 mod answer;
 mod ground;
+mod happenings;
 mod kept;
 mod lines;
 mod load;
@@ -24,6 +25,7 @@ use eframe::egui;
 use super::answers::{Lives, Overview, SourceNumbers};
 use super::filters::Filters;
 use super::graph::{Arrangement, LineOf, Split};
+use super::happenings::{Asked, Happened};
 use super::lanes::Lane;
 use super::views::{AnyAnswer, Ask, ViewId};
 use crate::model::{BuilderId, CounterId, HeapId, Trace};
@@ -57,6 +59,8 @@ pub struct Query {
     pub lanes: Vec<Lane>,
     /// Counters with a line on the graph.
     pub counters: Vec<CounterId>,
+    /// What else it shows.
+    pub happenings: Asked,
     /// Points across the graph.
     pub bins: usize,
     /// Which rows count.
@@ -87,6 +91,8 @@ pub enum Part {
     Graph(Split, Vec<(LineOf, Series)>),
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
+    /// Marks, frames and processors.
+    Happened(Happened),
     /// Of each heap in the query's interval what the filters leave, and what it has whatever they
     /// do.
     Sources { trace: Arc<Trace>, by_heap: Vec<ByClass>, numbers: Vec<SourceNumbers> },

@@ -22,6 +22,7 @@ mod filters;
 mod fonts;
 mod frame_times;
 mod graph;
+mod happenings;
 mod heap_lines;
 mod help;
 mod history;

@@ -116,6 +116,12 @@ pub fn on_flame(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0xF2F4F8 } else { 0x1B1F26 })
 }
 
+/// A frame of a game of which so large a part was allocated as of the one with most, 0 to 1.
+pub fn frame(part: f32, visuals: &Visuals) -> Color32 {
+    let calm = rgb(if visuals.dark_mode { 0x5C7391 } else { 0x9DB2CC });
+    calm.lerp_to_gamma(growth(visuals), part.clamp(0.0, 1.0))
+}
+
 /// The user's marks on the graph.
 pub fn mark(visuals: &Visuals) -> Color32 {
     rgb(if visuals.dark_mode { 0x8FD3FF } else { 0x0B6AA8 })

@@ -22,6 +22,7 @@ mod fonts;
 mod functions;
 mod graph;
 mod growing;
+mod happenings;
 mod histograms;
 mod layout;
 mod leftovers;

@@ -133,6 +133,14 @@ const PICTURES: &[Picture] = &[
     demo("types", |w| tab(w, "types")),
     demo("allocations", |w| tab(w, "allocations")),
     demo("histograms", |w| tab(w, "histograms")),
+    demo("frames", |w| {
+        tab(w, "frames");
+        give(w, "worst frame in view");
+    }),
+    demo("marks", |w| {
+        tab(w, "marks");
+        click(w, "Level 2");
+    }),
     demo("generations", |w| {
         tab(w, "generations");
         click(w, "Cut evenly");

@@ -29,6 +29,10 @@ const fn ctrl_shift(key: K) -> KeyboardShortcut {
     KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key)
 }
 
+const fn shift(key: K) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::SHIFT, key)
+}
+
 const fn alt(key: K) -> KeyboardShortcut {
     KeyboardShortcut::new(Modifiers::ALT, key)
 }
@@ -45,6 +49,11 @@ pub const BACK: Keys = &[key(K::Backspace), ctrl_shift(K::Minus), alt(K::ArrowLe
 pub const FORWARD: Keys = &[alt(K::ArrowRight)];
 pub const WHOLE: Keys = &[key(K::Home)];
 pub const MARK: Keys = &[key(K::M)];
+pub const NEXT_MARK: Keys = &[key(K::N)];
+pub const PREVIOUS_MARK: Keys = &[shift(K::N)];
+pub const NEXT_FRAME: Keys = &[key(K::F)];
+pub const PREVIOUS_FRAME: Keys = &[shift(K::F)];
+pub const WORST_FRAME: Keys = &[key(K::W)];
 pub const GRAPH: Keys = &[key(K::G)];
 pub const ESCAPE: Keys = &[key(K::Escape)];
 pub const CLOSE: Keys = &[ctrl(K::W)];
@@ -65,6 +74,7 @@ pub const STEPS: [(K, isize); 4] = [(K::ArrowUp, -1), (K::ArrowDown, 1), (K::Pag
 pub const GESTURES: &[(&str, &str)] = &[
     ("drag on the graph", "Select an interval; the tables show it. Its edges and its label can be dragged"),
     ("wheel, Shift+wheel on the graph", "Zoom at the pointer, move sideways"),
+    ("click, double click on a frame", "Select it, show it alone"),
     ("Ctrl+click on the graph", "Set a pin; two pins show the difference"),
     ("right-click", "What can be done with a line, a source, a moment"),
     ("Up, Down, Page Up, Page Down", "Move in the table"),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use super::answers::LayerOf;
 use super::attach::Form;
 use super::dialogs::{Purpose, TypedPath};
-use super::document::Tab;
+use super::document::{Stop, Tab};
 use super::export::{Export, Format};
 use super::filters::{Chip, Predicate};
 use super::graph::{Arrangement, LineOf};
@@ -189,6 +189,14 @@ pub enum DocCommand {
     /// Cut what the tables show into so many parts by marks.
     MarkEvenly(usize),
     ClearMarks,
+    /// Make these the marks, as far as there is room.
+    MarkAll(Vec<Ticks>),
+    /// Put the cursor there, or take it away.
+    PutCursor(Option<Ticks>),
+    /// Go to a mark of the trace, or a frame.
+    StepTo(Stop),
+    /// Show the frames of this swap chain.
+    ChooseChain(usize),
     /// Nothing but to ask anew: a view wants to know something else.
     Ask,
     /// Show only what is under this node of the tree, or under any.

@@ -12,9 +12,10 @@ use super::{Command, DocCommand, LoadCommand, RecordCommand, Setting};
 use crate::app::HighwaterApp;
 use crate::app::beside::Beside;
 use crate::app::dialogs::{Purpose, TypedPath};
-use crate::app::document::{Document, Tab};
+use crate::app::document::{Document, Stop, Tab};
 use crate::app::export::Format;
-use crate::app::graph::Arrangement;
+use crate::app::graph::{Arrangement, LineOf};
+use crate::app::happenings::Happening;
 use crate::app::help::Page;
 use crate::app::layout::{Part, Preset};
 use crate::app::panels::columns;
@@ -115,6 +116,7 @@ pub fn sections(app: &HighwaterApp) -> Vec<Section> {
         section(Menu::File, "", close(app)),
         section(Menu::View, "", way(app)),
         section(Menu::None, "", chosen(app)),
+        section(Menu::View, "Marks and frames", steps(app)),
         section(Menu::View, "Tabs", tabs(app)),
         section(Menu::View, "Layout", layouts(app)),
         section(Menu::View, "Columns", columns_shown(app)),
@@ -267,6 +269,40 @@ fn chosen(app: &HighwaterApp) -> Vec<Entry> {
     entries.extend([2, 4, 8].map(|parts| entry_of_parts(parts).when(document.is_some(), NO_TRACE)));
     entries.push(escape(app));
     entries
+}
+
+/// From mark to mark of the trace, and from frame to frame.
+fn steps(app: &HighwaterApp) -> Vec<Entry> {
+    let document = app.document.as_ref();
+    let has = |what: Happening| document.is_some_and(|d| what.is_in(&d.trace));
+    let (has_marks, has_frames) = (has(Happening::Marks), has(Happening::Frames));
+    let entry = |words, stop, keys| {
+        let entry = Entry::new(words, Command::Document(DocCommand::StepTo(stop))).keys(keys);
+        entry.when(document.is_some(), NO_TRACE)
+    };
+    let mark = |words, stop, keys| entry(words, stop, keys).when(has_marks, "The trace has no marks");
+    let frame = |words, stop, keys| entry(words, stop, keys).when(has_frames, "The trace has no frames");
+    let shown = Happening::ALL.map(|what| {
+        let (words, hint) = match what {
+            Happening::Marks => ("Marks on the graph", "What programs and the trace's recorder have marked"),
+            Happening::Frames => ("Lane of frames", "How long each frame took, and how much was allocated in it"),
+            Happening::Processors => ("Lane of processors", "What share of a processor ran the program, and all others"),
+        };
+        let is_shown = document.is_some_and(|d| d.draws(what));
+        let command = Command::Document(DocCommand::ShowLine(LineOf::Happening(what), !is_shown));
+        let entry = Entry::new(words, command).hint(hint).switch(is_shown);
+        entry.when(document.is_some(), NO_TRACE).when(has(what), "The trace has nothing of the kind")
+    });
+    let steps = [
+        mark("Next mark", Stop::NextMark, keys::NEXT_MARK).hint("Put the cursor on the next mark of the trace"),
+        mark("Previous mark", Stop::PreviousMark, keys::PREVIOUS_MARK),
+        frame("Next frame", Stop::NextFrame, keys::NEXT_FRAME).hint("Select the frame behind the selected one"),
+        frame("Previous frame", Stop::PreviousFrame, keys::PREVIOUS_FRAME),
+        frame("Worst frame in view", Stop::WorstFrame, keys::WORST_FRAME)
+            .hint("Select the longest frame in sight")
+            .when(document.is_some_and(|d| d.worst_frame().is_some()), "No frame is in sight, or its lane is hidden"),
+    ];
+    steps.into_iter().chain(shown).collect()
 }
 
 fn entry_of_parts(parts: usize) -> Entry {

@@ -77,6 +77,7 @@ impl Document {
                 self.lines.show(heap, shown);
             }
             LineOf::Counter(counter) => self.counters.show(counter, shown),
+            LineOf::Happening(what) => self.happenings.show(what, shown),
             LineOf::Part(..) | LineOf::Type(_) | LineOf::OtherTypes(_) => {}
         }
         self.choose_lines();

@@ -7,6 +7,7 @@ use std::sync::mpsc::Sender;
 
 use eframe::egui;
 
+use super::happenings;
 use super::kept::{GraphKey, Kept};
 use super::lines::{Grouped, Lines};
 use super::{Answer, Ground, Part, Query};
@@ -161,5 +162,5 @@ fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resu
         tell(Part::Counters { view: query.view, ids: query.counters.clone(), lines });
         ground.kept.counters = Some(counters);
     }
-    Ok(())
+    happenings::picture(query, ground, tell)
 }

@@ -65,6 +65,10 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
+    pub(super) fn query(&self) -> &'a Query {
+        self.query
+    }
+
     pub fn trace(&self) -> &'a Arc<Trace> {
         &self.query.trace
     }

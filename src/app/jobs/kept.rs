@@ -4,14 +4,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::happenings::{FramesKey, PictureKey};
 use crate::app::filters::Filters;
 use crate::app::graph::{Arrangement, Split};
 use crate::app::lanes::Lane;
 use crate::model::{CounterId, HeapId, Trace};
 use crate::panics;
 use crate::query::{
-    By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, Functions, Index, IndexOptions, Mask, RowSet, Tags, Totals, Trimmed,
-    Types, totals,
+    By, Cancel, Cancelled, CommonGroups, DiffSide, Forest, FrameLine, Functions, Index, IndexOptions, Mask, RowSet, Tags, Totals,
+    Trimmed, Types, totals,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -49,6 +50,9 @@ pub struct Kept {
     named: (Option<Arc<Names>>, u64),
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
     pub(super) sources: Option<SourcesKey>,
+    pub(super) happened: Option<PictureKey>,
+    /// Frames of a swap chain with their sums.
+    pub(super) frames: Option<(FramesKey, Arc<Vec<FrameLine>>)>,
 }
 
 /// What was made last of something, kept as long as that stays the same.

@@ -5,7 +5,8 @@ use std::any::Any;
 use eframe::egui::Ui;
 
 use super::{
-    Around, Compare, Findings, Flame, FreedBy, FunctionTrees, Generations, Histograms, Pane, Rows, Stacks, Types, View, ViewId,
+    Around, Compare, Findings, Flame, Frames, FreedBy, FunctionTrees, Generations, Histograms, Marks, Pane, Rows, Stacks, Types,
+    View, ViewId,
 };
 use crate::app::document::Document;
 use crate::app::filters::Filters;
@@ -84,6 +85,8 @@ impl Default for Views {
             Box::<Types>::default(),
             Box::<Rows>::default(),
             Box::<FreedBy>::default(),
+            Box::<Frames>::default(),
+            Box::<Marks>::default(),
             Box::<Generations>::default(),
             Box::<Histograms>::default(),
             Box::<Compare>::default(),

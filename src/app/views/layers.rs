@@ -22,6 +22,11 @@ impl LayerChoice {
         filtered.or(self.0).or_else(largest).unwrap_or(Layer::Heap)
     }
 
+    /// The layer of the filter, else the chosen one.
+    pub fn chosen(self, document: &Document) -> Option<Layer> {
+        filtered(document).or(self.0)
+    }
+
     /// Stays with a layer, whatever the largest change is in from now on.
     pub fn keep(&mut self, layer: Layer) {
         self.0 = Some(layer);
@@ -29,7 +34,12 @@ impl LayerChoice {
 
     /// Draws the choice, where there is one.
     pub fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
-        let now = self.of(around.document);
+        self.show_as(around, ui, None);
+    }
+
+    /// The same, where it is known which layer is shown while none is chosen.
+    pub fn show_as(&mut self, around: &mut Around<'_>, ui: &mut Ui, unless_chosen: Option<Layer>) {
+        let now = self.chosen(around.document).or(unless_chosen).unwrap_or_else(|| self.of(around.document));
         if filtered(around.document).is_some() || around.document.digest.layers.len() < 2 {
             ui.weak(layer_label(now));
             return;
@@ -48,7 +58,7 @@ impl LayerChoice {
 }
 
 /// The layer in which all is that the filter leaves, if it is one.
-fn filtered(document: &Document) -> Option<Layer> {
+pub fn filtered(document: &Document) -> Option<Layer> {
     document.filters().under().any.iter().flat_map(|path| path.iter()).find_map(|key| match *key {
         Key::Layer(layer) => Some(layer),
         Key::Heap(heap) => Some(document.trace.heap(heap).layer),

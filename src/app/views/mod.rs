@@ -12,10 +12,12 @@ mod compare;
 mod erased;
 mod findings;
 mod flame;
+mod frames;
 mod functions;
 mod generations;
 mod histograms;
 mod layers;
+mod marks;
 mod pane;
 mod questions;
 mod rows;
@@ -39,9 +41,12 @@ use compare::Compare;
 pub use erased::{AnyAnswer, Ask, Views};
 use findings::Findings;
 use flame::Flame;
+use frames::Frames;
 use functions::{FreedBy, FunctionTrees};
 use generations::Generations;
 use histograms::Histograms;
+pub use layers::filtered as layer_of_filter;
+use marks::Marks;
 pub use pane::Pane;
 use rows::Rows;
 use stacks::Stacks;
@@ -52,6 +57,12 @@ pub type ViewId = &'static str;
 
 /// The view that compares with another trace.
 pub const COMPARE: ViewId = Compare::TITLE;
+
+/// The view that lists the trace's marks.
+pub const MARKS: ViewId = Marks::TITLE;
+
+/// The view of what each stretch between marks has left behind.
+pub const GENERATIONS: ViewId = Generations::TITLE;
 
 /// A view; see the module. What the window does with it is its [`Pane`].
 pub trait View: Pane + Default + 'static {

@@ -3,7 +3,8 @@
 
 use eframe::egui::{self, Pos2, Response, Stroke, Ui};
 
-use super::{Canvas, lanes, names};
+use super::{Canvas, happenings, lanes, names};
+use crate::app::document::Document;
 use crate::app::graph::LineOf;
 use crate::app::panels::{counters, losses};
 use crate::app::picture::{self, Subject};
@@ -36,11 +37,22 @@ pub fn at(canvas: &Canvas<'_>, response: &Response, ui: &Ui) -> Option<Ticks> {
     if response.has_focus() {
         return keyed(ui).filter(|at| canvas.document.view().contains(*at));
     }
-    let pointer = response
-        .hover_pos()
-        .filter(|at| canvas.frame().contains(*at) && response.hovered() && !response.context_menu_opened())?;
+    let put = canvas.document.cursor.filter(|at| canvas.document.view().contains(*at));
+    let pointer =
+        response.hover_pos().filter(|at| canvas.frame().contains(*at) && response.hovered() && !response.context_menu_opened());
+    let Some(pointer) = pointer else { return put };
     let is_held = ui.input(|i| i.pointer.any_down()) && !response.dragged();
     (!is_held).then(|| canvas.time_at(pointer.x))
+}
+
+/// Where a command has put the cursor, keys go on from.
+pub fn follow(document: &Document, ui: &Ui) {
+    let id = egui::Id::unique("graph cursor by commands");
+    let before = ui.data(|data| data.get_temp::<Option<Ticks>>(id)).flatten();
+    if before != document.cursor {
+        ui.data_mut(|data| data.insert_temp(id, document.cursor));
+        document.cursor.into_iter().for_each(|at| put(ui, at));
+    }
 }
 
 pub fn paint(canvas: &Canvas<'_>, ui: &Ui, cursor: Option<Ticks>) {
@@ -59,11 +71,13 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
     let at = canvas.time_at(pointer.x);
     let reach = canvas.time_at(pointer.x + 3.0).0.saturating_sub(at.0).max(1);
     let lost = losses::around(document, at, reach);
+    let row = rows.and_then(|rows| rows.iter().find(|row| row.rect.contains(pointer)));
+    let read = match row.map(|row| &row.of) {
+        Some(LineOf::Happening(what)) => happenings::read(canvas, *what, at),
+        _ => Vec::new(),
+    };
     let nearest = match rows {
-        Some(rows) => {
-            let row = rows.iter().find(|row| row.rect.contains(pointer));
-            row.and_then(|row| value(canvas, &row.of, at, &names::heading(document, &row.of).0))
-        }
+        Some(_) => row.and_then(|row| value(canvas, &row.of, at, &names::heading(document, &row.of).0)),
         None => nearest(canvas, at, pointer),
     };
     let time = format!("{:.6} s", document.trace.clock.seconds(at));
@@ -78,6 +92,9 @@ pub fn tell(canvas: &Canvas<'_>, ui: &Ui, response: &Response, rows: Option<&[la
         if let Some((of, text)) = nearest {
             let color = document.color_of(&of).map_or(ui.visuals().text_color(), |number| theme::series(number, ui.visuals()));
             ui.add(egui::Label::new(egui::RichText::new(text).color(color)).extend());
+        }
+        for line in read {
+            ui.add(egui::Label::new(line).extend());
         }
         for line in lost {
             ui.colored_label(theme::loss(ui.visuals()), line);

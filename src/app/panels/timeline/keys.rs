@@ -4,6 +4,7 @@ use eframe::egui::{Context, EventFilter, Id, Key, Modifiers, Response, Ui};
 
 use super::{Canvas, cursor, wheel};
 use crate::app::commands::{Commands, DocCommand, keys};
+use crate::app::document::Stop;
 use crate::units::{Interval, Ticks};
 
 fn graph_id() -> Id {
@@ -32,6 +33,7 @@ pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut C
     let arrows = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
     ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, arrows));
     let document = canvas.document;
+    cursor::follow(document, ui);
     let view = document.view();
     let middle = Ticks(view.from.0 + view.len() / 2);
     let now = cursor::keyed(ui).filter(|at| view.contains(*at)).unwrap_or(middle);
@@ -47,6 +49,12 @@ pub fn press(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut C
         (keys::FORWARD, DocCommand::Forward),
         (keys::WHOLE, DocCommand::ZoomOut),
         (keys::MARK, DocCommand::Mark(Some(now))),
+        // Those with Shift first: without, it would be ignored.
+        (keys::PREVIOUS_MARK, DocCommand::StepTo(Stop::PreviousMark)),
+        (keys::NEXT_MARK, DocCommand::StepTo(Stop::NextMark)),
+        (keys::PREVIOUS_FRAME, DocCommand::StepTo(Stop::PreviousFrame)),
+        (keys::NEXT_FRAME, DocCommand::StepTo(Stop::NextFrame)),
+        (keys::WORST_FRAME, DocCommand::StepTo(Stop::WorstFrame)),
     ];
     usual.into_iter().filter(|(keys, _)| keys::is_pressed(ui.ctx(), keys)).for_each(|(_, command)| commands.doc(command));
     if pressed(Modifiers::NONE, Key::Enter) {

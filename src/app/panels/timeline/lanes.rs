@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, vec2};
 
-use super::{Canvas, Drawn, axes, names};
+use super::{Canvas, Drawn, axes, happenings, names};
 use crate::app::answers::LayerOf;
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::{Document, Split};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{GraphLine, LineOf};
+use crate::app::happenings::Happening;
 use crate::app::lanes::{Lane, Parts};
 use crate::app::panels::icons::shortened;
 use crate::app::panels::{line, list};
@@ -24,6 +25,12 @@ use crate::units::{Interval, Ticks};
 /// Points of a lane at least, and of what it is opened to.
 const LANE: f32 = 46.0;
 const PART: f32 = 38.0;
+
+/// Points of a lane that stays at the bottom, whatever the others are scrolled to, the part of the room that such
+/// lanes have at most, and the least room for that.
+const LOW: f32 = 34.0;
+const LOW_PART: f32 = 0.4;
+const ROOM_FOR_LOW: f32 = 150.0;
 
 /// Air above the highest point of a line.
 const AIR: f64 = 1.12;
@@ -71,6 +78,8 @@ impl Lanes {
                 lanes.extend(lines.filter(is_type).map(|of| Wanted { of: of.clone(), is_part: false, opened: None }));
             }
         }
+        let others = [Happening::Frames, Happening::Processors].into_iter().filter(|&what| document.draws(what));
+        lanes.extend(others.map(LineOf::Happening).map(part));
         let counters = document.counters.lines().iter().map(|line| LineOf::Counter(line.id));
         lanes.extend(counters.map(part));
         Some(Self(lanes))
@@ -85,12 +94,20 @@ impl Lanes {
     /// Draws them; where they are.
     pub fn show(self, canvas: &Canvas<'_>, outer: Rect, cursor: Option<Ticks>, ui: &mut Ui, commands: &mut Commands) -> Vec<Row> {
         let area = Rect::from_x_y_ranges(outer.left()..=canvas.frame().right(), canvas.lines().y_range());
-        let wanted: f32 = self.0.iter().map(Wanted::height).sum();
+        let (low, lanes) = self.parted(area.height());
+        let low_area = Rect::from_x_y_ranges(area.x_range(), area.bottom() - LOW * low.len() as f32..=area.bottom());
+        let area = Rect::from_x_y_ranges(area.x_range(), area.top()..=low_area.top());
+        let wanted: f32 = lanes.iter().map(Wanted::height).sum();
         let stretch = (area.height() / wanted.max(1.0)).max(1.0);
         let mut top = area.top() - scroll(ui, area, canvas.frame().left(), wanted - area.height());
         let mut rows = Vec::new();
-        for lane in self.0 {
-            let height = lane.height() * stretch;
+        let placed = lanes.into_iter().map(|lane| (lane.height() * stretch, area, lane));
+        let placed = placed.chain(low.into_iter().map(|lane| (LOW, low_area, lane)));
+        let mut last = area;
+        for (height, area, lane) in placed {
+            if std::mem::replace(&mut last, area) != area {
+                top = area.top();
+            }
             let rect = Rect::from_x_y_ranges(area.x_range(), top..=top + height);
             top += height;
             if rect.intersects(area) && rect.bottom() > area.top() + 1.0 && rect.top() < area.bottom() - 1.0 {
@@ -99,6 +116,17 @@ impl Lanes {
             }
         }
         rows
+    }
+
+    /// Those that stay at the bottom, as far as there is room in so many points, and all others. What is no size
+    /// stays: the others are held against it.
+    fn parted(self, height: f32) -> (Vec<Wanted>, Vec<Wanted>) {
+        let mut room = if height < ROOM_FOR_LOW { 0.0 } else { height * LOW_PART };
+        self.0.into_iter().partition(|lane| {
+            let is_low = matches!(lane.of, LineOf::Happening(_)) && room >= LOW;
+            room -= if is_low { LOW } else { 0.0 };
+            is_low
+        })
     }
 }
 
@@ -137,8 +165,36 @@ struct Shown<'a> {
     cursor: Option<Ticks>,
 }
 
+/// What the heading of a lane says, beside its name.
+#[derive(Default)]
+pub struct Told {
+    pub color: Color32,
+    /// What it reads at the cursor, or in the view.
+    pub value: Option<String>,
+    /// More of that, for those who point at the heading.
+    pub hint: String,
+    /// A number on its scale, and where that is.
+    pub scale: Option<(f32, String)>,
+    /// When it was highest.
+    pub peak_at: Option<Ticks>,
+}
+
 impl Shown<'_> {
     fn show(&self, ui: &mut Ui, commands: &mut Commands) {
+        let frame = Rect::from_x_y_ranges(self.canvas.frame().x_range(), self.rect.top() + 2.0..=self.rect.bottom() - 1.0);
+        let painter = ui.painter().with_clip_rect(frame.intersect(self.clip));
+        let told = match self.lane.of {
+            LineOf::Happening(what) => happenings::paint(self.canvas, what, frame, &painter, self.cursor, ui),
+            _ => self.line(frame, &painter, ui),
+        };
+        let faint = ui.visuals().widgets.noninteractive.bg_stroke.color;
+        let across = ui.painter().with_clip_rect(self.clip);
+        across.hline(self.rect.x_range(), self.rect.bottom(), line::edge(faint));
+        self.heading(ui, told, commands);
+    }
+
+    /// Draws the line of a size.
+    fn line(&self, frame: Rect, painter: &egui::Painter, ui: &Ui) -> Told {
         let document = self.canvas.document;
         let visuals = ui.visuals();
         let color = theme::line(document.color_of(&self.lane.of), visuals);
@@ -146,13 +202,11 @@ impl Shown<'_> {
         let own = self.own_line();
         let peak = drawn.as_ref().map_or(0, |drawn| drawn.line.peak).max(own.map_or(0, |own| own.line.peak));
         let top = (peak as f64 * AIR).max(1.0);
-        let frame = Rect::from_x_y_ranges(self.canvas.frame().x_range(), self.rect.top() + 2.0..=self.rect.bottom() - 1.0);
-        let painter = ui.painter().with_clip_rect(frame.intersect(self.clip));
-        let faint = visuals.widgets.noninteractive.bg_stroke.color;
         let label = (peak > 0).then(|| axes::round_below(top));
+        let y = |value: f64| frame.bottom() - frame.height() * (value / top) as f32;
         if let Some(round) = label {
-            let y = frame.bottom() - frame.height() * (round / top) as f32;
-            painter.hline(frame.x_range(), y, line::edge(faint.gamma_multiply(0.6)));
+            let faint = visuals.widgets.noninteractive.bg_stroke.color;
+            painter.hline(frame.x_range(), y(round), line::edge(faint.gamma_multiply(0.6)));
         }
         if let Some(drawn) = &drawn {
             let corners = self.canvas.corners(drawn.points, frame, top);
@@ -166,13 +220,20 @@ impl Shown<'_> {
             painter.add(line::stroke(corners, 1.0, color));
         }
         if let Some((at, value)) = self.cursor.and_then(|at| Some((at, drawn.as_ref()?.value_at(at)?))) {
-            let y = frame.bottom() - frame.height() * (value as f64 / top) as f32;
-            painter.circle_filled(Pos2::new(self.canvas.x_of(at), y), 3.0, color);
+            painter.circle_filled(Pos2::new(self.canvas.x_of(at), y(value as f64)), 3.0, color);
         }
-        let across = ui.painter().with_clip_rect(self.clip);
-        across.hline(self.rect.x_range(), self.rect.bottom(), line::edge(faint));
-        let scale = label.map(|round| (frame.bottom() - frame.height() * (round / top) as f32, axes::bytes_mark(round)));
-        self.heading(ui, color, drawn.as_ref(), scale, commands);
+        let value = match (self.cursor, &drawn) {
+            (Some(at), Some(drawn)) => drawn.value_at(at),
+            (None, Some(drawn)) => Some(drawn.line.last),
+            _ => None,
+        };
+        Told {
+            color,
+            value: value.map(format::bytes),
+            hint: drawn.as_ref().map(|drawn| format!("Peak in view: {}", format::bytes(drawn.line.peak))).unwrap_or_default(),
+            scale: label.map(|round| (y(round), axes::bytes_mark(round))),
+            peak_at: drawn.map(|drawn| drawn.line.peak_at),
+        }
     }
 
     /// The line of what is selected in the table, if it is in this lane.
@@ -184,24 +245,11 @@ impl Shown<'_> {
     }
 
     /// Name, value and scale at the left.
-    fn heading(
-        &self,
-        ui: &mut Ui,
-        color: Color32,
-        drawn: Option<&Drawn<'_>>,
-        scale: Option<(f32, String)>,
-        commands: &mut Commands,
-    ) {
+    fn heading(&self, ui: &mut Ui, told: Told, commands: &mut Commands) {
         let document = self.canvas.document;
         let rect = Rect::from_x_y_ranges(self.rect.left()..=self.canvas.frame().left() - 2.0, self.rect.y_range());
         let response = ui.interact(rect.intersect(self.clip), ui.scope_id().with(("lane", &self.lane.of)), Sense::click());
-        let value = match (self.cursor, drawn) {
-            (Some(at), Some(drawn)) => drawn.value_at(at),
-            (None, Some(drawn)) => Some(drawn.line.last),
-            _ => None,
-        };
-        let value = value.map_or_else(|| "\u{2013}".to_owned(), format::bytes);
-        let peak = drawn.map(|drawn| format::bytes(drawn.line.peak));
+        let value = told.value.unwrap_or_else(|| "\u{2013}".to_owned());
         let name = names::name_of(document, &self.lane.of);
         response.widget_info(|| {
             let info = egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Lane {name}"));
@@ -211,16 +259,16 @@ impl Shown<'_> {
             let fill = ui.visuals().widgets.hovered.weak_bg_fill.gamma_multiply(0.4);
             ui.painter().with_clip_rect(self.clip).rect_filled(rect, 0.0, fill);
         }
-        self.words(ui, rect, color, &value, scale);
+        self.words(ui, rect, told.color, &value, told.scale);
         if let Some(is_open) = self.lane.opened {
             self.triangle(ui, rect, is_open, &name, commands);
         }
         if response.clicked() {
             self.filter(commands);
         }
-        response.context_menu(|ui| self.menu(ui, drawn, commands));
-        let peak = peak.map(|peak| format!("\nPeak in view: {peak}")).unwrap_or_default();
-        response.on_hover_text(format!("{name}{peak}\nClick to filter to it"));
+        response.context_menu(|ui| self.menu(ui, told.peak_at, commands));
+        let hint = if told.hint.is_empty() { String::new() } else { format!("\n{}", told.hint) };
+        response.on_hover_text(format!("{name}{hint}\nClick to filter to it"));
     }
 
     fn words(&self, ui: &Ui, rect: Rect, color: Color32, value: &str, scale: Option<(f32, String)>) {
@@ -317,7 +365,7 @@ impl Shown<'_> {
         self.canvas.document.lanes().iter().find(|lane| lane.of == of)
     }
 
-    fn menu(&self, ui: &mut Ui, drawn: Option<&Drawn<'_>>, commands: &mut Commands) {
+    fn menu(&self, ui: &mut Ui, peak_at: Option<Ticks>, commands: &mut Commands) {
         if let LineOf::Layer(process, layer) = self.lane.of {
             let lane = self.lane_of((process, layer));
             let opened = lane.and_then(|lane| lane.opened);
@@ -339,15 +387,15 @@ impl Shown<'_> {
             if ui.button("Leave this out").clicked() {
                 commands.doc(DocCommand::AddChip(Chip::without(what.clone())));
             }
-            if let Some(drawn) = drawn
+            if let Some(peak_at) = peak_at
                 && ui.button("What was alive at its peak").clicked()
             {
-                let at = drawn.line.peak_at.next();
+                let at = peak_at.next();
                 commands.doc(DocCommand::AddChip(Chip::only(what)));
                 commands.doc(DocCommand::Select(Some(Interval { from: at, to: at })));
             }
         }
-        if matches!(self.lane.of, LineOf::Layer(..) | LineOf::Heap(_) | LineOf::Counter(_))
+        if matches!(self.lane.of, LineOf::Layer(..) | LineOf::Heap(_) | LineOf::Counter(_) | LineOf::Happening(_))
             && ui.button("Hide this lane").clicked()
         {
             commands.doc(DocCommand::ShowLine(self.lane.of.clone(), false));

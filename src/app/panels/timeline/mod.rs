@@ -7,6 +7,8 @@
 mod axes;
 mod cursor;
 mod difference;
+mod flags;
+mod happenings;
 mod keys;
 mod lanes;
 mod marks;
@@ -26,13 +28,15 @@ use crate::app::HighwaterApp;
 use crate::app::answers::LayerOf;
 use crate::app::commands::keys::{MARK, is_pressed};
 use crate::app::commands::{Commands, DocCommand};
-use crate::app::document::Document;
+use crate::app::document::{Document, Stop};
 use crate::app::graph::{Arrangement, Graph, GraphLine, LineOf, Split};
+use crate::app::happenings::Happening;
 use crate::app::picture::{self, Subject};
 use crate::app::theme;
 use crate::query::Series;
 use crate::units::{Interval, Ticks};
 pub use axes::bytes_mark;
+pub use flags::{edges as mark_edges, one_mark};
 pub use keys::take as take_keys;
 use lanes::Lanes;
 pub use names::{line_name, name_of, short_label};
@@ -79,6 +83,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     }
     canvas.paint_lives(ui);
     selection::paint(&canvas, ui);
+    flags::show(&canvas, rows.is_some().then_some(outer), ui, commands);
     marks::show(&canvas, rows.as_deref(), ui, commands);
     difference::paint_pins(&canvas, ui);
     canvas.interact(ui, &response, rows.as_deref(), cursor, commands);
@@ -173,7 +178,9 @@ impl<'a> Canvas<'a> {
     /// Where lines are drawn: between what stands on the axis and the lives.
     fn lines(&self) -> Rect {
         let frame = self.frame();
-        Rect::from_x_y_ranges(frame.x_range(), frame.top() + MARKS..=(frame.bottom() - LIVES - 2.0).max(frame.top() + MARKS))
+        let strip = if self.document.draws(Happening::Marks) { flags::STRIP } else { 0.0 };
+        let top = frame.top() + MARKS + strip;
+        Rect::from_x_y_ranges(frame.x_range(), top..=(frame.bottom() - LIVES - 2.0).max(top))
     }
 
     /// The part of an interval that is on the screen.
@@ -249,10 +256,16 @@ impl<'a> Canvas<'a> {
             cursor::paint(self, ui, cursor);
             return;
         };
-        if response.double_clicked() {
-            commands.doc(DocCommand::ZoomToSelection);
-        } else if response.clicked() && ui.input(|i| i.modifiers.command) {
-            commands.doc(DocCommand::Pin(at));
+        let frame = happenings::frame_at(self, rows, pointer).map(|bar| bar.longest);
+        if frame.is_some() && !response.dragged() {
+            ui.set_cursor_icon(egui::CursorIcon::PointingHand);
+        }
+        match frame {
+            Some(frame) if response.double_clicked() => commands.doc(DocCommand::ZoomInto(frame.interval)),
+            None if response.double_clicked() => commands.doc(DocCommand::ZoomToSelection),
+            _ if response.clicked() && ui.input(|i| i.modifiers.command) => commands.doc(DocCommand::Pin(at)),
+            Some(frame) if response.clicked() => commands.doc(DocCommand::StepTo(Stop::Frame(frame.number))),
+            _ => {}
         }
         let is_typing = ui.ctx().egui_wants_keyboard_input() && !response.has_focus();
         if !is_typing && is_pressed(ui.ctx(), MARK) {

@@ -1,11 +1,12 @@
 //! What the lines of the graph are called, and what they stand for.
 
 use super::super::counters;
+use super::happenings;
 use crate::app::answers::LayerOf;
 use crate::app::document::{Document, source_of};
 use crate::app::graph::LineOf;
 use crate::model::{Heap, ProcessId};
-use crate::query::{Path, heap_label, layer_label};
+use crate::query::{Key, Path, heap_label, layer_label};
 use crate::units::Layer;
 
 /// A line's name with all that tells it apart from others.
@@ -24,6 +25,7 @@ pub fn name_of(document: &Document, of: &LineOf) -> String {
         LineOf::Type(key) => format!("{} ({})", key.name, layer_label(key.layer)),
         LineOf::OtherTypes(layer) => format!("Other types ({})", layer_label(*layer)),
         LineOf::Counter(counter) => counters::name(document, *counter),
+        LineOf::Happening(what) => happenings::name(document, *what),
     }
 }
 
@@ -43,6 +45,7 @@ pub fn heading(document: &Document, of: &LineOf) -> (String, String) {
                 None => (name, "Counter".to_owned()),
             }
         }
+        LineOf::Happening(what) => (what.name().to_owned(), happenings::whose(document, *what)),
     }
 }
 
@@ -59,7 +62,7 @@ pub fn owner(document: &Document, of: &LineOf) -> Option<ProcessId> {
     match of {
         LineOf::Layer(process, _) | LineOf::Part(process, ..) => Some(*process),
         LineOf::Heap(heap) => document.trace.heaps.get(heap.0 as usize).map(|heap| heap.process),
-        LineOf::Type(_) | LineOf::OtherTypes(_) | LineOf::Counter(_) => None,
+        LineOf::Type(_) | LineOf::OtherTypes(_) | LineOf::Counter(_) | LineOf::Happening(_) => None,
     }
 }
 
@@ -85,6 +88,7 @@ pub fn line_name(document: &Document, heap: usize) -> String {
 /// The node of the tree that a line stands for.
 pub fn path(document: &Document, of: &LineOf) -> Option<Path> {
     match *of {
+        LineOf::Happening(what) => happenings::process(document, what).map(|process| [Key::Process(process)].into()),
         LineOf::Layer(process, layer) => Some(source_of(process, layer, None).into()),
         LineOf::Heap(id) => {
             let heap = document.trace.heap(id);

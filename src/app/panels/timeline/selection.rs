@@ -3,9 +3,10 @@
 
 use eframe::egui::{self, Align2, CursorIcon, PointerButton, Pos2, Rect, Response, Sense, Stroke, Ui, vec2};
 
-use super::Canvas;
+use super::{Canvas, flags};
 use crate::app::commands::{Commands, DocCommand};
 use crate::app::document::Document;
+use crate::app::happenings::centered;
 use crate::app::panels::columns::number_color;
 use crate::app::theme;
 use crate::format;
@@ -36,7 +37,7 @@ pub fn drag(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut Co
     if response.drag_started_by(PointerButton::Primary)
         && let Some(origin) = ui.input(|i| i.pointer.press_origin())
     {
-        let fixed = edge(origin.x).unwrap_or_else(|| canvas.time_at(origin.x));
+        let fixed = edge(origin.x).unwrap_or_else(|| edge_time(canvas, ui, origin.x));
         let drag = Drag { fixed: fixed.0, origin: origin.x, is_begun: false };
         ui.data_mut(|data| data.insert_temp(id, drag));
     }
@@ -58,13 +59,19 @@ pub fn drag(canvas: &Canvas<'_>, ui: &Ui, response: &Response, commands: &mut Co
     if !drag.is_begun && (pointer.x - drag.origin).abs() < SHORTEST {
         return;
     }
-    let selected = Interval::new(Ticks(drag.fixed), canvas.time_at(pointer.x));
+    let selected = Interval::new(Ticks(drag.fixed), edge_time(canvas, ui, pointer.x));
     if selection != Some(selected) {
         let command = if drag.is_begun { DocCommand::SelectOn(selected) } else { DocCommand::Select(Some(selected)) };
         commands.doc(command);
         drag.is_begun = true;
     }
     ui.data_mut(|data| data.insert_temp(id, drag));
+}
+
+/// The moment that an edge has at `x`: it sticks to marks, unless Alt is held.
+fn edge_time(canvas: &Canvas<'_>, ui: &Ui, x: f32) -> Ticks {
+    let is_free = ui.input(|i| i.modifiers.alt);
+    flags::near(canvas, x).filter(|_| !is_free).unwrap_or_else(|| canvas.time_at(x))
 }
 
 /// The other edge of the one at `x`.
@@ -128,7 +135,7 @@ pub fn chip(canvas: &Canvas<'_>, ui: &Ui, commands: &mut Commands) {
                     let there = ui.small_button(arrow).on_hover_text("Show the selection");
                     there.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Show the selection"));
                     if there.clicked() {
-                        commands.doc(DocCommand::Zoom(around(document, selection)));
+                        commands.doc(DocCommand::Zoom(centered(selection, view.len(), document.trace.span)));
                     }
                 }
                 handle(canvas, selection, ui, commands);
@@ -191,13 +198,4 @@ fn change(document: &Document) -> Option<(String, i64)> {
     let &(layer, change) = layers.iter().max_by_key(|(_, change)| change.unsigned_abs())?;
     let text = format::signed_bytes(change);
     Some((if layers.len() > 1 { format!("\u{b7} {} {text}", layer_label(layer)) } else { format!("\u{b7} {text}") }, change))
-}
-
-/// A view with the selection in its middle, as long as the present one if it fits.
-fn around(document: &Document, selection: Interval) -> Interval {
-    let (view, span) = (document.view(), document.trace.span);
-    let length = view.len().max(selection.len() + selection.len() / 4).min(span.len());
-    let middle = selection.from.0 + selection.len() / 2;
-    let from = (middle - length / 2).clamp(span.from.0, (span.to.0 - length).max(span.from.0));
-    Interval { from: Ticks(from), to: Ticks(from + length) }
 }

@@ -9,6 +9,7 @@ use crate::app::commands::{Command, DocCommand};
 use crate::app::export::Sheet;
 use crate::app::filters::Predicate;
 use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
+use crate::app::panels::timeline::mark_edges;
 use crate::app::theme;
 use crate::app::views::Around;
 use crate::format;
@@ -32,6 +33,17 @@ pub fn tools(view: &mut Generations, around: &mut Around<'_>, ui: &mut Ui) {
     let hint = "Set marks that cut the view into eight generations of the same length";
     if ui.button("Cut evenly").on_hover_text(hint).clicked() {
         around.commands.doc(DocCommand::MarkEvenly(PARTS));
+    }
+    let (edges, are_all) = mark_edges(around.document, around.document.interval());
+    if !edges.is_empty() {
+        let hint = match are_all {
+            true => "Let the marks of the trace cut the interval into generations",
+            false => "There are too many marks of the trace in the interval: generations could not be told apart",
+        };
+        let button = ui.add_enabled(are_all, egui::Button::new("At the trace's marks"));
+        if button.on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
+            around.commands.doc(DocCommand::MarkAll(edges));
+        }
     }
     let any = !around.document.marks.is_empty();
     if ui.add_enabled(any, egui::Button::new("Remove marks")).on_hover_text("Take all marks away").clicked() {

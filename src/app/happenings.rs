@@ -1,0 +1,203 @@
+//! What programs did while memory changed, as the graph draws it beside its lines: marks on the
+//! axis of time, a lane of a program's frames, and one of processors. Which of it is asked for,
+//! and the latest answer.
+
+use std::collections::BTreeSet;
+
+use super::document::Document;
+use super::graph::GraphLine;
+use super::views::layer_of_filter;
+use crate::events::PresentApi;
+use crate::model::{PresentLane, ProcessId, Trace};
+use crate::query::{FrameBar, FrameTimes, Key, MarkSpot, frame_lanes, main_frames};
+use crate::units::{Interval, Layer, Ticks};
+
+/// What of it can be drawn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Happening {
+    /// Marks on the axis of time.
+    Marks,
+    /// The frames of a program, in a lane.
+    Frames,
+    /// What processors ran, in a lane.
+    Processors,
+}
+
+impl Happening {
+    /// All there is, from the top.
+    pub const ALL: [Self; 3] = [Self::Marks, Self::Frames, Self::Processors];
+
+    /// Whether a trace has any of it.
+    pub fn is_in(self, trace: &Trace) -> bool {
+        match self {
+            Self::Marks => !trace.activity.marks.list.is_empty(),
+            Self::Frames => trace.activity.presents.iter().any(|lane| lane.frames() > 0),
+            Self::Processors => !trace.activity.samples.list.is_empty(),
+        }
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Marks => "Marks",
+            Self::Frames => "Frames",
+            Self::Processors => "Processors",
+        }
+    }
+}
+
+/// Frames of which swap chain, and what of their memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FramesOf {
+    /// Its number in [`Activity::presents`](crate::model::Activity).
+    pub chain: usize,
+    pub layer: Layer,
+}
+
+/// What is asked for the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Asked {
+    pub marks: bool,
+    /// The swap chain that is meant, whether or not it is drawn.
+    pub chain: Option<usize>,
+    pub frames: Option<FramesOf>,
+    /// The process whose share is drawn by itself.
+    pub processors: Option<Option<ProcessId>>,
+}
+
+/// The frames of a view.
+#[derive(Debug)]
+pub struct FramesShown {
+    pub of: FramesOf,
+    /// In order of time.
+    pub bars: Vec<FrameBar>,
+    /// Of those in the bars.
+    pub times: FrameTimes,
+    /// Whether it is known what was allocated in them.
+    pub has_sums: bool,
+}
+
+/// What processors ran, in thousandths of one.
+#[derive(Debug)]
+pub struct ProcessorsShown {
+    /// Whose share is drawn by itself.
+    pub process: Option<ProcessId>,
+    pub own: Option<GraphLine>,
+    pub all: GraphLine,
+    /// Of the view: of the process, or else of all.
+    pub average: u64,
+}
+
+/// What a worker answers.
+#[derive(Debug, Default)]
+pub struct Happened {
+    /// Marks as they are drawn.
+    pub spots: Vec<MarkSpot>,
+    pub frames: Option<FramesShown>,
+    pub processors: Option<ProcessorsShown>,
+}
+
+/// State of a document.
+#[derive(Debug, Default)]
+pub struct Happenings {
+    hidden: BTreeSet<Happening>,
+    /// The swap chain that the user has chosen.
+    pub chain: Option<usize>,
+    pub answer: Happened,
+}
+
+impl Happenings {
+    /// Shows something or not.
+    pub fn show(&mut self, what: Happening, shown: bool) {
+        _ = if shown { self.hidden.remove(&what) } else { self.hidden.insert(what) };
+    }
+
+    /// All has other numbers from now on.
+    pub fn renumber(&mut self) {
+        (self.chain, self.answer) = (None, Happened::default());
+    }
+}
+
+impl Document {
+    /// Whether something is drawn: the trace has it, and nobody has hidden it.
+    pub fn draws(&self, what: Happening) -> bool {
+        what.is_in(&self.trace) && !self.happenings.hidden.contains(&what)
+    }
+
+    /// What is asked for the graph.
+    pub fn asked_happenings(&self) -> Asked {
+        Asked {
+            marks: self.draws(Happening::Marks),
+            chain: self.frames_in_scope().map(|of| of.chain),
+            frames: self.frames_in_scope().filter(|_| self.draws(Happening::Frames)),
+            processors: self.draws(Happening::Processors).then(|| self.process_in_scope()),
+        }
+    }
+
+    /// The frames that are meant: of the chain that the user has chosen, else of that of the process
+    /// in scope, else of that with most. The layer is that of the filter, else the largest.
+    pub fn frames_in_scope(&self) -> Option<FramesOf> {
+        let presents = &self.trace.activity.presents;
+        let chosen = self.happenings.chain.filter(|&chain| presents.get(chain).is_some_and(|lane| lane.frames() > 0));
+        let of_process = || main_frames(&self.trace, Some(self.process_of_filter()?));
+        let chain = chosen.or_else(of_process).or_else(|| main_frames(&self.trace, None))?;
+        let process = presents.get(chain)?.process;
+        let has = |layer: &Layer| self.trace.heaps.iter().any(|heap| (heap.process, heap.layer) == (process, *layer));
+        let peak = |layer: &Layer| self.answers.overview.peak_of((process, *layer));
+        let largest = || Layer::ALL.into_iter().filter(has).max_by_key(peak);
+        Some(FramesOf { chain, layer: layer_of_filter(self).or_else(largest).unwrap_or(Layer::Heap) })
+    }
+
+    /// A swap chain.
+    pub fn chain(&self, chain: usize) -> Option<&PresentLane> {
+        self.trace.activity.presents.get(chain)
+    }
+
+    /// What swap chains are called, those with most frames first; the process where there are others.
+    pub fn chain_names(&self) -> Vec<(usize, String)> {
+        let lanes = frame_lanes(&self.trace);
+        let name = |&(number, lane): &(usize, &PresentLane)| {
+            let process = self.trace.process(lane.process);
+            (number, format!("{} ({}), {} {:#x}", process.label(), process.pid, api_name(lane.api), lane.swap_chain))
+        };
+        lanes.iter().map(name).collect()
+    }
+
+    /// The process that is meant: that of the filter, else the largest.
+    pub fn process_in_scope(&self) -> Option<ProcessId> {
+        self.process_of_filter().or_else(|| self.lanes().first().map(|lane| lane.of.0))
+    }
+
+    /// The process in which all is that the filter leaves, if it is one.
+    fn process_of_filter(&self) -> Option<ProcessId> {
+        let paths = &self.filters().under().any;
+        let mut processes = paths.iter().map(|path| match path.first() {
+            Some(&Key::Process(process)) => Some(process),
+            _ => None,
+        });
+        let first = processes.next()??;
+        processes.all(|other| other == Some(first)).then_some(first)
+    }
+}
+
+/// What an interface is called.
+pub fn api_name(api: PresentApi) -> &'static str {
+    match api {
+        PresentApi::Dxgi => "DXGI",
+        PresentApi::D3d9 => "D3D9",
+        PresentApi::Marks => "own marks",
+    }
+}
+
+/// A share of processors in words, from thousandths of one.
+pub fn share_words(thousandths: u64) -> String {
+    format!("{:.0} % of a processor", thousandths as f64 / 10.0)
+}
+
+/// A view so long, if an interval fits into it, that has it in its middle.
+pub fn centered(interval: Interval, length: i64, span: Interval) -> Interval {
+    let length = length.max(interval.len() + interval.len() / 4).min(span.len());
+    let middle = interval.from.0 + interval.len() / 2;
+    let from = (middle - length / 2).clamp(span.from.0, (span.to.0 - length).max(span.from.0));
+    Interval { from: Ticks(from), to: Ticks(from + length) }
+}

@@ -1,0 +1,125 @@
+//! Marks, frames and processors as the graph draws them.
+
+use std::sync::Arc;
+
+use super::{Ground, Part, Query};
+use crate::app::filters::Filters;
+use crate::app::graph::{GraphLine, LineOf};
+use crate::app::happenings::{Asked, FramesOf, FramesShown, Happened, Happening, ProcessorsShown};
+use crate::model::{PresentLane, ProcessId};
+use crate::query::{
+    Cancelled, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_sums, mark_spots, process_samples,
+    processor_series,
+};
+use crate::units::Interval;
+
+/// Samples that a bin of the lane of processors has at least: fewer say nothing of a share.
+const SAMPLES_A_BIN: f64 = 8.0;
+
+/// What the picture follows from.
+#[derive(PartialEq)]
+pub struct PictureKey {
+    view: Interval,
+    bins: usize,
+    asked: Asked,
+    filters: Filters,
+    /// The turn of the names, if they count.
+    names: Option<u64>,
+}
+
+/// What the sums of frames follow from.
+#[derive(PartialEq)]
+pub struct FramesKey {
+    of: FramesOf,
+    during: Interval,
+    filters: Filters,
+    names: Option<u64>,
+}
+
+/// Draws it, as far as it is not what it was.
+pub(super) fn picture(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
+    let asked = query.happenings;
+    let key =
+        PictureKey { view: query.view, bins: query.bins, asked, filters: query.filters.clone(), names: ground.turn_of_filters() };
+    if ground.kept.happened.as_ref() == Some(&key) {
+        return Ok(());
+    }
+    let trace = ground.trace();
+    let mut happened = Happened::default();
+    if asked.marks {
+        happened.spots = mark_spots(&trace.activity.marks, query.view, query.bins, ground.cancel)?;
+    }
+    if let Some(process) = asked.processors {
+        happened.processors = Some(processors(query, ground, process)?);
+    }
+    if let Some(of) = asked.frames {
+        happened.frames = frames(query, ground, of)?;
+    }
+    tell(Part::Happened(happened));
+    ground.kept.happened = Some(key);
+    Ok(())
+}
+
+fn frames(query: &Query, ground: &mut Ground<'_>, of: FramesOf) -> Result<Option<FramesShown>, Cancelled> {
+    let Some(lane) = ground.trace().activity.presents.get(of.chain) else { return Ok(None) };
+    // While the trace grows the sums would be stale at once.
+    let has_sums = !query.growing;
+    let lines = if has_sums { ground.frames(of, query.view)? } else { Arc::new(without_sums(lane, query.view)) };
+    let bars = frame_bars(&lines, query.view, query.bins);
+    let in_sight = lines.partition_point(|line| line.interval.to <= query.view.from)
+        ..lines.partition_point(|line| line.interval.from < query.view.to);
+    let times = FrameTimes::of(lines.get(in_sight).unwrap_or_default());
+    Ok(times.map(|times| FramesShown { of, bars, times, has_sums }))
+}
+
+fn without_sums(lane: &PresentLane, interval: Interval) -> Vec<FrameLine> {
+    let frames = lane.ending_in(interval);
+    let line = |number: usize| Some(FrameLine { number, interval: lane.frame(number)?, sums: FrameSums::default() });
+    frames.take(MOST_FRAMES).filter_map(line).collect()
+}
+
+fn processors(query: &Query, ground: &Ground<'_>, process: Option<ProcessId>) -> Result<ProcessorsShown, Cancelled> {
+    let trace = ground.trace();
+    let in_bin = trace.activity.samples.interval.max(1.0) * SAMPLES_A_BIN;
+    let bins = query.bins.min((query.view.len() as f64 / in_bin) as usize).max(1);
+    let draw = |process| {
+        let line = processor_series(trace, process, query.view, bins, ground.cancel)?;
+        Ok(GraphLine::new(trace.clock, LineOf::Happening(Happening::Processors), line))
+    };
+    let shares = process_samples(trace, query.view).into_iter();
+    let shares = shares.filter(|samples| process.is_none_or(|process| samples.process == Some(process)));
+    let average = (shares.map(|samples| samples.share).sum::<f64>() * 1000.0).round() as u64;
+    Ok(ProcessorsShown { process, own: process.map(|process| draw(Some(process))).transpose()?, all: draw(None)?, average })
+}
+
+impl Ground<'_> {
+    /// A number that changes with the names, if the filters need them.
+    fn turn_of_filters(&mut self) -> Option<u64> {
+        let names = self.names();
+        self.filters().need_names().then(|| self.kept.names_turn(names))
+    }
+
+    /// How many frames of the swap chain in scope end in the interval; `None` of none.
+    pub fn frame_count(&self) -> Option<u64> {
+        let lane = self.trace().activity.presents.get(self.query().happenings.chain?)?;
+        Some(lane.ending_in(self.interval()).len() as u64).filter(|&count| count > 0)
+    }
+
+    /// The frames of a swap chain in order, with what the filters leave of their memory: all of them
+    /// where they are not too many, else those that end in an interval.
+    pub fn frames(&mut self, of: FramesOf, interval: Interval) -> Result<Arc<Vec<FrameLine>>, Cancelled> {
+        let Some(lane) = self.trace().activity.presents.get(of.chain) else { return Ok(Arc::default()) };
+        let all = lane.times.get(0).zip(lane.times.last()).map(|(&from, &to)| Interval { from, to });
+        let during = all.filter(|_| lane.frames() <= MOST_FRAMES).unwrap_or(interval);
+        let key = FramesKey { of, during, filters: self.filters().clone(), names: self.turn_of_filters() };
+        if let Some((known, lines)) = &self.kept.frames
+            && *known == key
+        {
+            return Ok(Arc::clone(lines));
+        }
+        let request = FrameRequest { lane: of.chain, interval: during, layer: of.layer, mask: &self.mask };
+        let lines = Arc::new(frame_sums(&self.index, &request, self.cancel)?);
+        self.kept.frames = Some((key, Arc::clone(&lines)));
+        Ok(lines)
+    }
+}

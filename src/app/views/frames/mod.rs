@@ -1,0 +1,136 @@
+//! The frames of a program in the view, the worst first: how long each took, and what was allocated and freed in
+//! it, of one layer and as far as the filters leave it. It is about the view, not the selection: a click selects a
+//! frame and leaves the others in the list.
+//!
+//! Cost: see [`Ground::frames`]; then a pass over the frames in the view, and a sort.
+
+mod panel;
+
+use std::sync::Arc;
+
+use eframe::egui::Ui;
+
+use super::layers::LayerChoice;
+use super::{Around, Pane, View, ViewId};
+use crate::app::document::Document;
+use crate::app::export::Sheet;
+use crate::app::happenings::FramesOf;
+use crate::app::jobs::{Ground, drop_aside};
+use crate::model::Trace;
+use crate::query::{Cancelled, FrameLine, FrameTimes};
+use crate::units::Interval;
+
+/// What the list is ordered by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Order {
+    Number,
+    #[default]
+    Duration,
+    Allocations,
+    Allocated,
+    Frees,
+    Freed,
+    Net,
+}
+
+/// An order, and whether the largest come first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Sort {
+    by: Order,
+    descending: bool,
+}
+
+impl Default for Sort {
+    fn default() -> Self {
+        Self { by: Order::default(), descending: true }
+    }
+}
+
+/// What is asked.
+pub struct Request {
+    of: Option<FramesOf>,
+    view: Interval,
+    sort: Sort,
+}
+
+/// The list.
+pub struct Listed {
+    trace: Arc<Trace>,
+    of: FramesOf,
+    lines: Vec<FrameLine>,
+    /// `None` if there are no frames.
+    times: Option<FrameTimes>,
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct Frames {
+    layer: LayerChoice,
+    sort: Sort,
+    listed: Option<Arc<Listed>>,
+}
+
+/// Bytes that a frame added to what is outstanding.
+fn net(line: &FrameLine) -> i64 {
+    let sums = &line.sums;
+    (i128::from(sums.allocated_size) - i128::from(sums.freed_size)).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+impl View for Frames {
+    const TITLE: ViewId = "Frames";
+    type Request = Request;
+    type Answer = Option<Listed>;
+
+    fn request(&self, document: &Document) -> Option<Request> {
+        let of = document.frames_in_scope().map(|of| FramesOf { layer: self.layer.chosen(document).unwrap_or(of.layer), ..of });
+        Some(Request { of, view: document.view(), sort: self.sort })
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Option<Listed>)) -> Result<(), Cancelled> {
+        let Some(of) = request.of else {
+            tell(None);
+            return Ok(());
+        };
+        let all = ground.frames(of, request.view)?;
+        // Those that begin in the view: each is in one of two views that stand side by side.
+        let place = |at| all.partition_point(|line| line.interval.from < at);
+        let mut lines = all.get(place(request.view.from)..place(request.view.to)).unwrap_or_default().to_vec();
+        let times = FrameTimes::of(&lines);
+        match request.sort.by {
+            Order::Number => {}
+            Order::Duration => lines.sort_by_key(|line| line.interval.len()),
+            Order::Allocations => lines.sort_by_key(|line| line.sums.allocated_count),
+            Order::Allocated => lines.sort_by_key(|line| line.sums.allocated_size),
+            Order::Frees => lines.sort_by_key(|line| line.sums.freed_count),
+            Order::Freed => lines.sort_by_key(|line| line.sums.freed_size),
+            Order::Net => lines.sort_by_key(net),
+        }
+        if request.sort.descending {
+            lines.reverse();
+        }
+        tell(Some(Listed { trace: Arc::clone(ground.trace()), of, lines, times }));
+        Ok(())
+    }
+
+    fn take(&mut self, listed: Option<Listed>) {
+        drop_aside(std::mem::replace(&mut self.listed, listed.map(Arc::new)));
+    }
+}
+
+impl Pane for Frames {
+    fn forget(&mut self) {
+        drop_aside(self.listed.take());
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::tools(self, around, ui);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn Sheet>)
+    }
+}

@@ -1,0 +1,220 @@
+//! The list of frames, and above it what they come to.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, Ui};
+
+use super::{Frames, Listed, Order, Sort, net};
+use crate::app::commands::{Command, DocCommand};
+use crate::app::document::Stop;
+use crate::app::export::Sheet;
+use crate::app::happenings::Happening;
+use crate::app::panels::list::{self, List, ListColumn, Share, Value, widest};
+use crate::app::views::Around;
+use crate::format;
+use crate::query::{FrameLine, frame_name, layer_label};
+use crate::units::Ticks;
+
+const COLUMNS: [ListColumn; 8] = [
+    ListColumn::rest("Frame", "Its number: the frames of a swap chain are counted from 0, each from one present to the next"),
+    ListColumn::number("Start", "When it began, since the trace start", widest::MOMENT),
+    ListColumn::number("Duration", "From one present to the next", widest::DURATION),
+    ListColumn::number("Allocations", "Blocks that were allocated in it", widest::COUNT),
+    ListColumn::number("Allocated", "Their bytes", widest::BYTES),
+    ListColumn::number("Frees", "Blocks that were freed in it", widest::COUNT),
+    ListColumn::number("Freed", "Their bytes", widest::BYTES),
+    ListColumn::number("Net", "What it added to the outstanding size: allocated minus freed bytes", widest::CHANGE),
+];
+
+const SORTS: [Order; 8] =
+    [Order::Number, Order::Number, Order::Duration, Order::Allocations, Order::Allocated, Order::Frees, Order::Freed, Order::Net];
+
+pub fn tools(view: &mut Frames, around: &mut Around<'_>, ui: &mut Ui) {
+    view.layer.show_as(around, ui, view.listed.as_ref().map(|listed| listed.of.layer));
+    let names = around.document.chain_names();
+    let Some(now) = around.document.frames_in_scope() else { return };
+    if names.len() > 1 {
+        let shown = names.iter().find(|(chain, _)| *chain == now.chain).map_or("", |(_, name)| name.as_str());
+        egui::ComboBox::from_id_salt("swap chain").width(220.0).selected_text(shown).show_ui(ui, |ui| {
+            for (chain, name) in &names {
+                if ui.selectable_label(*chain == now.chain, name).clicked() {
+                    around.commands.doc(DocCommand::ChooseChain(*chain));
+                }
+            }
+        });
+    }
+    ui.weak(view.listed.as_ref().map_or_else(String::new, |listed| summary(listed)));
+}
+
+/// What the frames come to, in a line.
+fn summary(listed: &Listed) -> String {
+    let Some(times) = listed.times else { return String::new() };
+    let frequency = listed.trace.clock.frequency as f64;
+    let duration = |ticks: f64| format::duration(ticks / frequency);
+    if times.count == 1 {
+        return format!("1 frame \u{b7} {}", duration(times.mean));
+    }
+    format!(
+        "{} frames \u{b7} mean {} \u{b7} 95 % up to {} \u{b7} longest {}",
+        format::count(times.count as u64),
+        duration(times.mean),
+        duration(times.percentile_95 as f64),
+        duration(times.longest as f64),
+    )
+}
+
+pub fn show(view: &mut Frames, around: &mut Around<'_>, ui: &mut Ui) {
+    if !Happening::Frames.is_in(&around.document.trace) && around.document.is_settled() {
+        ui.centered_and_justified(|ui| {
+            ui.label(
+                "The trace has no frames. They come from the presents of DXGI and Direct3D 9: record with --frames, or switch on \
+                 the providers Microsoft-Windows-DXGI and Microsoft-Windows-D3D9.",
+            )
+        });
+        return;
+    }
+    let Some(listed) = &view.listed else {
+        around.wait(ui);
+        return;
+    };
+    if listed.lines.is_empty() {
+        around.nothing(ui, "No frame begins in this view.");
+        return;
+    }
+    let mut sort = view.sort;
+    let most = |of: fn(&FrameLine) -> u64| listed.lines.iter().map(of).max().unwrap_or(0);
+    let most = match sort.by {
+        Order::Duration => most(|line| line.interval.len() as u64),
+        Order::Allocated => most(|line| line.sums.allocated_size),
+        Order::Freed => most(|line| line.sums.freed_size),
+        Order::Allocations => most(|line| line.sums.allocated_count),
+        Order::Frees => most(|line| line.sums.freed_count),
+        Order::Number | Order::Net => 0,
+    };
+    let shown = around.document.shown_frame();
+    list::show(ui, "frames", &COLUMNS, listed.lines.len(), &mut Lines { listed, sort: &mut sort, shown, most, around });
+    if sort != view.sort {
+        view.sort = sort;
+        around.ask();
+    }
+}
+
+struct Lines<'a, 'b> {
+    listed: &'a Arc<Listed>,
+    sort: &'a mut Sort,
+    /// The frame that the tables show.
+    shown: Option<usize>,
+    /// The largest number in the column of the order.
+    most: u64,
+    around: &'a mut Around<'b>,
+}
+
+impl Listed {
+    /// What a cell says.
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some(line) = self.lines.get(row) else { return Value::Nothing };
+        let clock = &self.trace.clock;
+        let sums = &line.sums;
+        match column {
+            0 => Value::Text(format::sentence(&frame_name(line.number))),
+            1 => Value::Moment(line.interval.from, clock.seconds(line.interval.from)),
+            2 => Value::Duration(clock.seconds(Ticks(line.interval.len()))),
+            3 => Value::Count(sums.allocated_count),
+            4 => Value::Bytes(sums.allocated_size),
+            5 => Value::Count(sums.freed_count),
+            6 => Value::Bytes(sums.freed_size),
+            _ => Value::Change(net(line)),
+        }
+    }
+}
+
+impl Sheet for Listed {
+    fn title(&self) -> &'static str {
+        "Frames"
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        COLUMNS.map(|column| column.title).to_vec()
+    }
+
+    fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
+    }
+}
+
+impl List for Lines<'_, '_> {
+    fn value(&self, row: usize, column: usize) -> Value {
+        self.listed.value(row, column)
+    }
+
+    fn share(&self, row: usize, column: usize) -> Option<Share> {
+        let line = self.listed.lines.get(row)?;
+        let number = match SORTS.get(column)? {
+            Order::Duration => line.interval.len() as u64,
+            Order::Allocations => line.sums.allocated_count,
+            Order::Allocated => line.sums.allocated_size,
+            Order::Frees => line.sums.freed_count,
+            Order::Freed => line.sums.freed_size,
+            Order::Number | Order::Net => return None,
+        };
+        Share::of(number, self.most)
+    }
+
+    fn whole(&self, _: usize, _: usize) -> String {
+        "the most of one frame in the view".to_owned()
+    }
+
+    fn is_selected(&self, row: usize) -> bool {
+        self.shown.is_some() && self.listed.lines.get(row).map(|line| line.number) == self.shown
+    }
+
+    fn clicked(&mut self, row: usize) {
+        let Some(line) = self.listed.lines.get(row) else { return };
+        self.around.commands.doc(DocCommand::Select(Some(line.interval)));
+    }
+
+    fn double_clicked(&mut self, row: usize) {
+        let Some(line) = self.listed.lines.get(row) else { return };
+        self.around.commands.doc(DocCommand::ZoomInto(line.interval));
+    }
+
+    fn menu(&mut self, ui: &mut Ui, row: usize) {
+        let Some(line) = self.listed.lines.get(row) else { return };
+        let all = [
+            ("Select it", DocCommand::StepTo(Stop::Frame(line.number))),
+            ("Zoom to it", DocCommand::ZoomInto(line.interval)),
+            ("Set a pin where it begins", DocCommand::Pin(line.interval.from)),
+        ];
+        for (text, command) in all {
+            if ui.button(text).clicked() {
+                self.around.commands.doc(command);
+            }
+        }
+        ui.separator();
+        ui.weak(format!("Numbers of {}", layer_label(self.listed.of.layer)));
+    }
+
+    fn push(&mut self, command: Command) {
+        self.around.commands.push(command);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.listed) as Arc<dyn Sheet>)
+    }
+
+    fn sorted_by(&self) -> Option<(usize, bool)> {
+        // Of the two that say the same the first.
+        let column = SORTS.iter().position(|by| *by == self.sort.by)?;
+        Some((column, self.sort.descending))
+    }
+
+    fn header_clicked(&mut self, column: usize) {
+        let Some(&by) = SORTS.get(column) else { return };
+        let descending = if self.sort.by == by { !self.sort.descending } else { by != Order::Number };
+        *self.sort = Sort { by, descending };
+    }
+}

@@ -1,0 +1,137 @@
+//! The marks of the trace that were written in the view, as a list: when, how long, what, and who wrote it. It is
+//! about the view, not the selection: a click goes to a mark and leaves the others in the list.
+//!
+//! Cost: a look at each mark of the view on a worker, and a sort if not by time; a line is made when it is drawn.
+
+mod panel;
+
+use std::sync::Arc;
+
+use eframe::egui::Ui;
+
+use super::{Around, Pane, View, ViewId};
+use crate::app::document::Document;
+use crate::app::export::Sheet;
+use crate::app::jobs::{Ground, drop_aside};
+use crate::model::{Mark, Trace};
+use crate::query::{Cancelled, MarkRequest, mark_places};
+use crate::units::Interval;
+
+/// What the list is ordered by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Order {
+    #[default]
+    Time,
+    Duration,
+    Text,
+}
+
+/// An order, and whether the largest come first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Sort {
+    by: Order,
+    descending: bool,
+}
+
+/// What is asked.
+pub struct Request {
+    view: Interval,
+    search: String,
+    sort: Sort,
+}
+
+/// The list.
+pub struct Listed {
+    trace: Arc<Trace>,
+    /// Places in the trace's list.
+    places: Vec<u32>,
+}
+
+impl Listed {
+    /// A mark and its place among all, if there is one in this line.
+    fn mark(&self, row: usize) -> Option<(usize, &Mark)> {
+        let place = *self.places.get(row)? as usize;
+        Some((place, self.trace.activity.marks.list.get(place)?))
+    }
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct Marks {
+    search: String,
+    sort: Sort,
+    /// By its place among all.
+    selected: Option<usize>,
+    listed: Option<Arc<Listed>>,
+}
+
+impl View for Marks {
+    const TITLE: ViewId = "Marks";
+    type Request = Request;
+    type Answer = Listed;
+
+    fn request(&self, document: &Document) -> Option<Request> {
+        Some(Request { view: document.view(), search: self.search.trim().to_owned(), sort: self.sort })
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Listed)) -> Result<(), Cancelled> {
+        let trace = Arc::clone(ground.trace());
+        let marks = &trace.activity.marks;
+        // What is written at the end of the view is in it.
+        let interval = Interval { from: request.view.from, to: request.view.to.next() };
+        let mut places = mark_places(marks, &MarkRequest { interval, process: None, text: &request.search });
+        ground.cancel.check()?;
+        let mark = |place: u32| marks.list.get(place as usize);
+        match request.sort.by {
+            Order::Time => {}
+            Order::Duration => places.sort_by_key(|&place| mark(place).map(|mark| mark.to.0.saturating_sub(mark.from.0))),
+            Order::Text => places.sort_by(|&a, &b| mark(a).map(|mark| &mark.text).cmp(&mark(b).map(|mark| &mark.text))),
+        }
+        if request.sort.descending {
+            places.reverse();
+        }
+        tell(Listed { trace, places });
+        Ok(())
+    }
+
+    fn take(&mut self, listed: Listed) {
+        if self.listed.as_ref().is_some_and(|before| before.trace.builder() != listed.trace.builder()) {
+            self.selected = None; // it has another place now
+        }
+        drop_aside(self.listed.replace(Arc::new(listed)));
+    }
+}
+
+impl Pane for Marks {
+    fn forget(&mut self) {
+        drop_aside(self.listed.take());
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::tools(around, ui);
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+
+    fn has_selected(&self) -> bool {
+        self.selected.is_some()
+    }
+
+    fn unselect(&mut self) {
+        self.selected = None;
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.listed.as_ref()?) as Arc<dyn Sheet>)
+    }
+}

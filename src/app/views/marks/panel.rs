@@ -1,0 +1,188 @@
+//! The list of marks.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, Ui};
+
+use super::{Listed, Marks, Order, Sort};
+use crate::app::commands::{Command, DocCommand};
+use crate::app::document::{MOST_MARKS, Stop, Tab, lasting};
+use crate::app::export::Sheet;
+use crate::app::happenings::{Happening, centered};
+use crate::app::panels::list::{self, List, ListColumn, Name, Style, Value, widest};
+use crate::app::panels::timeline::{mark_edges, one_mark};
+use crate::app::views::{Around, GENERATIONS};
+use crate::query::thread_label;
+use crate::units::{Interval, Ticks};
+
+const COLUMNS: [ListColumn; 6] = [
+    ListColumn::number("Start", "When it was written; of what lasts, when that began", widest::MOMENT),
+    ListColumn::number("Duration", "How long that lasts of which it tells: a collection, a scope", widest::DURATION),
+    ListColumn::rest("Text", "What it says"),
+    ListColumn::text("By", "Who wrote it: marks of xperf and wpr, the runtime's collections, or a provider", 160.0),
+    ListColumn::text("Process", "In which process it was written", 180.0),
+    ListColumn::number("Thread", "In which thread", widest::THREAD),
+];
+
+const SORTS: [Option<Order>; 6] = [Some(Order::Time), Some(Order::Duration), Some(Order::Text), None, None, None];
+
+/// A mark that is zoomed to is in the middle of so large a part of the view, if it is a moment.
+const ZOOM: i64 = 20;
+
+pub fn tools(around: &mut Around<'_>, ui: &mut Ui) {
+    let document = around.document;
+    let (edges, are_all) = mark_edges(document, document.view());
+    let hint = match are_all {
+        true => "Let the marks in the view cut it into generations: what each stretch left behind",
+        false => "There are more than 100 marks in the view: zoom in, so that generations can be told apart",
+    };
+    let button = egui::Button::new("As edges of generations");
+    if ui.add_enabled(are_all && !edges.is_empty(), button).on_hover_text(hint).on_disabled_hover_text(hint).clicked() {
+        around.commands.doc(DocCommand::MarkAll(edges));
+        around.commands.doc(DocCommand::ShowTab(Tab::View(GENERATIONS)));
+    }
+    debug_assert_eq!(MOST_MARKS, 100, "the hint says so");
+}
+
+pub fn show(view: &mut Marks, around: &mut Around<'_>, ui: &mut Ui) {
+    if !Happening::Marks.is_in(&around.document.trace) && around.document.is_settled() {
+        ui.centered_and_justified(|ui| {
+            ui.label(
+                "The trace has no marks. Marks are written by xperf -m and wpr -marker, by UIforETW, by the .NET runtime \
+                 (collections), and by providers that are chosen when it is recorded.",
+            )
+        });
+        return;
+    }
+    let Some(listed) = &view.listed else {
+        around.wait(ui);
+        return;
+    };
+    if listed.places.is_empty() {
+        around.nothing(ui, "No mark was written in this view.");
+        return;
+    }
+    let (mut sort, mut selected) = (view.sort, view.selected);
+    let searched = view.search.clone();
+    let mut lines = Lines { listed, searched: &searched, sort: &mut sort, selected: &mut selected, around };
+    list::show(ui, "marks", &COLUMNS, listed.places.len(), &mut lines);
+    view.selected = selected;
+    if sort != view.sort {
+        view.sort = sort;
+        around.ask();
+    }
+}
+
+struct Lines<'a, 'b> {
+    listed: &'a Arc<Listed>,
+    searched: &'a str,
+    sort: &'a mut Sort,
+    selected: &'a mut Option<usize>,
+    around: &'a mut Around<'b>,
+}
+
+impl Listed {
+    /// What a cell says.
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some((_, mark)) = self.mark(row) else { return Value::Nothing };
+        let trace = &self.trace;
+        match column {
+            0 => Value::Moment(mark.from, trace.clock.seconds(mark.from)),
+            1 => lasting(mark).map_or(Value::Nothing, |during| Value::Duration(trace.clock.seconds(Ticks(during.len())))),
+            2 => Value::text(&*mark.text),
+            3 => Value::Text(trace.activity.marks.provider(mark).label()),
+            4 => mark.process.map_or(Value::Nothing, |process| {
+                let process = trace.process(process);
+                Value::Text(format!("{} ({})", process.label(), process.pid))
+            }),
+            _ => match mark.process {
+                Some(process) => Value::Text(thread_label(trace, process, mark.tid)),
+                None if mark.tid.is_known() => Value::Text(mark.tid.to_string()),
+                None => Value::Nothing,
+            },
+        }
+    }
+}
+
+impl Sheet for Listed {
+    fn title(&self) -> &'static str {
+        "Marks"
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        COLUMNS.map(|column| column.title).to_vec()
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
+    }
+}
+
+impl List for Lines<'_, '_> {
+    fn value(&self, row: usize, column: usize) -> Value {
+        self.listed.value(row, column)
+    }
+
+    fn cell(&mut self, ui: &mut Ui, row: usize, column: usize) {
+        match self.value(row, column) {
+            Value::Text(text) if column == 2 => {
+                list::name(ui, Name { text: &text, style: Style::Plain, searched: self.searched });
+            }
+            value if COLUMNS[column].is_number => list::number(ui, &value, None),
+            _ => list::plain(self, ui, row, column),
+        }
+    }
+
+    fn is_selected(&self, row: usize) -> bool {
+        self.selected.is_some() && self.listed.mark(row).map(|(place, _)| place) == *self.selected
+    }
+
+    fn clicked(&mut self, row: usize) {
+        let Some((place, _)) = self.listed.mark(row) else { return };
+        *self.selected = Some(place);
+        self.around.commands.doc(DocCommand::StepTo(Stop::Mark(place)));
+    }
+
+    fn double_clicked(&mut self, row: usize) {
+        let Some((_, mark)) = self.listed.mark(row) else { return };
+        let (view, span) = (self.around.document.view(), self.listed.trace.span);
+        let during = lasting(mark);
+        let at = during.unwrap_or(Interval { from: mark.at, to: mark.at });
+        let length = if during.is_some() { at.len() + at.len() / 2 } else { view.len() / ZOOM };
+        self.around.commands.doc(DocCommand::Zoom(centered(at, length.max(10), span)));
+    }
+
+    fn menu(&mut self, ui: &mut Ui, row: usize) {
+        let Some((place, mark)) = self.listed.mark(row) else { return };
+        for (text, command) in one_mark(self.around.document, mark, place) {
+            if ui.button(text).clicked() {
+                self.around.commands.doc(command);
+            }
+        }
+    }
+
+    fn push(&mut self, command: Command) {
+        self.around.commands.push(command);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(self.listed) as Arc<dyn Sheet>)
+    }
+
+    fn sorted_by(&self) -> Option<(usize, bool)> {
+        let column = SORTS.iter().position(|by| *by == Some(self.sort.by))?;
+        Some((column, self.sort.descending))
+    }
+
+    fn header_clicked(&mut self, column: usize) {
+        if let Some(by) = SORTS[column] {
+            // What lasts longest is of interest, and what came first.
+            let descending = if self.sort.by == by { !self.sort.descending } else { by == Order::Duration };
+            *self.sort = Sort { by, descending };
+        }
+    }
+}

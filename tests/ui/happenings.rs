@@ -1,0 +1,213 @@
+//! Marks, frames and processors in the window: on the graph, as lists, by keys.
+
+use crate::driver::{Window, click, demo, give, has, has_containing, menu, press, settle, window_of};
+use crate::first_use::{generated, heap_options};
+use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, pos2};
+use egui_kittest::kittest::{NodeT, Queryable};
+
+const FRAMES: &str = "Lane Frames of MemoryTestApp.exe";
+const PROCESSORS: &str = "Lane Processors of MemoryTestApp.exe";
+
+fn value_of(window: &Window, label: &str) -> String {
+    window.get_by_label(label).accesskit_node().value().unwrap_or_default()
+}
+
+/// What the status bar says of the interval of the tables.
+fn interval(window: &Window) -> (String, f32, f32) {
+    let texts = window.root().children_recursive().filter_map(|node| node.value().or_else(|| node.accesskit_node().label()));
+    let is_it = |text: &String| (text.starts_with("View: ") || text.starts_with("Selection: ")) && text.contains(" s to ");
+    let text = texts.into_iter().find(is_it).unwrap();
+    let (what, rest) = text.split_once(": ").unwrap();
+    let mut words = rest.split(' ');
+    let from = words.next().unwrap().parse().unwrap();
+    (what.to_owned(), from, words.nth(2).unwrap().parse().unwrap())
+}
+
+/// Where a second of the demo is in a lane.
+fn in_lane(window: &Window, lane: &str, seconds: f32) -> Pos2 {
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    let lane = window.get_by_label(lane).rect();
+    pos2(graph.left() + graph.width() * seconds / 36.06, lane.center().y)
+}
+
+fn click_at(window: &mut Window, at: Pos2) {
+    window.hover_at(at);
+    window.step();
+    window.drag_at(at);
+    window.step();
+    window.drop_at(at);
+    settle(window);
+}
+
+/// Two clicks, a frame each: the time between frames of this window is just short enough.
+fn double_click_at(window: &mut Window, pos: Pos2) {
+    window.hover_at(pos);
+    window.step();
+    for _ in 0..2 {
+        let event = |pressed| Event::PointerButton { pos, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE };
+        window.input_mut().events.extend([event(true), event(false)]);
+        window.step();
+    }
+    settle(window);
+}
+
+/// Whether an interval is frame 812, which begins at 26.75 s and lasts as long as two.
+fn is_long_frame(from: f32, to: f32) -> bool {
+    (26.6..26.9).contains(&from) && (0.05..0.075).contains(&(to - from))
+}
+
+#[test]
+fn the_marks_of_the_trace_stand_on_the_axis_and_one_that_lasts_is_selected_by_a_click() {
+    let mut window = demo();
+    for mark in ["Mark Level 1", "Mark Level 2", "Mark Level 3", "Mark Autosave"] {
+        assert!(has(&window, mark), "{mark}");
+    }
+    assert_eq!(value_of(&window, "Marks of the trace"), "4");
+    click(&mut window, "Mark Level 2");
+    assert_eq!(interval(&window), ("View".to_owned(), 0.0, 36.06), "a moment selects nothing");
+    click(&mut window, "Mark Autosave");
+    let (what, from, to) = interval(&window);
+    assert_eq!(what, "Selection");
+    assert!((to - from - 0.055).abs() < 0.002, "{from} {to}");
+    give(&mut window, "marks on the graph");
+    assert!(!has(&window, "Mark Level 1"), "they can be hidden");
+}
+
+#[test]
+fn the_menu_of_a_mark_selects_to_the_next_one() {
+    let mut window = demo();
+    menu(&mut window, "Mark Level 2", "Select to the next mark");
+    let (what, from, to) = interval(&window);
+    assert_eq!(what, "Selection");
+    assert!((from - 18.2).abs() < 0.01 && is_long_frame(to - 0.06, to), "{from} {to}");
+    menu(&mut window, "Mark Level 1", "Begin or end a generation here");
+    menu(&mut window, "Mark Level 2", "Marks in sight as edges of generations");
+    give(&mut window, "tabs: generations");
+    assert!(has_containing(&window, "InnerLoopOperation"));
+    let texts = window.root().children_recursive().filter_map(|node| node.value());
+    let repeats: Vec<String> = texts.filter(|text| text.ends_with(" of 5")).collect();
+    assert_eq!(
+        repeats.first().map(String::as_str),
+        Some("4 of 5"),
+        "what leaks leaves something behind after each mark: {repeats:?}"
+    );
+}
+
+#[test]
+fn edges_of_a_selection_stick_to_marks() {
+    let mut window = demo();
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    let x = |seconds: f32| graph.left() + graph.width() * seconds / 36.06;
+    let y = graph.center().y;
+    window.drag_at(pos2(x(18.2) + 3.0, y));
+    window.step();
+    window.hover_at(pos2(x(22.0), y));
+    window.step();
+    window.drop_at(pos2(x(29.0) - 3.0, y));
+    settle(&mut window);
+    assert_eq!(interval(&window), ("Selection".to_owned(), 18.2, 29.0));
+}
+
+#[test]
+fn the_list_of_marks_is_searched_and_leads_to_them() {
+    let mut window = demo();
+    give(&mut window, "tabs: marks");
+    for text in ["Level 1", "Level 2", "Level 3", "Autosave"] {
+        assert!(has(&window, text), "{text}");
+    }
+    window.get_by_label("Autosave").click();
+    settle(&mut window);
+    assert_eq!(interval(&window).0, "Selection");
+    assert!(has(&window, "Level 1"), "the others stay in the list");
+    press(&mut window, Modifiers::COMMAND, Key::F);
+    window.get_by_label("Search").type_text("level");
+    settle(&mut window);
+    assert!(has(&window, "Level 3") && !has(&window, "Autosave"));
+    // What is out of sight comes into it.
+    click(&mut window, "Level 3");
+    press(&mut window, Modifiers::NONE, Key::Escape);
+    let level = window.get_by_label("Level 3").rect().center();
+    double_click_at(&mut window, level);
+    let (_, from, to) = interval(&window);
+    assert!(from < 29.0 && 29.0 < to && to - from < 4.0, "a double click zooms: {from} {to}");
+}
+
+#[test]
+fn keys_go_from_mark_to_mark_and_from_frame_to_frame() {
+    let mut window = demo();
+    for _ in 0..3 {
+        press(&mut window, Modifiers::NONE, Key::N);
+    }
+    // Level 1, Level 2, Autosave.
+    assert!((interval(&window).2 - interval(&window).1 - 0.055).abs() < 0.002, "{:?}", interval(&window));
+    press(&mut window, Modifiers::NONE, Key::W);
+    let (what, from, to) = interval(&window);
+    assert!(what == "Selection" && is_long_frame(from, to), "{from} {to}");
+    press(&mut window, Modifiers::NONE, Key::F);
+    let next = interval(&window);
+    assert!((next.1 - to).abs() < 0.0015 && next.2 - next.1 < 0.04, "{next:?}");
+    press(&mut window, Modifiers::SHIFT, Key::F);
+    assert_eq!(interval(&window), (what, from, to));
+    press(&mut window, Modifiers::NONE, Key::Z);
+    press(&mut window, Modifiers::NONE, Key::F);
+    assert_eq!(interval(&window), ("View".to_owned(), next.1, next.2), "alone in sight it stays alone");
+}
+
+#[test]
+fn a_lane_of_frames_reads_them_and_a_click_selects_the_longest_under_it() {
+    let mut window = demo();
+    assert!(value_of(&window, FRAMES).starts_with("median 31."), "{}", value_of(&window, FRAMES));
+    let at = in_lane(&window, FRAMES, 26.78);
+    click_at(&mut window, at);
+    let (what, from, to) = interval(&window);
+    assert!(what == "Selection" && is_long_frame(from, to), "{from} {to}");
+    window.hover_at(at);
+    window.step();
+    window.step();
+    assert!(has_containing(&window, "Frame 812: 6"), "what it took");
+    assert!(has_containing(&window, "Commit (VirtualAlloc): 10.00 MB allocated"), "and what was allocated in it");
+    give(&mut window, "lane of frames");
+    assert!(!has(&window, FRAMES));
+}
+
+#[test]
+fn a_lane_of_processors_says_the_share_of_the_program() {
+    let mut window = demo();
+    assert!(value_of(&window, PROCESSORS).starts_with("average "), "{}", value_of(&window, PROCESSORS));
+    menu(&mut window, PROCESSORS, "Hide this lane");
+    assert!(!has(&window, PROCESSORS));
+    give(&mut window, "lane of processors");
+    assert!(has(&window, PROCESSORS));
+}
+
+#[test]
+fn the_worst_frame_stands_first_and_a_double_click_shows_it_alone() {
+    let mut window = demo();
+    give(&mut window, "tabs: frames");
+    assert!(has_containing(&window, "1,080 frames \u{b7} mean 31."), "what they come to");
+    let frames = window.query_all_by_label_contains("Frame 8");
+    let first = frames.min_by(|a, b| a.rect().top().total_cmp(&b.rect().top())).unwrap();
+    assert_eq!(first.value().as_deref(), Some("Frame 812"));
+    click(&mut window, "Frame 812");
+    let (what, from, to) = interval(&window);
+    assert!(what == "Selection" && is_long_frame(from, to), "{from} {to}");
+    assert!(has_containing(&window, "1,080 frames"), "the list is of the view");
+    click(&mut window, "Allocated");
+    let at = window.get_by_label("Frame 812").rect().center();
+    double_click_at(&mut window, at);
+    let (what, from, to) = interval(&window);
+    assert!(what == "View" && is_long_frame(from, to), "{what} {from} {to}");
+    assert!(has_containing(&window, "1 frame \u{b7} 62."));
+}
+
+#[test]
+fn a_trace_without_them_has_no_lanes_and_says_where_they_come_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = window_of(generated(&folder, &heap_options()));
+    assert!(!has_containing(&window, "Lane Frames") && !has_containing(&window, "Lane Processors"));
+    assert!(!has(&window, "Marks of the trace"));
+    give(&mut window, "tabs: frames");
+    assert!(has_containing(&window, "The trace has no frames."));
+    give(&mut window, "tabs: marks");
+    assert!(has_containing(&window, "The trace has no marks."));
+}
