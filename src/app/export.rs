@@ -263,7 +263,7 @@ fn raw(value: &Value) -> serde_json::Value {
         Value::Text(text) => json!(text),
         Value::Count(n) | Value::Bytes(n) | Value::Number(n) => json!(n),
         Value::CountChange(n) | Value::Change(n) => json!(n),
-        Value::Moment(_, seconds) | Value::Duration(seconds) => json!(seconds),
+        Value::Moment(_, number) | Value::Duration(number) | Value::Average(number) => json!(number),
         Value::Address(_) => json!(value.to_string()),
     }
 }

@@ -97,7 +97,8 @@ pub struct Settings {
     text_size: Option<u16>,
     /// Columns of the table that are not shown, by their stable names.
     pub hidden_columns: Vec<String>,
-    /// Columns of single allocations that are shown: their lines tell the same behind the address.
+    /// Columns that are shown only if the user says so: of single allocations, whose lines tell the same behind the
+    /// address, and averages over frames.
     pub extra_columns: Vec<String>,
     /// Files opened before, as earlier versions kept them; now they are [`Recents`](super::recent).
     #[serde(skip_serializing)]
@@ -170,12 +171,12 @@ impl Settings {
     /// Whether a column is shown.
     pub fn shows(&self, column: Column) -> bool {
         let is_in = |list: &[String]| list.iter().any(|name| name == column.id());
-        if column.is_of_allocations() { is_in(&self.extra_columns) } else { !is_in(&self.hidden_columns) }
+        if column.is_extra() { is_in(&self.extra_columns) } else { !is_in(&self.hidden_columns) }
     }
 
     /// Shows or hides a column.
     pub fn show_column(&mut self, column: Column, shown: bool) {
-        let (list, is_listed) = match column.is_of_allocations() {
+        let (list, is_listed) = match column.is_extra() {
             true => (&mut self.extra_columns, shown),
             false => (&mut self.hidden_columns, !shown),
         };

@@ -85,6 +85,7 @@ impl ByClass {
             impacting: difference(get(Aifo).size, get(Aofi).size),
             outstanding_from: get(Aofi).size.saturating_add(get(Aofo).size),
             outstanding_to: get(Aifo).size.saturating_add(get(Aofo).size),
+            allocated: get(Aifi).plus(get(Aifo)),
         }
     }
 }
@@ -107,4 +108,6 @@ pub struct Numbers {
     pub outstanding_from: u64,
     /// Bytes alive at the right edge.
     pub outstanding_to: u64,
+    /// What began in the interval.
+    pub allocated: Bucket,
 }

@@ -18,6 +18,8 @@ pub fn title(column: Column) -> &'static str {
         Column::OutstandingFrom => "At Start",
         Column::OutstandingTo => "At End",
         Column::Peak => "Peak",
+        Column::AllocationsPerFrame => "Allocations/frame",
+        Column::BytesPerFrame => "Bytes/frame",
         Column::AllocTime => "Alloc/Commit Time",
         Column::FreeTime => "Free/Decommit Time",
         Column::Address => "Address",
@@ -39,6 +41,10 @@ pub fn explanation(column: Column) -> &'static str {
         Column::OutstandingFrom => "Outstanding size: bytes alive at the interval's left edge",
         Column::OutstandingTo => "Outstanding size: bytes alive at the interval's right edge",
         Column::Peak => "Largest outstanding size in the interval",
+        Column::AllocationsPerFrame => {
+            "Allocations in the interval, divided by the frames that end in it (of the swap chain of the lane of frames)"
+        }
+        Column::BytesPerFrame => "Bytes of what was allocated in the interval, divided by the frames that end in it",
         Column::AllocTime => "When a block was allocated or a range committed, since the trace start",
         Column::FreeTime => "When it was freed or decommitted; \u{2014} if never",
         Column::Address => "First byte",
@@ -56,7 +62,10 @@ pub fn list_column(column: Column) -> ListColumn {
             Column::Name => return ListColumn::tree(title, hint),
             Column::Count => widest::COUNT,
             Column::Impacting => widest::CHANGE,
-            Column::Size | Column::OutstandingFrom | Column::OutstandingTo | Column::Peak => widest::BYTES,
+            Column::Size | Column::OutstandingFrom | Column::OutstandingTo | Column::Peak | Column::BytesPerFrame => {
+                widest::BYTES
+            }
+            Column::AllocationsPerFrame => widest::COUNT,
             Column::AllocTime | Column::FreeTime => widest::MOMENT,
             Column::Address => widest::ADDRESS,
             Column::Thread => widest::THREAD,
@@ -64,8 +73,10 @@ pub fn list_column(column: Column) -> ListColumn {
     )
 }
 
-/// What a cell of a column says that is about numbers; the peak comes apart, if it is there yet.
-pub fn value(column: Column, n: &Numbers, peak: Option<u64>) -> Value {
+/// What a cell of a column says that is about numbers; the peak comes apart, if it is there yet, and so does the
+/// number of frames, if there are any.
+pub fn value(column: Column, n: &Numbers, peak: Option<u64>, frames: Option<u64>) -> Value {
+    let average = |sum: u64| frames.filter(|&frames| frames > 0).map(|frames| sum as f64 / frames as f64);
     match column {
         Column::Count => Value::Count(n.count),
         Column::Size => Value::Bytes(n.size),
@@ -73,6 +84,8 @@ pub fn value(column: Column, n: &Numbers, peak: Option<u64>) -> Value {
         Column::OutstandingFrom => Value::Bytes(n.outstanding_from),
         Column::OutstandingTo => Value::Bytes(n.outstanding_to),
         Column::Peak => peak.map_or(Value::Awaited, Value::Bytes),
+        Column::AllocationsPerFrame => average(n.allocated.count).map_or(Value::Nothing, Value::Average),
+        Column::BytesPerFrame => average(n.allocated.size).map_or(Value::Nothing, |bytes| Value::Bytes(bytes.round() as u64)),
         Column::Name | Column::AllocTime | Column::FreeTime | Column::Address | Column::Thread => Value::Nothing,
     }
 }

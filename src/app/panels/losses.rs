@@ -117,17 +117,22 @@ pub fn exact_until(document: &Document) -> Option<f64> {
 /// Why a column's numbers of an interval are bounds, if they are: something was lost
 /// before they are taken, or blocks that they would count were dropped.
 pub fn bound(trace: &Trace, interval: Interval, column: Column) -> Option<String> {
-    use Column::{Address, AllocTime, Count, FreeTime, Impacting, Name, OutstandingFrom, OutstandingTo, Peak, Size, Thread};
+    use Column::{
+        Address, AllocTime, AllocationsPerFrame, BytesPerFrame, Count, FreeTime, Impacting, Name, OutstandingFrom, OutstandingTo,
+        Peak, Size, Thread,
+    };
     let (from, to) = match column {
         OutstandingFrom => (interval.from, interval.from),
         OutstandingTo => (interval.to, interval.to),
         Count | Size | Impacting | Peak => (interval.from, interval.to),
         FreeTime => (Ticks::NEVER, interval.to), // what was dropped is not listed
+        AllocationsPerFrame | BytesPerFrame => (interval.from, interval.to),
         Name | AllocTime | Address | Thread => return None,
     };
     let seconds = |t: Ticks| format!("{:.3} s", trace.clock.seconds(t));
     let lost = trace.exact_until().filter(|&until| until < to).map(|until| {
         let what = match column {
+            AllocationsPerFrame | BytesPerFrame => "A lower bound, as allocations may be missing",
             Count => "Some allocations may be missing, and some may have been freed before",
             Size => {
                 "A lower bound for what was allocated, as allocations may be missing; some blocks may have been freed before"

@@ -18,6 +18,9 @@ pub enum Column {
     OutstandingFrom,
     OutstandingTo,
     Peak,
+    /// What was allocated in a frame of the game, on average.
+    AllocationsPerFrame,
+    BytesPerFrame,
     AllocTime,
     FreeTime,
     Address,
@@ -26,7 +29,7 @@ pub enum Column {
 
 impl Column {
     /// All columns, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Name,
         Self::Count,
         Self::Impacting,
@@ -34,6 +37,8 @@ impl Column {
         Self::OutstandingFrom,
         Self::OutstandingTo,
         Self::Peak,
+        Self::AllocationsPerFrame,
+        Self::BytesPerFrame,
         Self::AllocTime,
         Self::FreeTime,
         Self::Address,
@@ -43,6 +48,16 @@ impl Column {
     /// Whether only single allocations have it.
     pub fn is_of_allocations(self) -> bool {
         matches!(self, Self::AllocTime | Self::FreeTime | Self::Address | Self::Thread)
+    }
+
+    /// Whether it is there only for who asks for it.
+    pub fn is_extra(self) -> bool {
+        self.is_of_allocations() || self.is_per_frame()
+    }
+
+    /// Whether it is an average over frames.
+    pub fn is_per_frame(self) -> bool {
+        matches!(self, Self::AllocationsPerFrame | Self::BytesPerFrame)
     }
 
     /// Stable name for settings.
@@ -55,6 +70,8 @@ impl Column {
             Self::OutstandingFrom => "outstanding-from",
             Self::OutstandingTo => "outstanding-to",
             Self::Peak => "peak",
+            Self::AllocationsPerFrame => "allocations-per-frame",
+            Self::BytesPerFrame => "bytes-per-frame",
             Self::AllocTime => "alloc-time",
             Self::FreeTime => "free-time",
             Self::Address => "address",
@@ -94,6 +111,8 @@ pub fn magnitude(column: Column, n: &Numbers) -> u64 {
         Column::Size | Column::Peak => n.size,
         Column::OutstandingFrom => n.outstanding_from,
         Column::OutstandingTo => n.outstanding_to,
+        Column::AllocationsPerFrame => n.allocated.count,
+        Column::BytesPerFrame => n.allocated.size,
         _ => n.impacting.unsigned_abs(),
     }
 }

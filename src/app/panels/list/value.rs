@@ -24,6 +24,8 @@ pub enum Value {
     /// A length of time in seconds.
     Duration(f64),
     Address(u64),
+    /// A count on average.
+    Average(f64),
     /// An id, without thousands apart.
     Number(u64),
 }
@@ -36,7 +38,7 @@ impl Value {
 
     /// Whether it is a number that says "none".
     pub fn is_zero(&self) -> bool {
-        matches!(self, Self::Count(0) | Self::CountChange(0) | Self::Bytes(0) | Self::Change(0))
+        matches!(self, Self::Count(0) | Self::CountChange(0) | Self::Bytes(0) | Self::Change(0)) || *self == Self::Average(0.0)
     }
 
     /// By how many bytes something has changed; 0 for what is no such change.
@@ -57,6 +59,7 @@ impl fmt::Display for Value {
             Self::Change(n) => f.write_str(&format::signed_bytes(*n)),
             Self::Moment(at, seconds) => f.write_str(&format::moment(*at, *seconds)),
             Self::Duration(seconds) => f.write_str(&format::duration(*seconds)),
+            Self::Average(n) => write!(f, "{n:.2}"),
             Self::Number(n) => write!(f, "{n}"),
             Self::Address(address) => write!(f, "{address:#x}"),
         }

@@ -114,6 +114,8 @@ pub struct CallTable {
     lines: Vec<CallLine>,
     /// Largest sizes of the lines, once they are known.
     peaks: Option<Vec<u64>>,
+    /// Frames that end in the interval, if there are any.
+    frames: Option<u64>,
     /// All that is in the layer.
     whole: Numbers,
     /// What a whole bar stands for.

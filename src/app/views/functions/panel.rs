@@ -19,8 +19,17 @@ use crate::app::views::histograms::AnyBucket;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, layer_label, magnitude};
 
 /// Columns that can be shown; what only single allocations have is none of them.
-const COLUMNS: [Column; 7] =
-    [Column::Name, Column::Count, Column::Impacting, Column::Size, Column::OutstandingFrom, Column::OutstandingTo, Column::Peak];
+const COLUMNS: [Column; 9] = [
+    Column::Name,
+    Column::Count,
+    Column::Impacting,
+    Column::Size,
+    Column::OutstandingFrom,
+    Column::OutstandingTo,
+    Column::Peak,
+    Column::AllocationsPerFrame,
+    Column::BytesPerFrame,
+];
 
 /// Those of what died.
 const FREED_COLUMNS: [Column; 3] = [Column::Name, Column::Count, Column::Size];
@@ -202,7 +211,7 @@ impl CallTable {
         let Some(line) = self.lines.get(row) else { return Value::Nothing };
         match column {
             Column::Name => Value::Text(self.name(line)),
-            column => columns::value(column, &line.numbers, self.peak(row)),
+            column => columns::value(column, &line.numbers, self.peak(row), self.frames),
         }
     }
 
@@ -288,7 +297,9 @@ impl List for Lines<'_, '_> {
     }
 
     fn is_shown(&self, column: usize) -> Option<bool> {
-        (!self.table.asked.frees).then(|| self.around.settings.shows(self.column(column)))
+        let column = self.column(column);
+        let has_numbers = self.table.frames.is_some() || !column.is_per_frame();
+        (!self.table.asked.frees).then(|| has_numbers && self.around.settings.shows(column))
     }
 
     fn show_column(&mut self, column: usize, shown: bool) {

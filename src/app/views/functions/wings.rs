@@ -162,14 +162,14 @@ fn numbers(ui: &Ui, rect: Rect, by: Column, n: &Numbers) {
             Column::Impacting => number_color(n.impacting, ui.visuals()),
             _ => ui.visuals().text_color(),
         };
-        let text = value(column, n, None).to_string();
+        let text = value(column, n, None, None).to_string();
         ui.painter().text(place.right_center(), Align2::RIGHT_CENTER, text, FontId::proportional(13.0), color);
     }
 }
 
 /// All numbers of a line in words.
 fn spoken(n: &Numbers) -> String {
-    COLUMNS.map(|(column, _)| value(column, n, None).to_string()).join(", ")
+    COLUMNS.map(|(column, _)| value(column, n, None, None).to_string()).join(", ")
 }
 
 /// Paints a name where names have room.

@@ -59,6 +59,8 @@ pub struct Table {
     peaks: Vec<Option<u64>>,
     /// What the numbers of the order are parts of.
     wholes: Wholes,
+    /// Frames that end in the interval, if there are any.
+    frames: Option<u64>,
     /// What was searched for.
     search: String,
     /// The first line with that in its name.
@@ -266,6 +268,7 @@ impl Request {
             tree: Arc::new(tree),
             peaks,
             wholes,
+            frames: ground.frame_count(),
             search: self.search.clone(),
             found,
             closer: None,

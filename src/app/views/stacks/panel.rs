@@ -231,7 +231,8 @@ impl List for Lines<'_, '_> {
     }
 
     fn is_shown(&self, column: usize) -> Option<bool> {
-        Some(self.around.settings.shows(Column::ALL[column]))
+        let column = Column::ALL[column];
+        Some(self.around.settings.shows(column) && (self.table.frames.is_some() || !column.is_per_frame()))
     }
 
     fn show_column(&mut self, column: usize, shown: bool) {

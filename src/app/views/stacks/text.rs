@@ -30,7 +30,7 @@ pub fn of_cell(table: &Table, row: &TreeRow, index: usize, column: Column) -> Va
                 }
             }
         }
-        _ => value(column, &row.numbers, table.tree.peak(trace, &table.peaks, index)),
+        _ => value(column, &row.numbers, table.tree.peak(trace, &table.peaks, index), table.frames),
     }
 }
 

@@ -117,7 +117,7 @@ impl TypeTable {
         match column {
             0 => Value::text(&*key.name),
             1 => Value::text(layer_label(key.layer)),
-            _ => SORTS.get(column).map_or(Value::Nothing, |&column| value(column, n, self.peak(row))),
+            _ => SORTS.get(column).map_or(Value::Nothing, |&column| value(column, n, self.peak(row), None)),
         }
     }
 }
