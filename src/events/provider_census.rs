@@ -81,7 +81,7 @@ impl ProviderCensus {
         let guid = match event.id {
             EventId::Class { class: class::EVENT_METADATA, opcode } => {
                 if let Some(Some(schema)) = activity::schema(opcode, event) {
-                    self.name(schema.provider, || Some(schema.provider_name.into()));
+                    self.name(schema.provider, || Some(schema.provider_name));
                 }
                 return;
             }

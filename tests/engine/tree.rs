@@ -9,8 +9,8 @@ use crate::oracle::scenario::Scenario;
 use crate::oracle::{Replay, Row, strategy};
 use highwater::model::Trace;
 use highwater::query::{
-    Cancel, Column, Filter, Index, Key, Numbers, SHARED, Sort, Totals, Tree, TreeRequest, TreeRow, peaks, sort_by_peak, totals,
-    tree,
+    Bucket, Cancel, Column, Filter, Index, Key, Numbers, SHARED, Sort, Totals, Tree, TreeRequest, TreeRow, peaks, sort_by_peak,
+    totals, tree,
 };
 use highwater::units::{Layer, Ticks};
 use proptest::prelude::*;
@@ -225,6 +225,7 @@ fn sum(numbers: impl Iterator<Item = Numbers>) -> Numbers {
     numbers.fold(Numbers::default(), |a, b| Numbers {
         count: a.count + b.count,
         size: a.size + b.size,
+        allocated: Bucket { count: a.allocated.count + b.allocated.count, size: a.allocated.size + b.allocated.size },
         impacting: a.impacting + b.impacting,
         outstanding_from: a.outstanding_from + b.outstanding_from,
         outstanding_to: a.outstanding_to + b.outstanding_to,
@@ -334,9 +335,14 @@ fn add<'a>(ways: &mut Vec<String>, nodes: &mut Vec<(String, Vec<&'a Row>)>, way:
 
 fn numbers(rows: &[&Row], edges: Edges) -> Numbers {
     let (from, to) = (outstanding(rows, edges.0), outstanding(rows, edges.1));
+    let born = |row: &&&Row| edges.0 <= row.birth && row.birth < edges.1;
     Numbers {
         count: rows.len() as u64,
         size: rows.iter().map(|row| row.size).sum(),
+        allocated: Bucket {
+            count: rows.iter().filter(born).count() as u64,
+            size: rows.iter().filter(born).map(|row| row.size).sum(),
+        },
         impacting: to as i64 - from as i64,
         outstanding_from: from,
         outstanding_to: to,

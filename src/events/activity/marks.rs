@@ -57,10 +57,10 @@ pub(super) fn of_trace(raw: &RawEvent<'_>) -> Option<MarkEvent> {
     // Declared wide and written narrow by everybody; taken as it looks.
     let is_wide = bytes.len() > 3 && bytes.as_chunks::<2>().0.iter().all(|&[_, high]| high == 0);
     let (text, _) = if is_wide { utf16z_at(bytes, 0)? } else { ansi_at(bytes, 0)? };
-    Some(known(class::PERF_INFO, None, text, None))
+    Some(known(class::PERF_INFO, None, &text, None))
 }
 
-fn known(provider: Guid, name: Option<&str>, text: String, lasted_ms: Option<f32>) -> MarkEvent {
+fn known(provider: Guid, name: Option<&str>, text: &str, lasted_ms: Option<f32>) -> MarkEvent {
     let text = MarkText::Known(shortened(plain(text.trim())).into());
     MarkEvent { provider, provider_name: name.map(Into::into), text, lasted_ms }
 }
@@ -83,13 +83,13 @@ pub(super) fn of_ui_for_etw(name: &str, provider: Guid, id: u16, raw: &RawEvent<
         (117, 4, false),
     ];
     let bytes = raw.payload;
-    let mark = |text: String, lasted| Some(Some(known(provider, Some(name), text, lasted)));
+    let mark = |text: &str, lasted| Some(Some(known(provider, Some(name), text, lasted)));
     match id {
-        MARK => mark(ansi_at(bytes, 0)?.0, None),
-        MARK_WIDE => mark(utf16z_at(bytes, 0)?.0, None),
+        MARK => mark(&ansi_at(bytes, 0)?.0, None),
+        MARK_WIDE => mark(&utf16z_at(bytes, 0)?.0, None),
         SCOPE_END => {
             let (text, at) = ansi_at(bytes, 0)?;
-            mark(text, Some(f32::from_bits(u32_at(bytes, at + 4)?)))
+            mark(&text, Some(f32::from_bits(u32_at(bytes, at + 4)?)))
         }
         _ => {
             let Some((_, count, is_whole)) = WITH_NUMBERS.iter().find(|(with, ..)| *with == id) else { return Some(None) };
@@ -101,7 +101,7 @@ pub(super) fn of_ui_for_etw(name: &str, provider: Guid, id: u16, raw: &RawEvent<
                 text.push_str(if n == 0 { ": " } else { ", " });
                 text.push_str(&number);
             }
-            mark(text, None)
+            mark(&text, None)
         }
     }
 }
