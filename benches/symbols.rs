@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use highwater::events::{Event, FrameRange, ImageChange, ImageId, ImageInfo, Record, StackPart};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, Trace};
-use highwater::symbols::{Options, Sources, Stop, SymbolPath, Symbols, identify};
+use highwater::symbols::{FrameKind, Options, Sources, Stop, SymbolPath, Symbols, identify};
 use highwater::units::{Layer, Pid, Tid};
 
 const BASE: u64 = 0x7FF7_0000_0000;
@@ -66,7 +66,7 @@ fn start(trace: &Arc<Trace>, path: &Path, saved: &Path, module: &Module, looked_
     let sources = Sources { path: SymbolPath::parse(path.to_str().unwrap(), None), ..Sources::default() };
     let options = Options { sources, saved: Some(saved.to_owned()), workers: 2, frees: false, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(trace), options, |_| true, || {});
-    symbols.look_at(looked_at.iter().map(|&address| (module, address, false)));
+    symbols.look_at(looked_at.iter().map(|&address| (module, address, FrameKind::Caller)));
     symbols
 }
 
@@ -75,7 +75,7 @@ fn names_of(symbols: &Symbols, module: &Module, looked_at: &[u64]) -> Duration {
     let start = Instant::now();
     loop {
         let names = symbols.names().1;
-        if looked_at.iter().all(|&address| names.frames(module, address, false).is_some()) {
+        if looked_at.iter().all(|&address| names.frames(module, address, FrameKind::Caller).is_some()) {
             return start.elapsed();
         }
         std::thread::sleep(Duration::from_micros(200));

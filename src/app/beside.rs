@@ -141,7 +141,7 @@ impl HighwaterApp {
             return;
         }
         let left = budget.saturating_sub(document.trace.load_bytes);
-        document.beside = Beside::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce));
+        document.beside = Beside::Loading(LoadJob::start(ctx.clone(), inputs, left / 2, Pace::AtOnce, Vec::new()));
         document.carry_out(DocCommand::Ask);
     }
 

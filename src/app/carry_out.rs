@@ -52,6 +52,7 @@ impl HighwaterApp {
                     self.errors.remove(index);
                 }
             }
+            Command::ListProviders => self.list_providers(ctx),
             Command::ShowRules(shown) => self.rules.is_shown = shown,
             Command::ChangeRules(change) => self.change_rules(ctx, change),
             Command::NameStacks(naming) => self.rules.name_stacks(naming),
@@ -136,6 +137,7 @@ impl HighwaterApp {
             Setting::Chains(fold) => self.settings.open_chains = !fold,
             Setting::WpaWords(wpa) => self.settings.wpa_words = *wpa,
             Setting::Symbols(symbols) => self.settings.symbols = symbols.clone(),
+            Setting::MarkProviders(words) => self.settings.mark_providers.clone_from(words),
         }
         self.save_settings();
         match setting {
@@ -149,6 +151,7 @@ impl HighwaterApp {
                 self.document.iter_mut().for_each(|document| document.read_as(reading));
             }
             Setting::Symbols(_) => self.search_again(),
+            Setting::MarkProviders(_) => self.load_marks(ctx),
         }
     }
 

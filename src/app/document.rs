@@ -23,6 +23,7 @@ use super::jobs::{Answer, JobId, Part, Query, drop_aside};
 use super::lanes::Lanes;
 use super::line_colors::LineColors;
 use super::names::Names;
+use super::providers::Providers;
 use super::views::{Pane, ViewId, Views};
 use crate::load::Input;
 use crate::model::Trace;
@@ -90,6 +91,10 @@ pub struct Document {
     pub happenings: Happenings,
     pub digest: Digest,
     pub source_choice: SourceChoice,
+    /// Whose events were made marks when it was loaded.
+    pub marked: Vec<String>,
+    /// Who wrote events.
+    pub providers: Providers,
     /// Names of frames and types, once the trace does not grow any more.
     pub names: Option<Names>,
     /// Whether frames of the allocator are left out.
@@ -138,6 +143,8 @@ impl Document {
             digest,
             source_choice,
             happenings: Happenings::default(),
+            marked: Vec::new(),
+            providers: Providers::default(),
             names: None,
             fold: true,
             reading: Reading::default(),

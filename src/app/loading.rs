@@ -25,7 +25,7 @@ impl HighwaterApp {
         self.walking = None;
         self.make_room(ctx, &inputs);
         self.stop_loading();
-        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace));
+        self.loading = Some(LoadJob::start(ctx.clone(), inputs, self.budget(), pace, self.settings.mark_providers.clone()));
     }
 
     /// Begins a walk through the demo trace, which is opened for it, goes on with it, or ends it.
@@ -61,7 +61,8 @@ impl HighwaterApp {
     pub(super) fn drain_loading(&mut self, ctx: &egui::Context) {
         let Some(job) = &mut self.loading else { return };
         let rest = self.queries.rest_left(if job.is_live() { 1 } else { 8 });
-        if rest.is_some_and(|left| left.is_zero()) {
+        // What takes the place of another does so at its end.
+        if job.replaces.is_none() && rest.is_some_and(|left| left.is_zero()) {
             job.want_trace();
         }
         // The progress moves; more frames would take time from the loading.
@@ -75,10 +76,17 @@ impl HighwaterApp {
                     finished |= trace.complete;
                     match &mut self.document {
                         Some(document) if document.job == job.id => document.update(trace),
+                        Some(document) if job.replaces == Some(document.job) => {
+                            self.queries.cancel();
+                            document.job = job.id;
+                            document.marked.clone_from(&job.marks);
+                            document.update(trace);
+                        }
                         _ => {
                             self.queries.cancel();
                             is_new = true;
                             let mut document = Document::new(job.id, job.inputs.clone(), trace);
+                            document.marked.clone_from(&job.marks);
                             document.fold_allocators(!self.settings.show_allocators);
                             document.arrange(self.settings.arrangement);
                             document.read_as(self.settings.reading());

@@ -40,6 +40,7 @@ mod palette;
 mod panels;
 mod picture;
 mod player;
+mod providers;
 mod recent;
 mod recording;
 mod settings;
@@ -194,6 +195,7 @@ impl HighwaterApp {
             || self.queries.is_busy()
             || self.rules.is_at_work()
             || self.exports.is_busy()
+            || self.document.as_ref().is_some_and(|document| document.providers.is_busy())
             || self.recents.is_at_work()
             || self.fonts.is_busy()
             || self.document.as_ref().is_some_and(Document::needs_query)
@@ -292,6 +294,7 @@ impl HighwaterApp {
         self.drain_parked(ctx);
         self.drain_rules();
         self.drain_exports(ctx);
+        self.drain_providers();
         self.drain_names(ctx);
         self.drain_beside(ctx);
         self.drain_recording(ctx);

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use super::settings::SymbolSettings;
+use super::views::{Looked, SeenFrames};
 use crate::model::Trace;
 use crate::query::Tree;
 use crate::stack_rules::StackRules;
-use crate::symbols::{self, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
+use crate::symbols::{self, FrameKind, ModuleKey, ModuleReport, ModuleState, Place, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
 
 /// Where symbols come from if nobody says anything else.
@@ -115,14 +116,17 @@ pub struct Names {
     /// When the tree was last asked for with new names.
     asked: Option<Instant>,
     patience: Duration,
-    /// The tree and its lines on the screen, as the handle was told.
-    looked_at: Option<(Arc<Tree>, Range<usize>)>,
+    /// The lines of a tree on the screen, as the handle was told.
+    lines: Option<(Weak<Trace>, Arc<Tree>, Range<usize>)>,
+    /// The frames on the screen, as it was told.
+    frames: Option<Arc<SeenFrames>>,
 }
 
 impl Names {
     /// Begins to find the names of a trace.
     pub fn start(ctx: &egui::Context, trace: &Arc<Trace>, search: Search, given: &Given, rules: &Arc<StackRules>) -> Self {
-        let mut options = symbols::Options { sources: search.sources.clone(), frees: true, ..symbols::Options::default() };
+        let sources = search.sources.clone();
+        let mut options = symbols::Options { sources, frees: true, samples: true, ..symbols::Options::default() };
         if let Some(cache) = &given.cache {
             options.saved = Some(cache.join("names"));
         }
@@ -147,7 +151,8 @@ impl Names {
             is_done: false,
             asked: None,
             patience: PATIENCE,
-            looked_at: None,
+            lines: None,
+            frames: None,
         }
     }
 
@@ -225,18 +230,47 @@ impl Names {
         self.modules.iter().filter(|module| matches!(module.state, ModuleState::Failed(_))).count()
     }
 
-    /// Says which lines of the tree are on the screen: their names come first.
-    pub fn look_at(&mut self, trace: &Trace, tree: &Arc<Tree>, lines: Range<usize>) {
-        let is_known = |(known, range): &(Arc<Tree>, Range<usize>)| Arc::ptr_eq(known, tree) && *range == lines;
-        if self.is_done || self.looked_at.as_ref().is_some_and(is_known) {
+    /// Says what is on the screen: its names come first.
+    pub fn look_at(&mut self, looked: Looked) {
+        if self.is_done {
             return;
         }
-        let frames = lines.clone().filter_map(|line| {
-            let (frame, _) = tree.frame(trace, line)?;
-            Some((frame.module()?, frame.address(), frame.is_innermost()))
+        match looked {
+            Looked::Lines { trace, tree, lines } => {
+                let is_it = |(_, known, range): &(_, Arc<Tree>, Range<usize>)| Arc::ptr_eq(known, &tree) && *range == lines;
+                if self.lines.as_ref().is_some_and(is_it) {
+                    return;
+                }
+                self.lines = Some((Arc::downgrade(&trace), tree, lines));
+            }
+            Looked::Frames(frames) => {
+                if self.frames.as_ref().is_some_and(|known| Arc::ptr_eq(known, &frames)) {
+                    return;
+                }
+                self.frames = Some(frames);
+            }
+        }
+        self.tell_what_is_seen();
+    }
+
+    fn tell_what_is_seen(&self) {
+        let lines = self.lines.as_ref().and_then(|(trace, tree, lines)| Some((trace.upgrade()?, tree, lines.clone())));
+        let of_lines = lines.iter().flat_map(|(trace, tree, lines)| {
+            lines.clone().filter_map(|line| {
+                let (frame, _) = tree.frame(trace, line)?;
+                Some((frame.module()?, frame.address(), frame.kind()))
+            })
         });
-        self.symbols.look_at(frames);
-        self.looked_at = Some((Arc::clone(tree), lines));
+        let frames = self.frames.as_ref().and_then(|seen| Some((seen.trace.upgrade()?, seen)));
+        let of_frames = frames.iter().flat_map(|(trace, seen)| {
+            seen.frames.iter().flat_map(|&(process, module, rva)| {
+                let module = trace.process(process).modules.get(module as usize);
+                // It may have called something, in one stack or another.
+                let kinds = [FrameKind::Sampled, FrameKind::Caller];
+                module.into_iter().flat_map(move |module| kinds.map(|kind| (module, module.base + rva, kind)))
+            })
+        });
+        self.symbols.look_at(of_lines.chain(of_frames));
     }
 
     /// Carries out what the user wants of a module.

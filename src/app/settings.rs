@@ -121,6 +121,8 @@ pub struct Settings {
     pub symbols: SymbolSettings,
     /// What was recorded beside memory the last time.
     pub recording: BesideMemory,
+    /// Whose events are marks: names or GUIDs of providers.
+    pub mark_providers: Vec<String>,
     /// Where to save; nowhere for settings that were not loaded from a place.
     #[serde(skip)]
     file: Option<PathBuf>,

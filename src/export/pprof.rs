@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use super::stacks::{self, StackMet, clamped, no_frames, weight};
 use super::{ExportError, Exported, Value};
 use crate::model::Module;
+use crate::symbols::FrameKind;
 use crate::utc::unix_nanos;
 
 /// The message, or a part of it. Names and numbers of the fields are those of `profile.proto`.
@@ -146,8 +147,8 @@ fn values(value: Value) -> &'static [Value] {
     if value == Value::Samples { &[Value::Samples] } else { &Value::OF_MEMORY }
 }
 
-/// Where a frame is, whether it is the innermost, and how many of its functions are shown.
-type Place = (Option<*const Module>, u64, bool, usize);
+/// Where a frame is, what its address is, and how many of its functions are shown.
+type Place = (Option<*const Module>, u64, FrameKind, usize);
 
 /// What has numbers by now, and the next part of the message.
 #[derive(Default)]
@@ -206,7 +207,7 @@ impl Named {
     fn location(&mut self, inlined: &[stacks::FrameMet<'_>]) -> u64 {
         let recorded = inlined[0].recorded;
         let module = recorded.module();
-        let place = (module.map(std::ptr::from_ref), recorded.address(), recorded.is_innermost(), inlined.len());
+        let place = (module.map(std::ptr::from_ref), recorded.address(), recorded.kind(), inlined.len());
         if let Some(&id) = self.locations.get(&place) {
             return id;
         }

@@ -55,7 +55,7 @@ pub fn counter_owner(trace: &Trace, counter: &Counter) -> String {
 pub struct CounterGroup {
     /// Its name.
     pub owner: String,
-    /// Whether the trace tells of the owner's allocations, or the owner is the system.
+    /// Whether the trace tells of the owner's allocations or .NET heaps, or the owner is the system.
     pub is_main: bool,
     /// Its counters.
     pub counters: Vec<CounterId>,
@@ -74,7 +74,9 @@ pub fn counter_groups(trace: &Trace) -> Vec<CounterGroup> {
         .chunk_by(|a, b| owner(a) == owner(b))
         .map(|ids| {
             let first = counter(&ids[0]);
-            let is_main = first.owner == CounterOwner::System || first.process.is_some_and(|id| has_heaps[id.0 as usize]);
+            let is_managed = ids.iter().any(|id| counter(id).kind == CounterKind::ManagedHeap);
+            let has_heaps = first.process.is_some_and(|id| has_heaps[id.0 as usize]);
+            let is_main = first.owner == CounterOwner::System || has_heaps || is_managed;
             // Address space says little of who is large.
             let size = |id: &&CounterId| counter(id).kind != CounterKind::VirtualSize;
             let peak = ids.iter().filter(size).map(|id| counter(id).peak).max().unwrap_or(0);

@@ -59,6 +59,8 @@ pub struct FlameBox {
     pub width: f32,
     /// What it comes to: of changes those up minus those down.
     pub net: i64,
+    /// What of that is at the node itself, and not under it; 0 for what is no single node.
+    pub own: i64,
     /// Whether the search found it.
     pub is_found: bool,
 }
@@ -147,6 +149,14 @@ impl<'a> FlameWeights<'a> {
         }))
     }
 
+    /// Of processor samples, by site of `forest`, which is over [`Functions::of_samples`].
+    pub fn of_samples(forest: &'a Forest, by_site: &[u32]) -> Self {
+        Self(NodeSums::by_place(forest, |_, site| {
+            let count = by_site.get(site.0 as usize).copied().filter(|count| *count > 0)?;
+            Some(Extent { width: count.into(), net: count.into() })
+        }))
+    }
+
     /// How wide a node is.
     pub fn width(&self, node: u32) -> u64 {
         u64::try_from(self.0.amount(node).width).unwrap_or(u64::MAX)
@@ -154,8 +164,18 @@ impl<'a> FlameWeights<'a> {
 
     /// What a node comes to: of changes those up minus those down.
     pub fn net(&self, node: u32) -> i64 {
-        self.0.amount(node).net.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+        told(self.0.amount(node).net)
     }
+
+    /// The same of what is at the node itself, and not under it.
+    pub fn own(&self, node: u32) -> i64 {
+        told(self.0.own(node).net)
+    }
+}
+
+/// As much as there is room for.
+fn told(net: i128) -> i64 {
+    net.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 /// The node at the end of a way of names, or the last one on it that is there.
@@ -199,7 +219,7 @@ pub fn flame_boxes(weights: &FlameWeights<'_>, focus: u32, is_found: impl Fn(Nod
         let placed = Placed::node(weights, node, 0, is_found(forest.key(node)), inside);
         inside = placed.inside;
         row = vec![placed];
-        out.add(forest, &row, whole);
+        out.add(weights, &row, whole);
     }
     if inside {
         out.found = whole;
@@ -211,7 +231,7 @@ pub fn flame_boxes(weights: &FlameWeights<'_>, focus: u32, is_found: impl Fn(Nod
             let found = place_children(weights, around, least, &is_found, &mut next);
             out.found = out.found.saturating_add(if around.inside { 0 } else { found });
         }
-        out.add(forest, &next, whole);
+        out.add(weights, &next, whole);
         row = next;
     }
     out
@@ -256,14 +276,16 @@ fn place_children(
 
 impl FlameBoxes {
     /// Adds what stands at one depth.
-    fn add(&mut self, forest: &Forest, row: &[Placed], whole: u64) {
+    fn add(&mut self, weights: &FlameWeights<'_>, row: &[Placed], whole: u64) {
         if row.is_empty() {
             return;
         }
+        let forest = weights.0.forest();
         let part = |value: u64| if whole == 0 { 0.0 } else { (value as f64 / whole as f64) as f32 };
         self.boxes.extend(row.iter().map(|&Placed { node, smaller, start, width, net, is_found, .. }| {
             let (key, left, width) = (forest.key(node), part(start), part(width).min(1.0));
-            FlameBox { node, key, smaller, left, width, net, is_found }
+            let own = if smaller == 0 { weights.own(node) } else { 0 };
+            FlameBox { node, key, smaller, left, width, net, own, is_found }
         }));
         self.depths.push(self.boxes.len());
     }

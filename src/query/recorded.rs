@@ -8,7 +8,7 @@
 
 use super::naming::FrameName;
 use crate::model::{MappedModule, Method, Module, NodeId, ProcessId, Site, Trace};
-use crate::symbols::{Frame, Names, is_allocators_module};
+use crate::symbols::{Frame, FrameKind, Names, is_allocators_module};
 use crate::units::Ticks;
 
 /// A frame as one site's stack has it.
@@ -18,7 +18,7 @@ pub struct Recorded<'a> {
     module: Option<&'a Module>,
     method: Option<&'a Method>,
     address: u64,
-    is_innermost: bool,
+    kind: FrameKind,
     /// Whether no frame is around it.
     is_outermost: bool,
 }
@@ -26,15 +26,16 @@ pub struct Recorded<'a> {
 impl<'a> Recorded<'a> {
     /// The frame of a node in a stack of `process` at the time `at`. Not for the root.
     pub fn of(trace: &'a Trace, names: &'a Names, node: NodeId, process: ProcessId, at: Ticks, is_innermost: bool) -> Self {
+        let kind = FrameKind::in_event(is_innermost);
         let address = trace.stacks.address(node);
         let is_outermost = trace.stacks.parent(node) == NodeId::ROOT;
-        Self::at(names, trace.mapped_at(process, address, at), address, is_innermost, is_outermost)
+        Self::at(names, trace.mapped_at(process, address, at), address, kind, is_outermost)
     }
 
     /// The frame at an address of which it is known what lies there.
-    pub(super) fn at(names: &'a Names, mapped: MappedModule<'a>, address: u64, is_innermost: bool, is_outermost: bool) -> Self {
+    pub(super) fn at(names: &'a Names, mapped: MappedModule<'a>, address: u64, kind: FrameKind, is_outermost: bool) -> Self {
         let MappedModule { module, method, .. } = mapped;
-        Self { names, module, method, address, is_innermost, is_outermost }
+        Self { names, module, method, address, kind, is_outermost }
     }
 
     /// The frame of a node of the tree; `site` is any site under it.
@@ -49,14 +50,19 @@ impl<'a> Recorded<'a> {
         self.module
     }
 
-    /// The recorded return address.
+    /// The method of the .NET runtime that it is in, if it is in one.
+    pub fn method(&self) -> Option<&'a Method> {
+        self.method
+    }
+
+    /// The recorded address.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Whether nothing was called from here, in any stack.
-    pub fn is_innermost(&self) -> bool {
-        self.is_innermost
+    /// What that is.
+    pub fn kind(&self) -> FrameKind {
+        self.kind
     }
 
     /// What is known of the function at a level.
@@ -66,7 +72,7 @@ impl<'a> Recorded<'a> {
 
     fn functions(&self) -> Option<impl Iterator<Item = Frame<'a>> + use<'a>> {
         let managed = self.method.map(|method| Frame { function: &method.name, file: None, line: None });
-        let in_image = || Some(self.names.frames(self.module?, self.address, self.is_innermost)?.rev());
+        let in_image = || Some(self.names.frames(self.module?, self.address, self.kind)?.rev());
         let in_image = if managed.is_none() { Some(in_image()?) } else { None };
         Some(managed.into_iter().chain(in_image.into_iter().flatten()))
     }

@@ -16,8 +16,8 @@ use rustc_hash::FxHashSet;
 
 use super::locate::{Locator, file_name};
 use super::saved::SavedNames;
-use super::wanted::{self, ModuleAddresses};
-use super::{CodeAddress, ModuleKey, ModuleReport, ModuleState, Names, ServerAnswers, Sources, Stop, lookup_address};
+use super::wanted::{self, Also, ModuleAddresses};
+use super::{CodeAddress, FrameKind, ModuleKey, ModuleReport, ModuleState, Names, ServerAnswers, Sources, Stop, lookup_address};
 use crate::model::{Module, ProcessId, SiteId, Trace};
 use table::{Entry, NameTable};
 
@@ -45,6 +45,8 @@ pub struct Options {
     pub processes: Option<FxHashSet<ProcessId>>,
     /// Whether the stacks of frees are asked about, too.
     pub frees: bool,
+    /// Whether those of processor samples are.
+    pub samples: bool,
     /// Folder for resolved names; without it nothing is saved.
     pub saved: Option<PathBuf>,
     /// PDBs that are sought and read at the same time.
@@ -60,9 +62,16 @@ impl Default for Options {
             answers: ServerAnswers::default(),
             processes: None,
             frees: false,
+            samples: false,
             saved: super::cache_folder().map(|folder| folder.join("names")),
             workers: processors.clamp(2, 4),
         }
+    }
+}
+
+impl Options {
+    fn also(&self) -> Also {
+        Also { frees: self.frees, samples: self.samples }
     }
 }
 
@@ -80,8 +89,7 @@ struct Shared {
     seek: Seek,
     saved: Option<SavedNames>,
     processes: Option<FxHashSet<ProcessId>>,
-    /// Whether frees are asked about.
-    frees: bool,
+    also: Also,
     notify: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -100,8 +108,8 @@ impl Symbols {
         is_asked: impl Fn(SiteId) -> bool + Send + 'static,
         notify: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        let (processes, frees) = (options.processes.clone(), options.frees);
-        let asked = move |trace: &Trace| wanted::addresses(trace, is_asked, frees, processes.as_ref());
+        let (processes, also) = (options.processes.clone(), options.also());
+        let asked = move |trace: &Trace| wanted::addresses(trace, is_asked, also, processes.as_ref());
         Self::begin(trace, options, asked, notify)
     }
 
@@ -121,6 +129,7 @@ impl Symbols {
         asked: impl FnOnce(&Trace) -> Vec<ModuleAddresses> + Send + 'static,
         notify: impl Fn() + Send + Sync + 'static,
     ) -> Self {
+        let also = options.also();
         // Saved names stand for no file.
         let saved = options.saved.filter(|_| options.seek == Seek::Names);
         let shared = Arc::new(Shared {
@@ -131,7 +140,7 @@ impl Symbols {
             seek: options.seek,
             saved: saved.map(SavedNames::new),
             processes: options.processes,
-            frees: options.frees,
+            also,
             notify: Box::new(notify),
         });
         let workers = options.workers.max(1);
@@ -161,7 +170,7 @@ impl Symbols {
         };
         let shared = Arc::clone(&self.shared);
         let body = move || {
-            let asked = |trace: &Trace| wanted::addresses(trace, |_| true, shared.frees, shared.processes.as_ref());
+            let asked = |trace: &Trace| wanted::addresses(trace, |_| true, shared.also, shared.processes.as_ref());
             shared.list(&trace, asked, turn);
         };
         if std::thread::Builder::new().name("symbols".to_owned()).spawn(body).is_err() {
@@ -208,13 +217,13 @@ impl Symbols {
         }
     }
 
-    /// Says which frames somebody looks at: module, return address, and whether
-    /// nothing was called from there. Their names come first.
-    pub fn look_at<'a>(&self, frames: impl IntoIterator<Item = (&'a Module, u64, bool)>) {
+    /// Says which frames somebody looks at: module, address, and what that is. Their names
+    /// come first.
+    pub fn look_at<'a>(&self, frames: impl IntoIterator<Item = (&'a Module, u64, FrameKind)>) {
         let mut table = self.shared.lock();
         table.looked_at.clear();
-        for (module, address, is_innermost) in frames {
-            let rva = lookup_address(address, is_innermost).checked_sub(module.base).and_then(|rva| u32::try_from(rva).ok());
+        for (module, address, kind) in frames {
+            let rva = lookup_address(address, kind).checked_sub(module.base).and_then(|rva| u32::try_from(rva).ok());
             table.looked_at.entry(ModuleKey::of(module)).or_default().extend(rva);
         }
     }

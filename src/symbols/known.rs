@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::names::{Frame, ModuleNames};
-use super::{CodeAddress, ModuleKey, lookup_address};
+use super::{CodeAddress, FrameKind, ModuleKey, lookup_address};
 use crate::model::{Module, Trace};
 use crate::stack_rules::StackRules;
 
@@ -28,17 +28,17 @@ impl Names {
         &self.rules
     }
 
-    /// Frames of a return address in `module`, innermost first: the last is the
+    /// Frames of an address in `module`, innermost first: the last is the
     /// function in the image, those before it are inlined there. Empty or `None`
-    /// where nothing is known. `is_innermost`: nothing was called from this frame.
+    /// where nothing is known.
     pub fn frames(
         &self,
         module: &Module,
         address: u64,
-        is_innermost: bool,
+        kind: FrameKind,
     ) -> Option<impl DoubleEndedIterator<Item = Frame<'_>> + ExactSizeIterator> {
         let names = self.of(module)?;
-        let rva = lookup_address(address, is_innermost).checked_sub(module.base)?;
+        let rva = lookup_address(address, kind).checked_sub(module.base)?;
         names.frames(u32::try_from(rva).ok()?)
     }
 

@@ -56,7 +56,7 @@ pub use resolver::{PdbFacts, Request, Resolved, facts, identify, resolve, resolv
 pub use source::PdbFile;
 pub use sources::{Embedded, Sources};
 pub use trouble::{NotFound, PlaceTrouble, Trouble};
-pub use wanted::{CodeAddress, lookup_address};
+pub use wanted::{CodeAddress, FrameKind, lookup_address};
 
 /// Where the program keeps what it can make or get again; another folder can be named
 /// for tests and portable use.

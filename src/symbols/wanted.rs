@@ -2,7 +2,8 @@
 //!
 //! Frames are return addresses, so what is looked up is the byte before: there the
 //! call is, and its line, even if the function ends with it. The innermost frame of a
-//! kernel stack is where the processor was, and is looked up as it is.
+//! kernel stack is where the processor was, and is looked up as it is; so is that of a
+//! processor sample, wherever it lies.
 //!
 //! Cost: a visit of each stack node for each process that has it; where several modules
 //! were mapped at one place, one for each of them, or each site at most.
@@ -16,9 +17,36 @@ use crate::units::{Interval, Ticks};
 /// First address of the kernel's half.
 const KERNEL: u64 = 1 << 63;
 
+/// What a frame's address is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FrameKind {
+    /// Something was called from there: where that returns to.
+    Caller,
+    /// The innermost of the stack of an event: where the processor was in the kernel; in user mode
+    /// where what writes the event, which is left out of the stack, returns to.
+    Innermost,
+    /// The innermost of the stack of a processor sample: where the processor was.
+    Sampled,
+}
+
+impl FrameKind {
+    /// That of a frame in the stack of an event.
+    pub fn in_event(is_innermost: bool) -> Self {
+        if is_innermost { Self::Innermost } else { Self::Caller }
+    }
+
+    fn is_return(self, address: u64) -> bool {
+        match self {
+            Self::Caller => true,
+            Self::Innermost => address < KERNEL,
+            Self::Sampled => false,
+        }
+    }
+}
+
 /// Where to look for the name of a frame.
-pub fn lookup_address(address: u64, is_innermost: bool) -> u64 {
-    if is_innermost && address >= KERNEL { address } else { address.saturating_sub(1) }
+pub fn lookup_address(address: u64, kind: FrameKind) -> u64 {
+    address.saturating_sub(u64::from(kind.is_return(address)))
 }
 
 /// An address of code in a process at a moment: all that its name may depend on.
@@ -65,12 +93,21 @@ impl ModuleAddresses {
     }
 }
 
-/// The addresses of all frames of the sites for which `is_asked`, by module; with `frees`
-/// those of frees, too, of whatever blocks. With `only` those of memory of these processes.
+/// Stacks of what else are asked about, beside those of sites.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Also {
+    /// Those of frees, of whatever blocks.
+    pub frees: bool,
+    /// Those of processor samples.
+    pub samples: bool,
+}
+
+/// The addresses of all frames of the sites for which `is_asked`, by module, and of others. With
+/// `only` those of memory of these processes, or samples of them.
 pub fn addresses(
     trace: &Trace,
     is_asked: impl Fn(SiteId) -> bool,
-    frees: bool,
+    Also { frees, samples }: Also,
     only: Option<&FxHashSet<ProcessId>>,
 ) -> Vec<ModuleAddresses> {
     let is_wanted = |process: ProcessId| only.is_none_or(|only| only.contains(&process));
@@ -82,10 +119,18 @@ pub fn addresses(
     let unmatched = unmatched.filter(|(_, process, _)| is_wanted(*process));
     let freed = trace.free_sites.iter().filter(|_| frees).filter(is_of_wanted);
     let freed = freed.map(|site| (site.first, site.caller, site.stack));
-    let mut stacks: Vec<(Ticks, ProcessId, NodeId)> = sites.chain(unmatched).chain(freed).collect();
+    let sampled = trace.activity.samples.sites.iter().filter(|site| samples && is_wanted(site.caller));
+    let sampled = sampled.map(|site| (site.first, site.caller, site.stack));
+    let mut all = Collector::default();
+    for (at, process, stack) in sampled.clone().filter(|(.., stack)| *stack != NodeId::ROOT) {
+        let address = trace.stacks.address(stack);
+        if let Some(module) = trace.module_at(process, address, at) {
+            all.sampled(module, address);
+        }
+    }
+    let mut stacks: Vec<(Ticks, ProcessId, NodeId)> = sites.chain(unmatched).chain(freed).chain(sampled).collect();
     // In order of time no frame is looked up twice for the same stay of a module.
     stacks.sort_by_key(|(at, ..)| *at);
-    let mut all = Collector::default();
     let mut visited: FxHashMap<ProcessId, Visited> = FxHashMap::default();
     let mut path = Vec::new();
     for (at, process, stack) in stacks {
@@ -171,11 +216,15 @@ struct Collector<'a> {
 impl<'a> Collector<'a> {
     fn frame(&mut self, module: &'a Module, address: u64) {
         let rvas = self.of(module);
-        let innermost = (address >= KERNEL).then_some(true);
-        for is_innermost in innermost.into_iter().chain([false]) {
-            let rva = lookup_address(address, is_innermost).checked_sub(module.base);
-            rvas.extend(rva.and_then(|rva| u32::try_from(rva).ok()));
+        let innermost = (address >= KERNEL).then_some(FrameKind::Innermost);
+        for kind in innermost.into_iter().chain([FrameKind::Caller]) {
+            rvas.extend(rva(module, lookup_address(address, kind)));
         }
+    }
+
+    /// Where a processor was.
+    fn sampled(&mut self, module: &'a Module, address: u64) {
+        self.of(module).extend(rva(module, lookup_address(address, FrameKind::Sampled)));
     }
 
     fn of(&mut self, module: &'a Module) -> &mut Vec<u32> {
@@ -200,6 +249,10 @@ impl<'a> Collector<'a> {
         };
         self.modules.into_iter().map(describe).collect()
     }
+}
+
+fn rva(module: &Module, address: u64) -> Option<u32> {
+    u32::try_from(address.checked_sub(module.base)?).ok()
 }
 
 /// Modules of which nothing is asked, for a list of all.
@@ -230,6 +283,7 @@ mod tests {
         Image(ImageChange, u64, u64),
         Alloc(Vec<u64>),
         Free(Vec<u64>),
+        Sample(Vec<u64>),
     }
 
     /// Images of few sizes at few places, and stacks through them with common frames.
@@ -240,6 +294,7 @@ mod tests {
             2 => (change, 0..4u64, 1..4u64).prop_map(|(change, base, size)| Act::Image(change, base, size)),
             2 => stack().prop_map(Act::Alloc),
             1 => stack().prop_map(Act::Free),
+            1 => stack().prop_map(Act::Sample),
         ]
     }
 
@@ -258,6 +313,7 @@ mod tests {
                     continue;
                 }
                 Act::Alloc(frames) => (Event::Alloc { layer, heap, address: 0x1000 + time as u64, size: 8 }, frames),
+                Act::Sample(frames) => (Event::Sample { address: frames.first().copied().unwrap_or(0x55), count: 1 }, frames),
                 Act::Free(frames) => {
                     (Event::Free { layer, heap, address: if time % 2 == 0 { 0x900 } else { 0x1000 + time as u64 - 1 } }, frames)
                 }
@@ -268,6 +324,8 @@ mod tests {
         builder.publish(InputState { complete: true, ..InputState::default() })
     }
 
+    const ALL: Also = Also { frees: true, samples: true };
+
     proptest! {
         #[test]
         fn what_is_asked_is_what_is_looked_up(acts in prop::collection::vec(act(), 0..40)) {
@@ -276,7 +334,14 @@ mod tests {
             let frees = trace.unmatched.iter().map(|free| (free.time, trace.process_of_free(free).unwrap(), free.stack));
             let mut expected = BTreeSet::new();
             let freed = trace.free_sites.iter().map(|site| (site.first, site.caller, site.stack));
-            for (at, process, stack) in sites.chain(frees).chain(freed) {
+            let sampled = trace.activity.samples.sites.iter().map(|site| (site.first, site.caller, site.stack));
+            for (at, process, stack) in sampled.clone().filter(|(.., stack)| *stack != NodeId::ROOT) {
+                let address = trace.stacks.address(stack);
+                if let Some(module) = trace.module_at(process, address, at) {
+                    expected.insert((module.path.to_string(), (address - module.base) as u32));
+                }
+            }
+            for (at, process, stack) in sites.chain(frees).chain(freed).chain(sampled) {
                 for address in trace.stacks.chain(stack).map(|node| trace.stacks.address(node)) {
                     if let Some(module) = trace.module_at(process, address, at)
                         && address > module.base
@@ -286,7 +351,7 @@ mod tests {
                 }
             }
             let mut asked = BTreeSet::new();
-            for module in addresses(&trace, |_| true, true, None) {
+            for module in addresses(&trace, |_| true, ALL, None) {
                 prop_assert!(module.rvas.is_sorted_by(|a, b| a < b));
                 asked.extend(module.rvas.iter().map(|rva| (module.wanted.image.clone(), *rva)));
             }

@@ -27,5 +27,6 @@ mod losses;
 mod numbers;
 mod playback;
 mod rules;
+mod samples;
 mod stack_rules;
 mod tree;

@@ -6,14 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use highwater::events::{Event, FrameRange, ImageChange, ImageId, ImageInfo, Record, StackPart};
 use highwater::load::{Capture, Input, Unwatched, load};
-use highwater::model::Trace;
+use highwater::model::{SiteId, Trace};
+use highwater::query::{Cancel, Functions};
 use highwater::symbols::{
-    Locator, ModuleState, Options, PdbFile, PdbKey, Request, Sources, Stop, SymbolPath, Symbols, Wanted, identify, resolve,
+    FrameKind, Locator, ModuleState, Options, PdbFile, PdbKey, Request, Sources, Stop, SymbolPath, Symbols, Wanted, identify,
+    resolve,
 };
 use highwater::synth::demo;
 use highwater::synth::images::APP;
+use highwater::units::{Layer, Pid, Tid};
 use serde_json::Value;
+
+use crate::common;
 
 /// A file of this repository.
 fn asset(name: &str) -> PathBuf {
@@ -112,7 +118,7 @@ fn every_frame_of_the_program_has_the_name_and_the_line_of_its_call() {
             let Some(module) = trace.module_at(site.caller, address, site.first).filter(|m| m.name() == APP.file) else {
                 continue;
             };
-            let named: Vec<_> = names.frames(module, address, node == site.stack).unwrap().collect();
+            let named: Vec<_> = names.frames(module, address, FrameKind::in_event(node == site.stack)).unwrap().collect();
             let rva = (address - module.base) as u32;
             let call = APP.calls.iter().find(|call| call.returns_to == rva).unwrap();
             assert_eq!(named.last().map(|frame| frame.function), Some(call.caller), "{rva:#x}");
@@ -124,6 +130,56 @@ fn every_frame_of_the_program_has_the_name_and_the_line_of_its_call() {
     let report = symbols.modules().into_iter().find(|module| module.name == APP.file).unwrap();
     assert_eq!((report.state, report.source.as_str()), (ModuleState::Ready, "part of highwater"));
     assert_eq!(report.bytes, pdb().len());
+}
+
+/// A program of which the first byte of each function was sampled, and an allocation was made by what
+/// returns there.
+fn sampled_at_first_bytes() -> Trace {
+    let (pid, tid) = (Pid(4660), Tid(2));
+    let mut records = Vec::new();
+    let mut tell = |time: i64, event: Event, frames: &[u64]| {
+        records.push((Record { time: 1_000 + time, pid, tid, event }, frames.to_vec()));
+    };
+    let image = ImageInfo { base: APP.base, size: APP.size, checksum: 0, time_stamp: 7, path: APP.file.to_owned() };
+    let PdbKey { guid, age } = demo::symbols().key;
+    tell(1, Event::ImageId(Box::new(ImageId { base: APP.base, guid, age, pdb: "MemoryTestApp.pdb".to_owned() })), &[]);
+    tell(2, Event::Image(ImageChange::Load, Box::new(image)), &[]);
+    for (time, function) in (10..).step_by(10).zip(APP.functions) {
+        let first = APP.base + u64::from(function.rva);
+        let stack = |time: i64| Event::Stack { owner: 1_000 + time, part: StackPart::User, frames: FrameRange::default() };
+        tell(time, Event::Sample { address: first, count: 1 }, &[]);
+        tell(time, stack(time), &[first]);
+        tell(time + 1, Event::Alloc { layer: Layer::Heap, heap: 0x50, address: time as u64 * 64, size: 8 }, &[]);
+        tell(time + 1, stack(time + 1), &[first]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sampled.etl");
+    std::fs::write(&file, common::trace::trace(common::trace::session(false), &records)).unwrap();
+    load(&Capture::open(&[Input::File(file)]).unwrap(), &mut Unwatched).unwrap()
+}
+
+#[test]
+fn a_sample_in_the_first_byte_of_a_function_is_in_that_function() {
+    let trace = Arc::new(sampled_at_first_bytes());
+    let options = Options { sources: sources(), saved: None, workers: 1, samples: true, ..Options::default() };
+    let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
+    symbols.wait();
+    let (names, never) = (symbols.names().1, Cancel::default());
+    let functions = Functions::of_samples(&trace, &names, &never).unwrap();
+    let samples = &trace.activity.samples;
+    assert_eq!(samples.list.len(), APP.functions.len());
+    for (sample, function) in samples.list.iter().zip(APP.functions) {
+        let in_image = functions.chain(functions.path(sample.site)).last().unwrap();
+        assert_eq!(functions.name(in_image).to_string(), format!("{}!{}", APP.file, function.name));
+    }
+    // What returns there was called by what is before it.
+    let allocating = Functions::of(&trace, &names, false, &never).unwrap();
+    let called = |site: u32| allocating.chain(allocating.path(SiteId(site))).last().map(|f| allocating.name(f).to_string());
+    let alike = (0..trace.sites.len() as u32)
+        .zip(APP.functions)
+        .filter(|&(site, function)| called(site).is_some_and(|name| name == format!("{}!{}", APP.file, function.name)));
+    assert_eq!(trace.sites.len(), APP.functions.len());
+    assert!(alike.count() < APP.functions.len() / 8, "but for those behind another one of that name");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use highwater::events::Record;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, Trace};
 use highwater::query::{Cancel, Index, Key, Numbers, Totals, TreeRequest, TreeRow, frames_of_stack, totals, tree};
-use highwater::symbols::{ModuleKey, ModuleState, Names, Options, Sources, SymbolPath, Symbols, is_allocator};
+use highwater::symbols::{FrameKind, ModuleKey, ModuleState, Names, Options, Sources, SymbolPath, Symbols, is_allocator};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -185,7 +185,9 @@ fn every_module_tells_its_state_and_can_be_left_out_chosen_and_tried_again() {
     assert!(matches!(&lost.state, ModuleState::Failed(why) if why.contains("lost.pdb is not in the one place")), "{lost:?}");
     let named = |name: &str, address: u64| {
         let names = symbols.names().1;
-        names.frames(module(&trace, name), address, false).map(|frames| frames.map(|f| f.function.to_owned()).collect::<Vec<_>>())
+        names
+            .frames(module(&trace, name), address, FrameKind::Caller)
+            .map(|frames| frames.map(|f| f.function.to_owned()).collect::<Vec<_>>())
     };
     assert_eq!(named("softokn3.dll", USER + 0x3EB8).unwrap(), ["freebl_RunLoaderOnce", "SSLv3_MAC_ConstantTime"]);
     let before = symbols.names().0;
@@ -252,7 +254,7 @@ fn a_trace_that_grows_has_the_names_of_the_complete_one() {
         for name in ["softokn3.dll", "CrashWithException.exe"] {
             let frames = |symbols: &Symbols| {
                 let names = symbols.names().1;
-                let frames = names.frames(module(&complete, name), address, false);
+                let frames = names.frames(module(&complete, name), address, FrameKind::Caller);
                 frames.map(|frames| frames.map(|f| (f.function.to_owned(), f.line)).collect::<Vec<_>>())
             };
             assert_eq!(frames(&grown), frames(&fresh), "{name} {address:#x}");
@@ -285,7 +287,7 @@ fn dropping_the_handle_ends_the_work() {
         |_| true,
         || {},
     );
-    symbols.look_at([(module(&trace, "driver.sys"), KERNEL + 0x1070, true)]);
+    symbols.look_at([(module(&trace, "driver.sys"), KERNEL + 0x1070, FrameKind::Innermost)]);
     drop(symbols);
     while Arc::strong_count(&trace) > 1 {
         std::thread::yield_now(); // its workers let go of what they have

@@ -31,6 +31,8 @@ mod offer;
 mod picture_export;
 mod pictures;
 mod player;
+mod processors;
+mod providers;
 mod rules;
 mod search;
 mod start;

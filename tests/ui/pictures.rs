@@ -145,6 +145,13 @@ const PICTURES: &[Picture] = &[
         tab(w, "generations");
         click(w, "Cut evenly");
     }),
+    demo("processors", |w| tab(w, "processors")),
+    demo("flames", |w| {
+        select(w, 6.2, 6.6);
+        press(w, Modifiers::NONE, Key::Z);
+        click(w, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
+        give(w, "layout flame graphs");
+    }),
     demo("compare", |w| tab(w, "compare")),
     demo("symbols", |w| tab(w, "symbols")),
     demo("trace", |w| tab(w, "trace")),

@@ -79,6 +79,8 @@ pub enum Command {
     ReadRules(PathBuf),
     ChangeModule(ModuleKey, ModuleChange),
     DismissError(usize),
+    /// Look which providers the trace has events of.
+    ListProviders,
     ShowKeys(bool),
     /// Show the guide or the glossary, or not any more.
     ShowHelp(Option<Page>),
@@ -158,6 +160,8 @@ pub enum Setting {
     WpaWords(bool),
     /// Where symbols come from.
     Symbols(SymbolSettings),
+    /// Whose events are marks: names or GUIDs of providers.
+    MarkProviders(Vec<String>),
 }
 
 /// Something to do to the open trace.

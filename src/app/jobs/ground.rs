@@ -184,4 +184,12 @@ impl<'a> Ground<'a> {
         let forest = self.kept.forest(trace, names, &functions, kind, self.cancel)?;
         Ok((functions, forest))
     }
+
+    /// The functions of processor samples, none folded away, and a tree over them.
+    pub fn sampled(&mut self, kind: ForestKind) -> Result<(Arc<Functions>, Arc<Forest>), Cancelled> {
+        let (trace, names) = (&self.query.trace, &self.query.names);
+        let functions = self.kept.sampled_functions(trace, names, self.cancel)?;
+        let forest = self.kept.forest(trace, names, &functions, kind, self.cancel)?;
+        Ok((functions, forest))
+    }
 }

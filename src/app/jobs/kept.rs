@@ -40,6 +40,8 @@ pub struct Kept {
     tags: Follows<Functions, Tags>,
     /// Those of who freed.
     freeing: Option<(Arc<Names>, bool, Arc<Functions>)>,
+    /// Those of processor samples.
+    sampled: Follows<Names, Functions>,
     /// Groups of a comparison, and what they follow from.
     groups: Option<(GroupsOf, Arc<CommonGroups>)>,
     /// Trees over some of these.
@@ -119,7 +121,7 @@ impl PartialEq for GroupsOf {
 }
 
 /// Trees of one state of the names.
-const KEPT_FORESTS: usize = 4;
+const KEPT_FORESTS: usize = 6;
 
 /// What the lines of a graph follow from.
 #[derive(PartialEq)]
@@ -282,6 +284,16 @@ impl Kept {
         Ok(functions)
     }
 
+    /// The functions of processor samples.
+    pub(super) fn sampled_functions(
+        &mut self,
+        trace: &Trace,
+        names: &Arc<Names>,
+        cancel: &Cancel,
+    ) -> Result<Arc<Functions>, Cancelled> {
+        self.sampled.get(names, || Functions::of_samples(trace, names, false, cancel))
+    }
+
     /// The groups that two sides have in common.
     pub(super) fn common_groups(
         &mut self,
@@ -299,7 +311,7 @@ impl Kept {
         Ok(groups)
     }
 
-    /// A tree over the functions of who allocated, or of who freed.
+    /// A tree over the functions of who allocated, of who freed, or of samples.
     pub(super) fn forest(
         &mut self,
         trace: &Trace,

@@ -10,7 +10,7 @@ use super::JobId;
 use crate::app::failure::Failure;
 use crate::app::player::{Pace, Player, PlayerChange, SharedSpeed};
 use crate::etl::OpenError;
-use crate::load::{self, Capture, Estimate, Input, Plan, Scope, Watch, WhenFull, load_planned};
+use crate::load::{self, Capture, Estimate, Input, MarkProviders, Plan, Scope, Watch, WhenFull, load_planned};
 use crate::model::Trace;
 use crate::panics;
 
@@ -38,6 +38,10 @@ pub struct TooLarge {
 pub struct LoadJob {
     pub id: JobId,
     pub inputs: Vec<Input>,
+    /// Whose events it makes marks.
+    pub marks: Vec<String>,
+    /// The document whose trace is loaded again, and gives way at the end.
+    pub replaces: Option<JobId>,
     shared: Arc<Progress>,
     events: Receiver<LoadEvent>,
     choice: Sender<Scope>,
@@ -59,8 +63,8 @@ struct Progress {
 
 impl LoadJob {
     /// Begins to load at a pace; a trace may use about `budget` bytes. Folders of recordings
-    /// are followed.
-    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, pace: Pace) -> Self {
+    /// are followed. Events of the providers `marks` are marks.
+    pub fn start(ctx: egui::Context, inputs: Vec<Input>, budget: u64, pace: Pace, marks: Vec<String>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (send, events) = channel();
         let (choice, chosen) = channel();
@@ -72,13 +76,23 @@ impl LoadJob {
         };
         let is_followed = pace == Pace::Followed || inputs.iter().any(Input::is_recording);
         let speed = player.as_ref().map(Player::shared);
-        let job =
-            Self { id, inputs: inputs.clone(), shared: Arc::clone(&shared), events, choice, player, is_followed, is_held: false };
+        let job = Self {
+            id,
+            inputs: inputs.clone(),
+            marks: marks.clone(),
+            replaces: None,
+            shared: Arc::clone(&shared),
+            events,
+            choice,
+            player,
+            is_followed,
+            is_held: false,
+        };
         std::thread::spawn(move || {
             let watch = Watcher { second_half: false, shared, speed, send: send.clone(), ctx: ctx.clone() };
             let result = panics::catch(|| match is_followed {
-                true => run_follow(&inputs, budget, watch),
-                false => run_load(&inputs, budget, &chosen, watch),
+                true => run_follow(&inputs, (budget, &marks), watch),
+                false => run_load(&inputs, (budget, &marks), &chosen, watch),
             });
             let event = match result {
                 Ok(Ok(Some(trace))) => Some(LoadEvent::Trace(Arc::new(trace))),
@@ -92,6 +106,12 @@ impl LoadJob {
             ctx.request_repaint();
         });
         job
+    }
+
+    /// It takes the place of a document's trace.
+    pub fn in_place_of(mut self, document: JobId) -> Self {
+        self.replaces = Some(document);
+        self
     }
 
     pub fn drain(&mut self) -> Vec<LoadEvent> {
@@ -172,7 +192,12 @@ impl Drop for LoadJob {
     }
 }
 
-fn run_load(inputs: &[Input], budget: u64, chosen: &Receiver<Scope>, mut watch: Watcher) -> Result<Option<Trace>, String> {
+fn run_load(
+    inputs: &[Input],
+    (budget, marks): (u64, &[String]),
+    chosen: &Receiver<Scope>,
+    mut watch: Watcher,
+) -> Result<Option<Trace>, String> {
     // Expanding an archive is the first half of the work.
     let mut expanded = false;
     let opened = Capture::open_watched(inputs, &mut |done, total| {
@@ -187,12 +212,14 @@ fn run_load(inputs: &[Input], budget: u64, chosen: &Receiver<Scope>, mut watch: 
     };
     panics::reach("load");
     let Some(scope) = scope(&capture, budget, chosen, &watch) else { return Ok(None) };
-    Ok(load_planned(&capture, &Plan { scope, budget, ..Plan::default() }, &mut watch).ok())
+    let marks = capture.mark_providers(marks).providers;
+    Ok(load_planned(&capture, &Plan { scope, budget, marks, ..Plan::default() }, &mut watch).ok())
 }
 
-fn run_follow(inputs: &[Input], budget: u64, mut watch: Watcher) -> Result<Option<Trace>, String> {
+fn run_follow(inputs: &[Input], (budget, marks): (u64, &[String]), mut watch: Watcher) -> Result<Option<Trace>, String> {
     panics::reach("follow");
-    match load::follow(inputs, &Plan { budget, when_full: WhenFull::Forget, ..Plan::default() }, &mut watch) {
+    let plan = Plan { budget, when_full: WhenFull::Forget, marks: MarkProviders::new(marks), ..Plan::default() };
+    match load::follow(inputs, &plan, &mut watch) {
         Ok(trace) => Ok(Some(trace)),
         Err(OpenError::Stopped) => Ok(None),
         Err(e) => Err(e.to_string()),

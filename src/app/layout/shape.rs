@@ -48,11 +48,13 @@ pub enum Preset {
     Wpa,
     /// Two intervals or traces side by side with the stacks.
     Compare,
+    /// What was allocated, and what ran meanwhile.
+    Flames,
 }
 
 impl Preset {
     /// In the order of the menu.
-    pub const ALL: [Self; 5] = [Self::FirstLook, Self::Leak, Self::Spike, Self::Wpa, Self::Compare];
+    pub const ALL: [Self; 6] = [Self::FirstLook, Self::Leak, Self::Spike, Self::Wpa, Self::Compare, Self::Flames];
 
     /// What the menu says.
     pub fn name(self) -> &'static str {
@@ -62,6 +64,7 @@ impl Preset {
             Self::Spike => "Spike",
             Self::Wpa => "WPA",
             Self::Compare => "Compare",
+            Self::Flames => "Flame graphs side by side",
         }
     }
 
@@ -75,6 +78,7 @@ impl Preset {
                 "Graph and one table in equal parts, as wide as the window, with the sources above each other at its left"
             }
             Self::Compare => "A small graph, the comparison, and the stacks beside it",
+            Self::Flames => "The flame graph of memory, and beside it what processors ran in the same interval",
         }
     }
 
@@ -103,6 +107,12 @@ impl Preset {
             Self::Compare => {
                 let first = ["Compare"];
                 below(28.0, Shape::row([(58.0, Shape::tabs(&first)), (42.0, Shape::tabs(&but(&first)))]))
+            }
+            Self::Flames => {
+                let ran = ["Processors"];
+                let memory = but(&["Flame", "Processors"]);
+                let memory: Vec<&str> = ["Flame"].into_iter().chain(memory).collect();
+                below(32.0, Shape::row([(50.0, Shape::tabs(&memory)), (50.0, Shape::tabs(&ran))]))
             }
         }
     }

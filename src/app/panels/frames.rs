@@ -2,6 +2,7 @@
 
 use eframe::egui::{self, RichText, Ui};
 
+use crate::format;
 use crate::query::Recorded;
 
 /// Module, function and source of a frame, line by line.
@@ -14,15 +15,29 @@ pub fn details(ui: &mut Ui, frame: &Recorded<'_>, level: u16) {
         let into = frame.function(level - 1).map_or_else(String::new, |outer| format!(" into {}", outer.function));
         ui.label(format!("inlined{into}"));
     }
-    if let Some(module) = frame.module() {
-        ui.weak(&*module.path);
-        ui.weak(format!("returns to {:#x}, module +{:#x}", frame.address(), frame.address() - module.base));
-    } else {
-        ui.weak(format!("returns to {:#x}, in no module that the trace names", frame.address()));
+    if let Some(method) = frame.method() {
+        ui.label(&*method.signature);
+        ui.label(compiled(frame.module().is_some()));
+        ui.weak(format!("{} bytes at {:#x}", format::count(method.size.into()), method.start));
+    }
+    match (frame.module(), frame.method()) {
+        (Some(module), _) => {
+            ui.weak(&*module.path);
+            ui.weak(format!("returns to {:#x}, module +{:#x}", frame.address(), frame.address() - module.base));
+        }
+        (None, Some(method)) => {
+            _ = ui.weak(format!("returns to {:#x}, method +{:#x}", frame.address(), frame.address() - method.start));
+        }
+        (None, None) => _ = ui.weak(format!("returns to {:#x}, in no module that the trace names", frame.address())),
     }
     if frame.module().is_some() && frame.function(0).is_none() {
         ui.weak("No name is known (yet): the tab Symbols says why");
     }
+}
+
+/// Who made a method's code, and when.
+fn compiled(is_in_image: bool) -> &'static str {
+    if is_in_image { "compiled by .NET before the program ran" } else { "compiled by .NET while the program ran" }
 }
 
 /// The same in one line.

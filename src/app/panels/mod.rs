@@ -19,6 +19,7 @@ mod offer;
 pub mod overview;
 mod palette;
 mod player;
+mod providers;
 mod recording;
 pub mod sources;
 pub mod stack_rules;
@@ -41,7 +42,7 @@ use super::HighwaterApp;
 use super::commands::Command;
 use super::document::Document;
 use super::theme;
-use super::views::{Around, Looked, Pane, ViewId, Views};
+use super::views::{Around, Pane, ViewId, Views};
 
 /// Draws the whole window.
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -95,8 +96,8 @@ fn with_views(app: &mut HighwaterApp, draw: impl FnOnce(&mut Views, &mut Around<
     draw(&mut views, &mut around);
     let looked = around.looked;
     document.views = views;
-    if let (Some(Looked { trace, tree, lines }), Some(names)) = (looked, &mut document.names) {
-        names.look_at(&trace, &tree, lines);
+    if let (Some(looked), Some(names)) = (looked, &mut document.names) {
+        names.look_at(looked);
     }
 }
 

@@ -9,6 +9,7 @@ use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Commands};
 use crate::app::names::{ModuleChange, Names};
 use crate::format;
+use crate::model::Trace;
 use crate::symbols::{Download, ModuleReport, ModuleState};
 
 const COLUMNS: [ListColumn; 8] = [
@@ -25,6 +26,7 @@ const COLUMNS: [ListColumn; 8] = [
 pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     symbol_sources::show(app, ui);
     let Some(document) = &app.document else { return };
+    managed(&document.trace, ui);
     let Some(names) = document.names.as_ref().filter(|names| !names.modules.is_empty()) else {
         let text = match (&document.names, document.is_settled()) {
             (None, false) => "Names are sought as soon as the trace is loaded",
@@ -41,6 +43,35 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     if let Some(row) = list.selected {
         ui.data_mut(|data| data.insert_temp(selected, row));
     }
+}
+
+/// Processes that are named in the line about .NET.
+const NAMED: usize = 3;
+
+/// How many methods the .NET runtime told of in which process: they need no PDB.
+fn managed(trace: &Trace, ui: &mut Ui) {
+    let code = &trace.activity.managed;
+    let mut all: Vec<(usize, String)> = code
+        .processes()
+        .into_iter()
+        .map(|id| {
+            let (process, count) = (trace.process(id), code.methods(id).len());
+            let pid = if process.name.is_empty() { String::new() } else { format!(" ({})", process.pid) };
+            (count, format!("{} in {}{pid}", format::count(count as u64), process.label()))
+        })
+        .collect();
+    if all.is_empty() {
+        return;
+    }
+    all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let methods: usize = all.iter().map(|(count, _)| count).sum();
+    let mut named: Vec<String> = all.iter().take(NAMED).map(|(_, told)| told.clone()).collect();
+    if all.len() > NAMED {
+        named.push(format!("and {} more processes", format::count((all.len() - NAMED) as u64)));
+    }
+    let told = format!("Methods of .NET that the trace itself names: {} ({})", format::count(methods as u64), named.join(", "));
+    let hint = || all.iter().map(|(_, told)| told.as_str()).collect::<Vec<_>>().join("\n");
+    ui.add(egui::Label::new(told).wrap()).on_hover_ui(|ui| _ = ui.label(hint()));
 }
 
 struct Modules<'a> {

@@ -1,8 +1,8 @@
-//! What the trace holds: events by kind, quality, and every problem with its place.
+//! What the trace holds: events by kind and provider, quality, and every problem with its place.
 
 use eframe::egui;
 
-use super::{losses, unmatched};
+use super::{losses, providers, unmatched};
 use crate::app::HighwaterApp;
 use crate::app::document::Document;
 use crate::format;
@@ -15,9 +15,9 @@ const THREE: f32 = 830.0;
 const SHOWN_PROBLEMS: usize = 12;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
-    let Some(document) = &app.document else { return };
-    let trace = &document.trace;
     egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+        let Some(document) = &app.document else { return };
+        let trace = &document.trace;
         if !trace.problems.is_empty() {
             ui.strong("Problems");
             // The first tells the most: those of whole runs of buffers.
@@ -50,6 +50,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                 ui.vertical(|ui| memory(trace, ui));
             }
         });
+        ui.add_space(8.0);
+        providers::list(app, ui);
     });
 }
 
@@ -108,6 +110,15 @@ fn memory(trace: &Trace, ui: &mut egui::Ui) {
         ("Processes", trace.processes.len() as u64),
         ("Heaps and trackers", trace.heaps.len() as u64),
     ];
+    let activity = &trace.activity;
+    let methods = activity.managed.processes().into_iter().map(|process| activity.managed.methods(process).len() as u64);
+    let others = [
+        ("Marks", activity.marks.list.len() as u64),
+        ("Frames that were shown", activity.presents.iter().map(|lane| lane.frames() as u64).sum()),
+        ("Methods of .NET", methods.sum()),
+        ("Processor samples", activity.samples.list.len() as u64),
+    ];
+    let lines: Vec<_> = lines.into_iter().chain(others.into_iter().filter(|(_, number)| *number > 0)).collect();
     grid(ui, "memory", &lines);
 }
 

@@ -5,8 +5,8 @@ use std::any::Any;
 use eframe::egui::Ui;
 
 use super::{
-    Around, Compare, Findings, Flame, Frames, FreedBy, FunctionTrees, Generations, Histograms, Marks, Pane, Rows, Stacks, Types,
-    View, ViewId,
+    Around, Compare, Findings, Flame, Frames, FreedBy, FunctionTrees, Generations, Histograms, Marks, Pane, Processors, Rows,
+    Stacks, Types, View, ViewId,
 };
 use crate::app::document::Document;
 use crate::app::filters::Filters;
@@ -89,6 +89,7 @@ impl Default for Views {
             Box::<Marks>::default(),
             Box::<Generations>::default(),
             Box::<Histograms>::default(),
+            Box::<Processors>::default(),
             Box::<Compare>::default(),
         ])
     }

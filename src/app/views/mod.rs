@@ -19,13 +19,14 @@ mod histograms;
 mod layers;
 mod marks;
 mod pane;
+mod processors;
 mod questions;
 mod rows;
 mod stacks;
 mod types;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use eframe::egui::Ui;
 
@@ -35,7 +36,7 @@ use super::filters::{Chip, Predicate};
 use super::jobs::Ground;
 use super::panels::stack_rules;
 use super::settings::Settings;
-use crate::model::{HeapId, Trace};
+use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::{Cancelled, Tree};
 use compare::Compare;
 pub use erased::{AnyAnswer, Ask, Views};
@@ -48,6 +49,7 @@ use histograms::Histograms;
 pub use layers::filtered as layer_of_filter;
 use marks::Marks;
 pub use pane::Pane;
+use processors::Processors;
 use rows::Rows;
 use stacks::Stacks;
 use types::Types;
@@ -100,15 +102,24 @@ pub struct Around<'a> {
     pub settings: &'a Settings,
     /// Whether something is searched for in the view in sight.
     pub is_searched: bool,
-    /// Lines whose names are wanted first.
+    /// What is on the screen and wants its names first.
     pub looked: Option<Looked>,
 }
 
-/// Lines on the screen.
-pub struct Looked {
-    pub trace: Arc<Trace>,
-    pub tree: Arc<Tree>,
-    pub lines: Range<usize>,
+/// What is on the screen.
+pub enum Looked {
+    /// Lines of a tree.
+    Lines { trace: Arc<Trace>, tree: Arc<Tree>, lines: Range<usize> },
+    /// Frames without names.
+    Frames(Arc<SeenFrames>),
+}
+
+/// Frames of which only the place is known.
+#[derive(Debug)]
+pub struct SeenFrames {
+    pub trace: Weak<Trace>,
+    /// Process and number of a module in it, and from its base what was told of the frame.
+    pub frames: Vec<(ProcessId, u32, u64)>,
 }
 
 impl Around<'_> {

@@ -112,6 +112,7 @@ impl Traces {
             answers: modules.answers.clone(),
             processes: self.process.is_some().then_some(processes),
             frees: true,
+            samples: true,
             ..Options::default()
         };
         let symbols = Symbols::start(trace, options, |_| true, || {});

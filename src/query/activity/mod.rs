@@ -16,4 +16,6 @@ pub use listing::{
     sort_by_allocated,
 };
 pub use marks::{MarkRequest, MarkSpot, find_mark, mark_places, mark_spots, marks};
-pub use processors::{ProcessSamples, process_samples, processor_series, sample_counts, sample_sums, sampled_stacks};
+pub use processors::{
+    ProcessSamples, process_samples, processor_series, sample_counts, sample_sums, sample_sums_where, sampled_stacks,
+};

@@ -66,13 +66,20 @@ fn site_counts(samples: &Samples, interval: Interval) -> Vec<u32> {
 
 /// Samples by site, of one process or of all: what a flame graph of processors is made of.
 pub fn sample_sums(trace: &Trace, interval: Interval, process: Option<ProcessId>) -> Vec<u32> {
+    sample_sums_where(trace, interval, |of| process.is_none_or(|process| of == Some(process)))
+}
+
+/// The same of the processes that `counts`; `None` stands for threads of which none is known.
+pub fn sample_sums_where(trace: &Trace, interval: Interval, counts: impl Fn(Option<ProcessId>) -> bool) -> Vec<u32> {
     let samples = &trace.activity.samples;
-    let mut counts = site_counts(samples, interval);
-    if let Some(process) = process {
-        let others = counts.iter_mut().zip(&samples.sites).filter(|(_, site)| site.caller != process);
-        others.for_each(|(count, _)| *count = 0);
+    let mut sums = site_counts(samples, interval);
+    let is_known = |process: &ProcessId| (process.0 as usize) < trace.processes.len();
+    for (sum, site) in sums.iter_mut().zip(&samples.sites) {
+        if *sum > 0 && !counts(Some(site.caller).filter(is_known)) {
+            *sum = 0;
+        }
     }
-    counts
+    sums
 }
 
 /// Samples by site, of processes of this name or id, or of all that are known.

@@ -83,6 +83,11 @@ impl<'a, A: Amount> NodeSums<'a, A> {
         self.within(self.forest.places_under(node))
     }
 
+    /// What is at a node itself.
+    pub fn own(&self, node: u32) -> A {
+        self.within(self.forest.places(node))
+    }
+
     fn within(&self, places: Range<usize>) -> A {
         self.before(places.end) - self.before(places.start)
     }

@@ -22,7 +22,7 @@ use crate::model::preorder::Preorder;
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, FrameName, Recorded};
 use crate::stack_rules::StackRules;
-use crate::symbols::Names;
+use crate::symbols::{FrameKind, Names};
 use crate::units::Ticks;
 
 /// A function and all that are around it; [`PathId::ROOT`] is "no stack".
@@ -57,12 +57,23 @@ impl Functions {
 
     /// The same of other sites with stacks of the trace.
     pub fn of_sites(trace: &Trace, sites: &[Site], names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
+        Self::of_stacks(trace, sites, (names, fold), FrameKind::Innermost, cancel)
+    }
+
+    /// The same; `innermost` is what the innermost addresses are.
+    pub(super) fn of_stacks(
+        trace: &Trace,
+        sites: &[Site],
+        (names, fold): (&Names, bool),
+        innermost: FrameKind,
+        cancel: &Cancel,
+    ) -> Result<Self, Cancelled> {
         let mut order: Vec<u32> = (0..sites.len() as u32).collect();
         order.par_sort_unstable_by_key(|&i| {
             let site = &sites[i as usize];
             (site.caller, site.first, i)
         });
-        let mut walk = PathWalk::new(trace, names, fold);
+        let mut walk = PathWalk::new(trace, names, fold, innermost);
         let mut of_site = vec![PathId::ROOT; sites.len()];
         for (n, &i) in order.iter().enumerate() {
             if n % 1024 == 0 {
@@ -226,14 +237,15 @@ struct Look {
     frames: Range<usize>,
 }
 
-/// An address, whether it is the innermost of its stack, and whether the outermost.
-type Place = (u64, bool, bool);
+/// An address, what it is, and whether it is the outermost of its stack.
+type Place = (u64, FrameKind, bool);
 
 /// Goes over the sites of one process after the other, each by time.
 struct PathWalk<'a> {
     trace: &'a Trace,
     names: &'a Names,
     fold: bool,
+    innermost: FrameKind,
     table: FunctionTable,
     paths: Trie,
     /// By node.
@@ -253,7 +265,7 @@ const NOBODY: ProcessId = ProcessId(u32::MAX);
 const FRAMES: usize = 1 << 22;
 
 impl<'a> PathWalk<'a> {
-    fn new(trace: &'a Trace, names: &'a Names, fold: bool) -> Self {
+    fn new(trace: &'a Trace, names: &'a Names, fold: bool, innermost: FrameKind) -> Self {
         let nodes = trace.stacks.len();
         let none = Known { process: NOBODY, until: Ticks::BEFORE_TRACE, path: 0 };
         let most = nodes.saturating_mul(8).saturating_add(1 << 20).min(u32::MAX as usize / 2);
@@ -261,6 +273,7 @@ impl<'a> PathWalk<'a> {
             trace,
             names,
             fold,
+            innermost,
             table: FunctionTable::new(names.rules()),
             paths: Trie::new(most),
             known: vec![none; nodes],
@@ -281,7 +294,7 @@ impl<'a> PathWalk<'a> {
             self.frames.clear();
         }
         let outer = self.callers(self.trace.stacks.parent(site.stack), site.first);
-        let (path, _) = self.inside(outer, site.stack, site.first, true);
+        let (path, _) = self.inside(outer, site.stack, site.first, self.innermost);
         if self.fold { self.trimmed(path) } else { path }
     }
 
@@ -301,7 +314,7 @@ impl<'a> PathWalk<'a> {
             next = stacks.parent(next);
         };
         while let Some(node) = self.todo.pop() {
-            let (inside, valid) = self.inside(path, node, at, false);
+            let (inside, valid) = self.inside(path, node, at, FrameKind::Caller);
             (path, until) = (inside, until.min(valid));
             self.known[node.0 as usize] = Known { process: self.process, until, path };
         }
@@ -309,21 +322,21 @@ impl<'a> PathWalk<'a> {
     }
 
     /// The path of a node's frame inside `outer`, and until when its frame is that.
-    fn inside(&mut self, outer: u32, node: NodeId, at: Ticks, is_innermost: bool) -> (u32, Ticks) {
-        let Look { until, frames } = self.look(node, at, is_innermost);
+    fn inside(&mut self, outer: u32, node: NodeId, at: Ticks, kind: FrameKind) -> (u32, Ticks) {
+        let Look { until, frames } = self.look(node, at, kind);
         let Self { paths, frames: all, .. } = self;
         (all[frames].iter().fold(outer, |path, &function| paths.child(path, function)), until)
     }
 
-    fn look(&mut self, node: NodeId, at: Ticks, is_innermost: bool) -> Look {
+    fn look(&mut self, node: NodeId, at: Ticks, kind: FrameKind) -> Look {
         let stacks = &self.trace.stacks;
         let (address, is_outermost) = (stacks.address(node), stacks.parent(node) == NodeId::ROOT);
-        let place = (address, is_innermost, is_outermost);
+        let place = (address, kind, is_outermost);
         if let Some(look) = self.looks.get(&place).filter(|look| at < look.until) {
             return look.clone();
         }
         let mapped = self.trace.mapped_at(self.process, address, at);
-        let frame = Recorded::at(self.names, mapped, address, is_innermost, is_outermost);
+        let frame = Recorded::at(self.names, mapped, address, kind, is_outermost);
         let from = self.frames.len();
         self.frames.extend(frame.shown(self.fold).map(|level| self.table.intern(frame.name(level))));
         let look = Look { until: mapped.during.to, frames: from..self.frames.len() };

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::PIECE;
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, Recorded};
-use crate::symbols::Names;
+use crate::symbols::{FrameKind, Names};
 use crate::units::Interval;
 
 /// The sites as the frames that are left order them. It follows from a trace and names.
@@ -102,7 +102,7 @@ impl Looks<'_> {
             return is_left_out;
         }
         let mapped = trace.mapped_at(caller, address, at);
-        let is_left_out = Recorded::at(names, mapped, address, is_innermost, false).ends_folded();
+        let is_left_out = Recorded::at(names, mapped, address, FrameKind::in_event(is_innermost), false).ends_folded();
         known.insert(key, (mapped.during, is_left_out));
         is_left_out
     }

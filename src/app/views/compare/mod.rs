@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use eframe::egui::Ui;
 
-use super::flame::{Icicle, Measure, Way};
+use super::flame::{Icicle, Measure, Unit, Way};
 use super::layers::LayerChoice;
 use super::{Around, Pane, View, ViewId};
 use crate::app::beside::Ready;
@@ -20,7 +20,7 @@ use crate::app::document::Document;
 use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground, drop_aside};
 use crate::app::panels::columns::Wholes;
-use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask};
+use crate::query::{By, Cancelled, Compared, DiffSide, FlameWeights, Group, Mask, layer_label};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer};
 use sides::Sides;
@@ -269,8 +269,9 @@ impl Request {
             }
         };
         ground.cancel.check()?;
-        let measure = Measure { label: "B minus A, outstanding at their ends", is_count: false, is_change: true };
-        let icicle = Icicle::of(&weights, (&forest, &functions), measure, (flame.layer, &flame.focus, &self.search));
+        let measure = Measure { label: "B minus A, outstanding at their ends", unit: Unit::Change };
+        let asked = (layer_label(flame.layer), &*flame.focus, &*self.search);
+        let icicle = Icicle::of(&weights, (&forest, &functions), measure, asked);
         Ok(Difference { flame: Some(icicle), ..self.difference(Vec::new(), false) })
     }
 }

@@ -6,6 +6,7 @@
 //! there are.
 
 mod panel;
+mod unit;
 
 use std::sync::Arc;
 
@@ -16,22 +17,14 @@ use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
 use crate::app::jobs::{ForestKind, Ground};
 use crate::query::{
-    Cancelled, FlameBox, FlameWeight, FlameWeights, Forest, Functions, NodeKey, find_way, flame_boxes, node_name,
+    Cancelled, FlameBox, FlameWeight, FlameWeights, Forest, FrameName, Functions, NodeKey, find_way, flame_boxes, layer_label,
+    node_name,
 };
 use crate::units::Layer;
+pub use unit::{Measure, SampledIn, Unit, share};
 
 /// Names of functions from the outside inwards: what a node is called in every answer.
 pub type Way = Vec<Arc<str>>;
-
-/// What widths stand for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Measure {
-    pub label: &'static str,
-    /// Whether it is no size.
-    pub is_count: bool,
-    /// Whether it can be below nothing.
-    pub is_change: bool,
-}
 
 /// What is asked.
 pub struct Request {
@@ -44,7 +37,8 @@ pub struct Request {
 
 /// The boxes that can be seen.
 pub struct Icicle {
-    layer: Layer,
+    /// What all of it is called.
+    whole: Box<str>,
     measure: Measure,
     /// By depth, then from left to right; the focus is at the depth of its way.
     boxes: Vec<FlameBox>,
@@ -52,7 +46,7 @@ pub struct Icicle {
     depths: Vec<usize>,
     /// The way to the focus; of a focus that is not there any more, as far as there is one.
     focus: Way,
-    /// All that is in the layer.
+    /// All there is.
     total: u64,
     /// What the focus is of it.
     shown: u64,
@@ -63,12 +57,12 @@ pub struct Icicle {
 }
 
 impl Icicle {
-    /// Of a layer what is seen from a focus, with what a text in small letters lights up.
+    /// Of what is called `whole` what is seen from a focus, with what a text in small letters lights up.
     pub fn of(
         weights: &FlameWeights<'_>,
         (forest, functions): (&Forest, &Arc<Functions>),
         measure: Measure,
-        (layer, focus, search): (Layer, &[Arc<str>], &str),
+        (whole, focus, search): (&str, &[Arc<str>], &str),
     ) -> Self {
         let is_found = |key: NodeKey| match key {
             NodeKey::Function(function) if !search.is_empty() => {
@@ -79,7 +73,7 @@ impl Icicle {
         let node = find_way(forest, functions, focus);
         let made = flame_boxes(weights, node, is_found);
         Self {
-            layer,
+            whole: whole.into(),
             measure,
             boxes: made.boxes,
             depths: made.depths,
@@ -90,6 +84,19 @@ impl Icicle {
             is_searched: !search.is_empty(),
             functions: Arc::clone(functions),
         }
+    }
+}
+
+impl Icicle {
+    /// The places of functions in sight that have no names: modules, and from their bases.
+    pub fn nameless(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.boxes.iter().filter_map(|one| match one.key {
+            NodeKey::Function(function) => match self.functions.name(function) {
+                FrameName::InModule(module, rva) => Some((module, rva)),
+                _ => None,
+            },
+            _ => None,
+        })
     }
 }
 
@@ -126,7 +133,8 @@ impl View for Flame {
         let forest = ground.forest(kind)?;
         let weights = FlameWeights::new(&forest, ground.trace(), &sums, &ground.mask, request.layer, request.weight);
         ground.cancel.check()?;
-        let (measure, asked) = (panel::measure(request.weight), (request.layer, request.focus.as_slice(), &*request.search));
+        let asked = (layer_label(request.layer), request.focus.as_slice(), &*request.search);
+        let measure = panel::measure(request.weight);
         tell(Icicle::of(&weights, (&forest, &functions), measure, asked));
         Ok(())
     }

@@ -2,14 +2,14 @@
 
 use eframe::egui::{self, Color32, FontId, Rect, Sense, Ui, pos2, vec2};
 
-use super::{Flame, Icicle, Measure, Way};
+use super::{Flame, Icicle, Measure, Unit, Way};
 use crate::app::commands::Command;
 use crate::app::filters::Predicate;
 use crate::app::picture::{PictureFormat, Subject, Wish};
 use crate::app::theme;
 use crate::app::views::Around;
 use crate::format;
-use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, layer_label, node_name};
+use crate::query::{FlameBox, FlameWeight, FrameName, NodeKey, node_name};
 
 const BOX_HEIGHT: f32 = 18.0;
 
@@ -31,8 +31,12 @@ fn weight_label(weight: FlameWeight) -> &'static str {
 
 /// What the widths of a weight stand for.
 pub fn measure(weight: FlameWeight) -> Measure {
-    let (is_count, is_change) = (weight == FlameWeight::Count, weight == FlameWeight::Impacting);
-    Measure { label: weight_label(weight), is_count, is_change }
+    let unit = match weight {
+        FlameWeight::Impacting => Unit::Change,
+        FlameWeight::Count => Unit::Count,
+        FlameWeight::Size | FlameWeight::AtStart | FlameWeight::AtEnd => Unit::Bytes,
+    };
+    Measure { label: weight_label(weight), unit }
 }
 
 pub fn tools(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
@@ -73,8 +77,7 @@ impl Icicle {
     /// Shows it; the way to what the user wants to see alone.
     pub fn show(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
         if self.total == 0 {
-            let layer = layer_label(self.layer);
-            around.nothing(ui, &format!("{layer}: nothing to show for {} in this interval.", self.measure.label));
+            around.nothing(ui, &format!("{}: nothing to show for {} in this interval.", self.whole, self.measure.label));
             return None;
         }
         if self.is_searched {
@@ -92,7 +95,7 @@ impl Icicle {
     fn draw(&self, around: &mut Around<'_>, ui: &mut Ui) -> Option<Way> {
         let size = vec2(ui.available_width(), self.depth_count() as f32 * BOX_HEIGHT + 4.0);
         let (area, response) = ui.allocate_exact_size(size, Sense::click());
-        let label = format!("Flame graph of {}", layer_label(self.layer));
+        let label = format!("Flame graph of {}", self.whole);
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, label.clone()));
         let painter = ui.painter_at(area);
         let pointed = response.hover_pos().and_then(|at| self.at(area, at));
@@ -188,7 +191,7 @@ impl Icicle {
         if one.smaller > 0 {
             return theme::flame_rest(visuals);
         }
-        if self.measure.is_change && one.net < 0 {
+        if self.measure.unit == Unit::Change && one.net < 0 {
             return theme::flame_shrinkage(visuals);
         }
         match one.key {
@@ -203,7 +206,7 @@ impl Icicle {
 
     fn name(&self, key: NodeKey) -> String {
         match key {
-            NodeKey::All => layer_label(self.layer).to_owned(),
+            NodeKey::All => self.whole.to_string(),
             key => node_name(&self.functions, key),
         }
     }
@@ -219,26 +222,25 @@ impl Icicle {
         }
     }
 
-    fn value(&self, one: &FlameBox) -> String {
-        match self.measure {
-            Measure { is_change: true, .. } => format::signed_bytes(one.net),
-            Measure { is_count: true, .. } => format::count(one.net.unsigned_abs()),
-            _ => format::bytes(one.net.unsigned_abs()),
-        }
-    }
-
     fn details(&self, ui: &mut Ui, one: &FlameBox) {
         match one.smaller {
             0 => ui.strong(self.name(one.key)),
             _ => ui.strong(format!("{} of {}", Self::smaller(one), self.name(one.key))),
         };
         let whole = self.boxes.first().map_or(0, |all| all.net.unsigned_abs());
-        let share = if self.measure.is_change || whole == 0 {
+        let Measure { label, unit } = self.measure;
+        let share = if unit == Unit::Change || whole == 0 {
             String::new()
         } else {
             format!(", {:.1} % of all", 100.0 * one.net.unsigned_abs() as f64 / whole as f64)
         };
-        ui.label(format!("{}: {}{share}", self.measure.label, self.value(one)));
+        ui.label(format!("{label}: {}{share}", unit.value(one.net)));
+        if let Unit::Samples(sampled) = unit {
+            ui.label(sampled.time(one.net));
+            if sampled.tells_own && one.smaller == 0 {
+                ui.label(format!("In the function itself: {}", format::count(one.own.unsigned_abs())));
+            }
+        }
         if one.smaller > 0 {
             ui.weak("Click to see what they are in alone");
         } else if one.key != NodeKey::All {
@@ -278,8 +280,14 @@ impl Icicle {
         {
             let name = self.functions.name(function).to_string();
             ui.strong(&name);
-            around.offer_filters(ui, "this function", Predicate::Function(name.as_str().into()));
-            around.offer_rules(ui, &name);
+            let what = Predicate::Function(name.as_str().into());
+            if let Unit::Samples(_) = self.measure.unit {
+                // What ran may have allocated, too; filters are about that.
+                around.offer_filters(ui, "memory of this function", what);
+            } else {
+                around.offer_filters(ui, "this function", what);
+                around.offer_rules(ui, &name);
+            }
         }
         if ui.button("See it alone").clicked() {
             did = Some(self.way(depth, index));

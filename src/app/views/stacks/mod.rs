@@ -369,7 +369,7 @@ impl Stacks {
     /// The names of these lines are wanted first.
     fn look_at(&self, lines: Range<usize>, around: &mut Around<'_>) {
         if let Some(Table { trace, tree, .. }) = self.table.as_deref() {
-            around.looked = Some(Looked { trace: Arc::clone(trace), tree: Arc::clone(tree), lines });
+            around.looked = Some(Looked::Lines { trace: Arc::clone(trace), tree: Arc::clone(tree), lines });
         }
     }
 }

@@ -1,0 +1,134 @@
+//! The providers of a trace, each with a box that makes its events marks, and a field for those that the
+//! trace does not tell of.
+
+use eframe::egui::{self, Ui};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, Setting};
+use crate::app::document::Document;
+use crate::app::providers::{Providers, is_chosen, why_not_again, with_choice, without_events};
+use crate::events::ProviderSeen;
+use crate::format;
+
+/// Providers that are listed; who looks for others can name them.
+const MOST: usize = 200;
+
+/// The list, or why there is none yet.
+pub fn list(app: &mut HighwaterApp, ui: &mut Ui) {
+    let Some(document) = &app.document else { return };
+    let words = &app.settings.mark_providers;
+    ui.strong("Providers");
+    ui.label(
+        "Events of a chosen provider are marks on the time axis. The choice is kept, and the trace is loaded again with it.",
+    );
+    let mut chosen = None;
+    match &document.providers {
+        Providers::Unknown if document.is_settled() => {
+            app.commands.push(Command::ListProviders);
+            ui.weak("Looking for providers\u{2026}");
+        }
+        Providers::Unknown => _ = ui.weak("They are listed when the trace is loaded."),
+        Providers::Sought(_) => _ = ui.weak("Looking for providers\u{2026}"),
+        Providers::Lost => _ = ui.weak("The files could not be read once more."),
+        Providers::Known(all) if all.is_empty() => _ = ui.weak("Only Windows' kernel and what merging adds wrote events."),
+        Providers::Known(all) => chosen = table(all, words, ui),
+    }
+    let known = if let Providers::Known(all) = &document.providers { Some(all.as_slice()) } else { None };
+    let chosen = chosen.or_else(|| others(words, known, ui)).or_else(|| field(words, ui));
+    status(document, app.loading.is_some(), words, ui);
+    if let Some(words) = chosen {
+        app.commands.push(Command::Set(Setting::MarkProviders(words)));
+    }
+    ui.add_space(8.0);
+}
+
+/// What is chosen from now on, if that has changed.
+fn table(all: &[ProviderSeen], words: &[String], ui: &mut Ui) -> Option<Vec<String>> {
+    let mut changed = None;
+    egui::Grid::new("providers").num_columns(4).spacing([18.0, 3.0]).show(ui, |ui| {
+        for seen in all.iter().take(MOST) {
+            let was_chosen = is_chosen(words, seen);
+            // By a pattern, which means others, too.
+            let is_fixed = was_chosen && is_chosen(&with_choice(words, seen, false), seen);
+            let mut is_on = was_chosen;
+            let name = seen.name.clone().unwrap_or_else(|| format!("{{{}}}", seen.guid));
+            let shown = ui.add_enabled(!is_fixed, egui::Checkbox::new(&mut is_on, "as marks"));
+            shown.widget_info(|| {
+                egui::WidgetInfo::selected(egui::Role::CheckBox, !is_fixed, was_chosen, format!("Marks of {name}"))
+            });
+            shown.on_disabled_hover_text("Chosen by a name with * below");
+            if is_on != was_chosen {
+                changed = Some(with_choice(words, seen, is_on));
+            }
+            number(ui, seen.events);
+            match &seen.name {
+                Some(name) => ui.label(name),
+                None => ui.weak("(no name in the trace)"),
+            };
+            ui.weak(format!("{{{}}}", seen.guid));
+            ui.end_row();
+        }
+    });
+    if all.len() > MOST {
+        ui.weak(format!("and {} more; highwater info --json lists them", format::count((all.len() - MOST) as u64)));
+    }
+    changed
+}
+
+fn number(ui: &mut Ui, number: u64) {
+    let (rect, _) = ui.allocate_exact_size(egui::vec2(72.0, ui.spacing().interact_size.y), egui::Sense::hover());
+    let layout = egui::Layout::right_to_left(egui::Align::Center);
+    ui.scope_builder(egui::UiBuilder::new().max_rect(rect).layout(layout), |ui| ui.label(format::count(number)));
+}
+
+/// What is chosen and stands for no line of the table, to be taken away.
+fn others(words: &[String], known: Option<&[ProviderSeen]>, ui: &mut Ui) -> Option<Vec<String>> {
+    let mut changed = None;
+    let is_missing = |word: &String| known.is_some_and(|all| without_events(words, all).contains(&word));
+    let stands_below = |word: &&String| word.contains('*') || is_missing(word) || known.is_none();
+    for word in words.iter().filter(stands_below) {
+        ui.horizontal(|ui| {
+            if ui.small_button("\u{2715}").on_hover_text(format!("Not {word} any more")).clicked() {
+                changed = Some(words.iter().filter(|other| *other != word).cloned().collect());
+            }
+            ui.label(word);
+            if is_missing(word) {
+                ui.weak("has no events in this trace");
+            }
+        });
+    }
+    changed
+}
+
+/// A field for a name that the table does not have.
+fn field(words: &[String], ui: &mut Ui) -> Option<Vec<String>> {
+    let id = egui::Id::unique("provider to add");
+    let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_default();
+    let mut changed = None;
+    ui.horizontal(|ui| {
+        let field = egui::TextEdit::singleline(&mut text).id_salt("provider").desired_width(280.0);
+        let field = ui.add(field.hint_text("Name, with * for anything, or GUID"));
+        field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Provider"));
+        let word = text.trim().to_owned();
+        let is_new = !word.is_empty() && !words.contains(&word);
+        let entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+        if (ui.add_enabled(is_new, egui::Button::new("Add")).clicked() || entered) && is_new {
+            changed = Some(words.iter().cloned().chain([word]).collect());
+            text.clear();
+        }
+    });
+    ui.data_mut(|data| data.insert_temp(id, text));
+    changed
+}
+
+/// Whether what is chosen is what is shown.
+fn status(document: &Document, is_loading: bool, words: &[String], ui: &mut Ui) {
+    if document.marked == words {
+        return;
+    }
+    match why_not_again(document, is_loading) {
+        Some(why) => ui.weak(why),
+        None if is_loading => ui.weak("The trace is being loaded again\u{2026}"),
+        None => ui.weak("The trace was loaded with another choice: it holds when it is opened again."),
+    };
+}

@@ -1,0 +1,176 @@
+//! Which providers the open trace has events of, and which of them are marks. The choice is one for all
+//! traces, kept in the settings; the trace in front is loaded again with it.
+//!
+//! Cost: to list them a pass over the capture on a worker, once, when the list is looked at. Loading again
+//! takes the place of the trace at its end, so all that the user did stays; where there is no room for
+//! both, it is opened anew.
+
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use super::document::Document;
+use super::jobs::LoadJob;
+use super::player::Pace;
+use crate::events::{MarkProviders, ProviderSeen};
+use crate::load::{Capture, Input};
+use crate::panics;
+
+/// The providers of a document's capture, as far as they are known.
+#[derive(Debug, Default)]
+pub enum Providers {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    /// A worker looks.
+    Sought(Receiver<Vec<ProviderSeen>>),
+    /// The busiest first.
+    Known(Vec<ProviderSeen>),
+    /// The capture could not be read once more.
+    Lost,
+}
+
+impl Providers {
+    fn seek(ctx: &egui::Context, inputs: Vec<Input>) -> Self {
+        let (send, done) = channel();
+        let ctx = ctx.clone();
+        rayon::spawn(move || {
+            let found = panics::catch(|| Capture::open(&inputs).map(|capture| capture.providers()));
+            match found {
+                Ok(Ok(found)) => drop(send.send(found)), // nobody waits any more for those of a closed document
+                Ok(Err(reason)) => log::warn!("the providers could not be listed: {reason}"),
+                Err(fault) => log::error!("the providers could not be listed: {fault}"),
+            }
+            drop(send);
+            ctx.request_repaint();
+        });
+        Self::Sought(done)
+    }
+
+    fn drain(&mut self) {
+        let Self::Sought(done) = self else { return };
+        match done.try_recv() {
+            Ok(found) => *self = Self::Known(found),
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => *self = Self::Lost,
+        }
+    }
+
+    /// Whether a worker looks.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Sought(_))
+    }
+}
+
+/// Whether a word means a provider, and only that one.
+fn names_it(word: &str, seen: &ProviderSeen) -> bool {
+    let is_name = seen.name.as_ref().is_some_and(|name| name.to_lowercase() == word.trim().to_lowercase());
+    is_name || word.trim().trim_matches(['{', '}']).parse() == Ok(seen.guid)
+}
+
+/// Whether a provider's events are marks by these words.
+pub fn is_chosen(words: &[String], seen: &ProviderSeen) -> bool {
+    MarkProviders::new(words).has(seen.guid, seen.name.as_deref())
+}
+
+/// The words with a provider among what they mean, or without; what else they mean stays. A pattern
+/// that fits stays, too.
+pub fn with_choice(words: &[String], seen: &ProviderSeen, is_chosen: bool) -> Vec<String> {
+    let mut words: Vec<String> = words.iter().filter(|word| !names_it(word, seen)).cloned().collect();
+    if is_chosen {
+        words.push(seen.name.clone().unwrap_or_else(|| format!("{{{}}}", seen.guid)));
+    }
+    words
+}
+
+/// Words that fit none of these providers.
+pub fn without_events<'a>(words: &'a [String], seen: &[ProviderSeen]) -> Vec<&'a String> {
+    let fits = |word: &&String| seen.iter().any(|seen| is_chosen(std::slice::from_ref(word), seen));
+    words.iter().filter(|word| !fits(word)).collect()
+}
+
+/// Why a document cannot be loaded again now.
+pub fn why_not_again(document: &Document, is_loading: bool) -> Option<&'static str> {
+    if document.inputs.iter().any(Input::is_recording) {
+        return Some("This trace is still being recorded: the choice holds for traces that are opened from now on.");
+    }
+    let is_growing = !document.is_settled() && !is_loading;
+    is_growing.then_some("The trace is still growing: the choice holds for traces that are opened from now on.")
+}
+
+impl HighwaterApp {
+    /// Looks which providers the trace in front has, unless that is known.
+    pub(super) fn list_providers(&mut self, ctx: &egui::Context) {
+        if let Some(document) = self.document.as_mut().filter(|document| document.is_settled())
+            && matches!(document.providers, Providers::Unknown)
+        {
+            document.providers = Providers::seek(ctx, document.inputs.clone());
+        }
+    }
+
+    pub(super) fn drain_providers(&mut self) {
+        self.document.iter_mut().for_each(|document| document.providers.drain());
+    }
+
+    /// Other providers' events are marks from now on: the trace in front is loaded again, if it was
+    /// loaded with others.
+    pub(super) fn load_marks(&mut self, ctx: &egui::Context) {
+        let wanted = self.settings.mark_providers.clone();
+        let Some(document) = self.document.as_ref() else { return };
+        let is_live = self.loading.as_ref().is_some_and(|job| job.is_live() || job.id == document.job);
+        if is_live || !document.is_settled() || document.inputs.iter().any(Input::is_recording) {
+            return;
+        }
+        // What is on its way with another choice is of no use.
+        self.loading.take_if(|job| job.replaces == Some(document.job));
+        if document.marked == wanted {
+            return;
+        }
+        let (inputs, job, held) = (document.inputs.clone(), document.job, document.trace.load_bytes);
+        let left = self.budget().saturating_sub(held);
+        if left < held {
+            self.open(ctx, inputs, Pace::AtOnce);
+            return;
+        }
+        self.stop_loading();
+        let again = LoadJob::start(ctx.clone(), inputs, left, Pace::AtOnce, wanted);
+        self.loading = Some(again.in_place_of(job));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etl::Guid;
+
+    fn seen(n: u8, name: Option<&str>) -> ProviderSeen {
+        ProviderSeen { guid: Guid::from_bytes([n; 16]), name: name.map(str::to_owned), events: 1 }
+    }
+
+    fn words(all: &[&str]) -> Vec<String> {
+        all.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_provider_is_chosen_by_name_or_guid_and_what_else_was_chosen_stays() {
+        let (named, nameless) = (seen(1, Some("My-Game")), seen(2, None));
+        let of_nameless = format!("{{{}}}", nameless.guid);
+        let both = with_choice(&with_choice(&words(&["Other"]), &named, true), &nameless, true);
+        assert_eq!(both, ["Other", "My-Game", &*of_nameless]);
+        assert!(is_chosen(&both, &named) && is_chosen(&both, &nameless) && !is_chosen(&both, &seen(3, Some("Third"))));
+        assert_eq!(with_choice(&both, &named, true), ["Other", &*of_nameless, "My-Game"], "it is there once");
+        for word in ["my-game", &named.guid.to_string(), &format!("{{{}}}", named.guid)] {
+            assert_eq!(with_choice(&words(&["Other", word]), &named, false), ["Other"], "{word}");
+        }
+        let by_pattern = words(&["my-*"]);
+        assert!(is_chosen(&with_choice(&by_pattern, &named, false), &named), "a pattern means others, too");
+    }
+
+    #[test]
+    fn words_that_no_provider_has_are_told() {
+        let all = [seen(1, Some("My-Game")), seen(2, None)];
+        let chosen = words(&["my-*", "Other", &all[1].guid.to_string(), &Guid::from_bytes([9; 16]).to_string()]);
+        assert_eq!(without_events(&chosen, &all), [&chosen[1], &chosen[3]]);
+    }
+}

@@ -1,0 +1,72 @@
+//! What the widths of a flame graph stand for, and how that reads.
+
+use crate::format;
+
+/// What widths stand for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measure {
+    pub label: &'static str,
+    pub unit: Unit,
+}
+
+/// What they count.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Unit {
+    Bytes,
+    /// Bytes, which can be below nothing.
+    Change,
+    /// Allocations.
+    Count,
+    /// Samples of processors.
+    Samples(SampledIn),
+}
+
+/// What a sample stands for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SampledIn {
+    /// Seconds of one sample.
+    pub seconds: f64,
+    /// Seconds of the interval.
+    pub interval: f64,
+    /// Whether what is at a node itself is what its function ran itself.
+    pub tells_own: bool,
+}
+
+impl Unit {
+    /// A number as it is read.
+    pub fn value(self, net: i64) -> String {
+        match self {
+            Self::Bytes => format::bytes(net.unsigned_abs()),
+            Self::Change => format::signed_bytes(net),
+            Self::Count | Self::Samples(_) => format::count(net.unsigned_abs()),
+        }
+    }
+}
+
+impl SampledIn {
+    /// How much time samples stand for, and what part of a processor.
+    pub fn time(&self, samples: i64) -> String {
+        let seconds = samples as f64 * self.seconds;
+        let time = format::duration(seconds);
+        if self.interval > 0.0 { format!("{time}, {} of a processor", share(seconds / self.interval)) } else { time }
+    }
+}
+
+/// A part as it is read: `12.3 %`.
+pub fn share(part: f64) -> String {
+    format!("{:.1} %", 100.0 * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_read_as_time_and_as_part_of_a_processor() {
+        let sampled = SampledIn { seconds: 0.01, interval: 2.0, tells_own: true };
+        assert_eq!(sampled.time(50), "500.000 ms, 25.0 % of a processor");
+        assert_eq!(sampled.time(300), "3.000 s, 150.0 % of a processor");
+        assert_eq!(SampledIn { interval: 0.0, ..sampled }.time(1), "10.000 ms");
+        assert_eq!((Unit::Samples(sampled).value(1_234), Unit::Bytes.value(2_048)), ("1,234".to_owned(), "2.00 KB".to_owned()));
+    }
+}

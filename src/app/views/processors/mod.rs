@@ -1,0 +1,232 @@
+//! What processors ran in the interval: a list of processes, and the flame graph of one of them, to
+//! stand beside that of memory. Nothing of it is a number of memory, so filters do not count here; the
+//! process to which everything is filtered comes first.
+//!
+//! Cost: a look at each sample of the interval, and a pass over their sites; functions of samples are
+//! made once for each state of the names.
+
+mod list;
+mod panel;
+
+use std::sync::Arc;
+
+use eframe::egui::Ui;
+use rustc_hash::FxHashMap;
+
+use super::flame::{Icicle, Measure, SampledIn, Unit, Way};
+use super::{Around, Looked, Pane, SeenFrames, View, ViewId};
+use crate::app::document::Document;
+use crate::app::export::Sheet;
+use crate::app::jobs::{ForestKind, Ground};
+use crate::model::{ProcessId, Trace};
+use crate::query::{Cancelled, FlameWeights, Key, KeyMap, Path, ProcessSamples, process_samples, sample_sums_where};
+use list::ProcessList;
+
+/// Whose samples are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// Those of all processes, as one.
+    All,
+    /// Those of one; `None` for threads of which no process is known.
+    One(Option<ProcessId>),
+}
+
+/// What is asked.
+pub struct Request {
+    whose: Option<Whose>,
+    in_scope: Option<ProcessId>,
+    is_inverted: bool,
+    focus: Way,
+    search: String,
+}
+
+/// What ran in an interval.
+pub struct Ran {
+    list: Arc<ProcessList>,
+    whose: Whose,
+    icicle: Icicle,
+    /// What in it has no name yet.
+    nameless: Arc<SeenFrames>,
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct Processors {
+    /// What the user chose, if anything.
+    whose: Option<Whose>,
+    is_inverted: bool,
+    focus: Way,
+    search: String,
+    ran: Option<Ran>,
+}
+
+impl Processors {
+    fn choose(&mut self, whose: Whose) {
+        self.whose = Some(whose);
+        self.focus.clear();
+    }
+}
+
+impl View for Processors {
+    const TITLE: ViewId = "Processors";
+    type Request = Request;
+    type Answer = Ran;
+
+    fn request(&self, document: &Document) -> Option<Request> {
+        (!document.trace.activity.samples.list.is_empty()).then(|| Request {
+            whose: self.whose,
+            in_scope: in_scope(document),
+            is_inverted: self.is_inverted,
+            focus: self.focus.clone(),
+            search: self.search.trim().to_lowercase(),
+        })
+    }
+
+    fn answer(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Ran)) -> Result<(), Cancelled> {
+        let (trace, interval) = (Arc::clone(ground.trace()), ground.interval());
+        let by_process = in_order(process_samples(&trace, interval), request.in_scope);
+        let whose = request.whose.unwrap_or_else(|| Whose::One(usual(&trace, &by_process, request.in_scope)));
+        let by_site = sample_sums_where(&trace, interval, |process| match whose {
+            Whose::All => true,
+            Whose::One(one) => one == process,
+        });
+        ground.cancel.check()?;
+        let kind = if request.is_inverted { ForestKind::Inverted } else { ForestKind::TopDown };
+        let (functions, forest) = ground.sampled(kind)?;
+        let weights = FlameWeights::of_samples(&forest, &by_site);
+        ground.cancel.check()?;
+        let seconds = |ticks: f64| ticks / trace.clock.frequency as f64;
+        let sampled = SampledIn {
+            seconds: seconds(trace.activity.samples.interval),
+            interval: seconds(interval.len() as f64),
+            tells_own: !request.is_inverted,
+        };
+        let measure = Measure { label: "Samples", unit: Unit::Samples(sampled) };
+        let asked = (&*label(&trace, whose), &*request.focus, &*request.search);
+        let icicle = Icicle::of(&weights, (&forest, &functions), measure, asked);
+        let list = Arc::new(ProcessList::new(&trace, by_process));
+        let nameless = Arc::new(nameless(&trace, whose, &icicle));
+        tell(Ran { list, whose, icicle, nameless });
+        Ok(())
+    }
+
+    fn take(&mut self, ran: Ran) {
+        self.ran = Some(ran);
+    }
+}
+
+impl Pane for Processors {
+    fn forget(&mut self) {
+        self.ran = None;
+    }
+
+    fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::show(self, around, ui);
+        if let Some(ran) = &self.ran {
+            around.looked = Some(Looked::Frames(Arc::clone(&ran.nameless)));
+        }
+    }
+
+    fn tools(&mut self, around: &mut Around<'_>, ui: &mut Ui) {
+        panel::tools(self, around, ui);
+    }
+
+    fn sheet(&self) -> Option<Arc<dyn Sheet>> {
+        Some(Arc::clone(&self.ran.as_ref()?.list) as Arc<dyn Sheet>)
+    }
+
+    fn searched(&self) -> Option<&str> {
+        Some(&self.search)
+    }
+
+    fn search(&mut self, text: String) {
+        self.search = text;
+    }
+
+    fn paths(&self) -> Vec<Path> {
+        let Some(Whose::One(Some(process))) = self.whose else { return Vec::new() };
+        vec![[Key::Process(process)].into()]
+    }
+
+    fn renumber(&mut self, map: &KeyMap) {
+        if let Some(Whose::One(Some(process))) = self.whose {
+            self.whose = map.process(process).map(|process| Whose::One(Some(process)));
+        }
+    }
+}
+
+fn process_of(path: &Path) -> Option<ProcessId> {
+    path.iter().find_map(|key| if let Key::Process(process) = *key { Some(process) } else { None })
+}
+
+/// The process to which everything is filtered.
+fn in_scope(document: &Document) -> Option<ProcessId> {
+    document.filters().under().any.iter().find_map(process_of)
+}
+
+/// The one in scope comes first, whether it ran or not.
+fn in_order(mut all: Vec<ProcessSamples>, in_scope: Option<ProcessId>) -> Vec<ProcessSamples> {
+    let Some(in_scope) = in_scope else { return all };
+    let at = all.iter().position(|of| of.process == Some(in_scope));
+    let none = ProcessSamples { process: Some(in_scope), count: 0, seconds: 0.0, share: 0.0 };
+    let first = at.map_or(none, |at| all.remove(at));
+    all.insert(0, first);
+    all
+}
+
+/// The process that is looked at unless the user chooses another one: that in scope, else of those
+/// whose memory the trace knows that which ran most, else whatever ran most.
+fn usual(trace: &Trace, by_process: &[ProcessSamples], in_scope: Option<ProcessId>) -> Option<ProcessId> {
+    let allocates = |process: ProcessId| trace.heaps.iter().any(|heap| heap.process == process);
+    let ran_most = by_process.iter().filter_map(|of| of.process).find(|&process| allocates(process));
+    in_scope.or(ran_most).or_else(|| by_process.first().and_then(|of| of.process))
+}
+
+/// The frames in sight that have no name yet, each in the process's module of that name, or the kernel's.
+fn nameless(trace: &Arc<Trace>, whose: Whose, icicle: &Icicle) -> SeenFrames {
+    let is_meant = |id: ProcessId| match whose {
+        Whose::All => true,
+        Whose::One(process) => process == Some(id) || matches!(trace.process(id).pid.0, 0 | 4),
+    };
+    let mut by_name: FxHashMap<&str, Vec<(ProcessId, u32, u64)>> = FxHashMap::default();
+    for id in (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| is_meant(id)) {
+        for (number, module) in (0..).zip(&trace.process(id).modules) {
+            by_name.entry(module.name()).or_default().push((id, number, module.size));
+        }
+    }
+    let place = |(module, rva): (&str, u64)| {
+        let fits = |&&(_, _, size): &&(_, _, u64)| rva < size;
+        by_name.get(module)?.iter().find(fits).map(|&(process, module, _)| (process, module, rva))
+    };
+    SeenFrames { trace: Arc::downgrade(trace), frames: icicle.nameless().filter_map(place).collect() }
+}
+
+/// What all samples of the chosen are called.
+fn label(trace: &Trace, whose: Whose) -> String {
+    match whose {
+        Whose::All => "All processes".to_owned(),
+        Whose::One(Some(process)) => trace.process(process).label(),
+        Whose::One(None) => UNKNOWN.to_owned(),
+    }
+}
+
+/// Threads of which no process is known.
+const UNKNOWN: &str = "(unknown threads)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(process: u32, count: u64) -> ProcessSamples {
+        ProcessSamples { process: Some(ProcessId(process)), count, seconds: 0.0, share: 0.0 }
+    }
+
+    #[test]
+    fn the_process_in_scope_is_the_first_of_the_list_even_if_it_did_not_run() {
+        let numbers = |all: Vec<ProcessSamples>| all.iter().map(|of| (of.process.unwrap().0, of.count)).collect::<Vec<_>>();
+        let all = || vec![of(2, 9), of(1, 5)];
+        assert_eq!(numbers(in_order(all(), None)), [(2, 9), (1, 5)]);
+        assert_eq!(numbers(in_order(all(), Some(ProcessId(1)))), [(1, 5), (2, 9)]);
+        assert_eq!(numbers(in_order(all(), Some(ProcessId(7)))), [(7, 0), (2, 9), (1, 5)]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The list of processes and the flame graph of one, side by side; where there is no room for both, the
+//! list is one to choose from.
+
+use eframe::egui::{self, Ui};
+
+use super::{Processors, Ran, list};
+use crate::app::views::Around;
+use crate::format;
+use crate::model::Trace;
+
+/// Width from which on the list stands beside the graph.
+const WIDE: f32 = 640.0;
+
+/// What a trace without samples needs.
+const NO_SAMPLES: &str = "No processor sample is in this trace. To see what ran while memory was allocated, record them beside it: \
+                          xperf -on PROC_THREAD+LOADER+PROFILE+VIRT_ALLOC -stackwalk Profile+VirtualAlloc, \
+                          or wpr -start CPU -start VirtualAllocation.";
+
+pub fn tools(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
+    if view.ran.is_none() {
+        return;
+    }
+    let hint = "Innermost functions above, and under each what called it";
+    if ui.selectable_label(view.is_inverted, "Bottom-up").on_hover_text(hint).clicked() {
+        view.is_inverted = !view.is_inverted;
+        view.focus.clear();
+        around.ask();
+    }
+    if !view.focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
+        view.focus.clear();
+        around.ask();
+    }
+}
+
+pub fn show(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
+    let trace = &around.document.trace;
+    if trace.activity.samples.list.is_empty() {
+        let text = match trace.activity.samples.idle {
+            0 => NO_SAMPLES.to_owned(),
+            idle => format!("All {} processor samples in this trace are of idle processors.", format::count(idle)),
+        };
+        ui.centered_and_justified(|ui| ui.label(text));
+        return;
+    }
+    let Some(ran) = &view.ran else {
+        around.wait(ui);
+        return;
+    };
+    if ran.list.count == 0 {
+        around.nothing(ui, "No processor was found running anything in this interval.");
+        return;
+    }
+    let is_wide = ui.available_width() >= WIDE;
+    let mut chosen = None;
+    if is_wide {
+        let room = ui.available_width();
+        let shown = egui::Panel::left("processes that ran").resizable(true).default_size((room * 0.36).clamp(260.0, 460.0));
+        let shown = shown.size_range(180.0..=room - 260.0);
+        chosen = shown.show(ui, |ui| list::show(&ran.list, ran.whose, around, ui)).inner;
+    }
+    let mut focus = None;
+    let of_graph = |ui: &mut Ui| {
+        let picked = if is_wide { None } else { choice(ran, ui) };
+        ui.add(egui::Label::new(egui::RichText::new(quality(&around.document.trace, ran)).weak()).wrap());
+        focus = ran.icicle.show(around, ui);
+        picked
+    };
+    let picked = egui::CentralPanel::default().frame(egui::Frame::NONE).show(ui, of_graph).inner;
+    if let Some(whose) = chosen.or(picked).filter(|whose| *whose != ran.whose) {
+        view.choose(whose);
+        around.ask();
+    } else if let Some(focus) = focus.filter(|focus| *focus != view.focus) {
+        view.focus = focus;
+        around.ask();
+    }
+}
+
+/// The list where there is no room for one.
+fn choice(ran: &Ran, ui: &mut Ui) -> Option<super::Whose> {
+    let mut chosen = None;
+    let now = ran.list.chosen(ran.whose).unwrap_or_default();
+    let shown = egui::ComboBox::from_id_salt("process that ran").width(ui.available_width() - 12.0).selected_text(now);
+    shown.show_ui(ui, |ui| {
+        for (whose, name) in ran.list.all() {
+            if ui.selectable_label(whose == ran.whose, name).clicked() {
+                chosen = Some(whose);
+            }
+        }
+    });
+    chosen
+}
+
+/// How far samples can be believed.
+fn quality(trace: &Trace, ran: &Ran) -> String {
+    let samples = &trace.activity.samples;
+    let seconds = samples.interval / trace.clock.frequency as f64;
+    let mut text = format!(
+        "{} samples in this interval, {} apart on each processor.",
+        format::count(ran.list.count),
+        format::duration(seconds)
+    );
+    let mut add = |count: u64, what: &str| {
+        if count > 0 {
+            text.push_str(&format!(" {} {what}", format::count(count)));
+        }
+    };
+    add(samples.idle, "of idle processors in the whole trace are not among them.");
+    add(samples.unknown, "of the whole trace are of threads of which no process is known.");
+    if let Some(cut) = samples.cut {
+        let at = trace.clock.seconds(cut);
+        text.push_str(&format!(" From {at:.6} s on samples were left out: there was no room for more."));
+    }
+    text
+}

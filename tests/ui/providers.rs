@@ -1,0 +1,144 @@
+//! Providers of a trace and their events as marks, and methods of .NET: by the names of widgets.
+
+use crate::common::game::{DESCRIBED, SELF_DESCRIBING, game};
+use crate::common::trace::{session, trace};
+use crate::driver::{Window, click, drag_on, give, has, has_containing, press, settle, wait_for, window_set};
+use eframe::egui::{self, Key, Modifiers};
+use egui_kittest::kittest::{NodeT, Queryable};
+use highwater::app::{Options, Settings};
+use highwater::events::{
+    ActivityEvent, Event, FrameRange, ManagedEvent, ManagedHeaps, ManagedMethod, MethodChange, Record, StackPart,
+};
+use highwater::load::Input;
+use highwater::units::{Layer, Pid, Tid};
+use tempfile::TempDir;
+
+/// A window with a trace of these bytes, in a folder of its own.
+fn window_of(bytes: &[u8], settings: Settings) -> (Window, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("game.etl");
+    std::fs::write(&path, bytes).unwrap();
+    (window_set(Options { inputs: vec![Input::File(path)], ..Options::default() }, settings), folder)
+}
+
+/// The values of all labels, as they are told.
+fn labels(window: &Window) -> Vec<String> {
+    let nodes = window.root().children_recursive().filter(|n| n.accesskit_node().role() == egui::accesskit::Role::Label);
+    nodes.filter_map(|n| n.value().or_else(|| n.accesskit_node().label())).collect()
+}
+
+/// How many marks the tab *Trace* tells of.
+fn marks(window: &Window) -> u64 {
+    let all = labels(window);
+    let at = all.iter().position(|label| label == "Marks").unwrap();
+    all[at + 1].parse().unwrap()
+}
+
+fn wait_until(window: &mut Window, is_so: impl Fn(&Window) -> bool) {
+    let start = std::time::Instant::now();
+    while !is_so(window) {
+        window.step();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(start.elapsed().as_secs() < 60, "{:?}", labels(window));
+    }
+}
+
+fn is_on(window: &Window, label: &str) -> bool {
+    window.get_by_label(label).accesskit_node().toggled() == Some(egui::accesskit::Toggled::True)
+}
+
+#[test]
+fn a_chosen_provider_writes_marks_and_what_the_user_did_stays() {
+    let (mut window, _folder) = window_of(&game(), Settings::default());
+    drag_on(&mut window, "Outstanding size over time", 0.2, 0.6);
+    let selected = labels(&window).into_iter().filter(|label| label.contains(" \u{2013} ")).collect::<Vec<_>>();
+    give(&mut window, "tabs: trace");
+    let (own, other) = (format!("Marks of {SELF_DESCRIBING}"), format!("Marks of {DESCRIBED}"));
+    wait_for(&mut window, &own);
+    assert!(!is_on(&window, &own) && !is_on(&window, &other));
+    let before = marks(&window);
+    click(&mut window, &own);
+    wait_until(&mut window, |window| marks(window) == before + 1);
+    assert!(is_on(&window, &own) && !is_on(&window, &other));
+    settle(&mut window);
+    let now = labels(&window).into_iter().filter(|label| label.contains(" \u{2013} ")).collect::<Vec<_>>();
+    assert_eq!(now, selected, "the selection is still there");
+    click(&mut window, &own);
+    wait_until(&mut window, |window| marks(window) == before);
+    assert!(!is_on(&window, &own));
+}
+
+#[test]
+fn providers_can_be_named_and_the_choice_holds_for_what_is_opened_later() {
+    let mut settings = Settings::default();
+    settings.mark_providers = vec!["Nobody-*".to_owned(), DESCRIBED.to_owned()];
+    let (mut window, _folder) = window_of(&game(), settings);
+    give(&mut window, "tabs: trace");
+    wait_for(&mut window, "has no events in this trace");
+    assert!(is_on(&window, &format!("Marks of {DESCRIBED}")));
+    let before = marks(&window);
+    window.get_by_label("Provider").focus();
+    window.step();
+    window.get_by_label("Provider").type_text("game.*");
+    settle(&mut window);
+    click(&mut window, "Add");
+    wait_until(&mut window, |window| marks(window) == before + 1);
+    settle(&mut window);
+    let own = format!("Marks of {SELF_DESCRIBING}");
+    let own = window.get_by_label(&own);
+    assert!(own.accesskit_node().is_disabled(), "it is a pattern that chooses it");
+    assert!(has(&window, "game.*"));
+}
+
+/// A program of which a method of .NET allocates.
+fn managed() -> Vec<u8> {
+    let mut records = Vec::new();
+    let mut tell = |time: i64, event: Event, frames: &[u64]| {
+        records.push((Record { time: 1_000 + time, pid: Pid(4660), tid: Tid(2), event }, frames.to_vec()));
+    };
+    let of_runtime = |event| Event::Activity(Box::new(ActivityEvent::Managed(event)));
+    let method = ManagedMethod {
+        module: 5,
+        start: 0x7FFE_1000_0000,
+        size: 0x100,
+        is_jitted: true,
+        name: "Game.World.Update".to_owned(),
+        signature: "instance void  (float32)".to_owned(),
+    };
+    tell(5, of_runtime(ManagedEvent::Module { id: 5, path: r"C:\Game\Game.dll".into() }), &[]);
+    tell(6, of_runtime(ManagedEvent::Method(MethodChange::Load, Box::new(method))), &[]);
+    tell(7, of_runtime(ManagedEvent::Heaps(ManagedHeaps { generations: [1 << 20, 2 << 20, 3 << 20, 4 << 20, 0] })), &[]);
+    for n in 1..9i64 {
+        let at = 1_000 * n;
+        tell(at, Event::Alloc { layer: Layer::Heap, heap: 0x1D_0000, address: 0x1000 * n as u64, size: 40 }, &[]);
+        let stack = Event::Stack { owner: 1_000 + at, part: StackPart::User, frames: FrameRange::default() };
+        tell(at + 1, stack, &[0x7FFE_1000_0020, 0x7FFE_2000_0000]);
+    }
+    trace(session(false), &records)
+}
+
+#[test]
+fn methods_of_dotnet_are_told_with_signature_and_their_heaps_can_be_drawn() {
+    let (mut window, _folder) = window_of(&managed(), Settings::default());
+    assert!(
+        has_containing(&window, "Counter Unknown (4660)") && has_containing(&window, ".NET generation 2"),
+        "{:?}",
+        labels(&window)
+    );
+    give(&mut window, "tabs: symbols");
+    let told = "Methods of .NET that the trace itself names: 1 (1 in Unknown (4660))";
+    assert!(has(&window, told), "{:?}", labels(&window));
+    give(&mut window, "tabs: allocations");
+    let row = window.get_all_by_label("0x8000").next().unwrap().rect().center();
+    window.drag_at(row);
+    window.step();
+    window.drop_at(row);
+    settle(&mut window);
+    let frame = window.get_all_by_label("Game.dll!Game.World.Update").last().unwrap().rect().left_center();
+    window.hover_at(frame + egui::vec2(8.0, 0.0));
+    settle(&mut window);
+    for told in ["instance void  (float32)", "compiled by .NET while the program ran", "method +0x20"] {
+        assert!(has_containing(&window, told), "{told}: {:?}", labels(&window));
+    }
+    press(&mut window, Modifiers::NONE, Key::Escape);
+}
