@@ -153,12 +153,12 @@ impl Document {
         self.trace.activity.presents.get(chain)
     }
 
-    /// What swap chains are called, those with most frames first; the process where there are others.
+    /// What swap chains are called, and whose they are, those with most frames first.
     pub fn chain_names(&self) -> Vec<(usize, String)> {
         let lanes = frame_lanes(&self.trace);
         let name = |&(number, lane): &(usize, &PresentLane)| {
             let process = self.trace.process(lane.process);
-            (number, format!("{} ({}), {} {:#x}", process.label(), process.pid, api_name(lane.api), lane.swap_chain))
+            (number, format!("{} ({}), {}", process.label(), process.pid, chain_name(lane)))
         };
         lanes.iter().map(name).collect()
     }
@@ -180,12 +180,12 @@ impl Document {
     }
 }
 
-/// What an interface is called.
-pub fn api_name(api: PresentApi) -> &'static str {
-    match api {
-        PresentApi::Dxgi => "DXGI",
-        PresentApi::D3d9 => "D3D9",
-        PresentApi::Marks => "own marks",
+/// What a swap chain is called.
+fn chain_name(lane: &PresentLane) -> String {
+    match lane.api {
+        PresentApi::Dxgi => format!("swap chain {:#x} of DXGI", lane.swap_chain),
+        PresentApi::D3d9 => format!("swap chain {:#x} of Direct3D 9", lane.swap_chain),
+        PresentApi::Marks => "frames that it marked".to_owned(),
     }
 }
 

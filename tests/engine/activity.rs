@@ -356,8 +356,14 @@ fn groups(trace: Trace) -> Vec<MemoryGroup> {
     groups.into_iter().map(|group| (group.pid, group.stack, group.numbers.count, group.numbers.size)).collect()
 }
 
+/// When it was, of which process, and its stack.
+type SampleSeen = (i64, u32, Vec<u64>);
+
+/// Marks (when they were written, and since when that lasts), presents by swap chain, samples.
+type Seen = (Vec<(i64, i64)>, Vec<Vec<i64>>, Vec<SampleSeen>);
+
 /// What a trace has in an interval, names apart.
-fn seen(trace: &Trace, interval: Interval) -> (Vec<(i64, i64)>, Vec<Vec<i64>>, Vec<(i64, u32, Vec<u64>)>) {
+fn seen(trace: &Trace, interval: Interval) -> Seen {
     let activity = &trace.activity;
     let marks = activity.marks.during(interval).map(|mark| (mark.at.0, mark.from.0)).collect();
     let presents = activity.presents.iter().map(|lane| {

@@ -97,6 +97,9 @@ fn lives(trace: &Trace) -> impl Iterator<Item = (ProcessId, u32)> + '_ {
     (0..).map(ProcessId).zip(&trace.processes).map(|(id, process)| (id, process.pid.0))
 }
 
+/// From a stack, innermost first, the way from the top of a tree.
+type Way = fn(&[u64]) -> Vec<u64>;
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
@@ -116,7 +119,7 @@ proptest! {
         }
         prop_assert_eq!(by_process, expected);
         let functions = Functions::of_samples(&trace, &Names::default(), false, &never).unwrap();
-        let trees: [(Forest, fn(&[u64]) -> Vec<u64>); 3] = [
+        let trees: [(Forest, Way); 3] = [
             (Forest::top_down(&functions), as_it_is),
             (Forest::inverted(&functions, &never).unwrap(), reversed),
             (Forest::by_function(&functions, false), innermost),

@@ -165,7 +165,7 @@ fn a_sample_in_the_first_byte_of_a_function_is_in_that_function() {
     let symbols = Symbols::start(Arc::clone(&trace), options, |_| true, || {});
     symbols.wait();
     let (names, never) = (symbols.names().1, Cancel::default());
-    let functions = Functions::of_samples(&trace, &names, &never).unwrap();
+    let functions = Functions::of_samples(&trace, &names, false, &never).unwrap();
     let samples = &trace.activity.samples;
     assert_eq!(samples.list.len(), APP.functions.len());
     for (sample, function) in samples.list.iter().zip(APP.functions) {

@@ -211,3 +211,17 @@ fn a_trace_without_them_has_no_lanes_and_says_where_they_come_from() {
     give(&mut window, "tabs: marks");
     assert!(has_containing(&window, "The trace has no marks."));
 }
+
+#[test]
+fn averages_over_frames_are_columns_for_who_asks_for_them() {
+    let mut window = demo();
+    assert!(!has(&window, "Bytes/frame"));
+    give(&mut window, "columns: bytes/frame");
+    give(&mut window, "columns: allocations/frame");
+    give(&mut window, "worst frame in view");
+    assert!(has(&window, "Bytes/frame") && has(&window, "Allocations/frame"));
+    // One frame, in which one block of 10 MB was committed.
+    let values: Vec<String> = window.root().children_recursive().filter_map(|node| node.value()).collect();
+    assert!(values.iter().any(|value| value == "1.00"), "{values:?}");
+    assert!(values.iter().filter(|value| *value == "10.00 MB").count() >= 2, "size and bytes a frame: {values:?}");
+}

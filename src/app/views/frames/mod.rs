@@ -92,8 +92,8 @@ impl View for Frames {
             return Ok(());
         };
         let all = ground.frames(of, request.view)?;
-        // Those that begin in the view: each is in one of two views that stand side by side.
-        let place = |at| all.partition_point(|line| line.interval.from < at);
+        // Those that end in the view: each is in one of two views that stand side by side.
+        let place = |at| all.partition_point(|line| line.interval.to <= at);
         let mut lines = all.get(place(request.view.from)..place(request.view.to)).unwrap_or_default().to_vec();
         let times = FrameTimes::of(&lines);
         match request.sort.by {

@@ -78,7 +78,7 @@ pub fn show(view: &mut Frames, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     };
     if listed.lines.is_empty() {
-        around.nothing(ui, "No frame begins in this view.");
+        around.nothing(ui, "No frame ends in this view.");
         return;
     }
     let mut sort = view.sort;
