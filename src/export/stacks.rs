@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{ExportError, Exported, Value};
 use crate::model::{NodeId, Process, ProcessId, Site, Trace};
 use crate::query::{FrameName, GroupNumbers, Recorded, each_stack, sample_counts, sampled_stacks};
+use crate::symbols::FrameKind;
 use crate::units::Pid;
 
 /// A stack of a process.
@@ -83,29 +84,33 @@ pub(super) fn each<'a>(
             cancel.check()?;
             let site = &trace.activity.samples.sites[site.0 as usize];
             let numbers = GroupNumbers { count, ..GroupNumbers::default() };
-            each(met(exported, site, (site.caller, called.of(site.caller)), numbers))?;
+            each(met(exported, site, (site.caller, called.of(site.caller)), FrameKind::Sampled, numbers))?;
         }
         return Ok(());
     }
     each_stack(index, request, mask, names, cancel, |site, numbers| {
         let site = trace.site(site);
         let process = trace.process_of(site);
-        each(met(exported, site, (process, called.of(process)), numbers.clone()))
+        each(met(exported, site, (process, called.of(process)), FrameKind::Innermost, numbers.clone()))
     })
 }
 
-/// The stack of a site.
+/// The stack of a site; `innermost` is what its innermost address is.
 fn met<'a>(
     exported: &Exported<'a>,
     site: &Site,
     (process, process_name): (ProcessId, Arc<str>),
+    innermost: FrameKind,
     numbers: GroupNumbers,
 ) -> StackMet<'a> {
     let trace = exported.trace();
     let path = trace.stacks.path(site.stack);
     let is_recorded = !path.is_empty();
     let &Site { caller, first, stack, .. } = site;
-    let recorded = path.into_iter().map(|node| Recorded::of(trace, exported.names, node, caller, first, node == stack));
+    let recorded = path.into_iter().map(|node| {
+        let kind = if node == stack { innermost } else { FrameKind::Caller };
+        Recorded::of_kind(trace, exported.names, node, (caller, first), kind)
+    });
     let frames = recorded.flat_map(|recorded| {
         let levels = recorded.shown(exported.request.fold);
         levels.map(move |level| FrameMet { recorded, level })

@@ -24,9 +24,13 @@ pub struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    /// The frame of a node in a stack of `process` at the time `at`. Not for the root.
+    /// The frame of a node in an event's stack of `process` at the time `at`. Not for the root.
     pub fn of(trace: &'a Trace, names: &'a Names, node: NodeId, process: ProcessId, at: Ticks, is_innermost: bool) -> Self {
-        let kind = FrameKind::in_event(is_innermost);
+        Self::of_kind(trace, names, node, (process, at), FrameKind::in_event(is_innermost))
+    }
+
+    /// The same in any stack.
+    pub fn of_kind(trace: &'a Trace, names: &'a Names, node: NodeId, (process, at): (ProcessId, Ticks), kind: FrameKind) -> Self {
         let address = trace.stacks.address(node);
         let is_outermost = trace.stacks.parent(node) == NodeId::ROOT;
         Self::at(names, trace.mapped_at(process, address, at), address, kind, is_outermost)

@@ -76,6 +76,8 @@ fn the_marks_of_the_trace_stand_on_the_axis_and_one_that_lasts_is_selected_by_a_
 #[test]
 fn the_menu_of_a_mark_selects_to_the_next_one() {
     let mut window = demo();
+    window.set_size(eframe::egui::vec2(1900.0, 1000.0));
+    settle(&mut window);
     menu(&mut window, "Mark Level 2", "Select to the next mark");
     let (what, from, to) = interval(&window);
     assert_eq!(what, "Selection");
@@ -215,6 +217,8 @@ fn a_trace_without_them_has_no_lanes_and_says_where_they_come_from() {
 #[test]
 fn averages_over_frames_are_columns_for_who_asks_for_them() {
     let mut window = demo();
+    window.set_size(eframe::egui::vec2(1900.0, 1000.0));
+    settle(&mut window);
     assert!(!has(&window, "Bytes/frame"));
     give(&mut window, "columns: bytes/frame");
     give(&mut window, "columns: allocations/frame");

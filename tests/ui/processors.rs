@@ -50,6 +50,8 @@ fn the_processes_that_ran_are_listed_and_one_is_drawn() {
 #[test]
 fn side_by_side_both_flame_graphs_follow_one_interval() {
     let mut window = demo();
+    window.set_size(egui::vec2(1900.0, 1200.0));
+    settle(&mut window);
     give(&mut window, "layout flame graphs");
     click(&mut window, "Source MemoryTestApp.exe: Commit (VirtualAlloc)");
     let both = ["Flame graph of Commit (VirtualAlloc)", "Flame graph of MemoryTestApp.exe"];

@@ -18,7 +18,11 @@ fn window_of(bytes: &[u8], settings: Settings) -> (Window, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("game.etl");
     std::fs::write(&path, bytes).unwrap();
-    (window_set(Options { inputs: vec![Input::File(path)], ..Options::default() }, settings), folder)
+    let mut window = window_set(Options { inputs: vec![Input::File(path)], ..Options::default() }, settings);
+    // All that is asked for is in sight.
+    window.set_size(egui::vec2(1900.0, 1500.0));
+    settle(&mut window);
+    (window, folder)
 }
 
 /// The values of all labels, as they are told.

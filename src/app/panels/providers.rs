@@ -88,7 +88,7 @@ fn others(words: &[String], known: Option<&[ProviderSeen]>, ui: &mut Ui) -> Opti
     let stands_below = |word: &&String| word.contains('*') || is_missing(word) || known.is_none();
     for word in words.iter().filter(stands_below) {
         ui.horizontal(|ui| {
-            if ui.small_button("\u{2715}").on_hover_text(format!("Not {word} any more")).clicked() {
+            if ui.small_button("\u{d7}").on_hover_text(format!("Not {word} any more")).clicked() {
                 changed = Some(words.iter().filter(|other| *other != word).cloned().collect());
             }
             ui.label(word);

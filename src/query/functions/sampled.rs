@@ -3,9 +3,10 @@
 //! Places where samples found a process are sites of their own ([`Samples::sites`](crate::model::Samples)), of
 //! which functions are made as of those that allocate. Samples are no memory: nothing here has a layer.
 //!
-//! Where a processor was is no return address, so an innermost function is looked up at the address itself.
+//! Where a processor was is no return address: an innermost function is looked up at the address itself.
 //!
-//! Cost: functions as ever; sums a step for each frame of each place.
+//! Cost: functions and trees as ever; sums of functions a step for each frame of each place, those of a
+//! tree a pass over the places.
 
 use rustc_hash::FxHashMap;
 
@@ -15,9 +16,18 @@ use crate::query::{Cancel, Cancelled};
 use crate::symbols::{FrameKind, Names};
 
 impl Functions {
-    /// The functions of all places where samples found a process.
+    /// The functions of all places where samples found a process. Without `fold` time in the allocator is
+    /// what it is: time.
     pub fn of_samples(trace: &Trace, names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::of_stacks(trace, &sampled_sites(trace), (names, fold), FrameKind::Sampled, cancel)
+    }
+}
+
+impl Forest {
+    /// By node how many samples are at it and under it; `counts` by place as
+    /// [`sample_sums`](crate::query::sample_sums) has them, of a tree over [`Functions::of_samples`].
+    pub fn samples(&self, counts: &[u32]) -> NodeSums<'_, u64> {
+        NodeSums::by_place(self, |_, site| counts.get(site.0 as usize).map(|&count| count.into()))
     }
 }
 
@@ -78,12 +88,4 @@ pub fn sampled_functions(
     let mut all: Vec<SampledFunction> = sums.into_iter().map(sampled).collect();
     all.sort_unstable_by_key(|of| (std::cmp::Reverse((of.total, of.own)), of.process, of.function));
     Ok(all)
-}
-
-impl Forest {
-    /// By node how many samples are at it and under it, of samples by site
-    /// ([`sample_sums`](crate::query::sample_sums)); of a tree over [`Functions::of_samples`].
-    pub fn samples(&self, by_site: &[u32]) -> NodeSums<'_, u64> {
-        NodeSums::by_place(self, |_, site| by_site.get(site.0 as usize).map(|&count| count.into()))
-    }
 }

@@ -13,6 +13,7 @@ const WIDE: f32 = 640.0;
 
 /// What a trace without samples needs.
 const NO_SAMPLES: &str = "No processor sample is in this trace. To see what ran while memory was allocated, record them beside it: \
+                          highwater record --samples, \
                           xperf -on PROC_THREAD+LOADER+PROFILE+VIRT_ALLOC -stackwalk Profile+VirtualAlloc, \
                           or wpr -start CPU -start VirtualAllocation.";
 
