@@ -6,7 +6,7 @@ use eframe::egui;
 
 use super::commands::{Command, LoadCommand, RecordCommand, Setting};
 use super::dialogs::{self, Purpose};
-use super::document::Document;
+use super::document::{Document, Tab};
 use super::export::{Export, Format};
 use super::failure::Failure;
 use super::jobs::LoadJob;
@@ -36,6 +36,9 @@ impl HighwaterApp {
             Command::LookAgain => self.look(),
             Command::ChooseLayout(preset) => {
                 self.layout.choose(preset);
+                if let (Some(front), Some(document)) = (preset.front(), &mut self.document) {
+                    document.tab = Tab::View(front);
+                }
                 self.look();
             }
             Command::ShowPart(part, shown) => self.layout.set_shown(part, shown),

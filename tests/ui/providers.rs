@@ -58,6 +58,7 @@ fn a_chosen_provider_writes_marks_and_what_the_user_did_stays() {
     let selected = labels(&window).into_iter().filter(|label| label.contains(" \u{2013} ")).collect::<Vec<_>>();
     give(&mut window, "tabs: trace");
     let (own, other) = (format!("Marks of {SELF_DESCRIBING}"), format!("Marks of {DESCRIBED}"));
+    click(&mut window, "Providers");
     wait_for(&mut window, &own);
     assert!(!is_on(&window, &own) && !is_on(&window, &other));
     let before = marks(&window);
@@ -78,6 +79,7 @@ fn providers_can_be_named_and_the_choice_holds_for_what_is_opened_later() {
     settings.mark_providers = vec!["Nobody-*".to_owned(), DESCRIBED.to_owned()];
     let (mut window, _folder) = window_of(&game(), settings);
     give(&mut window, "tabs: trace");
+    click(&mut window, "Providers, 2 chosen for marks");
     wait_for(&mut window, "has no events in this trace");
     assert!(is_on(&window, &format!("Marks of {DESCRIBED}")));
     let before = marks(&window);
@@ -138,7 +140,7 @@ fn methods_of_dotnet_are_told_with_signature_and_their_heaps_can_be_drawn() {
     window.step();
     window.drop_at(row);
     settle(&mut window);
-    let frame = window.get_all_by_label("Game.dll!Game.World.Update").last().unwrap().rect().left_center();
+    let frame = window.get_all_by_label("Game.dll!Game.World.Update").next().unwrap().rect().left_center();
     window.hover_at(frame + egui::vec2(8.0, 0.0));
     settle(&mut window);
     for told in ["instance void  (float32)", "compiled by .NET while the program ran", "method +0x20"] {

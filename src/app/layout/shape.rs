@@ -82,6 +82,11 @@ impl Preset {
         }
     }
 
+    /// What is in front whatever was before.
+    pub fn front(self) -> Option<ViewId> {
+        (self == Self::Flames).then_some("Flame")
+    }
+
     /// How its parts stand; `views` are all there are.
     pub fn shape(self, views: &[ViewId]) -> Shape {
         let all = || all_tabs(views);

@@ -13,11 +13,19 @@ use crate::format;
 /// Providers that are listed; who looks for others can name them.
 const MOST: usize = 200;
 
+/// The list, closed at first: to make it takes a pass over the files.
+pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
+    let title = match app.settings.mark_providers.len() {
+        0 => "Providers".to_owned(),
+        n => format!("Providers, {n} chosen for marks"),
+    };
+    egui::CollapsingHeader::new(title).id_salt("providers").show(ui, |ui| list(app, ui));
+}
+
 /// The list, or why there is none yet.
-pub fn list(app: &mut HighwaterApp, ui: &mut Ui) {
+fn list(app: &mut HighwaterApp, ui: &mut Ui) {
     let Some(document) = &app.document else { return };
     let words = &app.settings.mark_providers;
-    ui.strong("Providers");
     ui.label(
         "Events of a chosen provider are marks on the time axis. The choice is kept, and the trace is loaded again with it.",
     );

@@ -33,6 +33,9 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         }
         losses::list(document, ui);
         unmatched::list(document, ui);
+        providers::show(app, ui);
+        let Some(document) = &app.document else { return };
+        let trace = &document.trace;
         let has_room = ui.available_width() >= THREE;
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
@@ -50,8 +53,6 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
                 ui.vertical(|ui| memory(trace, ui));
             }
         });
-        ui.add_space(8.0);
-        providers::list(app, ui);
     });
 }
 

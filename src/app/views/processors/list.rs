@@ -21,8 +21,8 @@ pub const COLUMNS: [ListColumn; 4] = [
     ListColumn::number("Samples", "How often a processor was found running it", widest::COUNT),
 ];
 
-/// The column of samples, by which the list is ordered.
-const SAMPLES: usize = 3;
+/// The column by which the list is ordered; the order of samples is the same.
+const SHARE: usize = 1;
 
 /// A line.
 #[derive(Clone, Debug)]
@@ -135,7 +135,7 @@ impl List for Lines<'_, '_> {
     }
 
     fn share(&self, row: usize, column: usize) -> Option<Share> {
-        let line = self.processes.lines.get(row).filter(|line| column == SAMPLES && line.whose != Whose::All)?;
+        let line = self.processes.lines.get(row).filter(|line| column == SHARE && line.whose != Whose::All)?;
         Share::of(line.count, self.processes.count)
     }
 
@@ -151,7 +151,11 @@ impl List for Lines<'_, '_> {
         };
         match column {
             0 => _ = list::name(ui, Name::new(&line.name, style)),
-            1 => list::number(ui, &self.value(row, column), None),
+            SHARE => {
+                let whole = || self.whole(row, column);
+                let share = self.share(row, column).map(|share| (share, &whole as &dyn Fn() -> String));
+                list::number(ui, &self.value(row, column), share);
+            }
             _ => list::plain(self, ui, row, column),
         }
     }
@@ -185,6 +189,6 @@ impl List for Lines<'_, '_> {
     }
 
     fn sorted_by(&self) -> Option<(usize, bool)> {
-        Some((SAMPLES, true))
+        Some((SHARE, true))
     }
 }

@@ -55,7 +55,7 @@ pub fn show(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
     let mut chosen = None;
     if is_wide {
         let room = ui.available_width();
-        let shown = egui::Panel::left("processes that ran").resizable(true).default_size((room * 0.36).clamp(260.0, 460.0));
+        let shown = egui::Panel::left("processes that ran").resizable(true).default_size((room * 0.42).clamp(300.0, 500.0));
         let shown = shown.size_range(180.0..=room - 260.0);
         chosen = shown.show(ui, |ui| list::show(&ran.list, ran.whose, around, ui)).inner;
     }
