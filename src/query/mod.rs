@@ -100,8 +100,8 @@ pub use key_map::KeyMap;
 pub use measured::{Measured, MeasuredRequest};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
-    FrameName, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, shared_label, stack_labels,
-    thread_label,
+    FrameName, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels, shared_label,
+    stack_labels, thread_label,
 };
 pub use numbers::{Bucket, ByClass, Numbers};
 pub use recorded::Recorded;

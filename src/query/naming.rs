@@ -3,7 +3,7 @@
 
 use super::Recorded;
 use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
-use crate::symbols::Names;
+use crate::symbols::{FrameKind, Names};
 use crate::units::{Layer, Ticks, Tid};
 
 /// The frames of a site's stack, outermost first, as far as names are known: a function
@@ -12,10 +12,20 @@ pub fn stack_labels(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
     frames_of_stack(trace, names, site.stack, site.caller, site.first)
 }
 
+/// The same for a stack of processor samples, whose innermost frame is where the processor was.
+pub fn sampled_labels(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
+    labels(trace, names, site.stack, (site.caller, site.first), FrameKind::Sampled)
+}
+
 /// The same for any stack, of `process` at the time `at`.
 pub fn frames_of_stack(trace: &Trace, names: &Names, stack: NodeId, process: ProcessId, at: Ticks) -> Vec<String> {
-    let frames = trace.stacks.path(stack).into_iter().map(|node| (node, node == stack));
-    let frames = frames.map(|(node, is_last)| Recorded::of(trace, names, node, process, at, is_last));
+    labels(trace, names, stack, (process, at), FrameKind::Innermost)
+}
+
+fn labels(trace: &Trace, names: &Names, stack: NodeId, of: (ProcessId, Ticks), innermost: FrameKind) -> Vec<String> {
+    let kind = |node: NodeId| if node == stack { innermost } else { FrameKind::Caller };
+    let frames = trace.stacks.path(stack).into_iter();
+    let frames = frames.map(|node| Recorded::of_kind(trace, names, node, of, kind(node)));
     frames.flat_map(|frame| frame.shown(false).map(move |level| frame.name(level).to_string())).collect()
 }
 

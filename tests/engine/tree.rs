@@ -212,6 +212,8 @@ fn measure(column: Column, row: &TreeRow, peak: u64) -> (u64, String) {
         (Column::Size, None) => n.size,
         (Column::OutstandingFrom, None) => n.outstanding_from,
         (Column::OutstandingTo, None) => n.outstanding_to,
+        (Column::AllocationsPerFrame, None) => n.allocated.count,
+        (Column::BytesPerFrame, None) => n.allocated.size,
         _ => n.impacting.unsigned_abs(),
     };
     (number, String::new())

@@ -11,7 +11,7 @@ use crate::format;
 use crate::model::{ProcessId, SiteId, Trace};
 use crate::query::{
     Cancel, Functions, ProcessorEntries, SampleNumbers, SampledFunction, has_samples, processor_entries, sample_counts,
-    sampled_functions, sampled_stacks, stack_labels,
+    sampled_functions, sampled_labels, sampled_stacks,
 };
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -168,7 +168,7 @@ fn stacks(trace: &Trace, interval: Interval, (counts, names): (&[u32], &Names)) 
     let entry = |(count, site): (u64, SiteId)| {
         let site = &trace.activity.samples.sites[site.0 as usize];
         let (process, pid, process_start_s) = life(trace, site.caller);
-        let (stack, samples) = (stack_labels(trace, names, site), SampleNumbers::of(trace, interval, count));
+        let (stack, samples) = (sampled_labels(trace, names, site), SampleNumbers::of(trace, interval, count));
         StackEntry { process, pid, process_start_s, stack, samples }
     };
     sampled_stacks(trace, counts).into_iter().map(entry).collect()
