@@ -18,10 +18,6 @@ fn labels(window: &Window) -> Vec<String> {
     nodes.filter_map(|n| n.value().or_else(|| n.accesskit_node().label())).collect()
 }
 
-fn has(window: &Window, text: &str) -> bool {
-    labels(window).iter().any(|label| label == text)
-}
-
 /// Samples of the demo's program between two moments, in seconds.
 fn expected(from: f64, to: f64) -> u64 {
     let trace = load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap();
