@@ -92,15 +92,14 @@ fn keys_and_search_go_to_the_part_that_was_pressed() {
 }
 
 #[test]
-#[ignore = "with three more tabs another one stays in front: to be looked into"]
 fn a_tab_that_is_dragged_to_the_side_stands_beside_the_others() {
     let mut window = demo();
     let from = middle(&window, "Generations");
-    drag(&mut window, from, Pos2::new(1240.0, 640.0));
+    // Far from the tabs, which reach to the right edge: near them it would be one of them.
+    drag(&mut window, from, Pos2::new(1240.0, 730.0));
     let [stacks, moved] = ["Stacks", "Generations"].map(|tab| middle(&window, tab));
     assert!(moved.x > stacks.x + 250.0, "{stacks} {moved}");
-    assert!(has_containing(&window, "Collapse all"), "the stacks are in sight");
-    assert!(has_containing(&window, "Mark the moments"), "and so are the generations");
+    assert!(has_containing(&window, "Grew (Impacting)") && has_containing(&window, "Mark the moments"), "both are in sight");
 
     // The list of sources has no tab: it is moved by its grip.
     let left = middle(&window, "Source MemoryTestApp.exe (4660)").x;

@@ -29,10 +29,14 @@ fn expected(from: f64, to: f64) -> u64 {
 #[test]
 fn the_processes_that_ran_are_listed_and_one_is_drawn() {
     let mut window = demo();
+    // The list has room for all its columns.
+    window.set_size(egui::vec2(1900.0, 1000.0));
+    settle(&mut window);
     give(&mut window, "tabs: processors");
     let all = expected(0.0, 1e3);
     assert!(all > 1_000);
     let count = highwater::format::count(all);
+    assert!(labels(&window).contains(&count), "{count} in {:?}", labels(&window));
     assert!(has_containing(&window, &format!("{count} samples in this interval, 10.000 ms apart on each processor.")));
     let graph = window.get_by_label("Flame graph of MemoryTestApp.exe").rect();
     // Everything, ntdll, KERNEL32, __scrt_common_main_seh, Main.
