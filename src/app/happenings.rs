@@ -126,10 +126,11 @@ impl Document {
 
     /// What is asked for the graph.
     pub fn asked_happenings(&self) -> Asked {
+        let frames = self.frames_in_scope();
         Asked {
             marks: self.draws(Happening::Marks),
-            chain: self.frames_in_scope().map(|of| of.chain),
-            frames: self.frames_in_scope().filter(|_| self.draws(Happening::Frames)),
+            chain: frames.map(|of| of.chain),
+            frames: frames.filter(|_| self.draws(Happening::Frames)),
             processors: self.draws(Happening::Processors).then(|| self.process_in_scope()),
         }
     }

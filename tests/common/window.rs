@@ -76,6 +76,28 @@ pub fn has_containing(window: &Window, label: &str) -> bool {
     window.query_all_by_label_contains(label).next().is_some()
 }
 
+/// The values of all labels, as they are told.
+pub fn labels(window: &Window) -> Vec<String> {
+    let nodes = window.root().children_recursive().filter(|n| n.accesskit_node().role() == egui::accesskit::Role::Label);
+    nodes.filter_map(|n| n.value().or_else(|| n.accesskit_node().label())).collect()
+}
+
+/// What something with this label says.
+pub fn value_of(window: &Window, label: &str) -> String {
+    window.get_by_label(label).accesskit_node().value().unwrap_or_default()
+}
+
+/// What the status bar says of the interval of the tables: view or selection, and from when to when, in seconds.
+pub fn interval(window: &Window) -> (String, f32, f32) {
+    let texts = window.root().children_recursive().filter_map(|node| node.value().or_else(|| node.accesskit_node().label()));
+    let is_it = |text: &String| (text.starts_with("View: ") || text.starts_with("Selection: ")) && text.contains(" s to ");
+    let text = texts.into_iter().find(is_it).unwrap();
+    let (what, rest) = text.split_once(": ").unwrap();
+    let mut words = rest.split(' ');
+    let from = words.next().unwrap().parse().unwrap();
+    (what.to_owned(), from, words.nth(2).unwrap().parse().unwrap())
+}
+
 /// Clicks on what is called so.
 pub fn click(window: &mut Window, label: &str) {
     window.get_by_label(label).click();

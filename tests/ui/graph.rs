@@ -1,6 +1,6 @@
 //! The graph in the window: lanes, the selection as a thing, the same by keyboard.
 
-use crate::driver::{Window, click, demo, has, press, settle};
+use crate::driver::{Window, click, demo, has, interval, press, settle, value_of};
 use eframe::egui;
 use egui_kittest::kittest::{NodeT, Queryable};
 
@@ -27,21 +27,6 @@ fn drag(window: &mut Window, from: egui::Pos2, to: egui::Pos2) {
 fn select(window: &mut Window, from: f32, to: f32) {
     let (from, to) = (at(window, from), at(window, to));
     drag(window, from, to);
-}
-
-/// From when to when the tables are, in seconds.
-fn interval(window: &Window) -> (String, f32, f32) {
-    let texts = window.root().children_recursive().filter_map(|node| node.value().or_else(|| node.accesskit_node().label()));
-    let is_it = |text: &String| (text.starts_with("View: ") || text.starts_with("Selection: ")) && text.contains(" s to ");
-    let text = texts.into_iter().find(is_it).unwrap();
-    let (what, rest) = text.split_once(": ").unwrap();
-    let mut words = rest.split(' ');
-    let from = words.next().unwrap().parse().unwrap();
-    (what.to_owned(), from, words.nth(2).unwrap().parse().unwrap())
-}
-
-fn value_of(window: &Window, label: &str) -> String {
-    window.get_by_label(label).accesskit_node().value().unwrap_or_default()
 }
 
 #[test]

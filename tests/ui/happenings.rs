@@ -1,27 +1,12 @@
 //! Marks, frames and processors in the window: on the graph, as lists, by keys.
 
-use crate::driver::{Window, click, demo, give, has, has_containing, menu, press, settle, window_of};
+use crate::driver::{Window, click, demo, give, has, has_containing, interval, menu, press, settle, value_of, window_of};
 use crate::first_use::{generated, heap_options};
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, pos2};
 use egui_kittest::kittest::{NodeT, Queryable};
 
 const FRAMES: &str = "Lane Frames of MemoryTestApp.exe";
 const PROCESSORS: &str = "Lane Processors of MemoryTestApp.exe";
-
-fn value_of(window: &Window, label: &str) -> String {
-    window.get_by_label(label).accesskit_node().value().unwrap_or_default()
-}
-
-/// What the status bar says of the interval of the tables.
-fn interval(window: &Window) -> (String, f32, f32) {
-    let texts = window.root().children_recursive().filter_map(|node| node.value().or_else(|| node.accesskit_node().label()));
-    let is_it = |text: &String| (text.starts_with("View: ") || text.starts_with("Selection: ")) && text.contains(" s to ");
-    let text = texts.into_iter().find(is_it).unwrap();
-    let (what, rest) = text.split_once(": ").unwrap();
-    let mut words = rest.split(' ');
-    let from = words.next().unwrap().parse().unwrap();
-    (what.to_owned(), from, words.nth(2).unwrap().parse().unwrap())
-}
 
 /// Where a second of the demo is in a lane.
 fn in_lane(window: &Window, lane: &str, seconds: f32) -> Pos2 {

@@ -1,8 +1,8 @@
 //! What processors ran, beside what was allocated: by the names of widgets.
 
-use crate::driver::{Window, click, give, has_containing, settle, window_set};
+use crate::driver::{Window, click, give, has_containing, labels, settle, window_set};
 use eframe::egui;
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::query::process_samples;
@@ -10,12 +10,6 @@ use highwater::units::{Interval, Ticks};
 
 fn demo() -> Window {
     window_set(Options { inputs: vec![Input::Demo], ..Options::default() }, Settings::default())
-}
-
-/// The values of all labels.
-fn labels(window: &Window) -> Vec<String> {
-    let nodes = window.root().children_recursive().filter(|n| n.accesskit_node().role() == egui::accesskit::Role::Label);
-    nodes.filter_map(|n| n.value().or_else(|| n.accesskit_node().label())).collect()
 }
 
 /// Samples of the demo's program between two moments, in seconds.

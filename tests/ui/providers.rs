@@ -2,7 +2,7 @@
 
 use crate::common::game::{DESCRIBED, SELF_DESCRIBING, game};
 use crate::common::trace::{session, trace};
-use crate::driver::{Window, click, drag_on, give, has, has_containing, press, settle, wait_for, window_set};
+use crate::driver::{Window, click, drag_on, give, has, has_containing, labels, press, settle, wait_for, window_set};
 use eframe::egui::{self, Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
@@ -23,12 +23,6 @@ fn window_of(bytes: &[u8], settings: Settings) -> (Window, TempDir) {
     window.set_size(egui::vec2(1900.0, 1500.0));
     settle(&mut window);
     (window, folder)
-}
-
-/// The values of all labels, as they are told.
-fn labels(window: &Window) -> Vec<String> {
-    let nodes = window.root().children_recursive().filter(|n| n.accesskit_node().role() == egui::accesskit::Role::Label);
-    nodes.filter_map(|n| n.value().or_else(|| n.accesskit_node().label())).collect()
 }
 
 /// How many marks the tab *Trace* tells of.

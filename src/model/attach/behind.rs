@@ -71,13 +71,9 @@ impl Attach {
             let stack = intern();
             self.tell_freed(rooms, ended, stack, from.pid, at);
             is_of_block = true;
-        } else {
-            let intern = |this: &mut Self| if reads { this.stacks.reference(part, stack) } else { StackRef::NONE };
-            let is_sample = self.give_sample(rooms, from, (owner, part), intern);
-            if !is_sample && self.is_early(owner, from) {
-                self.early.add(record, frames);
-                is_of_block = true; // perhaps; it is asked again when its event comes
-            }
+        } else if !self.give_sample(rooms, from, (owner, part), stack) && self.is_early(owner, from) {
+            self.early.add(record, frames);
+            is_of_block = true; // perhaps; it is asked again when its event comes
         }
         if part == StackPart::User {
             self.complete_fragments(rooms, from, stack);
@@ -98,15 +94,7 @@ impl Attach {
 
     #[inline(never)]
     fn complete_fragments_of_thread(&mut self, rooms: &mut Rooms<'_>, from: Origin, user: CallStack<'_>) {
-        let user = match user {
-            CallStack::Nothing => return,
-            CallStack::Frames(frames) => CallStack::Frames(frames.of_user_mode()),
-            CallStack::Key { .. } => user,
-        };
-        let is_empty = matches!(user, CallStack::Frames(frames) if frames.addresses().is_empty());
-        if is_empty {
-            return;
-        }
+        let Some(user) = of_user_mode(user) else { return };
         let mut known = None;
         for event in self.fragments.take(from.pid, from.tid) {
             let stacks = &mut self.stacks;
@@ -117,12 +105,17 @@ impl Attach {
         }
     }
 
-    /// The rows of an event at about `at` have the stack that is known of it by now.
-    fn tell_rows(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting, at: Ticks) {
-        let whole = match (waiting.kernel, waiting.user) {
+    /// The stack of an event, as far as its parts are known.
+    pub(super) fn whole(&mut self, waiting: &Waiting) -> StackRef {
+        match (waiting.kernel, waiting.user) {
             (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
             (one, other) => one.or(other).unwrap_or(StackRef::NONE),
-        };
+        }
+    }
+
+    /// The rows of an event at about `at` have the stack that is known of it by now.
+    fn tell_rows(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting, at: Ticks) {
+        let whole = self.whole(&waiting);
         for ended in waiting.freed.iter().flatten() {
             self.tell_freed(rooms, *ended, whole, from.pid, at);
         }
@@ -145,5 +138,17 @@ impl Attach {
         }
         let site = self.site(heap, stack, caller, birth);
         rooms.lives.rows.set_site(row, site);
+    }
+}
+
+/// What of a stack is the user's, if any is: a key is one of a user's stack.
+pub(super) fn of_user_mode(stack: CallStack<'_>) -> Option<CallStack<'_>> {
+    match stack {
+        CallStack::Nothing => None,
+        CallStack::Key { .. } => Some(stack),
+        CallStack::Frames(frames) => {
+            let frames = frames.of_user_mode();
+            (!frames.addresses().is_empty()).then_some(CallStack::Frames(frames))
+        }
     }
 }

@@ -127,19 +127,6 @@ impl Pending {
         self.events.iter_mut().flat_map(|(_, _, waiting)| waiting.kernel.iter_mut().chain(&mut waiting.user))
     }
 
-    /// Whether an event waits for a part of a stack.
-    pub(super) fn wants(&self, time: i64, tid: Tid, part: StackPart) -> bool {
-        self.place_of(time, tid, part).is_some()
-    }
-
-    /// The place of the first event at `time` by `tid`, or by an unknown thread, that lacks a part.
-    fn place_of(&self, time: i64, tid: Tid, part: StackPart) -> Option<usize> {
-        let first = first_from(&self.events, |(t, ..)| *t < time);
-        let at_once = || self.events.range(first..).take(MOST_AT_ONCE).take_while(|(t, ..)| *t == time);
-        let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && waiting.wants(part));
-        Some(first + by(tid).or_else(|| by(Tid::NONE))?)
-    }
-
     /// Gives a part of a stack to the first event at `time` by `tid`, or by an unknown thread,
     /// that lacks it. Returns the event as it is then, and its number. `None` if the stack
     /// belongs to some other event.
@@ -150,7 +137,10 @@ impl Pending {
         part: StackPart,
         stack: impl FnOnce() -> StackRef,
     ) -> Option<(EventNumber, Waiting)> {
-        let at = self.place_of(time, tid, part)?;
+        let first = first_from(&self.events, |(t, ..)| *t < time);
+        let at_once = || self.events.range(first..).take(MOST_AT_ONCE).take_while(|(t, ..)| *t == time);
+        let by = |tid: Tid| at_once().position(|(_, owner, waiting)| *owner == tid && waiting.wants(part));
+        let at = first + by(tid).or_else(|| by(Tid::NONE))?;
         let (_, _, waiting) = self.events.get_mut(at)?;
         match part {
             StackPart::Kernel => waiting.kernel = Some(stack()),

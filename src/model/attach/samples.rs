@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 
+use super::behind::of_user_mode;
 use super::fragments::KernelFragments;
 use super::pending::Pending;
 use super::{Attach, Origin, Rooms, SiteKey, SiteTable, Waiting};
@@ -92,13 +93,11 @@ impl Attach {
         rooms: &mut Rooms<'_>,
         from: Origin,
         (owner, part): (i64, StackPart),
-        stack: impl FnOnce(&mut Self) -> StackRef,
+        stack: CallStack<'_>,
     ) -> bool {
-        if !self.samples.waiting.wants(owner, from.tid, part) {
-            return false;
-        }
-        let stack = stack(self);
-        let Some((event, waiting)) = self.samples.waiting.give(owner, from.tid, part, || stack) else { return false };
+        let Self { stacks, samples, .. } = self;
+        let intern = || stacks.reference(part, stack);
+        let Some((event, waiting)) = samples.waiting.give(owner, from.tid, part, intern) else { return false };
         if part == StackPart::Kernel && waiting.user.is_none() {
             self.samples.fragments.add(from.pid, from.tid, event);
         }
@@ -111,13 +110,7 @@ impl Attach {
         if self.samples.fragments.is_empty() {
             return;
         }
-        let user = match user {
-            CallStack::Frames(frames) => CallStack::Frames(frames.of_user_mode()),
-            other => other,
-        };
-        if matches!(user, CallStack::Nothing) || matches!(user, CallStack::Frames(frames) if frames.addresses().is_empty()) {
-            return;
-        }
+        let Some(user) = of_user_mode(user) else { return };
         let events = self.samples.fragments.take(from.pid, from.tid);
         let mut known = None;
         for event in events {
@@ -130,10 +123,7 @@ impl Attach {
     }
 
     fn tell_samples(&mut self, rooms: &mut Rooms<'_>, from: Origin, waiting: Waiting) {
-        let whole = match (waiting.kernel, waiting.user) {
-            (Some(kernel), Some(user)) => self.stacks.join(kernel, user),
-            (one, other) => one.or(other).unwrap_or(StackRef::NONE),
-        };
+        let whole = self.whole(&waiting);
         let Some(site) = rooms.samples.site(waiting.rows.start) else { return };
         // The kernel knows whose stack it walked.
         let process = rooms.world.processes.latest_or_add(from.pid, from.time);

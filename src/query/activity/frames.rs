@@ -8,7 +8,7 @@
 //! bytes a frame for each thread. Of more than [`MOST_FRAMES`] frames the first are looked at. What is
 //! made of lines that are there is a pass over those of the interval.
 
-use std::ops::Range;
+use rustc_hash::FxHashSet;
 
 use crate::model::{PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask};
@@ -73,23 +73,15 @@ pub fn frame_lanes(trace: &Trace) -> Vec<(usize, &PresentLane)> {
 /// The swap chain that is meant by the frames of a trace, or of one process: that with most frames, of
 /// a process with allocations if one has any.
 pub fn main_frames(trace: &Trace, process: Option<ProcessId>) -> Option<usize> {
-    let allocates = |process: ProcessId| trace.heaps.iter().any(|heap| heap.process == process);
+    let allocating: FxHashSet<ProcessId> = trace.heaps.iter().map(|heap| heap.process).collect();
     let lanes = frame_lanes(trace).into_iter().filter(|(_, lane)| process.is_none_or(|process| process == lane.process));
-    let mut lanes: Vec<_> = lanes.map(|(number, lane)| (!allocates(lane.process), number)).collect();
-    lanes.sort_by_key(|(is_other, _)| *is_other);
-    lanes.first().map(|(_, number)| *number)
+    // Of several that are as good the first, with most frames.
+    lanes.min_by_key(|(_, lane)| !allocating.contains(&lane.process)).map(|(number, _)| number)
 }
 
 /// What a frame is called.
 pub fn frame_name(number: usize) -> String {
     format!("frame {number}")
-}
-
-/// Mean length of some frames of a swap chain, in ticks.
-pub fn mean_frame(lane: &PresentLane, frames: Range<usize>) -> Option<f64> {
-    let count = frames.len();
-    let (from, to) = (lane.frame(frames.start)?.from, lane.frame(frames.end.checked_sub(1)?)?.to);
-    Some(to.0.saturating_sub(from.0) as f64 / count as f64)
 }
 
 /// The frames of an interval in order, each with what the chain's process allocated and freed in it.

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{FrameLine, FrameRequest, MarkRequest, frame_lanes, frame_sums, main_frames, marks, process_samples};
+use super::{FrameLine, FrameRequest, MarkRequest, ProcessSamples, frame_lanes, frame_sums, marks, process_samples};
 use crate::events::PresentApi;
 use crate::model::{Mark, PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask};
@@ -132,7 +132,7 @@ impl ChainEntry {
         let frames = lane.ending_in(interval);
         let (first, last) = (lane.frame(frames.start)?.from, lane.frame(frames.end.checked_sub(1)?)?.to);
         let times = lane.times.range(frames.start..frames.end + 1);
-        let longest = times.fold((0, first), |(longest, before), &at| (longest.max(at.0 - before.0), at)).0;
+        let longest = times.fold((0, first), |(longest, before), &at| (longest.max(at.0.saturating_sub(before.0)), at)).0;
         let process = trace.process(lane.process);
         let seconds = |ticks: i64| ticks as f64 / trace.clock.frequency as f64;
         Some(Self {
@@ -142,7 +142,7 @@ impl ChainEntry {
             api: api_name(lane.api),
             swap_chain: format!("{:#x}", lane.swap_chain),
             frames: frames.len(),
-            mean_s: seconds(last.0 - first.0) / frames.len() as f64,
+            mean_s: seconds(last.0.saturating_sub(first.0)) / frames.len() as f64,
             max_s: seconds(longest),
         })
     }
@@ -243,12 +243,12 @@ impl FrameCounts {
     /// Of all processes.
     pub fn of(trace: &Trace, interval: Interval) -> Self {
         let mut counts = FxHashMap::default();
-        for lane in &trace.activity.presents {
-            let process = trace.process(lane.process);
-            let main = main_frames(trace, Some(lane.process)).and_then(|main| trace.activity.presents.get(main));
-            let place = |main: &PresentLane, at: Ticks| main.times.partition_point(|&time| time < at);
-            let frames = main.map_or(0, |main| place(main, interval.to) - place(main, interval.from));
-            counts.insert((process.pid.0, process.start.map(|at| trace.clock.seconds(at).to_bits())), frames);
+        // The first of a process is its main one.
+        for (_, main) in frame_lanes(trace) {
+            let process = trace.process(main.process);
+            let place = |at: Ticks| main.times.partition_point(|&time| time < at);
+            let key = (process.pid.0, process.start.map(|at| trace.clock.seconds(at).to_bits()));
+            counts.entry(key).or_insert_with(|| place(interval.to) - place(interval.from));
         }
         counts.retain(|_, frames| *frames > 0);
         Self(counts)
@@ -323,22 +323,22 @@ pub fn has_samples(trace: &Trace) -> bool {
 pub fn processor_entries(trace: &Trace, interval: Interval, process: Option<&str>) -> ProcessorEntries {
     let samples = &trace.activity.samples;
     let all = process_samples(trace, interval);
-    let entry = |id: ProcessId, count: u64| {
+    let entry = |id: ProcessId, of: &ProcessSamples| {
         let process = trace.process(id);
         ProcessorEntry {
             process: process.label(),
             pid: process.pid.0,
             process_start_s: process.start.map(|at| trace.clock.seconds(at)),
-            samples: SampleNumbers::of(trace, interval, count),
+            samples: SampleNumbers { samples: of.count, seconds: of.seconds, share: of.share },
         }
     };
     let is_meant = |id: ProcessId| process.is_none_or(|wanted| trace.process(id).is_called(wanted));
-    let known = all.iter().filter_map(|samples| Some((samples.process?, samples.count)));
+    let known = all.iter().filter_map(|samples| Some((samples.process?, samples)));
     ProcessorEntries {
         sampling_interval_s: samples.interval / trace.clock.frequency as f64,
         idle: samples.idle,
         unknown: all.iter().filter(|samples| samples.process.is_none()).map(|samples| samples.count).sum(),
-        processes: known.filter(|(id, _)| is_meant(*id)).map(|(id, count)| entry(id, count)).collect(),
+        processes: known.filter(|(id, _)| is_meant(*id)).map(|(id, of)| entry(id, of)).collect(),
     }
 }
 

@@ -8,7 +8,7 @@ mod processors;
 
 pub use frames::{
     FrameBar, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_lanes, frame_name, frame_sums,
-    main_frames, mean_frame,
+    main_frames,
 };
 pub use listing::{
     ActivityEntries, ChainEntry, ChainFrames, FrameCounts, FrameEntry, LayerFrames, MarkEntries, MarkEntry, PerFrame,

@@ -6,6 +6,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::SampleNumbers;
 use crate::model::{NodeId, ProcessId, Samples, Site, SiteId, Trace};
 use crate::query::series::Series;
 use crate::query::{Cancel, Cancelled};
@@ -33,13 +34,9 @@ pub fn process_samples(trace: &Trace, interval: Interval) -> Vec<ProcessSamples>
         let process = samples.sites.get(site as usize).map_or(unknown, |site: &Site| site.caller.0 as usize);
         counts[process.min(unknown)] += u64::from(count);
     }
-    let seconds = |count: u64| count as f64 * samples.interval / trace.clock.frequency as f64;
-    let length = interval.len() as f64 / trace.clock.frequency as f64;
-    let of = |(process, count): (usize, u64)| ProcessSamples {
-        process: (process < unknown).then_some(ProcessId(process as u32)),
-        count,
-        seconds: seconds(count),
-        share: if length > 0.0 { seconds(count) / length } else { 0.0 },
+    let of = |(process, count): (usize, u64)| {
+        let SampleNumbers { seconds, share, .. } = SampleNumbers::of(trace, interval, count);
+        ProcessSamples { process: (process < unknown).then_some(ProcessId(process as u32)), count, seconds, share }
     };
     let mut all: Vec<_> = counts.into_iter().enumerate().filter(|(_, count)| *count > 0).map(of).collect();
     all.sort_by_key(|samples| (std::cmp::Reverse(samples.count), samples.process));
@@ -84,13 +81,8 @@ pub fn sample_sums_where(trace: &Trace, interval: Interval, counts: impl Fn(Opti
 
 /// Samples by site, of processes of this name or id, or of all that are known.
 pub fn sample_counts(trace: &Trace, interval: Interval, process: Option<&str>) -> Vec<u32> {
-    let samples = &trace.activity.samples;
-    let mut counts = site_counts(samples, interval);
     let meant: Vec<bool> = trace.processes.iter().map(|of| process.is_none_or(|wanted| of.is_called(wanted))).collect();
-    let is_meant = |site: &Site| meant.get(site.caller.0 as usize).copied().unwrap_or(false);
-    let others = counts.iter_mut().zip(&samples.sites).filter(|(_, site)| !is_meant(site));
-    others.for_each(|(count, _)| *count = 0);
-    counts
+    sample_sums_where(trace, interval, |of| of.is_some_and(|of| meant[of.0 as usize]))
 }
 
 /// Samples of each stack of a process, most first, with the first site that has it.

@@ -21,6 +21,7 @@ use crate::query::{
     node_name,
 };
 use crate::units::Layer;
+pub use panel::turn_tools;
 pub use unit::{Measure, SampledIn, Unit, share};
 
 /// Names of functions from the outside inwards: what a node is called in every answer.

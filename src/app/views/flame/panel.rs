@@ -50,14 +50,19 @@ pub fn tools(view: &mut Flame, around: &mut Around<'_>, ui: &mut Ui) {
             }
         }
     });
+    turn_tools((&mut view.is_inverted, &mut view.focus), around, ui);
+}
+
+/// Turns a flame graph around, and shows all of it again.
+pub fn turn_tools((is_inverted, focus): (&mut bool, &mut Way), around: &mut Around<'_>, ui: &mut Ui) {
     let hint = "Innermost functions above, and under each what called it";
-    if ui.selectable_label(view.is_inverted, "Bottom-up").on_hover_text(hint).clicked() {
-        view.is_inverted = !view.is_inverted;
-        view.focus.clear();
+    if ui.selectable_label(*is_inverted, "Bottom-up").on_hover_text(hint).clicked() {
+        *is_inverted = !*is_inverted;
+        focus.clear();
         around.ask();
     }
-    if !view.focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
-        view.focus.clear();
+    if !focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
+        focus.clear();
         around.ask();
     }
 }

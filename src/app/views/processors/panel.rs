@@ -5,6 +5,7 @@ use eframe::egui::{self, Ui};
 
 use super::{Processors, Ran, list};
 use crate::app::views::Around;
+use crate::app::views::flame::turn_tools;
 use crate::format;
 use crate::model::Trace;
 
@@ -21,16 +22,7 @@ pub fn tools(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
     if view.ran.is_none() {
         return;
     }
-    let hint = "Innermost functions above, and under each what called it";
-    if ui.selectable_label(view.is_inverted, "Bottom-up").on_hover_text(hint).clicked() {
-        view.is_inverted = !view.is_inverted;
-        view.focus.clear();
-        around.ask();
-    }
-    if !view.focus.is_empty() && ui.button("Whole").on_hover_text("Show all of it again").clicked() {
-        view.focus.clear();
-        around.ask();
-    }
+    turn_tools((&mut view.is_inverted, &mut view.focus), around, ui);
 }
 
 pub fn show(view: &mut Processors, around: &mut Around<'_>, ui: &mut Ui) {
