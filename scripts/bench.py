@@ -16,6 +16,9 @@ from pathlib import Path
 WINDOW = (1920, 1080)
 RUNS = 3
 
+# Samples of the traces with them: a hundredth of the heap events, as many, ten times as many.
+SAMPLES = [0, 10_000, 1_000_000, 10_000_000]
+
 # Events of the trace with StackWalk that is opened beside heaptrack_print.
 WALK = 2_000_000
 
@@ -383,6 +386,40 @@ def counted_forms(args):
     return forms
 
 
+def samples(args):
+    """The section of processor samples: what they cost beside heap events, and what they take."""
+    few, many = SAMPLES[1], SAMPLES[-1]
+    files = {n: f"samples-{n}.etl" for n in SAMPLES}
+    runs = {n: [] for n in SAMPLES}
+    for _ in range(RUNS):
+        for n, file in files.items():
+            output, _, memory = timed([args.program, "measure", f"{args.dir}/{file}"])
+            runs[n].append((json.loads(output), memory))
+    seconds = {n: statistics.median(run["load_s"] for run, _ in all_runs) for n, all_runs in runs.items()}
+    counts = {n: counted(args, files[n])[1] for n in SAMPLES if n < many}
+    yield "\n## Processor samples\n"
+    yield f"Beside {mega(runs[0][0][0]['heap_events'])} heap events, each sample with one of 100,000 stacks by key; medians, in turns. *A sample* is"
+    yield "what the file takes longer than that without samples, and how many times what a heap event of that takes. Instructions"
+    yield f"as above, for {few:,} samples and for a million; where there are none nothing is counted for them.\n"
+    yield "| samples | file | seconds | a sample | to a heap event | instructions a sample | peak memory |"
+    yield "|-|-|-|-|-|-|-|"
+    for n, all_runs in runs.items():
+        figures, memory = all_runs[0][0], statistics.median(memory for _, memory in all_runs)
+        one = (seconds[n] - seconds[0]) / n if n > few else None
+        event = seconds[0] / figures["heap_events"]
+        more = (counts[n] - counts[0]) / n if n and n in counts else None
+        cells = [
+            f"{n:,}",
+            f"{figures['file_bytes'] / 1e9:.2f} GB",
+            f"{seconds[n]:.2f}",
+            f"{one * 1e9:.0f} ns" if one else "–",
+            f"{one / event:.1f} ×" if one else "–",
+            f"{more:.0f}" if more else "–",
+            f"{memory / 1e6:.0f} MB",
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
 def workers(args, of_form=None):
     """The section of threads: measured as far as there are processors, then by the counted instructions."""
     of_form = of_form or counted_forms(args)
@@ -424,10 +461,11 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--only", choices=["views", "window", "recorded", "instructions", "workers"], help="leave the other sections as they are")
+    parser.add_argument("--only", choices=["views", "window", "recorded", "instructions", "samples", "workers"], help="leave the other sections as they are")
     parser.add_argument("events", type=int, nargs="+")
     args = parser.parse_args()
-    alone = {"views": views_alone, "window": windows, "recorded": recorded, "instructions": instructions, "workers": workers}.get(args.only)
+    sections = {"views": views_alone, "window": windows, "recorded": recorded, "instructions": instructions, "samples": samples}
+    alone = (sections | {"workers": workers}).get(args.only)
     if alone:
         replace_section(args.out, list(alone(args)))
         return
@@ -443,6 +481,7 @@ def main():
         *opening(results, walk),
         *recorded(args),
         *instructions(args, forms),
+        *samples(args),
         *workers(args, forms),
         *questions(results),
         *views(results),

@@ -8,6 +8,7 @@
 #   ONLY=window scripts/bench.sh          the section *The window* alone
 #   ONLY=recorded scripts/bench.sh        the section *Recorded programs* alone
 #   ONLY=instructions scripts/bench.sh    the section *Instructions* alone
+#   ONLY=samples scripts/bench.sh         the section *Processor samples* alone
 #   ONLY=workers scripts/bench.sh         the section *Workers* alone
 #   BENCH_DIR=/somewhere scripts/bench.sh where the traces are kept
 set -euo pipefail
@@ -70,6 +71,11 @@ if wanted instructions workers; then
         for n in 1 3; do
             synth "$form-$n.etl" "${generated[@]}" --events ${n}000000 --stacks $form
         done
+    done
+fi
+if wanted samples; then
+    for n in 0 10000 1000000 10000000; do
+        synth "samples-$n.etl" "${generated[@]}" --events 1000000 --stacks keys --samples "$n"
     done
 fi
 

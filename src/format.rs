@@ -111,6 +111,11 @@ pub fn rough_duration(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".to_owned() } else { format!("{:.0} {unit}", seconds / scale) }
 }
 
+/// A part of a whole: `12.3 %`.
+pub fn percent(part: f64) -> String {
+    format!("{:.1} %", 100.0 * part)
+}
+
 /// A message with a capital at its beginning.
 pub fn sentence(text: &str) -> String {
     let mut chars = text.chars();

@@ -89,6 +89,11 @@ impl Form {
         BesideMemory { frames, managed, samples, marks: self.marks.clone() }
     }
 
+    /// Providers of marks, as they are filled in.
+    pub fn mark_words(&self) -> impl Iterator<Item = &str> {
+        self.marks.split(',').map(str::trim).filter(|word| !word.is_empty())
+    }
+
     /// What it asks for, or why it cannot be done.
     pub fn request(&self) -> Result<Request, CaptureError> {
         let target = match self.way {
@@ -102,8 +107,7 @@ impl Form {
         let children = Children { are_recorded: self.way == Way::Launch, with_heaps };
         let stop_when = self.stops.iter().map(StopField::condition).collect::<Result<_, _>>();
         let stop_when = stop_when.map_err(CaptureError::BadRequest)?;
-        let words = self.marks.split(',').map(str::trim).filter(|word| !word.is_empty());
-        let marks = words.map(provider_of).collect::<Result<_, _>>().map_err(CaptureError::BadRequest)?;
+        let marks = self.mark_words().map(provider_of).collect::<Result<_, _>>().map_err(CaptureError::BadRequest)?;
         let request = Request { target, children, stop_when, marks, free_stacks: what.stacks && what.free_stacks, ..what };
         request.check().map(|()| request)
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, json};
 
 use super::HighwaterApp;
 use super::failure::Failure;
-use super::panels::list::Value;
+use super::panels::list::{ListColumn, Value};
 use super::picture::Picture;
 use crate::export::not_computed;
 use crate::paths;
@@ -32,6 +32,36 @@ pub trait Sheet: Send + Sync {
     /// Whether lines stand under others.
     fn is_tree(&self) -> bool {
         false
+    }
+}
+
+/// A table whose lines stand under none: its cells are the same on the screen and in a file.
+pub trait FlatTable: Send + Sync {
+    /// What it is called.
+    const TITLE: &'static str;
+    /// Its columns.
+    fn columns() -> impl AsRef<[ListColumn]>;
+    /// Number of lines.
+    fn len(&self) -> usize;
+    /// What a cell says.
+    fn value(&self, row: usize, column: usize) -> Value;
+}
+
+impl<T: FlatTable> Sheet for T {
+    fn title(&self) -> &'static str {
+        T::TITLE
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        T::columns().as_ref().iter().map(|column| column.title).collect()
+    }
+
+    fn len(&self) -> usize {
+        FlatTable::len(self)
+    }
+
+    fn line(&self, row: usize) -> (usize, Vec<Value>) {
+        (0, (0..T::columns().as_ref().len()).map(|column| self.value(row, column)).collect())
     }
 }
 

@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 use super::document::Document;
 use super::graph::GraphLine;
 use super::views::layer_of_filter;
-use crate::events::PresentApi;
 use crate::model::{PresentLane, ProcessId, Trace};
-use crate::query::{FrameBar, FrameTimes, Key, MarkSpot, frame_lanes, main_frames};
+use crate::query::{FrameBar, FrameTimes, Key, MarkSpot, chain_label, frame_lanes, main_frames};
 use crate::units::{Interval, Layer, Ticks};
 
 /// What of it can be drawn.
@@ -159,7 +158,7 @@ impl Document {
         let lanes = frame_lanes(&self.trace);
         let name = |&(number, lane): &(usize, &PresentLane)| {
             let process = self.trace.process(lane.process);
-            (number, format!("{} ({}), {}", process.label(), process.pid, chain_name(lane)))
+            (number, format!("{} ({}), {}", process.label(), process.pid, chain_label(lane)))
         };
         lanes.iter().map(name).collect()
     }
@@ -181,24 +180,16 @@ impl Document {
     }
 }
 
-/// What a swap chain is called.
-fn chain_name(lane: &PresentLane) -> String {
-    match lane.api {
-        PresentApi::Dxgi => format!("swap chain {:#x} of DXGI", lane.swap_chain),
-        PresentApi::D3d9 => format!("swap chain {:#x} of Direct3D 9", lane.swap_chain),
-        PresentApi::Marks => "frames that it marked".to_owned(),
-    }
-}
-
-/// A share of processors in words, from thousandths of one.
-pub fn share_words(thousandths: u64) -> String {
-    format!("{:.0} % of a processor", thousandths as f64 / 10.0)
+/// A share of processors that is drawn, from thousandths of one.
+pub fn percent_of_processor(thousandths: u64) -> String {
+    format!("{:.0} %", thousandths as f64 / 10.0)
 }
 
 /// A view so long, if an interval fits into it, that has it in its middle.
 pub fn centered(interval: Interval, length: i64, span: Interval) -> Interval {
     let length = length.max(interval.len() + interval.len() / 4).min(span.len());
-    let middle = interval.from.0 + interval.len() / 2;
-    let from = (middle - length / 2).clamp(span.from.0, (span.to.0 - length).max(span.from.0));
-    Interval { from: Ticks(from), to: Ticks(from + length) }
+    let middle = interval.from.0.saturating_add(interval.len() / 2);
+    let last = span.to.0.saturating_sub(length).max(span.from.0);
+    let from = middle.saturating_sub(length / 2).clamp(span.from.0, last);
+    Interval { from: Ticks(from), to: Ticks(from.saturating_add(length)) }
 }

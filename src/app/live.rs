@@ -11,6 +11,7 @@ use super::attach::Attach;
 use super::dialogs::Purpose;
 use super::failure::Failure;
 use super::player::Pace;
+use super::providers::with_recorded;
 use super::recording::{RecordJob, Stage, Turn};
 use crate::capture::Aftermath;
 use crate::load::Input;
@@ -42,6 +43,7 @@ impl HighwaterApp {
         let name = attach.name();
         let folder = free_folder(recordings, &name);
         let beside_memory = attach.form.beside_memory();
+        self.settings.mark_providers = with_recorded(&self.settings.mark_providers, attach.form.mark_words());
         self.recording = Some(RecordJob::start(ctx.clone(), recorder.clone(), request, name, folder));
         self.settings.recording = beside_memory;
         self.save_settings();

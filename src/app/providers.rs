@@ -13,6 +13,7 @@ use super::HighwaterApp;
 use super::document::Document;
 use super::jobs::LoadJob;
 use super::player::Pace;
+use crate::capture::providers::provider_of;
 use crate::events::{MarkProviders, ProviderSeen};
 use crate::load::{Capture, Input};
 use crate::panics;
@@ -66,7 +67,7 @@ impl Providers {
 /// Whether a word means a provider, and only that one.
 fn names_it(word: &str, seen: &ProviderSeen) -> bool {
     let is_name = seen.name.as_ref().is_some_and(|name| name.to_lowercase() == word.trim().to_lowercase());
-    is_name || word.trim().trim_matches(['{', '}']).parse() == Ok(seen.guid)
+    is_name || word.trim().parse() == Ok(seen.guid)
 }
 
 /// Whether a provider's events are marks by these words.
@@ -82,6 +83,21 @@ pub fn with_choice(words: &[String], seen: &ProviderSeen, is_chosen: bool) -> Ve
         words.push(seen.name.clone().unwrap_or_else(|| format!("{{{}}}", seen.guid)));
     }
     words
+}
+
+/// The words, and those of a recording's providers of marks, whose events are there to be seen as marks.
+pub fn with_recorded<'a>(words: &[String], recorded: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut all = words.to_vec();
+    for word in recorded {
+        let Ok(guid) = provider_of(word) else { continue };
+        if MarkProviders::new(&all).has(guid, Some(word)) {
+            continue;
+        }
+        // Only this machine knows what is registered under a name; the trace may not tell it.
+        let is_told = MarkProviders::new([word]).has(guid, None);
+        all.push(if is_told { word.to_owned() } else { format!("{{{guid}}}") });
+    }
+    all
 }
 
 /// Words that fit none of these providers.
@@ -165,6 +181,20 @@ mod tests {
         }
         let by_pattern = words(&["my-*"]);
         assert!(is_chosen(&with_choice(&by_pattern, &named, false), &named), "a pattern means others, too");
+    }
+
+    #[test]
+    fn what_is_recorded_for_marks_is_seen_as_marks() {
+        let guid = "{11112222-3333-4444-5555-666677778888}";
+        let recorded = || ["My-Game", guid, "multi-main", "bad*"].into_iter();
+        let all = with_recorded(&words(&["Other", "Multi-*"]), recorded());
+        assert_eq!(all, ["Other", "Multi-*", "My-Game", guid], "what is chosen stays, and is there once");
+        assert_eq!(with_recorded(&all, recorded()), all);
+        assert!(
+            recorded()
+                .filter_map(|word| provider_of(word).ok())
+                .all(|guid| { MarkProviders::new(&all).has(guid, None) || guid == crate::events::class::MULTI_MAIN })
+        );
     }
 
     #[test]

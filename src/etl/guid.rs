@@ -31,6 +31,18 @@ impl Guid {
         let [low, high] = self.0;
         ((high as u128) << 64 | low as u128).to_le_bytes()
     }
+
+    /// The form that is printed.
+    fn bare(text: &str) -> Result<Self, NoGuid> {
+        let groups: Vec<&str> = text.split('-').collect();
+        let [a, b, c, d, e] = groups[..] else { return Err(NoGuid) };
+        let number = |digits: &str, count: usize| {
+            let is_hex = digits.len() == count && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten().ok_or(NoGuid)
+        };
+        let tail = (number(d, 4)? << 48 | number(e, 12)?).to_be_bytes();
+        Ok(Self::new(number(a, 8)? as u32, number(b, 4)? as u16, number(c, 4)? as u16, tail))
+    }
 }
 
 impl fmt::Display for Guid {
@@ -49,16 +61,9 @@ impl fmt::Display for Guid {
 impl std::str::FromStr for Guid {
     type Err = NoGuid;
 
-    /// The form that is printed, in any case.
+    /// The form that is printed, in any case; it may stand in braces.
     fn from_str(text: &str) -> Result<Self, NoGuid> {
-        let groups: Vec<&str> = text.split('-').collect();
-        let [a, b, c, d, e] = groups[..] else { return Err(NoGuid) };
-        let number = |digits: &str, count: usize| {
-            let is_hex = digits.len() == count && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-            is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten().ok_or(NoGuid)
-        };
-        let tail = (number(d, 4)? << 48 | number(e, 12)?).to_be_bytes();
-        Ok(Self::new(number(a, 8)? as u32, number(b, 4)? as u16, number(c, 4)? as u16, tail))
+        Self::bare(text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text))
     }
 }
 
@@ -69,8 +74,9 @@ impl Serialize for Guid {
 }
 
 impl<'de> Deserialize<'de> for Guid {
+    /// Nothing but the form that is written: no user has typed it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(|NoGuid| D::Error::custom("a GUID is wanted"))
+        Self::bare(&String::deserialize(deserializer)?).map_err(|NoGuid| D::Error::custom("a GUID is wanted"))
     }
 }
 
@@ -94,9 +100,16 @@ mod tests {
         assert_eq!(heap.to_string(), "222962AB-6180-4B88-A825-346B75F2A24A");
         assert_eq!(Guid::from_bytes(heap.to_bytes()), heap);
         assert_eq!(heap.to_string().to_lowercase().parse(), Ok(heap));
-        for other in
-            ["", "222962AB-6180-4B88-A825", "222962AB-6180-4B88-A825-346B75F2A24", "+22962AB-6180-4B88-A825-346B75F2A24A"]
-        {
+        assert_eq!(format!("{{{heap}}}").parse(), Ok(heap));
+        for other in [
+            "",
+            "{}",
+            "222962AB-6180-4B88-A825",
+            "222962AB-6180-4B88-A825-346B75F2A24",
+            "+22962AB-6180-4B88-A825-346B75F2A24A",
+            "{222962AB-6180-4B88-A825-346B75F2A24A",
+            "{{222962AB-6180-4B88-A825-346B75F2A24A}}",
+        ] {
             assert_eq!(other.parse::<Guid>(), Err(NoGuid), "{other}");
         }
     }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::activity;
 use super::hooks::{class, kernel_hook};
+use super::provider_names::known_name;
 use crate::etl::{BufferKind, EventId, Framed, Guid, RawEvent, ReadBuffer, TraceFile, extended_type, u16_at};
 use crate::format::plain;
 use crate::problem::Problems;
@@ -130,10 +131,9 @@ impl ProviderCensus {
 
     /// Those that have events, the busiest first.
     pub fn list(&self) -> Vec<ProviderSeen> {
-        let known = |guid| KNOWN.iter().find(|(known, _)| *known == guid).map(|(_, name)| (*name).to_owned());
         let seen = |(&guid, seen): (&Guid, &Seen)| ProviderSeen {
             guid,
-            name: seen.name.as_deref().map(str::to_owned).or_else(|| known(guid)),
+            name: seen.name.as_deref().or_else(|| known_name(guid)).map(str::to_owned),
             events: seen.events,
         };
         let mut list: Vec<ProviderSeen> = self.seen.iter().map(seen).filter(|seen| seen.events > 0).collect();
@@ -146,18 +146,6 @@ impl ProviderCensus {
         self.left_out
     }
 }
-
-/// Providers that everybody knows, by the names of their manifests.
-const KNOWN: [(Guid, &str); 8] = [
-    (class::DXGI, "Microsoft-Windows-DXGI"),
-    (class::D3D9, "Microsoft-Windows-D3D9"),
-    (class::CLR, "Microsoft-Windows-DotNETRuntime"),
-    (class::CLR_RUNDOWN, "Microsoft-Windows-DotNETRuntimeRundown"),
-    (class::KERNEL_MEMORY, "Microsoft-Windows-Kernel-Memory"),
-    (class::MULTI_MAIN, "Multi-Main"),
-    (class::MULTI_WORKER, "Multi-Worker"),
-    (class::MULTI_FRAME_RATE, "Multi-FrameRate"),
-];
 
 /// What an event tells of its provider's name.
 fn name_of(event: &RawEvent<'_>) -> Option<Box<str>> {

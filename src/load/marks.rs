@@ -8,7 +8,6 @@
 use super::Capture;
 use crate::etl::Guid;
 use crate::events::{MarkProviders, ProviderCensus, ProviderSeen, providers};
-use crate::pattern::Pattern;
 
 /// What some words mean in a capture.
 #[derive(Clone, Debug, Default)]
@@ -27,18 +26,15 @@ impl Capture {
 
     /// The providers that words mean: names, with `*` for anything, in any case, or GUIDs.
     pub fn mark_providers(&self, words: &[String]) -> MarksFound {
-        if words.iter().all(|word| guid(word).is_some()) {
+        let is_guid = |word: &String| word.trim().parse::<Guid>().is_ok();
+        if words.iter().all(is_guid) {
             return MarksFound { providers: MarkProviders::new(words), unknown: Vec::new() };
         }
         let seen = self.providers();
-        let (mut all, mut unknown) = (Vec::new(), Vec::new());
-        for word in words {
-            all.push(word.clone());
-            if guid(word).is_some() {
-                continue;
-            }
-            let pattern = Pattern::new(&word.trim().to_lowercase());
-            let is_meant = |seen: &&ProviderSeen| seen.name.as_ref().is_some_and(|name| pattern.fits(&name.to_lowercase()));
+        let (mut all, mut unknown) = (words.to_vec(), Vec::new());
+        for word in words.iter().filter(|word| !is_guid(word)) {
+            let this = MarkProviders::new([word]);
+            let is_meant = |seen: &&ProviderSeen| this.has(seen.guid, seen.name.as_deref());
             let before = all.len();
             all.extend(seen.iter().filter(is_meant).map(|seen| seen.guid.to_string()));
             if all.len() == before {
@@ -47,8 +43,4 @@ impl Capture {
         }
         MarksFound { providers: MarkProviders::new(all), unknown }
     }
-}
-
-fn guid(word: &str) -> Option<Guid> {
-    word.trim().trim_matches(['{', '}']).parse().ok()
 }

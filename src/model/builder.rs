@@ -231,7 +231,10 @@ impl Builder {
                 self.thread_is_seen(from);
             }
             Event::ThreadRundown => self.thread_is_seen(from),
-            &Event::Sample { address, count } => self.sample(from, address, count),
+            &Event::Sample { address, count } => {
+                let (attach, mut rooms) = self.attach();
+                attach.sample(&mut rooms, from, address, count);
+            }
             Event::Activity(event) => {
                 let Self { activity, world, counters, clock, .. } = self;
                 activity.apply(record, event, (from.time, clock.frequency), &mut world.processes, counters);

@@ -31,7 +31,9 @@ mod stretches;
 mod trace;
 mod world;
 
-pub use activity::{Activity, Chunked, ManagedCode, Mark, MarkProvider, Marks, Method, PresentLane, Sample, Samples};
+pub use activity::{
+    Activity, Chunked, IntervalOrigin, ManagedCode, Mark, MarkProvider, Marks, Method, PresentLane, Sample, Samples,
+};
 pub use builder::{BLOCKS_A_ROW, Builder, InputState, SUMS_A_ROW};
 pub use counters::{Counter, CounterId, CounterKind, CounterOwner};
 pub use losses::{Loss, LostWhat};

@@ -2,29 +2,41 @@
 
 use std::sync::Arc;
 
-use highwater::model::{Row, Trace};
+use highwater::model::{NodeId, Row, Sample, Trace};
 use highwater::query::{By, Cancel, Index, ReportFilter, ReportRequest, report};
 use highwater::units::Interval;
 use serde_json::Value;
 
-/// All groups and all rows, in words that do not depend on numbers given while loading,
+/// All groups, all rows and all processor samples, in words that do not depend on numbers given while loading,
 /// and what the trace says of its quality.
 pub fn told(trace: Trace) -> Vec<String> {
     let trace = Arc::new(trace);
     let row = |row: Row| {
         let site = trace.site(row.site);
         let heap = trace.heap(site.heap);
-        let frames = |stack| trace.stacks.chain(stack).map(|node| trace.stacks.address(node)).collect::<Vec<u64>>();
         let freed = row.freed_at.map(|site| &trace.free_sites[site.0 as usize]);
-        let (stack, freed) = (frames(site.stack), freed.map(|site| (frames(site.stack), trace.process(site.caller).label())));
+        let (stack, freed) =
+            (frames(&trace, site.stack), freed.map(|site| (frames(&trace, site.stack), trace.process(site.caller).label())));
         let place = format!("{} {:?} {:?}", trace.process(heap.process).label(), heap.layer, heap.key());
         format!("{place} {:?} {:?} {:?} {:#x} {} {stack:x?} {freed:x?}", row.birth, row.death, row.thread, row.address, row.size)
     };
     let by = vec![By::Process, By::Heap, By::Stack, By::FreedStack, By::Thread];
     let groups = groups(&trace, trace.span, by);
+    let samples = &trace.activity.samples;
+    let sample = |sample: &Sample| {
+        let site = &samples.sites[sample.site.0 as usize];
+        let whose = trace.processes.get(site.caller.0 as usize).map(|process| process.label());
+        format!("sample {:?} {:?} {whose:?} {:x?}", sample.at, sample.tid, frames(&trace, site.stack))
+    };
     let state = format!("{:?} {:?} {:?} {:?} {:?}", trace.span, trace.quality, trace.counts, trace.problems, trace.losses);
     let rows = trace.rows.chunks().flat_map(|chunk| chunk.rows().map(|(_, it)| row(it)).collect::<Vec<_>>());
-    [state].into_iter().chain(rows).chain(groups.iter().map(Value::to_string)).collect()
+    let idle = format!("{} {}", samples.idle, samples.unknown);
+    let samples = samples.list.iter().map(sample);
+    [state, idle].into_iter().chain(rows).chain(samples).chain(groups.iter().map(Value::to_string)).collect()
+}
+
+fn frames(trace: &Trace, stack: NodeId) -> Vec<u64> {
+    trace.stacks.chain(stack).map(|node| trace.stacks.address(node)).collect()
 }
 
 /// The groups of a report.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use highwater::etl::{Source, TraceFile};
 use highwater::events::{
     ActivityEvent, Event, FrameRange, ManagedEvent, ManagedMethod, MarkEvent, MarkText, MethodChange, Present, PresentApi,
-    Record, StackPart, class,
+    Record, SampleInterval, StackPart, TIMER, class,
 };
 use highwater::export::cut::{Request, cut};
 use highwater::load::{Capture, Input, Processes, Unwatched, load};
-use highwater::model::{Builder, Clock, InputState, ProcessId, Trace};
+use highwater::model::{Builder, Clock, InputState, IntervalOrigin, ProcessId, Trace};
 use highwater::problem::Problems;
 use highwater::query::{
     By, Cancel, FrameRequest, FrameSums, Index, Mask, ReportFilter, ReportRequest, frame_sums, main_frames, process_samples,
@@ -345,6 +345,31 @@ proptest! {
 }
 
 type MemoryGroup = (Option<u32>, Option<Vec<String>>, u64, u64);
+
+#[test]
+fn what_samples_stand_for_is_told_with_how_it_is_known() {
+    const THREAD: Tid = Tid(1);
+    let told = |all: &[(i64, Option<u32>)]| {
+        let mut story = Story::new();
+        for &(time, interval) in all {
+            match interval {
+                Some(interval) => {
+                    let interval = SampleInterval { source: TIMER, interval };
+                    story.activity(time, THREAD, ActivityEvent::SampleInterval(interval));
+                }
+                None => story.tell(time, Pid::NONE, THREAD, Event::Sample { address: 1, count: 1 }),
+            }
+        }
+        let samples = story.end(100).activity.samples;
+        (samples.interval, samples.interval_origin)
+    };
+    let [usual, twice] = [1e-3, 2e-3].map(|seconds| seconds * 1e7);
+    assert_eq!(told(&[(1, None)]), (usual, IntervalOrigin::Assumed));
+    assert_eq!(told(&[(1, Some(10_000)), (2, None)]), (usual, IntervalOrigin::Told));
+    assert_eq!(told(&[(1, Some(10_000)), (2, Some(20_000)), (3, None)]), (twice, IntervalOrigin::Told), "before all samples");
+    assert_eq!(told(&[(1, Some(20_000)), (2, None), (3, Some(20_000))]), (twice, IntervalOrigin::Told), "the same again");
+    assert_eq!(told(&[(1, Some(10_000)), (2, None), (3, Some(20_000))]), (twice, IntervalOrigin::Changed));
+}
 
 /// The numbers of memory by stack.
 fn groups(trace: Trace) -> Vec<MemoryGroup> {

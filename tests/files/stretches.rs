@@ -8,7 +8,7 @@ use crate::common::told::{difference, told};
 use highwater::etl::write::Writer;
 use highwater::etl::{SessionHeader, Source, TraceFile, mode};
 use highwater::events::encode::RecordWriter;
-use highwater::events::{Event, FrameRange, Merge, ProcessChange, Record, StackPart};
+use highwater::events::{Event, FrameRange, Merge, PageRange, ProcessChange, Record, StackPart, mem};
 use highwater::model::{Builder, Clock, InputState, Trace};
 use highwater::synth::{Options, Scenario, StackForm, generate};
 use highwater::units::{Layer, Pid, Tid};
@@ -30,12 +30,43 @@ struct Write {
 
 #[derive(Clone, Debug)]
 enum Act {
-    Block { layer: Layer, heap: u64, address: u64, size: Option<u64>, stack: Stack },
-    Define { key: u64, stack: u64 },
-    Open { heap: u64 },
-    Close { heap: u64 },
-    Realloc { heap: u64, old: u64, new: u64 },
-    Process { change: ProcessChange },
+    Block {
+        layer: Layer,
+        heap: u64,
+        address: u64,
+        size: Option<u64>,
+        stack: Stack,
+    },
+    Define {
+        key: u64,
+        stack: u64,
+    },
+    Open {
+        heap: u64,
+    },
+    Close {
+        heap: u64,
+    },
+    Realloc {
+        heap: u64,
+        old: u64,
+        new: u64,
+    },
+    Process {
+        change: ProcessChange,
+    },
+    /// Pages, whose stack the kernel writes: parts that come so much later, if they come.
+    Pages {
+        commits: bool,
+        parts: [Option<i64>; 2],
+    },
+    /// A processor was found running the thread, or nothing; in parts as those.
+    Sample {
+        is_idle: bool,
+        in_kernel: bool,
+        parts: [Option<i64>; 2],
+    },
+    Thread,
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +88,8 @@ fn act() -> impl Strategy<Value = Act> {
         5 => Just(None),
     ];
     let later = || select(vec![0i64, 0, 1, 2, 5, 90]);
+    let part = || prop_oneof![1 => Just(None), 4 => later().prop_map(Some)];
+    let parts = || [part(), part()];
     let stack = prop_oneof![
         2 => Just(Stack::None),
         2 => (0..4u64, later()).prop_map(|(stack, later)| Stack::Frames(stack, later)),
@@ -69,6 +102,10 @@ fn act() -> impl Strategy<Value = Act> {
         1 => heap().prop_map(|heap| Act::Open { heap }),
         1 => heap().prop_map(|heap| Act::Close { heap }),
         1 => (heap(), address(), address()).prop_map(|(heap, old, new)| Act::Realloc { heap, old, new }),
+        6 => (prop::bool::weighted(0.2), any::<bool>(), parts())
+            .prop_map(|(is_idle, in_kernel, parts)| Act::Sample { is_idle, in_kernel, parts }),
+        2 => (any::<bool>(), parts()).prop_map(|(commits, parts)| Act::Pages { commits, parts }),
+        1 => Just(Act::Thread),
         1 => select(vec![ProcessChange::Start, ProcessChange::End]).prop_map(|change| Act::Process { change }),
     ]
 }
@@ -81,6 +118,20 @@ fn writes() -> impl Strategy<Value = Vec<Write>> {
 
 fn frames_of(stack: u64) -> Vec<u64> {
     (0..=stack).map(|frame| 0x40_0000 + 0x10 * (stack + frame)).collect()
+}
+
+const KERNEL: u64 = 0xFFFF_8000_0000_0000;
+
+/// Parts of the stack of an event that the kernel wrote at `owner`, each so much later, as far as they come.
+fn put_parts(mut put: impl FnMut(i64, Event, &[u64]), owner: i64, parts: [Option<i64>; 2]) {
+    for (part, later) in [StackPart::Kernel, StackPart::User].into_iter().zip(parts) {
+        let Some(later) = later else { continue };
+        let frames = match part {
+            StackPart::Kernel => vec![KERNEL + 0x50, KERNEL + 0x60],
+            StackPart::User => frames_of(2),
+        };
+        put(owner + later, Event::Stack { owner, part, frames: FrameRange::default() }, &frames);
+    }
 }
 
 /// The file in which each processor writes in the order of its own clock.
@@ -98,7 +149,12 @@ fn file_of(writes: &[Write]) -> TraceFile {
         clock += write.wait;
         let time = clock.max(last[write.processor]);
         let mut put = |time: i64, event: Event, frames: &[u64]| {
-            let record = Record { time, pid: Pid(write.pid), tid: Tid(write.tid), event };
+            let (pid, tid) = match (&event, &write.act) {
+                (Event::Sample { .. }, Act::Sample { is_idle: true, .. }) => (Pid::NONE, Tid(0)),
+                (Event::Sample { .. }, _) => (Pid::NONE, Tid(write.tid)),
+                _ => (Pid(write.pid), Tid(write.tid)),
+            };
+            let record = Record { time, pid, tid, event };
             writer.put(write.processor as u16, &record, frames).unwrap();
             last[write.processor] = time;
         };
@@ -124,6 +180,18 @@ fn file_of(writes: &[Write]) -> TraceFile {
             Act::Open { heap } => put(time, Event::HeapOpen { layer, heap, name: None }, &[]),
             Act::Close { heap } => put(time, Event::HeapClose { layer, heap, name: None }, &[]),
             Act::Realloc { heap, old, new } => put(time, Event::Realloc { layer, heap, old, new, size: 24 }, &[]),
+            Act::Pages { commits, parts } => {
+                let flags = if commits { mem::COMMIT } else { mem::DECOMMIT };
+                let range = PageRange { base: 0x7000, size: 0x1000, owner: Pid(write.pid), flags };
+                put(time, if commits { Event::VirtualAlloc(range) } else { Event::VirtualFree(range) }, &[]);
+                put_parts(put, time, parts);
+            }
+            Act::Sample { in_kernel, parts, .. } => {
+                let address = if in_kernel { KERNEL + 0x50 } else { 0x40_0050 };
+                put(time, Event::Sample { address, count: 1 }, &[]);
+                put_parts(put, time, parts);
+            }
+            Act::Thread => put(time, Event::ThreadStart, &[]),
             Act::Process { change } => put(time, Event::Process(change, Box::default()), &[]),
         }
     }
@@ -192,6 +260,29 @@ proptest! {
     }
 }
 
+/// The kernel's part of a stack names an event by its tick and thread: where a sample is at those of an event of pages, it
+/// is that of the pages, whose stack blocks complete.
+#[test]
+fn what_is_told_of_pages_at_the_tick_of_a_sample_is_not_taken_for_its() {
+    let write = |wait, act| Write { processor: 0, wait, pid: 1, tid: 1, act };
+    // The next block has the stack of the pages, the others another one.
+    let block = |n: u64| {
+        let (layer, heap, stack) = (Layer::Heap, 0x10, Stack::Frames(if n == 2 { 3 } else { 1 }, 0));
+        write(2, Act::Block { layer, heap, address: 0x100 * n, size: Some(8), stack })
+    };
+    let opened = [write(1, Act::Open { heap: 0x10 }), block(1), write(1, Act::Thread)];
+    let both = [
+        write(1, Act::Pages { commits: true, parts: [None; 2] }),
+        write(0, Act::Sample { is_idle: false, in_kernel: true, parts: [Some(1), None] }),
+    ];
+    let writes: Vec<Write> = opened.into_iter().chain(both).chain((2..12).map(block)).collect();
+    let files = [file_of(&writes)];
+    let expected = one_by_one(&files);
+    let of_pages = expected.iter().find(|line| line.contains("0x7000")).unwrap();
+    assert!(of_pages.contains("ffff800000000050") && of_pages.contains("400030"), "{of_pages}");
+    assert_eq!(difference(&by_slices(&files, 1 << 30, None), &expected), None);
+}
+
 #[test]
 fn any_number_of_threads_gives_the_same_trace() {
     for (scenario, stacks, free_stacks) in [
@@ -202,8 +293,10 @@ fn any_number_of_threads_gives_the_same_trace() {
         (Scenario::Trackers, StackForm::Walk, false),
         (Scenario::Commit, StackForm::Walk, false),
     ] {
+        let events = 20_000;
+        let samples = if scenario == Scenario::Heap { events / 8 } else { 0 };
         let options =
-            Options { scenario, stacks, free_stacks, events: 20_000, distinct_stacks: 300, live: 700, ..Options::default() };
+            Options { scenario, stacks, free_stacks, events, samples, distinct_stacks: 300, live: 700, ..Options::default() };
         let bytes = generate(&options, Cursor::new(Vec::new())).unwrap().into_inner();
         let files = [TraceFile::from_source(Source::Memory(bytes.leak()), "a.etl".to_owned()).unwrap()];
         let expected = one_by_one(&files);

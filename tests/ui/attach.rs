@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::common::lanes::{Apart, take_apart};
 use crate::common::told::told;
-use crate::driver::{Window, press, settle, wait_for, window_set};
+use crate::driver::{Window, give, press, settle, wait_for, window_set};
 use eframe::egui;
 use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
@@ -246,6 +246,13 @@ fn programs_are_found_by_name_and_others_can_be_started() {
     assert_eq!(asked[0].target, Target::Image("game.exe".to_owned()));
     assert_eq!((asked[0].frames, asked[0].managed, asked[0].samples), (true, false, true));
     assert_eq!(asked[0].marks.iter().map(ToString::to_string).collect::<Vec<_>>(), ["231CF54B-22A0-49E4-A59A-47052A30FFED"]);
+    case.pass(0.8);
+    wait_for(&mut case.window, "Source ");
+    case.click("Stop");
+    wait_for(&mut case.window, "Recorded");
+    settle(&mut case.window);
+    give(&mut case.window, "tabs: trace");
+    assert!(case.has("Providers, 1 chosen for marks"), "what is recorded for marks is seen as marks");
 }
 
 #[test]

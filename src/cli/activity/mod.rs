@@ -120,13 +120,9 @@ fn marks_table(marks: &[MarkEntry]) -> String {
 /// A swap chain in a line.
 fn chain_line(chain: &ChainEntry) -> String {
     let process = process_cell(Some(&chain.process), Some(chain.pid));
-    let api = match chain.api {
-        "dxgi" => format!("swap chain {} of DXGI", chain.swap_chain),
-        "d3d9" => format!("swap chain {} of Direct3D 9", chain.swap_chain),
-        _ => "frames that it marked".to_owned(),
-    };
     let frames = text::plural(chain.frames as u64, "frame");
-    format!("{process}, {api}: {frames}, {} on average, the longest {}", text::seconds(chain.mean_s), text::seconds(chain.max_s))
+    let [mean, longest] = [chain.mean_s, chain.max_s].map(text::seconds);
+    format!("{process}, {}: {frames}, {mean} on average, the longest {longest}", chain.label)
 }
 
 fn describe_chain(ChainFrames { chain, layers }: &ChainFrames) -> String {
@@ -163,13 +159,18 @@ fn frames_table<'a>(frames: impl Iterator<Item = &'a FrameEntry>) -> String {
 }
 
 fn sample_cells(samples: &SampleNumbers) -> [String; 3] {
-    [format!("{:.1} %", samples.share * 100.0), format::count(samples.samples), text::seconds(samples.seconds)]
+    [format::percent(samples.share), format::count(samples.samples), text::seconds(samples.seconds)]
 }
 
 const SAMPLE_COLUMNS: [(&str, Align); 3] = [("Of a processor", Align::Right), ("Samples", Align::Right), ("Time", Align::Right)];
 
 fn describe_processors(processors: &ProcessorEntries, shown: usize) -> String {
-    let every = text::seconds(processors.sampling_interval_s);
+    let doubt = match processors.sampling_interval_is {
+        "assumed" => ", as is usual; the trace does not say",
+        "changed" => " in the end, and others before, so times are rough",
+        _ => "",
+    };
+    let every = text::seconds(processors.sampling_interval_s) + doubt;
     if processors.processes.is_empty() {
         return format!("No processor samples here (of a processor one every {every}).\n");
     }

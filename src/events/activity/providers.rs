@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use crate::etl::Guid;
+use crate::events::{guid_of_name, known_guid};
 use crate::pattern::Pattern;
 
-/// Providers by name (`*` stands for anything, in any case) or GUID.
+/// Providers by name (`*` stands for anything, in any case) or GUID. A name means the provider too that
+/// everybody knows by it, or else whose GUID was made of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MarkProviders(Arc<[(String, Wanted)]>);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Wanted {
     Guid(Guid),
-    Named(Pattern),
+    Named(Pattern, Guid),
 }
 
 impl MarkProviders {
@@ -20,9 +22,11 @@ impl MarkProviders {
     pub fn new<Text: AsRef<str>>(words: impl IntoIterator<Item = Text>) -> Self {
         let wanted = |word: Text| {
             let word = word.as_ref().trim().to_owned();
-            let wanted = match word.trim_matches(['{', '}']).parse() {
+            let wanted = match word.parse() {
                 Ok(guid) => Wanted::Guid(guid),
-                Err(_) => Wanted::Named(Pattern::new(&word.to_lowercase())),
+                Err(_) => {
+                    Wanted::Named(Pattern::new(&word.to_lowercase()), known_guid(&word).unwrap_or_else(|| guid_of_name(&word)))
+                }
             };
             (word, wanted)
         };
@@ -44,7 +48,24 @@ impl MarkProviders {
         let lower = name.map(str::to_lowercase);
         self.0.iter().any(|(_, wanted)| match wanted {
             Wanted::Guid(wanted) => *wanted == guid,
-            Wanted::Named(pattern) => lower.as_deref().is_some_and(|name| pattern.fits(name)),
+            Wanted::Named(pattern, made) => *made == guid || lower.as_deref().is_some_and(|name| pattern.fits(name)),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::class;
+
+    #[test]
+    fn a_name_means_who_tells_it_who_is_known_by_it_and_who_made_a_guid_of_it() {
+        let guid = |n: u8| Guid::from_bytes([n; 16]);
+        let all = MarkProviders::new(["My-*", "microsoft-windows-dxgi", "Source", &format!("{{{}}}", guid(7)), " "]);
+        assert_eq!(all.words().count(), 4);
+        assert!(all.has(guid(1), Some("my-game")) && all.has(guid(1), Some("SOURCE")) && all.has(guid(7), None));
+        assert!(all.has(class::DXGI, None) && all.has(guid_of_name("source"), None));
+        assert!(!all.has(guid(1), None) && !all.has(guid(1), Some("Sources")) && !all.has(class::D3D9, None));
+        assert!(!all.has(guid_of_name("My-"), None), "of what is more than a name no GUID is made");
     }
 }

@@ -17,8 +17,8 @@ pub use chunked::Chunked;
 pub use managed::{ManagedCode, Method};
 pub use marks::{Mark, MarkProvider, Marks};
 pub use presents::PresentLane;
+pub use samples::{IntervalOrigin, Sample, Samples};
 pub(super) use samples::{NO_HEAP, NOBODY, SampleTable};
-pub use samples::{Sample, Samples};
 
 use super::Site;
 use super::counters::CounterTable;

@@ -36,6 +36,18 @@ pub struct Sample {
     pub tid: Tid,
 }
 
+/// How it is known how far apart samples are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IntervalOrigin {
+    /// Nothing tells; it is the usual distance.
+    #[default]
+    Assumed,
+    /// The trace tells.
+    Told,
+    /// The trace tells several; it is the last.
+    Changed,
+}
+
 /// All samples of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
@@ -49,6 +61,8 @@ pub struct Samples {
     pub unknown: u64,
     /// How far apart samples of one processor are, in ticks.
     pub interval: f64,
+    /// How that is known.
+    pub interval_origin: IntervalOrigin,
     /// From here on samples were left out for want of room.
     pub cut: Option<Ticks>,
 }
@@ -73,6 +87,8 @@ pub(in crate::model) struct SampleTable {
     /// Whose each thread is.
     threads: FxHashMap<Tid, Pid>,
     interval: Option<u32>,
+    /// Whether there are samples of another interval.
+    has_changed: bool,
     idle: u64,
     /// Samples that may be kept.
     most: Option<usize>,
@@ -88,7 +104,9 @@ impl SampleTable {
 
     pub(super) fn set_interval(&mut self, interval: SampleInterval) {
         if interval.source == TIMER && interval.interval > 0 {
-            self.interval = Some(interval.interval);
+            let has_samples = !self.list.is_empty() || self.idle > 0;
+            let before = self.interval.replace(interval.interval).unwrap_or(USUAL_INTERVAL);
+            self.has_changed |= has_samples && before != interval.interval;
         }
     }
 
@@ -170,7 +188,13 @@ impl SampleTable {
         let unknown_sites: Vec<bool> = sites.iter().map(|site| site.caller == NOBODY).collect();
         let has_unknown = unknown_sites.contains(&true);
         let is_unknown = |sample: &&Sample| unknown_sites[sample.site.0 as usize];
+        let interval_origin = match self.interval {
+            None => IntervalOrigin::Assumed,
+            Some(_) if self.has_changed => IntervalOrigin::Changed,
+            Some(_) => IntervalOrigin::Told,
+        };
         Samples {
+            interval_origin,
             unknown: if has_unknown { self.list.iter().filter(is_unknown).count() as u64 } else { 0 },
             list: self.list.clone(),
             sites,

@@ -78,6 +78,8 @@ pub(super) struct Pending {
     asked: EventNumber,
     /// How much they ended.
     ended: usize,
+    /// When the latest was of which the stack can have two parts.
+    latest_in_kernel: Option<i64>,
 }
 
 impl Pending {
@@ -93,7 +95,15 @@ impl Pending {
             self.ended -= given_up.ended();
         }
         self.ended += waiting.ended();
+        if waiting.two_parts {
+            self.latest_in_kernel = Some(time);
+        }
         self.events.push_back((time, tid, waiting));
+    }
+
+    /// Raw time of the latest event that the kernel wrote: none later waits for the kernel's part of a stack.
+    pub(super) fn latest_in_kernel(&self) -> Option<i64> {
+        self.latest_in_kernel
     }
 
     /// Rows have new numbers, or none.

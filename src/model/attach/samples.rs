@@ -17,9 +17,9 @@ use super::pending::Pending;
 use super::{Attach, Origin, Rooms, SiteKey, SiteTable, Waiting};
 use crate::events::{CallStack, Frames, StackPart};
 use crate::model::ProcessId;
-use crate::model::activity::{NO_HEAP, NOBODY};
+use crate::model::activity::{NO_HEAP, NOBODY, Sample};
 use crate::model::stack::StackRef;
-use crate::units::Ticks;
+use crate::units::{Ticks, Tid};
 
 /// Samples that may still get a stack before their address stands for it.
 const RECENT: usize = 1 << 12;
@@ -53,8 +53,23 @@ impl Attach {
         self.samples.sites.intern(SiteKey { heap: NO_HEAP, stack, caller: process }, at)
     }
 
+    /// A processor ran a thread.
+    pub(in crate::model) fn sample(&mut self, rooms: &mut Rooms<'_>, from: Origin, address: u64, count: u16) {
+        // Thread 0 stands for a processor that has nothing to do.
+        if from.tid == Tid(0) {
+            rooms.samples.idle(count);
+            return;
+        }
+        let process = rooms.samples.pid_of(from.tid).and_then(|pid| rooms.world.processes.find(pid));
+        let site = self.sample_site(process.unwrap_or(NOBODY), StackRef::NONE, from.time);
+        let sample = Sample { at: from.time, site, tid: from.tid };
+        if let Some(place) = rooms.samples.push(sample, count) {
+            self.sampled(rooms, from, (place, count), address);
+        }
+    }
+
     /// Samples of one moment, from a place on, wait for their stack.
-    pub(in crate::model) fn sampled(&mut self, rooms: &mut Rooms<'_>, from: Origin, (place, count): (u32, u16), address: u64) {
+    fn sampled(&mut self, rooms: &mut Rooms<'_>, from: Origin, (place, count): (u32, u16), address: u64) {
         if !self.reads {
             return;
         }

@@ -1,5 +1,5 @@
-//! The stacks of a whole stretch: what its lists say is told to rows and frees, up to each stack
-//! that comes behind its event and each definition of a key, then that. Look-ups are begun by
+//! The stacks of a whole stretch: what its lists say is told to rows and frees, up to each aside (a stack
+//! that comes behind its event, a definition of a key, a sample), then that. Look-ups are begun by
 //! groups, before the first of them is needed.
 //!
 //! While a stretch is followed nothing else comes, so that nobody waits for what comes with
@@ -96,9 +96,12 @@ fn begins(block: RankedBlock) -> bool {
 }
 
 impl Attach {
-    /// Whether no event waits for what an event of a block can bring.
-    pub(in crate::model) fn waits_for_none(&self) -> bool {
-        self.held.is_empty() && self.early.is_empty() && self.fragments.is_empty()
+    /// Whether no event waits for what an event of a stretch can bring.
+    pub(in crate::model) fn waits_for_none(&self, stretch: &Stretch) -> bool {
+        // The kernel parts in it are those of samples, and of nothing else at the ticks of those.
+        let is_of_row = stretch.has_kernel_parts
+            && self.pending.latest_in_kernel().is_some_and(|raw| Ticks::from_raw(raw, self.trace_start) >= stretch.first);
+        self.held.is_empty() && self.early.is_empty() && self.fragments.is_empty() && !is_of_row
     }
 
     /// The blocks of a stretch have the stacks that came with them; others wait for theirs.
@@ -115,24 +118,25 @@ impl Attach {
             self.settle_framed(rooms); // sites are numbered as they come
         }
         let mut found = Found { keys: Places::of(ends.keyed), whole: Places::of(ends.framed) };
-        for event in slice.made().stack_events(stretch) {
-            let place = slice.order()[event.order as usize];
-            self.give_stacks(rooms, done, event.before, place.time(), &mut found, followed);
-            done = event.before;
+        for aside in slice.made().asides(stretch) {
+            let place = slice.order()[aside.order as usize];
+            self.give_stacks(rooms, done, aside.before, place.time(), &mut found, followed);
+            done = aside.before;
             if let (Item::Record(record), stack) = slice.item(place) {
-                self.stack_event(rooms, record, stack.frames());
+                self.aside(rooms, record, stack.frames());
             }
         }
         self.give_stacks(rooms, done, ends, stretch.last, &mut found, followed);
     }
 
-    /// A stack comes behind its event, or what a key stands for from now on.
     #[inline(never)]
-    fn stack_event(&mut self, rooms: &mut Rooms<'_>, record: &Record, frames: Frames<'_>) {
+    fn aside(&mut self, rooms: &mut Rooms<'_>, record: &Record, frames: Frames<'_>) {
         let &Record { time: raw, pid, tid, ref event } = record;
+        let from = Origin { raw, time: Ticks::from_raw(raw, self.trace_start), pid, tid };
         match *event {
             Event::StackDefinition { part, key, .. } => self.define(rooms, part, key, frames, raw),
-            _ => self.stack_came(rooms, Origin { raw, time: Ticks::from_raw(raw, self.trace_start), pid, tid }, record, frames),
+            Event::Sample { address, count } => self.sample(rooms, from, address, count),
+            _ => self.stack_came(rooms, from, record, frames),
         }
     }
 

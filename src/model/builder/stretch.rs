@@ -56,7 +56,7 @@ impl Builder {
     fn apply_stretch(&mut self, slice: &Slice<SliceBlocks>, stretch: &Stretch, names: &mut SliceNames) -> bool {
         let blocks = slice.made();
         let is_usual = stretch.first >= self.now
-            && self.attach.waits_for_none()
+            && self.attach.waits_for_none(stretch)
             && self.lives.takes_stretches(stretch.first)
             && self.admits_stretch(stretch.len());
         if !is_usual || !self.find_names(blocks, stretch, names) {

@@ -1,5 +1,5 @@
-//! The lists of a slice's blocks, one for each way in which their stacks come, and of the stack
-//! events in between.
+//! The lists of a slice's blocks, one for each way in which their stacks come, and of what stands
+//! in between.
 
 use crate::events::{Digest, FrameRange};
 use crate::model::lives::RankedBlock;
@@ -41,9 +41,10 @@ pub(in crate::model) struct ListedBlock {
     pub(in crate::model) order: u32,
 }
 
-/// A stack comes behind its event, or what a key stands for.
+/// What stands between blocks: a stack comes behind its event, or what a key stands for, or a processor was
+/// found running something.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct StackEvent {
+pub(in crate::model) struct Aside {
     /// So many records were before it in the slice, ...
     pub(in crate::model) order: u32,
     /// ... and so much in the lists.

@@ -1,8 +1,8 @@
 //! What is made of the blocks of a slice while it is put into order, on whatever thread does
 //! that, so that the replay has little left to do for each of them.
 //!
-//! A *stretch* is many records about blocks, stacks of users behind their events and definitions of
-//! stack keys, without anything else in between. Nothing that a stretch does depends on its events one by one but for what
+//! A *stretch* is many records about blocks, and *asides*: stacks of users behind their events, definitions of
+//! stack keys, samples of processors with their stacks; without anything else in between. Nothing that a stretch does depends on its events one by one but for what
 //! [`Lives`] and [`Attach`] do with them, and neither needs to be told in one order: rows are
 //! numbered as they come, blocks are matched by address, stacks are looked up by what stands
 //! for them. So here are columns of new rows, the steps of the matching by shard, and lists of
@@ -32,11 +32,14 @@ use super::rows::{NewRows, is_plain};
 use crate::events::{Attached, Batch, BlockEvent, Entry, Event, Gather, Item, Record, StackPart};
 use crate::units::{Layer, Pid, Ticks, Tid};
 use dictionary::{Dictionary, Numbered};
-pub(super) use lists::{BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock, StackEvent};
+pub(super) use lists::{Aside, BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock};
 pub(super) use realloc::summed_up_since;
 
 /// A stretch has so many records at least.
 const LEAST: usize = 4;
+
+/// So many samples are looked at for that of a stack.
+const LATEST_SAMPLES: usize = 64;
 
 /// Process, layer and handle of a heap, as events name it.
 pub(super) type ActorKey = (Pid, Layer, u64);
@@ -74,7 +77,7 @@ pub(super) struct Ends {
     freed: u32,
     steps: [u32; SHARDS],
     pub(super) lists: ListEnds,
-    stack_events: u32,
+    asides: u32,
 }
 
 /// See the module.
@@ -88,6 +91,8 @@ pub(super) struct Stretch {
     /// So many actors and threads were known when it ended.
     pub(super) actors: u32,
     pub(super) threads: u32,
+    /// Whether kernel parts of stacks are among its asides.
+    pub(super) has_kernel_parts: bool,
     /// A bit for each of the first actors that acts in it; the last one stands for all others.
     acting: u64,
 }
@@ -140,7 +145,9 @@ pub struct SliceBlocks {
     framed: Vec<FramedBlock>,
     bare: Vec<BareBlock>,
     freed_bare: Vec<BareBlock>,
-    stack_events: Vec<StackEvent>,
+    asides: Vec<Aside>,
+    /// Raw times and threads of samples in the stretch that goes on.
+    sampled: Vec<(i64, Tid)>,
     /// Whether all times of the slice are ordinary ones: nothing is a stretch if not.
     is_ordinary: bool,
     /// Entries so far.
@@ -168,7 +175,8 @@ impl SliceBlocks {
             framed: Vec::new(),
             bare: Vec::new(),
             freed_bare: Vec::new(),
-            stack_events: Vec::new(),
+            asides: Vec::new(),
+            sampled: Vec::new(),
             is_ordinary: true,
             seen: 0,
             open: None,
@@ -196,8 +204,8 @@ impl SliceBlocks {
     }
 
     /// In their order.
-    pub(super) fn stack_events(&self, stretch: &Stretch) -> &[StackEvent] {
-        &self.stack_events[stretch.from.stack_events as usize..stretch.to.stack_events as usize]
+    pub(super) fn asides(&self, stretch: &Stretch) -> &[Aside] {
+        &self.asides[stretch.from.asides as usize..stretch.to.asides as usize]
     }
 
     pub(super) fn keyed(&self, range: Range<u32>) -> &[KeyedBlock] {
@@ -242,7 +250,7 @@ impl SliceBlocks {
             freed: self.freed,
             steps: self.steps.lens(),
             lists: self.list_ends(),
-            stack_events: self.stack_events.len() as u32,
+            asides: self.asides.len() as u32,
         }
     }
 
@@ -320,22 +328,36 @@ impl SliceBlocks {
     #[inline(never)]
     fn add_record(&mut self, record: &Record, stack: StackOf<'_>) -> bool {
         match &record.event {
-            Event::StackDefinition { .. } => self.add_stack_event(record.time),
+            Event::StackDefinition { .. } => self.add_aside(record.time),
             // Such a stack is nobody's that comes later.
-            &(Event::Stack { owner, part: StackPart::User, .. } | Event::StackRef { owner, part: StackPart::User, .. })
-                if owner < record.time =>
-            {
-                self.add_stack_event(record.time)
+            &(Event::Stack { owner, part, .. } | Event::StackRef { owner, part, .. }) if owner < record.time => match part {
+                StackPart::User => self.add_aside(record.time),
+                StackPart::Kernel => self.add_kernel_part(record.time, (owner, record.tid)),
+            },
+            Event::Sample { .. } => {
+                self.add_aside(record.time);
+                self.sampled.push((record.time, record.tid));
+                true
             }
             &Event::Realloc { layer, heap, old, new, size } => self.add_realloc(record, (layer, heap), old, (new, size), stack),
             _ => false,
         }
     }
 
-    fn add_stack_event(&mut self, raw: i64) -> bool {
+    fn add_aside(&mut self, raw: i64) -> bool {
         self.open(self.time(raw)).last = raw;
-        self.stack_events.push(StackEvent { order: self.seen, before: self.list_ends() });
+        self.asides.push(Aside { order: self.seen, before: self.list_ends() });
         true
+    }
+
+    /// That of a sample has nothing to do with blocks; of all others blocks are told.
+    fn add_kernel_part(&mut self, raw: i64, owner: (i64, Tid)) -> bool {
+        let is_of_sample = self.open.is_some() && self.sampled.iter().rev().take(LATEST_SAMPLES).any(|sample| *sample == owner);
+        if is_of_sample {
+            self.add_aside(raw);
+            self.open.iter_mut().for_each(|open| open.has_kernel_parts = true);
+        }
+        is_of_sample
     }
 
     /// The stretch that goes on, begun now if need be.
@@ -350,7 +372,9 @@ impl SliceBlocks {
     #[inline(never)]
     fn begin_stretch(&mut self, first: Ticks) {
         let ends = self.ends();
-        self.open = Some(Stretch { from: ends, to: ends, first, last: 0, actors: 0, threads: 0, acting: 0 });
+        self.sampled.clear();
+        self.open =
+            Some(Stretch { from: ends, to: ends, first, last: 0, actors: 0, threads: 0, has_kernel_parts: false, acting: 0 });
     }
 
     /// Something else comes: the stretch ends.
@@ -381,7 +405,7 @@ impl SliceBlocks {
         self.framed.truncate(to.lists.framed as usize);
         self.bare.truncate(to.lists.bare as usize);
         self.freed_bare.truncate(to.lists.freed_bare as usize);
-        self.stack_events.truncate(to.stack_events as usize);
+        self.asides.truncate(to.asides as usize);
     }
 }
 

@@ -10,6 +10,7 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::events::PresentApi;
 use crate::model::{PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::units::{Interval, Layer, Ticks};
@@ -82,6 +83,15 @@ pub fn main_frames(trace: &Trace, process: Option<ProcessId>) -> Option<usize> {
 /// What a frame is called.
 pub fn frame_name(number: usize) -> String {
     format!("frame {number}")
+}
+
+/// What a swap chain is called.
+pub fn chain_label(lane: &PresentLane) -> String {
+    match lane.api {
+        PresentApi::Dxgi => format!("swap chain {:#x} of DXGI", lane.swap_chain),
+        PresentApi::D3d9 => format!("swap chain {:#x} of Direct3D 9", lane.swap_chain),
+        PresentApi::Marks => "frames that it marked".to_owned(),
+    }
 }
 
 /// The frames of an interval in order, each with what the chain's process allocated and freed in it.

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{FrameLine, FrameRequest, MarkRequest, ProcessSamples, frame_lanes, frame_sums, marks, process_samples};
+use super::{FrameLine, FrameRequest, MarkRequest, ProcessSamples, chain_label, frame_lanes, frame_sums, marks, process_samples};
 use crate::events::PresentApi;
-use crate::model::{Mark, PresentLane, ProcessId, Trace};
+use crate::model::{IntervalOrigin, Mark, PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask};
 use crate::units::{Interval, Layer, Ticks};
 
@@ -119,6 +119,9 @@ pub struct ChainEntry {
     pub process: String,
     pub pid: u32,
     pub process_start_s: Option<f64>,
+    /// What it is called.
+    #[serde(skip)]
+    pub label: String,
     pub api: &'static str,
     pub swap_chain: String,
     pub frames: usize,
@@ -139,6 +142,7 @@ impl ChainEntry {
             process: process.label(),
             pid: process.pid.0,
             process_start_s: process.start.map(|at| trace.clock.seconds(at)),
+            label: chain_label(lane),
             api: api_name(lane.api),
             swap_chain: format!("{:#x}", lane.swap_chain),
             frames: frames.len(),
@@ -276,6 +280,8 @@ impl FrameCounts {
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct ProcessorEntries {
     pub sampling_interval_s: f64,
+    /// How that is known.
+    pub sampling_interval_is: &'static str,
     /// Samples of idle processors, in all of the trace.
     pub idle: u64,
     /// Samples of threads of no process that is known, in the interval.
@@ -336,6 +342,11 @@ pub fn processor_entries(trace: &Trace, interval: Interval, process: Option<&str
     let known = all.iter().filter_map(|samples| Some((samples.process?, samples)));
     ProcessorEntries {
         sampling_interval_s: samples.interval / trace.clock.frequency as f64,
+        sampling_interval_is: match samples.interval_origin {
+            IntervalOrigin::Assumed => "assumed",
+            IntervalOrigin::Told => "told",
+            IntervalOrigin::Changed => "changed",
+        },
         idle: samples.idle,
         unknown: all.iter().filter(|samples| samples.process.is_none()).map(|samples| samples.count).sum(),
         processes: known.filter(|(id, _)| is_meant(*id)).map(|(id, of)| entry(id, of)).collect(),

@@ -7,8 +7,8 @@ mod marks;
 mod processors;
 
 pub use frames::{
-    FrameBar, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, frame_bars, frame_lanes, frame_name, frame_sums,
-    main_frames,
+    FrameBar, FrameLine, FrameRequest, FrameSums, FrameTimes, MOST_FRAMES, chain_label, frame_bars, frame_lanes, frame_name,
+    frame_sums, main_frames,
 };
 pub use listing::{
     ActivityEntries, ChainEntry, ChainFrames, FrameCounts, FrameEntry, LayerFrames, MarkEntries, MarkEntry, PerFrame,

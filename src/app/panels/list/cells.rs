@@ -11,6 +11,7 @@ use super::Value;
 use super::column::MARGIN;
 use crate::app::panels::columns::number_color;
 use crate::app::theme;
+use crate::format;
 use crate::query::SHARED;
 
 /// What a name is like.
@@ -245,7 +246,7 @@ pub fn number(ui: &mut Ui, value: &Value, share: Option<(Share, &dyn Fn() -> Str
         if *value == Value::Awaited {
             label.on_hover_text("Worked out behind everything else, and not while the trace grows");
         } else if let Some((share, whole)) = share {
-            label.on_hover_ui(|ui| _ = ui.label(format!("{:.1} % of {}", 100.0 * share.part, whole())));
+            label.on_hover_ui(|ui| _ = ui.label(format!("{} of {}", format::percent(share.part), whole())));
         }
     });
 }

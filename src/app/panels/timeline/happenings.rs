@@ -9,7 +9,7 @@ use super::Canvas;
 use super::lanes::{Row, Told};
 use crate::app::document::Document;
 use crate::app::graph::{GraphLine, LineOf};
-use crate::app::happenings::{FramesShown, Happening, ProcessorsShown, share_words};
+use crate::app::happenings::{FramesShown, Happening, ProcessorsShown, percent_of_processor};
 use crate::app::panels::line;
 use crate::app::theme;
 use crate::format;
@@ -126,20 +126,16 @@ fn paint_processors(
     let scale = round.map(|round| {
         let y = frame.bottom() - frame.height() * (round as f64 / top) as f32;
         painter.hline(frame.x_range(), y, line::edge(visuals.widgets.noninteractive.bg_stroke.color.gamma_multiply(0.6)));
-        (y, percent(round))
+        (y, percent_of_processor(round))
     });
     let main = shown.own.as_ref().unwrap_or(&shown.all);
     let value = match cursor {
-        Some(at) => main.line.is_known_at(at).then(|| percent(main.line.value_at(at))),
-        None => Some(format!("average {}", percent(shown.average))),
+        Some(at) => main.line.is_known_at(at).then(|| percent_of_processor(main.line.value_at(at))),
+        None => Some(format!("average {}", percent_of_processor(shown.average))),
     };
     let hint = "The share of a processor that it had, and behind it, in grey, that of all processes: 200 % are two processors. \
                 From samples of what processors ran";
     Told { value, hint: hint.to_owned(), scale, ..Told::default() }
-}
-
-fn percent(thousandths: u64) -> String {
-    format!("{:.0} %", thousandths as f64 / 10.0)
 }
 
 /// The bar at a moment.
@@ -165,7 +161,9 @@ pub fn read(canvas: &Canvas<'_>, what: Happening, at: Ticks) -> Vec<String> {
             bar_at(frames, at).map_or_else(Vec::new, |bar| frame_words(document, frames, bar))
         }
         (Happening::Processors, _, Some(shown)) => {
-            let at = |of: &GraphLine| of.line.is_known_at(at).then(|| share_words(of.line.value_at(at)));
+            let at = |of: &GraphLine| {
+                of.line.is_known_at(at).then(|| format!("{} of a processor", percent_of_processor(of.line.value_at(at))))
+            };
             let whose = shown.process.map(|process| document.trace.process(process).label()).unwrap_or_default();
             let own = shown.own.as_ref().and_then(at).map(|own| format!("{own}  {whose}"));
             own.into_iter().chain(at(&shown.all).map(|all| format!("{all}  all processes"))).collect()

@@ -22,7 +22,7 @@ use crate::query::{
 };
 use crate::units::Layer;
 pub use panel::turn_tools;
-pub use unit::{Measure, SampledIn, Unit, share};
+pub use unit::{Measure, SampledIn, Unit};
 
 /// Names of functions from the outside inwards: what a node is called in every answer.
 pub type Way = Vec<Arc<str>>;

@@ -48,13 +48,8 @@ impl SampledIn {
     pub fn time(&self, samples: i64) -> String {
         let seconds = samples as f64 * self.seconds;
         let time = format::duration(seconds);
-        if self.interval > 0.0 { format!("{time}, {} of a processor", share(seconds / self.interval)) } else { time }
+        if self.interval > 0.0 { format!("{time}, {} of a processor", format::percent(seconds / self.interval)) } else { time }
     }
-}
-
-/// A part as it is read: `12.3 %`.
-pub fn share(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod panel;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use eframe::egui::Ui;
@@ -33,6 +34,28 @@ enum Order {
     Net,
 }
 
+impl Order {
+    /// The number that it goes by.
+    fn of(self, line: &FrameLine) -> i128 {
+        let sums = &line.sums;
+        match self {
+            Self::Number => line.number as i128,
+            Self::Duration => line.interval.len().into(),
+            Self::Allocations => sums.allocated_count.into(),
+            Self::Allocated => sums.allocated_size.into(),
+            Self::Frees => sums.freed_count.into(),
+            Self::Freed => sums.freed_size.into(),
+            Self::Net => net(line).into(),
+        }
+    }
+
+    /// The same of what is a part of a whole.
+    fn magnitude(self, line: &FrameLine) -> Option<u64> {
+        let is_part = !matches!(self, Self::Number | Self::Net);
+        is_part.then(|| u64::try_from(self.of(line)).unwrap_or(0))
+    }
+}
+
 /// An order, and whether the largest come first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Sort {
@@ -58,6 +81,8 @@ pub struct Listed {
     trace: Arc<Trace>,
     of: FramesOf,
     lines: Vec<FrameLine>,
+    /// The largest number by which they are ordered, if it is a part of a whole.
+    most: u64,
     /// `None` if there are no frames.
     times: Option<FrameTimes>,
 }
@@ -96,19 +121,13 @@ impl View for Frames {
         let place = |at| all.partition_point(|line| line.interval.to <= at);
         let mut lines = all.get(place(request.view.from)..place(request.view.to)).unwrap_or_default().to_vec();
         let times = FrameTimes::of(&lines);
-        match request.sort.by {
-            Order::Number => {}
-            Order::Duration => lines.sort_by_key(|line| line.interval.len()),
-            Order::Allocations => lines.sort_by_key(|line| line.sums.allocated_count),
-            Order::Allocated => lines.sort_by_key(|line| line.sums.allocated_size),
-            Order::Frees => lines.sort_by_key(|line| line.sums.freed_count),
-            Order::Freed => lines.sort_by_key(|line| line.sums.freed_size),
-            Order::Net => lines.sort_by_key(net),
+        let by = request.sort.by;
+        match request.sort.descending {
+            true => lines.sort_by_key(|line| Reverse(by.of(line))),
+            false => lines.sort_by_key(|line| by.of(line)),
         }
-        if request.sort.descending {
-            lines.reverse();
-        }
-        tell(Some(Listed { trace: Arc::clone(ground.trace()), of, lines, times }));
+        let most = lines.iter().filter_map(|line| by.magnitude(line)).max().unwrap_or(0);
+        tell(Some(Listed { trace: Arc::clone(ground.trace()), of, lines, most, times }));
         Ok(())
     }
 

@@ -7,12 +7,12 @@ use eframe::egui::{self, Ui};
 use super::{Frames, Listed, Order, Sort, net};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::Stop;
-use crate::app::export::Sheet;
+use crate::app::export::{FlatTable, Sheet};
 use crate::app::happenings::Happening;
 use crate::app::panels::list::{self, List, ListColumn, Share, Value, widest};
 use crate::app::views::Around;
 use crate::format;
-use crate::query::{FrameLine, frame_name, layer_label};
+use crate::query::{frame_name, layer_label};
 use crate::units::Ticks;
 
 const COLUMNS: [ListColumn; 8] = [
@@ -82,17 +82,8 @@ pub fn show(view: &mut Frames, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     }
     let mut sort = view.sort;
-    let most = |of: fn(&FrameLine) -> u64| listed.lines.iter().map(of).max().unwrap_or(0);
-    let most = match sort.by {
-        Order::Duration => most(|line| line.interval.len() as u64),
-        Order::Allocated => most(|line| line.sums.allocated_size),
-        Order::Freed => most(|line| line.sums.freed_size),
-        Order::Allocations => most(|line| line.sums.allocated_count),
-        Order::Frees => most(|line| line.sums.freed_count),
-        Order::Number | Order::Net => 0,
-    };
     let shown = around.document.shown_frame();
-    list::show(ui, "frames", &COLUMNS, listed.lines.len(), &mut Lines { listed, sort: &mut sort, shown, most, around });
+    list::show(ui, "frames", &COLUMNS, listed.lines.len(), &mut Lines { listed, sort: &mut sort, shown, around });
     if sort != view.sort {
         view.sort = sort;
         around.ask();
@@ -104,13 +95,20 @@ struct Lines<'a, 'b> {
     sort: &'a mut Sort,
     /// The frame that the tables show.
     shown: Option<usize>,
-    /// The largest number in the column of the order.
-    most: u64,
     around: &'a mut Around<'b>,
 }
 
-impl Listed {
-    /// What a cell says.
+impl FlatTable for Listed {
+    const TITLE: &'static str = "Frames";
+
+    fn columns() -> impl AsRef<[ListColumn]> {
+        COLUMNS
+    }
+
+    fn len(&self) -> usize {
+        self.lines.len()
+    }
+
     fn value(&self, row: usize, column: usize) -> Value {
         let Some(line) = self.lines.get(row) else { return Value::Nothing };
         let clock = &self.trace.clock;
@@ -128,24 +126,6 @@ impl Listed {
     }
 }
 
-impl Sheet for Listed {
-    fn title(&self) -> &'static str {
-        "Frames"
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        COLUMNS.map(|column| column.title).to_vec()
-    }
-
-    fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
-    }
-}
-
 impl List for Lines<'_, '_> {
     fn value(&self, row: usize, column: usize) -> Value {
         self.listed.value(row, column)
@@ -153,15 +133,7 @@ impl List for Lines<'_, '_> {
 
     fn share(&self, row: usize, column: usize) -> Option<Share> {
         let line = self.listed.lines.get(row)?;
-        let number = match SORTS.get(column)? {
-            Order::Duration => line.interval.len() as u64,
-            Order::Allocations => line.sums.allocated_count,
-            Order::Allocated => line.sums.allocated_size,
-            Order::Frees => line.sums.freed_count,
-            Order::Freed => line.sums.freed_size,
-            Order::Number | Order::Net => return None,
-        };
-        Share::of(number, self.most)
+        Share::of(SORTS.get(column)?.magnitude(line)?, self.listed.most)
     }
 
     fn whole(&self, _: usize, _: usize) -> String {

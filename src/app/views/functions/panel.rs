@@ -16,6 +16,7 @@ use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value
 use crate::app::panels::losses;
 use crate::app::views::Around;
 use crate::app::views::histograms::AnyBucket;
+use crate::format;
 use crate::query::{CallLine, Column, NodeKey, RowGrouping, SHARED, layer_label, magnitude};
 
 /// Columns that can be shown; what only single allocations have is none of them.
@@ -249,8 +250,8 @@ fn details(ui: &mut Ui, table: &CallTable, line: &CallLine, name: &str) {
     for column in [Column::Size, Column::OutstandingTo] {
         let (part, whole) = (magnitude(column, &line.numbers), magnitude(column, &table.whole));
         if whole > 0 {
-            let share = 100.0 * part as f64 / whole as f64;
-            ui.label(format!("{share:.1} % of {}, by {}", layer_label(table.layer), title(column)));
+            let share = format::percent(part as f64 / whole as f64);
+            ui.label(format!("{share} of {}, by {}", layer_label(table.layer), title(column)));
         }
     }
     ui.weak(match table.asked.frees {

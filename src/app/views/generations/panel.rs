@@ -6,7 +6,7 @@ use eframe::egui::{self, Sense, Ui, pos2, vec2};
 
 use super::{Generations, Left};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::export::Sheet;
+use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::Predicate;
 use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::app::panels::timeline::mark_edges;
@@ -83,8 +83,19 @@ impl Left {
         let function = self.groups.get(row)?.function?;
         Some(self.functions.name(function).to_string())
     }
+}
 
-    /// What a cell says.
+impl FlatTable for Left {
+    const TITLE: &'static str = "Generations";
+
+    fn columns() -> impl AsRef<[ListColumn]> {
+        COLUMNS
+    }
+
+    fn len(&self) -> usize {
+        self.groups.len()
+    }
+
     fn value(&self, row: usize, column: usize) -> Value {
         let Some(group) = self.groups.get(row) else { return Value::Nothing };
         match column {
@@ -94,24 +105,6 @@ impl Left {
             3 => Value::Count(group.all.count),
             _ => Value::Text(group.left.iter().map(|left| format::bytes(left.size)).collect::<Vec<_>>().join("; ")),
         }
-    }
-}
-
-impl Sheet for Left {
-    fn title(&self) -> &'static str {
-        "Generations"
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        COLUMNS.map(|column| column.title).to_vec()
-    }
-
-    fn len(&self) -> usize {
-        self.groups.len()
-    }
-
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
     }
 }
 

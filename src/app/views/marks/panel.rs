@@ -7,7 +7,7 @@ use eframe::egui::{self, Ui};
 use super::{Listed, Marks, Order, Sort};
 use crate::app::commands::{Command, DocCommand};
 use crate::app::document::{MOST_MARKS, Stop, Tab, lasting};
-use crate::app::export::Sheet;
+use crate::app::export::{FlatTable, Sheet};
 use crate::app::happenings::{Happening, centered};
 use crate::app::panels::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::app::panels::timeline::{mark_edges, one_mark};
@@ -81,8 +81,17 @@ struct Lines<'a, 'b> {
     around: &'a mut Around<'b>,
 }
 
-impl Listed {
-    /// What a cell says.
+impl FlatTable for Listed {
+    const TITLE: &'static str = "Marks";
+
+    fn columns() -> impl AsRef<[ListColumn]> {
+        COLUMNS
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
     fn value(&self, row: usize, column: usize) -> Value {
         let Some((_, mark)) = self.mark(row) else { return Value::Nothing };
         let trace = &self.trace;
@@ -101,24 +110,6 @@ impl Listed {
                 None => Value::Nothing,
             },
         }
-    }
-}
-
-impl Sheet for Listed {
-    fn title(&self) -> &'static str {
-        "Marks"
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        COLUMNS.map(|column| column.title).to_vec()
-    }
-
-    fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
     }
 }
 

@@ -6,11 +6,11 @@ use eframe::egui::Ui;
 
 use super::{UNKNOWN, Whose};
 use crate::app::commands::Command;
-use crate::app::export::Sheet;
+use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::Predicate;
 use crate::app::panels::list::{self, List, ListColumn, Name, Share, Style, Value, widest};
 use crate::app::views::Around;
-use crate::app::views::flame::share;
+use crate::format;
 use crate::model::{ProcessId, Trace};
 use crate::query::{Key, ProcessSamples};
 
@@ -71,19 +71,31 @@ impl ProcessList {
     /// What the chosen line is called, and its share of a processor.
     pub fn chosen(&self, whose: Whose) -> Option<String> {
         let line = self.lines.iter().find(|line| line.whose == whose)?;
-        Some(format!("{}: {} of a processor", line.name, share(line.share)))
+        Some(format!("{}: {} of a processor", line.name, format::percent(line.share)))
     }
 
     /// All of them, with what they are called.
     pub fn all(&self) -> impl Iterator<Item = (Whose, String)> + '_ {
-        self.lines.iter().map(|line| (line.whose, format!("{}: {}", line.name, share(line.share))))
+        self.lines.iter().map(|line| (line.whose, format!("{}: {}", line.name, format::percent(line.share))))
+    }
+}
+
+impl FlatTable for ProcessList {
+    const TITLE: &'static str = "Processors";
+
+    fn columns() -> impl AsRef<[ListColumn]> {
+        COLUMNS
+    }
+
+    fn len(&self) -> usize {
+        self.lines.len()
     }
 
     fn value(&self, row: usize, column: usize) -> Value {
         let Some(line) = self.lines.get(row) else { return Value::Nothing };
         match column {
             0 => Value::text(&*line.name),
-            1 => Value::Text(share(line.share)),
+            1 => Value::Text(format::percent(line.share)),
             2 => Value::Duration(line.seconds),
             _ => Value::Count(line.count),
         }
@@ -95,24 +107,6 @@ fn name(trace: &Trace, process: ProcessId) -> String {
     let process = trace.process(process);
     let label = process.label();
     if process.name.is_empty() { label } else { format!("{label} ({})", process.pid) }
-}
-
-impl Sheet for ProcessList {
-    fn title(&self) -> &'static str {
-        "Processors"
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        COLUMNS.map(|column| column.title).to_vec()
-    }
-
-    fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
-    }
 }
 
 /// Draws the list; what the user chose.

@@ -7,7 +7,7 @@ use super::{Processors, Ran, list};
 use crate::app::views::Around;
 use crate::app::views::flame::turn_tools;
 use crate::format;
-use crate::model::Trace;
+use crate::model::{IntervalOrigin, Trace};
 
 /// Width from which on the list stands beside the graph.
 const WIDE: f32 = 640.0;
@@ -87,8 +87,13 @@ fn choice(ran: &Ran, ui: &mut Ui) -> Option<super::Whose> {
 fn quality(trace: &Trace, ran: &Ran) -> String {
     let samples = &trace.activity.samples;
     let seconds = samples.interval / trace.clock.frequency as f64;
+    let doubt = match samples.interval_origin {
+        IntervalOrigin::Told => "",
+        IntervalOrigin::Assumed => ", as is usual; the trace does not say",
+        IntervalOrigin::Changed => " at the end of the trace and otherwise before, so times are rough",
+    };
     let mut text = format!(
-        "{} samples in this interval, {} apart on each processor.",
+        "{} samples in this interval, {} apart on each processor{doubt}.",
         format::count(ran.list.count),
         format::duration(seconds)
     );

@@ -6,7 +6,7 @@ use eframe::egui::{self, Ui};
 
 use super::{Listed, Rows, details};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::export::Sheet;
+use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::Predicate;
 use crate::app::panels::list::{self, List, ListColumn, Name, Style, Value, widest};
 use crate::app::views::Around;
@@ -99,8 +99,17 @@ impl Listed {
     }
 }
 
-impl Listed {
-    /// What a cell says.
+impl FlatTable for Listed {
+    const TITLE: &'static str = "Allocations";
+
+    fn columns() -> impl AsRef<[ListColumn]> {
+        COLUMNS
+    }
+
+    fn len(&self) -> usize {
+        self.table.rows.len()
+    }
+
     fn value(&self, row: usize, column: usize) -> Value {
         let Some((_, row)) = self.row(row) else { return Value::Nothing };
         let trace = &self.trace;
@@ -116,24 +125,6 @@ impl Listed {
             6 => Value::Text(format!("{}: {}", trace.process(trace.process_of(site)).label(), heap_label(trace.heap(site.heap)))),
             _ => Value::Text(thread_label(trace, site.caller, row.thread)),
         }
-    }
-}
-
-impl Sheet for Listed {
-    fn title(&self) -> &'static str {
-        "Allocations"
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        COLUMNS.map(|column| column.title).to_vec()
-    }
-
-    fn len(&self) -> usize {
-        self.table.rows.len()
-    }
-
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        (0, (0..COLUMNS.len()).map(|column| self.value(row, column)).collect())
     }
 }
 

@@ -6,7 +6,7 @@ use eframe::egui::{self, Ui};
 
 use super::{TypeTable, Types};
 use crate::app::commands::{Command, DocCommand};
-use crate::app::export::Sheet;
+use crate::app::export::{FlatTable, Sheet};
 use crate::app::filters::{Chip, Predicate};
 use crate::app::graph::{LineOf, Split};
 use crate::app::panels::columns::{list_column, title, value};
@@ -110,8 +110,19 @@ impl TypeTable {
     fn peak(&self, row: usize) -> Option<u64> {
         self.peaks.as_ref()?.get(row).copied()
     }
+}
 
-    /// What a cell says.
+impl FlatTable for TypeTable {
+    const TITLE: &'static str = "Types";
+
+    fn columns() -> impl AsRef<[ListColumn]> {
+        columns()
+    }
+
+    fn len(&self) -> usize {
+        self.groups.len()
+    }
+
     fn value(&self, row: usize, column: usize) -> Value {
         let Some(TypeGroup { key, numbers: n, .. }) = self.groups.get(row) else { return Value::Nothing };
         match column {
@@ -119,24 +130,6 @@ impl TypeTable {
             1 => Value::text(layer_label(key.layer)),
             _ => SORTS.get(column).map_or(Value::Nothing, |&column| value(column, n, self.peak(row), None)),
         }
-    }
-}
-
-impl Sheet for TypeTable {
-    fn title(&self) -> &'static str {
-        "Types"
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        columns().map(|column| column.title).to_vec()
-    }
-
-    fn len(&self) -> usize {
-        self.groups.len()
-    }
-
-    fn line(&self, row: usize) -> (usize, Vec<Value>) {
-        (0, (0..SORTS.len()).map(|column| self.value(row, column)).collect())
     }
 }
 
