@@ -70,10 +70,30 @@ pub struct FramesShown {
     pub of: FramesOf,
     /// In order of time.
     pub bars: Vec<FrameBar>,
+    /// The most bytes that a frame of a bar allocated: the median, and the largest.
+    pub allocated: (u64, u64),
     /// Of those in the bars.
     pub times: FrameTimes,
     /// Whether it is known what was allocated in them.
     pub has_sums: bool,
+}
+
+impl FramesShown {
+    /// The most bytes that frames allocate, in bars.
+    pub fn allocated(bars: &[FrameBar]) -> (u64, u64) {
+        let mut all: Vec<u64> = bars.iter().map(|bar| bar.most_allocated).collect();
+        all.sort_unstable();
+        (all.get(all.len() / 2).copied().unwrap_or(0), all.last().copied().unwrap_or(0))
+    }
+
+    /// How far a bar stands out by what a frame of it allocated, from 0 for what is usual to 1: of frames that all
+    /// allocate alike none does.
+    pub fn excess(&self, bar: &FrameBar) -> f32 {
+        let (usual, most) = self.allocated;
+        let all = (most - usual).max(usual).max(1);
+        // By its root: a tenth of the most is seen, too.
+        (bar.most_allocated.saturating_sub(usual) as f64 / all as f64).sqrt() as f32
+    }
 }
 
 /// What processors ran, in thousandths of one.
@@ -192,4 +212,31 @@ pub fn centered(interval: Interval, length: i64, span: Interval) -> Interval {
     let last = span.to.0.saturating_sub(length).max(span.from.0);
     let from = middle.saturating_sub(length / 2).clamp(span.from.0, last);
     Interval { from: Ticks(from), to: Ticks(from.saturating_add(length)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::{FrameLine, FrameSums};
+
+    fn excesses(allocated: &[u64]) -> Vec<f32> {
+        let interval = Interval { from: Ticks(0), to: Ticks(1) };
+        let longest = FrameLine { number: 0, interval, sums: FrameSums::default() };
+        let bar = |&most_allocated: &u64| FrameBar { during: interval, count: 1, longest, most_allocated };
+        let bars: Vec<FrameBar> = allocated.iter().map(bar).collect();
+        let times = FrameTimes { count: 1, mean: 1.0, median: 1, percentile_95: 1, longest: 1 };
+        let of = FramesOf { chain: 0, layer: Layer::Heap };
+        let shown = FramesShown { of, allocated: FramesShown::allocated(&bars), bars, times, has_sums: true };
+        shown.bars.iter().map(|bar| shown.excess(bar)).collect()
+    }
+
+    #[test]
+    fn frames_stand_out_by_what_they_allocate_beyond_the_usual() {
+        assert_eq!(excesses(&[]), [0.0; 0]);
+        assert_eq!(excesses(&[0, 0, 0]), [0.0; 3]);
+        assert_eq!(excesses(&[40, 40, 40]), [0.0; 3], "all alike");
+        assert_eq!(excesses(&[0, 0, 0, 100, 25]), [0.0, 0.0, 0.0, 1.0, 0.5], "where most allocate nothing");
+        assert_eq!(excesses(&[100, 100, 100, 50, 125]), [0.0, 0.0, 0.0, 0.0, 0.5], "a little more stands out a little");
+        assert_eq!(excesses(&[u64::MAX, 1, 1]), [1.0, 0.0, 0.0]);
+    }
 }

@@ -69,7 +69,8 @@ fn frames(query: &Query, ground: &mut Ground<'_>, of: FramesOf) -> Result<Option
     let in_sight = lines.partition_point(|line| line.interval.to <= query.view.from)
         ..lines.partition_point(|line| line.interval.from < query.view.to);
     let times = FrameTimes::of(lines.get(in_sight).unwrap_or_default());
-    Ok(times.map(|times| FramesShown { of, bars, times, has_sums }))
+    let allocated = FramesShown::allocated(&bars);
+    Ok(times.map(|times| FramesShown { of, bars, allocated, times, has_sums }))
 }
 
 fn without_sums(lane: &PresentLane, interval: Interval) -> Vec<FrameLine> {

@@ -1,5 +1,5 @@
 //! Two lanes that are no sizes: the frames of a program, as high as they took long and the more amber
-//! the more was allocated in them, and what processors ran.
+//! the more was allocated in them beyond what is usual, and what processors ran.
 //!
 //! Cost: the bars and points of the latest answer, at most a few for each bin of the graph.
 
@@ -74,7 +74,6 @@ fn paint_frames(
     let longest = shown.bars.iter().map(|bar| bar.longest.interval.len()).max().unwrap_or(0);
     let top = (longest.max(guide).max(1)) as f64 * AIR;
     let height = |ticks: i64| frame.height() * (ticks as f64 / top) as f32;
-    let most = shown.bars.iter().map(|bar| bar.most_allocated).max().unwrap_or(0).max(1);
     let mut mesh = Mesh::default();
     for bar in &shown.bars {
         let (left, right) = (canvas.x_of(bar.during.from), canvas.x_of(bar.during.to));
@@ -83,9 +82,7 @@ fn paint_frames(
         let top = frame.bottom() - height(bar.longest.interval.len());
         let rect = Rect::from_x_y_ranges(left..=right, top..=frame.bottom()).intersect(frame);
         if rect.is_positive() {
-            // By its root: a tenth of the most is seen, too.
-            let part = (bar.most_allocated as f64 / most as f64).sqrt() as f32;
-            mesh.add_colored_rect(rect, theme::frame(part, visuals));
+            mesh.add_colored_rect(rect, theme::frame(shown.excess(bar), visuals));
         }
     }
     painter.add(Shape::mesh(mesh));
@@ -96,8 +93,8 @@ fn paint_frames(
         None => Some(format!("median {}", format::duration(seconds(shown.times.median)))),
     };
     let hint = format!(
-        "A bar for each frame, as high as it took long; where many share a place, the longest. The more is allocated in it, \
-         the more amber it is. The line is at twice the median.\nIn view: {} frames, the longest {}",
+        "A bar for each frame, as high as it took long; where many share a place, the longest. The more is allocated in it \
+         beyond what is usual here, the more amber it is. The line is at twice the median.\nIn view: {} frames, the longest {}",
         format::count(shown.times.count as u64),
         format::duration(seconds(shown.times.longest)),
     );
