@@ -119,7 +119,9 @@ fn paint_processors(
     if let Some(own) = &shown.own {
         draw(own, theme::share(visuals), 0.45);
     }
-    let round = [10_000u64, 4000, 2000, 1000, 500, 200, 100, 50].into_iter().find(|&round| round as f64 <= top * 0.95);
+    let round = [100_000u64, 40_000, 20_000, 10_000, 4000, 2000, 1000, 500, 200, 100, 50]
+        .into_iter()
+        .find(|&round| round as f64 <= top * 0.95);
     let scale = round.map(|round| {
         let y = frame.bottom() - frame.height() * (round as f64 / top) as f32;
         painter.hline(frame.x_range(), y, line::edge(visuals.widgets.noninteractive.bg_stroke.color.gamma_multiply(0.6)));
