@@ -169,6 +169,43 @@ def check_capture(engine, path, report):
     return len(expected)
 
 
+FRAMES = """
+SELECT f.number, f.from_s, f.to_s, a.layer, count(*), sum(a.size)
+FROM game_frames f JOIN captures c USING (capture) JOIN allocations a
+  ON a.capture = f.capture AND a.process_id = f.process_id AND a.birth_s >= f.from_s AND a.birth_s < f.to_s
+WHERE c.files[1] = ? GROUP BY ALL
+"""
+
+
+def check_activity(highwater, engine, path, words, is_cut):
+    """Marks and frames are those that the commands list, and what is born in frames is what they say; blocks of a frame that
+    begins before the interval can be gone when that begins. Tells how many values were compared."""
+    interval = [word for at, word in enumerate(words) if word in ("--from", "--to") or words[at - 1] in ("--from", "--to")]
+    listed = json.loads(run(highwater, "marks", path, "--json", *interval))["marks"]
+    columns = ["pid", "provider", "text", "at_s", "from_s", "to_s"]
+    sql = "SELECT p.pid, m.provider, m.text, m.at_s, m.from_s, m.to_s FROM marks m JOIN captures c USING (capture) " \
+        "LEFT JOIN processes p USING (capture, process_id) WHERE c.files[1] = ? ORDER BY m.at_s"
+    found = [dict(zip(columns, row)) for row in ask(engine, sql, path)[1]]
+    if found != [{column: mark[column] for column in columns} for mark in listed]:
+        raise SystemExit(f"{path}: marks differ: {found} {listed}")
+    layers = json.loads(run(highwater, "frames", path, "--json", *words))["layers"]
+    sql = "SELECT f.number, f.from_s, f.to_s FROM game_frames f JOIN captures c USING (capture) WHERE c.files[1] = ? ORDER BY f.number"
+    frames = ask(engine, sql, path)[1]
+    of_frame = defaultdict(lambda: (0, 0))
+    for number, from_s, to_s, layer, count, size in ask(engine, FRAMES, path)[1]:
+        of_frame[layer, number] = (count, size)
+    for layer in layers:
+        if frames != [(frame["number"], frame["from_s"], frame["to_s"]) for frame in layer["frames"]]:
+            raise SystemExit(f"{path}: frames differ: {frames[:3]} {layer['frames'][:3]}")
+        for frame in [] if is_cut else layer["frames"]:
+            expected = (frame["allocated_count"], frame["allocated_size"])
+            if of_frame[layer["layer"], frame["number"]] != expected:
+                raise SystemExit(f"{path}: {layer['layer']}: {of_frame[layer['layer'], frame['number']]} {frame}")
+    if not listed or not frames:
+        raise SystemExit(f"{path}: there are marks and frames")
+    return len(listed) * len(columns) + len(frames) * 3 + sum(2 * len(layer["frames"]) for layer in layers if not is_cut)
+
+
 def ask(engine, sql, path):
     cursor = engine.connection.execute(sql, [str(path)])
     return [column[0] for column in cursor.description], cursor.fetchall()
@@ -260,6 +297,7 @@ def check(highwater, folder):
         engine = fleet.DuckDb(folder / name)
         for path in files:
             compared += check_totals(highwater, engine, path, words)
+        compared += check_activity(highwater, engine, folder / "others" / "demo.etl", words, "--from" in words)
         check_references(engine)
     print(f"The five questions have the planted answers; {compared} values of {len(captures) + 2 * len(more) + 1} captures equal report.")
 

@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 QUESTIONS = ["stacks", "types", "machines", "churn", "exit"]
-TABLES = ["captures", "processes", "modules", "heaps", "frames", "stacks", "allocations", "series"]
+TABLES = ["captures", "processes", "modules", "heaps", "frames", "stacks", "allocations", "series", "marks", "game_frames"]
 SQL = pathlib.Path(__file__).resolve().parent / "fleet"
 
 

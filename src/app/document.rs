@@ -292,7 +292,7 @@ impl Document {
             }
             Part::View(..) => {} // nobody keeps it up any more
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
-            Part::Happened(happened) => drop_aside(std::mem::replace(&mut self.happenings.answer, happened)),
+            Part::Happened(happened) => drop_aside(std::mem::replace(&mut self.happenings.answer, *happened)),
             Part::Sources { trace, by_heap, numbers } => {
                 self.digest.layers(&trace, &by_heap, &numbers);
                 answers.numbers = numbers;

@@ -92,7 +92,7 @@ pub enum Part {
     /// Lines of the query's counters.
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
     /// Marks, frames and processors.
-    Happened(Happened),
+    Happened(Box<Happened>),
     /// Of each heap in the query's interval what the filters leave, and what it has whatever they
     /// do.
     Sources { trace: Arc<Trace>, by_heap: Vec<ByClass>, numbers: Vec<SourceNumbers> },

@@ -68,9 +68,9 @@ mod unmatched;
 pub use activity::{
     ActivityEntries, ChainEntry, ChainFrames, FrameBar, FrameCounts, FrameEntry, FrameLine, FrameRequest, FrameSums, FrameTimes,
     LayerFrames, MOST_FRAMES, MarkEntries, MarkEntry, MarkRequest, MarkSpot, PerFrame, ProcessSamples, ProcessorEntries,
-    ProcessorEntry, SampleNumbers, chain_frames, chain_label, find_mark, frame_bars, frame_lanes, frame_name, frame_sums,
-    has_samples, layers_of, main_frames, mark_entries, mark_places, mark_spots, marks, process_samples, processor_entries,
-    processor_series, sample_counts, sample_sums, sample_sums_where, sampled_stacks, sort_by_allocated,
+    ProcessorEntry, SampleNumbers, api_name, chain_frames, chain_label, find_mark, frame_bars, frame_lanes, frame_name,
+    frame_sums, has_samples, layers_of, main_frames, mark_entries, mark_places, mark_spots, marks, process_samples,
+    processor_entries, processor_series, sample_counts, sample_sums, sample_sums_where, sampled_stacks, sort_by_allocated,
 };
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};

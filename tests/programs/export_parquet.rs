@@ -14,7 +14,8 @@ use tempfile::TempDir;
 use crate::common::trace::small;
 use crate::common::{Run, highwater, json};
 
-const TABLES: [&str; 8] = ["allocations", "captures", "frames", "heaps", "modules", "processes", "series", "stacks"];
+const TABLES: [&str; 10] =
+    ["allocations", "captures", "frames", "game_frames", "heaps", "marks", "modules", "processes", "series", "stacks"];
 
 /// A folder with captures and another with tables.
 struct Fleet {

@@ -55,7 +55,7 @@ pub(super) fn picture(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part
     if let Some(of) = asked.frames {
         happened.frames = frames(query, ground, of)?;
     }
-    tell(Part::Happened(happened));
+    tell(Part::Happened(Box::new(happened)));
     ground.kept.happened = Some(key);
     Ok(())
 }

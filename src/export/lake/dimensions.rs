@@ -27,11 +27,11 @@ pub(super) struct HeapSeries {
 }
 
 impl Dimensions<'_> {
-    fn trace(&self) -> &Trace {
+    pub(super) fn trace(&self) -> &Trace {
         self.question.index.trace()
     }
 
-    fn seconds(&self, t: Ticks) -> f64 {
+    pub(super) fn seconds(&self, t: Ticks) -> f64 {
         self.trace().clock.seconds(t)
     }
 

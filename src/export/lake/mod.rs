@@ -1,8 +1,8 @@
 //! Tables for engines that hold many captures: Parquet files in folders `<table>/capture=<id>`, as DuckDB,
 //! Spark and their like read them. `docs/fleet.md` tells the columns.
 //!
-//! - [`table`]: the tables. [`file`]: one file of one. [`allocations`], [`stacks`], [`dimensions`]: what
-//!   stands in them.
+//! - [`table`]: the tables. [`file`]: one file of one. [`allocations`], [`stacks`], [`dimensions`],
+//!   [`activity`]: what stands in them.
 //! - [`folder`]: the folder that several exports write into at a time, and readers read meanwhile.
 //! - [`identity`]: what a capture is called there.
 //!
@@ -13,6 +13,7 @@
 //! over the rows for each column. Memory beside the trace: a bit a row, and what the files take, which is
 //! bounded however many rows there are; what follows from sites and stacks grows with those.
 
+mod activity;
 mod allocations;
 mod dimensions;
 mod file;
@@ -163,6 +164,8 @@ pub fn write_tables(question: &Question<'_>, about: &About, folder: &Path, telli
     small(&table::HEAPS, &mut |file| dimensions.heaps(&numbers, file))?;
     let series = dimensions.heap_series(&never)?;
     small(&table::SERIES, &mut |file| dimensions.series(&series, file))?;
+    small(&table::MARKS, &mut |file| dimensions.marks(file))?;
+    small(&table::GAME_FRAMES, &mut |file| dimensions.game_frames(file))?;
     small(&table::CAPTURES, &mut |file| dimensions.capture(rows, file))?;
     Ok(rows)
 }

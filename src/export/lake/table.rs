@@ -214,8 +214,36 @@ pub static SERIES: Table = Table {
     ],
 };
 
+/// One row a mark.
+pub static MARKS: Table = Table {
+    name: "marks",
+    columns: &[
+        maybe("process_id", Long),
+        maybe("thread", Long),
+        always("provider", Text),
+        always("text", Text),
+        always("at_s", Double),
+        always("from_s", Double),
+        always("to_s", Double),
+    ],
+};
+
+/// One row a frame of a game: what lies between two presents of a swap chain.
+pub static GAME_FRAMES: Table = Table {
+    name: "game_frames",
+    columns: &[
+        always("process_id", Long),
+        always("api", Text),
+        always("swap_chain", Long),
+        always("number", Long),
+        always("from_s", Double),
+        always("to_s", Double),
+    ],
+};
+
 /// All tables; `captures` comes last, for that is when a capture is there.
-pub static TABLES: [&Table; 8] = [&PROCESSES, &MODULES, &HEAPS, &FRAMES, &STACKS, &ALLOCATIONS, &SERIES, &CAPTURES];
+pub static TABLES: [&Table; 10] =
+    [&PROCESSES, &MODULES, &HEAPS, &FRAMES, &STACKS, &ALLOCATIONS, &SERIES, &MARKS, &GAME_FRAMES, &CAPTURES];
 
 impl Table {
     /// The schema of its files.

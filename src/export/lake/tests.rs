@@ -107,6 +107,29 @@ fn every_moment_and_place_is_that_of_the_row() {
 }
 
 #[test]
+fn marks_and_frames_of_games_are_those_of_the_trace() {
+    let (trace, folder) = (demo(), tempfile::tempdir().unwrap());
+    write(&trace, folder.path(), None).unwrap();
+    let seconds = |t: Ticks| Field::Double(trace.clock.seconds(t));
+    let marks = rows(folder.path(), "marks");
+    assert_eq!(marks.len(), trace.activity.marks.list.len());
+    for (row, mark) in marks.iter().zip(trace.activity.marks.list.iter()) {
+        assert_eq!(*field(row, "text"), Field::Str(mark.text.to_string()));
+        assert_eq!([field(row, "from_s"), field(row, "to_s")], [&seconds(mark.from), &seconds(mark.to)]);
+        assert_eq!(long(row, "process_id") as u32, mark.process.unwrap().0);
+    }
+    let [lane] = &trace.activity.presents[..] else { panic!("one swap chain") };
+    let frames = rows(folder.path(), "game_frames");
+    assert_eq!(frames.len(), lane.frames());
+    for (number, row) in frames.iter().enumerate() {
+        let frame = lane.frame(number).unwrap();
+        assert_eq!([field(row, "from_s"), field(row, "to_s")], [&seconds(frame.from), &seconds(frame.to)]);
+        assert_eq!((long(row, "number"), long(row, "swap_chain") as u64), (number as i64, lane.swap_chain));
+        assert_eq!(long(row, "process_id") as u32, lane.process.0);
+    }
+}
+
+#[test]
 fn many_rows_are_several_files_and_groups_of_bounded_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.etl");

@@ -153,7 +153,7 @@ impl ChainEntry {
 }
 
 /// The interface, as the machine interface names it.
-fn api_name(api: PresentApi) -> &'static str {
+pub fn api_name(api: PresentApi) -> &'static str {
     match api {
         PresentApi::Dxgi => "dxgi",
         PresentApi::D3d9 => "d3d9",

@@ -12,8 +12,8 @@ pub use frames::{
 };
 pub use listing::{
     ActivityEntries, ChainEntry, ChainFrames, FrameCounts, FrameEntry, LayerFrames, MarkEntries, MarkEntry, PerFrame,
-    ProcessorEntries, ProcessorEntry, SampleNumbers, chain_frames, has_samples, layers_of, mark_entries, processor_entries,
-    sort_by_allocated,
+    ProcessorEntries, ProcessorEntry, SampleNumbers, api_name, chain_frames, has_samples, layers_of, mark_entries,
+    processor_entries, sort_by_allocated,
 };
 pub use marks::{MarkRequest, MarkSpot, find_mark, mark_places, mark_spots, marks};
 pub use processors::{
