@@ -1,6 +1,7 @@
 //! The open trace as the user sees it: view, selection, filter, open nodes, pins,
 //! and the latest answers to all that. Pure state: no drawing, no computing.
 
+mod commands;
 mod finding;
 mod growing;
 mod lines;
@@ -10,10 +11,9 @@ use std::sync::Arc;
 
 use super::answers::{Answers, Overview};
 use super::beside::{Beside, short_name};
-use super::commands::DocCommand;
 use super::counters::Counters;
 use super::digest::{Digest, SourceChoice};
-use super::filters::{Chip, Filters, Predicate};
+use super::filters::Filters;
 pub use super::graph::Split;
 use super::graph::{Arrangement, Graph};
 use super::happenings::Happenings;
@@ -322,162 +322,9 @@ impl Document {
         }
     }
 
-    pub fn carry_out(&mut self, command: DocCommand) {
-        match command {
-            DocCommand::Select(selection) => self.history.select(selection, false),
-            DocCommand::SelectOn(selection) => self.history.select(Some(selection), true),
-            DocCommand::ZoomToSelection => {
-                if let Some(selection) = self.selection().filter(|selection| !selection.is_empty()) {
-                    self.history.go_into(self.clamp(selection));
-                }
-            }
-            DocCommand::ZoomInto(interval) => self.history.go_into(self.clamp(interval)),
-            DocCommand::Zoom(interval) => self.history.go(self.clamp(interval)),
-            DocCommand::ZoomStep(interval) => self.history.step(self.clamp(interval)),
-            DocCommand::ZoomOut => self.history.go(self.trace.span),
-            DocCommand::Back => self.go(History::back),
-            DocCommand::Forward => self.go(History::forward),
-            DocCommand::Pin(at) => self.pin(at),
-            DocCommand::ClearPins => self.pins.clear(),
-            DocCommand::Mark(at) => self.mark(at.unwrap_or(self.trace.span.to)),
-            DocCommand::MarkEvenly(parts) => self.mark_evenly(parts),
-            DocCommand::ClearMarks => self.marks.clear(),
-            DocCommand::MarkAll(marks) => {
-                self.marks = marks;
-                self.marks.sort_unstable();
-                self.marks.dedup();
-                self.marks.truncate(MOST_MARKS);
-            }
-            DocCommand::PutCursor(at) => {
-                self.cursor = at;
-                return; // no number changes
-            }
-            DocCommand::StepTo(stop) => {
-                if !self.step_to(stop) {
-                    return;
-                }
-            }
-            DocCommand::ChooseChain(chain) => self.happenings.chain = Some(chain),
-            DocCommand::Ask => {}
-            DocCommand::Filter(path) => self.filter_to(path),
-            DocCommand::AddChip(chip) => self.change_filters(|filters| filters.add(chip)),
-            DocCommand::RemoveChip(what) => self.change_filters(|filters| filters.remove(&what)),
-            DocCommand::ChangeChips { away, add } => self.change_filters(|filters| {
-                away.iter().for_each(|what| filters.remove(what));
-                add.into_iter().for_each(|chip| filters.add(chip));
-            }),
-            DocCommand::TurnChip(what) => self.change_filters(|filters| filters.turn(&what)),
-            DocCommand::ClearFilter => self.change_filters(|filters| *filters = Filters::default()),
-            DocCommand::GoToFinding(finding) => self.go_to_finding(&finding),
-            DocCommand::ShowLine(of, shown) => self.show_line(&of, shown),
-            DocCommand::OpenLane(of, to) => {
-                self.lanes.open(of, to);
-                self.choose_lines();
-            }
-            DocCommand::FindSources(text) => {
-                self.source_choice.search = text;
-                self.choose_lines();
-            }
-            DocCommand::CloseSource(of, closed) => {
-                let known = &mut self.source_choice.closed;
-                _ = if closed { known.insert(of) } else { known.remove(&of) };
-                self.choose_lines();
-            }
-            DocCommand::ListAllCounters(all) => {
-                self.counters.list_all = all;
-                self.choose_lines();
-            }
-            DocCommand::Unselect => self.change_view(|view, _| view.unselect()),
-            DocCommand::GoToFound => self.change_view(|view, document| view.go_to_found(document)),
-            DocCommand::Search(text) => self.change_view(|view, _| view.search(text)),
-            DocCommand::ShowTab(tab) => self.tab = tab,
-        }
-        self.ask();
-    }
-
     /// What is filtered.
     pub fn filters(&self) -> &Filters {
         self.history.filters()
-    }
-
-    /// Filters to a node of the tree.
-    fn filter_to(&mut self, path: Option<Path>) {
-        self.change_filters(|filters| match path {
-            Some(path) => filters.add(Chip::only(Predicate::Under(path))),
-            None => filters.remove_node(),
-        });
-    }
-
-    fn change_filters(&mut self, change: impl FnOnce(&mut Filters)) {
-        let mut filters = self.filters().clone();
-        change(&mut filters);
-        self.history.filter(filters);
-        self.filters_changed();
-    }
-
-    fn filters_changed(&mut self) {
-        self.views.filtered(self.history.filters());
-        self.choose_lines();
-    }
-
-    // View and history
-
-    fn clamp(&self, interval: Interval) -> Interval {
-        let span = self.trace.span;
-        let (from, to) = (interval.from.max(span.from), interval.to.min(span.to));
-        if from < to { Interval { from, to } } else { self.view() }
-    }
-
-    /// Goes one step through the history.
-    fn go(&mut self, step: fn(&mut History)) {
-        let before = self.filters().clone();
-        step(&mut self.history);
-        if before != *self.filters() {
-            self.filters_changed();
-        }
-    }
-
-    fn pin(&mut self, at: Ticks) {
-        if self.pins.len() < 2 {
-            self.pins.push(at);
-        } else if let Some(nearer) = self.pins.iter_mut().min_by_key(|pin| pin.0.abs_diff(at.0)) {
-            *nearer = at;
-        }
-        self.pins.sort_unstable();
-    }
-
-    /// Sets a mark; once more takes it away.
-    fn mark(&mut self, at: Ticks) {
-        match self.marks.binary_search(&at) {
-            Ok(known) => _ = self.marks.remove(known),
-            Err(place) if self.marks.len() < MOST_MARKS => self.marks.insert(place, at),
-            Err(_) => {}
-        }
-    }
-
-    fn mark_evenly(&mut self, parts: usize) {
-        let interval = self.interval();
-        let edge = |i: usize| interval.from.0 as i128 + i128::from(interval.len()) * i as i128 / parts.max(1) as i128;
-        self.marks = (1..parts).map(|i| Ticks(edge(i) as i64)).collect();
-    }
-
-    /// What Escape takes back next.
-    pub fn escape(&self) -> DocCommand {
-        if self.selection().is_some() {
-            DocCommand::Select(None)
-        } else if self.cursor.is_some() {
-            DocCommand::PutCursor(None)
-        } else if !self.pins.is_empty() {
-            DocCommand::ClearPins
-        } else if self.view_in_sight().and_then(|view| self.views.get(view)).is_some_and(Pane::has_selected) {
-            DocCommand::Unselect
-        } else if self.searched().is_some_and(|text| !text.is_empty()) {
-            DocCommand::Search(String::new())
-        } else if let Some(chip) = self.filters().chips().last() {
-            DocCommand::RemoveChip(chip.what.clone())
-        } else {
-            DocCommand::ClearFilter
-        }
     }
 
     /// What is searched for in the table in sight.

@@ -293,7 +293,7 @@ fn raw(value: &Value) -> serde_json::Value {
         Value::Text(text) => json!(text),
         Value::Count(n) | Value::Bytes(n) | Value::Number(n) => json!(n),
         Value::CountChange(n) | Value::Change(n) => json!(n),
-        Value::Moment(_, number) | Value::Duration(number) | Value::Average(number) => json!(number),
+        Value::Moment(_, number) | Value::Duration(number) | Value::Average(number) | Value::Part(number) => json!(number),
         Value::Address(_) => json!(value.to_string()),
     }
 }
@@ -311,7 +311,7 @@ mod tests {
         }
 
         fn columns(&self) -> Vec<&'static str> {
-            vec!["Function", "Impacting Size", "Alloc/Commit Time"]
+            vec!["Function", "Impacting Size", "Alloc/Commit Time", "Processor"]
         }
 
         fn len(&self) -> usize {
@@ -320,8 +320,18 @@ mod tests {
 
         fn line(&self, row: usize) -> (usize, Vec<Value>) {
             match row {
-                0 => (0, vec![Value::text("=a.exe!f<\"x\", y>"), Value::Change(-1536), Value::Moment(Ticks(5), 0.5)]),
-                _ => (1, vec![Value::text("b\n\u{e4}"), Value::Change(1 << 40), Value::Moment(Ticks::NEVER, 0.0)]),
+                0 => (
+                    0,
+                    vec![
+                        Value::text("=a.exe!f<\"x\", y>"),
+                        Value::Change(-1536),
+                        Value::Moment(Ticks(5), 0.5),
+                        Value::Part(0.763),
+                    ],
+                ),
+                _ => {
+                    (1, vec![Value::text("b\n\u{e4}"), Value::Change(1 << 40), Value::Moment(Ticks::NEVER, 0.0), Value::Nothing])
+                }
             }
         }
 
@@ -338,12 +348,12 @@ mod tests {
 
     #[test]
     fn files_have_numbers_as_they_are_and_texts_that_stay_texts() {
-        let csv = "Level,Function,Impacting Size,Alloc/Commit Time\r\n\
-                   0,\"'=a.exe!f<\"\"x\"\", y>\",-1536,0.5\r\n1,\"b\n\u{e4}\",1099511627776,\r\n";
+        let csv = "Level,Function,Impacting Size,Alloc/Commit Time,Processor\r\n\
+                   0,\"'=a.exe!f<\"\"x\"\", y>\",-1536,0.5,0.763\r\n1,\"b\n\u{e4}\",1099511627776,,\r\n";
         assert_eq!(written(Format::Csv), csv);
         let read: serde_json::Value = serde_json::from_str(&written(Format::Json)).unwrap();
         let expected = json!([
-            {"level": 0, "function": "=a.exe!f<\"x\", y>", "impacting_size": -1536, "alloc_commit_time": 0.5},
+            {"level": 0, "function": "=a.exe!f<\"x\", y>", "impacting_size": -1536, "alloc_commit_time": 0.5, "processor": 0.763},
             {"level": 1, "function": "b\n\u{e4}", "impacting_size": 1u64 << 40},
         ]);
         assert_eq!(read, expected);
@@ -351,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_copied_table_reads_as_on_the_screen() {
-        let text = "Function\tImpacting Size\tAlloc/Commit Time\n=a.exe!f<\"x\", y>\t\u{2212}1.50 KB\t0.500000 s\n  b \u{e4}\t+1.00 TB\t\u{2014}";
+        let text = "Function\tImpacting Size\tAlloc/Commit Time\tProcessor\n=a.exe!f<\"x\", y>\t\u{2212}1.50 KB\t0.500000 s\t76.3 %\n  b \u{e4}\t+1.00 TB\t\u{2014}\t";
         assert_eq!(written(Format::Text), text);
     }
 

@@ -26,6 +26,8 @@ pub enum Value {
     Address(u64),
     /// A count on average.
     Average(f64),
+    /// A part of a whole.
+    Part(f64),
     /// An id, without thousands apart.
     Number(u64),
 }
@@ -38,7 +40,8 @@ impl Value {
 
     /// Whether it is a number that says "none".
     pub fn is_zero(&self) -> bool {
-        matches!(self, Self::Count(0) | Self::CountChange(0) | Self::Bytes(0) | Self::Change(0)) || *self == Self::Average(0.0)
+        matches!(self, Self::Count(0) | Self::CountChange(0) | Self::Bytes(0) | Self::Change(0))
+            || matches!(self, Self::Average(0.0) | Self::Part(0.0))
     }
 
     /// By how many bytes something has changed; 0 for what is no such change.
@@ -60,6 +63,7 @@ impl fmt::Display for Value {
             Self::Moment(at, seconds) => f.write_str(&format::moment(*at, *seconds)),
             Self::Duration(seconds) => f.write_str(&format::duration(*seconds)),
             Self::Average(n) => write!(f, "{n:.2}"),
+            Self::Part(part) => f.write_str(&format::percent(*part)),
             Self::Number(n) => write!(f, "{n}"),
             Self::Address(address) => write!(f, "{address:#x}"),
         }

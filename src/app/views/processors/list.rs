@@ -95,7 +95,7 @@ impl FlatTable for ProcessList {
         let Some(line) = self.lines.get(row) else { return Value::Nothing };
         match column {
             0 => Value::text(&*line.name),
-            1 => Value::Text(format::percent(line.share)),
+            1 => Value::Part(line.share),
             2 => Value::Duration(line.seconds),
             _ => Value::Count(line.count),
         }
@@ -145,11 +145,6 @@ impl List for Lines<'_, '_> {
         };
         match column {
             0 => _ = list::name(ui, Name::new(&line.name, style)),
-            SHARE => {
-                let whole = || self.whole(row, column);
-                let share = self.share(row, column).map(|share| (share, &whole as &dyn Fn() -> String));
-                list::number(ui, &self.value(row, column), share);
-            }
             _ => list::plain(self, ui, row, column),
         }
     }
