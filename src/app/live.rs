@@ -60,13 +60,15 @@ impl HighwaterApp {
         if job.is_busy() {
             ctx.request_repaint_after(BEAT);
         }
-        if self.loading.is_none() && !self.traces.are_loading() {
-            job.forget_lanes();
-        }
         let lanes = Input::File(job.folder.clone());
+        let saved = turns.iter().find_map(|turn| if let Turn::Saved(file) = turn { Some(file.clone()) } else { None });
         for turn in turns {
             match turn {
-                Turn::Started => self.open(ctx, vec![lanes.clone()], Pace::Followed),
+                Turn::Started => match &saved {
+                    None => self.open(ctx, vec![lanes.clone()], Pace::Followed),
+                    // It was over before anybody looked.
+                    Some(file) => self.open(ctx, vec![Input::File(file.clone())], Pace::AtOnce),
+                },
                 Turn::Saved(file) => self.rename_input(ctx, &lanes, &Input::File(file)),
                 Turn::Moved(from, to) => {
                     self.recents.rename(&from, &to);
@@ -81,14 +83,24 @@ impl HighwaterApp {
                 }
             }
         }
+        // What follows them may have begun just now.
+        if self.loading.is_none()
+            && !self.traces.are_loading()
+            && let Some(job) = &mut self.recording
+        {
+            job.forget_lanes();
+        }
     }
 
-    /// What is open is that of another file from now on.
+    /// What is open, or is just being opened, is that of another file from now on.
     fn rename_input(&mut self, ctx: &egui::Context, from: &Input, to: &Input) {
         self.recents.remember(std::slice::from_ref(to));
         let open = self.document.iter_mut().chain(self.traces.documents_mut());
         for document in open.filter(|document| document.inputs.first() == Some(from)) {
             document.inputs = vec![to.clone()];
+        }
+        for job in self.loading.iter_mut().filter(|job| job.inputs.first() == Some(from)) {
+            job.inputs = vec![to.clone()];
         }
         self.set_title(ctx);
     }

@@ -144,6 +144,34 @@ fn a_recorder_that_was_ended_from_outside_is_told_and_what_it_recorded_is_there(
 }
 
 #[test]
+fn a_recording_that_is_over_before_the_window_looks_is_opened_from_its_file() {
+    let (folder, mut window) = open(Machine { aftermath: Aftermath::CutShort, ..Machine::default() });
+    click(&mut window, "Record\u{2026}");
+    wait_for(&mut window, "game.exe");
+    window.get_by_label("Start recording").click();
+    let recordings = folder.path().join("recordings");
+    while !recordings.exists() {
+        window.step();
+    }
+    let is_saved = || {
+        let files = std::fs::read_dir(&recordings).ok().into_iter().flatten();
+        files.flatten().any(|file| file.path().extension().is_some_and(|ext| ext == "etl"))
+    };
+    let start = std::time::Instant::now();
+    while !is_saved() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(start.elapsed().as_secs() < 60, "nothing is saved");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    wait_for(&mut window, "Recorded");
+    for _ in 0..60 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        window.step();
+    }
+    assert!(!has(&window, "no such file"), "the lanes were read before they were removed");
+}
+
+#[test]
 fn what_could_not_be_put_back_is_told_beside_the_trace() {
     let aftermath = Aftermath::Failed("the heap session could not be stopped".to_owned());
     let (_folder, mut window) = open(Machine { aftermath, ..Machine::default() });
