@@ -457,15 +457,16 @@ def machine():
 
 
 def main():
+    sections = {"views": views_alone, "window": windows, "recorded": recorded, "instructions": instructions,
+                "samples": samples, "workers": workers}
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--only", choices=["views", "window", "recorded", "instructions", "samples", "workers"], help="leave the other sections as they are")
+    parser.add_argument("--only", choices=sections, help="leave the other sections as they are")
     parser.add_argument("events", type=int, nargs="+")
     args = parser.parse_args()
-    sections = {"views": views_alone, "window": windows, "recorded": recorded, "instructions": instructions, "samples": samples}
-    alone = (sections | {"workers": workers}).get(args.only)
+    alone = sections.get(args.only)
     if alone:
         replace_section(args.out, list(alone(args)))
         return

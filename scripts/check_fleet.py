@@ -177,9 +177,10 @@ WHERE c.files[1] = ? GROUP BY ALL
 """
 
 
-def check_activity(highwater, engine, path, words, is_cut):
+def check_activity(highwater, engine, path, words):
     """Marks and frames are those that the commands list, and what is born in frames is what they say; blocks of a frame that
     begins before the interval can be gone when that begins. Tells how many values were compared."""
+    is_cut = "--from" in words
     interval = [word for at, word in enumerate(words) if word in ("--from", "--to") or words[at - 1] in ("--from", "--to")]
     listed = json.loads(run(highwater, "marks", path, "--json", *interval))["marks"]
     columns = ["pid", "provider", "text", "at_s", "from_s", "to_s"]
@@ -297,7 +298,7 @@ def check(highwater, folder):
         engine = fleet.DuckDb(folder / name)
         for path in files:
             compared += check_totals(highwater, engine, path, words)
-        compared += check_activity(highwater, engine, folder / "others" / "demo.etl", words, "--from" in words)
+        compared += check_activity(highwater, engine, folder / "others" / "demo.etl", words)
         check_references(engine)
     print(f"The five questions have the planted answers; {compared} values of {len(captures) + 2 * len(more) + 1} captures equal report.")
 

@@ -60,13 +60,16 @@ impl HighwaterApp {
         if job.is_busy() {
             ctx.request_repaint_after(BEAT);
         }
+        if self.loading.is_none() && !self.traces.are_loading() {
+            job.forget_lanes();
+        }
         let lanes = Input::File(job.folder.clone());
         let saved = turns.iter().find_map(|turn| if let Turn::Saved(file) = turn { Some(file.clone()) } else { None });
         for turn in turns {
             match turn {
                 Turn::Started => match &saved {
                     None => self.open(ctx, vec![lanes.clone()], Pace::Followed),
-                    // It was over before anybody looked.
+                    // It was over before anybody looked, and its lanes are going.
                     Some(file) => self.open(ctx, vec![Input::File(file.clone())], Pace::AtOnce),
                 },
                 Turn::Saved(file) => self.rename_input(ctx, &lanes, &Input::File(file)),
@@ -82,13 +85,6 @@ impl HighwaterApp {
                     self.errors.push(Failure::expected(reason));
                 }
             }
-        }
-        // What follows them may have begun just now.
-        if self.loading.is_none()
-            && !self.traces.are_loading()
-            && let Some(job) = &mut self.recording
-        {
-            job.forget_lanes();
         }
     }
 

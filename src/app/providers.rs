@@ -102,7 +102,10 @@ pub fn with_recorded<'a>(words: &[String], recorded: impl Iterator<Item = &'a st
 
 /// Words that fit none of these providers.
 pub fn without_events<'a>(words: &'a [String], seen: &[ProviderSeen]) -> Vec<&'a String> {
-    let fits = |word: &&String| seen.iter().any(|seen| is_chosen(std::slice::from_ref(word), seen));
+    let fits = |word: &&String| {
+        let this = MarkProviders::new([word]);
+        seen.iter().any(|seen| this.has(seen.guid, seen.name.as_deref()))
+    };
     words.iter().filter(|word| !fits(word)).collect()
 }
 

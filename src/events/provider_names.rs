@@ -10,10 +10,6 @@
 use super::hooks::class;
 use crate::etl::Guid;
 
-/// Of UIforETW's providers.
-pub(super) const MULTI_MAIN: &str = "Multi-Main";
-pub(super) const MULTI_WORKER: &str = "Multi-Worker";
-
 /// Providers that everybody knows.
 const KNOWN: [(Guid, &str); 8] = [
     (class::DXGI, "Microsoft-Windows-DXGI"),
@@ -21,8 +17,8 @@ const KNOWN: [(Guid, &str); 8] = [
     (class::CLR, "Microsoft-Windows-DotNETRuntime"),
     (class::CLR_RUNDOWN, "Microsoft-Windows-DotNETRuntimeRundown"),
     (class::KERNEL_MEMORY, "Microsoft-Windows-Kernel-Memory"),
-    (class::MULTI_MAIN, MULTI_MAIN),
-    (class::MULTI_WORKER, MULTI_WORKER),
+    (class::MULTI_MAIN, "Multi-Main"),
+    (class::MULTI_WORKER, "Multi-Worker"),
     (class::MULTI_FRAME_RATE, "Multi-FrameRate"),
 ];
 

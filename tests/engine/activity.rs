@@ -344,8 +344,6 @@ proptest! {
     }
 }
 
-type MemoryGroup = (Option<u32>, Option<Vec<String>>, u64, u64);
-
 #[test]
 fn what_samples_stand_for_is_told_with_how_it_is_known() {
     const THREAD: Tid = Tid(1);
@@ -370,6 +368,8 @@ fn what_samples_stand_for_is_told_with_how_it_is_known() {
     assert_eq!(told(&[(1, Some(20_000)), (2, None), (3, Some(20_000))]), (twice, IntervalOrigin::Told), "the same again");
     assert_eq!(told(&[(1, Some(10_000)), (2, None), (3, Some(20_000))]), (twice, IntervalOrigin::Changed));
 }
+
+type MemoryGroup = (Option<u32>, Option<Vec<String>>, u64, u64);
 
 /// The numbers of memory by stack.
 fn groups(trace: Trace) -> Vec<MemoryGroup> {

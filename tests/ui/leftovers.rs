@@ -150,14 +150,15 @@ fn a_recording_that_is_over_before_the_window_looks_is_opened_from_its_file() {
     wait_for(&mut window, "game.exe");
     window.get_by_label("Start recording").click();
     let recordings = folder.path().join("recordings");
+    let start = std::time::Instant::now();
     while !recordings.exists() {
         window.step();
+        assert!(start.elapsed().as_secs() < 60, "nothing is recorded");
     }
     let is_saved = || {
         let files = std::fs::read_dir(&recordings).ok().into_iter().flatten();
         files.flatten().any(|file| file.path().extension().is_some_and(|ext| ext == "etl"))
     };
-    let start = std::time::Instant::now();
     while !is_saved() {
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(start.elapsed().as_secs() < 60, "nothing is saved");

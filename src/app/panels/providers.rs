@@ -7,7 +7,7 @@ use crate::app::HighwaterApp;
 use crate::app::commands::{Command, Setting};
 use crate::app::document::Document;
 use crate::app::providers::{Providers, is_chosen, why_not_again, with_choice, without_events};
-use crate::events::ProviderSeen;
+use crate::events::{MarkProviders, ProviderSeen};
 use crate::format;
 
 /// Providers that are listed; who looks for others can name them.
@@ -53,9 +53,10 @@ fn list(app: &mut HighwaterApp, ui: &mut Ui) {
 /// What is chosen from now on, if that has changed.
 fn table(all: &[ProviderSeen], words: &[String], ui: &mut Ui) -> Option<Vec<String>> {
     let mut changed = None;
+    let chosen = MarkProviders::new(words);
     egui::Grid::new("providers").num_columns(4).spacing([18.0, 3.0]).show(ui, |ui| {
         for seen in all.iter().take(MOST) {
-            let was_chosen = is_chosen(words, seen);
+            let was_chosen = chosen.has(seen.guid, seen.name.as_deref());
             // By a pattern, which means others, too.
             let is_fixed = was_chosen && is_chosen(&with_choice(words, seen, false), seen);
             let mut is_on = was_chosen;
@@ -92,7 +93,8 @@ fn number(ui: &mut Ui, number: u64) {
 /// What is chosen and stands for no line of the table, to be taken away.
 fn others(words: &[String], known: Option<&[ProviderSeen]>, ui: &mut Ui) -> Option<Vec<String>> {
     let mut changed = None;
-    let is_missing = |word: &String| known.is_some_and(|all| without_events(words, all).contains(&word));
+    let missing = known.map_or_else(Vec::new, |all| without_events(words, all));
+    let is_missing = |word: &String| missing.contains(&word);
     let stands_below = |word: &&String| word.contains('*') || is_missing(word) || known.is_none();
     for word in words.iter().filter(stands_below) {
         ui.horizontal(|ui| {

@@ -18,7 +18,7 @@ use super::text::{self, Align, Table};
 use super::{Failure, report_problems};
 use crate::format;
 use crate::load::Input;
-use crate::model::Trace;
+use crate::model::{IntervalOrigin, Trace};
 use crate::problem::ProblemKind;
 use crate::query::{
     ActivityEntries, ChainEntry, ChainFrames, FrameEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry, SampleNumbers,
@@ -166,9 +166,9 @@ const SAMPLE_COLUMNS: [(&str, Align); 3] = [("Of a processor", Align::Right), ("
 
 fn describe_processors(processors: &ProcessorEntries, shown: usize) -> String {
     let doubt = match processors.sampling_interval_is {
-        "assumed" => ", as is usual; the trace does not say",
-        "changed" => " in the end, and others before, so times are rough",
-        _ => "",
+        IntervalOrigin::Assumed => ", as is usual; the trace does not say",
+        IntervalOrigin::Changed => " in the end, and others before, so times are rough",
+        IntervalOrigin::Told => "",
     };
     let every = text::seconds(processors.sampling_interval_s) + doubt;
     if processors.processes.is_empty() {

@@ -10,6 +10,7 @@ use super::super::hooks::class;
 use super::MarkProviders;
 use super::described::{self_described, shortened};
 use crate::etl::{EventId, Guid, RawEvent, ansi_at, extended_type, u32_at, utf16z_at};
+use crate::events::provider_names::known_name;
 use crate::format::plain;
 use crate::units::PointerSize;
 
@@ -67,7 +68,7 @@ fn known(provider: Guid, name: Option<&str>, text: &str, lasted_ms: Option<f32>)
 
 /// Marks and scopes of UIforETW's providers; ids and payloads are those of its manifest. A scope is
 /// told at its end, with how long it lasted. Nothing for their other events.
-pub(super) fn of_ui_for_etw(name: &str, provider: Guid, id: u16, raw: &RawEvent<'_>) -> Option<Option<MarkEvent>> {
+pub(super) fn of_ui_for_etw(provider: Guid, id: u16, raw: &RawEvent<'_>) -> Option<Option<MarkEvent>> {
     const SCOPE_END: u16 = 101;
     const MARK: u16 = 102;
     const MARK_WIDE: u16 = 114;
@@ -83,7 +84,7 @@ pub(super) fn of_ui_for_etw(name: &str, provider: Guid, id: u16, raw: &RawEvent<
         (117, 4, false),
     ];
     let bytes = raw.payload;
-    let mark = |text: &str, lasted| Some(Some(known(provider, Some(name), text, lasted)));
+    let mark = |text: &str, lasted| Some(Some(known(provider, known_name(provider), text, lasted)));
     match id {
         MARK => mark(&ansi_at(bytes, 0)?.0, None),
         MARK_WIDE => mark(&utf16z_at(bytes, 0)?.0, None),

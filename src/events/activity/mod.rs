@@ -25,7 +25,6 @@ pub(super) use samples::sample;
 pub use samples::{SampleInterval, TIMER};
 
 use super::hooks::{class, hook};
-use super::provider_names::{MULTI_MAIN, MULTI_WORKER};
 use super::{Event, Record};
 use crate::etl::{EventId, RawEvent};
 
@@ -92,11 +91,8 @@ pub(super) fn provider(raw: &RawEvent<'_>, named: &MarkProviders) -> Option<[Opt
             managed::event(provider == class::CLR_RUNDOWN, id, raw)?.map(ActivityEvent::Managed)
         }
         EventId::Class { class: class::EVENT_METADATA, opcode } => schema(opcode, raw)?.map(ActivityEvent::Schema),
-        EventId::Provider { provider: provider @ class::MULTI_MAIN, id } => {
-            marks::of_ui_for_etw(MULTI_MAIN, provider, id, raw)?.map(ActivityEvent::Mark)
-        }
-        EventId::Provider { provider: provider @ class::MULTI_WORKER, id } => {
-            marks::of_ui_for_etw(MULTI_WORKER, provider, id, raw)?.map(ActivityEvent::Mark)
+        EventId::Provider { provider: provider @ (class::MULTI_MAIN | class::MULTI_WORKER), id } => {
+            marks::of_ui_for_etw(provider, id, raw)?.map(ActivityEvent::Mark)
         }
         EventId::Provider { provider: class::MULTI_FRAME_RATE, id } => presents::mark(id).map(ActivityEvent::Present),
         _ => None,

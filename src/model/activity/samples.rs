@@ -10,6 +10,7 @@
 //! counted and left out. Cost: a hash operation a sample.
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::Chunked;
 use crate::events::{SampleInterval, TIMER};
@@ -37,7 +38,8 @@ pub struct Sample {
 }
 
 /// How it is known how far apart samples are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum IntervalOrigin {
     /// Nothing tells; it is the usual distance.
     #[default]

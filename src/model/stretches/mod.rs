@@ -2,8 +2,8 @@
 //! that, so that the replay has little left to do for each of them.
 //!
 //! A *stretch* is many records about blocks, and *asides*: stacks of users behind their events, definitions of
-//! stack keys, samples of processors with their stacks; without anything else in between. Nothing that a stretch does depends on its events one by one but for what
-//! [`Lives`] and [`Attach`] do with them, and neither needs to be told in one order: rows are
+//! stack keys, samples of processors with their stacks; without anything else in between. Nothing that a stretch
+//! does depends on its events one by one but for what [`Lives`] and [`Attach`] do with them, and neither needs to be told in one order: rows are
 //! numbered as they come, blocks are matched by address, stacks are looked up by what stands
 //! for them. So here are columns of new rows, the steps of the matching by shard, and lists of
 //! those whose stack came with them in one way or another; numbers of rows and death slots

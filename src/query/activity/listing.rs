@@ -281,7 +281,7 @@ impl FrameCounts {
 pub struct ProcessorEntries {
     pub sampling_interval_s: f64,
     /// How that is known.
-    pub sampling_interval_is: &'static str,
+    pub sampling_interval_is: IntervalOrigin,
     /// Samples of idle processors, in all of the trace.
     pub idle: u64,
     /// Samples of threads of no process that is known, in the interval.
@@ -342,11 +342,7 @@ pub fn processor_entries(trace: &Trace, interval: Interval, process: Option<&str
     let known = all.iter().filter_map(|samples| Some((samples.process?, samples)));
     ProcessorEntries {
         sampling_interval_s: samples.interval / trace.clock.frequency as f64,
-        sampling_interval_is: match samples.interval_origin {
-            IntervalOrigin::Assumed => "assumed",
-            IntervalOrigin::Told => "told",
-            IntervalOrigin::Changed => "changed",
-        },
+        sampling_interval_is: samples.interval_origin,
         idle: samples.idle,
         unknown: all.iter().filter(|samples| samples.process.is_none()).map(|samples| samples.count).sum(),
         processes: known.filter(|(id, _)| is_meant(*id)).map(|(id, of)| entry(id, of)).collect(),

@@ -86,8 +86,8 @@ impl Icicle {
             return None;
         }
         if self.is_searched {
-            let share = 100.0 * self.found as f64 / self.shown.max(1) as f64;
-            ui.weak(format!("The search lights up {share:.1} % of what is in sight."));
+            let share = format::percent(self.found as f64 / self.shown.max(1) as f64);
+            ui.weak(format!("The search lights up {share} of what is in sight."));
         }
         egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.draw(around, ui)).inner
     }
@@ -237,7 +237,7 @@ impl Icicle {
         let share = if unit == Unit::Change || whole == 0 {
             String::new()
         } else {
-            format!(", {:.1} % of all", 100.0 * one.net.unsigned_abs() as f64 / whole as f64)
+            format!(", {} of all", format::percent(one.net.unsigned_abs() as f64 / whole as f64))
         };
         ui.label(format!("{label}: {}{share}", unit.value(one.net)));
         if let Unit::Samples(sampled) = unit {
