@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::common::recorded::{LaneFile, Recorder};
 use crate::common::told::{difference, groups, told};
+use crate::oracle::strategy;
 use highwater::etl::OpenError;
 use highwater::load::{Capture, Input, Plan, Unwatched, Watch, WhenFull, follow, load};
 use highwater::model::Trace;
@@ -166,7 +167,7 @@ fn files_in(files: &[LaneFile], folder: &Path) -> Vec<Input> {
 const RECORDER: Recorder = Recorder { seed: 1, lanes: 3, seconds: 9, events_a_second: 60, packed: false, ring: None };
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(strategy::fewer(10))]
     #[test]
     fn whatever_pieces_it_comes_in_a_followed_recording_is_the_opened_one(
         seed in any::<u64>(),

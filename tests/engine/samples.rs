@@ -13,6 +13,7 @@ use highwater::units::{Interval, Pid, Ticks, Tid};
 use proptest::prelude::*;
 
 use crate::common::trace::{session, story, trace as file};
+use crate::oracle::strategy;
 
 /// What was sampled: when, how often at that moment, of which process and thread, and where, innermost first.
 #[derive(Clone, Debug)]
@@ -101,7 +102,7 @@ fn lives(trace: &Trace) -> impl Iterator<Item = (ProcessId, u32)> + '_ {
 type Way = fn(&[u64]) -> Vec<u64>;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(strategy::fewer(5))]
     #[test]
     fn trees_of_samples_say_what_a_look_at_each_sample_does(all in sampled(), from in 90..200i64, len in 0..150i64) {
         let (trace, edges, never) = (trace_of(&all), (from, from + len), Cancel::default());

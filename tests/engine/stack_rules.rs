@@ -306,7 +306,7 @@ fn naive_tree_ways(names: &Names) -> BTreeMap<(String, Vec<String>), Bucket> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(strategy::fewer(10))]
 
     /// Of the demo, whose frames have names and inlined functions.
     #[test]

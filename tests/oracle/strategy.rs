@@ -17,6 +17,12 @@ pub fn config() -> ProptestConfig {
     ProptestConfig { cases: 4 * usual.cases, failure_persistence: None, max_shrink_iters: 200_000, ..usual }
 }
 
+/// The usual number of cases divided by `by`, for properties whose cases cost much.
+pub fn fewer(by: u32) -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: (usual.cases / by).max(1), failure_persistence: None, ..usual }
+}
+
 /// A capture's operations.
 pub fn ops(most: usize) -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op(), 0..most)

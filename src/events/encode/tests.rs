@@ -264,7 +264,7 @@ fn commit_is_no_heap() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: (ProptestConfig::default().cases / 4).max(1), ..ProptestConfig::default() })]
     #[test]
     fn any_records_come_back(
         records in proptest::collection::vec(

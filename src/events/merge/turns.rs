@@ -233,7 +233,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
         #[test]
         fn the_order_is_that_of_the_rule(streams in prop::collection::vec(prop::collection::vec(touched(), 0..7), 1..7)) {
