@@ -30,6 +30,7 @@ pub mod seconds;
 pub mod stack_rules;
 pub mod symbols;
 pub mod synth;
+pub mod tables;
 pub mod toml_file;
 pub mod units;
 pub mod utc;

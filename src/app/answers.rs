@@ -1,11 +1,10 @@
 //! What the query worker has answered so far about the open trace. Answers can be older
 //! than the state that the window shows, so each knows what it is about.
 
-use rustc_hash::FxHashMap;
-
 use super::graph::{Graph, GraphLine};
 use crate::model::{HeapId, ProcessId};
 use crate::query::{ByClass, Series, UnmatchedGroup};
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer};
 
 /// The latest answers.
@@ -55,9 +54,9 @@ pub struct Overview {
     /// By heap.
     pub heaps: Vec<Series>,
     /// Of all heaps of a layer, where it has several.
-    pub layers: FxHashMap<LayerOf, Series>,
+    pub layers: KeyedMap<LayerOf, Series>,
     /// The only heap of a layer, where it has one.
-    pub only: FxHashMap<LayerOf, HeapId>,
+    pub only: KeyedMap<LayerOf, HeapId>,
 }
 
 impl Overview {

@@ -5,12 +5,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
-
 use super::answers::{LayerOf, Overview, SourceNumbers};
 use super::counters::Counters;
 use crate::model::{CounterId, HeapId, ProcessId, Trace};
 use crate::query::{ByClass, Earlier, Series, heap_label, layer_label};
+use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
 
 /// One line of the panel of sources.
@@ -58,7 +57,7 @@ pub struct Digest {
     /// Processes by their largest heap, in them layers and heaps; then the counters.
     pub sources: Vec<Source>,
     /// What each layer of a process has in the interval of the tables.
-    pub numbers: FxHashMap<LayerOf, SourceNumbers>,
+    pub numbers: KeyedMap<LayerOf, SourceNumbers>,
     /// Where each of them begins, in points from the top, and where the last ends.
     pub tops: Vec<f32>,
     /// Whether more than one process has heaps, so that names need the process.

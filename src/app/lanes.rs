@@ -4,13 +4,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-
 use super::answers::{LayerOf, Overview};
 use super::by_hand::ByHand;
 use super::heap_lines::{HeapLines, sources};
 use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::{Filter, KeyMap};
+use crate::tables::KeyedMap;
 
 /// Lanes at first, and of each what it is opened to; more can be switched on.
 const FIRST_LANES: usize = 8;
@@ -62,8 +61,8 @@ impl Lanes {
     /// Decides anew; whether that changed anything. A filter on layers that are all switched off
     /// shows them all the same.
     pub fn choose(&mut self, trace: &Trace, filter: &Filter, overview: &Overview, lines: &HeapLines) -> bool {
-        let mut layers: FxHashMap<LayerOf, Vec<usize>> = FxHashMap::default();
-        let mut largest: FxHashMap<ProcessId, u64> = FxHashMap::default();
+        let mut layers: KeyedMap<LayerOf, Vec<usize>> = KeyedMap::default();
+        let mut largest: KeyedMap<ProcessId, u64> = KeyedMap::default();
         for heap in sources(trace, filter, overview) {
             let of = &trace.heaps[heap];
             layers.entry((of.process, of.layer)).or_default().push(heap);

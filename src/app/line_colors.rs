@@ -1,10 +1,9 @@
 //! Which colour each line has: one that no other drawn line has, and the same as long as it is
 //! drawn, wherever it stands among the largest while the trace grows.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::graph::LineOf;
 use crate::query::KeyMap;
+use crate::tables::{KeyedMap, KeyedSet};
 
 /// Lines that are not drawn any more of which the colour is remembered.
 const REMEMBERED: usize = 256;
@@ -17,14 +16,14 @@ struct Slot {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct LineColors(FxHashMap<LineOf, Slot>);
+pub struct LineColors(KeyedMap<LineOf, Slot>);
 
 impl LineColors {
     /// These are drawn from now on. Those that were before keep their numbers, others get back
     /// what they had if nobody else has it, or else the lowest that is free, before all one that
     /// nobody has had.
     pub fn assign(&mut self, drawn: impl IntoIterator<Item = LineOf>) {
-        let was_drawn: FxHashSet<LineOf> = self.0.iter().filter(|(_, slot)| slot.is_drawn).map(|(of, _)| of.clone()).collect();
+        let was_drawn: KeyedSet<LineOf> = self.0.iter().filter(|(_, slot)| slot.is_drawn).map(|(of, _)| of.clone()).collect();
         let mut drawn: Vec<LineOf> = drawn.into_iter().collect();
         drawn.sort_by_key(|of| !was_drawn.contains(of)); // stable: the others in their order
         self.0.values_mut().for_each(|slot| slot.is_drawn = false);

@@ -3,14 +3,13 @@
 
 use std::io::{Seek, Write};
 
-use rustc_hash::FxHashMap;
-
 use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
 use crate::events::encode::RecordWriter;
 use crate::events::{Event, ImageChange, ImageFile, ImageId, ImageInfo, Record, image};
 use crate::paths;
 use crate::pe::{self, Build, Likeness};
+use crate::tables::KeyedMap;
 use crate::units::{Pid, Tid};
 
 /// The machine that records.
@@ -49,14 +48,14 @@ impl Images for DiskImages {
 pub(super) struct Identities<'a> {
     images: &'a mut dyn Images,
     /// By path; what a file says is asked once.
-    known: FxHashMap<String, Option<pe::Image>>,
+    known: KeyedMap<String, Option<pe::Image>>,
     /// Images that have theirs, and where they come from.
-    named: FxHashMap<(Pid, u64), String>,
+    named: KeyedMap<(Pid, u64), String>,
 }
 
 impl<'a> Identities<'a> {
     pub(super) fn new(images: &'a mut dyn Images) -> Self {
-        Self { images, known: FxHashMap::default(), named: FxHashMap::default() }
+        Self { images, known: KeyedMap::default(), named: KeyedMap::default() }
     }
 
     /// Paths that were asked for, and how many of them have an identity.

@@ -16,11 +16,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::MemorySample;
 use crate::format;
+use crate::tables::KeyedMap;
 
 /// What a condition is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,13 +201,13 @@ pub const GROWTH_SAMPLES: usize = 10;
 pub struct StopWatch {
     conditions: Vec<StopWhen>,
     /// The newest private bytes of each process, by process id, the oldest first.
-    recent: FxHashMap<u32, VecDeque<(Duration, u64)>>,
+    recent: KeyedMap<u32, VecDeque<(Duration, u64)>>,
 }
 
 impl StopWatch {
     /// With conditions; without any nothing is ever over.
     pub fn new(conditions: &[StopWhen]) -> Self {
-        Self { conditions: conditions.to_vec(), recent: FxHashMap::default() }
+        Self { conditions: conditions.to_vec(), recent: KeyedMap::default() }
     }
 
     /// Why the recording is over with this sample, in words that follow "the recording ended:".

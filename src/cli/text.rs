@@ -1,10 +1,10 @@
 //! Tables and sentences as people like to read them. This may change at any time;
 //! programs read the JSON. Numbers look as they do in the window: [`crate::format`].
 
-use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::format::count;
+use crate::tables::KeyedSet;
 
 /// `1 file`, `2 files`.
 pub(super) fn plural(n: u64, what: &str) -> String {
@@ -23,7 +23,7 @@ pub(super) fn seconds(s: f64) -> String {
 /// life of the same id is listed.
 pub(super) fn process_names<'a>(lives: impl Iterator<Item = (Option<&'a str>, Option<u32>, Option<f64>)>) -> Vec<String> {
     let lives: Vec<_> = lives.collect();
-    let starts: HashSet<(Option<u32>, Option<u64>)> =
+    let starts: KeyedSet<(Option<u32>, Option<u64>)> =
         lives.iter().map(|(_, pid, start)| (*pid, start.map(f64::to_bits))).collect();
     let lives_of = |pid| starts.iter().filter(|(other, _)| *other == pid).count();
     let name = |&(name, pid, start): &(Option<&str>, Option<u32>, Option<f64>)| {

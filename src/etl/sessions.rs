@@ -8,18 +8,17 @@
 //! * Compressed buffers say how much they hold. What all of them together cannot is left
 //!   out, so that a small file never becomes a large amount of work.
 
-use rustc_hash::FxHashSet;
-
 use super::buffer::MAX_RATIO;
 use super::walk::Walker;
 use super::{BufferInfo, BufferKind, MAX_BUFFER, SessionHeader, mode};
 use crate::problem::{ProblemKind, Problems};
+use crate::tables::KeyedSet;
 
 /// What is known of the sessions up to some buffer.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     /// Sequence numbers of this session, as its buffers have them.
-    seen: FxHashSet<i64>,
+    seen: KeyedSet<i64>,
     /// What is added to them, and the first number that no buffer has yet.
     base: i64,
     next: i64,

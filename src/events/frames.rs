@@ -24,11 +24,6 @@ impl Digest {
         let bits = xxh3_128_with_seed(bytemuck::cast_slice(addresses), *SEED);
         Self([bits as u64, (bits >> 64) as u64])
     }
-
-    /// Bits of it.
-    pub fn hash(self) -> u64 {
-        self.0[0]
-    }
 }
 
 /// One stack's frames.

@@ -8,7 +8,6 @@
 //! Bounded: [`MOST`] providers a file; events of others are counted together.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::activity;
 use super::hooks::{class, kernel_hook};
@@ -16,6 +15,7 @@ use super::provider_names::known_name;
 use crate::etl::{BufferKind, EventId, Framed, Guid, RawEvent, ReadBuffer, TraceFile, extended_type, u16_at};
 use crate::format::plain;
 use crate::problem::Problems;
+use crate::tables::KeyedMap;
 
 /// Providers of one file that are told apart.
 const MOST: usize = 4096;
@@ -38,7 +38,7 @@ pub struct ProviderSeen {
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderCensus {
-    seen: FxHashMap<Guid, Seen>,
+    seen: KeyedMap<Guid, Seen>,
     left_out: u64,
 }
 

@@ -25,12 +25,12 @@ use fxprof_processed_profile::{
     CategoryHandle, Frame, FrameFlags, FrameInfo, Profile, ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle,
     Timestamp,
 };
-use rustc_hash::FxHashMap;
 
 use super::stacks::{self, ProcessNames, StackMet, clamped, no_frames, weight};
 use super::{ExportError, Exported, Value};
 use crate::model::ProcessId;
 use crate::query::{LifetimeClass, RowSeen, heap_series, site_moments};
+use crate::tables::KeyedMap;
 use crate::units::Ticks;
 use crate::utc::unix_nanos;
 
@@ -62,10 +62,10 @@ pub fn firefox(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Re
 struct Drawn<'a> {
     exported: &'a Exported<'a>,
     profile: Profile,
-    threads: FxHashMap<ProcessId, ThreadOf>,
+    threads: KeyedMap<ProcessId, ThreadOf>,
     names: ProcessNames<'a>,
     /// By process and node of the trie, which are what a stack is here.
-    stacks: FxHashMap<(ProcessId, u32), (StackHandle, i128)>,
+    stacks: KeyedMap<(ProcessId, u32), (StackHandle, i128)>,
     /// Tells entries apart where the format wants addresses of blocks.
     entries: u64,
 }
@@ -86,7 +86,7 @@ impl<'a> Drawn<'a> {
             if every > 0.0 { SamplingInterval::from_nanos((every * 1e9) as u64) } else { SamplingInterval::from_millis(1) };
         let mut profile = Profile::new("highwater", reference, every);
         profile.set_symbolicated(true);
-        let (threads, stacks, names) = (FxHashMap::default(), FxHashMap::default(), ProcessNames::new(trace));
+        let (threads, stacks, names) = (KeyedMap::default(), KeyedMap::default(), ProcessNames::new(trace));
         Self { exported, profile, threads, names, stacks, entries: 0 }
     }
 

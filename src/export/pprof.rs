@@ -10,12 +10,12 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
-use rustc_hash::FxHashMap;
 
 use super::stacks::{self, StackMet, clamped, no_frames, weight};
 use super::{ExportError, Exported, Value};
 use crate::model::Module;
 use crate::symbols::FrameKind;
+use crate::tables::KeyedMap;
 use crate::utc::unix_nanos;
 
 /// The message, or a part of it. Names and numbers of the fields are those of `profile.proto`.
@@ -154,12 +154,12 @@ type Place = (Option<*const Module>, u64, FrameKind, usize);
 #[derive(Default)]
 struct Named {
     part: Profile,
-    texts: FxHashMap<String, i64>,
-    mappings: FxHashMap<*const Module, u64>,
-    functions: FxHashMap<(i64, i64), u64>,
-    locations: FxHashMap<Place, u64>,
+    texts: KeyedMap<String, i64>,
+    mappings: KeyedMap<*const Module, u64>,
+    functions: KeyedMap<(i64, i64), u64>,
+    locations: KeyedMap<Place, u64>,
     /// Locations that are no place in any module.
-    words: FxHashMap<&'static str, u64>,
+    words: KeyedMap<&'static str, u64>,
     bytes: Vec<u8>,
 }
 

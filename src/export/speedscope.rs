@@ -8,12 +8,12 @@
 use std::cell::RefCell;
 use std::io::Write;
 
-use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use super::stacks::{self, StackMet, no_frames, weight};
 use super::streamed::{Streamed, Take, write};
 use super::{ExportError, Exported, Value};
+use crate::tables::KeyedMap;
 
 /// Field names are those of the schema.
 #[derive(Serialize)]
@@ -59,7 +59,7 @@ struct Frame {
 #[derive(Default)]
 struct Gathered {
     frames: RefCell<Vec<Frame>>,
-    numbers: RefCell<FxHashMap<FrameKey, usize>>,
+    numbers: RefCell<KeyedMap<FrameKey, usize>>,
 }
 
 type FrameKey = (String, Option<String>, Option<u32>);

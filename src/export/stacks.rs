@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::{ExportError, Exported, Value};
 use crate::model::{NodeId, Process, ProcessId, Site, Trace};
 use crate::query::{FrameName, GroupNumbers, Recorded, each_stack, sample_counts, sampled_stacks};
 use crate::symbols::FrameKind;
+use crate::tables::KeyedMap;
 use crate::units::Pid;
 
 /// A stack of a process.
@@ -46,15 +45,15 @@ pub(super) fn no_frames(stack: &StackMet<'_>) -> &'static str {
 /// What processes are called.
 pub(super) struct ProcessNames<'a> {
     trace: &'a Trace,
-    lives: FxHashMap<(Pid, &'a str), usize>,
-    known: FxHashMap<ProcessId, Arc<str>>,
+    lives: KeyedMap<(Pid, &'a str), usize>,
+    known: KeyedMap<ProcessId, Arc<str>>,
 }
 
 impl<'a> ProcessNames<'a> {
     pub(super) fn new(trace: &'a Trace) -> Self {
-        let mut lives: FxHashMap<(Pid, &str), usize> = FxHashMap::default();
+        let mut lives: KeyedMap<(Pid, &str), usize> = KeyedMap::default();
         trace.processes.iter().for_each(|process| *lives.entry((process.pid, &process.name)).or_default() += 1);
-        Self { trace, lives, known: FxHashMap::default() }
+        Self { trace, lives, known: KeyedMap::default() }
     }
 
     /// Name and id; where it is one of several lives of that id under that name, its start.

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::rules::{Limit, Rule};
 use crate::query::{Cancel, Cancelled, Group, Holder, Index, Mask, Measure, Measured, MeasuredRequest, Totals, totals};
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 use crate::units::Interval;
 
 /// A number of bytes or blocks, or of bytes a second.
@@ -132,13 +132,13 @@ pub struct Judge<'a> {
     names: &'a Names,
     /// What broken limits are told with, if that is more than the rules need.
     names_of_places: Option<Arc<Names>>,
-    totals: FxHashMap<Interval, Arc<Totals>>,
+    totals: KeyedMap<Interval, Arc<Totals>>,
 }
 
 impl<'a> Judge<'a> {
     /// Of the rows that `index` sees, with the names that the rules need.
     pub fn new(index: &'a Index, names: &'a Names) -> Self {
-        Self { index, names, names_of_places: None, totals: FxHashMap::default() }
+        Self { index, names, names_of_places: None, totals: KeyedMap::default() }
     }
 
     /// Holds the sites of a mask against a rule. `names_of_places` is asked for names once, when

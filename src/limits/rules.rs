@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -14,6 +13,7 @@ use super::check::Amount;
 use crate::format;
 use crate::moment::Moment;
 use crate::query::{By, Measure, ReportFilter, SiteChoice};
+use crate::tables::KeyedSet;
 use crate::toml_file::{self, BadText, text_of};
 use crate::units::Layer;
 
@@ -128,7 +128,7 @@ impl LimitRules {
     /// From the text of a file.
     pub fn parse(text: &str) -> Result<Self, BadText> {
         let written: Written = toml_file::parse(text)?;
-        let mut names = FxHashSet::default();
+        let mut names = KeyedSet::default();
         let mut list = Vec::new();
         for (i, rule) in written.rule.into_iter().enumerate() {
             let span = rule.span();

@@ -6,11 +6,10 @@
 
 use std::fmt::Write;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::format::{self, plain};
 use crate::moment::Moment;
 use crate::query::{Group, Measured};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Layer;
 
 /// Rules for processes, and for trackers, at most.
@@ -59,7 +58,7 @@ struct Reached<'a> {
 /// `heaps` groups by process and heap.
 pub fn starter(from: &StartedFrom<'_>, processes: &Measured, heaps: &[Group]) -> String {
     let mut text = format!("# Limits for {}, from a run that is taken to be well.\n{HEADER}", comment(from.capture));
-    let mut names = FxHashSet::default();
+    let mut names = KeyedSet::default();
     let of_processes = (0..processes.groups.len()).filter_map(|i| of_process(processes, i));
     for reached in most(of_processes) {
         put_process(&mut text, from, &reached, &mut names);
@@ -83,7 +82,7 @@ fn of_process(measured: &Measured, group: usize) -> Option<Reached<'_>> {
 /// Trackers of a life of a process whose names are the same in another case are one to a rule.
 fn trackers(heaps: &[Group]) -> Vec<Reached<'_>> {
     let mut list: Vec<Reached<'_>> = Vec::new();
-    let mut places = FxHashMap::default();
+    let mut places = KeyedMap::default();
     for group in heaps {
         let Some(one) = of_tracker(group) else { continue };
         let life = (group.pid, group.process_start_s.map(f64::to_bits), one.heap.map(str::to_lowercase));
@@ -123,7 +122,7 @@ fn can_be_said(name: &str) -> bool {
 /// Those of one name together, the largest first; names are the same in any case.
 fn most<'a>(all: impl Iterator<Item = Reached<'a>>) -> Vec<Reached<'a>> {
     let mut list: Vec<Reached<'a>> = Vec::new();
-    let mut places = FxHashMap::default();
+    let mut places = KeyedMap::default();
     for one in all {
         let key = (one.process.to_lowercase(), one.layer, one.heap.map(str::to_lowercase));
         let place = *places.entry(key).or_insert(list.len());
@@ -147,7 +146,7 @@ fn most<'a>(all: impl Iterator<Item = Reached<'a>>) -> Vec<Reached<'a>> {
     list
 }
 
-fn put_process(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>, names: &mut FxHashSet<String>) {
+fn put_process(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>, names: &mut KeyedSet<String>) {
     let layer = reached.layer.name();
     put_head(text, from, names, &format!("{}: {layer}", reached.process), reached);
     *text += "by = [\"process\"]\nrequired = true\n";
@@ -165,7 +164,7 @@ fn put_process(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>,
     }
 }
 
-fn put_tracker(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>, names: &mut FxHashSet<String>) {
+fn put_tracker(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>, names: &mut KeyedSet<String>) {
     let heap = reached.heap.unwrap_or_default();
     put_head(text, from, names, &format!("{}: tracker {heap}", reached.process), reached);
     let _ = writeln!(text, "heap = {}", quoted(heap));
@@ -173,7 +172,7 @@ fn put_tracker(text: &mut String, from: &StartedFrom<'_>, reached: &Reached<'_>,
     put_sizes(text, reached);
 }
 
-fn put_head(text: &mut String, from: &StartedFrom<'_>, names: &mut FxHashSet<String>, name: &str, reached: &Reached<'_>) {
+fn put_head(text: &mut String, from: &StartedFrom<'_>, names: &mut KeyedSet<String>, name: &str, reached: &Reached<'_>) {
     let mut unique: String = name.chars().take(MOST_CHARS).collect();
     let mut turn = 2;
     while !names.insert(unique.clone()) {

@@ -8,17 +8,17 @@
 
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use crate::tables::KeyedMap;
 
 /// Counts in how many samples each thing occurs.
 #[derive(Clone, Debug)]
 pub(super) struct Distinct<T> {
-    seen: FxHashMap<T, u32>,
+    seen: KeyedMap<T, u32>,
 }
 
 impl<T> Default for Distinct<T> {
     fn default() -> Self {
-        Self { seen: FxHashMap::default() }
+        Self { seen: KeyedMap::default() }
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::events::{Attached, Batch, Event, Item, Record, mem};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid};
 
 /// One process's part of a layer in one buffer. Stacks and their nodes go by hashes.
@@ -15,11 +14,11 @@ pub(super) struct Tally {
     pub(super) frees: u64,
     /// Whether any of them has a stack.
     pub(super) has_free_stacks: bool,
-    pub(super) nodes: FxHashSet<u64>,
-    pub(super) stacks: FxHashSet<u64>,
+    pub(super) nodes: KeyedSet<u64>,
+    pub(super) stacks: KeyedSet<u64>,
     /// Heap and stack.
-    pub(super) sites: FxHashSet<(u64, u64)>,
-    pub(super) keys: FxHashSet<u64>,
+    pub(super) sites: KeyedSet<(u64, u64)>,
+    pub(super) keys: KeyedSet<u64>,
 }
 
 /// What stack keys stand for.
@@ -50,7 +49,7 @@ impl Sample {
         let first_time = batch.times.map_or(0, |(first, _)| first);
         let mut sample = Self { first_time, weight, tallies: BTreeMap::new(), defined: Defined::default() };
         // Some events have their process from their stack.
-        let pid_of: FxHashMap<i64, Pid> = batch
+        let pid_of: KeyedMap<i64, Pid> = batch
             .items()
             .filter_map(|(item, _)| match item {
                 Item::Record(&Record { pid, event: Event::Stack { owner, .. } | Event::StackRef { owner, .. }, .. }) => {
@@ -59,7 +58,7 @@ impl Sample {
                 _ => None,
             })
             .collect();
-        let mut owners: FxHashMap<i64, SampledHeap> = FxHashMap::default();
+        let mut owners: KeyedMap<i64, SampledHeap> = KeyedMap::default();
         for (item, stack) in batch.items() {
             let record = item.record();
             let Some((pid, layer, heap)) = place(&record) else { continue };
@@ -81,7 +80,7 @@ impl Sample {
     }
 
     /// Stacks apart from their events, as far as these are in the same buffer.
-    fn take_stacks(&mut self, batch: &Batch, owners: &FxHashMap<i64, SampledHeap>) {
+    fn take_stacks(&mut self, batch: &Batch, owners: &KeyedMap<i64, SampledHeap>) {
         for (item, _) in batch.items() {
             let Item::Record(record) = item else { continue };
             match record.event {

@@ -10,12 +10,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::ranges::RangeMap;
 use super::world::ProcessTable;
 use super::{Process, ProcessId};
 use crate::events::{CounterEvent, ManagedHeaps, MemoryLists, PAGE, ProcessMemory, RangeChange, Record};
+use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
 
 /// Samples of one series at most.
@@ -130,10 +129,10 @@ struct CounterLife {
 #[derive(Debug, Default)]
 pub(super) struct CounterTable {
     list: Vec<Counter>,
-    index: FxHashMap<CounterKey, u32>,
-    lives: FxHashMap<Pid, CounterLife>,
+    index: KeyedMap<CounterKey, u32>,
+    lives: KeyedMap<Pid, CounterLife>,
     /// Address ranges of heaps, by process, its life and handle, and their bytes.
-    ranges: FxHashMap<(Pid, u32, u64), (RangeMap<()>, u64)>,
+    ranges: KeyedMap<(Pid, u32, u64), (RangeMap<()>, u64)>,
     range_count: usize,
     samples: usize,
     refused: u64,
@@ -298,7 +297,7 @@ impl CounterTable {
 
     /// All counters so far. Those whose process only a rundown at the end named find it here.
     pub(super) fn publish(&self, processes: &[Arc<Process>]) -> Vec<Counter> {
-        let mut lives: FxHashMap<Pid, Vec<u32>> = FxHashMap::default();
+        let mut lives: KeyedMap<Pid, Vec<u32>> = KeyedMap::default();
         for (i, process) in processes.iter().enumerate() {
             lives.entry(process.pid).or_default().push(i as u32);
         }

@@ -10,13 +10,11 @@ mod known;
 mod settle;
 mod trie;
 
-use std::hash::BuildHasher;
-
 use hashbrown::HashTable;
-use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::SiteId;
 use crate::events::{CallStack, Digest, Frames, StackPart};
+use crate::tables::{Hashing, KeyedMap};
 pub(super) use known::{KeyPlace, SiteUser, WholePlace};
 use known::{KnownSites, NOWHERE};
 use trie::Trie;
@@ -150,10 +148,6 @@ pub(super) fn map_bytes(capacity: usize, entry: u64) -> u64 {
     capacity as u64 * 8 / 7 * (entry + 1)
 }
 
-fn hash_of(key: u64) -> u64 {
-    FxBuildHasher.hash_one(key)
-}
-
 /// A whole stack that was met before.
 #[derive(Debug)]
 pub(super) struct Whole {
@@ -172,6 +166,7 @@ impl Whole {
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     trie: Trie,
+    hashing: Hashing,
     whole: HashTable<Whole>,
     /// What each key reference stands for, once it is defined.
     keys: Vec<Option<NodeId>>,
@@ -182,7 +177,7 @@ pub(super) struct Interner {
     fresh_time: i64,
     /// Kernel part, user part, and their join once both are known.
     pairs: Vec<(StackRef, StackRef, Option<NodeId>)>,
-    pair_index: FxHashMap<(StackRef, StackRef), usize>,
+    pair_index: KeyedMap<(StackRef, StackRef), usize>,
 }
 
 impl Interner {
@@ -215,9 +210,10 @@ impl Interner {
 
     /// The same with the latest sites of the stack.
     pub(super) fn whole(&mut self, frames: Frames<'_>) -> &mut Whole {
-        let Self { whole, trie, .. } = self;
+        let Self { whole, trie, hashing, .. } = self;
         let digest = frames.digest();
-        let entry = whole.entry(digest.hash(), |whole| whole.digest == digest, |whole| whole.digest.hash());
+        let hash = |whole: &Whole| hashing.hash_one(whole.digest);
+        let entry = whole.entry(hashing.hash_one(digest), |whole| whole.digest == digest, hash);
         let made = || Whole { digest, node: trie.node(frames.addresses()), sites: KnownSites::default() };
         entry.or_insert_with(made).into_mut()
     }
@@ -226,7 +222,7 @@ impl Interner {
     /// processor then waits for all of them at once.
     #[inline(always)]
     pub(super) fn place_of_whole(&self, digest: Digest) -> WholePlace {
-        let place = self.whole.find_bucket_index(digest.hash(), |whole| whole.digest == digest);
+        let place = self.whole.find_bucket_index(self.hashing.hash_one(digest), |whole| whole.digest == digest);
         WholePlace(place.map_or(NOWHERE, |place| place as u32))
     }
 
@@ -257,8 +253,9 @@ impl Interner {
     }
 
     fn open_key(&mut self, part: StackPart, key: u64) -> &mut OpenKey {
-        let Self { open_keys, keys, .. } = self;
-        let entry = open_keys[part as usize].entry(hash_of(key), |open| open.key == key, |open| hash_of(open.key));
+        let Self { open_keys, keys, hashing, .. } = self;
+        let hash = |open: &OpenKey| hashing.hash_one(open.key);
+        let entry = open_keys[part as usize].entry(hashing.hash_one(key), |open| open.key == key, hash);
         entry
             .or_insert_with(|| {
                 keys.push(None);
@@ -270,7 +267,8 @@ impl Interner {
     /// Looks for a user's key, as [`Interner::place_of_whole`] for a stack.
     #[inline(always)]
     pub(super) fn place_of_key(&self, key: u64) -> KeyPlace {
-        let place = self.open_keys[StackPart::User as usize].find_bucket_index(hash_of(key), |open| open.key == key);
+        let table = &self.open_keys[StackPart::User as usize];
+        let place = table.find_bucket_index(self.hashing.hash_one(key), |open| open.key == key);
         KeyPlace(place.map_or(NOWHERE, |place| place as u32))
     }
 
@@ -325,7 +323,8 @@ impl Interner {
             self.fresh.clear();
             self.fresh_time = time;
         }
-        let stack = match self.open_keys[part as usize].find_entry(hash_of(key), |open| open.key == key) {
+        let hash = self.hashing.hash_one(key);
+        let stack = match self.open_keys[part as usize].find_entry(hash, |open| open.key == key) {
             Ok(open) => {
                 let (open, _) = open.remove();
                 let node = self.intern(frames);

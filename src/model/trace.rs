@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::mapped::{MappedModule, ModuleMap};
@@ -12,6 +11,7 @@ use super::{
 };
 use crate::events::EventCounts;
 use crate::problem::Problem;
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
 
 /// Index of a site.
@@ -141,7 +141,7 @@ pub struct Trace {
     /// Allocations.
     pub rows: Rows,
     /// Names of threads, where events give them.
-    pub thread_names: Arc<FxHashMap<(ProcessId, Tid), Arc<str>>>,
+    pub thread_names: Arc<KeyedMap<(ProcessId, Tid), Arc<str>>>,
     /// NT paths of volumes and their drive letters.
     pub volumes: Vec<(String, String)>,
     /// Counters of the system, of processes and heaps, by [`CounterId`](super::CounterId).

@@ -8,7 +8,6 @@
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::nest::NOBODY;
 use super::peaks::line_peaks;
@@ -19,6 +18,7 @@ use super::{
 };
 use crate::model::SiteId;
 use crate::stack_rules::NO_TAG;
+use crate::tables::KeyedMap;
 use crate::units::{Layer, Tid};
 
 /// One line.
@@ -138,7 +138,7 @@ pub fn call_tree(
     functions: &Functions,
     sums: &ForestSums<'_>,
     sort: Sort,
-    toggled: &FxHashMap<u32, bool>,
+    toggled: &KeyedMap<u32, bool>,
     chains: bool,
     cancel: &Cancel,
 ) -> Result<Vec<CallLine>, Cancelled> {

@@ -9,7 +9,6 @@ mod matching;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
@@ -18,6 +17,7 @@ use super::report::{describe, first, functions_for, tags_for};
 use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, Tags, Totals};
 use crate::model::SiteId;
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 use crate::units::Interval;
 
 /// What one side is about.
@@ -240,7 +240,7 @@ fn pairs(groups: &[Groups<'_>], is_one_trace: bool) -> Vec<Pair> {
     {
         return (0..a.keys.len()).map(|i| [Some(i); 2]).collect();
     }
-    let mut numbers = FxHashMap::default();
+    let mut numbers = KeyedMap::default();
     let mut pairs: Vec<Pair> = Vec::new();
     for (side, groups) in groups.iter().enumerate() {
         for (i, key) in groups.keys.iter().enumerate() {

@@ -8,10 +8,10 @@
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::{Bucket, Cancel, Cancelled, FunctionId, Functions, Index, LifetimeClass, Mask};
 use crate::model::SiteId;
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 
 /// What is asked.
@@ -58,7 +58,7 @@ pub fn generations(
         counts.then(|| functions.function(functions.place(id)))
     };
     let places: Vec<Option<Option<FunctionId>>> = (0..trace.sites.len()).into_par_iter().map(place).collect();
-    type Left = FxHashMap<(Option<FunctionId>, u32), Bucket>;
+    type Left = KeyedMap<(Option<FunctionId>, u32), Bucket>;
     let visit = index.visit();
     let parts = visit.fold_evenly(&visit.born_in(marked), cancel, Left::default, |left, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
@@ -73,7 +73,7 @@ pub fn generations(
             }
         });
     })?;
-    let (mut groups, mut place_of) = (Vec::<GenerationGroup>::new(), FxHashMap::default());
+    let (mut groups, mut place_of) = (Vec::<GenerationGroup>::new(), KeyedMap::default());
     let mut all: Vec<_> = parts.into_iter().flatten().collect();
     all.sort_unstable_by_key(|(key, _)| *key);
     for ((function, generation), bucket) in all {

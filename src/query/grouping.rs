@@ -9,14 +9,13 @@ pub(super) mod keys;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::buckets::Decades;
 use super::nest::NOBODY;
 use super::peaks::{line_peaks, row_peaks};
 use super::{By, ByClass, Cancel, Cancelled, Index, LifetimeBucket, LifetimeClass, Mask, SeriesOf, SizeBucket, Totals};
 use super::{series, totals};
 use crate::model::{Clock, SiteId};
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks, Tid};
 use keys::FreedStacks;
 
@@ -91,13 +90,13 @@ pub(super) struct Groups<'a> {
 /// What groups are made of.
 enum Way<'a> {
     Sites(Arc<Totals>),
-    Rows(Box<RowKeys<'a>>, FxHashMap<(u32, RowKey), u32>),
+    Rows(Box<RowKeys<'a>>, KeyedMap<(u32, RowKey), u32>),
 }
 
 /// Groups of rows as a worker meets them.
 #[derive(Default)]
 struct Met {
-    numbers: FxHashMap<(u32, RowKey), u32>,
+    numbers: KeyedMap<(u32, RowKey), u32>,
     keys: Vec<(u32, RowKey)>,
     sums: Vec<ByClass>,
 }

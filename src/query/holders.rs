@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::alive::alive_at;
 use super::findings::place::{Folding, labels};
 use super::growth::slopes;
@@ -15,6 +13,7 @@ use super::measured::Measured;
 use super::{Cancel, Cancelled, Index, SeriesOf, Totals, series};
 use crate::model::{NodeId, ProcessId, SiteId};
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
 /// What a group is measured, limited and its functions are weighed by.
@@ -62,7 +61,7 @@ impl Measured {
         let of_site: Vec<Option<u32>> = self.of_site.iter().map(|group| turn[(*group)? as usize]).collect();
         let amounts = self.amounts(index, totals, measure, wanted, &of_site, cancel)?;
         let sums = sums_by_place(index, names, &of_site, &amounts, cancel)?;
-        let mut by_function: Vec<FxHashMap<String, f64>> = vec![FxHashMap::default(); wanted.len()];
+        let mut by_function: Vec<KeyedMap<String, f64>> = vec![KeyedMap::default(); wanted.len()];
         for ((group, process, node), (amount, at)) in sums {
             if let Some(function) = labels(index.trace(), names, node, process, at).pop() {
                 *by_function[group as usize].entry(function).or_default() += amount;
@@ -145,7 +144,7 @@ fn sums_by_place(
 ) -> Result<Vec<(GroupPlace, AmountAt)>, Cancelled> {
     let trace = index.trace();
     let mut folding = Folding::new(trace, names);
-    let mut sums: FxHashMap<GroupPlace, AmountAt> = FxHashMap::default();
+    let mut sums: KeyedMap<GroupPlace, AmountAt> = KeyedMap::default();
     for (i, group) in of_site.iter().enumerate() {
         if i.is_multiple_of(4096) {
             cancel.check()?;
@@ -160,7 +159,7 @@ fn sums_by_place(
     Ok(sums)
 }
 
-fn largest(functions: FxHashMap<String, f64>) -> Option<Holder> {
+fn largest(functions: KeyedMap<String, f64>) -> Option<Holder> {
     let functions = functions.into_iter().filter(|(_, amount)| *amount > 0.0);
     let largest = functions.max_by(|a, b| a.1.total_cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
     largest.map(|(function, amount)| Holder { function, amount })

@@ -12,10 +12,9 @@
 
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
-
 use super::{Key, Path};
 use crate::model::{CounterId, HeapId, NodeId, ProcessId, Trace};
+use crate::tables::KeyedMap;
 
 /// See the module.
 #[derive(Debug)]
@@ -26,10 +25,10 @@ pub struct KeyMap {
 
 #[derive(Debug)]
 struct Numbers {
-    processes: FxHashMap<ProcessId, ProcessId>,
-    heaps: FxHashMap<HeapId, HeapId>,
-    counters: FxHashMap<CounterId, CounterId>,
-    nodes: FxHashMap<NodeId, NodeId>,
+    processes: KeyedMap<ProcessId, ProcessId>,
+    heaps: KeyedMap<HeapId, HeapId>,
+    counters: KeyedMap<CounterId, CounterId>,
+    nodes: KeyedMap<NodeId, NodeId>,
 }
 
 impl KeyMap {
@@ -105,8 +104,8 @@ fn found_again<K: Hash + Eq, D: PartialEq, I: Hash + Eq>(
     old: Vec<(K, D)>,
     new: Vec<(K, D)>,
     id: impl Fn(u32) -> I,
-) -> FxHashMap<I, I> {
-    let mut places: FxHashMap<K, Vec<(u32, D)>> = FxHashMap::default();
+) -> KeyedMap<I, I> {
+    let mut places: KeyedMap<K, Vec<(u32, D)>> = KeyedMap::default();
     for (place, (key, detail)) in (0..).zip(new) {
         places.entry(key).or_default().push((place, detail));
     }
@@ -120,12 +119,12 @@ fn found_again<K: Hash + Eq, D: PartialEq, I: Hash + Eq>(
 
 /// The same for nodes of the stacks and all around them: one pass over the new stacks, in
 /// which callers come before what they call.
-fn frames_found_again(old: &Trace, new: &Trace, nodes: impl Iterator<Item = NodeId>) -> FxHashMap<NodeId, NodeId> {
-    let mut wanted: FxHashMap<(NodeId, u64), NodeId> = FxHashMap::default();
+fn frames_found_again(old: &Trace, new: &Trace, nodes: impl Iterator<Item = NodeId>) -> KeyedMap<NodeId, NodeId> {
+    let mut wanted: KeyedMap<(NodeId, u64), NodeId> = KeyedMap::default();
     for node in nodes.flat_map(|node| old.stacks.chain(node)) {
         wanted.insert((old.stacks.parent(node), old.stacks.address(node)), node);
     }
-    let mut found: FxHashMap<NodeId, NodeId> = [(NodeId::ROOT, NodeId::ROOT)].into_iter().collect();
+    let mut found: KeyedMap<NodeId, NodeId> = [(NodeId::ROOT, NodeId::ROOT)].into_iter().collect();
     if wanted.is_empty() {
         return found;
     }

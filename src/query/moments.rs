@@ -3,10 +3,9 @@
 //! Cost: one parallel scan of the rows. Memory: an entry for each site and stretch in which it has
 //! rows, on each worker; there are fewer stretches where there are many sites or workers.
 
-use rustc_hash::FxHashMap;
-
 use super::{Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::model::SiteId;
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
 /// The sum of one site over one stretch.
@@ -51,7 +50,7 @@ pub fn site_moments(
     let sites = index.trace().sites.len().max(1);
     let stretches = ((MOST / sites / rayon::current_num_threads()) as i64).clamp(1, STRETCHES).min(length);
     let width = length.div_euclid(stretches) + i64::from(length.rem_euclid(stretches) != 0);
-    let parts = index.fold(cancel, FxHashMap::<(i64, u32, bool), i128>::default, |sums, visited| {
+    let parts = index.fold(cancel, KeyedMap::<(i64, u32, bool), i128>::default, |sums, visited| {
         let (chunk, sites) = (visited.chunk, visited.chunk.sites());
         visited.each_in(interval, |at, class| {
             let site = sites[at];
@@ -65,7 +64,7 @@ pub fn site_moments(
             }
         });
     })?;
-    let mut all = FxHashMap::<(i64, u32, bool), i128>::default();
+    let mut all = KeyedMap::<(i64, u32, bool), i128>::default();
     for part in parts {
         #[allow(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
         for (key, weight) in part {

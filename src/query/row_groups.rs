@@ -7,12 +7,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::grouping::{Grouped, Groups};
 use super::tree::sort_lines;
 use super::{By, ByClass, Cancel, Cancelled, Index, Mask, NodeKey, Numbers, Sort, Totals, Types};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Tid};
 
 /// What tells the groups apart.
@@ -88,7 +87,7 @@ pub fn row_groups(
         RowGrouping::Thread => site.caller.0,
         RowGrouping::Size | RowGrouping::Lifetime => 0,
     };
-    let mut parts: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut parts: KeyedMap<u32, u32> = KeyedMap::default();
     let mut list = Vec::new();
     let of_site = (0..).zip(&trace.sites).map(|(i, site)| {
         if trace.layer_of(site) != layer || mask.classes(SiteId(i)) == 0 {

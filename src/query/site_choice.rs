@@ -5,13 +5,13 @@
 //! spelled out once a worker.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::naming::{UNKNOWN_TYPE, allocated_type};
 use super::{Cancel, Cancelled, Mask, Recorded};
 use crate::model::{Module, Site, Trace};
 use crate::pattern::Pattern;
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 
 /// What types and frames must be called.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -70,7 +70,7 @@ fn keep<S: Default>(
 }
 
 /// Whether frames contain the text: by module, address, and whether the frame is innermost.
-type Seen = FxHashMap<(Option<*const Module>, u64, bool), bool>;
+type Seen = KeyedMap<(Option<*const Module>, u64, bool), bool>;
 
 fn has_frame(trace: &Trace, names: &Names, site: &Site, text: &str, seen: &mut Seen) -> bool {
     trace.stacks.chain(site.stack).any(|node| {

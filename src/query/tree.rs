@@ -24,7 +24,6 @@ mod upper;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 pub(super) use column::sort_lines;
 pub use column::{Column, Sort, magnitude};
@@ -35,6 +34,7 @@ pub use trim::Trimmed;
 use super::{ByClass, Cancel, Cancelled, Filter, LifetimeClass, Mask, Path, Totals, Words};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 use lines::{Leaf, NONE};
 use search::Found;
 
@@ -64,14 +64,14 @@ pub struct TreeRequest {
     /// A further choice of sites, as that of one allocated type.
     pub only: Option<Arc<Mask>>,
     /// Nodes that the user opened (true) or closed (false).
-    pub toggled: Arc<FxHashMap<Path, bool>>,
+    pub toggled: Arc<KeyedMap<Path, bool>>,
     /// Whether a frame with one child and nothing of its own shares the child's line, and so a type
     /// that is the only one of its impacting type.
     pub chains: bool,
     /// What lifetime classes are called.
     pub words: Words,
     /// Places of the lines above the frames, for those that are to keep them (see [`Tree::order`]).
-    pub held: Arc<FxHashMap<Path, u32>>,
+    pub held: Arc<KeyedMap<Path, u32>>,
 }
 
 /// What all parts of the making of a tree look at.

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::naming::{UNKNOWN_TYPE, allocated_type};
 use super::nest::NOBODY;
@@ -16,6 +15,7 @@ use super::tree::sort_lines;
 use super::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Numbers, SeriesOf, Sort, Totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 use crate::units::Layer;
 
 /// A type in a layer: what a user can choose.
@@ -62,7 +62,7 @@ impl Types {
             .collect();
         let pieces = pieces?;
         let mut types = Self { of_site: Vec::with_capacity(trace.sites.len()), keys: Vec::new() };
-        let mut index: FxHashMap<(Layer, &str), u32> = FxHashMap::default();
+        let mut index: KeyedMap<(Layer, &str), u32> = KeyedMap::default();
         for (site, name) in trace.sites.iter().zip(pieces.iter().flatten()) {
             let (layer, name) = (trace.layer_of(site), name.unwrap_or(UNKNOWN_TYPE));
             types.of_site.push(*index.entry((layer, name)).or_insert_with(|| {

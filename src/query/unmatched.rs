@@ -5,10 +5,9 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
 use super::heap_label;
 use crate::model::{HeapId, NodeId, ProcessId, Trace, UnmatchedFree};
+use crate::tables::KeyedMap;
 use crate::units::{Layer, Pid, Ticks};
 
 /// Frees of one process in one heap with one call stack.
@@ -55,7 +54,7 @@ impl UnmatchedGroup {
 
 /// The groups with the most frees, at most `most` of them, largest first; and of how many.
 pub fn unmatched_groups(trace: &Trace, most: usize) -> (Vec<UnmatchedGroup>, usize) {
-    let mut index = FxHashMap::default();
+    let mut index = KeyedMap::default();
     let mut groups: Vec<UnmatchedGroup> = Vec::new();
     for free in &trace.unmatched {
         // Lives of a process id differ in their heaps, or nothing is known of those.

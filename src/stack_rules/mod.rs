@@ -17,10 +17,10 @@ mod file;
 use std::fmt;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::Pattern;
+use crate::tables::KeyedMap;
 pub use crate::toml_file::BadText as BadRules;
 
 /// Rules at most, of both kinds together.
@@ -119,7 +119,7 @@ impl StackRules {
             check_frame(&rule.frame)?;
             check_name(&rule.name)?;
         }
-        let (mut names, mut index): (Vec<Arc<str>>, FxHashMap<String, TagId>) = Default::default();
+        let (mut names, mut index): (Vec<Arc<str>>, KeyedMap<String, TagId>) = Default::default();
         let tag = |TagRule { frame, name }: &TagRule| {
             let tag = *index.entry(name.clone()).or_insert_with(|| {
                 names.push(name.as_str().into());

@@ -12,13 +12,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustc_hash::FxHashSet;
-
 use super::locate::{Locator, file_name};
 use super::saved::SavedNames;
 use super::wanted::{self, Also, ModuleAddresses};
 use super::{CodeAddress, FrameKind, ModuleKey, ModuleReport, ModuleState, Names, ServerAnswers, Sources, Stop, lookup_address};
 use crate::model::{Module, ProcessId, SiteId, Trace};
+use crate::tables::KeyedSet;
 use table::{Entry, NameTable};
 
 /// What is sought of the modules of a trace.
@@ -29,7 +28,7 @@ pub enum Seek {
     Names,
     /// The PDBs alone, so that names can be had later without a network: of the modules in which
     /// frames are asked about, and of these.
-    Files(FxHashSet<ModuleKey>),
+    Files(KeyedSet<ModuleKey>),
 }
 
 /// How to find names.
@@ -42,7 +41,7 @@ pub struct Options {
     /// What servers have answered to others that share it; they are not asked that again.
     pub answers: ServerAnswers,
     /// Only stacks of memory of these processes, if it is said.
-    pub processes: Option<FxHashSet<ProcessId>>,
+    pub processes: Option<KeyedSet<ProcessId>>,
     /// Whether the stacks of frees are asked about, too.
     pub frees: bool,
     /// Whether those of processor samples are.
@@ -88,7 +87,7 @@ struct Shared {
     locator: Mutex<Arc<Locator>>,
     seek: Seek,
     saved: Option<SavedNames>,
-    processes: Option<FxHashSet<ProcessId>>,
+    processes: Option<KeyedSet<ProcessId>>,
     also: Also,
     notify: Box<dyn Fn() + Send + Sync>,
 }

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::names::{Frame, ModuleNames};
 use super::{CodeAddress, FrameKind, ModuleKey, lookup_address};
 use crate::model::{Module, Trace};
 use crate::stack_rules::StackRules;
+use crate::tables::KeyedMap;
 
 /// The names that are known at one moment. What follows from names and rules alike follows
 /// from this one value.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    pub(super) modules: FxHashMap<ModuleKey, Arc<ModuleNames>>,
+    pub(super) modules: KeyedMap<ModuleKey, Arc<ModuleNames>>,
     rules: Arc<StackRules>,
 }
 

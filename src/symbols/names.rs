@@ -4,7 +4,7 @@
 //!
 //! Cost: 8 bytes an address, 12 a frame, and each string once.
 
-use rustc_hash::FxHashMap;
+use crate::tables::KeyedMap;
 
 /// One frame: a function of the image, or one that was inlined into it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -108,7 +108,7 @@ pub(super) struct NamesBuilder {
     frames: Vec<RawFrame>,
     sites: Vec<(u32, u32)>,
     strings: Vec<Box<str>>,
-    index: FxHashMap<Box<str>, u32>,
+    index: KeyedMap<Box<str>, u32>,
 }
 
 impl NamesBuilder {

@@ -15,7 +15,6 @@ use pdb::{
     PdbInternalSectionOffset, StringTable, SymbolTable, TypeIndex, TypeInformation,
 };
 use pdb_addr2line::{Context, ModuleProvider, TypeFormatter, TypeFormatterFlags};
-use rustc_hash::FxHashSet;
 
 use super::demangle::{demangle, undecorate_x86};
 use super::guard::{self, Stop, Work};
@@ -26,6 +25,7 @@ use super::types::TypeNames;
 use super::{PdbError, PdbKey};
 use crate::etl::Guid;
 use crate::panics;
+use crate::tables::KeyedSet;
 
 /// Addresses at which the reader may fail before the PDB is given up.
 const MAX_FAILURES: usize = 20;
@@ -174,7 +174,7 @@ struct Found {
     /// Where calls allocate: return rva and type.
     sites: Vec<(u32, TypeIndex)>,
     /// Where procedures begin; only for 32-bit x86.
-    procedures: FxHashSet<u32>,
+    procedures: KeyedSet<u32>,
 }
 
 impl Streams {
@@ -285,7 +285,7 @@ struct Lookup<'a> {
     context: Context<'a, 'static>,
     is_x86: bool,
     failures: usize,
-    done: FxHashSet<u32>,
+    done: KeyedSet<u32>,
     builder: NamesBuilder,
 }
 

@@ -8,10 +8,9 @@
 //! Cost: a visit of each stack node for each process that has it; where several modules
 //! were mapped at one place, one for each of them, or each site at most.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::{ModuleKey, PdbKey, Wanted};
 use crate::model::{Module, NodeId, ProcessId, Site, SiteId, Trace};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Ticks};
 
 /// First address of the kernel's half.
@@ -108,7 +107,7 @@ pub fn addresses(
     trace: &Trace,
     is_asked: impl Fn(SiteId) -> bool,
     Also { frees, samples }: Also,
-    only: Option<&FxHashSet<ProcessId>>,
+    only: Option<&KeyedSet<ProcessId>>,
 ) -> Vec<ModuleAddresses> {
     let is_wanted = |process: ProcessId| only.is_none_or(|only| only.contains(&process));
     let is_of_wanted = |site: &&Site| is_wanted(trace.process_of(site));
@@ -131,7 +130,7 @@ pub fn addresses(
     let mut stacks: Vec<(Ticks, ProcessId, NodeId)> = sites.chain(unmatched).chain(freed).chain(sampled).collect();
     // In order of time no frame is looked up twice for the same stay of a module.
     stacks.sort_by_key(|(at, ..)| *at);
-    let mut visited: FxHashMap<ProcessId, Visited> = FxHashMap::default();
+    let mut visited: KeyedMap<ProcessId, Visited> = KeyedMap::default();
     let mut path = Vec::new();
     for (at, process, stack) in stacks {
         let visited = visited.entry(process).or_insert_with(|| Visited::new(trace.stacks.len()));
@@ -174,12 +173,12 @@ struct Visited {
     /// Where it was for all times, nearly everywhere: a bit for each node.
     always: Vec<u64>,
     /// Where it was for these moments.
-    during: FxHashMap<NodeId, Interval>,
+    during: KeyedMap<NodeId, Interval>,
 }
 
 impl Visited {
     fn new(nodes: usize) -> Self {
-        Self { always: vec![0; nodes.div_ceil(64)], during: FxHashMap::default() }
+        Self { always: vec![0; nodes.div_ceil(64)], during: KeyedMap::default() }
     }
 
     fn bit(node: NodeId) -> (usize, u64) {
@@ -208,9 +207,9 @@ impl Visited {
 #[derive(Default)]
 struct Collector<'a> {
     modules: Vec<(&'a Module, Vec<u32>)>,
-    by_key: FxHashMap<ModuleKey, usize>,
+    by_key: KeyedMap<ModuleKey, usize>,
     /// The same for each module of each process, by where it lies in memory.
-    by_module: FxHashMap<usize, usize>,
+    by_module: KeyedMap<usize, usize>,
 }
 
 impl<'a> Collector<'a> {
@@ -257,7 +256,7 @@ fn rva(module: &Module, address: u64) -> Option<u32> {
 
 /// Modules of which nothing is asked, for a list of all.
 pub fn others(trace: &Trace, asked: &[ModuleAddresses]) -> Vec<ModuleAddresses> {
-    let mut known: FxHashSet<ModuleKey> = asked.iter().map(|module| module.key.clone()).collect();
+    let mut known: KeyedSet<ModuleKey> = asked.iter().map(|module| module.key.clone()).collect();
     let mut others = Collector::default();
     for module in trace.processes.iter().flat_map(|process| &process.modules) {
         if known.insert(ModuleKey::of(module)) {

@@ -13,7 +13,6 @@
 //!
 //! Memory: the whole recording, 4 bytes an event.
 
-use std::collections::HashMap;
 use std::io::{BufRead, Seek, Write};
 
 use super::cast::{Module, Process};
@@ -25,6 +24,7 @@ use super::{Clock, FREQUENCY, Options, START_TICKS, SynthError, close};
 use crate::etl::write::WriteError;
 use crate::events::Event;
 use crate::events::encode::RecordWriter;
+use crate::tables::KeyedMap;
 use crate::units::{Layer, PointerSize, Tid};
 
 /// Events that a thread writes at a stretch, at most.
@@ -159,7 +159,7 @@ impl Recording {
 
     /// By allocation the number of its stack among all that are different, and these.
     fn stacks(&self) -> (Vec<usize>, StackSet) {
-        let (mut set, mut known) = (StackSet::default(), HashMap::new());
+        let (mut set, mut known) = (StackSet::default(), KeyedMap::default());
         let mut frames = Vec::new();
         let number = |&(_, innermost): &(u64, u32)| {
             *known.entry(innermost).or_insert_with(|| {

@@ -3,8 +3,6 @@
 
 use std::io::{Seek, Write};
 
-use rustc_hash::FxHashSet;
-
 use super::cast::{Module, Process};
 use super::images::NTOSKRNL;
 use super::random::Random;
@@ -12,6 +10,7 @@ use super::{Clock, Headers, Options, StackForm};
 use crate::etl::write::WriteError;
 use crate::events::encode::{InlineStack, RecordWriter};
 use crate::events::{Event, FrameRange, Record, StackPart, hook};
+use crate::tables::KeyedSet;
 use crate::units::{Pid, PointerSize, Tid};
 
 /// Distinct stacks of one process in one array.
@@ -37,7 +36,7 @@ impl StackSet {
     /// so that they form a tree as real ones do.
     pub(super) fn new(count: usize, modules: &[Module], random: &mut Random) -> Self {
         let mut set = Self::default();
-        let mut known = FxHashSet::default();
+        let mut known = KeyedSet::default();
         let mut stack: Vec<u64> = Vec::new(); // outermost first, while it grows
         while set.ends.len() < count {
             let depth = random.between(DEPTH.0, DEPTH.1) as usize;

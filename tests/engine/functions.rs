@@ -24,9 +24,9 @@ use highwater::query::{
 };
 use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols, is_allocators_module};
 use highwater::synth::demo;
+use highwater::tables::KeyedMap;
 use highwater::units::{Layer, Pid, Tid};
 use proptest::prelude::*;
-use rustc_hash::FxHashMap;
 
 /// Number of a process's life, its name, id and start.
 type Life = (usize, String, u32, Option<i64>);
@@ -354,7 +354,7 @@ fn check_lines(
     let mask = Mask::all(trace);
     for layer in Layer::ALL {
         let sums = forest.sums(trace, &totals, &mask, layer);
-        let lines = |toggled: &FxHashMap<u32, bool>| call_tree(all, &sums, Sort::default(), toggled, false, &never).unwrap();
+        let lines = |toggled: &KeyedMap<u32, bool>| call_tree(all, &sums, Sort::default(), toggled, false, &never).unwrap();
         let every = lines(&(0..forest.len() as u32).map(|node| (node, true)).collect());
         let taking_part: BTreeSet<u32> = (1..forest.len() as u32).filter(|&node| !sums.is_empty(node)).collect();
         assert_eq!(every.iter().map(|line| line.node).collect::<BTreeSet<_>>(), taking_part);
@@ -372,7 +372,7 @@ fn check_lines(
         for parent in every.iter().map(|line| line.parent) {
             assert!(every.iter().filter(|line| line.parent == parent).is_sorted_by_key(rank));
         }
-        let few = lines(&FxHashMap::default());
+        let few = lines(&KeyedMap::default());
         for line in &few {
             let siblings = every.iter().filter(|other| forest.parent(other.node) == forest.parent(line.node)).count();
             assert_eq!(line.is_open, line.has_children && siblings == 1);

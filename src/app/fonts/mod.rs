@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eframe::egui::epaint::text::{FallbackRequest, FontDefinitions, FontId, FontInsert, FontProvider, Fonts, TextOptions};
 use eframe::egui::{self, FontFamily};
-use rustc_hash::FxHashSet;
 
 use crate::panics;
+use crate::tables::KeyedSet;
 
 #[cfg(any(windows, test))]
 mod known;
@@ -42,7 +42,7 @@ pub struct SystemFonts(Arc<Mutex<Found>>);
 struct Found {
     fonts: Vec<FontInsert>,
     /// What was looked for, or is.
-    asked: FxHashSet<char>,
+    asked: KeyedSet<char>,
     /// Characters that the worker has not looked for yet.
     waiting: usize,
     /// To the worker, once there is one.

@@ -16,10 +16,11 @@ use eframe::egui::epaint::{
     QuadraticBezierShape, RectShape, Shape, Stroke, StrokeKind, TextShape, Vertex,
 };
 use eframe::egui::{Color32, FontFamily, Pos2, Rect, pos2};
-use rustc_hash::FxHashMap;
 
 use attributes::{At, Center, Escaped, Fill, Line, Num, Place, Turn, trace};
 use runs::runs;
+
+use crate::tables::KeyedMap;
 
 /// Bytes of a file at most.
 const MOST_BYTES: usize = 64 << 20;
@@ -37,7 +38,7 @@ pub struct Drawing {
 impl Drawing {
     /// Writes all of it.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut sheet = Sheet { out, left: MOST_BYTES, clips: FxHashMap::default(), clip: None };
+        let mut sheet = Sheet { out, left: MOST_BYTES, clips: KeyedMap::default(), clip: None };
         let (min, size) = (self.rect.min, self.rect.size());
         sheet.put(format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\" \
@@ -66,7 +67,7 @@ struct Sheet<'a> {
     /// Bytes that it may still take.
     left: usize,
     /// Numbers of the parts that something was cut to, by the bits of their corners.
-    clips: FxHashMap<[u32; 4], usize>,
+    clips: KeyedMap<[u32; 4], usize>,
     /// What the group that is open is cut to.
     clip: Option<Rect>,
 }

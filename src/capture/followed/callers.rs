@@ -5,9 +5,8 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
-
 use crate::etl::write::NewEvent;
+use crate::tables::KeyedMap;
 use crate::units::{Pid, Tid};
 
 /// So many are remembered; a stack that comes later is taken for one of its caller's own.
@@ -19,7 +18,7 @@ type Moment = (i64, Tid);
 /// The newest of those events, and whose pages they were about.
 #[derive(Debug, Default)]
 pub(super) struct Callers {
-    owners: FxHashMap<Moment, Pid>,
+    owners: KeyedMap<Moment, Pid>,
     /// The oldest first.
     order: VecDeque<Moment>,
 }

@@ -5,9 +5,8 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
-
 use crate::events::ProcessChange;
+use crate::tables::KeyedMap;
 
 /// More processes than a machine has; of further ones nothing is remembered.
 const MOST: usize = 1 << 16;
@@ -17,7 +16,7 @@ const MOST_ENDED: usize = 4096;
 /// The processes.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
-    of: FxHashMap<u32, Lifetimes>,
+    of: KeyedMap<u32, Lifetimes>,
     /// Ids and their ends, in the order in which these were told.
     ended: VecDeque<(u32, i64)>,
 }

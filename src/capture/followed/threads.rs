@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use crate::tables::KeyedMap;
 
 /// More threads than a machine has; of further ones nothing is remembered.
 const MOST: usize = 1 << 18;
@@ -12,7 +12,7 @@ const MOST_ENDED: usize = 4096;
 /// The threads.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    of: FxHashMap<u32, Thread>,
+    of: KeyedMap<u32, Thread>,
     /// Ids in the order in which their ends were told.
     ended: VecDeque<u32>,
 }

@@ -5,10 +5,9 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
-
 use crate::etl::write::{Descriptor, NewEvent};
 use crate::etl::{EventId, ExtendedItem, HeaderKind};
+use crate::tables::KeyedMap;
 use crate::units::{Pid, PointerSize, Tid};
 
 /// Bytes of all events that wait.
@@ -19,7 +18,7 @@ pub(super) const PATIENCE: i64 = 10;
 /// Events that wait.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    queues: FxHashMap<u32, Queue>,
+    queues: KeyedMap<u32, Queue>,
     /// Processes that have a queue; the one that began first is first.
     order: VecDeque<u32>,
     bytes: usize,
@@ -55,7 +54,7 @@ impl Waiting {
     /// `frequency`: ticks a second.
     pub(super) fn new(frequency: u64) -> Self {
         let patience = i64::try_from(frequency).unwrap_or(i64::MAX).saturating_mul(PATIENCE);
-        Self { queues: FxHashMap::default(), order: VecDeque::new(), bytes: 0, patience }
+        Self { queues: KeyedMap::default(), order: VecDeque::new(), bytes: 0, patience }
     }
 
     pub(super) fn is_empty(&self) -> bool {

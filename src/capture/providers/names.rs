@@ -27,13 +27,13 @@ const MOST_BYTES: usize = 512;
 #[cfg(windows)]
 fn registered(name: &str) -> Option<Guid> {
     use std::sync::LazyLock;
-    static ALL: LazyLock<rustc_hash::FxHashMap<String, Guid>> = LazyLock::new(|| publishers().unwrap_or_default());
+    static ALL: LazyLock<crate::tables::KeyedMap<String, Guid>> = LazyLock::new(|| publishers().unwrap_or_default());
     ALL.get(&name.to_lowercase()).copied()
 }
 
 /// A key for each provider's GUID, whose own value is the name; here by that, in small letters.
 #[cfg(windows)]
-fn publishers() -> std::io::Result<rustc_hash::FxHashMap<String, Guid>> {
+fn publishers() -> std::io::Result<crate::tables::KeyedMap<String, Guid>> {
     use winreg::RegKey;
     use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_READ, KEY_WOW64_64KEY};
     const PUBLISHERS: &str = r"SOFTWARE\Microsoft\Windows\CurrentVersion\WINEVT\Publishers";

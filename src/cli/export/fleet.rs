@@ -2,7 +2,6 @@
 //!
 //! A capture that is already there costs a look at its file. One that fails does not hold up the others.
 
-use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,6 +21,7 @@ use crate::panics;
 use crate::query::{By, Cancel};
 use crate::stack_rules::StackRules;
 use crate::synth::demo;
+use crate::tables::KeyedSet;
 
 /// What a capture takes besides its trace while it is written.
 const BESIDE: u64 = 256 << 20;
@@ -143,7 +143,7 @@ struct Fleet<'a> {
     lake: Lake,
     room: Room,
     /// Captures of this export.
-    met: Mutex<HashSet<String>>,
+    met: Mutex<KeyedSet<String>>,
     progress: Mutex<Progress>,
     /// Of [`Fleet::total`]: half of a capture's bytes when it is read, half when it is written.
     done: AtomicU64,

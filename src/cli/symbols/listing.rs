@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::sources;
@@ -21,6 +20,7 @@ use crate::cli::{Failure, guarded, output, report_problems};
 use crate::load::Input;
 use crate::model::{ProcessId, Trace};
 use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Options, Seek, ServerAnswers, SymbolPath, Symbols};
+use crate::tables::{KeyedMap, KeyedSet};
 
 #[derive(Args, Debug)]
 pub(super) struct Traces {
@@ -106,7 +106,7 @@ impl Traces {
             sources: sources(&trace, path.clone()),
             seek: match wanted {
                 Wanted::Names => Seek::Names,
-                Wanted::Files => Seek::Files(FxHashSet::default()),
+                Wanted::Files => Seek::Files(KeyedSet::default()),
                 Wanted::AllFiles => Seek::Files(mapped.iter().filter(|key| has_identity(key)).cloned().collect()),
             },
             answers: modules.answers.clone(),
@@ -127,14 +127,14 @@ impl Traces {
         Ok(())
     }
 
-    fn processes(&self, trace: &Trace) -> FxHashSet<ProcessId> {
+    fn processes(&self, trace: &Trace) -> KeyedSet<ProcessId> {
         let is_meant = |id: &ProcessId| self.process.as_ref().is_none_or(|name| trace.process(*id).is_called(name));
         (0..trace.processes.len() as u32).map(ProcessId).filter(is_meant).collect()
     }
 }
 
 /// What was ever mapped into some processes.
-fn mapped(trace: &Arc<Trace>, processes: &FxHashSet<ProcessId>) -> FxHashSet<ModuleKey> {
+fn mapped(trace: &Arc<Trace>, processes: &KeyedSet<ProcessId>) -> KeyedSet<ModuleKey> {
     let ids = (0..trace.processes.len() as u32).map(ProcessId).filter(|id| processes.contains(id));
     ids.flat_map(|id| &trace.process(id).modules).map(ModuleKey::of).collect()
 }
@@ -165,7 +165,7 @@ fn done_of(modules: &[ModuleReport]) -> (u64, u64) {
 #[derive(Default)]
 pub(super) struct Modules {
     list: Vec<ModuleReport>,
-    index: FxHashMap<ModuleKey, usize>,
+    index: KeyedMap<ModuleKey, usize>,
     answers: ServerAnswers,
     /// Traces that could not be read.
     pub(super) unreadable: usize,

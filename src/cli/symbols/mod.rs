@@ -13,13 +13,12 @@ pub(super) mod lookup;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::output;
 use super::text::plural;
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
 use crate::symbols::{CodeAddress, ModuleReport, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
+use crate::tables::KeyedMap;
 use crate::units::Interval;
 
 /// Finds the names of the frames of some sites: on the path that is given, in which
@@ -83,7 +82,7 @@ pub(super) fn names_of_sites<'t>(trace: &Arc<Trace>, path: Option<&str>, sites: 
 
 /// All addresses of those stacks, each once while its module is the same.
 fn addresses_of<'t>(trace: &Trace, sites: impl Iterator<Item = &'t Site>) -> Vec<CodeAddress> {
-    let mut looked: FxHashMap<(ProcessId, NodeId), Interval> = FxHashMap::default();
+    let mut looked: KeyedMap<(ProcessId, NodeId), Interval> = KeyedMap::default();
     let mut all = Vec::new();
     for &Site { caller: process, first: at, stack, .. } in sites {
         for node in trace.stacks.chain(stack) {

@@ -1,14 +1,13 @@
 //! In which heaps processes have allocated: that alone can tell one life of a process id from the next
 //! (`model::world`), so one block of each heap is written even where all of them are gone.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::events::{Event, Record};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid, Tid};
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Acting(FxHashMap<Pid, FxHashSet<(Layer, u64)>>);
+pub(super) struct Acting(KeyedMap<Pid, KeyedSet<(Layer, u64)>>);
 
 impl Acting {
     /// An event that is written.

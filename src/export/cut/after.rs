@@ -8,8 +8,6 @@
 
 use std::io::{Seek, Write};
 
-use rustc_hash::FxHashSet;
-
 use super::Pass;
 use super::before::describes;
 use super::output::Input;
@@ -18,19 +16,20 @@ use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
 use crate::events::{Batch, Event, PageRange, ProcessChange, Record, StackPart, decode_event, mem};
 use crate::model::{HeapId, Row, Trace};
+use crate::tables::KeyedSet;
 use crate::units::{Layer, Pid, PointerSize, Ticks, Tid};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct After {
     /// Processes with pages in the interval that start after it, and when.
-    prepared: FxHashSet<(Pid, i64)>,
+    prepared: KeyedSet<(Pid, i64)>,
     /// Parts of ranges of pages, by process, that are rows of their own because they go before the rest.
     parts: Vec<(Pid, PagePart)>,
     /// Raw time that events get.
     time: i64,
     /// Keys that were defined at this time.
-    defined: FxHashSet<(StackPart, u64)>,
+    defined: KeyedSet<(StackPart, u64)>,
 }
 
 impl After {
@@ -39,7 +38,7 @@ impl After {
         let is_late: Vec<bool> = trace.processes.iter().map(|process| starts_later(process.start)).collect();
         let late = |site: usize| is_late[trace.process_of(&trace.sites[site]).0 as usize];
         let sites: Vec<bool> = (0..trace.sites.len()).map(late).collect();
-        let mut prepared = FxHashSet::default();
+        let mut prepared = KeyedSet::default();
         if sites.contains(&true) {
             let rows = trace.rows.chunks().flat_map(crate::model::Chunk::rows);
             for (_, row) in rows.filter(|(_, row)| row.birth < to && sites[row.site.0 as usize]) {
@@ -48,7 +47,7 @@ impl After {
             }
         }
         let time = trace_start.saturating_add(to.0).max(trace_start);
-        Self { prepared, parts: parts(trace, to), time, defined: FxHashSet::default() }
+        Self { prepared, parts: parts(trace, to), time, defined: KeyedSet::default() }
     }
 }
 

@@ -3,10 +3,9 @@
 //!
 //! Cost: a step a row born before the interval. Memory: the blocks of one tick.
 
-use rustc_hash::FxHashMap;
-
 use crate::events::{Event, Record};
 use crate::model::{NodeId, Processes, RowId, Trace};
+use crate::tables::KeyedMap;
 use crate::units::{Layer, Pid, Ticks, Tid};
 
 /// One block.
@@ -72,14 +71,14 @@ pub(super) struct Alive<'a> {
     from: Ticks,
     next: u32,
     /// Those born by now whose event was not met, with the numbers of their rows.
-    waiting: FxHashMap<Place, Vec<(RowId, AliveBlock)>>,
+    waiting: KeyedMap<Place, Vec<(RowId, AliveBlock)>>,
     /// Those whose event was met at this tick: it may be one before the one that made them.
-    taken: FxHashMap<(Layer, u64, u64), Vec<(RowId, AliveBlock)>>,
+    taken: KeyedMap<(Layer, u64, u64), Vec<(RowId, AliveBlock)>>,
 }
 
 impl<'a> Alive<'a> {
     pub(super) fn new(trace: &'a Trace, trace_start: i64, from: Ticks, processes: &'a Processes) -> Self {
-        Self { trace, trace_start, processes, from, next: 0, waiting: FxHashMap::default(), taken: FxHashMap::default() }
+        Self { trace, trace_start, processes, from, next: 0, waiting: KeyedMap::default(), taken: KeyedMap::default() }
     }
 
     /// Time goes on to this raw time. Blocks born before it whose event was not met are left to the

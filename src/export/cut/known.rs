@@ -1,9 +1,8 @@
 //! What has a name by the end of the interval, and what comes later that names it: rundowns, ends
 //! of processes, images and managed methods, closes of trackers. What begins later is nobody's whom the interval knows.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::events::{CommittedRegion, Event, ImageChange, PageRange, ProcessChange, ProcessInfo, Record};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid};
 
 /// What is known of a tracker.
@@ -17,14 +16,14 @@ struct Tracker {
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// The kernel's objects of the processes that run; 0 where no event told it.
-    keys: FxHashMap<Pid, u64>,
+    keys: KeyedMap<Pid, u64>,
     /// The same of those that ended last under their ids.
-    ended: FxHashMap<Pid, u64>,
-    trackers: FxHashMap<Pid, FxHashMap<u64, Tracker>>,
+    ended: KeyedMap<Pid, u64>,
+    trackers: KeyedMap<Pid, KeyedMap<u64, Tracker>>,
     /// Ids that stand for other processes, ...
-    over: FxHashSet<Pid>,
+    over: KeyedSet<Pid>,
     /// ... and places where other images may be, after the interval.
-    unmapped: FxHashSet<(Pid, u64)>,
+    unmapped: KeyedSet<(Pid, u64)>,
 }
 
 impl Known {

@@ -4,9 +4,8 @@
 //! Numbers in order of appearance, not hashes: who guesses a name could hash it. GUID and age of PDBs
 //! stay, so that who has them can name frames.
 
-use rustc_hash::FxHashMap;
-
 use crate::events::{ActivityEvent, Event, ManagedEvent, MarkEvent, MarkText, Record};
+use crate::tables::KeyedMap;
 
 /// Extensions that tell what a file is and nothing else.
 const KEPT: [&str; 12] = ["exe", "com", "scr", "dll", "ocx", "cpl", "drv", "mui", "tmp", "sys", "pdb", "node"];
@@ -25,9 +24,9 @@ fn kind_of(extension: &str) -> &'static str {
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Replacements by kind and name.
-    known: FxHashMap<(&'static str, String), String>,
+    known: KeyedMap<(&'static str, String), String>,
     /// How many there are of a kind.
-    counts: FxHashMap<&'static str, u32>,
+    counts: KeyedMap<&'static str, u32>,
 }
 
 impl Names {

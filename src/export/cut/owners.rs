@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashSet;
-
+use crate::tables::KeyedSet;
 use crate::units::Tid;
 
 /// So many are known; an event that saw as many newer ones without its stack is given up by
@@ -14,7 +13,7 @@ const MOST: usize = 1 << 18;
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     order: VecDeque<(i64, Tid)>,
-    known: FxHashSet<(i64, Tid)>,
+    known: KeyedSet<(i64, Tid)>,
 }
 
 impl Owners {

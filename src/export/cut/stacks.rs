@@ -5,10 +5,9 @@
 //! kernel, whatever event it names; a key means what its next definition says, or the one at its tick.
 //! What is kept is at least what belongs to the events that are; more changes nothing.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::owners::Owners;
 use crate::events::{Event, Frames, Record, StackPart};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Pid, Tid};
 
 /// Stacks of one tick, and definitions, that may turn out to be needed; as many as a replay keeps.
@@ -30,15 +29,15 @@ pub(super) struct KeptStacks {
     /// Events that are not, where nearly all are.
     left_out: Owners,
     /// Threads with something that waits for its user part.
-    in_kernel: FxHashMap<Pid, FxHashSet<Tid>>,
+    in_kernel: KeyedMap<Pid, KeyedSet<Tid>>,
     /// Keys that are used and not defined yet.
-    open: FxHashSet<(StackPart, u64)>,
+    open: KeyedSet<(StackPart, u64)>,
     /// Of the present tick: stacks without an event, ...
     early: Vec<(Tid, Stashed)>,
     /// ... definitions that nobody needed, ...
     definitions: Vec<((StackPart, u64), Stashed)>,
     /// ... and threads that have written events which can have stacks.
-    seen: FxHashSet<Tid>,
+    seen: KeyedSet<Tid>,
     tick: i64,
 }
 

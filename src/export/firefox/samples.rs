@@ -5,12 +5,12 @@
 use std::num::NonZeroUsize;
 
 use fxprof_processed_profile::{CpuDelta, StackHandle};
-use rustc_hash::FxHashMap;
 
 use super::{Drawn, ThreadOf};
 use crate::export::stacks;
 use crate::export::{ExportError, Value};
 use crate::model::{ProcessId, Sample};
+use crate::tables::KeyedMap;
 
 /// Samples of one profile.
 pub(super) const MOST: usize = 1 << 20;
@@ -22,7 +22,7 @@ impl Drawn<'_> {
         let samples = &trace.activity.samples;
         let range = samples.during(interval);
         let Some(count) = NonZeroUsize::new(range.len()) else { return Ok(()) };
-        let mut made: FxHashMap<(ProcessId, u32), StackHandle> = FxHashMap::default();
+        let mut made: KeyedMap<(ProcessId, u32), StackHandle> = KeyedMap::default();
         stacks::each(exported, Value::Samples, |stack| {
             made.extend(self.stack(&stack).map(|handle| ((stack.process, stack.stack.0), handle)));
             Ok(())

@@ -12,13 +12,13 @@
 use std::fmt::Write;
 
 use parquet::errors::ParquetError;
-use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::file::{Cell, TableFile};
 use crate::model::{NodeId, Site, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, FrameName, Functions, Mask, PathId, Recorded};
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 
 /// The number that stands for "no stack was recorded".
 pub(super) const NO_STACK: u32 = 0;
@@ -51,7 +51,7 @@ impl StackList {
         for (_, site) in trace.sites.iter().enumerate().filter(|(i, _)| is_wanted(*i)) {
             is_wanted_heap[site.heap.0 as usize] = true;
         }
-        let (mut first, mut numbers) = (Vec::new(), FxHashMap::default());
+        let (mut first, mut numbers) = (Vec::new(), KeyedMap::default());
         let mut number = |i: usize, site: &Site, is_wanted: bool| {
             if site.stack == NodeId::ROOT || !is_wanted {
                 return NO_STACK;

@@ -9,11 +9,10 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::events::{ManagedMethod, MethodChange};
 use crate::model::ProcessId;
 use crate::model::mapped::{ALWAYS, ByAddress, Mapped};
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
 /// Methods at most.
@@ -55,7 +54,7 @@ impl Mapped for Method {
 /// The code of all processes.
 #[derive(Clone, Debug, Default)]
 pub struct ManagedCode {
-    processes: FxHashMap<ProcessId, (Vec<Method>, ByAddress)>,
+    processes: KeyedMap<ProcessId, (Vec<Method>, ByAddress)>,
 }
 
 impl ManagedCode {
@@ -100,10 +99,10 @@ const NO_MODULE: &str = "(managed code)";
 /// Collects methods.
 #[derive(Debug, Default)]
 pub(super) struct ManagedTable {
-    methods: FxHashMap<ProcessId, Vec<Method>>,
+    methods: KeyedMap<ProcessId, Vec<Method>>,
     /// What is at a place now, by number in its process.
-    now: FxHashMap<(ProcessId, u64), u32>,
-    modules: FxHashMap<(ProcessId, u64), Arc<str>>,
+    now: KeyedMap<(ProcessId, u64), u32>,
+    modules: KeyedMap<(ProcessId, u64), Arc<str>>,
     /// Those whose module was not known when they came.
     without_module: Vec<(ProcessId, u32)>,
     count: usize,

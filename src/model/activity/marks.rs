@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::Chunked;
 use crate::etl::Guid;
 use crate::events::{Collection, CollectionId, EventSchema, MarkEvent, MarkText, Untold, class};
 use crate::format::plain;
 use crate::model::ProcessId;
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Interval, Ticks, Tid};
 
 /// Marks at most.
@@ -89,18 +88,18 @@ impl Marks {
 #[derive(Debug, Default)]
 pub(super) struct MarkTable {
     marks: Marks,
-    providers: FxHashMap<Guid, u16>,
-    texts: FxHashSet<Arc<str>>,
+    providers: KeyedMap<Guid, u16>,
+    texts: KeyedSet<Arc<str>>,
     text_bytes: usize,
     /// Marks of which the text is still to be told.
     untold: Vec<(usize, Untold)>,
     untold_bytes: usize,
-    schemas: FxHashMap<(Guid, u16, u8), EventSchema>,
+    schemas: KeyedMap<(Guid, u16, u8), EventSchema>,
     schema_bytes: usize,
     /// How many descriptions there were, and marks to be told, when these were told last.
     told: (usize, usize),
     /// Collections that go on, by process and number, and their marks.
-    collections: FxHashMap<(ProcessId, CollectionId), usize>,
+    collections: KeyedMap<(ProcessId, CollectionId), usize>,
     refused: u64,
 }
 

@@ -6,11 +6,10 @@
 //!
 //! Memory: 8 bytes a frame, [`MAX_FRAMES`] at most. Cost: a hash operation or two a call.
 
-use rustc_hash::FxHashMap;
-
 use super::Chunked;
 use crate::events::{Present, PresentApi};
 use crate::model::ProcessId;
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks, Tid};
 
 /// Frames at most.
@@ -69,8 +68,8 @@ struct Call {
 #[derive(Debug, Default)]
 pub(super) struct PresentTable {
     lanes: Vec<PresentLane>,
-    index: FxHashMap<(ProcessId, PresentApi, u64), u32>,
-    calls: FxHashMap<(ProcessId, Tid), Vec<Call>>,
+    index: KeyedMap<(ProcessId, PresentApi, u64), u32>,
+    calls: KeyedMap<(ProcessId, Tid), Vec<Call>>,
     frames: usize,
     refused: u64,
 }

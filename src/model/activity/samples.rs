@@ -9,12 +9,12 @@
 //! Memory: 16 bytes a sample, in an eighth of the budget; from where that is full on, samples are
 //! counted and left out. Cost: a hash operation a sample.
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::Chunked;
 use crate::events::{SampleInterval, TIMER};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Pid, Ticks, Tid};
 
 /// Usual distance of samples, in 100 ns.
@@ -87,7 +87,7 @@ impl Samples {
 pub(in crate::model) struct SampleTable {
     list: Chunked<Sample>,
     /// Whose each thread is.
-    threads: FxHashMap<Tid, Pid>,
+    threads: KeyedMap<Tid, Pid>,
     interval: Option<u32>,
     /// Whether there are samples of another interval.
     has_changed: bool,

@@ -11,9 +11,8 @@
 
 use std::collections::hash_map::Entry;
 
-use rustc_hash::FxHashMap;
-
 use super::pending::EventNumber;
+use crate::tables::KeyedMap;
 use crate::units::{Pid, Tid};
 
 /// Fragments of one generation.
@@ -35,14 +34,14 @@ struct Collected {
 /// Kernel parts that wait for the user part.
 #[derive(Debug, Default)]
 pub(super) struct KernelFragments {
-    young: FxHashMap<ThreadLife, Collected>,
-    old: FxHashMap<ThreadLife, Collected>,
+    young: KeyedMap<ThreadLife, Collected>,
+    old: KeyedMap<ThreadLife, Collected>,
     /// Fragments of the younger generation.
     count: usize,
     /// Whether any waits in either: heap events ask, so one word must tell.
     any: bool,
     /// Starts and ends of processes while fragments waited.
-    lives: FxHashMap<Pid, u32>,
+    lives: KeyedMap<Pid, u32>,
 }
 
 impl KernelFragments {

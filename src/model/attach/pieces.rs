@@ -1,8 +1,7 @@
 //! The rows that ranges of committed pages were split into.
 
-use rustc_hash::FxHashMap;
-
 use crate::model::RowId;
+use crate::tables::KeyedMap;
 
 /// Entries of one generation.
 const GENERATION: usize = 1 << 17;
@@ -12,8 +11,8 @@ const GENERATION: usize = 1 << 17;
 /// younger is full the older one is given up.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    young: FxHashMap<RowId, Vec<RowId>>,
-    old: FxHashMap<RowId, Vec<RowId>>,
+    young: KeyedMap<RowId, Vec<RowId>>,
+    old: KeyedMap<RowId, Vec<RowId>>,
 }
 
 impl Pieces {

@@ -1,10 +1,9 @@
 //! Who did something where, interned while stacks may still be unknown: one table of those
 //! who allocated, one of those who freed.
 
-use rustc_hash::FxHashMap;
-
 use crate::model::stack::{Interner, StackRef, map_bytes};
 use crate::model::{HeapId, ProcessId, Site, SiteId};
+use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
 /// A site as interned while stacks may still be unknown.
@@ -19,7 +18,7 @@ pub(in crate::model) struct SiteKey {
 #[derive(Debug, Default)]
 pub(in crate::model) struct SiteTable {
     list: Vec<(SiteKey, Ticks)>,
-    index: FxHashMap<SiteKey, SiteId>,
+    index: KeyedMap<SiteKey, SiteId>,
     /// How many there were when they were tidied up last.
     tidied: usize,
     /// Those in the index of which the stack may become another.

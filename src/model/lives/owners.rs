@@ -6,13 +6,12 @@
 //! capture without any pays one comparison for each block that begins or ends.
 //!
 //! Cost: at the first a visit of each live block; then a few hash operations for each block
-//! that begins or ends. Hashes are keyed, since files choose the addresses.
-
-use std::collections::{HashMap, HashSet};
+//! that begins or ends.
 
 use super::matching::Matcher;
 use crate::model::world::World;
 use crate::model::{Heap, HeapId, ProcessId};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Layer;
 
 /// Bytes of a live block in the tables here, about.
@@ -30,11 +29,11 @@ pub(super) struct BlockOwners {
 #[derive(Debug, Default)]
 struct OwnedBlocks {
     /// By heap.
-    addresses: HashMap<HeapId, HashSet<u64>>,
+    addresses: KeyedMap<HeapId, KeyedSet<u64>>,
     /// Heaps that ever had one, by process.
-    heaps: HashMap<ProcessId, Vec<HeapId>>,
+    heaps: KeyedMap<ProcessId, Vec<HeapId>>,
     /// By handle and address.
-    holders: HashMap<(u64, u64), HeapsAt>,
+    holders: KeyedMap<(u64, u64), HeapsAt>,
     len: u64,
 }
 
@@ -115,7 +114,7 @@ impl OwnedBlocks {
         }
         let addresses = self.addresses.entry(id).or_insert_with(|| {
             self.heaps.entry(heap.process).or_default().push(id);
-            HashSet::new()
+            KeyedSet::default()
         });
         if addresses.insert(address) {
             let holders = self.holders.entry((heap.handle, address)).or_default();

@@ -1,10 +1,9 @@
 //! Committed pages of each process: which row owns which range now, and which
 //! ranges are known to be reserved.
 
-use rustc_hash::FxHashMap;
-
 use crate::model::ranges::RangeMap;
 use crate::model::{ProcessId, RowId};
+use crate::tables::KeyedMap;
 
 /// The pages of one process.
 #[derive(Debug, Default)]
@@ -71,7 +70,7 @@ impl Pages {
 /// Pages of all processes.
 #[derive(Debug, Default)]
 pub(in crate::model) struct PageTable {
-    processes: FxHashMap<ProcessId, Pages>,
+    processes: KeyedMap<ProcessId, Pages>,
     /// Rows that ended because their range was reserved again.
     pub(in crate::model) superseded: u64,
 }

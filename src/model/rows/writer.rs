@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::deaths::{ASIDE_BYTES, FAR_BYTES};
 use super::{CHUNK, CHUNK_BITS, Columns, DeathColumn, FAR, FreedColumn, LARGE, MORE, Row, RowId, Rows, SiteColumn, split};
 use crate::model::renumbering::Renumbering;
 use crate::model::{RowList, SiteId};
+use crate::tables::KeyedMap;
 use crate::units::{Ticks, Tid};
 
 /// Appends rows and changes rows.
@@ -33,7 +33,7 @@ pub(in crate::model) struct RowWriter {
     /// By birth, and those that came since the last publication.
     out_of_order: RowList,
     late: Vec<RowId>,
-    thread_index: FxHashMap<Tid, u16>,
+    thread_index: KeyedMap<Tid, u16>,
     /// The latest threads, in front of the index.
     latest_threads: [(Tid, u16); LATEST],
 }
@@ -58,7 +58,7 @@ impl RowWriter {
             wide_births: 0,
             out_of_order: RowList::default(),
             late: Vec::new(),
-            thread_index: FxHashMap::default(),
+            thread_index: KeyedMap::default(),
             latest_threads: [(Tid::NONE, MORE); LATEST],
         };
         (writer, column)

@@ -1,9 +1,8 @@
 //! References to stacks become what they stand for as that is known, so that keys and
 //! pairs, of which there is no end in a long capture, can be forgotten.
 
-use rustc_hash::FxHashMap;
-
 use super::{Interner, NodeId, StackRef, Target};
+use crate::tables::KeyedMap;
 
 /// The keys and pairs that are not known yet, with new numbers by their old ones.
 #[derive(Debug)]
@@ -11,7 +10,7 @@ struct Unsettled {
     /// [`KNOWN`] for keys that are known, or that nobody needs.
     key_numbers: Vec<u32>,
     keys: u32,
-    pair_numbers: FxHashMap<u32, u32>,
+    pair_numbers: KeyedMap<u32, u32>,
     pairs: Vec<(StackRef, StackRef, Option<NodeId>)>,
 }
 
@@ -34,7 +33,7 @@ impl Interner {
     /// Cost: a look at each reference and each open key, whatever was defined before.
     pub(in crate::model) fn settle(&mut self, each: impl FnOnce(&mut dyn FnMut(&mut StackRef))) {
         let key_numbers = vec![KNOWN; self.keys.len()];
-        let mut left = Unsettled { key_numbers, keys: 0, pair_numbers: FxHashMap::default(), pairs: Vec::new() };
+        let mut left = Unsettled { key_numbers, keys: 0, pair_numbers: KeyedMap::default(), pairs: Vec::new() };
         each(&mut |stack| *stack = self.settled(&mut left, *stack));
         for open_keys in &mut self.open_keys {
             open_keys.retain(|open| {

@@ -7,12 +7,10 @@
 //! Memory: 16 bytes a node, 5 to 11 more for each further child, and the room that
 //! arrays keep for more. Cost: a chain that was never seen costs no hashing at all.
 
-use std::hash::BuildHasher;
-
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
 
 use super::{INDEX_MASK, NodeId, Stacks, map_bytes};
+use crate::tables::Hashing;
 
 /// A trie that grows.
 #[derive(Debug)]
@@ -22,18 +20,19 @@ pub(super) struct Trie {
     first: Vec<NodeId>,
     /// All other children.
     further: HashTable<NodeId>,
+    hashing: Hashing,
 }
 
 impl Default for Trie {
     fn default() -> Self {
-        Self { stacks: Stacks::default(), first: vec![NodeId::ROOT], further: HashTable::new() }
+        Self { stacks: Stacks::default(), first: vec![NodeId::ROOT], further: HashTable::new(), hashing: Hashing::default() }
     }
 }
 
 impl Trie {
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> u64 {
-        let Self { stacks: Stacks { parent, address }, first, further } = self;
+        let Self { stacks: Stacks { parent, address }, first, further, .. } = self;
         let lists = [(parent.capacity(), 4), (address.capacity(), 8), (first.capacity(), 4)];
         lists.iter().map(|&(n, entry)| n as u64 * entry).sum::<u64>() + map_bytes(further.capacity(), 4)
     }
@@ -67,10 +66,10 @@ impl Trie {
     /// The child of `parent` at `address` among those that are not its first; `next`
     /// is put in its place if there is none.
     fn further(&mut self, parent: NodeId, address: u64, next: NodeId) -> Option<NodeId> {
-        let Self { stacks, further, .. } = self;
+        let Self { stacks, further, hashing, .. } = self;
         let is_it = |&child: &NodeId| stacks.address(child) == address && stacks.parent(child) == parent;
-        let hash_again = |&child: &NodeId| hash(stacks.parent(child), stacks.address(child));
-        match further.entry(hash(parent, address), is_it, hash_again) {
+        let hash_again = |&child: &NodeId| hashing.hash_one((stacks.parent(child), stacks.address(child)));
+        match further.entry(hashing.hash_one((parent, address)), is_it, hash_again) {
             hashbrown::hash_table::Entry::Occupied(child) => Some(*child.get()),
             hashbrown::hash_table::Entry::Vacant(place) => {
                 place.insert(next);
@@ -78,10 +77,6 @@ impl Trie {
             }
         }
     }
-}
-
-fn hash(parent: NodeId, address: u64) -> u64 {
-    FxBuildHasher.hash_one((parent.0, address))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Numbers for the few values that many events of a slice name: whoever acts in a heap, threads.
 //!
-//! Cost: a comparison where the value was met lately, else a hash operation. Hashes are
-//! keyed, since files choose the values.
+//! Cost: a comparison where the value was met lately, else a hash operation.
 
-use std::collections::HashMap;
 use std::hash::Hash;
+
+use crate::tables::KeyedMap;
 
 const LATEST_BITS: u32 = 6;
 const LATEST: usize = 1 << LATEST_BITS;
@@ -22,13 +22,13 @@ pub(super) trait Numbered: Copy + Eq + Hash {
 #[derive(Clone, Debug)]
 pub(super) struct Dictionary<K> {
     list: Vec<K>,
-    index: HashMap<K, u16>,
+    index: KeyedMap<K, u16>,
     latest: [Option<(K, u16)>; LATEST],
 }
 
 impl<K: Numbered> Dictionary<K> {
     pub(super) fn new() -> Self {
-        Self { list: Vec::new(), index: HashMap::new(), latest: [None; LATEST] }
+        Self { list: Vec::new(), index: KeyedMap::default(), latest: [None; LATEST] }
     }
 
     pub(super) fn clear(&mut self) {

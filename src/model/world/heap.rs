@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::ProcessId;
 use super::process::ProcessTable;
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Layer;
 
 /// Index of a heap.
@@ -48,8 +47,8 @@ impl Heap {
 #[derive(Debug, Default)]
 pub(super) struct HeapTable {
     pub(super) list: Vec<Heap>,
-    index: FxHashMap<(ProcessId, Layer, u64), HeapId>,
-    with_nt_heap: FxHashSet<ProcessId>,
+    index: KeyedMap<(ProcessId, Layer, u64), HeapId>,
+    with_nt_heap: KeyedSet<ProcessId>,
 }
 
 impl HeapTable {

@@ -9,12 +9,10 @@ mod heap;
 mod module;
 mod process;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::events::{ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::{Layer, Pid, Ticks, Tid};
 
 use actors::Actors;
@@ -27,7 +25,7 @@ use heap::HeapTable;
 use module::ModuleTable;
 
 /// Names of threads, where events told them.
-pub(super) type ThreadNames = FxHashMap<(ProcessId, Tid), Arc<str>>;
+pub(super) type ThreadNames = KeyedMap<(ProcessId, Tid), Arc<str>>;
 
 /// All that there is.
 #[derive(Debug, Default)]
@@ -38,8 +36,8 @@ pub(super) struct World {
     actors: Actors,
     thread_names: Arc<ThreadNames>,
     volumes: Vec<(String, String)>,
-    /// The same to look them up; keyed, since files choose them.
-    known_volumes: HashSet<(String, String)>,
+    /// The same to look them up.
+    known_volumes: KeyedSet<(String, String)>,
 }
 
 /// Heaps, as events name and open them.

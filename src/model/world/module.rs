@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::ProcessId;
 use crate::etl::Guid;
 use crate::events::{ImageChange, ImageFile, ImageId, ImageInfo};
 use crate::pe::Build;
+use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
 /// One mapping of an image.
@@ -70,10 +69,10 @@ fn is_same_file(a: &str, b: &str) -> bool {
 /// Which modules are mapped now, and identities that came before their image.
 #[derive(Debug, Default)]
 pub(super) struct ModuleTable {
-    mapped: FxHashMap<(ProcessId, u64), usize>,
-    early_ids: FxHashMap<(ProcessId, u64), Arc<PdbId>>,
+    mapped: KeyedMap<(ProcessId, u64), usize>,
+    early_ids: KeyedMap<(ProcessId, u64), Arc<PdbId>>,
     /// Stamp and size of the file.
-    early_files: FxHashMap<(ProcessId, u64), (u32, u64)>,
+    early_files: KeyedMap<(ProcessId, u64), (u32, u64)>,
 }
 
 impl ModuleTable {

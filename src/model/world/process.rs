@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::Module;
 use crate::events::ProcessInfo;
+use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
 
 /// Index of one life of a process.
@@ -71,9 +70,9 @@ impl Process {
 #[derive(Debug, Default)]
 pub(in crate::model) struct ProcessTable {
     pub(in crate::model) list: Vec<Arc<Process>>,
-    alive: FxHashMap<Pid, ProcessId>,
+    alive: KeyedMap<Pid, ProcessId>,
     /// The latest life of each id, ended or not.
-    latest: FxHashMap<Pid, ProcessId>,
+    latest: KeyedMap<Pid, ProcessId>,
 }
 
 /// A parent commits pages in its child shortly before the child's start is logged.

@@ -8,11 +8,10 @@
 //! bytes a frame for each thread. Of more than [`MOST_FRAMES`] frames the first are looked at. What is
 //! made of lines that are there is a pass over those of the interval.
 
-use rustc_hash::FxHashSet;
-
 use crate::events::PresentApi;
 use crate::model::{PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask};
+use crate::tables::KeyedSet;
 use crate::units::{Interval, Layer, Ticks};
 
 /// Frames that are looked at in one question: more than an hour of a fast game.
@@ -74,7 +73,7 @@ pub fn frame_lanes(trace: &Trace) -> Vec<(usize, &PresentLane)> {
 /// The swap chain that is meant by the frames of a trace, or of one process: that with most frames, of
 /// a process with allocations if one has any.
 pub fn main_frames(trace: &Trace, process: Option<ProcessId>) -> Option<usize> {
-    let allocating: FxHashSet<ProcessId> = trace.heaps.iter().map(|heap| heap.process).collect();
+    let allocating: KeyedSet<ProcessId> = trace.heaps.iter().map(|heap| heap.process).collect();
     let lanes = frame_lanes(trace).into_iter().filter(|(_, lane)| process.is_none_or(|process| process == lane.process));
     // Of several that are as good the first, with most frames.
     lanes.min_by_key(|(_, lane)| !allocating.contains(&lane.process)).map(|(number, _)| number)

@@ -5,13 +5,13 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{FrameLine, FrameRequest, MarkRequest, ProcessSamples, chain_label, frame_lanes, frame_sums, marks, process_samples};
 use crate::events::PresentApi;
 use crate::model::{IntervalOrigin, Mark, PresentLane, ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask};
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Ticks};
 
 /// Swap chains that are told of, those with most frames.
@@ -241,12 +241,12 @@ pub fn chain_frames(
 
 /// How many frames each process hands over in an interval, of its main swap chain.
 #[derive(Clone, Debug, Default)]
-pub struct FrameCounts(FxHashMap<(u32, Option<u64>), usize>);
+pub struct FrameCounts(KeyedMap<(u32, Option<u64>), usize>);
 
 impl FrameCounts {
     /// Of all processes.
     pub fn of(trace: &Trace, interval: Interval) -> Self {
-        let mut counts = FxHashMap::default();
+        let mut counts = KeyedMap::default();
         // The first of a process is its main one.
         for (_, main) in frame_lanes(trace) {
             let process = trace.process(main.process);

@@ -4,12 +4,12 @@
 //! Cost: a look at each sample of the interval, in parallel for sums.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::SampleNumbers;
 use crate::model::{NodeId, ProcessId, Samples, Site, SiteId, Trace};
 use crate::query::series::Series;
 use crate::query::{Cancel, Cancelled};
+use crate::tables::KeyedMap;
 use crate::units::Interval;
 
 /// Samples of one process.
@@ -87,7 +87,7 @@ pub fn sample_counts(trace: &Trace, interval: Interval, process: Option<&str>) -
 
 /// Samples of each stack of a process, most first, with the first site that has it.
 pub fn sampled_stacks(trace: &Trace, counts: &[u32]) -> Vec<(u64, SiteId)> {
-    let mut sums: FxHashMap<(ProcessId, NodeId), (u64, SiteId)> = FxHashMap::default();
+    let mut sums: KeyedMap<(ProcessId, NodeId), (u64, SiteId)> = KeyedMap::default();
     let sites = (0..).map(SiteId).zip(&trace.activity.samples.sites).zip(counts);
     for ((id, site), &count) in sites.filter(|(_, count)| **count > 0) {
         sums.entry((site.caller, site.stack)).or_insert((0, id)).0 += u64::from(count);

@@ -1,10 +1,9 @@
 //! What is the same in two traces: processes by name, in the order of their starts; heaps
 //! within their process by the name of a tracker, else in the order of their creation.
 
-use rustc_hash::FxHashMap;
-
 use crate::model::{HeapId, ProcessId, Trace};
 use crate::query::grouping::keys::{Identity, number};
+use crate::tables::KeyedMap;
 use crate::units::{Layer, Ticks};
 
 /// What the processes, heaps and stacks of each side count as.
@@ -13,13 +12,13 @@ pub(super) fn identities(a: &Trace, b: &Trace, (is_one_trace, has_same_names): (
     if is_one_trace {
         return [a, b].map(|trace| Identity { functions_by_name, ..Identity::of(trace) });
     }
-    let mut names = FxHashMap::default();
+    let mut names = KeyedMap::default();
     let processes = [a, b].map(|trace| processes(trace, &mut names));
     let places = [0, 1].map(|side| heap_places([a, b][side], &processes[side]));
     let keys = |trace: &Trace| trace.heaps.iter().map(|heap| heap.key()).collect::<Vec<_>>();
     let (ours, theirs) = (keys(a), keys(b));
-    let known: FxHashMap<&HeapPlace, &Option<String>> = places[0].iter().zip(&ours).collect();
-    let mut numbers = FxHashMap::default();
+    let known: KeyedMap<&HeapPlace, &Option<String>> = places[0].iter().zip(&ours).collect();
+    let mut numbers = KeyedMap::default();
     let heaps_of_a = ours.iter().map(|key| number(&mut numbers, (false, key.clone()))).collect();
     let heaps_of_b = places[1].iter().zip(&theirs).map(|(place, own)| {
         // Another heap of the first trace may have the handle that this one has.
@@ -34,10 +33,10 @@ pub(super) fn identities(a: &Trace, b: &Trace, (is_one_trace, has_same_names): (
 }
 
 /// By process the number of its name and its turn among those of that name.
-fn processes(trace: &Trace, names: &mut FxHashMap<(String, u32), u32>) -> Vec<u32> {
+fn processes(trace: &Trace, names: &mut KeyedMap<(String, u32), u32>) -> Vec<u32> {
     let mut order: Vec<ProcessId> = (0..trace.processes.len() as u32).map(ProcessId).collect();
     order.sort_by_key(|&id| trace.process(id).start.unwrap_or(Ticks::BEFORE_TRACE));
-    let mut turns: FxHashMap<String, u32> = FxHashMap::default();
+    let mut turns: KeyedMap<String, u32> = KeyedMap::default();
     let mut numbers = vec![0; order.len()];
     for id in order {
         let name = trace.process(id).label();
@@ -66,7 +65,7 @@ enum Which {
 fn heap_places(trace: &Trace, processes: &[u32]) -> Vec<HeapPlace> {
     let mut order: Vec<HeapId> = (0..trace.heaps.len() as u32).map(HeapId).collect();
     order.sort_by_key(|&id| trace.heap(id).is_created);
-    let mut turns: FxHashMap<(ProcessId, Layer), u32> = FxHashMap::default();
+    let mut turns: KeyedMap<(ProcessId, Layer), u32> = KeyedMap::default();
     let mut nth = vec![0; order.len()];
     for id in order {
         let heap = trace.heap(id);

@@ -24,12 +24,11 @@ mod step;
 mod unexplained;
 mod words;
 
-use rustc_hash::FxHashSet;
-
 use super::alive::alive_at;
 use super::{Bucket, Cancel, Cancelled, Index, LifetimeClass, Mask, Totals, totals};
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::symbols::Names;
+use crate::tables::KeyedSet;
 use crate::units::{Interval, Layer, Ticks};
 use claim::Claim;
 use source::Sources;
@@ -194,7 +193,7 @@ pub fn findings(
 /// spikes most, then the other kinds, then what is left.
 pub fn headlines(list: &[Finding], most: usize) -> Vec<&Finding> {
     let is_change = |finding: &Finding| matches!(finding.kind, FindingKind::Growth | FindingKind::Step | FindingKind::Spikes);
-    let mut seen = FxHashSet::default();
+    let mut seen = KeyedSet::default();
     let (firsts, others): (Vec<&Finding>, Vec<&Finding>) =
         list.iter().partition(|finding| seen.insert((finding.process, finding.kind)));
     let (changes, states): (Vec<&Finding>, Vec<&Finding>) = firsts.into_iter().partition(|finding| is_change(finding));

@@ -6,23 +6,22 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
 use crate::model::{NodeId, ProcessId, SiteId, Trace};
 use crate::query::Recorded;
 use crate::symbols::{Names, is_allocators_module};
+use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
 /// Finds the innermost frame of each stack that is not folded.
 pub(in crate::query) struct Folding<'a> {
     trace: &'a Trace,
     names: &'a Names,
-    known: FxHashMap<(ProcessId, NodeId), bool>,
+    known: KeyedMap<(ProcessId, NodeId), bool>,
 }
 
 impl<'a> Folding<'a> {
     pub(in crate::query) fn new(trace: &'a Trace, names: &'a Names) -> Self {
-        Self { trace, names, known: FxHashMap::default() }
+        Self { trace, names, known: KeyedMap::default() }
     }
 
     /// The node of that frame; of a stack of which nothing else is left its own.

@@ -1,13 +1,12 @@
 //! Transients: a source's level rises and is back soon. Those of one place are one finding.
 
-use rustc_hash::FxHashMap;
-
 use super::claim::Claim;
 use super::shape::{self, quantile};
 use super::source::{BINS, Source, Sources, envelope};
 use super::{FindingKind, Question};
 use crate::model::SiteId;
 use crate::query::{Bucket, Cancelled};
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
 /// Share of its layer that a spike must have, at least; one alone must have more.
@@ -60,7 +59,7 @@ fn groups(
     source: &Source,
     of_source: &[usize],
     excursions: &[Excursion],
-    made_by: &[FxHashMap<SiteId, Bucket>],
+    made_by: &[KeyedMap<SiteId, Bucket>],
 ) -> Vec<(usize, Vec<Member>)> {
     let places = &source.places;
     let of = |n: usize, site: &SiteId| made_by[n].get(site).copied().unwrap_or_default();
@@ -120,7 +119,7 @@ fn rows_of(
     question: &Question<'_>,
     sources: &Sources,
     excursions: &[Excursion],
-) -> Result<Vec<FxHashMap<SiteId, Bucket>>, Cancelled> {
+) -> Result<Vec<KeyedMap<SiteId, Bucket>>, Cancelled> {
     if excursions.is_empty() {
         return Ok(Vec::new());
     }
@@ -131,7 +130,7 @@ fn rows_of(
         let start = excursions.partition_point(|excursion| excursion.source < i);
         of_heap[source.heap.0 as usize] = start..excursions.partition_point(|excursion| excursion.source <= i);
     }
-    let none = || vec![FxHashMap::<SiteId, Bucket>::default(); excursions.len()];
+    let none = || vec![KeyedMap::<SiteId, Bucket>::default(); excursions.len()];
     let parts = question.index.fold(question.cancel, none, |sums, visited| {
         let (chunk, sites) = (&visited.chunk, visited.chunk.sites());
         visited.each(|at| {

@@ -118,7 +118,7 @@ fn claim(source: &Source, top: &Top, ranges: &[Range], regions: &[Region]) -> Op
         behind.checked_sub(1).map(|i| &regions[i])
     };
     let is_unexplained = |range: &&Range| region_of(range).is_some_and(|region| !region.has_block.load(Ordering::Relaxed));
-    let mut by_site: rustc_hash::FxHashMap<SiteId, u64> = rustc_hash::FxHashMap::default();
+    let mut by_site: crate::tables::KeyedMap<SiteId, u64> = crate::tables::KeyedMap::default();
     let (mut bytes, mut count, mut explained) = (0u64, 0, 0u64);
     for range in ranges.iter().filter(|range| range.process == source.process) {
         if is_unexplained(&range) {

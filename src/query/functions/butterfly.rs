@@ -228,7 +228,7 @@ fn pieces(forest: &Forest, function: FunctionId, cancel: &Cancel) -> Result<Vec<
 #[derive(Default)]
 struct List {
     list: Vec<Neighbour>,
-    index: rustc_hash::FxHashMap<Option<FunctionId>, u32>,
+    index: crate::tables::KeyedMap<Option<FunctionId>, u32>,
 }
 
 impl List {

@@ -9,8 +9,6 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
 use super::paths::{Functions, PathId};
 use super::table::{FunctionId, ModuleName};
 use super::trie::Trie;
@@ -18,6 +16,7 @@ use crate::model::preorder::{Children, Preorder, distribute, range};
 use crate::model::{HeapId, ProcessId, SiteId};
 use crate::query::{Cancel, Cancelled, LifetimeBucket, SizeBucket, Tags};
 use crate::stack_rules::TagId;
+use crate::tables::KeyedMap;
 use crate::units::Tid;
 
 /// What a node stands for, under the one above it.
@@ -128,7 +127,7 @@ impl Forest {
 
     /// One level of any groups of sites.
     fn flat(functions: &Functions, group: impl Fn(SiteId) -> NodeKey) -> Self {
-        let (mut key, mut index) = (vec![NodeKey::All], FxHashMap::default());
+        let (mut key, mut index) = (vec![NodeKey::All], KeyedMap::default());
         let mut add = |group: NodeKey| {
             *index.entry(group).or_insert_with(|| {
                 key.push(group);

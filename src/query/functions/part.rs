@@ -1,11 +1,10 @@
 //! What some sites have of the trie of paths: those of one process in one layer, mostly a
 //! small part of all. Cost: a visit of each path that is met, and a sort of them.
 
-use rustc_hash::FxHashMap;
-
 use super::paths::{Functions, PathId};
 use crate::model::{ProcessId, SiteId, Trace};
 use crate::query::{ByClass, Mask, Totals};
+use crate::tables::KeyedMap;
 use crate::units::Layer;
 
 /// Whose numbers stand together: layers nest, and so are never added.
@@ -13,7 +12,7 @@ pub(super) type Owner = (ProcessId, Layer);
 
 /// The sites in which something takes part, by owner, in the order in which those are met.
 pub(super) fn by_owner(trace: &Trace, totals: &Totals, mask: &Mask) -> Vec<(Owner, Vec<(SiteId, ByClass)>)> {
-    let mut owners: FxHashMap<Owner, usize> = FxHashMap::default();
+    let mut owners: KeyedMap<Owner, usize> = KeyedMap::default();
     let mut out: Vec<(Owner, Vec<(SiteId, ByClass)>)> = Vec::new();
     for (site, buckets) in totals.sites() {
         let buckets = buckets.only(mask.classes(site));

@@ -14,7 +14,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::table::{FunctionId, FunctionTable, ModuleName};
 use super::trie::Trie;
@@ -23,6 +22,7 @@ use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, FrameName, Recorded};
 use crate::stack_rules::StackRules;
 use crate::symbols::{FrameKind, Names};
+use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
 /// A function and all that are around it; [`PathId::ROOT`] is "no stack".
@@ -252,7 +252,7 @@ struct PathWalk<'a> {
     known: Vec<Known>,
     process: ProcessId,
     /// In this process.
-    looks: FxHashMap<Place, Look>,
+    looks: KeyedMap<Place, Look>,
     frames: Vec<FunctionId>,
     /// Nodes of a stack whose paths are not known.
     todo: Vec<NodeId>,
@@ -278,7 +278,7 @@ impl<'a> PathWalk<'a> {
             paths: Trie::new(most),
             known: vec![none; nodes],
             process: NOBODY,
-            looks: FxHashMap::default(),
+            looks: KeyedMap::default(),
             frames: Vec::new(),
             todo: Vec::new(),
         }
@@ -290,7 +290,7 @@ impl<'a> PathWalk<'a> {
             return 0;
         }
         if site.caller != self.process || self.frames.len() > FRAMES {
-            (self.process, self.looks) = (site.caller, FxHashMap::default());
+            (self.process, self.looks) = (site.caller, KeyedMap::default());
             self.frames.clear();
         }
         let outer = self.callers(self.trace.stacks.parent(site.stack), site.first);

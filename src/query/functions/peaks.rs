@@ -3,8 +3,6 @@
 //! screen. Cost: a pass over the events of the interval, each with as many steps as its
 //! stack has wanted functions.
 
-use rustc_hash::FxHashMap;
-
 use super::part::{Owner, Part, Scratch, by_owner};
 use super::paths::Functions;
 use super::sums::FunctionSums;
@@ -13,6 +11,7 @@ use crate::model::SiteId;
 use crate::query::nest::{NOBODY, Nest};
 use crate::query::peaks::{ByClassLines, nest_peaks};
 use crate::query::{Cancel, Cancelled, Index, LifetimeClass, Mask, Totals};
+use crate::tables::KeyedMap;
 
 /// Peaks of `own` and of `total` of each of `wanted`, which are of the same totals and mask.
 pub fn function_peaks(
@@ -24,7 +23,7 @@ pub fn function_peaks(
     cancel: &Cancel,
 ) -> Result<Vec<(u64, u64)>, Cancelled> {
     let trace = index.trace();
-    let mut lines: FxHashMap<Owner, FxHashMap<FunctionId, u32>> = FxHashMap::default();
+    let mut lines: KeyedMap<Owner, KeyedMap<FunctionId, u32>> = KeyedMap::default();
     for (i, sums) in (0..).zip(wanted) {
         lines.entry((sums.process, sums.layer)).or_default().insert(sums.function, i);
     }
@@ -60,7 +59,7 @@ struct Climb {
 
 impl Climb {
     /// By place of the part the step at which changes of its own sites begin.
-    fn add(&mut self, functions: &Functions, part: &Part, lines: &FxHashMap<FunctionId, u32>) -> Vec<u32> {
+    fn add(&mut self, functions: &Functions, part: &Part, lines: &KeyedMap<FunctionId, u32>) -> Vec<u32> {
         let mut total: Vec<u32> = Vec::with_capacity(part.paths.len());
         let mut own = Vec::with_capacity(part.paths.len());
         let mut has_sites = vec![false; part.paths.len()];

@@ -8,12 +8,11 @@
 //! Cost: functions and trees as ever; sums of functions a step for each frame of each place, those of a
 //! tree a pass over the places.
 
-use rustc_hash::FxHashMap;
-
 use super::{Forest, FunctionId, Functions, NodeSums, PathId};
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
 use crate::query::{Cancel, Cancelled};
 use crate::symbols::{FrameKind, Names};
+use crate::tables::KeyedMap;
 
 impl Functions {
     /// The functions of all places where samples found a process. Without `fold` time in the allocator is
@@ -62,7 +61,7 @@ pub fn sampled_functions(
     counts: &[u32],
     cancel: &Cancel,
 ) -> Result<Vec<SampledFunction>, Cancelled> {
-    let mut of_paths: FxHashMap<(ProcessId, PathId), u64> = FxHashMap::default();
+    let mut of_paths: KeyedMap<(ProcessId, PathId), u64> = KeyedMap::default();
     for ((id, site), &count) in (0..).map(SiteId).zip(&trace.activity.samples.sites).zip(counts).filter(|(_, count)| **count > 0)
     {
         let path = functions.path(id);
@@ -70,7 +69,7 @@ pub fn sampled_functions(
             *of_paths.entry((site.caller, path)).or_default() += u64::from(count);
         }
     }
-    let mut sums: FxHashMap<(ProcessId, FunctionId), (u64, u64)> = FxHashMap::default();
+    let mut sums: KeyedMap<(ProcessId, FunctionId), (u64, u64)> = KeyedMap::default();
     for (n, ((process, innermost), count)) in of_paths.into_iter().enumerate() {
         if n % 1024 == 0 {
             cancel.check()?;

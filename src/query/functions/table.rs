@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::query::FrameName;
 use crate::stack_rules::StackRules;
 use crate::symbols::{is_allocator, is_allocators_module};
+use crate::tables::KeyedMap;
 
 /// A function of one state of the names; its place where it has none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -31,7 +30,7 @@ enum Identity {
 pub(super) struct FunctionTable {
     /// With whether each is folded.
     functions: Vec<(Identity, bool)>,
-    index: FxHashMap<Identity, FunctionId>,
+    index: KeyedMap<Identity, FunctionId>,
     modules: Texts,
     names: Texts,
     rules: Arc<StackRules>,
@@ -41,7 +40,7 @@ pub(super) struct FunctionTable {
 #[derive(Clone, Debug, Default)]
 struct Texts {
     list: Vec<Arc<str>>,
-    index: FxHashMap<Arc<str>, u32>,
+    index: KeyedMap<Arc<str>, u32>,
 }
 
 impl Texts {

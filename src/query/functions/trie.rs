@@ -1,9 +1,8 @@
 //! A trie of functions while it grows. Most nodes have one child, which stands in an
 //! array; only further ones are hashed. Parents have smaller numbers than their children.
 
-use rustc_hash::FxHashMap;
-
 use super::table::FunctionId;
+use crate::tables::KeyedMap;
 
 /// See the module. Node 0 is the root, whose function means nothing.
 #[derive(Clone, Debug)]
@@ -11,14 +10,14 @@ pub(super) struct Trie {
     pub(super) parent: Vec<u32>,
     pub(super) function: Vec<FunctionId>,
     first: Vec<u32>,
-    further: FxHashMap<(u32, FunctionId), u32>,
+    further: KeyedMap<(u32, FunctionId), u32>,
     /// Nodes at most: what would be deeper is its parent's.
     most: usize,
 }
 
 impl Trie {
     pub(super) fn new(most: usize) -> Self {
-        Self { parent: vec![0], function: vec![FunctionId(0)], first: vec![0], further: FxHashMap::default(), most }
+        Self { parent: vec![0], function: vec![FunctionId(0)], first: vec![0], further: KeyedMap::default(), most }
     }
 
     pub(super) fn child(&mut self, parent: u32, function: FunctionId) -> u32 {

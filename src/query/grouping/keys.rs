@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use crate::model::{Module, NodeId, Site, SiteId, Trace};
 use crate::query::functions::innermost;
 use crate::query::naming::{UNKNOWN_TYPE, allocated_type};
 use crate::query::{By, Cancel, Cancelled, FrameName, FunctionId, Functions, Mask, ModuleName, Recorded, Tags};
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 use crate::units::Layer;
 
 /// What a site is called, in one trace and state of the names.
@@ -76,14 +76,14 @@ pub(in crate::query) struct Identity {
 impl Identity {
     /// Each process is itself, heaps go by their keys, stacks by their addresses.
     pub(in crate::query) fn of(trace: &Trace) -> Self {
-        let mut keys = FxHashMap::default();
+        let mut keys = KeyedMap::default();
         let heaps = trace.heaps.iter().map(|heap| number(&mut keys, heap.key())).collect();
         Self { processes: (0..trace.processes.len() as u32).collect(), heaps, stacks_by_name: false, functions_by_name: false }
     }
 }
 
 /// The number of a key, the next one if it is new.
-pub(in crate::query) fn number<K: std::hash::Hash + Eq>(numbers: &mut FxHashMap<K, u32>, key: K) -> u32 {
+pub(in crate::query) fn number<K: std::hash::Hash + Eq>(numbers: &mut KeyedMap<K, u32>, key: K) -> u32 {
     let next = numbers.len() as u32;
     *numbers.entry(key).or_insert(next)
 }
@@ -107,14 +107,14 @@ const NONE: u32 = u32::MAX;
 /// The groups met so far on all sides.
 #[derive(Default)]
 pub(in crate::query) struct SiteKeys {
-    groups: FxHashMap<SiteKey, u32>,
-    types: FxHashMap<Arc<str>, u32>,
-    frames: FxHashMap<String, u32>,
-    functions: FxHashMap<String, u32>,
-    modules: FxHashMap<Box<str>, u32>,
-    tags: FxHashMap<Box<str>, u32>,
+    groups: KeyedMap<SiteKey, u32>,
+    types: KeyedMap<Arc<str>, u32>,
+    frames: KeyedMap<String, u32>,
+    functions: KeyedMap<String, u32>,
+    modules: KeyedMap<Box<str>, u32>,
+    tags: KeyedMap<Box<str>, u32>,
     /// By stack of the callers and frame.
-    stacks: FxHashMap<(u32, u32), u32>,
+    stacks: KeyedMap<(u32, u32), u32>,
 }
 
 /// The groups of one side.
@@ -134,7 +134,7 @@ pub(in crate::query) struct FreedStacks {
     of_site: Vec<u32>,
     none: u32,
     /// By stack the first site that has it.
-    first: FxHashMap<u32, SiteId>,
+    first: KeyedMap<u32, SiteId>,
 }
 
 impl FreedStacks {
@@ -149,14 +149,14 @@ const PIECE: usize = 1 << 10;
 
 /// The frames, by number, of recorded addresses of one side: which module, where in it, and
 /// whether the frame is the innermost.
-type FramesOf = FxHashMap<(Option<*const Module>, u64, bool), Vec<u32>>;
+type FramesOf = KeyedMap<(Option<*const Module>, u64, bool), Vec<u32>>;
 
 /// Numbers of what one side has met, which save to make a name once more.
 #[derive(Default)]
 struct Met {
     frames: FramesOf,
-    functions: FxHashMap<FunctionId, u32>,
-    modules: FxHashMap<ModuleName, u32>,
+    functions: KeyedMap<FunctionId, u32>,
+    modules: KeyedMap<ModuleName, u32>,
 }
 
 /// By site the function that its memory is accounted to, if a key asks for it.
@@ -256,7 +256,7 @@ impl SiteKeys {
         cancel: &Cancel,
     ) -> Result<FreedStacks, Cancelled> {
         let none = if identity.stacks_by_name { NO_STACK } else { NodeId::ROOT.0 };
-        let mut stacks = FreedStacks { of_site: Vec::new(), none, first: FxHashMap::default() };
+        let mut stacks = FreedStacks { of_site: Vec::new(), none, first: KeyedMap::default() };
         for (i, site) in named.trace.free_sites.iter().enumerate() {
             if i % PIECE == 0 {
                 cancel.check()?;

@@ -4,14 +4,13 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::{TreeRequest, Words};
 use crate::model::{NodeId, Row, RowId, Site, SiteId, Trace};
 use crate::query::naming::FrameName;
 use crate::query::nest::NOBODY;
 use crate::query::{ByClass, ImpactingType, Key, LifetimeClass, Mask, Numbers, Path, Recorded, heap_label, layer_label};
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer};
 
 /// No line.
@@ -232,7 +231,7 @@ impl Tree {
     }
 
     /// Places of the lines above the frames, for a request that is to keep them.
-    pub fn order(&self) -> FxHashMap<Path, u32> {
+    pub fn order(&self) -> KeyedMap<Path, u32> {
         let upper = |line: &u32| self.lines[*line as usize].key.frame().is_none();
         (0..self.lines.len() as u32).filter(upper).map(|line| (self.path_of(line).into(), line)).collect()
     }

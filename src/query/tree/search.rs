@@ -6,7 +6,6 @@
 use std::fmt::Write;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::Question;
 use super::lines::{Tree, label};
@@ -16,6 +15,7 @@ use crate::model::{HeapId, Outline, ProcessId, SiteId, Trace};
 use crate::query::naming::FrameName;
 use crate::query::{Cancel, Cancelled, Key, LifetimeClass, Mask, Recorded};
 use crate::symbols::Names;
+use crate::tables::KeyedMap;
 
 /// Where the search found something.
 pub(super) struct Found {
@@ -162,7 +162,7 @@ struct Frames<'a> {
     caller: Option<ProcessId>,
     /// Whether the lines of a frame at this address have the text; of an innermost frame
     /// and of an outermost one that can be different.
-    addresses: FxHashMap<(u64, bool, bool), bool>,
+    addresses: KeyedMap<(u64, bool, bool), bool>,
     /// By place, for the caller of this number: depth of the outermost found frame
     /// on the way to it, and its own depth.
     known: Vec<(u32, u32, u32)>,
@@ -182,7 +182,7 @@ impl<'a> Frames<'a> {
             outline: trace.outline(),
             text,
             caller: None,
-            addresses: FxHashMap::default(),
+            addresses: KeyedMap::default(),
             known: vec![(0, 0, 0); trace.stacks.len()],
             turn: 0,
             buffer: String::new(),

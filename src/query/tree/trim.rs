@@ -2,12 +2,12 @@
 //! memory was wanted. It needs no names, for modules of the system tell what their frames are for.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::PIECE;
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::query::{Cancel, Cancelled, Recorded};
 use crate::symbols::{FrameKind, Names};
+use crate::tables::KeyedMap;
 use crate::units::Interval;
 
 /// The sites as the frames that are left order them. It follows from a trace and names.
@@ -30,7 +30,7 @@ impl Trimmed {
         let outline = trace.outline();
         let of_piece = |sites: &[SiteId]| {
             cancel.check()?;
-            let mut looks = Looks { trace, names, known: FxHashMap::default() };
+            let mut looks = Looks { trace, names, known: KeyedMap::default() };
             Ok(sites.iter().map(|&site| looks.innermost(trace.site(site))).collect())
         };
         let ends: Result<Vec<Vec<(NodeId, u32)>>, Cancelled> = outline.sites().par_chunks(PIECE).map(of_piece).collect();
@@ -73,7 +73,7 @@ struct Looks<'a> {
     trace: &'a Trace,
     names: &'a Names,
     /// By caller and address, innermost in all stacks or not.
-    known: FxHashMap<(ProcessId, u64, bool), Look>,
+    known: KeyedMap<(ProcessId, u64, bool), Look>,
 }
 
 impl Looks<'_> {

@@ -1,13 +1,12 @@
 //! The levels from the processes down to the types. They are groupings of heaps and
 //! lifetime classes, of which there are few.
 
-use rustc_hash::FxHashMap;
-
 use super::Question;
 use super::column::{magnitude, sort_lines};
 use super::lines::{Line, NONE, label};
 use crate::model::{HeapId, SiteId};
 use crate::query::{Bucket, ByClass, Cancelled, Key, LifetimeClass, Numbers};
+use crate::tables::KeyedMap;
 use crate::units::Layer;
 
 /// Levels above the heaps.
@@ -168,7 +167,7 @@ impl Builder<'_> {
     /// Cells by key, in the order in which keys are first met.
     fn group(&self, level: usize, cells: Vec<Cell>) -> Vec<Child> {
         let mut groups: Vec<(Key, Vec<Cell>)> = Vec::new();
-        let mut index: FxHashMap<Key, usize> = FxHashMap::default();
+        let mut index: KeyedMap<Key, usize> = KeyedMap::default();
         for cell in cells {
             let key = self.key(level, &cell);
             let at = *index.entry(key).or_insert_with(|| {

@@ -4,17 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
-
 use crate::symbols::guard::Stop;
 use crate::symbols::names::ModuleNames;
 use crate::symbols::wanted::ModuleAddresses;
 use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Names};
+use crate::tables::KeyedMap;
 
 #[derive(Debug, Default)]
 pub(super) struct NameTable {
     pub(super) entries: Vec<Entry>,
-    pub(super) index: FxHashMap<ModuleKey, usize>,
+    pub(super) index: KeyedMap<ModuleKey, usize>,
     pub(super) names: Arc<Names>,
     /// Counts what is new in `names`.
     pub(super) version: u64,
@@ -22,7 +21,7 @@ pub(super) struct NameTable {
     pub(super) is_listed: bool,
     pub(super) turn: u64,
     /// Addresses on the screen.
-    pub(super) looked_at: FxHashMap<ModuleKey, Vec<u32>>,
+    pub(super) looked_at: KeyedMap<ModuleKey, Vec<u32>>,
     /// Bytes that are set aside for what is being read.
     pub(super) room_taken: u64,
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::table::{Entry, NameTable};
 use super::{Seek, Shared};
-use rustc_hash::FxHashMap;
 
 use crate::model::Trace;
 use crate::panics;
@@ -17,6 +16,7 @@ use crate::symbols::resolver::{self, Request, Resolved};
 use crate::symbols::saved::Saved;
 use crate::symbols::wanted::{self, ModuleAddresses};
 use crate::symbols::{ModuleKey, ModuleNote, ModuleReport, ModuleState, PdbError, PdbKey};
+use crate::tables::KeyedMap;
 
 /// Bytes of PDBs, times three, that may be read at the same time; one larger one alone.
 const ROOM: u64 = 1 << 30;
@@ -69,7 +69,7 @@ impl Shared {
             all.iter().map(|asked| table.index.contains_key(&asked.key)).collect()
         };
         let new = all.iter().zip(is_known).filter(|(_, is_known)| !is_known);
-        let mut entries: FxHashMap<ModuleKey, Entry> =
+        let mut entries: KeyedMap<ModuleKey, Entry> =
             new.map(|(asked, _)| (asked.key.clone(), self.entry(asked.clone()))).collect();
         let mut table = self.lock();
         if table.turn != turn {

@@ -6,8 +6,6 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashSet;
-
 use super::{Download, Locator};
 use crate::paths::{is_regular, open_regular, share_host};
 use crate::pe::{self, Build, Likeness};
@@ -16,6 +14,7 @@ use crate::symbols::path::Place;
 use crate::symbols::source::PdbFile;
 use crate::symbols::trouble::{NotFound, PlaceTrouble, Trouble};
 use crate::symbols::{PdbError, PdbKey, cabinet, depot, resolver};
+use crate::tables::KeyedSet;
 
 /// What a store is to have.
 #[derive(Clone, Copy)]
@@ -58,7 +57,7 @@ pub(super) struct Search<'a> {
     pub(super) name: String,
     pub(super) sought: Sought,
     /// Files that were looked at.
-    pub(super) seen: FxHashSet<PathBuf>,
+    pub(super) seen: KeyedSet<PathBuf>,
     /// What was found and is of no use, or kept us from looking.
     pub(super) troubles: Vec<Trouble>,
     /// Places that were asked.
@@ -68,7 +67,7 @@ pub(super) struct Search<'a> {
 impl<'a> Search<'a> {
     pub(super) fn new(locator: &'a Locator, stop: &'a Stop, progress: &'a dyn Fn(Download), name: &str, sought: Sought) -> Self {
         let name = name.to_owned();
-        Self { locator, stop, progress, name, sought, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 }
+        Self { locator, stop, progress, name, sought, seen: KeyedSet::default(), troubles: Vec::new(), asked: 0 }
     }
 
     /// Asks the program's own store, then the places of the symbol path. Tells which had it.

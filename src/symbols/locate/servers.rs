@@ -4,10 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
-
 use crate::symbols::http::{Answer, Http};
 use crate::symbols::trouble::PlaceTrouble;
+use crate::tables::KeyedMap;
 
 /// See the module.
 #[derive(Debug)]
@@ -20,11 +19,11 @@ pub(super) struct Servers {
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     /// Servers that are of no use.
-    down: FxHashMap<String, PlaceTrouble>,
+    down: KeyedMap<String, PlaceTrouble>,
     /// Servers, and whether their files are in folders by their first two letters.
-    two_tier: FxHashMap<String, bool>,
+    two_tier: KeyedMap<String, bool>,
     /// URLs of which nothing came.
-    absent: FxHashMap<String, Absent>,
+    absent: KeyedMap<String, Absent>,
 }
 
 /// Why nothing came.

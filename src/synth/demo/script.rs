@@ -1,14 +1,13 @@
 //! What happens in the demo, collected in any order: events of threads with their
 //! stacks, given as paths of functions from the outermost in.
 
-use rustc_hash::FxHashSet;
-
 use super::super::cast::START_TICKS;
 use super::super::images::{self, Image};
 use super::super::random::Random;
 use super::super::timeline::{Entry, What, record};
 use crate::events::encode::Style;
 use crate::events::{Event, FrameRange, StackPart};
+use crate::tables::KeyedSet;
 use crate::units::{Pid, Tid};
 
 /// A thread, as pid and tid.
@@ -19,7 +18,7 @@ pub(super) struct Thread(pub(super) u32, pub(super) u32);
 pub(super) struct Script {
     entries: Vec<Entry>,
     /// Times at which each thread has an event; stacks name their owner by these.
-    taken: FxHashSet<(u32, i64)>,
+    taken: KeyedSet<(u32, i64)>,
     pub(super) random: Random,
 }
 
@@ -28,7 +27,7 @@ const KERNEL_PATH: [&str; 3] = ["nt!KiSystemServiceCopyEnd", "nt!NtAllocateVirtu
 
 impl Script {
     pub(super) fn new(seed: u64) -> Self {
-        Self { entries: Vec::new(), taken: FxHashSet::default(), random: Random::new(seed) }
+        Self { entries: Vec::new(), taken: KeyedSet::default(), random: Random::new(seed) }
     }
 
     pub(super) fn extend(&mut self, entries: Vec<Entry>) {

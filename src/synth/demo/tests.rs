@@ -3,12 +3,11 @@
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
-use rustc_hash::FxHashMap;
-
 use super::*;
 use crate::etl::{Source, TraceFile};
 use crate::events::{Event, EventCounts, Merge, PageRange, ProcessChange, Record, StackPart, mem};
 use crate::synth::images::{APP, Function, IMAGES, Image};
+use crate::tables::KeyedMap;
 use crate::units::{Layer, Pid};
 
 struct Demo {
@@ -191,8 +190,8 @@ fn the_heap_leaks_as_in_the_exercise() {
 }
 
 /// Blocks alive at the end by layer, heap and address, and how many frees met none.
-fn replay(demo: &Demo, pid: u32) -> (FxHashMap<(Layer, u64, u64), u64>, u64) {
-    let (mut live, mut unmatched) = (FxHashMap::default(), 0);
+fn replay(demo: &Demo, pid: u32) -> (KeyedMap<(Layer, u64, u64), u64>, u64) {
+    let (mut live, mut unmatched) = (KeyedMap::default(), 0);
     for record in demo.of(pid) {
         match record.event {
             Event::Alloc { layer, heap, address, size } => {

@@ -6,7 +6,8 @@
 //! the table is sorted.
 
 use eframe::egui::{FontId, TextStyle, Ui};
-use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::tables::{KeyedMap, KeyedSet};
 
 /// A column of a list.
 #[derive(Clone, Copy)]
@@ -85,9 +86,9 @@ const CHOSEN: std::ops::RangeInclusive<f32> = 40.0..=700.0;
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
     /// Widths by title.
-    pub widths: FxHashMap<&'static str, f32>,
+    pub widths: KeyedMap<&'static str, f32>,
     /// Columns that are out of sight, by title.
-    pub hidden: FxHashSet<&'static str>,
+    pub hidden: KeyedSet<&'static str>,
 }
 
 impl Chosen {

@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::query::{Forest, FunctionId, Functions, ModuleName, NodeKey, node_name};
 use crate::stack_rules::TagId;
+use crate::tables::KeyedMap;
 
 /// Names from the outside inwards.
 pub type Way = Arc<[Arc<str>]>;
@@ -19,7 +18,7 @@ pub type Way = Arc<[Arc<str>]>;
 pub struct Opened {
     /// Those above stand before those below; node 0 of the forest is none of them.
     names: Vec<OpenedName>,
-    index: FxHashMap<(Option<u32>, Arc<str>), u32>,
+    index: KeyedMap<(Option<u32>, Arc<str>), u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,16 +63,16 @@ impl Opened {
 /// Finds nodes of a forest by names.
 pub struct Finder<'a> {
     forest: &'a Forest,
-    keys: FxHashMap<String, NodeKey>,
+    keys: KeyedMap<String, NodeKey>,
 }
 
 impl<'a> Finder<'a> {
     /// One that knows the names on these ways.
     pub fn new(forest: &'a Forest, functions: &Functions, opened: &Opened, way: Option<&Way>) -> Self {
         let opened = opened.names.iter().map(|one| &one.name);
-        let wanted: rustc_hash::FxHashSet<&str> =
+        let wanted: crate::tables::KeyedSet<&str> =
             opened.chain(way.into_iter().flat_map(|way| way.iter())).map(|name| &**name).collect();
-        let mut keys = FxHashMap::default();
+        let mut keys = KeyedMap::default();
         if !wanted.is_empty() {
             let all = (0..functions.len() as u32).map(|i| NodeKey::Function(FunctionId(i)));
             let modules = (0..functions.modules() as u32).map(|i| NodeKey::Module(ModuleName(i)));
@@ -103,9 +102,9 @@ impl<'a> Finder<'a> {
     }
 
     /// The nodes that the user opened or closed.
-    pub fn toggled(&self, opened: &Opened) -> FxHashMap<u32, bool> {
+    pub fn toggled(&self, opened: &Opened) -> KeyedMap<u32, bool> {
         let mut nodes: Vec<Option<u32>> = Vec::with_capacity(opened.names.len());
-        let mut toggled = FxHashMap::default();
+        let mut toggled = KeyedMap::default();
         for one in &opened.names {
             let above = one.above.map_or(Some(0), |above| nodes[above as usize]);
             let node = above.and_then(|above| self.below(above, &one.name));

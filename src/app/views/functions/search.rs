@@ -3,9 +3,8 @@
 //!
 //! Cost: a name for each function, and two passes over the nodes.
 
-use rustc_hash::FxHashMap;
-
 use crate::query::{Cancel, Cancelled, ForestSums, FunctionId, Functions, ModuleName, NodeKey, node_name};
+use crate::tables::KeyedMap;
 
 /// Nodes that a search opens by itself at most: more lines cannot be read.
 const MOST_OPENED: usize = 20_000;
@@ -17,10 +16,10 @@ pub fn search(
     sums: &mut ForestSums<'_>,
     text: &str,
     cancel: &Cancel,
-) -> Result<FxHashMap<u32, bool>, Cancelled> {
+) -> Result<KeyedMap<u32, bool>, Cancelled> {
     let text = text.trim().to_lowercase();
     if text.is_empty() {
-        return Ok(FxHashMap::default());
+        return Ok(KeyedMap::default());
     }
     let forest = sums.forest();
     let has = |key: NodeKey| node_name(functions, key).to_lowercase().contains(&text);
@@ -43,7 +42,7 @@ pub fn search(
         let counts = (is_inside[node] && !sums.is_empty(node as u32)) || leads_there[node];
         leads_there[forest.parent(node as u32) as usize] |= counts;
     }
-    let mut opened = FxHashMap::default();
+    let mut opened = KeyedMap::default();
     let mut hidden = vec![false; forest.len()];
     for node in 1..forest.len() {
         hidden[node] = !is_inside[node] && !leads_there[node];

@@ -11,7 +11,6 @@ mod panel;
 use std::sync::Arc;
 
 use eframe::egui::Ui;
-use rustc_hash::FxHashMap;
 
 use super::flame::{Icicle, Measure, SampledIn, Unit, Way};
 use super::{Around, Looked, Pane, SeenFrames, View, ViewId};
@@ -20,6 +19,7 @@ use crate::app::export::Sheet;
 use crate::app::jobs::{ForestKind, Ground};
 use crate::model::{ProcessId, Trace};
 use crate::query::{Cancelled, FlameWeights, Key, KeyMap, Path, ProcessSamples, process_samples, sample_sums_where};
+use crate::tables::KeyedMap;
 use list::ProcessList;
 
 /// Whose samples are drawn.
@@ -188,7 +188,7 @@ fn nameless(trace: &Arc<Trace>, whose: Whose, icicle: &Icicle) -> SeenFrames {
         Whose::All => true,
         Whose::One(process) => process == Some(id) || matches!(trace.process(id).pid.0, 0 | 4),
     };
-    let mut by_name: FxHashMap<&str, Vec<(ProcessId, u32, u64)>> = FxHashMap::default();
+    let mut by_name: KeyedMap<&str, Vec<(ProcessId, u32, u64)>> = KeyedMap::default();
     for id in (0..trace.processes.len() as u32).map(ProcessId).filter(|&id| is_meant(id)) {
         for (number, module) in (0..).zip(&trace.process(id).modules) {
             by_name.entry(module.name()).or_default().push((id, number, module.size));

@@ -15,7 +15,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use eframe::egui::{self, Ui};
-use rustc_hash::FxHashMap;
 
 use super::closer::Closer;
 use super::{Around, Looked, Pane, View, ViewId};
@@ -30,11 +29,12 @@ use crate::query::{
     Cancelled, Column, Filter, Finding, KeyMap, LifetimeClass, Path, Sort, Tree, TreeRequest, TreeRow, magnitude, peaks,
     sort_by_peak, tree, upper_peaks,
 };
+use crate::tables::KeyedMap;
 use crate::units::Interval;
 use selected::SelectedLine;
 
 /// Nodes that the user opened or closed.
-type Toggled = Arc<FxHashMap<Path, bool>>;
+type Toggled = Arc<KeyedMap<Path, bool>>;
 
 /// What is asked.
 pub struct Request {
@@ -43,7 +43,7 @@ pub struct Request {
     toggled: Toggled,
     reading: Reading,
     /// Places that lines keep.
-    held: Arc<FxHashMap<Path, u32>>,
+    held: Arc<KeyedMap<Path, u32>>,
     /// What is to be looked at closer.
     closer: Option<Path>,
 }
@@ -54,7 +54,7 @@ pub struct Table {
     trace: Arc<Trace>,
     tree: Arc<Tree>,
     /// Places of its lines above the frames.
-    order: Arc<FxHashMap<Path, u32>>,
+    order: Arc<KeyedMap<Path, u32>>,
     /// Largest sizes of its nodes, as far as they are known.
     peaks: Vec<Option<u64>>,
     /// What the numbers of the order are parts of.
