@@ -18,6 +18,8 @@ pub enum Reply {
     CutWithoutRanges(Vec<u8>, usize),
     /// In small pieces with pauses.
     Slow(Vec<u8>),
+    /// Sends the head, and then a byte now and then, without end.
+    Drip(Duration),
     /// Sends the head and then nothing.
     Silent,
     /// Sends nothing at all.
@@ -121,6 +123,14 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
                 std::thread::sleep(Duration::from_millis(30));
             }
             Ok(())
+        }
+        Some(Reply::Drip(pause)) => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"v1\"\r\n\r\nMicrosoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0")?;
+            loop {
+                std::thread::sleep(pause);
+                stream.write_all(b"x")?;
+                stream.flush()?;
+            }
         }
         Some(Reply::Silent) => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")?;
