@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Writes a file by way of a draft beside it, so that the old one stays whole if that fails, and on
 /// disk before it has the name. A link goes on leading to its file. What is there and no file, such as a
@@ -34,9 +35,36 @@ fn replace_by_draft(file: &Path, write: impl FnOnce(&mut File) -> io::Result<()>
     // No other process has this draft.
     let mut draft = file.clone().into_os_string();
     draft.push(format!(".{}.new", std::process::id()));
-    let draft = PathBuf::from(draft);
-    let done = File::create(&draft).and_then(|mut opened| write(&mut opened)).and_then(|()| fs::rename(&draft, &file));
-    done.inspect_err(|_| _ = fs::remove_file(&draft))
+    let draft = Draft::new(PathBuf::from(draft));
+    let draft = &*draft.0;
+    let done = File::create(draft).and_then(|mut opened| write(&mut opened)).and_then(|()| fs::rename(draft, &file));
+    done.inspect_err(|_| _ = fs::remove_file(draft))
+}
+
+/// Drafts of this process that are being written.
+static DRAFTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// One of them.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn new(path: PathBuf) -> Self {
+        DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        Self(path)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).retain(|draft| *draft != self.0);
+    }
+}
+
+/// Removes the drafts of files that will not be complete, for the program ends now.
+pub fn remove_drafts() {
+    for draft in DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let _ = fs::remove_file(draft);
+    }
 }
 
 /// Where a path leads on this machine that the kernel gave an image. `volumes` are NT
