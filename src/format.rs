@@ -3,11 +3,20 @@
 
 use crate::units::Ticks;
 
-/// A name of others without line breaks and other control characters, and without those that
-/// XML has no way to write.
+/// A text of others in one line that a terminal only shows: all that would be obeyed, would break the line or turn the
+/// direction of writing is replaced, and so is what XML has no way to write. Whatever a trace, a PDB or the name of a file
+/// says goes through here where it becomes part of a sentence or a cell.
 pub fn plain(text: &str) -> String {
-    let is_bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
-    text.chars().map(|c| if is_bad(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_plain(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+/// Whether a letter stays in a text of others; see [`plain`].
+pub fn is_plain(c: char) -> bool {
+    let breaks_line = matches!(c, '\u{2028}' | '\u{2029}');
+    // Embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9).
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let no_xml = matches!(c, '\u{fffe}' | '\u{ffff}');
+    !(c.is_control() || breaks_line || turns || no_xml)
 }
 
 /// Bytes in binary units: `40 B`, `130.00 KB`, `10.00 MB` (1 KB = 1,024 B).
@@ -125,6 +134,17 @@ pub fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_of_others_is_obeyed_by_a_terminal() {
+        let bad = "\u{1b}[31m\u{7}\u{8}\t\r\n\0\u{7f}\u{85}\u{9b}\u{2028}\u{202e}\u{202a}\u{2066}\u{2069}\u{ffff}";
+        let told = plain(bad);
+        assert_eq!(told.chars().count(), bad.chars().count(), "one letter for each");
+        assert_eq!(told.replace('\u{fffd}', ""), "[31m");
+        for good in ["игра.exe", "游戏.exe", "e\u{301}\u{200d}", "שלום\u{200e}", "a b\u{a0}c", "\u{1f3ae}"] {
+            assert_eq!(plain(good), good);
+        }
+    }
 
     #[test]
     fn estimates_have_two_digits_or_so() {

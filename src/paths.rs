@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use inputs::{Reading, is_read_below};
-pub use output::{Draft, Existing, Refusal, adopt, check, check_file, create, keep, spare, transfer, write};
+pub use output::{Draft, Existing, Refusal, adopt, check, check_file, create, keep, remove_drafts, spare, transfer, write};
 
 /// Where a path leads on this machine that the kernel gave an image. `volumes` are NT
 /// paths of volumes and their drives.

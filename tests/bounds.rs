@@ -7,6 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests say what they expect by unwrapping it")]
 #![allow(clippy::print_stdout, reason = "the numbers of a run are worth reading")]
 
+#[path = "bounds/names.rs"]
+mod bounds_of_names;
 mod common;
 #[path = "common/hostile_queries.rs"]
 #[allow(dead_code, reason = "each test uses its own part")]
@@ -215,7 +217,7 @@ impl Bound {
 fn no_small_file_takes_much_time_or_memory() {
     let folder = tempfile::tempdir().unwrap();
     let only = std::env::var("HIGHWATER_BOUND").unwrap_or_default();
-    let inputs = INPUTS.iter().filter(|input| input.name.contains(&only));
+    let inputs = INPUTS.iter().chain(&bounds_of_names::INPUTS).filter(|input| input.name.contains(&only));
     let faults: Vec<String> = inputs.filter_map(|input| input.check(folder.path())).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -16,8 +16,8 @@ use super::failure::Failure;
 use super::panels::list::{ListColumn, Value};
 use super::picture::Picture;
 use super::saving::Place;
-use crate::export::not_computed;
 use crate::paths::{self, Existing, Refusal};
+use crate::export::{csv_cell, csv_line};
 use crate::units::Ticks;
 
 /// A table as it was when somebody asked for it.
@@ -228,7 +228,7 @@ fn as_text(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{}", sheet.columns().join("\t"))?;
     for row in 0..sheet.len().min(MOST_COPIED) {
         let (depth, values) = sheet.line(row);
-        let texts: Vec<String> = values.iter().map(|value| value.to_string().replace(['\t', '\n', '\r'], " ")).collect();
+        let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
         write!(out, "\n{}{}", "  ".repeat(depth), texts.join("\t"))?;
     }
     if sheet.len() > MOST_COPIED {
@@ -239,34 +239,23 @@ fn as_text(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
 
 fn as_csv(sheet: &dyn Sheet, out: &mut dyn Write) -> io::Result<()> {
     let level = sheet.is_tree().then_some("Level");
-    let header: Vec<String> = level.into_iter().chain(sheet.columns()).map(in_csv).collect();
-    write!(out, "{}\r\n", header.join(","))?;
+    csv_line(out, level.into_iter().chain(sheet.columns()).map(csv_cell))?;
     for row in 0..sheet.len() {
         let (depth, values) = sheet.line(row);
         let level = level.map(|_| depth.to_string());
-        let texts: Vec<String> = level.into_iter().chain(values.iter().map(raw_in_csv)).collect();
-        write!(out, "{}\r\n", texts.join(","))?;
+        csv_line(out, level.into_iter().chain(values.iter().map(raw_in_csv)))?;
     }
     Ok(())
 }
 
 fn raw_in_csv(value: &Value) -> String {
     match value {
-        Value::Text(text) => in_csv(text),
+        Value::Text(text) => csv_cell(text),
         _ => match raw(value) {
             serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => in_csv(&text),
+            serde_json::Value::String(text) => csv_cell(&text),
             number => number.to_string(),
         },
-    }
-}
-
-/// A text in quotes if it needs them, and no formula.
-fn in_csv(text: &str) -> String {
-    let text = not_computed(text);
-    match text.contains([',', '"', '\n', '\r', ';', '\t']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.into_owned(),
     }
 }
 
@@ -355,7 +344,7 @@ mod tests {
     #[test]
     fn files_have_numbers_as_they_are_and_texts_that_stay_texts() {
         let csv = "Level,Function,Impacting Size,Alloc/Commit Time,Processor\r\n\
-                   0,\"'=a.exe!f<\"\"x\"\", y>\",-1536,0.5,0.763\r\n1,\"b\n\u{e4}\",1099511627776,,\r\n";
+                   0,\"'=a.exe!f<\"\"x\"\", y>\",-1536,0.5,0.763\r\n1,b\u{fffd}\u{e4},1099511627776,,\r\n";
         assert_eq!(written(Format::Csv), csv);
         let read: serde_json::Value = serde_json::from_str(&written(Format::Json)).unwrap();
         let expected = json!([
@@ -367,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_copied_table_reads_as_on_the_screen() {
-        let text = "Function\tImpacting Size\tAlloc/Commit Time\tProcessor\n=a.exe!f<\"x\", y>\t\u{2212}1.50 KB\t0.500000 s\t76.3 %\n  b \u{e4}\t+1.00 TB\t\u{2014}\t";
+        let text = "Function\tImpacting Size\tAlloc/Commit Time\tProcessor\n=a.exe!f<\"x\", y>\t\u{2212}1.50 KB\t0.500000 s\t76.3 %\n  b\u{fffd}\u{e4}\t+1.00 TB\t\u{2014}\t";
         assert_eq!(written(Format::Text), text);
     }
 

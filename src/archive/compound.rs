@@ -17,10 +17,9 @@ use cfb::{CompoundFile, OpenOptions};
 
 use super::expand::{Expansion, reader};
 use super::hub::HubReader;
-use super::{
-    Budget, Contents, MAX_ENTRIES, MAX_TRACES, Member, Others, Progress, Reader, head_of, looks_like_etl, member_name, printable,
-};
+use super::{Budget, Contents, MAX_ENTRIES, MAX_TRACES, Member, Others, Progress, Reader, head_of, looks_like_etl, member_name};
 use crate::etl::{Format, OpenError, Source, u16_at, u32_at};
+use crate::format::plain;
 use crate::problem::{ProblemKind, Problems};
 
 /// A trace in the compound file.
@@ -146,7 +145,7 @@ fn take(
     let mut done = 0;
     let mut members = Vec::new();
     for found in found {
-        let path = printable(&found.path.display().to_string());
+        let path = plain(&found.path.display().to_string());
         let member = member_name(name, path.trim_start_matches(['/', '\\']));
         let stream = file.open_stream(&found.path).map_err(|e| OpenError::from_io(member.clone(), e))?;
         let mut from: Box<dyn Read> = if found.packed { Box::new(HubReader::new(stream)) } else { Box::new(stream) };

@@ -108,11 +108,6 @@ fn member_name(archive: &str, member: &str) -> String {
     format!("{archive}!{member}")
 }
 
-/// A name out of an archive as one line of text.
-fn printable(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
-}
-
 fn is_etl_name(name: &str) -> bool {
     name.len() > 4 && name.get(name.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(".etl"))
 }

@@ -10,9 +10,10 @@ use zip::result::ZipError;
 use super::expand::{Expansion, reader};
 use super::{
     Budget, Contents, MAX_ENTRIES, MAX_TRACES, Member, Others, Progress, Reader, head_of, is_etl_name, looks_like_etl,
-    member_name, printable,
+    member_name,
 };
 use crate::etl::{Format, OpenError, Source};
+use crate::format::plain;
 use crate::problem::{ProblemKind, Problems};
 
 /// A trace in the archive.
@@ -72,7 +73,7 @@ fn find(archive: &mut ZipArchive<Reader<'_>>, name: &str, bytes: u64, problems: 
             continue;
         }
         let raw = entry.name().map_or_else(|_| String::from_utf8_lossy(entry.name_raw()).into_owned(), |name| name.into_owned());
-        let (entry_name, size, stored) = (printable(&raw), entry.size(), entry.compression() == CompressionMethod::Stored);
+        let (entry_name, size, stored) = (plain(&raw), entry.size(), entry.compression() == CompressionMethod::Stored);
         let (encrypted, packed_size) = (entry.encrypted(), entry.compressed_size());
         let wanted = is_etl_name(&entry_name);
         let mut refuse = |reason: String| {

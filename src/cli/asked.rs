@@ -245,6 +245,7 @@ pub(super) fn load_trace(
     choices: &Choices,
     stage: &'static str,
 ) -> Result<Arc<Trace>, Failure> {
+    memory.watch(inputs);
     let capture = open(inputs)?;
     panics::reach(stage);
     load_capture(&capture, memory, marks, choices)

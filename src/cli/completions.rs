@@ -18,7 +18,7 @@ pub(super) struct CompletionsArgs {
 }
 
 pub(super) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
-    output::answer(&script(args.shell)?)
+    output::document(&script(args.shell)?)
 }
 
 fn script(shell: Shell) -> Result<String, Failure> {

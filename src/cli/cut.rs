@@ -69,6 +69,7 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     }
     check_out(&args.out, args.replace.existing())?;
     let capture = open(&args.inputs())?;
+    args.memory.watch(&args.inputs());
     let trace = load_capture(&capture, args.memory, &args.marks, &Choices::of_process(args.process.clone()))?;
     let interval = interval(args, &trace)?;
     report_problems(&trace.problems);

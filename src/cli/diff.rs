@@ -171,6 +171,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     args.quiet.apply();
     let both = args.sides().map_err(Failure::BadArguments)?;
     let rules = args.rules.read()?;
+    args.memory.watch(&args.inputs());
     let traces = load(args, &both)?;
     let process = args.choices.process.as_deref();
     let intervals = [both[0].interval(&traces[0], process)?, both[1].interval(&traces[1], process)?];

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, stopped};
 use super::{Failure, output, report_problems};
+use crate::format::plain;
 use crate::model::Trace;
 use crate::query::{Cancel, Finding, findings};
 
@@ -95,12 +96,12 @@ fn describe(findings: &[Finding]) -> String {
         return "Nothing stands out.\n".to_owned();
     }
     let paragraph = |finding: &Finding| {
-        let mut text = format!("{}.\n", finding.text);
-        finding.stack.iter().rev().take(FRAMES).for_each(|frame| text += &format!("    {frame}\n"));
+        let mut text = format!("{}.\n", plain(&finding.text));
+        finding.stack.iter().rev().take(FRAMES).for_each(|frame| text += &format!("    {}\n", plain(frame)));
         if finding.stack.len() > FRAMES {
             text += &format!("    … and {} more frames\n", finding.stack.len() - FRAMES);
         }
-        finding.doubts.iter().for_each(|doubt| text += &format!("    But: {doubt}.\n"));
+        finding.doubts.iter().for_each(|doubt| text += &format!("    But: {}.\n", plain(doubt)));
         text
     };
     findings.iter().map(paragraph).collect::<Vec<_>>().join("\n")

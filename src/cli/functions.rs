@@ -7,7 +7,7 @@ use super::asked::{Asked, IntervalInSeconds, stopped};
 use super::report::describe_quality;
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
-use crate::format;
+use crate::format::{self, plain};
 use crate::query::{Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, functions, totals};
 
 #[derive(Args, Debug)]
@@ -82,8 +82,8 @@ fn describe(groups: &[FunctionGroup], count: usize) -> String {
     for group in groups {
         for (list, of) in [(&group.callers, "Callers"), (&group.callees, "Callees")] {
             let Some(list) = list else { continue };
-            let at = format!("{} ({}), {}", group.process, group.pid, group.layer);
-            text += &format!("\n{of} of {} in {at}:\n{}", group.function, neighbours(list).text());
+            let at = format!("{} ({}), {}", plain(&group.process), group.pid, group.layer);
+            text += &format!("\n{of} of {} in {at}:\n{}", plain(&group.function), neighbours(list).text());
         }
     }
     text

@@ -9,7 +9,7 @@ use super::{Failure, memory, open, output, report_problems};
 use crate::etl::TraceFile;
 use crate::etl::compression::Algorithm;
 use crate::events::{EventCounts, ProviderCensus, ProviderSeen, Totals, survey_with_providers};
-use crate::format;
+use crate::format::{self, plain};
 use crate::load::{Capture, NO_MEMORY_EVENTS};
 use crate::problem::Problem;
 use crate::units::Ticks;
@@ -58,6 +58,7 @@ struct FileInfo {
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
+    args.memory.watch(&args.what.inputs());
     let capture = open(&args.what.inputs())?;
     let info = gather(&capture);
     memory::warn(&capture, args.memory);
@@ -154,7 +155,7 @@ fn describe_file(file: &FileInfo) -> String {
     );
     line("time", format!("{}, {}", file.start_utc.as_deref().unwrap_or("start unknown"), text::seconds(file.duration_s)));
     line("lost", lost);
-    format!("{}\n{}\n", file.path, table.text())
+    format!("{}\n{}\n", plain(&file.path), table.text())
 }
 
 /// The kinds of events that occur, and all others together.
@@ -198,7 +199,7 @@ fn describe_problems(info: &Info) -> String {
     }
     let mut text = format!("\n{}\n", text::plural(info.problem_count, "problem"));
     for problem in info.problems.iter().take(SHOWN) {
-        text += &format!("  {} at {:#x}: {}\n", problem.file, problem.offset, problem.detail);
+        text += &format!("  {} at {:#x}: {}\n", plain(&problem.file), problem.offset, plain(&problem.detail));
     }
     match info.problem_count.saturating_sub(SHOWN as u64) {
         0 => text,

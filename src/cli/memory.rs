@@ -1,11 +1,17 @@
 //! Traces that need more memory than there is: what is said of them, and how a
 //! report loads no more than it is asked for.
 
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread;
+use std::time::Duration;
+
 use clap::Args;
 
 use super::output;
 use crate::format::rough_bytes;
-use crate::load::{Capture, Estimate, Plan, Processes, Scope, default_budget, describe_scope};
+use crate::load::{Capture, Estimate, Input, Plan, Processes, Scope, default_budget, describe_scope};
+use crate::paths;
+use crate::platform::memory_in_use;
 use crate::units::Layer;
 
 /// How much memory may be used.
@@ -29,6 +35,42 @@ impl Memory {
         shares(self.budget(), needs).map_or([self; 2], |shares| shares.map(|share| Self { memory_limit: Some(share) }))
     }
 }
+
+/// What is used may be more than a limit by this part of it, for sizes are reckoned and not measured; ...
+const MORE: u64 = 4;
+/// ... and what the program takes for itself is never too much.
+const LEAST: u64 = 80 << 20;
+/// Between two looks at what is used: as long as it takes to come from there to the limit, ...
+const BYTES_A_MS: u64 = 8 << 20;
+/// ... within these bounds.
+const EVERY_MS: (u64, u64) = (2, 50);
+
+impl Memory {
+    /// Ends the program with a sentence as soon as it uses much more than it may, whatever for: a trace that is loaded is
+    /// cut before, but nothing reckons what each answer to each question takes. `inputs` are what is read.
+    pub(super) fn watch(self, inputs: &[Input]) {
+        static WATCHES: Once = Once::new();
+        static READ: Mutex<String> = Mutex::new(String::new());
+        let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
+        *read() = inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
+        let budget = self.budget();
+        let most = budget.saturating_add(budget / MORE).max(LEAST);
+        let watch = move || -> Option<()> {
+            while let Some(room) = most.checked_sub(memory_in_use()?) {
+                thread::sleep(Duration::from_millis((room / BYTES_A_MS).clamp(EVERY_MS.0, EVERY_MS.1)));
+            }
+            let (name, budget) = (read().clone(), rough_bytes(budget));
+            output::error(&format!("{name}: the answer needs more than the {budget} of memory that may be used; {LESS}"));
+            paths::remove_drafts();
+            std::process::exit(1);
+        };
+        // Without the thread nobody watches, as where the system does not say what is used.
+        WATCHES.call_once(|| drop(thread::Builder::new().name("memory".to_owned()).spawn(watch)));
+    }
+}
+
+/// What is to be done about an answer.
+const LESS: &str = "ask about less (--process, --layer, --top, fewer keys of --by), or allow more with --memory-limit";
 
 /// Megabytes in bytes.
 pub(super) fn megabytes(n: u64) -> u64 {

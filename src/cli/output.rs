@@ -1,6 +1,9 @@
 //! The one place that prints. Answers go to stdout, messages to stderr, one line
 //! each. A reader that closed the pipe has seen enough: that is no failure.
 //!
+//! Nothing that people read has anything that a terminal obeys ([`plain`]), whoever chose the names in it; whoever puts
+//! a name into a sentence keeps it from breaking the line.
+//!
 //! Where the user asked for quiet ([`be_quiet`]) only answers for programs and errors are
 //! printed. How far work has come is written over itself, on a terminal only.
 
@@ -26,7 +29,7 @@ fn is_quiet() -> bool {
 
 /// Prints an answer for people.
 pub(super) fn answer(text: &str) -> Result<(), Failure> {
-    if is_quiet() { Ok(()) } else { print(text) }
+    if is_quiet() { Ok(()) } else { print(&text.split('\n').map(plain).collect::<Vec<_>>().join("\n")) }
 }
 
 /// Prints an answer that is a file's text, such as a table for another page: also where it is quiet.
@@ -59,8 +62,11 @@ pub(super) fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ExportErro
 /// Prints an answer for programs. Fields come in the order of their declaration,
 /// so equal answers are equal bytes.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(value).map_err(unanswered)?;
-    print(&(text + "\n"))
+    let written = stream(|out| {
+        serde_json::to_writer(&mut *out, value)?;
+        Ok(out.write_all(b"\n")?)
+    });
+    written.map_err(unanswered)
 }
 
 /// Prints a message.
@@ -79,7 +85,7 @@ pub(super) fn shows_progress() -> bool {
 pub(super) fn progress(text: &str) {
     const ERASE_TO_END_OF_LINE: &str = "\x1b[K";
     let mut err = io::stderr().lock();
-    let _ = write!(err, "\r{text}{ERASE_TO_END_OF_LINE}").and_then(|()| err.flush());
+    let _ = write!(err, "\r{}{ERASE_TO_END_OF_LINE}", plain(text)).and_then(|()| err.flush());
 }
 
 /// Prints why nothing was done, in one line, and nothing that a terminal would obey: names of others stand in

@@ -49,6 +49,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?;
         return output::stream(|out| export::json(&exported, out)).map_err(output::unanswered);
     }
+    let request = ReportRequest { top: Some(request.top.unwrap_or(SHOWN)), ..request };
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     let mask = request.filter.named_mask(trace, &names, &never).map_err(stopped)?;
     let worst = (&mask, args.groups.top.unwrap_or(WORST));
@@ -66,15 +67,14 @@ const SHOWN: usize = 40;
 fn describe(trace: &Trace, args: &ReportArgs, report: &Report, besides: &ActivityEntries) -> String {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, report.interval);
     let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
-    let shown = report.groups.len().min(args.groups.top.unwrap_or(SHOWN));
-    if report.groups.is_empty() {
+    if report.count == 0 {
         text += "Nothing was alive or happened.\n";
     } else {
-        text += &table(&args.groups.by, &report.groups[..shown], &besides.frame_counts).text();
+        text += &table(&args.groups.by, &report.groups, &besides.frame_counts).text();
     }
-    match report.groups.len() - shown {
+    match report.count - report.groups.len() {
         0 => {}
-        n => text += &format!("… and {n} more groups; --top {} shows them\n", report.groups.len()),
+        n => text += &format!("… and {n} more groups; --top {} shows them\n", report.count),
     }
     text + &activity::describe(besides) + &describe_quality(trace, report.interval)
 }

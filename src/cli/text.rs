@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::format::count;
+use crate::format::{count, plain};
 use crate::tables::KeyedSet;
 
 /// `1 file`, `2 files`.
@@ -49,7 +49,7 @@ pub(super) enum Align {
 }
 
 /// Lines in columns, each as wide as its widest cell. A line can carry notes that
-/// are printed below it, indented and as long as they are.
+/// are printed below it, indented and as long as they are. Names of others stand in both, so both are [`plain`].
 pub(super) struct Table {
     columns: Vec<(String, Align)>,
     lines: Vec<(Vec<String>, Vec<String>)>,
@@ -61,7 +61,8 @@ impl Table {
     }
 
     pub(super) fn line(&mut self, cells: Vec<String>, notes: Vec<String>) {
-        self.lines.push((cells, notes));
+        let plain = |texts: Vec<String>| texts.iter().map(|text| plain(text)).collect();
+        self.lines.push((plain(cells), plain(notes)));
     }
 
     /// The table, its heading first unless all headings are empty.
@@ -112,6 +113,14 @@ mod tests {
         assert_eq!(seconds(12.5), "12.5 s");
         assert_eq!(seconds(-0.0000001), "0 s");
         assert_eq!(seconds(100.0), "100 s");
+    }
+
+    #[test]
+    fn no_name_breaks_a_table() {
+        let mut table = Table::new([("Name", Align::Left), ("Size", Align::Right)]);
+        table.line(vec!["a\nb\u{1b}[2J".into(), "10".into()], vec!["no\r\nte\u{202e}".into()]);
+        let bad = '\u{fffd}';
+        assert_eq!(table.text(), format!("Name      Size\na{bad}b{bad}[2J    10\n    no{bad}{bad}te{bad}\n"));
     }
 
     #[test]

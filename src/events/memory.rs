@@ -8,6 +8,7 @@
 //! too, so their layout does not depend on the header.
 
 use super::hooks::{hook, tracker};
+use super::names;
 use super::{CommittedRegion, Event, PageRange};
 use crate::etl::{RawEvent, address_at, u32_at, u64_at, utf16_field};
 use crate::units::{Layer, Pid, PointerSize};
@@ -134,6 +135,6 @@ fn tracker_name(payload: &[u8]) -> Option<Option<Box<str>>> {
     let units = u32_at(payload, 8)? as usize;
     let field = payload.get(12..)?;
     let field = &field[..field.len().min(units.saturating_mul(2))];
-    let name = utf16_field(field);
+    let name = names::name(utf16_field(field));
     Some((!name.is_empty()).then(|| name.into()))
 }

@@ -25,6 +25,7 @@ mod losses;
 mod machine;
 mod memory;
 mod merge;
+mod names;
 mod provider_census;
 mod provider_names;
 mod raw_queue;

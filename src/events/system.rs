@@ -2,6 +2,7 @@
 //! event classes; versions 2 to 5 checked on public traces).
 
 use super::hooks::hook;
+use super::names;
 use super::{Event, ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo, Record};
 use crate::etl::{RawEvent, address_at, ansi_at, guid_at, u8_at, u32_at, utf16z_at};
 use crate::units::{Pid, PointerSize, Tid};
@@ -25,6 +26,7 @@ pub(super) fn process(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
     at = skip_sid(bytes, at, raw.pointer)?;
     let (name, at) = ansi_at(bytes, at)?;
     let command_line = utf16z_at(bytes, at).map(|(text, _)| text).unwrap_or_default();
+    let (name, command_line) = (names::name(name), names::line(command_line));
     let info = ProcessInfo { key: address_at(bytes, 0, raw.pointer)?, parent: u32_at(bytes, p + 4)?, name, command_line };
     let change = match hook {
         hook::PROCESS_START => ProcessChange::Start,
@@ -55,7 +57,7 @@ pub(super) fn thread(hook: u16, raw: &RawEvent<'_>) -> Option<[Option<Record>; 2
         // Two words, then seven pointers, a word and four bytes.
         8 + 7 * raw.pointer.bytes() + 8
     };
-    let name = utf16z_at(bytes, at).map(|(name, _)| name).filter(|name| !name.is_empty());
+    let name = utf16z_at(bytes, at).map(|(name, _)| names::name(name)).filter(|name| !name.is_empty());
     let start = match hook {
         hook::THREAD_START => Some(Event::ThreadStart),
         hook::THREAD_SET_NAME => None,
@@ -80,7 +82,7 @@ pub(super) fn image(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
         size: address_at(bytes, p, raw.pointer)?,
         checksum: since_version_2(2 * p + 4)?,
         time_stamp: since_version_2(2 * p + 8)?,
-        path: utf16z_at(bytes, path_at)?.0,
+        path: names::path(utf16z_at(bytes, path_at)?.0),
     };
     let change = match hook {
         hook::IMAGE_LOAD => ImageChange::Load,
@@ -98,7 +100,7 @@ pub(super) fn image_file(raw: &RawEvent<'_>) -> Option<Record> {
         base: address_at(bytes, 0, raw.pointer)?,
         size: address_at(bytes, p, raw.pointer)?,
         time_stamp: u32_at(bytes, 2 * p + 4)?,
-        name: utf16z_at(bytes, 2 * p + 8).map(|(name, _)| name).unwrap_or_default(),
+        name: utf16z_at(bytes, 2 * p + 8).map(|(name, _)| names::path(name)).unwrap_or_default(),
     };
     Some(record(raw, Pid(u32_at(bytes, 2 * p)?), Event::ImageFile(Box::new(file))))
 }
@@ -111,7 +113,7 @@ pub(super) fn image_id(raw: &RawEvent<'_>) -> Option<Record> {
         base: address_at(bytes, 0, raw.pointer)?,
         guid: guid_at(bytes, p + 4)?,
         age: u32_at(bytes, p + 20)?,
-        pdb: ansi_at(bytes, p + 24)?.0,
+        pdb: names::path(ansi_at(bytes, p + 24)?.0),
     };
     Some(record(raw, Pid(u32_at(bytes, p)?), Event::ImageId(Box::new(id))))
 }
@@ -120,5 +122,5 @@ pub(super) fn image_id(raw: &RawEvent<'_>) -> Option<Record> {
 pub(super) fn volume(raw: &RawEvent<'_>) -> Option<Record> {
     let (nt, at) = utf16z_at(raw.payload, 0)?;
     let (dos, _) = utf16z_at(raw.payload, at)?;
-    Some(record(raw, raw.pid, Event::Volume(Box::new((nt, dos)))))
+    Some(record(raw, raw.pid, Event::Volume(Box::new((names::path(nt), names::path(dos))))))
 }

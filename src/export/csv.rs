@@ -1,23 +1,19 @@
 //! CSV: a line a group, with the columns that a report's groups have, whether they were asked for or not.
 //! Frames of a stack are joined by `;`, the outermost first; ranges by `..`.
 //!
-//! Names come from traces, and CSV is opened by programs that compute: a text that would be a formula
-//! gets a `'` in front, as in the files that the window writes.
+//! Names come from traces, and CSV is opened by programs that compute: a text goes through [`csv_cell`], here as in
+//! the files that the window writes.
 
-use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 
 use super::{ExportError, Exported};
+use crate::format::plain;
 use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, each_group};
 
-fn guarded(text: &str) -> String {
-    not_computed(text).into_owned()
-}
-
-/// The columns in their order, and what a group has in each.
+/// The columns in their order, and what a group has in each, as CSV has it.
 fn columns(group: &Group) -> [(&'static str, String); 32] {
     let n = &group.numbers;
-    let text = |text: &Option<String>| text.as_deref().map_or_else(String::new, guarded);
+    let text = |text: &Option<String>| text.as_deref().map_or_else(String::new, csv_cell);
     let frames = |frames: &Option<Vec<String>>| frames.as_deref().map_or_else(String::new, joined);
     let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
     let lifetime =
@@ -60,28 +56,24 @@ fn columns(group: &Group) -> [(&'static str, String); 32] {
 
 /// Writes the groups of a report.
 pub fn csv(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut writer = writer(out);
-    writer.write_record(columns(&Group::default()).map(|(name, _)| name))?;
+    csv_line(out, columns(&Group::default()).map(|(name, _)| name.to_owned()))?;
     let Exported { index, names, request, mask, cancel } = exported;
     each_group(index, request, mask, names, cancel, |group| {
-        writer.write_record(columns(&group).map(|(_, cell)| cell))?;
-        Ok::<_, ExportError>(())
-    })?;
-    Ok(writer.flush()?)
+        Ok::<_, ExportError>(csv_line(out, columns(&group).map(|(_, cell)| cell))?)
+    })
 }
 
 /// Writes marks, with the columns that they have in JSON.
 pub fn marks_csv(marks: &[MarkEntry], out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut writer = writer(out);
-    writer.write_record(["at_s", "from_s", "to_s", "text", "provider", "process", "pid"])?;
+    csv_line(out, ["at_s", "from_s", "to_s", "text", "provider", "process", "pid"].map(str::to_owned))?;
     for mark in marks {
         let MarkEntry { at_s, from_s, to_s, text, provider, process, pid } = mark;
         let [at_s, from_s, to_s] = [at_s, from_s, to_s].map(ToString::to_string);
         let [process, pid] =
-            [process.as_deref().map_or_else(String::new, guarded), pid.map_or_else(String::new, |pid| pid.to_string())];
-        writer.write_record([at_s, from_s, to_s, guarded(text), guarded(provider), process, pid])?;
+            [process.as_deref().map_or_else(String::new, csv_cell), pid.map_or_else(String::new, |pid| pid.to_string())];
+        csv_line(out, [at_s, from_s, to_s, csv_cell(text), csv_cell(provider), process, pid])?;
     }
-    Ok(writer.flush()?)
+    Ok(())
 }
 
 /// Writes frames, a line for each and each layer.
@@ -89,38 +81,57 @@ pub fn frames_csv<'a>(
     layers: impl Iterator<Item = (&'a ChainEntry, &'static str, &'a [FrameEntry])>,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
-    let mut writer = writer(out);
     let of_chain = ["process", "pid", "process_start_s", "api", "swap_chain", "layer"];
     let of_frame = ["number", "from_s", "to_s", "allocated_count", "allocated_size", "freed_count", "freed_size"];
-    writer.write_record(of_chain.iter().chain(&of_frame))?;
+    csv_line(out, of_chain.iter().chain(&of_frame).map(|name| (*name).to_owned()))?;
     for (chain, layer, frames) in layers {
         let ChainEntry { process, pid, process_start_s, api, swap_chain, .. } = chain;
         let start = process_start_s.map_or_else(String::new, |at| at.to_string());
-        let chain = [guarded(process), pid.to_string(), start, (*api).to_owned(), swap_chain.clone(), layer.to_owned()];
+        let chain = [csv_cell(process), pid.to_string(), start, (*api).to_owned(), swap_chain.clone(), layer.to_owned()];
         for frame in frames {
             let FrameEntry { number, from_s, to_s, allocated_count, allocated_size, freed_count, freed_size } = frame;
             let sums = [allocated_count, allocated_size, freed_count, freed_size].map(ToString::to_string);
             let cells = chain.iter().cloned().chain([number.to_string(), from_s.to_string(), to_s.to_string()]).chain(sums);
-            writer.write_record(cells)?;
+            csv_line(out, cells)?;
         }
     }
-    Ok(writer.flush()?)
-}
-
-fn writer(out: &mut dyn Write) -> ::csv::Writer<&mut dyn Write> {
-    ::csv::WriterBuilder::new().terminator(::csv::Terminator::CRLF).from_writer(out)
+    Ok(())
 }
 
 /// A stack in one cell; names of templates can have the separator in them. Programs that take it for
 /// that of cells find no formula there either.
 fn joined(frames: &[String]) -> String {
-    frames.iter().map(|frame| guarded(&frame.replace(';', ":"))).collect::<Vec<_>>().join(";")
+    quoted(frames.iter().map(|frame| not_computed(&frame.replace(';', ":"))).collect::<Vec<_>>().join(";"))
 }
 
-/// A text that no program which opens CSV takes for a formula: names come from traces.
-pub fn not_computed(text: &str) -> Cow<'_, str> {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if is_formula { format!("'{text}").into() } else { text.into() }
+/// A text of others as a cell: without control characters, no formula ([`not_computed`]), and in quotes where it has
+/// what stands between cells, in whatever country. What is a number is none of these: it is written as it is.
+pub fn csv_cell(text: &str) -> String {
+    quoted(not_computed(text))
+}
+
+/// Writes a line of cells.
+pub fn csv_line(out: &mut dyn Write, cells: impl IntoIterator<Item = String>) -> io::Result<()> {
+    let cells: Vec<String> = cells.into_iter().collect();
+    write!(out, "{}\r\n", cells.join(","))
+}
+
+/// A text that no program which opens CSV takes for a formula, in one line. What begins one has a `'` in front, also behind
+/// blanks: the signs of formulas, those of full width as Japanese and Chinese keyboards write them, and what some
+/// programs take away before they look (OWASP's list for CSV injection).
+fn not_computed(text: &str) -> String {
+    let is_taken_away = |c: char| c.is_whitespace() || c.is_control();
+    let signs = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}', '\u{2212}'];
+    let begins = text.starts_with(['\t', '\r', '\n']) || text.trim_start_matches(is_taken_away).starts_with(signs);
+    let guard = if begins { "'" } else { "" };
+    format!("{guard}{}", plain(text))
+}
+
+fn quoted(text: String) -> String {
+    match text.contains([',', '"', ';']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
 }
 
 #[cfg(test)]
@@ -138,7 +149,30 @@ mod tests {
         let cells = columns(&group);
         let cell = |name: &str| cells.iter().find(|(column, _)| *column == name).unwrap().1.as_str();
         assert_eq!(cell("function"), "'=cmd|' /C calc'!A0");
-        assert_eq!(cell("stack"), "'@a.exe!main;b.dll!f<1:2>;'=c.dll!+0x1");
+        assert_eq!(cell("stack"), "\"'@a.exe!main;b.dll!f<1:2>;'=c.dll!+0x1\"");
         assert_eq!((cell("lifetime_bucket"), cell("pid"), cell("peak")), ("0.5..", "", "0"));
+    }
+
+    #[test]
+    fn cells_are_guarded_and_in_one_line() {
+        for sign in ["=", "+", "-", "@", "＝", "＋", "－", "＠", " =", "\u{a0}@", "\0=", "\u{1b}+"] {
+            assert!(csv_cell(&format!("{sign}1+1")).starts_with('\''), "{sign}");
+        }
+        for (text, cell) in [
+            ("\nx", "'\u{fffd}x"),
+            ("\rx", "'\u{fffd}x"),
+            ("\tx", "'\u{fffd}x"),
+            ("a\r\nb", "a\u{fffd}\u{fffd}b"),
+            ("a\u{9b}b", "a\u{fffd}b"),
+            ("a-b", "a-b"),
+            ("a;b", "\"a;b\""),
+            ("a,\"b\"", "\"a,\"\"b\"\"\""),
+            ("", ""),
+        ] {
+            assert_eq!(csv_cell(text), cell, "{text:?}");
+        }
+        let mut line = Vec::new();
+        csv_line(&mut line, [csv_cell("-x"), "-1536".to_owned()]).unwrap();
+        assert_eq!(line, b"'-x,-1536\r\n", "numbers stay numbers");
     }
 }

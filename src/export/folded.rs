@@ -7,8 +7,9 @@
 
 use std::io::Write;
 
-use super::stacks::{self, in_one_line, no_frames, weight};
+use super::stacks::{self, no_frames, weight};
 use super::{ExportError, Exported, Value};
+use crate::format::plain;
 
 /// Writes folded stacks.
 pub fn folded(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Result<(), ExportError> {
@@ -31,5 +32,5 @@ pub fn folded(exported: &Exported<'_>, value: Value, out: &mut dyn Write) -> Res
 
 /// A name that cannot be taken for two.
 fn part(name: &str) -> String {
-    in_one_line(name).replace(';', ":")
+    plain(name).replace(';', ":")
 }

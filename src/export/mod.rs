@@ -21,7 +21,7 @@ use std::io::{self, Write};
 
 use thiserror::Error;
 
-pub use self::csv::{csv, frames_csv, marks_csv, not_computed};
+pub use self::csv::{csv, csv_cell, csv_line, frames_csv, marks_csv};
 pub use firefox::firefox;
 pub use folded::folded;
 pub use format::{Format, Value};
@@ -133,14 +133,5 @@ fn layer_names(layers: &[Layer]) -> String {
 impl From<Cancelled> for ExportError {
     fn from(_: Cancelled) -> Self {
         Self::Stopped
-    }
-}
-
-impl From<::csv::Error> for ExportError {
-    fn from(error: ::csv::Error) -> Self {
-        match error.into_kind() {
-            ::csv::ErrorKind::Io(error) => Self::Io(error),
-            other => Self::Io(io::Error::other(format!("{other:?}"))),
-        }
     }
 }

@@ -1,6 +1,5 @@
 //! What formats for flame graphs and call trees are made of: stacks of processes, each with its numbers.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{ExportError, Exported, Value};
@@ -142,9 +141,4 @@ fn process_name(trace: &Trace, process: &Process, has_others: bool) -> String {
         "" => format!("{}{since}", process.label()),
         name => format!("{name} ({}{since})", process.pid),
     }
-}
-
-/// A name without line breaks and other control characters.
-pub(super) fn in_one_line(name: &str) -> Cow<'_, str> {
-    if name.contains(char::is_control) { name.replace(char::is_control, " ").into() } else { name.into() }
 }

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::format::{self, plain};
+use crate::format::{self, is_plain, plain};
 use crate::moment::Moment;
 use crate::query::{Group, Measured};
 use crate::tables::{KeyedMap, KeyedSet};
@@ -196,8 +196,17 @@ fn put_sizes(text: &mut String, reached: &Reached<'_>) {
     }
 }
 
+/// A text as TOML has it; what is not [`plain`] is written as an escape, for the file is printed, too.
 fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
+    if text.chars().all(is_plain) {
+        return toml::Value::from(text).to_string();
+    }
+    let escaped = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if is_plain(c) => c.to_string(),
+        c => format!("\\U{:08X}", u32::from(c)),
+    };
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
 fn comment(text: &str) -> String {

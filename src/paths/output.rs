@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
 
@@ -187,7 +188,10 @@ impl Draft {
         for _ in 0..MOST_LEFTOVERS {
             let path = spare(&target);
             match File::options().read(true).write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { file, path, target, is_kept: false }),
+                Ok(file) => {
+                    DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+                    return Ok(Self { file, path, target, is_kept: false });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {} // of one that was killed
                 Err(error) => return Err(error),
             }
@@ -210,8 +214,19 @@ impl Draft {
     }
 }
 
+/// Drafts of this process that are being written.
+static DRAFTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes all drafts that are being written, for the program ends before they are complete.
+pub fn remove_drafts() {
+    for draft in DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let _ = fs::remove_file(draft);
+    }
+}
+
 impl Drop for Draft {
     fn drop(&mut self) {
+        DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).retain(|draft| *draft != self.path);
         if !self.is_kept {
             let _ = fs::remove_file(&self.path);
         }

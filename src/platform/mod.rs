@@ -18,7 +18,17 @@ pub fn physical_memory() -> Option<u64> {
     #[cfg(windows)]
     return windows::physical_memory();
     #[cfg(target_os = "linux")]
-    return std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| meminfo_total(&text));
+    return std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| kilobytes(&text, "MemTotal:"));
+    #[cfg(not(any(windows, target_os = "linux")))]
+    None
+}
+
+/// Bytes of memory that this process has now; `None` where the system does not say.
+pub fn memory_in_use() -> Option<u64> {
+    #[cfg(windows)]
+    return windows::memory_in_use();
+    #[cfg(target_os = "linux")]
+    return std::fs::read_to_string("/proc/self/status").ok().and_then(|text| kilobytes(&text, "VmRSS:"));
     #[cfg(not(any(windows, target_os = "linux")))]
     None
 }
@@ -97,11 +107,11 @@ pub struct Tie {
     _job: std::os::windows::io::OwnedHandle,
 }
 
-/// The line `MemTotal:       24689300 kB` of `/proc/meminfo` (proc(5): the unit is
+/// The bytes of a line such as `MemTotal:       24689300 kB` of `/proc/meminfo` (proc(5): the unit is
 /// always written kB and means 1,024 bytes).
 #[cfg(any(target_os = "linux", test))]
-fn meminfo_total(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
@@ -112,9 +122,10 @@ mod tests {
 
     #[test]
     fn the_total_is_read_in_bytes_and_nothing_else_is_believed() {
-        assert_eq!(meminfo_total("MemTotal:       24689300 kB\nMemFree: 1 kB\n"), Some(24_689_300 << 10));
+        let total = |text: &str| kilobytes(text, "MemTotal:");
+        assert_eq!(total("MemTotal:       24689300 kB\nMemFree: 1 kB\n"), Some(24_689_300 << 10));
         for text in ["", "MemTotal:", "MemTotal: 12", "MemTotal: x kB", "MemFree: 12 kB", "MemTotal: 99999999999999999999 kB"] {
-            assert_eq!(meminfo_total(text), None, "{text:?}");
+            assert_eq!(total(text), None, "{text:?}");
         }
     }
 
@@ -146,5 +157,14 @@ mod tests {
     #[cfg(any(windows, target_os = "linux"))]
     fn this_machine_has_memory() {
         assert!(physical_memory().is_some_and(|bytes| bytes > 64 << 20));
+    }
+
+    #[test]
+    #[cfg(any(windows, target_os = "linux"))]
+    fn what_this_process_takes_is_in_use() {
+        let before = memory_in_use().unwrap();
+        let taken = vec![1u8; 64 << 20];
+        let after = memory_in_use().unwrap();
+        assert!(after > before + (32 << 20), "{before} {after} {}", taken.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h), how much room on disk
+//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h) and is used (`GetProcessMemoryInfo`, psapi.h), how much room on disk
 //! (`GetDiskFreeSpaceExW`, fileapi.h) and which file is at a path (`GetFileInformationByHandle`, fileapi.h), programs that end with this one (job objects, jobapi2.h),
 //! Ctrl+C (consoleapi.h), and where libraries are looked for (libloaderapi.h).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
@@ -25,7 +25,9 @@ use windows_sys::Win32::System::JobObjects::{
     JobObjectExtendedLimitInformation, SetInformationJobObject,
 };
 use windows_sys::Win32::System::LibraryLoader::{LOAD_LIBRARY_SEARCH_SYSTEM32, SetDefaultDllDirectories};
+use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::{DiskSpace, FileId};
 
@@ -45,6 +47,16 @@ pub(super) fn physical_memory() -> Option<u64> {
     let done = unsafe { GlobalMemoryStatusEx(&raw mut status) };
     // Wine says 0 where two threads ask at once.
     (done != 0 && status.ullTotalPhys > 0).then_some(status.ullTotalPhys)
+}
+
+/// Bytes that this process has promised to itself: what is in memory of it can have been put aside.
+pub(super) fn memory_in_use() -> Option<u64> {
+    let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
+    let mut counters = PROCESS_MEMORY_COUNTERS { cb: size, ..PROCESS_MEMORY_COUNTERS::default() };
+    // SAFETY: the handle is the one that always means this process; the function writes at most `size` bytes to the
+    // structure, which lives on this stack frame, is ours alone and has exactly that size.
+    let done = unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &raw mut counters, size) };
+    (done != 0).then_some(counters.PagefileUsage as u64)
 }
 
 /// Room on the volume of a folder, for this user where there are quotas.

@@ -2,6 +2,7 @@
 //! until symbols give them names.
 
 use super::Recorded;
+use crate::format::plain;
 use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
 use crate::symbols::{FrameKind, Names};
 use crate::units::{Layer, Ticks, Tid};
@@ -128,7 +129,7 @@ pub fn heap_label(heap: &Heap) -> String {
             let default = if heap.is_default { " (default)" } else { "" };
             format!("Windows NT heap {:#x}{default}", heap.handle)
         }
-        (Layer::Tracker, Some(name)) => name.to_string(),
+        (Layer::Tracker, Some(name)) => plain(name),
         (Layer::Tracker, None) => format!("Tracker {:#x}", heap.handle),
     }
 }
@@ -145,7 +146,7 @@ pub fn layer_label(layer: Layer) -> &'static str {
 /// A thread's id, and its name if an event gave one.
 pub fn thread_label(trace: &Trace, process: ProcessId, thread: Tid) -> String {
     match trace.thread_names.get(&(process, thread)) {
-        Some(name) => format!("{thread} ({name})"),
+        Some(name) => format!("{thread} ({})", plain(name)),
         None if thread.is_known() => thread.to_string(),
         None => String::new(),
     }

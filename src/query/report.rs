@@ -88,6 +88,8 @@ pub struct Report {
     pub interval: Interval,
     /// Groups, by |impacting size|, then size, both falling, then by key.
     pub groups: Vec<Group>,
+    /// How many there are, told or not.
+    pub count: usize,
 }
 
 /// Answers a request. Cost: totals, a pass over the sites, and for the groups that
@@ -101,12 +103,15 @@ pub fn report(index: &Index, request: &ReportRequest, cancel: &Cancel) -> Result
 pub fn named_report(index: &Index, request: &ReportRequest, names: &Names, cancel: &Cancel) -> Result<Report, Cancelled> {
     let mask = request.filter.named_mask(index.trace(), names, cancel)?;
     let asked = AskedReport { index, request, mask: &mask, totals: None, names, cancel };
-    Ok(Report { interval: request.interval, groups: asked.list()?.groups })
+    let GroupList { groups, count, .. } = asked.list()?;
+    Ok(Report { interval: request.interval, groups, count })
 }
 
 /// The groups of a report, and which sites they are of.
 pub(super) struct GroupList {
     pub(super) groups: Vec<Group>,
+    /// How many there are, listed or not.
+    count: usize,
     /// By site the place of its group in the list; means something only where sites tell all
     /// groups apart.
     pub(super) of_site: Vec<Option<u32>>,
@@ -124,7 +129,7 @@ pub(super) fn list_of_sites(
 }
 
 /// Groups with equal numbers that are put into the order of their keys at a time.
-const LEVEL: usize = 1 << 12;
+pub(super) const LEVEL: usize = 1 << 12;
 
 /// Tells the groups of [`named_report`] one after the other: only some of them are ever spelled out
 /// at a time. The order is the same but where very many groups have equal numbers, which
@@ -211,7 +216,8 @@ impl AskedReport<'_> {
             let mut turn = vec![None; groups.keys.len()];
             (0..).zip(&order).for_each(|(i, &group)| turn[group] = Some(i));
             let of_site = sites.of_site.iter().map(|group| *turn.get((*group)? as usize)?).collect();
-            Ok(GroupList { groups: kept.into_iter().map(|(_, group)| group).collect(), of_site })
+            let count = ranks.iter().flatten().count();
+            Ok(GroupList { groups: kept.into_iter().map(|(_, group)| group).collect(), count, of_site })
         })
     }
 

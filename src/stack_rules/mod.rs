@@ -10,9 +10,10 @@
 //! about `module!function`, and also `module!+0xrva` where there is no name. Letters fit in
 //! any case.
 //!
-//! Cost: for a frame a step for each byte of its name and rule; without rules nothing.
+//! Cost: for a name a step for each of its bytes and rule, once ([`memo`]); without rules nothing.
 
 mod file;
+mod memo;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::pattern::Pattern;
 use crate::tables::KeyedMap;
 pub use crate::toml_file::BadText as BadRules;
+use memo::Memo;
 
 /// Rules at most, of both kinds together.
 pub const MAX_RULES: usize = 1_000;
@@ -63,6 +65,7 @@ pub struct StackRules {
     /// Of the rules, in their order.
     fold_patterns: Vec<FramePattern>,
     tag_patterns: Vec<(FramePattern, TagId)>,
+    folded: Memo,
     /// By tag.
     names: Vec<Arc<str>>,
 }
@@ -129,7 +132,7 @@ impl StackRules {
         };
         let tag_patterns = tags.iter().map(tag).collect();
         let fold_patterns = folds.iter().map(|rule| FramePattern::new(&rule.frame)).collect();
-        Ok(Self { folds, tags, fold_patterns, tag_patterns, names })
+        Ok(Self { folds, tags, fold_patterns, tag_patterns, folded: Memo::default(), names })
     }
 
     /// The rules that fold, in order.
@@ -154,16 +157,16 @@ impl StackRules {
 
     /// Whether a rule folds the frame of a named function.
     pub fn fold(&self, module: &str, function: &str) -> bool {
-        !self.fold_patterns.is_empty() && self.folds_text(&FrameText::named(module, function))
+        !self.fold_patterns.is_empty() && self.folds_text(FrameText::named(module, function))
     }
 
     /// Whether a rule folds the frame at a place of a module where no name is known.
     pub fn fold_unnamed(&self, module: &str, rva: u64) -> bool {
-        !self.fold_patterns.is_empty() && self.folds_text(&FrameText::unnamed(module, rva))
+        !self.fold_patterns.is_empty() && self.folds_text(FrameText::unnamed(module, rva))
     }
 
-    fn folds_text(&self, frame: &FrameText) -> bool {
-        self.fold_patterns.iter().any(|pattern| pattern.fits(frame))
+    fn folds_text(&self, frame: FrameText) -> bool {
+        self.folded.get(frame, |frame| self.fold_patterns.iter().any(|pattern| pattern.fits(frame)))
     }
 
     /// The first rule that gives stacks with this frame a name.
@@ -226,6 +229,7 @@ fn check_name(name: &str) -> Result<(), Refusal> {
 }
 
 /// A frame as patterns see it, in small letters.
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub(crate) struct FrameText {
     /// As it is printed.
     whole: String,
@@ -293,6 +297,22 @@ mod tests {
         assert!(fold("game.exe!+0x1*").fold_unnamed("game.exe", 0x12));
         assert!(!fold("*").fold_unnamed("game.exe", 0x12) && !fold("game.*").fold_unnamed("game.exe", 0x12));
         assert!(!StackRules::default().fold("game.exe", "main"));
+    }
+
+    #[test]
+    fn what_was_said_of_a_name_is_not_forgotten_by_mistake() {
+        let rules = fold("*!+0x1*");
+        // A function can be called like a place without a name.
+        assert!(!rules.fold("a.dll", "b") && rules.fold_unnamed("a.dll", 0x10) && rules.fold("a.dll", "+0x10"));
+        let says = |rules: &StackRules| (0..40_000u64).filter(|&rva| rules.fold_unnamed("a.dll", rva)).count();
+        let once = says(&rules);
+        assert_eq!((says(&rules), says(&rules.clone())), (once, once), "more names than are kept");
+        let asked = std::cell::Cell::new(0);
+        let memo = Memo::default();
+        for _ in 0..10 {
+            assert!(memo.get(FrameText::unnamed("a.dll", 7), |_| asked.replace(asked.get() + 1) < 10));
+        }
+        assert_eq!(asked.get(), 1, "a name is held against rules once");
     }
 
     #[test]

@@ -16,12 +16,14 @@ use highwater::etl::{
     BUFFER_HEADER, BufferInfo, EventId, Events, ExtendedItem, Guid, HeaderKind, SessionHeader, align8, extended_type,
 };
 use highwater::events::{class, hook, lost, survey, tracker};
+use highwater::export::{Exported, csv};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{CounterId, Trace};
 use highwater::query::{
     By, Cancel, Column, Filter, Index, IndexOptions, ReportFilter, ReportRequest, SeriesOf, TreeRequest, counter_series, peaks,
     report, series, sort_by_peak, spans, totals, tree,
 };
+use highwater::symbols::Names;
 use highwater::synth::Random;
 use highwater::units::{Interval, Pid, PointerSize, Ticks, Tid};
 
@@ -264,9 +266,46 @@ pub fn ask(trace: &Trace, random: &mut Random) {
     let block = random.one_in(2).then(|| 1 + random.index(50));
     let options = IndexOptions { checkpoints, block, ..IndexOptions::default() };
     let index = Index::build(Arc::new(trace.clone()), &options, &Cancel::default()).unwrap();
+    check_names(trace);
+    check_table(&index);
     for interval in intervals {
         ask_of(&index, interval, random);
     }
+}
+
+/// No name is longer than it can be.
+fn check_names(trace: &Trace) {
+    const NAME: usize = 255;
+    const PATH: usize = 32_767;
+    const METHOD: usize = 512;
+    let is_short = |name: &str, most: usize| assert!(name.encode_utf16().count() <= most, "{name}");
+    for process in &trace.processes {
+        is_short(&process.name, NAME);
+        is_short(&process.command_line, PATH);
+        for module in &process.modules {
+            is_short(module.name(), NAME);
+            is_short(&module.path, PATH);
+        }
+    }
+    trace.heaps.iter().filter_map(|heap| heap.name.as_deref()).for_each(|name| is_short(name, NAME));
+    trace.thread_names.values().for_each(|name| is_short(name, NAME));
+    let managed = &trace.activity.managed;
+    let methods = managed.processes().into_iter().flat_map(|process| managed.methods(process));
+    methods.for_each(|method| is_short(&method.name, METHOD));
+}
+
+/// No cell of a table is computed by who opens it, or is more than a line.
+fn check_table(index: &Index) {
+    let (never, names) = (Cancel::default(), Names::default());
+    let by = vec![By::Process, By::Heap, By::Stack];
+    let request = ReportRequest { interval: index.trace().span, by, filter: ReportFilter::default(), top: Some(50), fold: false };
+    let mut table = Vec::new();
+    csv(&Exported::new(index, &names, &request, &never).unwrap(), &mut table).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    let bad =
+        |c: char| (c.is_control() && !matches!(c, '\r' | '\n')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    assert!(!table.contains(bad), "{table:?}");
+    assert!(table.split("\r\n").all(|line| !line.contains(['\r', '\n']) && !line.starts_with(['=', '+', '-', '@'])), "{table:?}");
 }
 
 fn ask_of(index: &Index, interval: Interval, random: &mut Random) {

@@ -4,6 +4,7 @@
 pub mod bodies;
 pub mod game;
 pub mod hostile;
+pub mod hostile_names;
 pub mod hostile_replay;
 pub mod lanes;
 pub mod named;

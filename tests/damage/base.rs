@@ -10,6 +10,7 @@ use highwater::etl::{BUFFER_HEADER, BufferInfo, Events, Source, TraceFile};
 use highwater::synth::{Nightly, Options, Scenario, StackForm, generate};
 
 use crate::common::game::game;
+use crate::common::hostile_names::{ESCAPES, all_called};
 use crate::common::trace::small;
 
 /// A trace, taken apart.
@@ -89,6 +90,7 @@ pub fn ours() -> Vec<Base> {
         take_apart("small", small(false), false),
         take_apart("small, compressed", small(true), false),
         take_apart("of a game", game(), false),
+        take_apart("of hostile names", all_called(ESCAPES, 24), true),
     ];
     for (i, scenario) in [Scenario::Heap, Scenario::Commit, Scenario::Trackers].into_iter().enumerate() {
         for (j, stacks) in [StackForm::Walk, StackForm::Keys, StackForm::None].into_iter().enumerate() {

@@ -197,7 +197,18 @@ fn text(plain: &mut [u8], place: Place, random: &mut Random) {
     let payload = &mut plain[place.at + place.header..place.at + place.len];
     let tail = payload.len().min(random.index(64));
     let from = payload.len() - tail;
-    let fill: &[u8] = [&[0x41, 0][..], &[0, 0], &[0xFF, 0xFF], &[0x00, 0xD8], &[0x80, 0xC3]][random.index(5)];
+    let fills: [&[u8]; 8] = [
+        &[0x41, 0],
+        &[0, 0],
+        &[0xFF, 0xFF],
+        &[0x00, 0xD8],
+        &[0x80, 0xC3],
+        // What a terminal obeys, what turns the direction of writing, what a spreadsheet computes.
+        &[0x1B, 0, b'[', 0, b'2', 0, b'J', 0, 0x9B, 0],
+        &[0x2E, 0x20, 0x66, 0x20, b'\n', 0],
+        b"=+-@\t\r\n",
+    ];
+    let fill = fills[random.index(fills.len())];
     for (byte, with) in payload[from..].iter_mut().zip(fill.iter().cycle()) {
         *byte = *with;
     }

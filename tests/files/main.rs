@@ -14,6 +14,7 @@ mod archives;
 mod bad_input;
 mod budget;
 mod corpus;
+mod memory;
 mod merge;
 mod odd_files;
 mod stress;

@@ -19,6 +19,7 @@ mod export_parquet;
 #[cfg(not(feature = "parquet"))]
 mod export_without_parquet;
 mod frames;
+mod hostile_names;
 mod marks;
 mod outputs;
 mod record;

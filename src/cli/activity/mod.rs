@@ -16,7 +16,7 @@ use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::text::{self, Align, Table};
 use super::{Failure, report_problems};
-use crate::format;
+use crate::format::{self, plain};
 use crate::load::Input;
 use crate::model::{IntervalOrigin, Trace};
 use crate::problem::ProblemKind;
@@ -119,7 +119,7 @@ fn marks_table(marks: &[MarkEntry]) -> String {
 
 /// A swap chain in a line.
 fn chain_line(chain: &ChainEntry) -> String {
-    let process = process_cell(Some(&chain.process), Some(chain.pid));
+    let process = plain(&process_cell(Some(&chain.process), Some(chain.pid)));
     let frames = text::plural(chain.frames as u64, "frame");
     let [mean, longest] = [chain.mean_s, chain.max_s].map(text::seconds);
     format!("{process}, {}: {frames}, {mean} on average, the longest {longest}", chain.label)

@@ -179,9 +179,7 @@ fn escaped(name: &str, most: usize) -> String {
     let count = name.chars().count();
     for c in name.chars().take(most) {
         match c {
-            c if c.is_control() => text.push('\u{fffd}'),
-            // Marks that turn the direction of writing would reach beyond the name.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => text.push('\u{fffd}'),
+            c if !format::is_plain(c) => text.push(char::REPLACEMENT_CHARACTER),
             // What looks like an address of mail would be one; a comment parts it.
             '@' => text.push_str("<!---->&#64;"),
             c if c.is_ascii_punctuation() && !matches!(c, ',' | '-' | '/' | '%' | '+' | '=' | ';') => {

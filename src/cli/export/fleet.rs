@@ -61,6 +61,7 @@ impl Job {
 }
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
+    args.asked.memory.watch(&args.asked.inputs());
     let found = wildcards::expanded(args.asked.inputs());
     let jobs: Vec<Job> = if args.tables.one_capture {
         // A pattern without a file is one of the files that cannot be read.

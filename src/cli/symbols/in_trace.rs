@@ -14,6 +14,7 @@ use super::{named_path, sources, without_names};
 use crate::cli::asked::load_trace;
 use crate::cli::choices::Choices;
 use crate::cli::{Failure, output, report_problems, text};
+use crate::format::plain;
 use crate::model::{Module, ProcessId, Trace};
 use crate::problem::{Problem, ProblemKind};
 use crate::symbols::{CodeAddress, Names, Options, Symbols};
@@ -161,9 +162,10 @@ fn address<'a>(trace: &'a Trace, names: &'a Names, place: &CodeAddress) -> Addre
 fn describe(answer: &Answer<'_>) -> String {
     let mut lines = String::new();
     for address in &answer.addresses {
+        let process = plain(&address.process);
         let process = match address.process_start_s {
-            Some(start) => format!("{} ({}, from {})", address.process, answer.pid, text::seconds(start)),
-            None => format!("{} ({})", address.process, answer.pid),
+            Some(start) => format!("{process} ({}, from {})", answer.pid, text::seconds(start)),
+            None => format!("{process} ({})", answer.pid),
         };
         lines += &format!("{} in {process} at {}: ", address.address, text::seconds(address.at_s));
         if let Some(method) = &address.method {
@@ -179,7 +181,7 @@ fn describe(answer: &Answer<'_>) -> String {
             (_, Some(to)) if address.at_s >= to => format!(", which was unmapped at {}", text::seconds(to)),
             _ => String::new(),
         };
-        lines += &format!("{module}!+{rva}{away}\n{}", describe_frames(&address.frames));
+        lines += &format!("{}!+{rva}{away}\n{}", plain(module), describe_frames(&address.frames));
     }
     lines
 }
@@ -189,6 +191,7 @@ fn describe_method(method: &MethodFound<'_>) -> String {
     let MethodFound { name, signature, module, start, size, loaded_s, unloaded_s } = method;
     let since = loaded_s.map_or_else(String::new, |at| format!(", since {}", text::seconds(at)));
     let until = unloaded_s.map_or_else(String::new, |at| format!(", until {}", text::seconds(at)));
+    let [name, signature, module] = [name, signature, module].map(|text| plain(text));
     let signature = if signature.is_empty() { String::new() } else { format!("    {signature}\n") };
     format!("managed code of {module}, {size} bytes at {start}{since}{until}\n    {name}\n{signature}")
 }

@@ -13,6 +13,7 @@ use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
 use crate::cli::text::plural;
 use crate::cli::{Failure, output};
+use crate::format::plain;
 use crate::load::{Capture, Input};
 use crate::moment::Moment;
 use crate::symbols::{Frame, ModuleNames, PdbError, Request, Resolved, Stop, facts, resolve};
@@ -171,7 +172,7 @@ fn address(names: &ModuleNames, rva: u32) -> Address<'_> {
 
 fn describe(pdb: &Pdb, addresses: &[Address<'_>]) -> String {
     let sites = plural(pdb.heap_allocation_sites as u64, "heap allocation site");
-    let mut text = format!("{}: {} age {}, {sites}\n", pdb.path, pdb.guid, pdb.age);
+    let mut text = format!("{}: {} age {}, {sites}\n", plain(&pdb.path), pdb.guid, pdb.age);
     for Address { rva, frames } in addresses {
         text += &format!("{rva}\n{}", describe_frames(frames));
     }
@@ -184,11 +185,11 @@ pub(super) fn describe_frames(frames: &[Function<'_>]) -> String {
         return "    nothing is known of it\n".to_owned();
     }
     let line = |Function { function, file, line }: &Function<'_>| match (file, line) {
-        (Some(file), Some(line)) => format!("    {function}  {file}:{line}\n"),
-        (Some(file), None) => format!("    {function}  {file}\n"),
-        _ => format!("    {function}\n"),
+        (Some(file), Some(line)) => format!("{function}  {file}:{line}"),
+        (Some(file), None) => format!("{function}  {file}"),
+        _ => (*function).to_owned(),
     };
-    frames.iter().map(line).collect()
+    frames.iter().map(|frame| format!("    {}\n", plain(&line(frame)))).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! PerfView's parser; checked on public traces.
 
 use crate::etl::{RawEvent, u16_at, u32_at, u64_at, utf16z_at};
+use crate::events::names;
 
 /// Something of the runtime in the process that wrote the event.
 #[derive(Clone, PartialEq, Debug)]
@@ -155,8 +156,8 @@ fn method(raw: &RawEvent<'_>) -> Option<Box<ManagedMethod>> {
         start: u64_at(bytes, 16)?,
         size: u32_at(bytes, 24)?,
         is_jitted: flags & (DYNAMIC | JITTED) != 0,
-        name,
-        signature,
+        name: names::method(name),
+        signature: names::method(signature),
     }))
 }
 
@@ -166,7 +167,7 @@ fn module(raw: &RawEvent<'_>) -> Option<ManagedEvent> {
     let (path, at) = utf16z_at(raw.payload, 24)?;
     let (native, _) = utf16z_at(raw.payload, at)?;
     let path = if path.is_empty() { native } else { path };
-    Some(ManagedEvent::Module { id: u64_at(raw.payload, 0)?, path: path.into() })
+    Some(ManagedEvent::Module { id: u64_at(raw.payload, 0)?, path: names::path(path).into() })
 }
 
 /// Number and reason before version 1; number, generation, reason, kind and runtime from then on.

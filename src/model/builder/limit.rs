@@ -269,6 +269,7 @@ impl Builder {
             + self.attach.bytes()
             + self.world.heaps().len() as u64 * HEAP
             + self.world.processes.list.len() as u64 * PROCESS
+            + self.world.told_bytes()
             + self.counters.bytes()
             + self.activity.bytes()
             + self.lives.owners_bytes()

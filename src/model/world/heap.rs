@@ -49,6 +49,8 @@ pub(super) struct HeapTable {
     pub(super) list: Vec<Heap>,
     index: KeyedMap<(ProcessId, Layer, u64), HeapId>,
     with_nt_heap: KeyedSet<ProcessId>,
+    /// Bytes of names.
+    pub(super) text: u64,
 }
 
 impl HeapTable {
@@ -64,10 +66,15 @@ impl HeapTable {
         let id = HeapId(self.list.len() as u32);
         let is_first = layer == Layer::Heap && self.with_nt_heap.insert(process);
         let is_default = is_first && processes.list[process.0 as usize].start.is_some();
-        let name = name.map(Into::into);
+        let name = self.named(name);
         self.list.push(Heap { process, layer, handle, name, is_default, is_created: false, closed: false });
         self.index.insert((process, layer, handle), id);
         id
+    }
+
+    fn named(&mut self, name: Option<&str>) -> Option<Arc<str>> {
+        self.text += name.map_or(0, |name| name.len() as u64 + 16);
+        name.map(Into::into)
     }
 
     fn create(&mut self, processes: &ProcessTable, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) {
@@ -81,24 +88,24 @@ impl HeapTable {
             self.create(processes, process, layer, handle, name);
             return;
         };
-        let heap = &mut self.list[id.0 as usize];
+        let heap = &self.list[id.0 as usize];
         let unnamed_until_now = heap.name.is_none() && !heap.closed;
         if layer == Layer::Tracker && heap.name.as_deref() != name && !unnamed_until_now {
             self.create(processes, process, layer, handle, name);
             return;
         }
         if unnamed_until_now {
-            heap.name = name.map(Into::into);
+            self.list[id.0 as usize].name = self.named(name);
         }
-        heap.closed = false;
+        self.list[id.0 as usize].closed = false;
     }
 
     /// What is told of a heap later than its events are read: the name of one that has none.
     pub(super) fn name_late(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) {
         if let Some(id) = self.find(process, layer, handle) {
-            let heap = &mut self.list[id.0 as usize];
+            let heap = &self.list[id.0 as usize];
             if heap.name.is_none() && !heap.closed {
-                heap.name = name.map(Into::into);
+                self.list[id.0 as usize].name = self.named(name);
             }
         }
     }
@@ -106,11 +113,10 @@ impl HeapTable {
     /// A heap was destroyed or a tracker closed; `None` if nothing was known of it.
     pub(super) fn close(&mut self, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> Option<HeapId> {
         let id = self.find(process, layer, handle)?;
-        let heap = &mut self.list[id.0 as usize];
-        if heap.name.is_none() {
-            heap.name = name.map(Into::into);
+        if self.list[id.0 as usize].name.is_none() {
+            self.list[id.0 as usize].name = self.named(name);
         }
-        heap.closed = true;
+        self.list[id.0 as usize].closed = true;
         Some(id)
     }
 }

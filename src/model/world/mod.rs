@@ -38,7 +38,12 @@ pub(super) struct World {
     volumes: Vec<(String, String)>,
     /// The same to look them up.
     known_volumes: KeyedSet<(String, String)>,
+    /// Bytes of the names of threads and the paths of volumes, with what they stand in.
+    text: u64,
 }
+
+/// Bytes of a thread with a name, or of a volume, beside its text, about.
+const ENTRY: u64 = 64;
 
 /// Heaps, as events name and open them.
 impl World {
@@ -149,7 +154,12 @@ impl World {
 
     pub(super) fn name_thread(&mut self, pid: Pid, tid: Tid, name: &str, at: Ticks) {
         let process = self.processes.find_or_add(pid, at);
-        Arc::make_mut(&mut self.thread_names).insert((process, tid), name.into());
+        let before = Arc::make_mut(&mut self.thread_names).insert((process, tid), name.into());
+        self.text += name.len() as u64;
+        match before {
+            Some(before) => self.text -= before.len() as u64,
+            None => self.text += ENTRY,
+        }
     }
 
     pub(super) fn thread_names(&self) -> Arc<ThreadNames> {
@@ -158,12 +168,18 @@ impl World {
 
     pub(super) fn map_volume(&mut self, paths: &(String, String)) {
         if self.known_volumes.insert(paths.clone()) {
+            self.text += 2 * (ENTRY + (paths.0.len() + paths.1.len()) as u64);
             self.volumes.push(paths.clone());
         }
     }
 
     pub(super) fn volumes(&self) -> &[(String, String)] {
         &self.volumes
+    }
+
+    /// Bytes that names, modules and volumes take: what events tell beside memory.
+    pub(super) fn told_bytes(&self) -> u64 {
+        self.processes.text + self.heaps.text + self.modules.bytes() + self.text
     }
 
     /// Name and id of the latest life of a process.

@@ -51,6 +51,12 @@ pub struct PdbId {
     pub path: String,
 }
 
+impl PdbId {
+    fn is(&self, told: &ImageId) -> bool {
+        (self.guid, self.age) == (told.guid, told.age) && self.path == told.pdb
+    }
+}
+
 /// Whether a path that says which volume it is in names the same file as one that does not.
 /// Windows 7 tells the volume in rundowns, and often not where an image is loaded or unloaded;
 /// its own folder then is `\SystemRoot`.
@@ -73,9 +79,26 @@ pub(super) struct ModuleTable {
     early_ids: KeyedMap<(ProcessId, u64), Arc<PdbId>>,
     /// Stamp and size of the file.
     early_files: KeyedMap<(ProcessId, u64), (u32, u64)>,
+    /// Modules that there ever were, ...
+    count: u64,
+    /// ... and bytes of their paths and identities.
+    text: u64,
 }
 
+/// Bytes of a module in its list and in the trees that are made for questions ([`crate::model::mapped`]), about.
+const MODULE: u64 = 256;
+/// Bytes of an entry of a table here, about.
+const ENTRY: u64 = 64;
+/// Bytes of an identity beside its path.
+const IDENTITY: u64 = 64;
+
 impl ModuleTable {
+    /// Bytes that modules take, those of processes included.
+    pub(super) fn bytes(&self) -> u64 {
+        let entries = self.mapped.len() + self.early_ids.len() + self.early_files.len();
+        self.count * MODULE + entries as u64 * ENTRY + self.text
+    }
+
     /// Applies an image event to the modules of `process`.
     pub(super) fn change(
         &mut self,
@@ -94,6 +117,7 @@ impl ModuleTable {
         };
         let module = &mut modules[index];
         if is_full_path_of(&info.path, &module.path) {
+            self.text += (info.path.len() as u64).saturating_sub(module.path.len() as u64);
             module.path = info.path.as_str().into();
         }
         let build = &mut module.build;
@@ -129,6 +153,8 @@ impl ModuleTable {
             build: Build { time_stamp: info.time_stamp, size: info.size, checksum: info.checksum },
             pdb: None,
         };
+        self.count += 1;
+        self.text += module.path.len() as u64;
         modules.push(module);
         if let Some(before) = self.mapped.insert(key, modules.len() - 1) {
             modules[before].unload = load.max(modules[before].load);
@@ -151,12 +177,18 @@ impl ModuleTable {
 
     /// An identity; it comes just before the event of its image, or any time after.
     pub(super) fn identify(&mut self, process: ProcessId, modules: &mut [Module], id: &ImageId) {
-        let pdb = Arc::new(PdbId { guid: id.guid, age: id.age, path: id.pdb.clone() });
         let key = (process, id.base);
+        // Told again, as by each rundown.
+        if self.early_ids.get(&key).is_some_and(|known| known.is(id)) {
+            return;
+        }
+        let pdb = Arc::new(PdbId { guid: id.guid, age: id.age, path: id.pdb.clone() });
+        self.text += IDENTITY + pdb.path.len() as u64;
         match self.mapped.get(&key).and_then(|&i| modules.get_mut(i)) {
             Some(module) if module.pdb.is_none() => module.pdb = Some(pdb),
             _ => {
-                self.early_ids.insert(key, pdb);
+                let before = self.early_ids.insert(key, pdb);
+                self.text -= before.map_or(0, |before| IDENTITY + before.path.len() as u64);
             }
         }
     }

@@ -45,7 +45,9 @@ impl Process {
         wanted.to_lowercase() == self.label().to_lowercase() || wanted.parse() == Ok(self.pid.0)
     }
 
-    fn describe(&mut self, info: &ProcessInfo) {
+    /// Returns how many bytes of text came.
+    fn describe(&mut self, info: &ProcessInfo) -> u64 {
+        let before = self.name.len() + self.command_line.len();
         let set = |field: &mut String, value: &String| {
             if field.is_empty() {
                 field.clone_from(value);
@@ -53,12 +55,14 @@ impl Process {
         };
         set(&mut self.name, &info.name);
         set(&mut self.command_line, &info.command_line);
+        let came = self.name.len() + self.command_line.len() - before;
         if self.key == 0 {
             self.key = info.key;
         }
         if self.parent == 0 {
             self.parent = info.parent;
         }
+        came as u64
     }
 
     fn is_other_than(&self, info: &ProcessInfo) -> bool {
@@ -73,6 +77,8 @@ pub(in crate::model) struct ProcessTable {
     alive: KeyedMap<Pid, ProcessId>,
     /// The latest life of each id, ended or not.
     latest: KeyedMap<Pid, ProcessId>,
+    /// Bytes of names and command lines.
+    pub(super) text: u64,
 }
 
 /// A parent commits pages in its child shortly before the child's start is logged.
@@ -81,6 +87,10 @@ const BEFORE_START_SECONDS: i64 = 1;
 impl ProcessTable {
     pub(in crate::model) fn get_mut(&mut self, id: ProcessId) -> &mut Process {
         Arc::make_mut(&mut self.list[id.0 as usize])
+    }
+
+    fn describe(&mut self, id: ProcessId, info: &ProcessInfo) {
+        self.text += self.get_mut(id).describe(info);
     }
 
     /// The life that is going on, if any event spoke of it.
@@ -141,13 +151,13 @@ impl ProcessTable {
                 if unbegun {
                     process.start = Some(at); // a rundown can name it just before its start
                 }
-                process.describe(info);
+                self.describe(id, info);
                 return None;
             }
             self.end(id, at);
         }
         let id = self.add(pid, Some(at), at);
-        self.get_mut(id).describe(info);
+        self.describe(id, info);
         before
     }
 
@@ -160,12 +170,12 @@ impl ProcessTable {
             Some(id) if self.find(pid) == Some(id) && self.list[id.0 as usize].is_other_than(info) => {
                 self.end(id, at);
                 let next = self.add(pid, None, at);
-                self.get_mut(next).describe(info);
+                self.describe(next, info);
                 Some(id)
             }
             _ => {
                 let id = self.find_or_add(pid, at);
-                self.get_mut(id).describe(info);
+                self.describe(id, info);
                 None
             }
         }
@@ -181,7 +191,7 @@ impl ProcessTable {
             return None; // logged by a second session
         }
         let id = self.find_or_add(pid, at);
-        self.get_mut(id).describe(info);
+        self.describe(id, info);
         self.end(id, at);
         Some(id)
     }

@@ -239,7 +239,8 @@ pub fn chain_frames(
     Ok(all)
 }
 
-/// How many frames each process hands over in an interval, of its main swap chain.
+/// How many frames each process hands over in an interval, of the swap chain with most of them in it: what lies outside
+/// of the interval makes no difference, so that a part that was cut out says the same.
 #[derive(Clone, Debug, Default)]
 pub struct FrameCounts(KeyedMap<(u32, Option<u64>), usize>);
 
@@ -247,12 +248,13 @@ impl FrameCounts {
     /// Of all processes.
     pub fn of(trace: &Trace, interval: Interval) -> Self {
         let mut counts = KeyedMap::default();
-        // The first of a process is its main one.
-        for (_, main) in frame_lanes(trace) {
-            let process = trace.process(main.process);
-            let place = |at: Ticks| main.times.partition_point(|&time| time < at);
+        for lane in &trace.activity.presents {
+            let process = trace.process(lane.process);
+            let place = |at: Ticks| lane.times.partition_point(|&time| time < at);
+            let frames = place(interval.to) - place(interval.from);
             let key = (process.pid.0, process.start.map(|at| trace.clock.seconds(at).to_bits()));
-            counts.entry(key).or_insert_with(|| place(interval.to) - place(interval.from));
+            let most = counts.entry(key).or_insert(0);
+            *most = frames.max(*most);
         }
         counts.retain(|_, frames| *frames > 0);
         Self(counts)

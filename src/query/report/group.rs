@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
+use super::LEVEL;
 use crate::model::SiteId;
 use crate::query::grouping::RowKey;
 use crate::query::grouping::keys::Named;
@@ -112,7 +113,7 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
 }
 
 /// The first `top` of the groups that have a rank, by rank, then by key. Names are only
-/// made for those that can be among them.
+/// made for those that can be among them, and of many that are level only for some at a time.
 pub(in crate::query) fn first<N, R: Ord + Copy>(
     ranks: &[Option<R>],
     top: usize,
@@ -126,9 +127,12 @@ pub(in crate::query) fn first<N, R: Ord + Copy>(
         Some(last) if last < order.len() => order.truncate(order.partition_point(|(rank, _)| *rank <= order[last].0)),
         Some(_) => {}
     }
-    let mut groups: Vec<(R, usize, Group<N>)> = order.into_iter().map(|(rank, i)| (rank, i, describe(i))).collect();
-    groups.sort_by(|(a_rank, _, a), (b_rank, _, b)| a_rank.cmp(b_rank).then_with(|| a.compare_keys(b)));
-    groups.truncate(top);
+    let mut groups: Vec<(R, usize, Group<N>)> = Vec::new();
+    for piece in order.chunks(top.max(LEVEL)) {
+        groups.extend(piece.iter().map(|&(rank, i)| (rank, i, describe(i))));
+        groups.sort_by(|(a_rank, _, a), (b_rank, _, b)| a_rank.cmp(b_rank).then_with(|| a.compare_keys(b)));
+        groups.truncate(top);
+    }
     groups.into_iter().map(|(_, i, group)| (i, group)).collect()
 }
 

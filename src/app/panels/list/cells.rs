@@ -92,7 +92,7 @@ impl<'a> Name<'a> {
                 let is_found = found.contains(&edge[0]);
                 let background = if is_found { visuals.warn_fg_color.gamma_multiply(0.35) } else { Color32::TRANSPARENT };
                 let format = TextFormat { font_id: font.clone(), color, background, ..TextFormat::default() };
-                job.append(&self.text[edge[0]..edge[1]], 0.0, format);
+                job.append(&format::plain(&self.text[edge[0]..edge[1]]), 0.0, format);
             }
         }
         job

@@ -55,7 +55,7 @@ impl fmt::Display for Value {
         match self {
             Self::Nothing => Ok(()),
             Self::Awaited => f.write_str("\u{2026}"),
-            Self::Text(text) => f.write_str(text),
+            Self::Text(text) => f.write_str(&format::plain(text)),
             Self::Count(n) => f.write_str(&format::count(*n)),
             Self::CountChange(n) => f.write_str(&format::signed_count(*n)),
             Self::Bytes(n) => f.write_str(&format::bytes(*n)),

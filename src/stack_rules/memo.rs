@@ -1,0 +1,47 @@
+//! What rules said of frames, so that a name is held against them once however many frames have it.
+//!
+//! Memory: at most [`MOST`] names in each of [`PARTS`] tables, which are emptied when they are full. Names come from
+//! traces, so the tables are keyed by chance.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+use super::FrameText;
+
+/// Tables, so that workers need not wait for one another.
+const PARTS: usize = 16;
+/// Names in a table at most.
+const MOST: usize = 1 << 10;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    keys: RandomState,
+    parts: [Mutex<HashMap<FrameText, bool>>; PARTS],
+}
+
+/// What was said is no part of the rules.
+impl Clone for Memo {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Memo {
+    /// What was said of a frame, or what `ask` says of it now.
+    pub(super) fn get(&self, frame: FrameText, ask: impl FnOnce(&FrameText) -> bool) -> bool {
+        let part = &self.parts[self.keys.hash_one(&frame) as usize % PARTS];
+        let locked = || part.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&said) = locked().get(&frame) {
+            return said;
+        }
+        let said = ask(&frame);
+        let mut part = locked();
+        if part.len() >= MOST {
+            part.clear();
+        }
+        part.insert(frame, said);
+        said
+    }
+}
