@@ -13,7 +13,7 @@ use crate::simulated::story::Story;
 use crate::{Scene, poll_until, request, words};
 
 /// A program that runs until it is ended.
-fn waiting() -> Child {
+pub fn waiting() -> Child {
     Command::new("cmd").args(["/c", "pause"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
 }
 
@@ -87,8 +87,14 @@ fn heaps_that_stay_silent_are_told_with_the_reason_that_fits() {
         assert!((4.9..15.0).contains(&told.seconds), "{told:?}");
         let warning = told.warning.unwrap();
         assert!(warning.starts_with("no heap event has come") && warning.contains(reason), "{warning}");
-        // The first event ends it.
-        let mut story = Story::of(std::process::id());
+        // The first event ends it: of this process, of one that is started now, and of one that runs.
+        let (pid, name) = match &request.target {
+            Target::Pids(_) | Target::Launch(_) => (std::process::id(), "highwater.exe"),
+            Target::Image(name) if name == "cmd.exe" => (game.id(), "cmd.exe"),
+            Target::Image(name) => (40_001, name.as_str()),
+        };
+        let mut story = Story::of(pid);
+        story.start(4, name);
         story.tell(Event::Alloc { layer: Layer::Heap, heap: 1, address: 0x1000, size: 8 });
         scene.etw.with(|etw| etw.go_on(story.lanes()));
         poll_until(&mut running, "no warning", |progress| progress.warning.is_none());

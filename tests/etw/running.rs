@@ -38,7 +38,9 @@ fn a_recording_has_the_numbers_of_what_happened() {
         assert_eq!(stops, ["ControlTraceW(STOP) heap", "ControlTraceW(STOP) user", "ControlTraceW(STOP) kernel"]);
         let (mut made, mut recorded) = (groups(scene.load("generated.etl")), groups(scene.load("recorded.etl")));
         let is_commit = |group: &String| group.contains("layer: \"commit\"");
-        let is_ours = |group: &String| !is_commit(group) || group.contains(&format!("process: Some(\"{image}\")"));
+        // Trackers of all are recorded; pages and heaps are those of one program.
+        let is_of_tracker = |group: &String| group.contains("layer: \"tracker\"");
+        let is_ours = |group: &String| is_of_tracker(group) || group.contains(&format!("process: Some(\"{image}\")"));
         if options.scenario == Scenario::Commit {
             assert!(made.iter().any(is_commit) && !made.iter().all(is_ours), "there are pages of others");
         }
