@@ -9,6 +9,7 @@ set -euo pipefail
 . "$root/scripts/windows/std.sh"
 . "$root/scripts/windows/wine.sh"
 . "$root/scripts/windows/package.sh"
+. "$root/scripts/windows/checks.sh"
 
 mkdir -p "${1:-$root/dist}"
 out=$(cd "${1:-$root/dist}" && pwd)
@@ -17,6 +18,7 @@ cd "$root"
 step "Rust's library for Windows" use_windows_target
 step "Wine" start_wine
 step "The program" build_windows_program
+step "The program's file" check_program
 step "Windows packages" make_packages "$out"
 step "Debian package" scripts/deb.sh "$out"
 step "Checksums" write_checksums "$out"

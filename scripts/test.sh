@@ -26,5 +26,5 @@ step "Exports, opened by other programs" scripts/check-exports.sh
 step "Many captures, asked by another engine" scripts/check-fleet.sh
 step "The package for Debian" scripts/deb.sh --test
 step "winget's manifest" scripts/winget.sh --check
-[ -z "${1:-}" ] || scripts/windows.sh
+[ -z "${1:-}" ] || scripts/windows.sh --debug
 say "All is well ($((SECONDS / 60)) min)"

@@ -4,6 +4,8 @@
 #
 #   scripts/windows.sh            everything
 #   scripts/windows.sh tests      only the test suite (also: program, window, installer)
+#   scripts/windows.sh --debug    everything, with the program that the tests build: no second build of all
+#                                 dependencies. Sizes are checked of the release's program alone.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 . "$root/scripts/windows/std.sh"
@@ -11,6 +13,7 @@ set -euo pipefail
 . "$root/scripts/windows/package.sh"
 . "$root/scripts/windows/checks.sh"
 
+[ "${1:-}" != --debug ] || { windows_profile=debug; shift; }
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(tests program window installer)
 

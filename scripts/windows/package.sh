@@ -3,11 +3,18 @@
 package_packages=(wixl msitools zip python3)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n1)
 
-# The program as it is shipped, in $program_dir: highwater.exe, highwater.com, highwater-recorder.exe.
+# release, as it is shipped, or debug, as tests build it.
+windows_profile=${windows_profile:-release}
+
+# The program in $program_dir: highwater.exe, highwater.com, highwater-recorder.exe.
 build_windows_program() {
-    local built=$windows_target_dir/$windows_target/release
-    program_dir=$windows_target_dir/program
-    cargo build --locked --release --features "$release_features" --bins --target "$windows_target" --target-dir "$windows_target_dir"
+    local built=$windows_target_dir/$windows_target/$windows_profile
+    program_dir=$windows_target_dir/program-$windows_profile
+    if [ "$windows_profile" = debug ]; then
+        windows_tests --no-run --test programs
+    else
+        cargo build --locked --release --features "$release_features" --bins --target "$windows_target" --target-dir "$windows_target_dir"
+    fi
     mkdir -p "$program_dir"
     x86_64-w64-mingw32-strip -o "$program_dir/highwater.exe" "$built/highwater.exe"
     x86_64-w64-mingw32-strip -o "$program_dir/highwater.com" "$built/highwater-console.exe"
@@ -17,7 +24,14 @@ build_windows_program() {
 
 # The same unless it is there.
 need_windows_program() {
-    [ -x "${program_dir:=$windows_target_dir/program}/highwater-recorder.exe" ] || build_windows_program
+    [ -x "${program_dir:=$windows_target_dir/program-$windows_profile}/highwater-recorder.exe" ] || build_windows_program
+}
+
+# cargo test for Windows, with no debug information and nothing kept for a next compile: they would take longer to
+# write than the tests to run, and ten times their room.
+windows_tests() {
+    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER='timeout 1800 wine' \
+        cargo test --locked --features "$release_features" --target "$windows_target" --target-dir "$windows_target_dir" "$@"
 }
 
 # Both installers and the zip, in folder $1.
