@@ -10,6 +10,11 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_bad(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// What a file is of which all is in another one.
+pub fn repeats(original: &str, is_part: bool) -> String {
+    format!("{} of {}", if is_part { "part" } else { "copy" }, plain(original))
+}
+
 /// Bytes in binary units: `40 B`, `130.00 KB`, `10.00 MB` (1 KB = 1,024 B).
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
