@@ -191,8 +191,15 @@ fn were(events: u64) -> String {
 
 /// What is not certain of the numbers of an interval.
 pub(super) fn describe_quality(trace: &Trace, interval: Interval) -> String {
-    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems, inferred_frees, duplicate_events } =
-        trace.quality;
+    let Quality {
+        events_lost,
+        buffers_lost,
+        unmatched_frees,
+        superseded_allocations,
+        problems,
+        inferred_frees,
+        duplicate_events,
+    } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {
         (0, 0) if !trace.losses.is_empty() => format!("Events were lost {}.", text::plural(trace.losses.len() as u64, "time")),

@@ -3,6 +3,7 @@
 use highwater::events::{Event, Record};
 use highwater::units::Layer;
 
+use super::replay::UNKNOWN;
 use super::scenario::Sent;
 
 /// The records of one file, or of several, in the order of time. Each has the number of its file, and those of one
@@ -46,7 +47,7 @@ fn was_said_last(before: &[&Sent], sent: &Sent) -> bool {
         let last = before.iter().rev().find(|other| touches(&other.record, block));
         last.is_some_and(|last| is_equal(last, sent))
     };
-    !blocks.is_empty() && blocks.iter().all(is_last)
+    !blocks.is_empty() && blocks.iter().all(|block| block.pid != UNKNOWN && is_last(block))
 }
 
 /// A block, all of a heap (without an address), or the pages of a process.
@@ -77,10 +78,11 @@ fn blocks(record: &Record) -> Vec<Block> {
     }
 }
 
-/// Whether a record is about a block or its heap.
+/// Whether a record is about a block or its heap; one that does not say whose may be about anybody's.
 fn touches(record: &Record, block: &Block) -> bool {
     blocks(record).iter().any(|other| {
-        (other.pid, other.layer, other.heap) == (block.pid, block.layer, block.heap)
+        (other.layer, other.heap) == (block.layer, block.heap)
+            && (other.pid == block.pid || other.pid == UNKNOWN)
             && (other.address.is_none() || block.address.is_none() || other.address == block.address)
     })
 }

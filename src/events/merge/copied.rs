@@ -117,7 +117,10 @@ impl Copies {
                 list[file].duplicate_events += records;
             }
             for &file in &files {
-                files.iter().filter(|&&other| other != file).for_each(|&other| *common.entry((file, other)).or_default() += records);
+                files
+                    .iter()
+                    .filter(|&&other| other != file)
+                    .for_each(|&other| *common.entry((file, other)).or_default() += records);
             }
         }
         for (&(file, other), &records) in &common {

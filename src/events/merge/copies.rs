@@ -4,8 +4,8 @@
 //! Records are equal if all that they say is: kind, process, thread, heap, addresses, sizes. Of equal records
 //! the n-th of one file is a copy of the n-th of another. Within one file a record is a copy only if its equal was
 //! the last record about that block, since one thread may allocate and free an address several times
-//! in one tick of a coarse clock; so only records about blocks, heaps and pages can be. (About pages it is
-//! one if its equal was the last about any pages of the process.)
+//! in one tick of a coarse clock; so only records about blocks, heaps and pages can be, whose process is known.
+//! (About pages it is one if its equal was the last about any pages of the process.)
 //!
 //! Of several files the one with most records of that time keeps its own, so that beside a merge its
 //! parts change nothing. A stack of its own is a copy as any other record is; one that came with its event
@@ -139,6 +139,9 @@ impl CopyFinder {
 
     /// Within one file: its entries, the first of which has a number.
     fn leave_out_again(&mut self, runs: &[Run], first: usize, of_file: &[Place]) {
+        if of_file.len() < 2 {
+            return;
+        }
         let has_equals = (first..).zip(of_file).any(|(at, _)| (first..at).contains(&(self.equals[at] as usize)))
             || self.has_later_equals(first, of_file.len());
         if !has_equals {
@@ -169,23 +172,36 @@ impl CopyFinder {
 
     /// Whether some of a file's entries equal each other, and one of a file before.
     fn has_later_equals(&self, first: usize, count: usize) -> bool {
-        let mut others: Vec<u32> = self.equals[first..first + count].iter().copied().filter(|&at| (at as usize) < first).collect();
+        let mut others: Vec<u32> =
+            self.equals[first..first + count].iter().copied().filter(|&at| (at as usize) < first).collect();
         others.sort_unstable();
         others.windows(2).any(|two| two[0] == two[1])
     }
 
     /// Whether the last record about each subject is of a class; `before` are those of all so far.
     fn is_last_about(&self, subjects: [Option<Subject>; 2], class: u32, before: &[u32]) -> bool {
+        // A record that does not say whose it is may be about anybody's.
+        let at = |subject: Subject| self.last.get(&subject).copied();
         let is_last = |subject: Subject| {
-            let last = match subject {
-                Subject::Opened(pid, layer, heap) => self.last.get(&Subject::Heap(pid, layer, heap)),
-                _ => self.last.get(&subject),
+            let (last, others) = match subject {
+                Subject::Block(Pid::NONE, ..)
+                | Subject::Opened(Pid::NONE, ..)
+                | Subject::Pages(Pid::NONE)
+                | Subject::Heap(..) => (None, [None; 3]),
+                Subject::Block(pid, layer, heap, address) => (
+                    at(subject),
+                    [
+                        at(Subject::Opened(pid, layer, heap)),
+                        at(Subject::Opened(Pid::NONE, layer, heap)),
+                        at(Subject::Block(Pid::NONE, layer, heap, address)),
+                    ],
+                ),
+                Subject::Opened(pid, layer, heap) => {
+                    (at(Subject::Heap(pid, layer, heap)), [at(Subject::Heap(Pid::NONE, layer, heap)), None, None])
+                }
+                Subject::Pages(_) => (at(subject), [None; 3]),
             };
-            let since = match subject {
-                Subject::Block(pid, layer, heap, _) => self.last.get(&Subject::Opened(pid, layer, heap)),
-                _ => None,
-            };
-            last.is_some_and(|&last| before[last] == class && since.is_none_or(|&since| since < last))
+            last.is_some_and(|last| before[last] == class && others.into_iter().flatten().all(|other| other < last))
         };
         subjects[0].is_some() && subjects.into_iter().flatten().all(is_last)
     }
@@ -298,9 +314,10 @@ fn say_the_same((a, of_a): (&Record, &Batch), (b, of_b): (&Record, &Batch)) -> b
         {
             (owner, part) == (other, other_part) && of_a.frames.get(*frames).digest() == of_b.frames.get(*others).digest()
         }
-        (Event::StackDefinition { part, key, frames }, Event::StackDefinition { part: other_part, key: other, frames: others })
-            if (a.pid, a.tid) == (b.pid, b.tid) =>
-        {
+        (
+            Event::StackDefinition { part, key, frames },
+            Event::StackDefinition { part: other_part, key: other, frames: others },
+        ) if (a.pid, a.tid) == (b.pid, b.tid) => {
             (part, key) == (other_part, other) && of_a.frames.get(*frames).digest() == of_b.frames.get(*others).digest()
         }
         _ => a == b,
