@@ -19,6 +19,11 @@ pub fn is_plain(c: char) -> bool {
     !(c.is_control() || breaks_line || turns || no_xml)
 }
 
+/// What a file is of which all is in another one.
+pub fn repeats(original: &str, is_part: bool) -> String {
+    format!("{} of {}", if is_part { "part" } else { "copy" }, plain(original))
+}
+
 /// Bytes in binary units: `40 B`, `130.00 KB`, `10.00 MB` (1 KB = 1,024 B).
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];

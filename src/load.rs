@@ -2,6 +2,7 @@
 //! while it grows. This is the one way from bytes to numbers: window, command
 //! line and tests all use it. What is still being recorded is followed ([`follow`]).
 
+mod copied;
 mod distinct;
 mod estimate;
 mod follow;
@@ -12,13 +13,14 @@ mod playback;
 mod replay;
 mod sample;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::archive::{self, Contents, Member, Progress};
 use crate::etl::{OpenError, Source, TraceFile};
-use crate::events::{self, Merge, RawLoss};
+use crate::events::{self, Copies, Merge, RawLoss};
 use crate::model::{Clock, Loss, Trace};
 use crate::paths::Reading;
 use crate::problem::{ProblemKind, Problems};
@@ -185,8 +187,14 @@ impl Capture {
     }
 
     fn losses(&self) -> (u64, u64) {
-        let sum = |n: fn(&TraceFile) -> u32| self.files.iter().map(|f| u64::from(n(f))).sum();
-        (sum(|f| f.header.events_lost), sum(|f| f.header.buffers_lost))
+        copied::lost(&self.files, &Copies::default())
+    }
+
+    /// What of the files was told twice: one look at all events, in the order of time.
+    pub fn copies(&self) -> Copies {
+        let mut merge = Merge::new(&self.files);
+        let _: ControlFlow<()> = merge.run_slices(&(), |_| ControlFlow::Continue(()), |_| ControlFlow::Continue(i64::MAX));
+        merge.totals().copies.clone()
     }
 }
 

@@ -55,6 +55,11 @@ struct FileInfo {
     duration_s: f64,
     events_lost: u32,
     buffers_lost: u32,
+    copy_of: Option<String>,
+    duplicate_events: u64,
+    /// For people only.
+    #[serde(skip)]
+    is_part: bool,
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
@@ -71,11 +76,17 @@ fn gather(capture: &Capture) -> Info {
     let mut events = EventCounts::default();
     let mut files = Vec::new();
     let mut census = ProviderCensus::default();
-    for file in &capture.files {
+    let copies = capture.copies().by_file();
+    for (file, copied) in capture.files.iter().zip(&copies) {
         let (totals, of_file) = survey_with_providers(file);
         census = census.plus(of_file);
         events.add(&totals.counts);
-        files.push(file_info(capture, file, &totals));
+        files.push(FileInfo {
+            copy_of: copied.copy_of.map(|original| copies[original].file.clone()),
+            duplicate_events: copied.duplicate_events,
+            is_part: copied.is_part,
+            ..file_info(capture, file, &totals)
+        });
         problems.append(totals.problems);
     }
     let provider = |ProviderSeen { guid, name, events }| Provider { guid: guid.to_string(), name, events };
@@ -111,6 +122,9 @@ fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
         duration_s: capture.clock().seconds(Ticks::from_raw(last, trace_start)),
         events_lost: header.events_lost,
         buffers_lost: header.buffers_lost,
+        copy_of: None,
+        duplicate_events: 0,
+        is_part: false,
     }
 }
 
@@ -155,6 +169,11 @@ fn describe_file(file: &FileInfo) -> String {
     );
     line("time", format!("{}, {}", file.start_utc.as_deref().unwrap_or("start unknown"), text::seconds(file.duration_s)));
     line("lost", lost);
+    match (&file.copy_of, file.duplicate_events) {
+        (Some(original), _) => line("contents", format::repeats(original, file.is_part)),
+        (None, 0) => {}
+        (None, events) => line("contents", format!("{} recorded more than once", text::plural(events, "event"))),
+    }
     format!("{}\n{}\n", plain(&file.path), table.text())
 }
 

@@ -185,9 +185,21 @@ fn bounds(trace: &Trace, interval: Interval) -> String {
     )
 }
 
+fn were(events: u64) -> String {
+    format!("{} {}", text::plural(events, "event"), if events == 1 { "was" } else { "were" })
+}
+
 /// What is not certain of the numbers of an interval.
 pub(super) fn describe_quality(trace: &Trace, interval: Interval) -> String {
-    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems, inferred_frees } = trace.quality;
+    let Quality {
+        events_lost,
+        buffers_lost,
+        unmatched_frees,
+        superseded_allocations,
+        problems,
+        inferred_frees,
+        duplicate_events,
+    } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {
         (0, 0) if !trace.losses.is_empty() => format!("Events were lost {}.", text::plural(trace.losses.len() as u64, "time")),
@@ -206,6 +218,9 @@ pub(super) fn describe_quality(trace: &Trace, interval: Interval) -> String {
     }
     if inferred_frees > 0 {
         text += &format!(" {} without a process matched by address alone.", text::plural(inferred_frees, "free"));
+    }
+    if duplicate_events > 0 {
+        text += &format!(" {} recorded more than once and counted once: see highwater info.", were(duplicate_events));
     }
     if problems > 0 {
         text += &format!(" {} with the input: see highwater info.", text::plural(problems, "problem"));

@@ -132,6 +132,8 @@ mod tag {
     pub(super) const TRACKER: u32 = 8;
     pub(super) const FRAMES: u32 = 16;
     pub(super) const KEY: u32 = 32;
+    /// What an entry stands for, whatever stack came with it.
+    pub(super) const KIND: u32 = RECORD | CAN_HAVE_STACK | FREE | TRACKER;
     /// From here on: the delay.
     pub(super) const DELAY_AT: u32 = 6;
     pub(super) const DELAYS: u32 = 1 << (u32::BITS - DELAY_AT);
@@ -176,6 +178,28 @@ impl Entry {
         Content::Block(BlockEvent { time, pid, tid, layer, heap, address: what, size })
     }
 
+    /// Whether it may stand for a record that equals another one's of the same time.
+    #[inline(always)]
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let is_same_what = self.what == other.what || self.tag & tag::RECORD != 0;
+        (self.heap, self.size, self.pid, self.tid) == (other.heap, other.size, other.pid, other.tid)
+            && self.tag & tag::KIND == other.tag & tag::KIND
+            && is_same_what
+    }
+
+    /// All that tells blocks of one time apart, stacks aside; of a record what the entry knows of it.
+    pub(super) fn words(&self) -> [u64; 4] {
+        let what = if self.tag & tag::RECORD == 0 { self.what } else { 0 };
+        let both = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
+        [what, self.heap, both(self.pid.0, self.tid.0), both(self.size, self.tag & tag::KIND)]
+    }
+
+    /// Whether it can have a stack and has none.
+    #[inline(always)]
+    pub(super) fn is_bare(&self) -> bool {
+        self.tag & (tag::CAN_HAVE_STACK | tag::FRAMES | tag::KEY) == tag::CAN_HAVE_STACK
+    }
+
     /// Whether a thread wrote it at a time.
     #[inline(always)]
     pub(super) fn is_by(&self, time: i64, tid: Tid) -> bool {
@@ -185,7 +209,7 @@ impl Entry {
     /// Whether it is one of a process that can have a stack and has none.
     #[inline(always)]
     pub(super) fn lacks_stack(&self, pid: Pid) -> bool {
-        self.tag & (tag::CAN_HAVE_STACK | tag::FRAMES | tag::KEY) == tag::CAN_HAVE_STACK && self.pid == pid
+        self.is_bare() && self.pid == pid
     }
 
     /// Its stack.
@@ -210,7 +234,7 @@ impl Entry {
             Attached::Key { delay, key } => (key, tag::KEY | delay << tag::DELAY_AT),
         };
         self.stack = bits;
-        self.tag = self.tag & (tag::RECORD | tag::CAN_HAVE_STACK | tag::FREE | tag::TRACKER) | tag;
+        self.tag = self.tag & tag::KIND | tag;
         true
     }
 }

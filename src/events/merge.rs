@@ -12,7 +12,8 @@
 //! one thread that cuts and replays looks at streams and slices, not at records: it goes
 //! through each slice from its first entry to its last.
 //!
-//! Equal times keep the order of their stream; across streams see [`ties`].
+//! Equal times keep the order of their stream; across streams see [`ties`]. What is told twice
+//! goes on once ([`copies`]).
 //!
 //! Files may still grow: what came of them is added between runs ([`Merge::add`]), and
 //! records later than a moment wait ([`Merge::hold_at`]). A stream that has run dry has
@@ -26,6 +27,8 @@
 //! replays: some steps for each stream and slice, and a look at each entry.
 
 mod carried;
+mod copied;
+mod copies;
 mod in_order;
 mod slice;
 mod stream;
@@ -43,6 +46,8 @@ use super::room::{Room, USUAL};
 use super::{Batch, Event, EventCounts, Frames, Item, MarkProviders, Record, Stacks};
 use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
+pub use copied::{Copies, FileCopies};
+pub(super) use copies::copies_among;
 pub use slice::{Gather, Place, Slice};
 use slice::{Memory, Task};
 use stream::{Reading, Stream, StreamKey};
@@ -147,6 +152,8 @@ pub struct Totals {
     pub problems: Problems,
     /// Bytes of all files that were read.
     pub bytes: u64,
+    /// What was told twice, and so left out of the records. Only a merge finds it.
+    pub copies: Copies,
 }
 
 /// How far a merge has come.
@@ -169,9 +176,9 @@ impl Totals {
         };
     }
 
-    /// The totals of both.
+    /// The totals of both, which are no merge's.
     pub(super) fn plus(mut self, later: Self) -> Self {
-        let Self { counts, times, problems, bytes } = later;
+        let Self { counts, times, problems, bytes, copies: _ } = later;
         self.take(&mut Batch { counts, times, problems, bytes, ..Batch::default() });
         self
     }
@@ -211,6 +218,9 @@ impl<'f> Merge<'f> {
             room: Room::of(USUAL, 0),
             retired: 0,
         };
+        for (place, file) in (0..).zip(files) {
+            merge.totals.copies.name(place, &file.name);
+        }
         merge.add_jobs(jobs_of(files));
         merge
     }
@@ -233,6 +243,7 @@ impl<'f> Merge<'f> {
         if self.first_file.is_empty() {
             self.first_file.clone_from(&part.name);
         }
+        self.totals.copies.name(place, &part.name);
         self.add_jobs(in_order(place, &FilePart::Came(Arc::new(part))));
     }
 
@@ -321,6 +332,7 @@ impl<'f> Merge<'f> {
             };
             if let Some(slice) = first.task.take() {
                 self.count_late(&slice);
+                self.totals.copies.add(slice.copied());
                 sink(&slice)?;
                 let (runs, memory) = slice.into_parts();
                 runs.into_iter().for_each(|run| self.give_back(run.batch));

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Capture, NO_MEMORY_EVENTS, Plan, Stopped, Watch, describe_scope, plan, playback};
+use super::{Capture, NO_MEMORY_EVENTS, Plan, Stopped, Watch, copied, describe_scope, plan, playback};
 use crate::events::{Merge, Tick, Totals};
 use crate::model::{Builder, InputState, Loss, Trace};
 use crate::problem::ProblemKind;
@@ -59,7 +59,9 @@ impl About<'_> {
             times: totals.times,
             problem_count: problems.total(),
             problems: problems.list(),
-            losses: Arc::clone(losses),
+            copies: totals.copies.by_file(),
+            duplicate_events: totals.copies.total(),
+            losses: copied::losses(losses, &totals.copies),
             complete,
         }
     }
@@ -169,6 +171,7 @@ impl Replay {
 
     /// The trace, with everything read.
     pub(super) fn complete(mut self, about: &About<'_>, totals: &Totals) -> Trace {
+        self.builder.set_losses(copied::lost(&about.capture.files, &totals.copies));
         let state = about.state(totals, &self.builder, true);
         self.builder.publish(state)
     }

@@ -30,7 +30,7 @@ use super::scope::CutReason;
 use super::trace::Lineage;
 use super::world::World;
 use super::{Clock, Loss, RowId};
-use crate::events::{BlockEvent, CallStack, Event, EventCounts, Frames, Item, ProcessChange, Record};
+use crate::events::{BlockEvent, CallStack, Event, EventCounts, FileCopies, Frames, Item, ProcessChange, Record};
 use crate::problem::Problem;
 use crate::units::{Pid, Ticks, Tid};
 use limit::Limit;
@@ -47,6 +47,10 @@ pub struct InputState {
     pub problems: Vec<Problem>,
     /// Number of problems so far.
     pub problem_count: u64,
+    /// What each file repeats of others, and how many records that are in all.
+    pub copies: Vec<FileCopies>,
+    /// See [`InputState::copies`].
+    pub duplicate_events: u64,
     /// Losses that the files' buffers tell of, by time.
     pub losses: Arc<[Loss]>,
     /// Whether all input has been read.

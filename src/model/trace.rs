@@ -9,7 +9,7 @@ use super::mapped::{MappedModule, ModuleMap};
 use super::{
     Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Stacks,
 };
-use crate::events::EventCounts;
+use crate::events::{EventCounts, FileCopies};
 use crate::problem::Problem;
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Layer, Pid, Ticks, Tid};
@@ -81,6 +81,9 @@ pub struct Quality {
     /// Frees that told neither process nor stack, and whose block was the only one at their
     /// heap and address.
     pub inferred_frees: u64,
+    /// Events that were told twice, by one file or by several, and changed nothing. Stacks are not
+    /// counted apart from their events.
+    pub duplicate_events: u64,
 }
 
 /// A free of a block that was not alive.
@@ -156,6 +159,8 @@ pub struct Trace {
     pub unmatched: Vec<UnmatchedFree>,
     /// Events by kind.
     pub counts: EventCounts,
+    /// What each file repeats of others, in the order of the files.
+    pub copies: Vec<FileCopies>,
     /// What was wrong with the input; at most [`crate::problem::Problems::KEPT`].
     pub problems: Vec<Problem>,
     /// Whether all input has been read.

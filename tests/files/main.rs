@@ -12,6 +12,7 @@ mod oracle;
 mod activity;
 mod archives;
 mod bad_input;
+mod copies;
 mod budget;
 mod corpus;
 mod memory;

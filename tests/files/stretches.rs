@@ -20,7 +20,7 @@ const PROCESSORS: usize = 3;
 
 /// One thing that is written, by a processor, and so many ticks after what was before it.
 #[derive(Clone, Debug)]
-struct Write {
+pub(super) struct Write {
     processor: usize,
     wait: i64,
     pid: u32,
@@ -110,7 +110,14 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn writes() -> impl Strategy<Value = Vec<Write>> {
+impl Write {
+    /// Whether it tells nothing but a stack.
+    pub(super) fn is_stack(&self) -> bool {
+        matches!(self.act, Act::Define { .. })
+    }
+}
+
+pub(super) fn writes() -> impl Strategy<Value = Vec<Write>> {
     let write = (0..PROCESSORS, select(vec![0i64, 0, 0, 1, 1, 2, 40]), 1..3u32, 1..4u32, act());
     let write = write.prop_map(|(processor, wait, pid, tid, act)| Write { processor, wait, pid, tid, act });
     prop::collection::vec(write, 0..160)
@@ -135,7 +142,12 @@ fn put_parts(mut put: impl FnMut(i64, Event, &[u64]), owner: i64, parts: [Option
 }
 
 /// The file in which each processor writes in the order of its own clock.
-fn file_of(writes: &[Write]) -> TraceFile {
+pub(super) fn file_of(writes: &[Write]) -> TraceFile {
+    part_of(writes, |_| true)
+}
+
+/// The same with those alone whose numbers it `has`.
+pub(super) fn part_of(writes: &[Write], has: impl Fn(usize) -> bool) -> TraceFile {
     let session = SessionHeader {
         processors: PROCESSORS as u32,
         mode: mode::SEQUENTIAL,
@@ -145,7 +157,7 @@ fn file_of(writes: &[Write]) -> TraceFile {
     };
     let mut writer = RecordWriter::new(Writer::new(Cursor::new(Vec::new()), session).unwrap());
     let (mut clock, mut last) = (TRACE_START, [TRACE_START; PROCESSORS]);
-    for write in writes {
+    for (number, write) in writes.iter().enumerate() {
         clock += write.wait;
         let time = clock.max(last[write.processor]);
         let mut put = |time: i64, event: Event, frames: &[u64]| {
@@ -155,7 +167,9 @@ fn file_of(writes: &[Write]) -> TraceFile {
                 _ => (Pid(write.pid), Tid(write.tid)),
             };
             let record = Record { time, pid, tid, event };
-            writer.put(write.processor as u16, &record, frames).unwrap();
+            if has(number) {
+                writer.put(write.processor as u16, &record, frames).unwrap();
+            }
             last[write.processor] = time;
         };
         let (layer, part) = (Layer::Heap, StackPart::User);
@@ -244,7 +258,7 @@ fn by_slices(files: &[TraceFile], memory: u64, step: Option<i64>) -> Vec<String>
     told(published(builder, &merge))
 }
 
-fn with_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
+pub(super) fn with_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
 }
 

@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "each test uses its own part")]
 
 pub mod answer;
+pub mod copies;
 pub mod question;
 mod replay;
 pub mod scenario;

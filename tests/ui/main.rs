@@ -12,6 +12,7 @@ mod painter;
 mod attach;
 mod commands;
 mod compare;
+mod copies;
 mod details;
 mod findings;
 mod first_use;

@@ -61,6 +61,14 @@ fn files(document: &Document, ui: &mut egui::Ui) {
     for input in &document.inputs {
         ui.label(input.name());
     }
+    let copies = &document.trace.copies;
+    for file in copies.iter().filter(|file| file.duplicate_events > 0) {
+        let what = match file.copy_of {
+            Some(original) => format::repeats(&copies[original].file, file.is_part),
+            None => format!("{} events that were recorded more than once", format::count(file.duplicate_events)),
+        };
+        ui.label(format!("{}: {what}", file.file));
+    }
     ui.add_space(8.0);
 }
 
@@ -75,6 +83,8 @@ fn quality(trace: &Trace, ui: &mut egui::Ui) {
         ("Frees matched by address alone", quality.inferred_frees),
         ("Problems", quality.problems),
     ];
+    let twice = ("Events recorded more than once", quality.duplicate_events);
+    let lines: Vec<_> = lines.into_iter().chain((twice.1 > 0).then_some(twice)).collect();
     grid(ui, "quality", &lines);
 }
 

@@ -101,7 +101,7 @@ mod tests {
         times.iter().for_each(|&time| batch.push_block(&block(time)));
         batch.sort();
         let skip = skip.min(times.len());
-        Run { batch: Arc::new(batch), range: skip..times.len() }
+        Run { file: 0, batch: Arc::new(batch), range: skip..times.len() }
     }
 
     proptest! {

@@ -1,8 +1,10 @@
 //! All streams between two moments as one list in order of time: what a worker makes at a
 //! time, and what the replay then goes through from its first record to its last.
 //!
-//! Entries stay where they were decoded; the order is a list of places. Whoever replays can
+//! Entries stay where they were decoded; the order is a list of places, without those of copies ([`copies`]). Whoever replays can
 //! have more made of the entries while they are in the worker's hands ([`Gather`]).
+//!
+//! [`copies`]: super::copies
 //!
 //! Cost: some 50 instructions an entry of a few streams ([`in_order`]). Memory: 16 bytes an entry,
 //! half as much again while those of many streams are sorted, and the buffers that they are in.
@@ -12,6 +14,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::copied::Copied;
+use super::copies::CopyFinder;
 use super::{CallStack, in_order, ties};
 use crate::events::{Attached, Batch, Entry, Event, FrameRange, Frames, Item};
 use crate::units::Tid;
@@ -59,6 +63,8 @@ impl Place {
 /// What one stream has between two moments.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
+    /// Place of its file among all.
+    pub(super) file: u64,
     pub(super) batch: Arc<Batch>,
     pub(super) range: Range<usize>,
 }
@@ -75,11 +81,18 @@ pub struct Slice<G> {
     /// In the order of their streams.
     pub(super) runs: Vec<Run>,
     order: Vec<Place>,
+    /// What was left out of it.
+    copied: Copied,
     /// What was made of its entries.
     made: G,
 }
 
 impl<G> Slice<G> {
+    /// What was left out of it.
+    pub(super) fn copied(&self) -> &Copied {
+        &self.copied
+    }
+
     /// What was made of its entries.
     pub fn made(&self) -> &G {
         &self.made
@@ -135,7 +148,7 @@ impl<G> Slice<G> {
 impl<G: Gather> Slice<G> {
     /// Puts runs into order.
     fn new(runs: Vec<Run>, Memory { mut order, mut made }: Memory<G>) -> Self {
-        sort(&runs, &mut order);
+        let copied = sort(&runs, &mut order);
         let time = |place: Option<&Place>| place.map_or(0, |place| place.time);
         made.begin((time(order.first()), time(order.last())));
         for place in &order {
@@ -143,7 +156,7 @@ impl<G: Gather> Slice<G> {
             made.visit(&batch.entries[place.at as usize], batch);
         }
         made.finish();
-        Self { runs, order, made }
+        Self { runs, order, copied, made }
     }
 
     /// It is done with: its runs, and its memory.
@@ -159,34 +172,31 @@ pub(super) struct Memory<G> {
     pub(super) made: G,
 }
 
-/// The entries of several runs in order of time, and those of one time as [`ties`] finds.
-fn sort(runs: &[Run], order: &mut Vec<Place>) {
+/// The entries of several runs in order of time, and those of one time as [`ties`] finds, without copies.
+fn sort(runs: &[Run], order: &mut Vec<Place>) -> Copied {
     order.clear();
     order.reserve(runs.iter().map(|run| run.range.len()).sum());
     let mut tied = Vec::new();
     in_order::put(runs, order, &mut tied);
-    let mut tie = Vec::new();
+    let mut finder = CopyFinder::default();
+    let mut are_gone = false;
     for places in tied {
-        order_tie(runs, &mut order[places], &mut tie);
+        let places = &mut order[places];
+        let kept = finder.leave_out(runs, places);
+        let (kept, copies) = places.split_at_mut(kept);
+        ties::put_in_order(runs, kept);
+        finder.give_stacks(kept);
+        are_gone |= !copies.is_empty();
+        copies.iter_mut().for_each(|place| place.run = GONE);
     }
+    if are_gone {
+        order.retain(|place| place.run != GONE);
+    }
+    finder.found
 }
 
-/// Puts entries of one time into order, which are in that of their runs.
-#[inline(never)]
-fn order_tie(runs: &[Run], places: &mut [Place], tie: &mut Vec<(usize, Range<usize>)>) {
-    tie.clear();
-    for run in places.chunk_by(|a, b| a.run == b.run) {
-        tie.push((run[0].run as usize, run[0].at as usize..run[0].at as usize + run.len()));
-    }
-    if tie.len() > 1 {
-        let mut next = places.iter_mut();
-        ties::each_in_turn(runs, tie, |run, at| {
-            if let Some(place) = next.next() {
-                (place.run, place.at) = (run as u32, at as u32);
-            }
-        });
-    }
-}
+/// Number of no run.
+const GONE: u32 = u32::MAX;
 
 /// A slice that somebody makes.
 #[derive(Debug)]

@@ -86,7 +86,7 @@ impl Stream {
         let count = left.partition_point(|entry| entry.time <= time);
         let range: Range<usize> = self.at..self.at + count;
         self.at = range.end;
-        (count > 0).then(|| Run { batch: Arc::clone(&self.current), range })
+        (count > 0).then(|| Run { file: self.key.0, batch: Arc::clone(&self.current), range })
     }
 
     /// Takes the stream up, at first or when more has come of it.
@@ -134,6 +134,7 @@ impl Stream {
                 self.jobs.pop_front();
             }
             reading.totals.take(&mut batch);
+            reading.totals.copies.count(self.key.0, &batch);
             if let Some(passed) = reading.arrivals.passed {
                 reading.arrivals.late += batch.entries.partition_point(|entry| entry.time <= passed) as u64;
             }

@@ -4,9 +4,7 @@
 //! Cost: ties are small and common, and such blocks rare, so that one look at most of
 //! them is enough; see [`Turns`] for the others.
 
-use std::ops::Range;
-
-use super::slice::Run;
+use super::slice::{Place, Run};
 use super::turns::{Block, Touched, Turns};
 use crate::events::{Event, Item};
 use crate::units::Layer;
@@ -17,50 +15,46 @@ const MAX_TIE: usize = 1 << 16;
 /// In ties up to this size all records are compared with each other.
 const SMALL: usize = 8;
 
-/// Entries of some runs, all of one time.
-type Tie = [(usize, Range<usize>)];
-
-/// Calls `each` for all entries of a tie in order, with the number of the run and the
-/// entry's own in it: frees of an address first.
-pub(super) fn each_in_turn(runs: &[Run], tie: &Tie, mut each: impl FnMut(usize, usize)) {
-    match turns(runs, tie) {
-        Some(turns) => {
-            let mut next: Vec<usize> = tie.iter().map(|(_, range)| range.start).collect();
-            turns.run(|number| {
-                each(tie[number].0, next[number]);
-                next[number] += 1;
-            });
-        }
-        None => entries(tie).for_each(|(run, at)| each(run, at)),
+/// Puts entries of one time into order, which are in that of their runs: frees of an address first.
+pub(super) fn put_in_order(runs: &[Run], places: &mut [Place]) {
+    if places.first().map(|place| place.run) == places.last().map(|place| place.run) {
+        return;
     }
+    let Some(turns) = turns(runs, places) else { return };
+    let before = places.to_vec();
+    // Where each run goes on.
+    let is_first = |at: &usize| *at == 0 || before[at - 1].run != before[*at].run;
+    let mut next: Vec<usize> = (0..before.len()).filter(is_first).collect();
+    let mut all = places.iter_mut();
+    turns.run(|number| {
+        if let Some(place) = all.next() {
+            *place = before[next[number]];
+            next[number] += 1;
+        }
+    });
 }
 
 /// Whose turn it is where one stream allocates what another frees.
-fn turns(runs: &[Run], tie: &Tie) -> Option<Turns> {
-    let total: usize = tie.iter().map(|(_, range)| range.len()).sum();
-    if total > MAX_TIE || (total <= SMALL && !has_contest(runs, tie)) {
+fn turns(runs: &[Run], places: &[Place]) -> Option<Turns> {
+    if places.len() > MAX_TIE || (places.len() <= SMALL && !has_contest(runs, places)) {
         return None;
     }
-    let lengths: Vec<usize> = tie.iter().map(|(_, range)| range.len()).collect();
-    let items = entries(tie).map(|(run, at)| item(runs, run, at));
+    let lengths: Vec<usize> = places.chunk_by(|a, b| a.run == b.run).map(<[Place]>::len).collect();
+    let items = places.iter().map(|&place| item(runs, place));
     Turns::new(&lengths, items.map(|item| Touched { freed: freed(item), allocated: allocated(item) }))
 }
 
 /// Whether one stream of a small tie allocates what another frees.
-fn has_contest(runs: &[Run], tie: &Tie) -> bool {
-    entries(tie).any(|(run, at)| {
-        let Some(block) = allocated(item(runs, run, at)) else { return false };
-        entries(tie).any(|(other, at)| other != run && freed(item(runs, other, at)) == Some(block))
+fn has_contest(runs: &[Run], places: &[Place]) -> bool {
+    places.iter().any(|&place| {
+        let Some(block) = allocated(item(runs, place)) else { return false };
+        places.iter().any(|&other| other.run != place.run && freed(item(runs, other)) == Some(block))
     })
 }
 
-fn entries(tie: &Tie) -> impl Iterator<Item = (usize, usize)> + '_ {
-    tie.iter().flat_map(|(run, range)| range.clone().map(move |at| (*run, at)))
-}
-
-fn item(runs: &[Run], run: usize, at: usize) -> Item<'_> {
-    let batch = &runs[run].batch;
-    batch.item(&batch.entries[at])
+fn item(runs: &[Run], place: Place) -> Item<'_> {
+    let batch = &runs[place.run as usize].batch;
+    batch.item(&batch.entries[place.at as usize])
 }
 
 fn freed(item: Item<'_>) -> Option<Block> {

@@ -12,6 +12,9 @@
 //!
 //! What happens after the interval is not in the trace: blocks that were freed later are never freed.
 //!
+//! Where the files tell events twice ([`at_once`]), they are written once: the rule looks at several files, and what
+//! is written is one.
+//!
 //! With other names ([`Request::anonymises`]) only events are written that are understood, anew from what they mean;
 //! what else there is, is left out.
 //!
@@ -21,6 +24,7 @@
 mod acting;
 mod after;
 mod alive;
+mod at_once;
 mod before;
 mod known;
 mod names;
@@ -161,7 +165,22 @@ impl<'a, W: Write + Seek> Pass<'a, W> {
             stream.refill(&mut reading);
             order.extend(stream.time().map(|time| Reverse((time, index))));
         }
-        while let Some(Reverse((_, index))) = order.pop() {
+        // What was found twice is written once, as it was counted.
+        let has_copies = self.request.trace.quality.duplicate_events > 0;
+        while let Some(Reverse((time, index))) = order.pop() {
+            if has_copies {
+                let mut at_once = vec![index];
+                while let Some(&Reverse((_, index))) = order.peek().filter(|Reverse((other, _))| *other == time) {
+                    order.pop();
+                    at_once.push(index);
+                }
+                self.write_at_once(&mut streams, &at_once, time, &mut reading)?;
+                if !progress(reading.bytes.min(total), total) {
+                    return Err(CutError::Stopped);
+                }
+                order.extend(at_once.into_iter().filter_map(|index| Some(Reverse((streams[index].time()?, index)))));
+                continue;
+            }
             let second = order.peek().map_or((i64::MAX, usize::MAX), |Reverse(second)| *second);
             let stream = &mut streams[index];
             while stream.time().is_some_and(|time| (time, index) <= second) {

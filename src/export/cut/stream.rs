@@ -7,6 +7,8 @@ use crate::events::{RawItem, RawQueue, RawReading, RawRun};
 #[derive(Debug)]
 pub(super) struct Stream<'f> {
     file: &'f TraceFile,
+    /// Number of the file among all.
+    pub(super) file_number: usize,
     /// Processor in the file that is written.
     pub(super) processor: u16,
     /// Buffers still to read, the next one last.
@@ -28,14 +30,14 @@ pub(super) fn streams_of(files: &[TraceFile]) -> (Vec<Stream<'_>>, u32) {
     let most_waiting = (MOST_WAITING / (all as usize).max(1)).min(MOST_WAITING_OF_ONE);
     let mut streams = Vec::new();
     let mut first = 0;
-    for file in files {
+    for (file_number, file) in files.iter().enumerate() {
         let mut buffers: Vec<&BufferInfo> = file.buffers.iter().collect();
         buffers.sort_by_key(|buffer| (buffer.processor, std::cmp::Reverse(buffer.order())));
         for of_one in buffers.chunk_by(|a, b| a.processor == b.processor) {
             let own = u32::from(of_one[0].processor) + if is_shared { 0 } else { first };
             let processor = (own % MAX_PROCESSORS) as u16;
             let (buffers, last_time) = (of_one.to_vec(), file.header.start_ticks);
-            streams.push(Stream { file, processor, buffers, queue: RawQueue::new(most_waiting), last_time });
+            streams.push(Stream { file, file_number, processor, buffers, queue: RawQueue::new(most_waiting), last_time });
         }
         first = first.saturating_add(last(file));
     }

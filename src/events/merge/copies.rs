@@ -1,0 +1,390 @@
+//! Which records of one time are copies of others: the same file twice, a merge beside its parts, two
+//! sessions of one process.
+//!
+//! Records are equal if all that they say is: kind, process, thread, heap, addresses, sizes. Of equal records
+//! the n-th of one file is a copy of the n-th of another. Within one file a record is a copy only if its equal was
+//! the last record about that block, since one thread may allocate and free an address several times
+//! in one tick of a coarse clock; so only records about blocks, heaps and pages can be, whose process is known.
+//! (About pages it is one if its equal was the last about any pages of the process.)
+//!
+//! Of several files the one with most records of that time keeps its own, so that beside a merge its
+//! parts change nothing. A stack of its own is a copy as any other record is; one that came with its event
+//! goes to the event that is kept, if that has none.
+//!
+//! Cost: where no two records share their time, none; else a look at each pair of few, or a hash of each and a sort.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock};
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
+
+use super::copied::Copied;
+use super::slice::{Place, Run};
+use crate::events::{Batch, Entry, Event, Item, Record};
+use crate::units::{Layer, Pid};
+
+/// Up to so many records are compared with each other.
+const SMALL: usize = 8;
+
+/// No file can know it.
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(1u8));
+
+/// What the last record of a file can be about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Subject {
+    Block(Pid, Layer, u64, u64),
+    /// Anything about a heap, ...
+    Heap(Pid, Layer, u64),
+    /// ... and that it begins or ends, with all of its blocks.
+    Opened(Pid, Layer, u64),
+    Pages(Pid),
+}
+
+/// Finds copies among entries of one time. Its lists are those of the latest.
+#[derive(Debug, Default)]
+pub(super) struct CopyFinder {
+    /// Number of the first entry that equals each.
+    equals: Vec<u32>,
+    hashes: Vec<(u64, u32)>,
+    is_copy: Vec<bool>,
+    last: HashMap<Subject, usize>,
+    /// Class, rank of the file, number.
+    members: Vec<(u32, u32, u32)>,
+    /// Files, and how many entries are left of each.
+    files: Vec<(u64, usize)>,
+    shared: Vec<u64>,
+    /// Those that are kept, and whose stack they get.
+    stacks: Vec<(Place, Place)>,
+    /// What was found in all.
+    pub(super) found: Copied,
+}
+
+impl CopyFinder {
+    /// Puts those that are kept of entries of one time, which are in the order of their runs, before the others.
+    /// Returns how many they are.
+    #[inline(always)]
+    pub(super) fn leave_out(&mut self, runs: &[Run], places: &mut [Place]) -> usize {
+        self.stacks.clear();
+        match *places {
+            [a, b] if !entry(runs, a).is_like(entry(runs, b)) => 2,
+            _ => self.leave_out_of_many(runs, places),
+        }
+    }
+
+    #[inline(never)]
+    fn leave_out_of_many(&mut self, runs: &[Run], places: &mut [Place]) -> usize {
+        let all = places.len();
+        let has_equals = if all <= SMALL { self.compare_all(runs, places) } else { self.compare_hashes(runs, places) };
+        if !has_equals {
+            return all;
+        }
+        self.is_copy.clear();
+        self.is_copy.resize(all, false);
+        let mut first = 0;
+        for of_file in places.chunk_by(|a, b| file(runs, *a) == file(runs, *b)) {
+            self.leave_out_again(runs, first, of_file);
+            first += of_file.len();
+        }
+        self.leave_out_others(runs, places);
+        let mut kept = 0;
+        for at in 0..all {
+            if !self.is_copy[at] {
+                places.swap(kept, at);
+                kept += 1;
+            }
+        }
+        kept
+    }
+
+    /// Stacks that copies had go to those that are kept.
+    pub(super) fn give_stacks(&self, kept: &mut [Place]) {
+        for (whose, stack) in &self.stacks {
+            kept.iter_mut().filter(|place| **place == *whose).for_each(|place| *place = *stack);
+        }
+    }
+
+    /// Finds equal entries among few.
+    fn compare_all(&mut self, runs: &[Run], places: &[Place]) -> bool {
+        self.equals.clear();
+        let mut has_equals = false;
+        for (at, &place) in places.iter().enumerate() {
+            let equal = places[..at].iter().position(|&other| are_equal(runs, other, place));
+            has_equals |= equal.is_some();
+            self.equals.push(equal.unwrap_or(at) as u32);
+        }
+        has_equals
+    }
+
+    /// The same among many.
+    fn compare_hashes(&mut self, runs: &[Run], places: &[Place]) -> bool {
+        self.hashes.clear();
+        self.hashes.extend((0..).zip(places).map(|(at, &place)| (hash(runs, place), at)));
+        self.hashes.sort_unstable();
+        self.equals.clear();
+        self.equals.extend(0..places.len() as u32);
+        let mut has_equals = false;
+        for alike in self.hashes.chunk_by(|a, b| a.0 == b.0) {
+            let first = alike[0].1;
+            for &(_, at) in &alike[1..] {
+                if are_equal(runs, places[first as usize], places[at as usize]) {
+                    self.equals[at as usize] = first;
+                    has_equals = true;
+                }
+            }
+        }
+        has_equals
+    }
+
+    /// Within one file: its entries, the first of which has a number.
+    fn leave_out_again(&mut self, runs: &[Run], first: usize, of_file: &[Place]) {
+        if of_file.len() < 2 {
+            return;
+        }
+        let has_equals = (first..).zip(of_file).any(|(at, _)| (first..at).contains(&(self.equals[at] as usize)))
+            || self.has_later_equals(first, of_file.len());
+        if !has_equals {
+            return;
+        }
+        // In the order in which the file alone is replayed.
+        let mut order = of_file.to_vec();
+        super::ties::put_in_order(runs, &mut order);
+        self.last.clear();
+        let number = |place: &Place| first + of_file.partition_point(|one| (one.run, one.at) < (place.run, place.at));
+        let mut before: Vec<u32> = Vec::with_capacity(order.len());
+        for place in &order {
+            let at = number(place);
+            let subjects = subjects(item(runs, *place));
+            if self.is_last_about(subjects, self.equals[at], &before) {
+                self.is_copy[at] = true;
+                *self.found.again.entry(file(runs, *place)).or_default() += 1;
+            }
+            for subject in subjects.into_iter().flatten() {
+                self.last.insert(subject, before.len());
+                if let Subject::Block(pid, layer, heap, _) | Subject::Opened(pid, layer, heap) = subject {
+                    self.last.insert(Subject::Heap(pid, layer, heap), before.len());
+                }
+            }
+            before.push(self.equals[at]);
+        }
+    }
+
+    /// Whether some of a file's entries equal each other, and one of a file before.
+    fn has_later_equals(&self, first: usize, count: usize) -> bool {
+        let mut others: Vec<u32> =
+            self.equals[first..first + count].iter().copied().filter(|&at| (at as usize) < first).collect();
+        others.sort_unstable();
+        others.windows(2).any(|two| two[0] == two[1])
+    }
+
+    /// Whether the last record about each subject is of a class; `before` are those of all so far.
+    fn is_last_about(&self, subjects: [Option<Subject>; 2], class: u32, before: &[u32]) -> bool {
+        // A record that does not say whose it is may be about anybody's.
+        let at = |subject: Subject| self.last.get(&subject).copied();
+        let is_last = |subject: Subject| {
+            let (last, others) = match subject {
+                Subject::Block(Pid::NONE, ..)
+                | Subject::Opened(Pid::NONE, ..)
+                | Subject::Pages(Pid::NONE)
+                | Subject::Heap(..) => (None, [None; 3]),
+                Subject::Block(pid, layer, heap, address) => (
+                    at(subject),
+                    [
+                        at(Subject::Opened(pid, layer, heap)),
+                        at(Subject::Opened(Pid::NONE, layer, heap)),
+                        at(Subject::Block(Pid::NONE, layer, heap, address)),
+                    ],
+                ),
+                Subject::Opened(pid, layer, heap) => {
+                    (at(Subject::Heap(pid, layer, heap)), [at(Subject::Heap(Pid::NONE, layer, heap)), None, None])
+                }
+                Subject::Pages(_) => (at(subject), [None; 3]),
+            };
+            last.is_some_and(|last| before[last] == class && others.into_iter().flatten().all(|other| other < last))
+        };
+        subjects[0].is_some() && subjects.into_iter().flatten().all(is_last)
+    }
+
+    /// Of several files: the n-th of one is a copy of the n-th of another.
+    fn leave_out_others(&mut self, runs: &[Run], places: &[Place]) {
+        self.rank_files(runs, places);
+        if self.files.len() < 2 {
+            return;
+        }
+        let mut ranks: Vec<(u64, u32)> = self.files.iter().map(|(file, _)| *file).zip(0..).collect();
+        ranks.sort_unstable();
+        self.members.clear();
+        for (at, place) in places.iter().enumerate().filter(|(at, _)| !self.is_copy[*at]) {
+            let rank = ranks[ranks.partition_point(|(of, _)| *of < file(runs, *place))].1;
+            self.members.push((self.equals[at], rank, at as u32));
+        }
+        self.members.sort_unstable();
+        let members = std::mem::take(&mut self.members);
+        for equal in members.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal[0].1 != equal[equal.len() - 1].1) {
+            let mut by_file: Vec<&[(u32, u32, u32)]> = equal.chunk_by(|a, b| a.1 == b.1).collect();
+            for n in 0.. {
+                by_file.retain(|of_file| of_file.len() > n);
+                if by_file.len() < 2 {
+                    break;
+                }
+                let nth: Vec<usize> = by_file.iter().map(|of_file| of_file[n].2 as usize).collect();
+                self.keep_first(runs, places, &nth);
+            }
+        }
+        self.members = members;
+    }
+
+    /// Of equal entries of several files the first stays.
+    fn keep_first(&mut self, runs: &[Run], places: &[Place], nth: &[usize]) {
+        let [first, others @ ..] = nth else { return };
+        others.iter().for_each(|&other| self.is_copy[other] = true);
+        if entry(runs, places[*first]).is_bare()
+            && let Some(&stack) = others.iter().find(|&&other| !entry(runs, places[other]).is_bare())
+        {
+            self.stacks.push((places[*first], places[stack]));
+        }
+        if !is_of_stack(item(runs, places[*first])) {
+            self.shared.clear();
+            self.shared.extend(nth.iter().map(|&at| file(runs, places[at])));
+            self.shared.sort_unstable();
+            self.found.share(&self.shared, 1);
+        }
+    }
+
+    /// Files by how many of their entries are left, most first, then in their order.
+    fn rank_files(&mut self, runs: &[Run], places: &[Place]) {
+        self.files.clear();
+        for (place, _) in places.iter().zip(&self.is_copy).filter(|(_, is_copy)| !**is_copy) {
+            let of = file(runs, *place);
+            match self.files.last_mut().filter(|(file, _)| *file == of) {
+                Some((_, count)) => *count += 1,
+                None => self.files.push((of, 1)),
+            }
+        }
+        self.files.sort_by_key(|&(_, count)| std::cmp::Reverse(count)); // stable
+    }
+}
+
+/// Says of all records of one time, stream by stream, whether they are no copies. Each stream is of a file,
+/// and files come in order.
+pub(in crate::events) fn copies_among(streams: &[(u64, Arc<Batch>)]) -> Vec<bool> {
+    let run = |(file, batch): &(u64, Arc<Batch>)| Run { file: *file, batch: Arc::clone(batch), range: 0..batch.entries.len() };
+    let runs: Vec<Run> = streams.iter().map(run).collect();
+    let of_run = |(number, run): (u32, &Run)| {
+        let place = |(at, entry): (u32, &Entry)| Place { time: entry.time, run: number, at };
+        (0..).zip(run.entries()).map(place).collect::<Vec<_>>()
+    };
+    let mut places: Vec<Place> = (0..).zip(&runs).flat_map(of_run).collect();
+    let before = places.clone();
+    let kept = if places.is_empty() { 0 } else { CopyFinder::default().leave_out_of_many(&runs, &mut places) };
+    let mut kept = places[..kept].iter().peekable();
+    before.iter().map(|place| kept.next_if(|kept| *kept == place).is_some()).collect()
+}
+
+fn entry(runs: &[Run], place: Place) -> &Entry {
+    &runs[place.run as usize].batch.entries[place.at as usize]
+}
+
+fn item(runs: &[Run], place: Place) -> Item<'_> {
+    let batch = &runs[place.run as usize].batch;
+    batch.item(&batch.entries[place.at as usize])
+}
+
+fn file(runs: &[Run], place: Place) -> u64 {
+    runs[place.run as usize].file
+}
+
+/// Whether two records of one time say the same.
+fn are_equal(runs: &[Run], a: Place, b: Place) -> bool {
+    entry(runs, a).is_like(entry(runs, b))
+        && match (item(runs, a), item(runs, b)) {
+            (Item::Record(one), Item::Record(other)) => {
+                say_the_same((one, &runs[a.run as usize].batch), (other, &runs[b.run as usize].batch))
+            }
+            _ => true,
+        }
+}
+
+/// Frames stand in the records' batches.
+fn say_the_same((a, of_a): (&Record, &Batch), (b, of_b): (&Record, &Batch)) -> bool {
+    match (&a.event, &b.event) {
+        (Event::Stack { owner, part, frames }, Event::Stack { owner: other, part: other_part, frames: others })
+            if (a.pid, a.tid) == (b.pid, b.tid) =>
+        {
+            (owner, part) == (other, other_part) && of_a.frames.get(*frames).digest() == of_b.frames.get(*others).digest()
+        }
+        (
+            Event::StackDefinition { part, key, frames },
+            Event::StackDefinition { part: other_part, key: other, frames: others },
+        ) if (a.pid, a.tid) == (b.pid, b.tid) => {
+            (part, key) == (other_part, other) && of_a.frames.get(*frames).digest() == of_b.frames.get(*others).digest()
+        }
+        _ => a == b,
+    }
+}
+
+fn is_of_stack(item: Item<'_>) -> bool {
+    matches!(item, Item::Record(record) if is_stack(&record.event))
+}
+
+/// Whether an event tells nothing but a stack.
+pub(super) fn is_stack(event: &Event) -> bool {
+    matches!(event, Event::Stack { .. } | Event::StackRef { .. } | Event::StackDefinition { .. })
+}
+
+/// What tells a record from most others of its time.
+fn hash(runs: &[Run], place: Place) -> u64 {
+    let words = entry(runs, place).words();
+    let seed = xxh3_64_with_seed(bytemuck::cast_slice(&words), *SEED);
+    let Item::Record(record) = item(runs, place) else { return seed };
+    let of_words = |words: &[u64]| xxh3_64_with_seed(bytemuck::cast_slice(words), seed);
+    let frames = &runs[place.run as usize].batch.frames;
+    match &record.event {
+        &Event::Stack { owner, frames: range, .. } => of_words(&[1, owner as u64, frames.get(range).digest().hash()]),
+        &Event::StackDefinition { key, frames: range, .. } => of_words(&[2, key, frames.get(range).digest().hash()]),
+        &Event::StackRef { owner, key, .. } => of_words(&[3, owner as u64, key]),
+        &Event::Sample { address, .. } => of_words(&[4, address]),
+        &Event::Realloc { heap, old, new, size, .. } => of_words(&[5, heap, old, new, size]),
+        Event::VirtualAlloc(range) | Event::VirtualFree(range) => {
+            of_words(&[6, range.base, range.size, range.owner.0.into(), range.flags.into()])
+        }
+        other => {
+            let mut text = HashedText(Xxh3::with_seed(seed));
+            let _ = write!(text, "{other:?}"); // it takes everything
+            text.0.digest()
+        }
+    }
+}
+
+/// The hash of what is written to it.
+struct HashedText(Xxh3);
+
+impl Write for HashedText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// What a record is about, if its file can tell it twice.
+fn subjects(item: Item<'_>) -> [Option<Subject>; 2] {
+    let (pid, event) = match item {
+        Item::Block(block) => return [Some(Subject::Block(block.pid, block.layer, block.heap, block.address)), None],
+        Item::Record(record) => (record.pid, &record.event),
+    };
+    match *event {
+        Event::Alloc { layer, heap, address, .. } | Event::Free { layer, heap, address } => {
+            [Some(Subject::Block(pid, layer, heap, address)), None]
+        }
+        Event::Realloc { layer, heap, old, new, .. } => {
+            [Some(Subject::Block(pid, layer, heap, old)), Some(Subject::Block(pid, layer, heap, new))]
+        }
+        Event::HeapOpen { layer, heap, .. } | Event::HeapClose { layer, heap, .. } => {
+            [Some(Subject::Opened(pid, layer, heap)), None]
+        }
+        Event::VirtualAlloc(range) | Event::VirtualFree(range) => [Some(Subject::Pages(range.owner)), None],
+        Event::CommitRundown(region) => [Some(Subject::Pages(region.owner)), None],
+        _ => [None, None],
+    }
+}
