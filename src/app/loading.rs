@@ -43,7 +43,7 @@ impl HighwaterApp {
         let is_known = document.trace.complete && !document.needs_query() && !self.queries.is_busy();
         if is_known && self.pictured != Some(document.job) {
             self.pictured = Some(document.job);
-            if let Some(picture) = Picture::of(&document.trace, &document.answers.overview.heaps) {
+            if let Some(picture) = Picture::of(&document.trace, &document.answers.overview) {
                 self.recents.draw(&document.inputs, picture);
             }
         }

@@ -13,6 +13,7 @@ mod attach;
 mod commands;
 mod compare;
 mod details;
+mod filters;
 mod findings;
 mod first_use;
 mod flame;
