@@ -51,7 +51,7 @@ fn what_was_open_is_offered_with_its_picture_and_opens_again() {
 fn the_peak_of_a_recent_trace_is_that_of_the_largest_process_and_layer_and_says_so() {
     const MB: u64 = 1 << 20;
     let mut session = Session::new(1, false);
-    for (time, pid, name, heaps) in [(10, 1000, "one.exe", &[10][..]), (20, 2000, "two.exe", &[6, 7])] {
+    for (time, pid, name, heaps) in [(10, 1000, "one.exe", &[10][..]), (20, 2000, "two.exe", &[6, 7][..])] {
         session.pid = pid;
         session.process(time, ProcessChange::Start, u64::from(pid), name);
         for (place, &size) in (1..).zip(heaps) {
@@ -72,7 +72,7 @@ fn the_peak_of_a_recent_trace_is_that_of_the_largest_process_and_layer_and_says_
         fs::write(folder.path().join("recent.toml"), text).unwrap();
         window(folder.path(), Vec::new())
     };
-    assert_eq!(told(&old("seconds = 2.0\npeak = 1048576\nvalues = [1, 2]\n")), "2.0 s, ", "no peak that is nobody's");
+    assert_eq!(told(&old("seconds = 2.0\npeak = 1048576\nvalues = [1, 2]\n")), "2.0 s", "no peak that is nobody's");
     let mut window = old("seconds = 2.0\nof = \"one.exe: 0x100000\"\npeak = 10485760\nvalues = [1, 255]\n");
     assert!(told(&window).ends_with("peak 10.00 MB, one.exe: 0x100000"));
     click(&mut window, "Open recent stress.etl");

@@ -102,7 +102,8 @@ impl Ground<'_> {
         let Some(lane) = self.trace().activity.presents.get(of.chain) else { return Ok(Arc::default()) };
         let all = lane.times.get(0).zip(lane.times.last()).map(|(&from, &to)| Interval { from, to });
         let during = all.filter(|_| lane.frames() <= MOST_FRAMES).unwrap_or(interval);
-        let key = FramesKey { of, during, rows: self.kept.rows_of(self.query()) };
+        let query = self.query();
+        let key = FramesKey { of, during, rows: self.kept.rows_of(query) };
         if let Some((known, lines)) = &self.kept.frames
             && *known == key
         {

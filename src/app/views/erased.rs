@@ -157,7 +157,7 @@ impl Views {
 
     /// What stands out in what the filters leave, as far as it is found.
     pub fn findings(&self, document: &Document) -> impl Iterator<Item = &Finding> {
-        self.0.iter().flat_map(|view| view.findings(document))
+        self.0.iter().flat_map(move |view| view.findings(document))
     }
 
     /// The same in all rows, as far as somebody has looked.

@@ -45,7 +45,11 @@ fn line(trace: &RecentTrace, is_missing: bool, ui: &mut Ui) -> (bool, bool) {
     let name = trace.name();
     response.widget_info(|| {
         let info = WidgetInfo::labeled(egui::Role::Button, true, format!("Open recent {name}"));
-        let told = trace.picture.as_ref().map(|picture| [numbers(picture), picture.of.clone()].join(", "));
+        let told = |picture: &Picture| match picture.of.is_empty() {
+            true => numbers(picture),
+            false => format!("{}, {}", numbers(picture), picture.of),
+        };
+        let told = trace.picture.as_ref().map(told);
         WidgetInfo { current_text_value: told, ..info }
     });
     if ui.is_rect_visible(rect) {
