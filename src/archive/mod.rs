@@ -70,8 +70,7 @@ pub fn open(path: &Path, progress: &mut Progress<'_>) -> Result<Contents, OpenEr
 pub fn file_of(path: &Path) -> PathBuf {
     let archive = || {
         let name = path.to_str().filter(|_| !path.exists())?;
-        let archives = name.match_indices('!').map(|(at, _)| Path::new(&name[..at]));
-        archives.into_iter().find(|archive| archive.is_file())
+        name.match_indices('!').map(|(at, _)| Path::new(&name[..at])).find(|archive| archive.is_file())
     };
     archive().unwrap_or(path).to_owned()
 }
