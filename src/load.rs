@@ -2,6 +2,7 @@
 //! while it grows. This is the one way from bytes to numbers: window, command
 //! line and tests all use it. What is still being recorded is followed ([`follow`]).
 
+mod captures;
 mod copied;
 mod distinct;
 mod estimate;
@@ -13,6 +14,7 @@ mod playback;
 mod replay;
 mod sample;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use crate::units::{Interval, Ticks};
 
 pub use crate::events::MarkProviders;
 pub use crate::model::{Processes, Scope, WhenFull};
+pub use captures::{MOST_APART, Together, together};
 pub use estimate::{Estimate, Part};
 pub use follow::follow;
 pub use marks::MarksFound;
@@ -90,7 +93,7 @@ pub fn reading(inputs: &[Input]) -> Reading {
 const MAX_STREAMS: usize = 8 * 2048;
 
 /// The open files of one capture.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Capture {
     /// Files that could be read, in the order in which they were named.
     pub files: Vec<TraceFile>,
@@ -98,9 +101,18 @@ pub struct Capture {
     pub problems: Problems,
 }
 
+/// One capture among the files that were opened together.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its files.
+    pub capture: Capture,
+    /// Why it is not the first one, as the end of a sentence about its files; `None` for the first.
+    pub why_apart: Option<String>,
+}
+
 impl Capture {
-    /// Opens all inputs. One unreadable file among several is a problem; if none
-    /// can be read, that is the error.
+    /// Opens the files of one capture. One unreadable file among several is a problem; if none can be read,
+    /// that is the error, and so is it if they are of several captures ([`together`]).
     pub fn open(inputs: &[Input]) -> Result<Self, OpenError> {
         Self::open_watched(inputs, &mut |_, _| true)
     }
@@ -108,33 +120,62 @@ impl Capture {
     /// The same. `progress` is told how far archives are expanded, which can take as
     /// long as loading; if it says no, the error is [`OpenError::Stopped`].
     pub fn open_watched(inputs: &[Input], progress: &mut Progress<'_>) -> Result<Self, OpenError> {
-        let mut capture = Self { files: Vec::new(), problems: Problems::default() };
+        let mut all = Self::open_all(inputs, progress)?;
+        if all.len() > 1 {
+            return Err(OpenError::SeveralCaptures(all.iter().map(Opened::describe).collect()));
+        }
+        Ok(all.pop().map_or_else(Self::default, |only| only.capture))
+    }
+
+    /// Opens files of any captures; at least one, in the order of their first files. Problems with what is
+    /// of none of them (a file that cannot be read) are told with each.
+    pub fn open_all(inputs: &[Input], progress: &mut Progress<'_>) -> Result<Vec<Opened>, OpenError> {
+        let mut opened = Self::default();
         let mut first_error = None;
         for input in inputs {
             match input.open(progress) {
-                Ok(contents) => capture.add(contents, &mut first_error),
+                Ok(contents) => opened.add(contents, &mut first_error),
                 Err(OpenError::Stopped) => return Err(OpenError::Stopped),
-                Err(error) => capture.refuse(&input.name(), error, &mut first_error),
+                Err(error) => opened.refuse(&input.name(), error, &mut first_error),
             }
         }
         match first_error {
-            Some(error) if capture.files.is_empty() => Err(error),
-            _ => Ok(capture),
+            Some(error) if opened.files.is_empty() => Err(error),
+            _ => Ok(opened.apart()),
         }
     }
 
     fn add(&mut self, contents: Contents, first_error: &mut Option<OpenError>) {
         self.problems.append(contents.problems);
         for Member { name, source } in contents.members {
-            let opened = TraceFile::from_source(source, name.clone());
-            match opened.and_then(|file| self.check_clock(file)).and_then(|file| self.check_streams(file)) {
-                Ok(mut file) => {
-                    file.format = contents.format;
-                    self.problems.append(std::mem::take(&mut file.problems));
-                    self.files.push(file);
-                }
+            match TraceFile::from_source(source, name.clone()) {
+                Ok(file) => self.files.push(TraceFile { format: contents.format, ..file }),
                 Err(error) => self.refuse(&name, error, first_error),
             }
+        }
+    }
+
+    /// Each capture among the files that were opened.
+    fn apart(self) -> Vec<Opened> {
+        let groups = together(&self.files);
+        let mut files: Vec<Option<TraceFile>> = self.files.into_iter().map(Some).collect();
+        let capture = |group: Together| {
+            let mut capture = Self { files: Vec::new(), problems: self.problems.clone() };
+            group.files.into_iter().filter_map(|i| files[i].take()).for_each(|file| capture.take(file));
+            Opened { capture, why_apart: group.why }
+        };
+        groups.into_iter().map(capture).collect()
+    }
+
+    /// Adds a file of this capture, if it can be read beside the others.
+    fn take(&mut self, file: TraceFile) {
+        let name = file.name.clone();
+        match self.check_streams(file) {
+            Ok(mut file) => {
+                self.problems.append(std::mem::take(&mut file.problems));
+                self.files.push(file);
+            }
+            Err(error) => self.refuse(&name, error, &mut None),
         }
     }
 
@@ -147,6 +188,7 @@ impl Capture {
         first_error.get_or_insert(error);
     }
 
+    /// Of files that still grow it is not known when they end.
     fn check_clock(&self, file: TraceFile) -> Result<TraceFile, OpenError> {
         let Some(first) = self.files.first() else { return Ok(file) };
         if let Some(conflict) = first.header.clock_conflict(&file.header) {
@@ -285,12 +327,23 @@ pub fn load(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped>
 
 /// Replays a part of a capture, or as much of it as there is room for.
 pub fn load_planned(capture: &Capture, plan: &Plan, watch: &mut impl Watch) -> Result<Trace, Stopped> {
+    replayed(capture, plan, true, watch)
+}
+
+/// What is wrong with a capture and what was lost: a trace without memory, whose problems are those of the
+/// trace that a load gives which has room for everything.
+pub fn inspect(capture: &Capture, watch: &mut impl Watch) -> Result<Trace, Stopped> {
+    let scope = Scope { processes: Processes::Only(BTreeSet::new()), layers: Vec::new(), stacks: false };
+    replayed(capture, &Plan { scope, ..Plan::default() }, false, watch)
+}
+
+fn replayed(capture: &Capture, plan: &Plan, tells_scope: bool, watch: &mut impl Watch) -> Result<Trace, Stopped> {
     let total = capture.bytes();
     let losses = losses(capture, || watch.progress(0, total));
     if !watch.progress(0, total) {
         return Err(Stopped);
     }
-    let about = About { capture, plan, losses };
+    let about = About { capture, plan, losses, tells_scope };
     let mut merge = Merge::new(&capture.files).within(plan.for_decoding()).marking(plan.marks.clone());
     let mut playback = Playback::new(capture.trace_start(), capture.clock().frequency);
     let mut replay = Replay::new(about.builder());

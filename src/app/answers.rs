@@ -1,6 +1,10 @@
 //! What the query worker has answered so far about the open trace. Answers can be older
 //! than the state that the window shows, so each knows what it is about.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::filters::Filters;
 use super::graph::{Graph, GraphLine};
 use crate::model::{HeapId, ProcessId};
 use crate::query::{ByClass, Series, UnmatchedGroup};
@@ -10,7 +14,10 @@ use crate::units::{Interval, Layer};
 /// The latest answers.
 #[derive(Default)]
 pub struct Answers {
-    pub overview: Overview,
+    /// Of all rows: what the trace has.
+    pub overview: Arc<Overview>,
+    /// Of the rows that filters leave, and which filters.
+    pub(super) left: Option<(Filters, Arc<Overview>)>,
     pub(super) unmatched: Option<(Vec<UnmatchedGroup>, usize)>,
     pub graph: Option<Graph>,
     /// Whether the worker broke over the latest query; the window says why.
@@ -22,20 +29,26 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// What there is of a heap, whatever the filter leaves of it; `None` as long as nobody has
-    /// added it up.
+    /// What the filters leave of a heap; `None` as long as nobody has added it up.
     pub fn numbers(&self, heap: HeapId) -> Option<SourceNumbers> {
         self.numbers.get(heap.0 as usize).copied()
     }
 }
 
-/// What a source has in the interval of the tables.
+/// What the filters leave of a source in the interval of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SourceNumbers {
     /// Outstanding at its right edge.
     pub at_end: u64,
     /// Impacting Size.
     pub change: i64,
+}
+
+impl From<&ByClass> for SourceNumbers {
+    fn from(sums: &ByClass) -> Self {
+        let sums = sums.numbers();
+        Self { at_end: sums.outstanding_to, change: sums.impacting }
+    }
 }
 
 impl SourceNumbers {
@@ -76,6 +89,18 @@ impl Overview {
     /// The same of a layer.
     pub fn peak_of(&self, of: LayerOf) -> u64 {
         self.layer(of).map_or(0, |line| line.peak)
+    }
+
+    /// The layer of a process with the largest peak, and its line; of equal ones the first.
+    pub fn largest_layer(&self) -> Option<(LayerOf, &Series)> {
+        let all: BTreeSet<LayerOf> = self.layers.keys().chain(self.only.keys()).copied().collect();
+        let lines = all.into_iter().filter_map(|of| Some((of, self.layer(of)?)));
+        lines.rev().max_by_key(|(_, line)| line.peak)
+    }
+
+    /// Whether there is anything at all.
+    pub fn has_any(&self) -> bool {
+        self.heaps.iter().any(|line| line.peak > 0)
     }
 
     /// Whether there may be something of a heap: it is not known to be empty throughout.

@@ -201,6 +201,11 @@ impl HighwaterApp {
                         self.errors.push(Failure::expected(text));
                         Beside::Nothing
                     }
+                    LoadEvent::Apart(parts) => {
+                        let text = format!("{name}: these files are of {} captures; choose those of one.", parts.len());
+                        self.errors.push(Failure::expected(text));
+                        Beside::Nothing
+                    }
                     LoadEvent::Failed(failure) => {
                         self.errors.push(failure);
                         Beside::Nothing

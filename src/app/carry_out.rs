@@ -56,6 +56,7 @@ impl HighwaterApp {
                     self.errors.remove(index);
                 }
             }
+            Command::CloseApart => self.apart.told = None,
             Command::ListProviders => self.list_providers(ctx),
             Command::ShowRules(shown) => self.rules.is_shown = shown,
             Command::ChangeRules(change) => self.change_rules(ctx, change),

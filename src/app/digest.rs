@@ -56,7 +56,7 @@ pub struct SourceChoice {
 pub struct Digest {
     /// Processes by their largest heap, in them layers and heaps; then the counters.
     pub sources: Vec<Source>,
-    /// What each layer of a process has in the interval of the tables.
+    /// What the filters leave of each layer of a process in the interval of the tables.
     pub numbers: KeyedMap<LayerOf, SourceNumbers>,
     /// Where each of them begins, in points from the top, and where the last ends.
     pub tops: Vec<f32>,
@@ -82,12 +82,12 @@ impl Digest {
         self.has_many_processes = processes.any(|process| Some(process) != first);
     }
 
-    /// Something else is added up: what the filters leave by heap, and what there is.
-    pub fn layers(&mut self, trace: &Trace, by_heap: &[ByClass], numbers: &[SourceNumbers]) {
+    /// Something else is added up: what the filters leave by heap.
+    pub fn layers(&mut self, trace: &Trace, by_heap: &[ByClass]) {
         self.numbers.clear();
-        for (heap, numbers) in trace.heaps.iter().zip(numbers) {
+        for (heap, sums) in trace.heaps.iter().zip(by_heap) {
             let sum = self.numbers.entry((heap.process, heap.layer)).or_default();
-            *sum = sum.plus(*numbers);
+            *sum = sum.plus(sums.into());
         }
         let impacting = |layer| {
             let of_layer = trace.heaps.iter().zip(by_heap).filter(|(heap, _)| heap.layer == layer);

@@ -13,7 +13,7 @@ use super::answers::{Answers, Overview};
 use super::beside::{Beside, short_name};
 use super::counters::Counters;
 use super::digest::{Digest, SourceChoice};
-use super::filters::Filters;
+use super::filters::{Filters, Scope};
 pub use super::graph::Split;
 use super::graph::{Arrangement, Graph};
 use super::happenings::Happenings;
@@ -283,6 +283,10 @@ impl Document {
                 drop_aside(std::mem::replace(&mut answers.overview, lines));
                 self.choose_lines(); // only now it is known which heaps are the largest
             }
+            Part::Left(filters, lines) => {
+                drop_aside(answers.left.replace((filters, lines)));
+                self.choose_lines(); // and of which of them the filters leave most
+            }
             Part::Unmatched(groups, all) => answers.unmatched = Some((groups, all)),
             Part::Graph(split, lines) => {
                 answers.graph = Some(Graph::new(self.trace.clock, split, lines));
@@ -297,9 +301,9 @@ impl Document {
             Part::View(..) => {} // nobody keeps it up any more
             Part::Counters { view, ids, lines } => self.counters.take(&self.trace, view, ids, lines),
             Part::Happened(happened) => drop_aside(std::mem::replace(&mut self.happenings.answer, *happened)),
-            Part::Sources { trace, by_heap, numbers } => {
-                self.digest.layers(&trace, &by_heap, &numbers);
-                answers.numbers = numbers;
+            Part::Sources { trace, by_heap } => {
+                self.digest.layers(&trace, &by_heap);
+                answers.numbers = by_heap.iter().map(Into::into).collect();
                 answers.failed = false;
             }
             Part::Lives(lives) => answers.lives = lives,
@@ -329,6 +333,16 @@ impl Document {
     /// What is filtered.
     pub fn filters(&self) -> &Filters {
         self.history.filters()
+    }
+
+    /// Which rows count now.
+    pub fn scope(&self) -> Scope {
+        self.filters().scope(self.interval())
+    }
+
+    /// Small lines of what the filters leave, once they are known.
+    pub fn left(&self) -> Option<&Overview> {
+        self.answers.left.as_ref().filter(|(filters, _)| filters == self.filters()).map(|(_, left)| &**left)
     }
 
     /// What is searched for in the table in sight.

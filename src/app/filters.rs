@@ -1,9 +1,14 @@
 //! What is filtered: predicates, each a chip that the user can take away or turn round. A row
 //! must meet all of them.
 //!
+//! What they leave is one [`Scope`], and every number of the window is of it: tables, lines and their
+//! headings, sources, landmarks and findings, frames, sums between pins. What is of the whole capture
+//! (counters, losses, frees of unknown blocks) is no sum of rows, and says so where it stands.
+//!
 //! Predicates about places in the tree, types and functions are about sites, so they are a
-//! [`Mask`], made by a worker in a pass over the sites. Those about rows themselves are a set
-//! of rows, which takes a pass over the rows, once.
+//! [`Mask`](crate::query::Mask), made by a worker in a pass over the sites. Those about rows themselves are a set
+//! of rows, which takes a pass over the rows, once; so are those about lifetime classes, which are of the
+//! rows that have that class in the interval of the tables, wherever these are looked at.
 
 mod known;
 
@@ -12,7 +17,7 @@ use std::sync::Arc;
 pub use known::Known;
 
 use crate::query::{Filter, KeyMap, Path, RowCondition, TypeKey};
-use crate::units::Tid;
+use crate::units::{Interval, Tid};
 
 /// What a row can be asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +50,14 @@ pub struct Chip {
     pub is_excluded: bool,
 }
 
+/// What the filters leave: which rows count, wherever a number is shown.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scope {
+    pub filters: Filters,
+    /// The interval in which lifetime classes are meant, where filters ask for some.
+    pub interval: Option<Interval>,
+}
+
 /// All chips.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filters {
@@ -60,6 +73,20 @@ impl Chip {
     /// Rows must not meet it.
     pub fn without(what: Predicate) -> Self {
         Self { what, is_excluded: true }
+    }
+
+    /// Whether it tells rows of one place apart.
+    fn is_about_rows(&self) -> bool {
+        match &self.what {
+            Predicate::Row(..) => true,
+            Predicate::Under(_) => self.is_about_lives(),
+            Predicate::Type(_) | Predicate::Function(_) | Predicate::Module(_) | Predicate::Tag(_) => false,
+        }
+    }
+
+    /// Whether the same row meets it in one interval and not in another.
+    fn is_about_lives(&self) -> bool {
+        matches!(&self.what, Predicate::Under(path) if path.iter().any(|key| key.tells_rows_apart()))
     }
 }
 
@@ -90,6 +117,12 @@ impl Filters {
         })
     }
 
+    /// What they leave while the tables show an interval.
+    pub fn scope(&self, interval: Interval) -> Scope {
+        let is_needed = self.chips.iter().any(Chip::is_about_lives);
+        Scope { filters: self.clone(), interval: is_needed.then_some(interval) }
+    }
+
     /// Whether types have to be known to tell which rows count.
     pub fn need_types(&self) -> bool {
         self.chips.iter().any(|chip| matches!(chip.what, Predicate::Type(_)))
@@ -118,7 +151,7 @@ impl Filters {
 
     /// The chips about rows themselves.
     pub fn about_rows(&self) -> Self {
-        self.only(|chip| matches!(chip.what, Predicate::Row(..)))
+        self.only(Chip::is_about_rows)
     }
 
     /// One more. To choose a node or a type takes the place of the one chosen before.

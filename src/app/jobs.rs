@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui;
 
-use super::answers::{Lives, Overview, SourceNumbers};
+use super::answers::{Lives, Overview};
 use super::filters::Filters;
 use super::graph::{Arrangement, LineOf, Split};
 use super::happenings::{Asked, Happened};
@@ -84,7 +84,9 @@ pub struct Query {
 #[derive(Debug)]
 pub enum Part {
     /// Small lines of all heaps and layers over the whole trace.
-    Overview(Overview),
+    Overview(Arc<Overview>),
+    /// The same of what filters leave.
+    Left(Filters, Arc<Overview>),
     /// Frees of unknown blocks by place, and of how many places.
     Unmatched(Vec<UnmatchedGroup>, usize),
     /// Lines of what the query wants.
@@ -93,9 +95,8 @@ pub enum Part {
     Counters { view: Interval, ids: Vec<CounterId>, lines: Vec<Series> },
     /// Marks, frames and processors.
     Happened(Box<Happened>),
-    /// Of each heap in the query's interval what the filters leave, and what it has whatever they
-    /// do.
-    Sources { trace: Arc<Trace>, by_heap: Vec<ByClass>, numbers: Vec<SourceNumbers> },
+    /// What the filters leave of each heap in the query's interval.
+    Sources { trace: Arc<Trace>, by_heap: Vec<ByClass> },
     /// For a view.
     View(ViewId, AnyAnswer),
     /// When the highlighted node was alive.

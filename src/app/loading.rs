@@ -44,7 +44,7 @@ impl HighwaterApp {
         let is_known = document.trace.complete && !document.needs_query() && !self.queries.is_busy();
         if is_known && self.pictured != Some(document.job) {
             self.pictured = Some(document.job);
-            if let Some(picture) = Picture::of(&document.trace, &document.answers.overview.heaps) {
+            if let Some(picture) = Picture::of(&document.trace, &document.answers.overview) {
                 self.recents.draw(&document.inputs, picture);
             }
         }
@@ -70,7 +70,7 @@ impl HighwaterApp {
         if self.offer.is_none() {
             ctx.request_repaint_after(rest.filter(|left| !left.is_zero()).map_or(PROGRESS, |left| left.min(PROGRESS)));
         }
-        let (mut finished, mut is_new) = (false, false);
+        let (mut finished, mut is_new, mut apart) = (false, false, None);
         for event in job.drain() {
             match event {
                 LoadEvent::Trace(trace) => {
@@ -99,6 +99,7 @@ impl HighwaterApp {
                     }
                 }
                 LoadEvent::TooLarge(too_large) => self.offer = Some(Offer::new(too_large)),
+                LoadEvent::Apart(parts) => (finished, apart) = (true, Some((parts, job.pace))),
                 LoadEvent::Failed(failure) => {
                     if let Some(document) = self.document.as_mut().filter(|d| d.job == job.id) {
                         document.stop_growing();
@@ -113,6 +114,9 @@ impl HighwaterApp {
             if opened {
                 self.recents.remember(&job.inputs);
             }
+        }
+        if let Some((parts, pace)) = apart {
+            self.set_apart(parts, pace);
         }
         if is_new {
             self.look();

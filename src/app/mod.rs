@@ -7,6 +7,7 @@
 //! one place, `carry_out`.
 
 mod answers;
+mod apart;
 mod attach;
 mod beside;
 mod by_hand;
@@ -124,6 +125,7 @@ pub struct HighwaterApp {
     fonts: SystemFonts,
     layout: Layout,
     traces: Traces,
+    apart: apart::Apart,
 }
 
 impl HighwaterApp {
@@ -177,6 +179,7 @@ impl HighwaterApp {
             fonts: SystemFonts::install(ctx),
             layout,
             traces: Traces::default(),
+            apart: apart::Apart::default(),
         };
         app.recents.look(ctx);
         if let Some(recorder) = &app.recorder {
@@ -200,6 +203,7 @@ impl HighwaterApp {
     fn is_computing(&self) -> bool {
         !self.commands.is_empty()
             || (self.loading.is_some() && self.offer.is_none())
+            || (self.apart.told.is_some() && (self.apart.is_waiting() || self.is_reading()))
             || self.queries.is_busy()
             || self.rules.is_at_work()
             || self.exports.is_busy()
@@ -303,6 +307,7 @@ impl HighwaterApp {
         }
         self.drain_loading(ctx);
         self.drain_parked(ctx);
+        self.drain_apart(ctx);
         self.drain_rules();
         self.drain_exports(ctx);
         self.drain_providers();

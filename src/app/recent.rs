@@ -1,5 +1,5 @@
 //! Traces that were open before: which files, when, how long they are, and a small picture of
-//! the line with the largest peak. Kept in a file of their own beside the settings,
+//! the layer of a process with the largest peak. Kept in a file of their own beside the settings,
 //! `recent.toml`, which is bounded and believed in nothing: what is damaged is left out.
 //!
 //! No frame waits for files: they are written, and looked for, on threads of their own.
@@ -14,10 +14,12 @@ use std::time::SystemTime;
 use eframe::egui;
 use serde::{Deserialize, Serialize};
 
+use super::answers::Overview;
+use crate::archive;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::paths;
-use crate::query::{Series, heap_label};
+use crate::query::layer_label;
 use crate::toml_file::text_of;
 use crate::utc;
 
@@ -29,6 +31,9 @@ const MOST_FILES: usize = 64;
 
 /// Values of a picture.
 const VALUES: usize = 160;
+
+/// Characters of whose line it is.
+const LONGEST: usize = 300;
 
 /// Bytes of the file at most; what is longer is not ours.
 const LARGEST: u64 = 1 << 20;
@@ -51,7 +56,7 @@ pub struct RecentTrace {
 pub struct Picture {
     /// Its length.
     pub seconds: f64,
-    /// Whose line it is: process and heap.
+    /// Whose line it is: process and layer. Earlier versions kept a process and one heap of it.
     pub of: String,
     /// The largest outstanding size of that.
     pub peak: u64,
@@ -87,11 +92,13 @@ impl RecentTrace {
 }
 
 impl Picture {
-    /// Of a complete trace with the lines of its heaps.
-    pub fn of(trace: &Trace, lines: &[Series]) -> Option<Self> {
-        let (heap, line) = lines.iter().enumerate().max_by_key(|(_, line)| line.peak)?;
-        let heap = trace.heaps.get(heap)?;
-        let of = format!("{}: {}", trace.process(heap.process).label(), heap_label(heap));
+    /// Of a complete trace and the lines of all its rows.
+    pub fn of(trace: &Trace, lines: &Overview) -> Option<Self> {
+        let ((process, layer), line) = lines.largest_layer()?;
+        let mut of = format!("{}: {}", trace.process(process).label(), layer_label(layer));
+        if let Some((end, _)) = of.char_indices().nth(LONGEST) {
+            of.truncate(end);
+        }
         let seconds = trace.clock.seconds(trace.span.to) - trace.clock.seconds(trace.span.from);
         let mut values = vec![0u8; VALUES];
         let (from, length) = (trace.span.from.0, trace.span.len().max(1));
@@ -222,7 +229,7 @@ impl Recents {
         let files: Vec<PathBuf> = self.list.iter().flat_map(|trace| trace.files.iter().cloned()).collect();
         let ctx = ctx.clone();
         std::thread::spawn(move || {
-            let _ = send.send(files.into_iter().filter(|file| !file.exists()).collect()); // the window may be gone
+            let _ = send.send(files.into_iter().filter(|file| !archive::file_of(file).exists()).collect()); // the window may be gone
             ctx.request_repaint();
         });
     }

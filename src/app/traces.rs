@@ -11,6 +11,7 @@ use super::commands::DocCommand;
 use super::document::Document;
 use super::jobs::{LoadJob, Queries, drop_aside};
 use super::offer::Offer;
+use super::player::Pace;
 use crate::load::Input;
 
 /// The open traces, in the order of their tabs.
@@ -126,6 +127,53 @@ impl HighwaterApp {
             traces.front = traces.tabs.len();
             traces.tabs.push(None);
         }
+    }
+
+    /// Opens a trace behind a tab that does not come to the front, unless it is open; whether there was room.
+    pub(super) fn open_behind(&mut self, ctx: &egui::Context, inputs: Vec<Input>, pace: Pace) -> bool {
+        if self.tab_of(&inputs).is_some() {
+            return true;
+        }
+        if self.traces.count() >= MOST {
+            return false;
+        }
+        let held = self.document.as_ref().map_or(0, |document| document.trace.load_bytes);
+        let (left, marks) = (self.budget().saturating_sub(held), self.settings.mark_providers.clone());
+        let loading = Some(LoadJob::start(ctx.clone(), inputs, left, pace, marks));
+        let traces = &mut self.traces;
+        traces.tabs.resize_with(traces.count(), || None);
+        traces.tabs.push(Some(Parked { document: None, loading, offer: None, queries: Queries::start(ctx.clone()) }));
+        true
+    }
+
+    /// Whether any trace is being read: not as slowly as it was recorded, and not waiting for a choice.
+    pub(super) fn is_reading(&self) -> bool {
+        let front = self.loading.as_ref().filter(|_| self.offer.is_none());
+        let aside = self.traces.tabs.iter().flatten().filter(|parked| parked.offer.is_none());
+        front.into_iter().chain(aside.filter_map(|parked| parked.loading.as_ref())).any(|job| !job.is_live())
+    }
+
+    /// The tab with these files.
+    fn tab_of(&self, inputs: &[Input]) -> Option<usize> {
+        let of_front = || self.document.as_ref().map(|document| &document.inputs).or(self.loading.as_ref().map(|job| &job.inputs));
+        let is_it = |tab: &Option<Parked>| match tab {
+            Some(parked) => parked.inputs() == inputs,
+            None => of_front().is_some_and(|front| front == inputs),
+        };
+        match self.traces.tabs.is_empty() {
+            true => of_front().filter(|front| *front == inputs).map(|_| 0),
+            false => self.traces.tabs.iter().position(is_it),
+        }
+    }
+
+    /// The same, if its trace is there to the end.
+    pub(super) fn settled_tab(&self, inputs: &[Input]) -> Option<usize> {
+        let at = self.tab_of(inputs)?;
+        let document = match self.traces.tabs.get(at)? {
+            Some(parked) => parked.document.as_ref(),
+            None => self.document.as_ref(),
+        };
+        document.is_some_and(Document::is_settled).then_some(at)
     }
 
     /// Brings a trace to the front.

@@ -89,7 +89,7 @@ const GROWTH: &[Step] = &[
     Step {
         title: "One program",
         text: "Two programs ran. Click *MemoryTestApp.exe* under *Sources*: graph and tables show only it. \
-               The numbers beside a source are always those of all of it.",
+               What is filtered out stays in the list of sources, without numbers.",
         show: |document| Some(vec![STACKS, under(document, Of::All)?]),
     },
     Step {
@@ -232,12 +232,12 @@ fn select(document: &Document, from: f64, to: f64) -> DocCommand {
 
 fn finding(document: &Document, kind: FindingKind) -> Option<DocCommand> {
     let program = program(document)?;
-    let found = document.views.findings().find(|finding| finding.kind == kind && finding.process == program)?;
+    let found = document.views.findings_in_all().find(|finding| finding.kind == kind && finding.process == program)?;
     Some(DocCommand::GoToFinding(Box::new(found.clone())))
 }
 
 fn leak(document: &Document) -> Option<DocCommand> {
     let heap = heap(document)?;
-    let found = document.views.findings().find(|finding| finding.heap == Some(heap))?;
+    let found = document.views.findings_in_all().find(|finding| finding.heap == Some(heap))?;
     Some(DocCommand::GoToFinding(Box::new(found.clone())))
 }

@@ -17,7 +17,7 @@ mod tests;
 mod zipped;
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::etl::{Format, OpenError, SNIFF, Source, looks_like_etl};
 use crate::problem::Problems;
@@ -52,11 +52,27 @@ const MAX_ENTRIES: usize = 100_000;
 /// More traces than this are no recording either, and each may take a temporary file.
 const MAX_TRACES: usize = 256;
 
-/// Opens a file and finds its traces.
+/// Opens a file and finds its traces, or one of them: `archive!member`, as members are named.
 pub fn open(path: &Path, progress: &mut Progress<'_>) -> Result<Contents, OpenError> {
-    let name = path.display().to_string();
-    let source = Source::open_file(path)?;
-    contents(source, name, progress)
+    let file = file_of(path);
+    let mut found = contents(Source::open_file(&file)?, file.display().to_string(), progress)?;
+    if file != path {
+        let name = path.display().to_string();
+        found.members.retain(|member| member.name == name);
+        if found.members.is_empty() {
+            return Err(OpenError::Archive(name, "the archive holds no such trace; open the archive itself".to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+/// The file in which a trace lies: the archive of `archive!member`, unless there is a file that is called so.
+pub fn file_of(path: &Path) -> PathBuf {
+    let archive = || {
+        let name = path.to_str().filter(|_| !path.exists())?;
+        name.match_indices('!').map(|(at, _)| Path::new(&name[..at])).find(|archive| archive.is_file())
+    };
+    archive().unwrap_or(path).to_owned()
 }
 
 /// The same for bytes that are already at hand.

@@ -82,6 +82,25 @@ fn members_come_back_whole_and_stored_ones_are_read_in_place() {
 }
 
 #[test]
+fn one_trace_of_an_archive_can_be_named_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("odd!name.zip");
+    std::fs::write(&archive, zip(&[("one.etl", &trace(0)), ("sub/two.etl", &trace(9))], CompressionMethod::Deflated)).unwrap();
+    let member = |name: &str| PathBuf::from(format!("{}!{name}", archive.display()));
+    let names = |path: &Path| {
+        let contents = open(path, &mut |_, _| true).map_err(|error| error.to_string())?;
+        Ok::<_, String>(contents.members.into_iter().map(|member| member.name).collect::<Vec<_>>())
+    };
+    let both = [member("one.etl"), member("sub/two.etl")].map(|path| path.display().to_string());
+    assert_eq!(names(&archive).unwrap(), both);
+    assert_eq!(names(&member("sub/two.etl")).unwrap(), both[1..]);
+    assert!(names(&member("three.etl")).unwrap_err().contains("no such trace"));
+    assert_eq!((file_of(&member("one.etl")), file_of(&archive)), (archive.clone(), archive));
+    let nowhere = folder.path().join("none.zip!one.etl");
+    assert_eq!(file_of(&nowhere), nowhere);
+}
+
+#[test]
 fn streams_of_compound_files_come_back_plain_and_packed() {
     let (small, large) = (trace(0), trace(300_000));
     let files: [(&str, &[u8]); 4] = [

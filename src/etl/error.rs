@@ -48,6 +48,9 @@ pub enum OpenError {
     /// Its clock cannot be compared with that of the files before it.
     #[error("{0}: {1}; open it on its own")]
     OtherCapture(String, String),
+    /// They are of several captures, each of which is told in words, and only one can be read.
+    #[error("these files are of {} captures: {}", .0.len(), .0.join("; "))]
+    SeveralCaptures(Vec<String>),
     /// The system could not read it.
     #[error("{0}: the system could not read the file ({1})")]
     Io(String, io::Error),

@@ -15,7 +15,7 @@ use super::{Capture, Input, losses_of};
 use crate::capture::{is_unfinished, lane_file};
 use crate::etl::{Growth, Lost, OpenError, Source, TraceFile, is_same_session};
 use crate::model::Loss;
-use crate::problem::{ProblemKind, Problems};
+use crate::problem::ProblemKind;
 
 /// What the files were when they were looked at.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ impl Lanes {
         Ok(Self {
             named: inputs.iter().map(named).collect::<Result<_, _>>()?,
             lanes: Vec::new(),
-            capture: Capture { files: Vec::new(), problems: Problems::default() },
+            capture: Capture::default(),
             losses: Vec::new(),
             is_there: true,
             agrees: true,

@@ -21,6 +21,8 @@ pub(super) struct About<'a> {
     pub(super) plan: &'a Plan,
     /// What the buffers tell of.
     pub(super) losses: Arc<[Loss]>,
+    /// Whether to say that only a part was loaded; not where nothing is asked but what is wrong.
+    pub(super) tells_scope: bool,
 }
 
 impl About<'_> {
@@ -33,7 +35,7 @@ impl About<'_> {
 
     /// What the trace says of its input. `totals` is complete once loading is.
     fn state(&self, totals: &Totals, builder: &Builder, complete: bool) -> InputState {
-        let Self { capture, plan, losses } = self;
+        let Self { capture, plan, losses, .. } = self;
         let name = capture.files.first().map_or("", |f| f.name.as_str());
         let mut problems = capture.problems.clone();
         // What was left out comes first: it is about all numbers.
@@ -43,7 +45,7 @@ impl About<'_> {
         if let Some(at) = builder.forgotten() {
             problems.add(ProblemKind::LimitReached, name, 0, plan::describe_forgotten(at, plan.budget, capture.clock()));
         }
-        if !plan.scope.is_all() {
+        if self.tells_scope && !plan.scope.is_all() {
             let what = describe_scope(&plan.scope, |pid| builder.process_name(pid));
             problems.add(ProblemKind::LimitReached, name, 0, format!("only {what} was loaded; all numbers speak of that part"));
         }

@@ -77,6 +77,11 @@ impl Key {
         if level == 0 { Self::Frame(node) } else { Self::Inlined(node, level) }
     }
 
+    /// Whether a path with it tells rows of one place apart, by how they live in an interval or one by one.
+    pub fn tells_rows_apart(self) -> bool {
+        matches!(self, Self::Impacting(_) | Self::Class(_) | Self::Row(_))
+    }
+
     /// Node and level of a frame.
     pub fn frame(self) -> Option<(NodeId, u16)> {
         match self {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Cancel, Cancelled};
+use super::{Cancel, Cancelled, Filter, Key, LifetimeClass, Path};
 use crate::model::{CHUNK, Chunk, RowId, Rows, Trace};
-use crate::units::{Ticks, Tid};
+use crate::units::{Interval, Ticks, Tid};
 
 /// A half-open range that may lack an end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -188,6 +188,19 @@ impl RowSet {
         })
     }
 
+    /// The rows under a node of the tree of an interval: those of its places that are of its lifetime
+    /// classes there; of a single allocation that one alone. Cost: [`Filter::mask`] and a pass over the rows.
+    pub fn under(trace: &Trace, path: &Path, interval: Interval, cancel: &Cancel) -> Result<Self, Cancelled> {
+        let mask = Filter::under(Arc::clone(path)).mask(trace);
+        let only = path.iter().find_map(|key| if let Key::Row(row) = key { Some(*row) } else { None });
+        Self::filled(&trace.rows, cancel, |chunk, at| {
+            let site = chunk.sites()[at];
+            mask.classes(site) != 0
+                && only.is_none_or(|only| only == chunk.id(at))
+                && LifetimeClass::of(chunk.birth(at), chunk.death(at), interval).is_some_and(|class| mask.has(site, class))
+        })
+    }
+
     /// The rows that `wants` by chunk and place.
     pub(super) fn filled(
         rows: &Rows,
@@ -208,6 +221,11 @@ impl RowSet {
             Ok(())
         })?;
         Ok(Self { words })
+    }
+
+    /// Leaves out what is not in another set as well.
+    pub fn keep_all(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(ours, theirs)| *ours &= theirs);
     }
 
     /// Leaves out the rows of another set.
@@ -246,5 +264,35 @@ impl RowSet {
     pub(super) fn of_chunk(&self, index: usize) -> &[u64] {
         let start = (index * WORDS).min(self.words.len());
         &self.words[start..(start + WORDS).min(self.words.len())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Capture, Input, Unwatched, load};
+    use crate::query::{ImpactingType, Index, Mask, totals};
+
+    #[test]
+    fn rows_under_a_node_are_those_that_its_numbers_are_of() {
+        let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
+        let (never, all) = (Cancel::default(), Mask::all(&trace));
+        let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+        let interval = Interval { from: trace.clock.ticks(5.0), to: trace.clock.ticks(20.0) };
+        let sums = totals(&index, interval, &never).unwrap();
+        let classes = ImpactingType::ALL.map(Key::Impacting).into_iter().chain(LifetimeClass::ALL.map(Key::Class));
+        for class in classes {
+            for heap in [None, Some(trace.site(trace.rows.site(RowId(0))).heap)] {
+                let path: Path = heap.map(Key::Heap).into_iter().chain([class]).collect();
+                let expected = sums.sum(&Filter::under(Arc::clone(&path)).mask(&trace)).numbers();
+                let rows = RowSet::under(&trace, &path, interval, &never).unwrap();
+                assert_eq!(rows.len() as u64, expected.count, "{path:?}");
+                let chosen = index.choosing(Some(Arc::new(rows)));
+                assert_eq!(totals(&chosen, interval, &never).unwrap().sum(&all).numbers(), expected, "{path:?}");
+            }
+        }
+        let last = RowId(trace.rows.len() as u32 - 1);
+        let alone = RowSet::under(&trace, &[Key::Row(last)].into(), trace.span, &never).unwrap();
+        assert!(alone.has(last) && alone.len() == 1, "one allocation is told apart from others of its place");
     }
 }

@@ -176,8 +176,13 @@ impl egui::DroppedFile for Dropped {
     }
 }
 
+/// The same, to be dropped on the window.
+pub fn dropped(file: &Path) -> egui::DroppedFileHandle {
+    Arc::new(Dropped(file.to_owned()))
+}
+
 /// Drops a file on the window.
 pub fn drop_file(window: &mut Window, file: &Path) {
-    window.input_mut().dropped_files.push(Arc::new(Dropped(file.to_owned())));
+    window.input_mut().dropped_files.push(dropped(file));
     settle(window);
 }

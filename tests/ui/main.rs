@@ -14,6 +14,7 @@ mod commands;
 mod compare;
 mod copies;
 mod details;
+mod filters;
 mod findings;
 mod first_use;
 mod flame;

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::common::session::{Session, on_disk};
 use crate::driver::{Window, click, has, has_containing, window_set};
 use egui_kittest::kittest::Queryable;
 use highwater::app::{Options, Settings};
+use highwater::events::ProcessChange;
 use highwater::load::Input;
 
 fn demo() -> PathBuf {
@@ -43,6 +45,38 @@ fn what_was_open_is_offered_with_its_picture_and_opens_again() {
     assert!(!has(&again, "Open recent a.etl"));
     drop(again);
     assert!(!has(&window(folder.path(), Vec::new()), "Clear"), "and it stays so");
+}
+
+#[test]
+fn the_peak_of_a_recent_trace_is_that_of_the_largest_process_and_layer_and_says_so() {
+    const MB: u64 = 1 << 20;
+    let mut session = Session::new(1, false);
+    for (time, pid, name, heaps) in [(10, 1000, "one.exe", &[10][..]), (20, 2000, "two.exe", &[6, 7][..])] {
+        session.pid = pid;
+        session.process(time, ProcessChange::Start, u64::from(pid), name);
+        for (place, &size) in (1..).zip(heaps) {
+            session.heap = place << 20;
+            session.alloc(0, time + place as i64, place << 32, size * MB);
+        }
+    }
+    let (_files, path) = on_disk(&session.bytes());
+    let folder = tempfile::tempdir().unwrap();
+    drop(window(folder.path(), vec![Input::File(path.clone())]));
+    let told = |window: &Window| window.get_by_label("Open recent stress.etl").value().unwrap();
+    let again = told(&window(folder.path(), Vec::new()));
+    assert!(again.ends_with("peak 13.00 MB, two.exe: Windows NT heaps"), "{again}");
+
+    // As earlier versions kept it: of one heap, or of nobody knows what.
+    let old = |picture: &str| {
+        let text = format!("[[trace]]\nfiles = [{:?}]\nopened = 1800000000\n[trace.picture]\n{picture}", path.display().to_string());
+        fs::write(folder.path().join("recent.toml"), text).unwrap();
+        window(folder.path(), Vec::new())
+    };
+    assert_eq!(told(&old("seconds = 2.0\npeak = 1048576\nvalues = [1, 2]\n")), "2.0 s", "no peak that is nobody's");
+    let mut window = old("seconds = 2.0\nof = \"one.exe: 0x100000\"\npeak = 10485760\nvalues = [1, 255]\n");
+    assert!(told(&window).ends_with("peak 10.00 MB, one.exe: 0x100000"));
+    click(&mut window, "Open recent stress.etl");
+    assert!(has(&window, "Source two.exe (2000)"), "and it opens");
 }
 
 #[test]

@@ -1,14 +1,21 @@
 //! Several traces are open at once, each behind a tab, with all that was done in it.
 
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use crate::driver::{Window, click, has_containing, press, settle, window_of, window_set};
+use crate::common::packed::zip;
+use crate::driver::{Window, click, dropped, has_containing, press, settle, window_of, window_set};
 use eframe::egui::accesskit::Toggled;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use highwater::app::{Options, Settings};
+use highwater::etl::SessionHeader;
+use highwater::etl::write::Writer;
+use highwater::events::encode::RecordWriter;
+use highwater::events::{Event, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::synth::{self, generate};
+use highwater::units::{Layer, Pid, Tid};
 use tempfile::TempDir;
 
 /// A small trace that is not the demo.
@@ -108,4 +115,72 @@ fn another_open_trace_is_compared_with() {
     press(&mut window, Modifiers::NONE, Key::Enter);
     assert!(has_containing(&window, "A other.etl") || has_containing(&window, "other.etl"), "its name");
     assert!(has_containing(&window, "Delta"), "the comparison is in sight");
+}
+
+/// A small file of a boot of the machine, `zero` seconds later than another.
+fn of_boot(zero: i64) -> Vec<u8> {
+    const SECOND: i64 = 10_000_000;
+    let header = SessionHeader {
+        start_ticks: SECOND,
+        start_time: 134_116_992_000_000_000 + (zero + 1) * SECOND,
+        ..SessionHeader::default()
+    };
+    let mut writer = RecordWriter::new(Writer::new(Cursor::new(Vec::new()), header).unwrap());
+    let event = Event::Alloc { layer: Layer::Heap, heap: 0x10_0000, address: 0x1000, size: 1 << 20 };
+    writer.put(0, &Record { time: 2 * SECOND, pid: Pid(7), tid: Tid(8), event }, &[]).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+/// Two files of one boot, and one of another.
+fn two_captures() -> (TempDir, [PathBuf; 3]) {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [("one.etl", 0), ("two.etl", 0), ("later.etl", 5_000)].map(|(name, zero)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, of_boot(zero)).unwrap();
+        path
+    });
+    (folder, files)
+}
+
+const TWO_CAPTURES: &str = "These files are of 2 captures, each in a tab of its own: later.etl was recorded in another boot";
+
+fn assert_two_tabs(window: &Window) {
+    assert!(is_in_front(window, "one.etl + two.etl") && !is_in_front(window, "later.etl"), "files of one capture are one trace");
+    assert_eq!(window.query_all_by_label_contains("Close ").filter(|n| n.accesskit_node().label().unwrap().ends_with(".etl")).count(), 2);
+    assert!(has_containing(window, TWO_CAPTURES));
+}
+
+#[test]
+fn files_of_several_captures_open_as_tabs_and_are_offered_to_be_compared() {
+    let (_folder, [one, two, later]) = two_captures();
+    let mut window = window_of([&one, &later, &two].map(|path| Input::File(path.clone())).to_vec());
+    settle(&mut window);
+    assert_two_tabs(&window);
+    click(&mut window, "Compare them");
+    assert!(is_in_front(&window, "later.etl") && !has_containing(&window, TWO_CAPTURES), "the offer is taken");
+    assert!(has_containing(&window, "A one.etl + two.etl") && has_containing(&window, "Delta"), "the first is what it is held against");
+
+    // The same again, dropped: what is open comes to the front, and nothing opens twice.
+    for path in [&one, &later, &two] {
+        window.input_mut().dropped_files.push(dropped(path));
+    }
+    settle(&mut window);
+    assert_two_tabs(&window);
+    click(&mut window, "Close bar");
+    assert!(!has_containing(&window, TWO_CAPTURES));
+}
+
+#[test]
+fn traces_of_several_captures_in_one_archive_open_as_tabs() {
+    let (folder, files) = two_captures();
+    let path = folder.path().join("all.zip");
+    let bytes = files.map(|file| std::fs::read(file).unwrap());
+    let members = ["one.etl", "two.etl", "later.etl"].into_iter().zip(bytes.iter().map(Vec::as_slice));
+    std::fs::write(&path, zip(&members.collect::<Vec<_>>(), &[zip::CompressionMethod::Deflated])).unwrap();
+    let mut window = window_of(vec![Input::File(path)]);
+    settle(&mut window);
+    assert!(is_in_front(&window, "all.zip!one.etl + all.zip!two.etl") && !is_in_front(&window, "all.zip!later.etl"));
+    assert!(has_containing(&window, "of 2 captures"));
+    click(&mut window, "Trace all.zip!later.etl");
+    assert!(has_containing(&window, "Source "), "each is a trace of its own");
 }

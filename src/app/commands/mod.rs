@@ -81,6 +81,8 @@ pub enum Command {
     ReadRules(PathBuf),
     ChangeModule(ModuleKey, ModuleChange),
     DismissError(usize),
+    /// Nothing more is to be said of files of several captures.
+    CloseApart,
     /// Look which providers the trace has events of.
     ListProviders,
     ShowKeys(bool),

@@ -9,6 +9,11 @@ use crate::query::{Finding, FindingKind, Key, Path};
 use crate::units::{Interval, Layer, Ticks};
 
 impl Document {
+    /// What stands out in what the filters leave, as far as it is found.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.views.findings(self)
+    }
+
     /// Makes the finding's interval the selection, with some room around it in the view;
     /// filters to its heap; shows its place.
     pub(super) fn go_to_finding(&mut self, finding: &Finding) {

@@ -1,5 +1,7 @@
 //! What the graph has lines for, how they stand, and in which colours.
 
+use std::sync::Arc;
+
 use super::Document;
 use crate::app::answers::LayerOf;
 use crate::app::graph::{Arrangement, LineOf, Split};
@@ -91,9 +93,13 @@ impl Document {
     /// Decides anew which heaps, layers and counters have a line. If others have one than were
     /// asked for, they are asked for.
     pub(super) fn choose_lines(&mut self) {
-        let (filter, overview) = (self.history.filters().under(), &self.answers.overview);
-        self.needs_query |= self.lines.choose(&self.trace, &filter, overview);
-        self.needs_query |= self.lanes.choose(&self.trace, &filter, overview, &self.lines);
+        let filter = self.history.filters().under();
+        let all = Arc::clone(&self.answers.overview);
+        let known = self.answers.left.as_ref().filter(|(filters, left)| filters == self.filters() && left.has_any());
+        // As long as nobody knows, and where the filters leave nothing, what there is.
+        let overview = known.map_or(all, |(_, left)| Arc::clone(left));
+        self.needs_query |= self.lines.choose(&self.trace, &filter, &overview);
+        self.needs_query |= self.lanes.choose(&self.trace, &filter, &overview, &self.lines);
         self.needs_query |= self.counters.update(&self.trace, !self.lines.heaps().is_empty());
         self.digest.sources(&self.trace, &self.answers.overview, &self.counters, &self.source_choice);
         self.choose_colors();

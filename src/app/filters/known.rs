@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{Chip, Filters, Predicate};
 use crate::model::Trace;
 use crate::query::{Cancel, Cancelled, Filter, FunctionId, Functions, Mask, PathId, RowChoice, RowSet, Tags, Types};
+use crate::units::Interval;
 
 /// What follows from names, as far as filters need it.
 #[derive(Clone, Default)]
@@ -18,10 +19,10 @@ pub struct Known {
 }
 
 impl Filters {
-    /// The sites and classes that meet all that `counts`.
+    /// The sites that meet all that `counts` and is about places.
     pub fn mask(&self, trace: &Trace, known: &Known, counts: impl Fn(&Chip) -> bool) -> Mask {
         let mut mask = Mask::all(trace);
-        for chip in self.chips.iter().filter(|chip| counts(chip)) {
+        for chip in self.chips.iter().filter(|chip| !chip.is_about_rows() && counts(chip)) {
             let meets = match (&chip.what, &known.types, &known.functions) {
                 (Predicate::Under(path), ..) => Filter::under(path.clone()).mask(trace),
                 (Predicate::Type(key), Some(types), _) => types.mask(trace, key),
@@ -31,29 +32,34 @@ impl Filters {
                     Some(tags) => tags.mask(trace, functions.rules(), name),
                     None => continue,
                 },
-                _ => continue, // rows; and what nobody can tell
+                _ => continue, // what nobody can tell
             };
             if chip.is_excluded { mask.but(&meets) } else { mask.and(&meets) }
         }
         mask
     }
 
-    /// The rows that meet what is asked of rows themselves; `None` if that is all.
-    pub fn rows(&self, trace: &Trace, cancel: &Cancel) -> Result<Option<Arc<RowSet>>, Cancelled> {
-        let (mut wanted, mut left_out) = (RowChoice::default(), Vec::new());
-        for chip in &self.chips {
-            match &chip.what {
-                Predicate::Row(condition, _) if chip.is_excluded => left_out.push(condition.clone()),
-                Predicate::Row(condition, _) => wanted.all.push(condition.clone()),
-                _ => {}
-            }
-        }
-        if wanted.is_all() && left_out.is_empty() {
+    /// The rows that meet what is asked of rows themselves while the tables show an interval; `None` if that
+    /// is all.
+    pub fn rows(&self, trace: &Trace, interval: Interval, cancel: &Cancel) -> Result<Option<Arc<RowSet>>, Cancelled> {
+        let mut chips = self.chips.iter().filter(|chip| chip.is_about_rows()).peekable();
+        if chips.peek().is_none() {
             return Ok(None);
         }
-        let mut rows = RowSet::of(trace, &wanted, cancel)?;
-        for condition in left_out {
-            rows.remove_all(&RowSet::of(trace, &RowChoice { all: vec![condition] }, cancel)?);
+        let all = |conditions| RowSet::of(trace, &RowChoice { all: conditions }, cancel);
+        let condition = |chip: &Chip| match &chip.what {
+            Predicate::Row(condition, _) if !chip.is_excluded => Some(condition.clone()),
+            _ => None,
+        };
+        // These narrow each other in one pass.
+        let mut rows = all(self.chips.iter().filter_map(condition).collect())?;
+        for chip in chips {
+            let meet = match &chip.what {
+                Predicate::Row(condition, _) if chip.is_excluded => all(vec![condition.clone()])?,
+                Predicate::Under(path) => RowSet::under(trace, path, interval, cancel)?,
+                _ => continue,
+            };
+            if chip.is_excluded { rows.remove_all(&meet) } else { rows.keep_all(&meet) }
         }
         Ok(Some(Arc::new(rows)))
     }

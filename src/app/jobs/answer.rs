@@ -11,12 +11,12 @@ use super::happenings;
 use super::kept::{GraphKey, Kept};
 use super::lines::{Grouped, Lines};
 use super::{Answer, Ground, Part, Query};
-use crate::app::answers::{LayerOf, Lives, Overview, SourceNumbers};
+use crate::app::answers::{LayerOf, Lives, Overview};
 use crate::app::graph::{GraphLine, LineOf};
-use crate::model::HeapId;
+use crate::model::{HeapId, SiteId};
 use crate::panics;
 use crate::query::{
-    ByClass, Cancel, Cancelled, Filter, Key, Mask, Path, SeriesOf, by_heap, counter_series, layer_of, line_of_rows, series,
+    Cancel, Cancelled, Filter, Key, Path, SeriesOf, by_heap, counter_series, layer_of, line_of_rows, series,
     spans, unmatched_groups,
 };
 
@@ -76,38 +76,31 @@ fn lives(query: &Query, path: &Path, ground: &Ground<'_>) -> Result<Lives, Cance
     Ok(Lives { spans, line })
 }
 
-/// What each source has in the interval, and what the filters leave of it.
+/// What the filters leave of each source in the interval.
 fn sources(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
-    let needs_names = query.filters.need_names();
-    let key = (query.interval, query.filters.clone(), needs_names.then(|| ground.kept.names_turn(&query.names)));
+    let key = (query.interval, ground.kept.rows_of(query));
     if ground.kept.sources.as_ref() == Some(&key) {
         return Ok(());
     }
     let trace = &query.trace;
-    let left = by_heap(trace, &*ground.totals()?, &ground.mask, ground.cancel)?;
-    let all = match query.filters.is_all() {
-        true => None,
-        false => {
-            let sums = ground.all_totals_of(query.interval)?;
-            Some(by_heap(trace, &sums, &Mask::all(trace), ground.cancel)?)
-        }
-    };
-    let numbers = |sums: &ByClass| {
-        let sums = sums.numbers();
-        SourceNumbers { at_end: sums.outstanding_to, change: sums.impacting }
-    };
-    let numbers = all.as_ref().unwrap_or(&left).iter().map(numbers).collect();
-    tell(Part::Sources { trace: Arc::clone(trace), by_heap: left, numbers });
+    let by_heap = by_heap(trace, &*ground.totals()?, &ground.mask, ground.cancel)?;
+    tell(Part::Sources { trace: Arc::clone(trace), by_heap });
     ground.kept.sources = Some(key);
     Ok(())
 }
 
-/// Small lines of all heaps, and of all layers.
-fn overview(ground: &mut Ground<'_>) -> Result<Overview, Cancelled> {
+/// Small lines of all heaps and of all layers: of all rows, or of those that the filters leave.
+fn overview(ground: &mut Ground<'_>, of_all: bool) -> Result<Overview, Cancelled> {
     let trace = ground.trace();
-    let all = ground.all_totals_of(trace.span)?;
-    let draw = |of: &SeriesOf| series(ground.all_rows(), &all, of, OVERVIEW_BINS, ground.cancel);
-    let heaps = draw(&SeriesOf::new(trace, trace.heaps.len(), |site| Some(trace.site(site).heap.0)))?;
+    let (index, all) = match of_all {
+        true => (Arc::clone(ground.all_rows()), ground.all_totals_of(trace.span)?),
+        false => (Arc::clone(&ground.index), ground.totals_of(trace.span)?),
+    };
+    let mask = (!of_all).then(|| Arc::clone(&ground.mask));
+    let counts = |site: SiteId| mask.as_ref().is_none_or(|mask| mask.classes(site) != 0);
+    let draw = |of: &SeriesOf| series(&index, &all, of, OVERVIEW_BINS, ground.cancel);
+    let heap = |site: SiteId| counts(site).then(|| trace.site(site).heap.0);
+    let heaps = draw(&SeriesOf::new(trace, trace.heaps.len(), heap))?;
     let mut heaps_of: BTreeMap<LayerOf, Vec<HeapId>> = BTreeMap::new();
     for (id, heap) in (0..).map(HeapId).zip(&trace.heaps) {
         heaps_of.entry((heap.process, heap.layer)).or_default().push(id);
@@ -119,7 +112,7 @@ fn overview(ground: &mut Ground<'_>) -> Result<Overview, Cancelled> {
     for (line, (_, heaps)) in (0..).zip(&several) {
         heaps.iter().for_each(|heap| line_of[heap.0 as usize] = Some(line));
     }
-    let layers = draw(&SeriesOf::new(trace, several.len(), |site| line_of[trace.site(site).heap.0 as usize]))?;
+    let layers = draw(&SeriesOf::new(trace, several.len(), |site| line_of[heap(site)? as usize]))?;
     let layers = several.iter().map(|&(of, _)| of).zip(layers).collect();
     let only = heaps_of.iter().filter(|(_, heaps)| heaps.len() == 1).map(|(&of, heaps)| (of, heaps[0])).collect();
     Ok(Overview { heaps, layers, only })
@@ -128,23 +121,26 @@ fn overview(ground: &mut Ground<'_>) -> Result<Overview, Cancelled> {
 /// Overview, graph and counters, as far as they are not what they were.
 fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let trace = query.trace.as_ref();
-    if !ground.kept.overview_done {
-        tell(Part::Overview(overview(ground)?));
-        let (groups, all) = unmatched_groups(trace, UNMATCHED_GROUPS);
-        tell(Part::Unmatched(groups, all));
-        ground.kept.overview_done = true;
-    }
+    let all = match &ground.kept.overview {
+        Some(all) => Arc::clone(all),
+        None => {
+            let all = Arc::new(overview(ground, true)?);
+            tell(Part::Overview(Arc::clone(&all)));
+            let (groups, count) = unmatched_groups(trace, UNMATCHED_GROUPS);
+            tell(Part::Unmatched(groups, count));
+            Arc::clone(ground.kept.overview.insert(all))
+        }
+    };
     let grouped = Grouped::for_query(query, ground)?;
-    let needs_names = grouped.need_names() || query.filters.need_names();
     let graph = GraphKey {
         view: query.view,
         heaps: query.heaps.clone(),
         lanes: query.lanes.clone(),
         bins: query.bins,
-        filters: query.filters.clone(),
+        rows: ground.kept.rows_of(query),
         split: query.split,
         arrangement: query.arrangement,
-        names: needs_names.then(|| ground.kept.names_turn(&query.names)),
+        names: grouped.need_names().then(|| ground.kept.names_turn(&query.names)),
     };
     if ground.kept.graph.as_ref() != Some(&graph) {
         let sums = ground.totals_of(query.view)?;
@@ -155,6 +151,12 @@ fn pictures(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Resu
         }
         tell(lines.of(query, &grouped)?);
         ground.kept.graph = Some(graph);
+    }
+    let rows = ground.kept.rows_of(query);
+    if ground.kept.left.as_ref() != Some(&rows) {
+        let left = if query.filters.is_all() { all } else { Arc::new(overview(ground, false)?) };
+        tell(Part::Left(query.filters.clone(), left));
+        ground.kept.left = Some(rows);
     }
     let counters = (query.view, query.counters.clone(), query.bins);
     if ground.kept.counters.as_ref() != Some(&counters) {

@@ -17,7 +17,7 @@ use crate::units::Interval;
 pub struct Ground<'a> {
     /// Sees only the rows that the filters leave.
     pub index: Arc<Index>,
-    /// Sites and classes that the filters leave.
+    /// Sites that the filters leave.
     pub mask: Arc<Mask>,
     pub cancel: &'a Cancel,
     query: &'a Query,
@@ -31,7 +31,7 @@ pub struct Ground<'a> {
 impl<'a> Ground<'a> {
     pub(super) fn new(query: &'a Query, kept: &'a mut Kept, cancel: &'a Cancel) -> Result<Self, Cancelled> {
         let all = kept.index(&query.trace, query.growing, cancel)?;
-        let rows = kept.rows(&query.trace, &query.filters, cancel)?;
+        let rows = kept.rows(&query.trace, (&query.filters, query.interval), cancel)?;
         let mut ground = Self {
             index: Arc::clone(&all),
             mask: Arc::new(Mask::all(&query.trace)),
@@ -109,7 +109,7 @@ impl<'a> Ground<'a> {
         if filters == self.filters().about_rows() {
             return Ok(Arc::clone(&self.index));
         }
-        Ok(Arc::new(self.all.choosing(filters.rows(self.trace(), self.cancel)?)))
+        Ok(Arc::new(self.all.choosing(filters.rows(self.trace(), self.interval(), self.cancel)?)))
     }
 
     /// Sees all rows, whatever the filters leave.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::kept::Rows;
 use super::{Ground, Part, Query};
-use crate::app::filters::Filters;
 use crate::app::graph::{GraphLine, LineOf};
 use crate::app::happenings::{Asked, FramesOf, FramesShown, Happened, Happening, ProcessorsShown};
 use crate::model::{PresentLane, ProcessId};
@@ -22,9 +22,7 @@ pub struct PictureKey {
     view: Interval,
     bins: usize,
     asked: Asked,
-    filters: Filters,
-    /// The turn of the names, if they count.
-    names: Option<u64>,
+    rows: Rows,
 }
 
 /// What the sums of frames follow from.
@@ -32,15 +30,13 @@ pub struct PictureKey {
 pub struct FramesKey {
     of: FramesOf,
     during: Interval,
-    filters: Filters,
-    names: Option<u64>,
+    rows: Rows,
 }
 
 /// Draws it, as far as it is not what it was.
 pub(super) fn picture(query: &Query, ground: &mut Ground<'_>, tell: &dyn Fn(Part)) -> Result<(), Cancelled> {
     let asked = query.happenings;
-    let key =
-        PictureKey { view: query.view, bins: query.bins, asked, filters: query.filters.clone(), names: ground.turn_of_filters() };
+    let key = PictureKey { view: query.view, bins: query.bins, asked, rows: ground.kept.rows_of(query) };
     if ground.kept.happened.as_ref() == Some(&key) {
         return Ok(());
     }
@@ -94,12 +90,6 @@ fn processors(query: &Query, ground: &Ground<'_>, process: Option<ProcessId>) ->
 }
 
 impl Ground<'_> {
-    /// A number that changes with the names, if the filters need them.
-    fn turn_of_filters(&mut self) -> Option<u64> {
-        let names = self.names();
-        self.filters().need_names().then(|| self.kept.names_turn(names))
-    }
-
     /// How many frames of the swap chain in scope end in the interval; `None` of none.
     pub fn frame_count(&self) -> Option<u64> {
         let lane = self.trace().activity.presents.get(self.query().happenings.chain?)?;
@@ -112,7 +102,8 @@ impl Ground<'_> {
         let Some(lane) = self.trace().activity.presents.get(of.chain) else { return Ok(Arc::default()) };
         let all = lane.times.get(0).zip(lane.times.last()).map(|(&from, &to)| Interval { from, to });
         let during = all.filter(|_| lane.frames() <= MOST_FRAMES).unwrap_or(interval);
-        let key = FramesKey { of, during, filters: self.filters().clone(), names: self.turn_of_filters() };
+        let query = self.query();
+        let key = FramesKey { of, during, rows: self.kept.rows_of(query) };
         if let Some((known, lines)) = &self.kept.frames
             && *known == key
         {

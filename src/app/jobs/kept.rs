@@ -4,8 +4,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::Query;
 use super::happenings::{FramesKey, PictureKey};
-use crate::app::filters::Filters;
+use crate::app::answers::Overview;
+use crate::app::filters::{Filters, Scope};
 use crate::app::graph::{Arrangement, Split};
 use crate::app::lanes::Lane;
 use crate::model::{CounterId, HeapId, Trace};
@@ -28,7 +30,9 @@ pub struct Kept {
     /// Whether it was prepared, or could not be.
     was_prepared: bool,
     totals: Vec<Arc<Totals>>,
-    pub(super) overview_done: bool,
+    /// Small lines of all rows, and what those that were told last of the filters follow from.
+    pub(super) overview: Option<Arc<Overview>>,
+    pub(super) left: Option<Rows>,
     pub(super) graph: Option<GraphKey>,
     /// Types, and the names that they follow from.
     types: Follows<Names, Types>,
@@ -47,11 +51,11 @@ pub struct Kept {
     /// Trees over some of these.
     forests: Vec<(Arc<Functions>, ForestKind, Arc<Forest>)>,
     /// The rows that filters leave.
-    rows: Option<(Filters, Option<Arc<RowSet>>)>,
+    rows: Option<(Scope, Option<Arc<RowSet>>)>,
     /// The names that were asked with last, and how often there were new ones.
     named: (Option<Arc<Names>>, u64),
     pub(super) counters: Option<(Interval, Vec<CounterId>, usize)>,
-    pub(super) sources: Option<SourcesKey>,
+    pub(super) sources: Option<(Interval, Rows)>,
     pub(super) happened: Option<PictureKey>,
     /// Frames of a swap chain with their sums.
     pub(super) frames: Option<(FramesKey, Arc<Vec<FrameLine>>)>,
@@ -130,16 +134,20 @@ pub(super) struct GraphKey {
     pub(super) heaps: Vec<HeapId>,
     pub(super) lanes: Vec<Lane>,
     pub(super) bins: usize,
-    pub(super) filters: Filters,
+    pub(super) rows: Rows,
     pub(super) split: Split,
     pub(super) arrangement: Arrangement,
-    /// The turn of the names, if they count.
+    /// The turn of the names, if the lines themselves follow from them.
     pub(super) names: Option<u64>,
 }
 
-/// What the sums of heaps follow from: interval, filters, and the turn of the names, if they
-/// count.
-pub(super) type SourcesKey = (Interval, Filters, Option<u64>);
+/// Which rows count: what everything that the filters leave follows from.
+#[derive(Clone, PartialEq)]
+pub(super) struct Rows {
+    scope: Scope,
+    /// The turn of the names, if the filters need them.
+    names: Option<u64>,
+}
 
 /// The index of a trace that does not grow on its way. Dropping it stops the work.
 struct Preparing {
@@ -337,16 +345,28 @@ impl Kept {
     }
 
     /// The rows that filters leave; `None` if that is all.
-    pub(super) fn rows(&mut self, trace: &Trace, filters: &Filters, cancel: &Cancel) -> Result<Option<Arc<RowSet>>, Cancelled> {
+    pub(super) fn rows(
+        &mut self,
+        trace: &Trace,
+        (filters, interval): (&Filters, Interval),
+        cancel: &Cancel,
+    ) -> Result<Option<Arc<RowSet>>, Cancelled> {
         let filters = filters.about_rows();
+        let scope = filters.scope(interval);
         if let Some((known, rows)) = &self.rows
-            && *known == filters
+            && *known == scope
         {
             return Ok(rows.clone());
         }
-        let rows = filters.rows(trace, cancel)?;
-        self.rows = Some((filters, rows.clone()));
+        let rows = filters.rows(trace, interval, cancel)?;
+        self.rows = Some((scope, rows.clone()));
         Ok(rows)
+    }
+
+    /// Which rows a query is about.
+    pub(super) fn rows_of(&mut self, query: &Query) -> Rows {
+        let names = query.filters.need_names().then(|| self.names_turn(&query.names));
+        Rows { scope: query.filters.scope(query.interval), names }
     }
 
     pub(super) fn totals(&mut self, index: &Index, interval: Interval, cancel: &Cancel) -> Result<Arc<Totals>, Cancelled> {

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use eframe::egui;
 
 use super::JobId;
+use crate::app::apart::{Part, parts};
 use crate::app::failure::Failure;
 use crate::app::player::{Pace, Player, PlayerChange, SharedSpeed};
 use crate::etl::OpenError;
@@ -22,6 +23,8 @@ pub enum LoadEvent {
     Trace(Arc<Trace>),
     /// The trace needs more memory than may be used; the load waits for a choice.
     TooLarge(TooLarge),
+    /// The files are of several captures; none of them is loaded.
+    Apart(Vec<Part>),
     /// Nothing could be read, or the load broke.
     Failed(Failure),
 }
@@ -41,6 +44,7 @@ pub struct LoadJob {
     pub inputs: Vec<Input>,
     /// Keeps them from being written over.
     pub reading: Arc<Reading>,
+    pub pace: Pace,
     /// Whose events it makes marks.
     pub marks: Vec<String>,
     /// The document whose trace is loaded again, and gives way at the end.
@@ -83,6 +87,7 @@ impl LoadJob {
             id,
             reading: Arc::new(reading(&inputs)),
             inputs: inputs.clone(),
+            pace,
             marks: marks.clone(),
             replaces: None,
             shared: Arc::clone(&shared),
@@ -207,17 +212,22 @@ fn run_load(
 ) -> Result<Option<Trace>, String> {
     // Expanding an archive is the first half of the work.
     let mut expanded = false;
-    let opened = Capture::open_watched(inputs, &mut |done, total| {
+    let opened = Capture::open_all(inputs, &mut |done, total| {
         expanded = true;
         watch.progress(done, total.saturating_mul(2))
     });
     watch.second_half = expanded;
-    let capture = match opened {
-        Ok(capture) => capture,
+    let mut captures = match opened {
+        Ok(captures) => captures,
         Err(OpenError::Stopped) => return Ok(None),
         Err(e) => return Err(e.to_string()),
     };
     panics::reach("load");
+    if captures.len() > 1 {
+        let _ = watch.send.send(LoadEvent::Apart(parts(inputs, &captures)));
+        return Ok(None);
+    }
+    let capture = captures.pop().map(|only| only.capture).unwrap_or_default();
     let Some(scope) = scope(&capture, budget, chosen, &watch) else { return Ok(None) };
     let marks = capture.mark_providers(marks).providers;
     Ok(load_planned(&capture, &Plan { scope, budget, marks, ..Plan::default() }, &mut watch).ok())

@@ -1,6 +1,7 @@
 //! The parts of the window, one file each. A panel draws the state and pushes
 //! commands; it changes nothing itself.
 
+mod apart;
 mod attach;
 mod brush;
 mod chips;
@@ -51,6 +52,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     errors(app, ui);
     recording::show(app, ui);
     leftovers::show(app, ui);
+    apart::show(app, ui);
     if app.document.is_some() {
         egui::Panel::top("tools").show(ui, |ui| toolbar::tools(app, ui));
         symbol_sources::question(app, ui);

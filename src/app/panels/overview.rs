@@ -113,9 +113,9 @@ impl Strip<'_> {
     }
 }
 
-/// The lines of the graph over the whole trace, as far as they are of sources.
+/// The lines of the graph over the whole trace, as far as they are of sources: of what the filters leave.
 fn lines<'a>(document: &'a Document, visuals: &egui::Visuals) -> Vec<(&'a Series, Color32)> {
-    let overview = &document.answers.overview;
+    let Some(overview) = document.left() else { return Vec::new() };
     let of_lane = |lane: &Lane| (overview.layer(lane.of), LineOf::Layer(lane.of.0, lane.of.1));
     let of_heap = |heap: &HeapId| (overview.heap(*heap), LineOf::of_heap(&document.trace, *heap));
     let all: Vec<(Option<&Series>, LineOf)> = match document.arrangement() {

@@ -1,6 +1,7 @@
 //! The tree of sources: process → layer → heap or tracker, each with its small line, what is
-//! outstanding at the end of the interval and its Impacting Size: of all of it, whatever the
-//! filter. A click on a name filters everything to it; the eye shows or hides its line.
+//! outstanding at the end of the interval and its Impacting Size, as far as the filters leave it. What
+//! they leave out stays in the list, without numbers. A click on a name filters everything to it; the eye
+//! shows or hides its line.
 
 use std::sync::Arc;
 
@@ -57,8 +58,10 @@ fn head(document: &Document, ui: &mut Ui, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.strong("Sources");
         let what = if document.selection().is_some() { "selection" } else { "view" };
-        let hint =
-            "Outstanding at the end of it, and below that the Impacting Size in it: of all of each source, whatever is filtered";
+        let hint = match document.filters().is_all() {
+            true => "Outstanding at the end of it, and below that the Impacting Size in it",
+            false => "Outstanding at the end of it, and below that the Impacting Size in it, of what is filtered",
+        };
         ui.add(egui::Label::new(egui::RichText::new(format!("in the {what}")).weak()).truncate()).on_hover_text(hint);
         if !document.filters().is_all() {
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -108,7 +111,7 @@ struct Entry<'a> {
     /// The line that its eye shows.
     of: LineOf,
     numbers: Option<SourceNumbers>,
-    /// Its small line over the whole trace.
+    /// Its small line over the whole trace, as far as the filters leave it.
     line: Option<&'a Series>,
     /// What closes it, if there is something in it.
     closes: Option<LayerOf>,
@@ -128,7 +131,7 @@ impl Line<'_> {
                     keys: vec![Key::Process(process), Key::Layer(layer)],
                     of: LineOf::Layer(process, layer),
                     numbers: document.digest.numbers.get(&of).copied(),
-                    line: document.answers.overview.layer(of),
+                    line: document.left().and_then(|left| left.layer(of)),
                     closes: (layer != Layer::Commit).then_some(of),
                 };
                 self.entry(ui, &entry, commands);
@@ -141,7 +144,7 @@ impl Line<'_> {
                     keys: source_of(heap.process, heap.layer, Some(id)),
                     of: LineOf::Heap(id),
                     numbers: document.answers.numbers(id),
-                    line: document.answers.overview.heap(id),
+                    line: document.left().and_then(|left| left.heap(id)),
                     closes: None,
                 };
                 self.entry(ui, &entry, commands);
@@ -239,7 +242,11 @@ impl Line<'_> {
         response.context_menu(|ui| self.menu(ui, &path, line.map(|line| line.peak_at), commands));
         let peak = line.map(|line| {
             let at = self.document.trace.clock.seconds(line.peak_at);
-            format!("Peak of the whole trace: {} at {at:.3} s\n", format::bytes(line.peak))
+            match (self.document.filters().is_all(), line.peak) {
+                (true, peak) => format!("Peak of the whole trace: {} at {at:.3} s\n", format::bytes(peak)),
+                (false, 0) => "The filters leave nothing of it\n".to_owned(),
+                (false, peak) => format!("Peak of what is filtered, of the whole trace: {} at {at:.3} s\n", format::bytes(peak)),
+            }
         });
         let click = if is_chosen { "Click to show everything" } else { "Click to show only this" };
         response.on_hover_text(format!("{}\n{}{click}", self.full_name(name, keys), peak.unwrap_or_default()));
@@ -277,11 +284,16 @@ impl Line<'_> {
 
     /// A layer, a heap or a tracker.
     fn entry(&self, ui: &mut Ui, entry: &Entry<'_>, commands: &mut Commands) {
-        let (at_end, change) = match entry.numbers {
+        let is_left_out = !self.document.filters().is_all() && entry.line.is_some_and(|line| line.peak == 0);
+        let numbers = entry.numbers.filter(|_| !is_left_out);
+        let (at_end, change) = match numbers {
             Some(numbers) => (format::bytes(numbers.at_end), format::signed_bytes(numbers.change)),
             None => ("\u{2013}".to_owned(), "\u{2013}".to_owned()),
         };
-        let told = format!("{at_end} at the end, impacting size {change}");
+        let told = match is_left_out {
+            true => "filtered out".to_owned(),
+            false => format!("{at_end} at the end, impacting size {change}"),
+        };
         self.target(ui, &entry.name, &entry.keys, Some(&told), entry.line, commands);
         if let Some(of) = entry.closes {
             self.triangle(ui, entry.indent - 8.0, (of.0, Some(of.1)), &self.full_name(&entry.name, &entry.keys), commands);
@@ -296,12 +308,12 @@ impl Line<'_> {
         let at_end = painter.text(Pos2::new(right, top), Align2::RIGHT_TOP, at_end, font.clone(), visuals.text_color());
         let place = Rect::from_min_max(Pos2::new(left, top), Pos2::new(at_end.left() - 8.0, top + 17.0));
         short_text(ui, place, &entry.name, font, visuals.text_color());
-        let change_color = match entry.numbers {
+        let change_color = match numbers {
             Some(numbers) if numbers.change != 0 => number_color(numbers.change, &visuals),
             _ => visuals.weak_text_color(),
         };
         let change = painter.text(Pos2::new(right, bottom), Align2::RIGHT_BOTTOM, change, small, change_color);
-        if let Some(line) = entry.line {
+        if let Some(line) = entry.line.filter(|_| !is_left_out) {
             let room = Rect::from_x_y_ranges(left..=(change.left() - 10.0).min(left + 120.0), bottom - 13.0..=bottom - 1.0);
             if room.width() > 20.0 {
                 painter.add(small_line(line, room, self.document.trace.span, line.peak, color));

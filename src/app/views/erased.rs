@@ -155,9 +155,14 @@ impl Views {
         self.0.iter_mut().for_each(|view| view.strip(around, ui));
     }
 
-    /// What stands out, as far as it is found.
-    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.0.iter().flat_map(|view| view.findings())
+    /// What stands out in what the filters leave, as far as it is found.
+    pub fn findings(&self, document: &Document) -> impl Iterator<Item = &Finding> {
+        self.0.iter().flat_map(move |view| view.findings(document))
+    }
+
+    /// The same in all rows, as far as somebody has looked.
+    pub fn findings_in_all(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter().flat_map(|view| view.findings_in_all())
     }
 
     /// The filters have changed.

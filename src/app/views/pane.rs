@@ -26,8 +26,13 @@ pub trait Pane {
     /// Draws it.
     fn show(&mut self, around: &mut Around<'_>, ui: &mut Ui);
 
-    /// What it has found that stands out.
-    fn findings(&self) -> &[Finding] {
+    /// What it has found that stands out in what the filters leave.
+    fn findings(&self, _: &Document) -> &[Finding] {
+        &[]
+    }
+
+    /// The same in all rows, as far as somebody has looked.
+    fn findings_in_all(&self) -> &[Finding] {
         &[]
     }
 

@@ -4,6 +4,7 @@ use eframe::egui::{self, CornerRadius, FontId, Rect, RichText, Sense, Ui, Widget
 
 use crate::app::HighwaterApp;
 use crate::app::commands::Command;
+use crate::app::panels::icons::shortened;
 use crate::app::panels::line as shape;
 use crate::app::recent::{Picture, RecentTrace};
 use crate::app::theme;
@@ -42,7 +43,15 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
 fn line(trace: &RecentTrace, is_missing: bool, ui: &mut Ui) -> (bool, bool) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), HEIGHT), Sense::click());
     let name = trace.name();
-    response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, format!("Open recent {name}")));
+    response.widget_info(|| {
+        let info = WidgetInfo::labeled(egui::Role::Button, true, format!("Open recent {name}"));
+        let told = |picture: &Picture| match picture.of.is_empty() {
+            true => numbers(picture),
+            false => format!("{}, {}", numbers(picture), picture.of),
+        };
+        let told = trace.picture.as_ref().map(told);
+        WidgetInfo { current_text_value: told, ..info }
+    });
     if ui.is_rect_visible(rect) {
         ground(rect, response.has_focus() || ui.rect_contains_pointer(rect), ui);
     }
@@ -76,18 +85,20 @@ fn paint(trace: &RecentTrace, name: &str, is_missing: bool, rect: Rect, ui: &Ui)
     let picture = Rect::from_min_size(pos2(rect.left() + 10.0, rect.center().y - PICTURE.y / 2.0), PICTURE);
     draw(trace.picture.as_ref(), is_missing, picture, ui);
     let (upper, lower) = (rect.center().y - 10.0, rect.center().y + 10.0);
-    let right = |text: String, y: f32, color: egui::Color32| {
-        let font = FontId::proportional(12.5);
-        ui.painter().text(pos2(rect.right(), y), egui::Align2::RIGHT_CENTER, text, font, color).left()
+    // Left of the numbers there is always some room for the name.
+    let room = (rect.right() - picture.right()) * 0.6;
+    let right = |text: &str, y: f32, color: egui::Color32| {
+        let galley = shortened(ui.painter(), text, FontId::proportional(12.5), color, room);
+        let left = rect.right() - galley.size().x;
+        ui.painter().galley(pos2(left, y - galley.size().y / 2.0), galley, color);
+        left
     };
-    let numbers = trace
-        .picture
-        .as_ref()
-        .map(|picture| format!("{}  \u{b7}  peak {}", length(picture.seconds), format::bytes(picture.peak)));
     let text = if is_missing { weak } else { visuals.text_color() };
-    let above = right(numbers.unwrap_or_default(), upper, text);
-    let below = if is_missing { "not there any more".to_owned() } else { trace.opened().unwrap_or_default() };
-    let below = right(below, lower, weak);
+    let above = right(&trace.picture.as_ref().map(numbers).unwrap_or_default(), upper, text);
+    let when = if is_missing { Some("not there any more".to_owned()) } else { trace.opened() };
+    let whose = trace.picture.as_ref().map(|picture| picture.of.clone()).filter(|of| !of.is_empty());
+    let below: Vec<String> = whose.into_iter().chain(when).collect();
+    let below = right(&below.join("  \u{b7}  "), lower, weak);
     let left = picture.right() + 14.0;
     let words = |text: &str, y: f32, size: f32, color, until: f32| {
         let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), FontId::proportional(size), color);
@@ -97,6 +108,14 @@ fn paint(trace: &RecentTrace, name: &str, is_missing: bool, rect: Rect, ui: &Ui)
     };
     words(name, upper, 15.0, if is_missing { weak } else { strong }, above);
     words(&trace.folder(), lower, 12.5, weak, below);
+}
+
+/// How long a trace is, and the peak of what its picture shows. What is nobody's is not told.
+fn numbers(picture: &Picture) -> String {
+    match picture.of.is_empty() {
+        true => length(picture.seconds),
+        false => format!("{}  \u{b7}  peak {}", length(picture.seconds), format::bytes(picture.peak)),
+    }
 }
 
 /// Seconds and longer, to what is worth knowing.

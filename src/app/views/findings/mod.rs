@@ -2,8 +2,9 @@
 //! a sentence with a number; a click goes there. The tab has all of them, with what speaks
 //! against each.
 //!
-//! They are about the whole trace, whatever is zoomed or filtered, and asked for once it
-//! does not grow any more, behind everything else; and again when there are names.
+//! They are about the whole time of the trace and what the filters leave of it, and asked for once it
+//! does not grow any more, behind everything else; and again when there are names. Those of all rows
+//! are kept beside those of filters: to take the filters away shows them at once.
 
 mod panel;
 
@@ -13,9 +14,10 @@ use eframe::egui::Ui;
 
 use super::{Around, Pane, View, ViewId};
 use crate::app::document::Document;
+use crate::app::filters::Scope;
 use crate::app::jobs::Ground;
 use crate::model::Trace;
-use crate::query::{Cancelled, Finding, Mask, findings};
+use crate::query::{Cancelled, Finding, findings};
 use crate::symbols::Names;
 
 /// What the answer follows from.
@@ -23,11 +25,16 @@ use crate::symbols::Names;
 pub struct Request {
     trace: Arc<Trace>,
     names: Arc<Names>,
+    scope: Scope,
 }
 
 impl Request {
+    fn of(document: &Document) -> Self {
+        Self { trace: Arc::clone(&document.trace), names: document.known_names(), scope: document.scope() }
+    }
+
     fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.trace, &other.trace) && Arc::ptr_eq(&self.names, &other.names)
+        Arc::ptr_eq(&self.trace, &other.trace) && Arc::ptr_eq(&self.names, &other.names) && self.scope == other.scope
     }
 }
 
@@ -40,7 +47,10 @@ pub struct Found {
 /// State of the view.
 #[derive(Default)]
 pub struct Findings {
+    /// In all rows.
     found: Option<Found>,
+    /// In what filters leave.
+    filtered: Option<Found>,
     /// Whether the cards are out of sight.
     is_hidden: bool,
 }
@@ -52,9 +62,8 @@ impl View for Findings {
     type Answer = Found;
 
     fn request(&self, document: &Document) -> Option<Request> {
-        let names = document.names.as_ref().map(|names| Arc::clone(names.known())).unwrap_or_default();
-        let request = Request { trace: Arc::clone(&document.trace), names };
-        let is_known = self.found.as_ref().is_some_and(|found| found.of.is_same(&request));
+        let request = Request::of(document);
+        let is_known = self.place(&request.scope).is_some_and(|found| found.of.is_same(&request));
         (document.is_settled() && !is_known).then_some(request)
     }
 
@@ -64,22 +73,43 @@ impl View for Findings {
 
     fn complete(request: &Request, ground: &mut Ground<'_>, tell: &mut dyn FnMut(Found)) -> Result<(), Cancelled> {
         let trace = ground.trace();
-        let list = findings(ground.all_rows(), trace.span, &Mask::all(trace), &request.names, ground.cancel)?;
+        let list = findings(&ground.index, trace.span, &ground.mask, &request.names, ground.cancel)?;
         tell(Found { of: request.clone(), list });
         Ok(())
     }
 
     fn take(&mut self, found: Found) {
-        self.found = Some(found);
+        match found.of.scope.filters.is_all() {
+            true => self.found = Some(found),
+            false => self.filtered = Some(found),
+        }
+    }
+}
+
+impl Findings {
+    /// What was found last in all rows, or in those of filters.
+    fn place(&self, scope: &Scope) -> Option<&Found> {
+        if scope.filters.is_all() { self.found.as_ref() } else { self.filtered.as_ref() }
+    }
+
+    /// What was found in what the filters leave now, if that is known. Names that come later change
+    /// words, not numbers.
+    fn now(&self, document: &Document) -> Option<&Found> {
+        let scope = document.scope();
+        self.place(&scope).filter(|found| found.of.scope == scope)
     }
 }
 
 impl Pane for Findings {
     fn forget(&mut self) {
-        self.found = None;
+        (self.found, self.filtered) = (None, None);
     }
 
-    fn findings(&self) -> &[Finding] {
+    fn findings(&self, document: &Document) -> &[Finding] {
+        self.now(document).map_or(&[], |found| &found.list)
+    }
+
+    fn findings_in_all(&self) -> &[Finding] {
         self.found.as_ref().map_or(&[], |found| &found.list)
     }
 

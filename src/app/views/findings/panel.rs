@@ -31,7 +31,20 @@ fn color(kind: FindingKind, visuals: &Visuals) -> Color32 {
 
 /// The best findings, side by side.
 pub fn cards(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
-    let Some(found) = view.found.as_ref().filter(|found| !found.list.is_empty() && !view.is_hidden) else { return };
+    if view.is_hidden {
+        return;
+    }
+    let Some(found) = view.now(around.document) else {
+        // Where there were cards there may be some again: nothing below them jumps meanwhile.
+        if view.found.as_ref().is_some_and(|found| !found.list.is_empty()) {
+            let room = vec2(ui.available_width(), CARD_HEIGHT);
+            ui.allocate_ui(room, |ui| around.wait(ui));
+        }
+        return;
+    };
+    if found.list.is_empty() {
+        return;
+    }
     let best = headlines(&found.list, CARDS);
     let (count, mut is_hidden) = (best.len(), false);
     ui.horizontal(|ui| {
@@ -83,8 +96,9 @@ fn details(ui: &mut Ui, finding: &Finding) {
 
 /// All of them.
 pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
-    let Some(found) = &view.found else {
-        let text = match (around.document.answers.failed, around.document.is_settled()) {
+    let document = around.document;
+    let Some(found) = view.now(document) else {
+        let text = match (document.answers.failed, document.is_settled()) {
             (true, _) => "Nothing could be computed",
             (_, false) => "Findings come when the trace does not grow any more.",
             _ => "Computing\u{2026}",
@@ -93,17 +107,26 @@ pub fn show(view: &mut Findings, around: &mut Around<'_>, ui: &mut Ui) {
         return;
     };
     if found.list.is_empty() {
-        ui.centered_and_justified(|ui| ui.label("Nothing stands out: no growth, no steps, no spikes."));
+        let text = match document.filters().is_all() {
+            true => "Nothing stands out: no growth, no steps, no spikes.",
+            false => "Nothing stands out in what is filtered: no growth, no steps, no spikes.",
+        };
+        around.nothing(ui, text);
         return;
     }
+    let mut is_hidden = view.is_hidden;
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        if view.is_hidden && ui.button("Show the cards above all tabs").clicked() {
-            view.is_hidden = false;
+        if is_hidden && ui.button("Show the cards above all tabs").clicked() {
+            is_hidden = false;
+        }
+        if !document.filters().is_all() {
+            ui.weak("In what is filtered");
         }
         for finding in &found.list {
             line(around, ui, finding);
         }
     });
+    view.is_hidden = is_hidden;
 }
 
 /// One finding with its place in the code, and what speaks against it.

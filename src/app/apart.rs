@@ -1,0 +1,163 @@
+//! Files of several captures that were given together (by the command line, the open dialog or a drop): each capture
+//! opens behind a tab of its own, and the window says why they are not one trace and offers to compare them.
+//!
+//! They are loaded one after the other, so that each knows what memory the ones before have left.
+
+use std::collections::VecDeque;
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use super::beside::short_name;
+use super::commands::Command;
+use super::player::Pace;
+use crate::load::{Input, Opened};
+
+/// The files of one capture among several.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub inputs: Vec<Input>,
+    /// Why it is not the first one, as the end of a sentence about its files.
+    pub why: Option<String>,
+}
+
+/// What was given together and is of several captures.
+#[derive(Debug, Default)]
+pub struct Apart {
+    /// Those whose turn has not come; the first of all goes to the front.
+    waiting: VecDeque<(Vec<Input>, Pace, bool)>,
+    /// What the window says of them, until the user closes it.
+    pub told: Option<Told>,
+}
+
+/// See [`Apart::told`].
+#[derive(Debug)]
+pub struct Told {
+    parts: Vec<Part>,
+    /// How many found no room for a tab.
+    left_out: usize,
+}
+
+/// One that can be compared with the first.
+#[derive(Debug)]
+pub struct Offered {
+    pub words: String,
+    /// `None` as long as one of the two is still loaded, or is not open any more.
+    pub commands: Option<[Command; 2]>,
+}
+
+/// Says of files that were opened together which inputs make each capture. What could not be read is the first one's:
+/// its problems tell that. Of an archive that has traces of several, each is named by itself.
+pub fn parts(inputs: &[Input], opened: &[Opened]) -> Vec<Part> {
+    let names = |of: &Opened| of.capture.files.iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+    let all: Vec<Vec<String>> = opened.iter().map(names).collect();
+    let is_of = |name: &str, input: &Input| {
+        let inside = name.strip_prefix(&input.name());
+        inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('!'))
+    };
+    let mut parts: Vec<Part> = opened.iter().map(|one| Part { inputs: Vec::new(), why: one.why_apart.clone() }).collect();
+    for input in inputs {
+        let has = |names: &Vec<String>| names.iter().any(|name| is_of(name, input));
+        let whose: Vec<usize> = (0..all.len()).filter(|&at| has(&all[at])).collect();
+        match whose[..] {
+            [] => parts.iter_mut().take(1).for_each(|first| first.inputs.push(input.clone())),
+            [only] => parts[only].inputs.push(input.clone()),
+            _ => whose.into_iter().for_each(|at| {
+                let members = all[at].iter().filter(|name| is_of(name, input));
+                parts[at].inputs.extend(members.map(|name| Input::File(name.into())));
+            }),
+        }
+    }
+    parts
+}
+
+impl Told {
+    /// What they are, and why they are apart.
+    pub fn sentence(&self) -> String {
+        let names = |part: &Part| short_name(&part.inputs);
+        let why = self.parts.iter().filter_map(|part| Some(format!("{} {}", names(part), part.why.as_ref()?)));
+        let reasons: Vec<String> = why.take(3).collect();
+        let more = self.parts.len().saturating_sub(1 + reasons.len());
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let left_out = match self.left_out {
+            0 => String::new(),
+            1 => " There is no room for one more tab.".to_owned(),
+            n => format!(" There is no room for {n} more tabs."),
+        };
+        let count = self.parts.len();
+        format!("These files are of {count} captures, each in a tab of its own: {}{more}.{left_out}", reasons.join("; "))
+    }
+}
+
+impl Apart {
+    /// Whether some are still to be opened.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+impl HighwaterApp {
+    /// Files that were given together are of several captures.
+    pub(super) fn set_apart(&mut self, parts: Vec<Part>, pace: Pace) {
+        let first = parts.iter().map(|part| part.inputs.clone()).zip(std::iter::once(true).chain(std::iter::repeat(false)));
+        self.apart.waiting.extend(first.map(|(inputs, is_first)| (inputs, pace, is_first)));
+        self.apart.told = Some(Told { parts, left_out: 0 });
+    }
+
+    /// Opens the next of them when nothing else is being loaded.
+    pub(super) fn drain_apart(&mut self, ctx: &egui::Context) {
+        while let Some(&(_, pace, is_first)) = self.apart.waiting.front() {
+            if !is_first && self.is_reading() {
+                return;
+            }
+            let Some((inputs, ..)) = self.apart.waiting.pop_front() else { return };
+            if is_first {
+                let errors = std::mem::take(&mut self.errors);
+                self.open(ctx, inputs, pace);
+                self.errors = errors;
+            } else if !self.open_behind(ctx, inputs, pace)
+                && let Some(told) = &mut self.apart.told
+            {
+                told.left_out += 1;
+            }
+        }
+    }
+
+    /// What can be compared: each with the first of them.
+    pub(super) fn offered_comparisons(&self) -> Vec<Offered> {
+        let Some(Told { parts, .. }) = &self.apart.told else { return Vec::new() };
+        let Some((first, others)) = parts.split_first() else { return Vec::new() };
+        let offer = |other: &Part| {
+            let words = match others {
+                [_] => "Compare them".to_owned(),
+                _ => format!("Compare {} with {}", short_name(&first.inputs), short_name(&other.inputs)),
+            };
+            let tabs = self.settled_tab(&first.inputs).zip(self.settled_tab(&other.inputs));
+            Offered { words, commands: tabs.map(|(a, b)| [Command::ShowTrace(b), Command::CompareWith(a)]) }
+        };
+        others.iter().take(3).map(offer).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_says_how_many_there_are_and_why() {
+        let part = |name: &str, why: Option<&str>| Part {
+            inputs: vec![Input::File(name.into())],
+            why: why.map(str::to_owned),
+        };
+        let mut told = Told {
+            parts: vec![part("/x/a.etl", None), part("/x/b.etl", Some("has another clock than a.etl"))],
+            left_out: 0,
+        };
+        let two = "These files are of 2 captures, each in a tab of its own: b.etl has another clock than a.etl.";
+        assert_eq!(told.sentence(), two);
+        told.left_out = 2;
+        assert_eq!(told.sentence(), format!("{two} There is no room for 2 more tabs."));
+        told.parts.extend((0..5).map(|_| part("/x/c.etl", Some("has another clock than a.etl"))));
+        assert!(told.sentence().contains("; and 3 more."), "{}", told.sentence());
+    }
+}
