@@ -148,7 +148,8 @@ impl Followed {
                 self.pass_process((pid, time), was_followed, event, pass);
             }
             Some(Whose::Process(Record { time, pid, .. })) => self.pass_process((pid, time), false, event, pass),
-            Some(Whose::DefunctProcess(pid)) => self.pass_process((pid, event.time), false, event, pass),
+            // It ended long ago, and its id may be another's; all that is wanted of it was told before.
+            Some(Whose::DefunctProcess(_)) => pass_without_line(event, pass),
             Some(Whose::Image { pid: Pid(0..=SYSTEM_PROCESS), base: 0 }) => {
                 self.hides_kernel = true;
                 pass(event);
@@ -207,10 +208,7 @@ impl Followed {
         if was_followed || self.lives.was_followed(pid.0, at) == Some(true) {
             return pass(event);
         }
-        let Some(line) = command_line(event) else { return pass(event) };
-        const NOTHING: [u8; 2] = [0; 2];
-        let payload = [&event.payload[..line.start], &NOTHING, &event.payload[line.end..]].concat();
-        pass(&NewEvent { payload: &payload, ..*event });
+        pass_without_line(event, pass);
     }
 
     /// Whether the process that had an id at a time was followed then; `None` if it is not known yet.
@@ -298,4 +296,12 @@ impl Followed {
             self.lives.presume_foreign(pid);
         }
     }
+}
+
+/// Passes on what tells of a process, without its command line.
+fn pass_without_line(event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+    const NOTHING: [u8; 2] = [0; 2];
+    let Some(line) = command_line(event) else { return pass(event) };
+    let payload = [&event.payload[..line.start], &NOTHING[..], &event.payload[line.end..]].concat();
+    pass(&NewEvent { payload: &payload, ..*event });
 }

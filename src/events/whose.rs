@@ -18,7 +18,7 @@ const THREAD_END: u16 = hook::THREAD_START + 1;
 pub enum Whose {
     /// It tells of a process: the record has an [`Event::Process`].
     Process(Record),
-    /// It tells of a process that has ended, and that somebody still has open.
+    /// It tells of the process that had this id, has ended, and is still open somewhere.
     DefunctProcess(Pid),
     /// Pages of this process are allocated or freed, or were there before the trace.
     Pages(Pid),

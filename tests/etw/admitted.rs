@@ -7,7 +7,7 @@ use windows_sys::Win32::System::Diagnostics::Etw::FileIoGuid;
 
 use crate::constants::*;
 use crate::scene::poll_until_quiet;
-use crate::simulated::admit::{Asked, Kind};
+use crate::simulated::admit::Kind;
 use crate::simulated::events::{HEAP, KERNEL, Lanes, Told, USER};
 use crate::simulated::state::Session;
 use crate::simulated::story::Story;

@@ -250,6 +250,7 @@ const OURS: &[(&str, &str)] = &[
     ("journal.rs", "MOST_CALLS"),
     ("journal.rs", "MOST_EVENTS"),
     ("launch.rs", "GIVEN_UP"),
+    ("left.rs", "GONE"),
     ("listen.rs", "LINES"),
     ("lives.rs", "MOST"),
     ("lives.rs", "MOST_ENDED"),

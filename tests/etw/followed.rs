@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use highwater::capture::windows::LocalRecording;
 use highwater::capture::{Children, Request, Target};
-use highwater::events::{Event, PageRange, mem};
+use highwater::events::{Event, ImageChange, ImageInfo, PageRange, mem};
 use highwater::units::{Layer, Pid};
 
 use crate::simulated::events::HEAP;
@@ -65,6 +65,24 @@ fn a_launcher_that_ends_is_not_the_end_of_what_it_has_started() {
         let rows = trace.rows.chunks().flat_map(|chunk| chunk.rows().map(|(_, row)| row).collect::<Vec<_>>());
         let of_game = rows.filter(|row| trace.layer_of(trace.site(row.site)) == Layer::Commit && row.size == 0x4000);
         assert_eq!(of_game.count(), 1);
+    }
+}
+
+/// To who lacks the right to debug, the newest Windows says that modules of the kernel are at 0.
+#[test]
+fn hidden_addresses_of_the_kernel_are_told_once() {
+    for (base, is_told) in [(0xFFFF_F800_1000_0000, false), (0, true)] {
+        let scene = Scene::silent();
+        let mut running = scene.start(&Request { heap: false, ..request() }).unwrap();
+        let mut kernel = Story::of(4);
+        for path in [r"\SystemRoot\system32\ntoskrnl.exe", r"\SystemRoot\system32\hal.dll"] {
+            let image = ImageInfo { base, size: 0x10_0000, checksum: 0, time_stamp: 1, path: path.to_owned() };
+            kernel.tell(Event::Image(ImageChange::Load, Box::new(image)));
+        }
+        scene.etw.with(|etw| etw.go_on(kernel.lanes()));
+        let end = Instant::now() + Duration::from_millis(2_500);
+        let told = poll_until(&mut running, "two seconds", |_| Instant::now() > end).warning.unwrap_or_default();
+        assert_eq!(told.matches("SeDebugPrivilege").count(), usize::from(is_told), "{told}");
     }
 }
 

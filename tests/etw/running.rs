@@ -55,6 +55,29 @@ fn a_recording_has_the_numbers_of_what_happened() {
     }
 }
 
+/// The user can read the lanes, and the kernel tells the recorder of everybody.
+#[test]
+fn nothing_that_is_written_says_what_other_programs_run_with() {
+    let scene = Scene::new(&Options { events: 2_000, ..Options::default() });
+    let mut running = scene.start(&of_all()).unwrap().keep_lanes();
+    poll_until(&mut running, "all events", |progress| progress.events == scene.events);
+    scene.stop(running);
+    let read = |path: &std::path::Path| std::fs::read(path).unwrap();
+    let lanes = std::fs::read_dir(scene.place.path().join("recording")).unwrap().map(|entry| read(&entry.unwrap().path()));
+    let lanes: Vec<u8> = lanes.flatten().collect();
+    let recorded = read(&scene.place.path().join("recorded.etl"));
+    let generated = read(&scene.place.path().join("generated.etl"));
+    let has = |bytes: &[u8], text: &str| {
+        let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        bytes.windows(text.len()).any(|part| part == text)
+    };
+    let (own, of_others) = (r#""C:\Program Files\Synth\app0.exe""#, "svchost.exe -k netsvcs");
+    for bytes in [&lanes, &recorded] {
+        assert!(has(bytes, own) && !has(bytes, of_others));
+    }
+    assert!(has(&generated, own) && has(&generated, of_others));
+}
+
 /// A header says one width of pointers, and the payload has the other.
 #[test]
 fn heap_events_of_32_bit_programs_are_read_under_the_header_of_either_width() {

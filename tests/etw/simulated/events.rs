@@ -144,7 +144,7 @@ pub fn lanes(trace: &TraceFile) -> Lanes {
             let bits = if raw.pointer == PointerSize::Four { HEADER_32_BIT } else { HEADER_64_BIT };
             let is_stack = matches!(raw.id, EventId::Hook(hook::STACK | hook::STACK_KEY_REF_KERNEL | hook::STACK_KEY_REF_USER));
             assert!(raw.kind != HeaderKind::PerfInfo || !raw.pid.is_known());
-            let (level, keyword) = said_by(provider);
+            let ((level, keyword), process) = (said_by(provider), named(&raw));
             let told = Told {
                 processor: buffer.processor % processors,
                 time: raw.time,
@@ -161,7 +161,7 @@ pub fn lanes(trace: &TraceFile) -> Lanes {
                 payload: raw.payload.to_vec(),
                 names_a_time: is_stack,
                 owner: None,
-                process: named(&raw),
+                process,
             };
             all.push((lane, told));
         }
