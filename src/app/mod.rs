@@ -159,9 +159,9 @@ impl HighwaterApp {
             typed_path: None,
             replacing: None,
             errors,
-            picture: options.screenshot.map(|path| {
-                start::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })
-            }),
+            picture: options
+                .screenshot
+                .map(|path| start::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })),
             recorder: options.recorder,
             recordings: options.recordings.or_else(settings::recordings),
             attach: None,

@@ -174,6 +174,13 @@ pub fn spare(out: &Path) -> PathBuf {
 pub struct Draft {
     /// What is written.
     pub file: File,
+    // Behind it: Windows wants it closed first.
+    name: Unkept,
+}
+
+/// Its names: the one that it has, and the one that it is to have.
+#[derive(Debug)]
+struct Unkept {
     path: PathBuf,
     target: PathBuf,
     is_kept: bool,
@@ -187,7 +194,7 @@ impl Draft {
         for _ in 0..MOST_LEFTOVERS {
             let path = spare(&target);
             match File::options().read(true).write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { file, path, target, is_kept: false }),
+                Ok(file) => return Ok(Self { file, name: Unkept { path, target, is_kept: false } }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {} // of one that was killed
                 Err(error) => return Err(error),
             }
@@ -203,14 +210,16 @@ impl Draft {
         Ok(bytes)
     }
 
-    fn place(mut self, existing: Existing) -> io::Result<()> {
-        place(&self.path, &self.target, existing)?;
-        self.is_kept = true;
+    fn place(self, existing: Existing) -> io::Result<()> {
+        let Self { file, mut name } = self;
+        drop(file);
+        place(&name.path, &name.target, existing)?;
+        name.is_kept = true;
         Ok(())
     }
 }
 
-impl Drop for Draft {
+impl Drop for Unkept {
     fn drop(&mut self) {
         if !self.is_kept {
             let _ = fs::remove_file(&self.path);
@@ -224,7 +233,10 @@ fn place(draft: &Path, target: &Path, existing: Existing) -> io::Result<()> {
     if existing == Existing::Stays {
         // A second name comes only where there is none, whoever else writes just now.
         match fs::hard_link(draft, target) {
-            Ok(()) => return fs::remove_file(draft),
+            Ok(()) => {
+                let _ = fs::remove_file(draft); // it has its name
+                return Ok(());
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(Refusal::Exists.into()),
             Err(_) => {} // not every disk has links
         }
