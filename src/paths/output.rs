@@ -253,7 +253,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
             return Ok(path);
         }
         let to = fs::read_link(&path)?;
-        path = path.parent().map(|folder| folder.join(&to)).unwrap_or(to);
+        path = path.parent().map_or_else(|| to.clone(), |folder| folder.join(&to));
     }
     Err(io::Error::other("it leads from link to link"))
 }
