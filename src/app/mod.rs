@@ -142,7 +142,7 @@ impl HighwaterApp {
         ctx.set_zoom_factor(f32::from(settings.text_size()) / 100.0);
         let rules = RuleBook::load(options.stack_rules.or_else(|| settings.beside("stack-rules.toml")));
         let unread = settings.unread.iter().chain(&rules.unread);
-        let errors = unread.map(|reason| Failure::expected(format!("{reason}."))).collect();
+        let errors: Vec<Failure> = unread.map(|reason| Failure::expected(format!("{reason}."))).collect();
         let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
         let layout = Layout::new(settings.layout.as_ref(), settings.sources_width, views::Views::default().titles());
         let form = attach::Form::with(&settings.recording);
@@ -160,10 +160,10 @@ impl HighwaterApp {
             exports: export::Exports::default(),
             typed_path: None,
             replacing: None,
-            errors,
-            picture: options.screenshot.map(|path| {
-                start::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })
-            }),
+            errors: Vec::new(),
+            picture: options
+                .screenshot
+                .map(|path| start::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })),
             recorder: options.recorder,
             recordings: options.recordings.or_else(settings::recordings),
             attach: None,
@@ -189,6 +189,7 @@ impl HighwaterApp {
             let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
             app.open(ctx, options.inputs, pace);
         }
+        app.errors.extend(errors); // opening takes away those of before
         app
     }
 

@@ -145,7 +145,9 @@ impl Job<'_> {
         let (out, folder) = (self.out.display(), self.folder.display());
         CaptureError::BadRequest(match refusal {
             Refusal::Read => format!("{out}: this file is part of the recording; choose another name"),
-            _ => format!("{out}: {refusal}; what was recorded is in {folder}, and highwater record --recover {folder} -o OTHER.etl makes a trace of it"),
+            _ => format!(
+                "{out}: {refusal}; what was recorded is in {folder}, and highwater record --recover {folder} -o OTHER.etl makes a trace of it"
+            ),
         })
     }
 

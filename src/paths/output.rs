@@ -175,6 +175,13 @@ pub fn spare(out: &Path) -> PathBuf {
 pub struct Draft {
     /// What is written.
     pub file: File,
+    // Behind it: Windows wants it closed first.
+    name: Unkept,
+}
+
+/// Its names: the one that it has, and the one that it is to have.
+#[derive(Debug)]
+struct Unkept {
     path: PathBuf,
     target: PathBuf,
     is_kept: bool,
@@ -190,7 +197,7 @@ impl Draft {
             match File::options().read(true).write(true).create_new(true).open(&path) {
                 Ok(file) => {
                     DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
-                    return Ok(Self { file, path, target, is_kept: false });
+                    return Ok(Self { file, name: Unkept { path, target, is_kept: false } });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {} // of one that was killed
                 Err(error) => return Err(error),
@@ -207,9 +214,11 @@ impl Draft {
         Ok(bytes)
     }
 
-    fn place(mut self, existing: Existing) -> io::Result<()> {
-        place(&self.path, &self.target, existing)?;
-        self.is_kept = true;
+    fn place(self, existing: Existing) -> io::Result<()> {
+        let Self { file, mut name } = self;
+        drop(file);
+        place(&name.path, &name.target, existing)?;
+        name.is_kept = true;
         Ok(())
     }
 }
@@ -224,7 +233,7 @@ pub fn remove_drafts() {
     }
 }
 
-impl Drop for Draft {
+impl Drop for Unkept {
     fn drop(&mut self) {
         DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).retain(|draft| *draft != self.path);
         if !self.is_kept {
@@ -239,7 +248,10 @@ fn place(draft: &Path, target: &Path, existing: Existing) -> io::Result<()> {
     if existing == Existing::Stays {
         // A second name comes only where there is none, whoever else writes just now.
         match fs::hard_link(draft, target) {
-            Ok(()) => return fs::remove_file(draft),
+            Ok(()) => {
+                let _ = fs::remove_file(draft); // it has its name
+                return Ok(());
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(Refusal::Exists.into()),
             Err(_) => {} // not every disk has links
         }
@@ -256,7 +268,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
             return Ok(path);
         }
         let to = fs::read_link(&path)?;
-        path = path.parent().map(|folder| folder.join(&to)).unwrap_or(to);
+        path = path.parent().map_or_else(|| to.clone(), |folder| folder.join(&to));
     }
     Err(io::Error::other("it leads from link to link"))
 }

@@ -81,6 +81,14 @@ pub enum PlaceTrouble {
         /// In this time.
         seconds: u64,
     },
+    /// It takes long to say that it has nothing.
+    #[error("it is too slow: {answers} answers took {seconds} s")]
+    SlowToAnswer {
+        /// How often it was asked for what it has not.
+        answers: u32,
+        /// How long that took.
+        seconds: u64,
+    },
     /// A file was not whole after all the time that one may take.
     #[error("it was not whole after {0} minutes; the next time it goes on from there")]
     TooLong(u64),
@@ -162,7 +170,15 @@ pub enum PlaceTrouble {
 impl PlaceTrouble {
     /// Whether the whole server is of no use for now: each further question would cost as much.
     pub(super) fn is_down(&self) -> bool {
-        matches!(self, Self::NoSuchHost | Self::Refused(_) | Self::Silent | Self::TooSlow { .. } | Self::Untrusted(_))
+        matches!(
+            self,
+            Self::NoSuchHost
+                | Self::Refused(_)
+                | Self::Silent
+                | Self::TooSlow { .. }
+                | Self::SlowToAnswer { .. }
+                | Self::Untrusted(_)
+        )
     }
 
     /// Whether what has come is not the beginning of the file.

@@ -22,6 +22,8 @@ pub enum Reply {
     Drip(Duration),
     /// Sends the head and then nothing.
     Silent,
+    /// Says after some time that there is no such file.
+    Late(Duration),
     /// Sends nothing at all.
     Mute,
     Redirect(String),
@@ -125,7 +127,9 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
             Ok(())
         }
         Some(Reply::Drip(pause)) => {
-            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"v1\"\r\n\r\nMicrosoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0")?;
+            stream.write_all(
+                b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"v1\"\r\n\r\nMicrosoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0",
+            )?;
             loop {
                 std::thread::sleep(pause);
                 stream.write_all(b"x")?;
@@ -136,6 +140,10 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")?;
             std::thread::sleep(Duration::from_secs(30));
             Ok(())
+        }
+        Some(Reply::Late(pause)) => {
+            std::thread::sleep(pause);
+            stream.write_all(&page("404 Not Found", "text/html", b"<html>nothing here</html>"))
         }
         Some(Reply::Mute) => {
             std::thread::sleep(Duration::from_secs(30));

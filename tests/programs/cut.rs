@@ -91,7 +91,8 @@ fn of_a_trace_that_does_not_fit_the_part_goes_on_to_its_end() {
     cut(&whole, &[&["--from", "0"][..], little].concat(), &out);
     assert_eq!(report(&out, &["--by", BY])["groups"], report(&whole, &["--by", BY])["groups"]);
     let late = report(&whole, &[])["interval"]["to_s"].to_string();
-    let words = ["cut", whole.to_str().unwrap(), "--from", &late, "--memory-limit", "4", "--replace", "-o", out.to_str().unwrap()];
+    let words =
+        ["cut", whole.to_str().unwrap(), "--from", &late, "--memory-limit", "4", "--replace", "-o", out.to_str().unwrap()];
     let run = highwater(words);
     assert!(run.code == Some(1) && run.err.contains("later than what could be loaded"), "{run:?}");
 }

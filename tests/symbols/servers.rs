@@ -130,6 +130,18 @@ fn a_server_that_drips_is_given_up_and_asked_nothing_more() {
 }
 
 #[test]
+fn a_server_that_takes_long_to_say_no_is_asked_nothing_more() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    server.put("*", Reply::Late(Duration::from_millis(500)));
+    let locator = case.locator(&server.url);
+    let start = Instant::now();
+    let why = strangers(30).map(|wanted| locator.find(&wanted, None, &Stop::default(), &|_| {}).unwrap_err()).last().unwrap();
+    assert!(matches!(trouble(&why), PlaceTrouble::SlowToAnswer { .. }), "{why}");
+    assert!(server.asked().len() < 20 && start.elapsed() < Duration::from_secs(30), "4 answers a module would take 60 s");
+}
+
+#[test]
 fn no_store_gets_a_file_that_windows_takes_for_a_device() {
     let Some(case) = Case::new() else { return };
     let server = Server::start();

@@ -69,7 +69,17 @@ pub(super) struct Search<'a> {
 impl<'a> Search<'a> {
     pub(super) fn new(locator: &'a Locator, stop: &'a Stop, progress: &'a dyn Fn(Download), name: &str, sought: Sought) -> Self {
         let name = name.to_owned();
-        Self { locator, stop, progress, name, sought, seen: KeyedSet::default(), troubles: Vec::new(), asked: 0, stores: KeyedSet::default() }
+        Self {
+            locator,
+            stop,
+            progress,
+            name,
+            sought,
+            seen: KeyedSet::default(),
+            troubles: Vec::new(),
+            asked: 0,
+            stores: KeyedSet::default(),
+        }
     }
 
     /// Asks the program's own store, then the places of the symbol path. Tells which had it.
