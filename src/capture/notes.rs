@@ -61,9 +61,8 @@ impl Notes {
 
     /// Writes one down.
     pub fn write(&self, note: &Note) -> io::Result<()> {
-        std::fs::create_dir_all(&self.folder)?;
         let text = serde_json::to_string(note).map_err(io::Error::other)?;
-        paths::keep(&self.file(note.recorder), &text)
+        paths::keep(&self.file(note.recorder), &text, MOST_BYTES)
     }
 
     /// Forgets what was written down of a recorder.

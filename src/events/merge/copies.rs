@@ -341,8 +341,8 @@ fn hash(runs: &[Run], place: Place) -> u64 {
     let of_words = |words: &[u64]| xxh3_64_with_seed(bytemuck::cast_slice(words), seed);
     let frames = &runs[place.run as usize].batch.frames;
     match &record.event {
-        &Event::Stack { owner, frames: range, .. } => of_words(&[1, owner as u64, frames.get(range).digest().hash()]),
-        &Event::StackDefinition { key, frames: range, .. } => of_words(&[2, key, frames.get(range).digest().hash()]),
+        &Event::Stack { owner, frames: range, .. } => of_words(&[1, owner as u64, frames.get(range).digest().half()]),
+        &Event::StackDefinition { key, frames: range, .. } => of_words(&[2, key, frames.get(range).digest().half()]),
         &Event::StackRef { owner, key, .. } => of_words(&[3, owner as u64, key]),
         &Event::Sample { address, .. } => of_words(&[4, address]),
         &Event::Realloc { heap, old, new, size, .. } => of_words(&[5, heap, old, new, size]),
