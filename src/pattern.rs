@@ -47,6 +47,36 @@ impl Pattern {
     }
 }
 
+impl Pattern {
+    /// Whether any name fits that begins so and goes on, if at all, with nothing but letters of which `rest` says yes.
+    pub fn may_fit(&self, begin: &str, rest: impl Fn(char) -> bool) -> bool {
+        let is_rest = |text: &str| text.chars().all(&rest);
+        // A part that begins with the end of what is known, or behind it.
+        let goes_beyond = |known: &str, part: &str| {
+            let ends = part.char_indices().map(|(at, _)| at).chain([part.len()]);
+            ends.into_iter().any(|at| known.ends_with(&part[..at]) && is_rest(&part[at..]))
+        };
+        let Some((first, others)) = self.parts.split_first() else { return false };
+        let Some((last, between)) = others.split_last() else {
+            return first.strip_prefix(begin).is_some_and(is_rest);
+        };
+        // What is left of the known begin; nothing once a part lies beyond it.
+        let mut known = match (begin.strip_prefix(&**first), first.strip_prefix(begin)) {
+            (Some(known), _) => known,
+            (None, Some(beyond)) if is_rest(beyond) => "",
+            (None, _) => return false,
+        };
+        for part in between {
+            known = match known.find(&**part) {
+                Some(at) => &known[at + part.len()..],
+                None if goes_beyond(known, &**part) => "",
+                None => return false,
+            };
+        }
+        goes_beyond(known, &**last)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,7 +114,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_begin_says_what_can_fit_behind_it() {
+        let may = |pattern: &str, begin: &str| Pattern::new(pattern).may_fit(begin, |c| c.is_ascii_hexdigit());
+        for pattern in ["game.exe!*", "*!+0x1*", "game.exe!+0x12", "*", "*12", "*e!*x*7", "g*x"] {
+            assert!(may(pattern, "game.exe!+0x"), "{pattern}");
+        }
+        for pattern in ["other.dll!*", "*!load", "*a*b*!*", "*z*", "*12z", "game.exe", "game.exe!+0x1g", ""] {
+            assert!(!may(pattern, "game.exe!+0x"), "{pattern}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_fits_may_fit(pattern in r"[ab*]{0,7}", begin in r"[ab]{0,5}", rest in r"[b]{0,4}") {
+            let name = format!("{begin}{rest}");
+            let compiled = Pattern::new(&pattern);
+            prop_assert!(!compiled.fits(&name) || compiled.may_fit(&begin, |c| c == 'b'), "{pattern} {begin} {rest}");
+            // And says yes only where something fits.
+            let fits = (0..16).any(|more| compiled.fits(&format!("{begin}{}", "b".repeat(more))));
+            prop_assert_eq!(compiled.may_fit(&begin, |c| c == 'b'), fits, "{} {}", pattern, begin);
+        }
+
         #[test]
         fn patterns_fit_what_trying_everything_says(pattern in r"[abß*\\]{0,8}", name in r"[abß*\\]{0,10}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();

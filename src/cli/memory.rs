@@ -20,19 +20,34 @@ pub(super) struct Memory {
     /// Use at most about so much memory, in MB [default: three quarters of the machine's]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
     memory_limit: Option<u64>,
+
+    /// Bytes that a trace may take, where several share.
+    #[arg(skip)]
+    share: Option<u64>,
 }
 
 impl Memory {
     /// In bytes.
-    pub(super) fn budget(self) -> u64 {
+    fn limit(self) -> u64 {
         self.memory_limit.map_or_else(default_budget, megabytes)
+    }
+
+    /// Bytes that may be used whatever is reckoned: more ends the program.
+    fn most(self) -> u64 {
+        let limit = self.limit();
+        limit.saturating_add(limit / MORE).max(LEAST)
+    }
+
+    /// Bytes that traces may take: the program itself takes some of a small limit.
+    pub(super) fn budget(self) -> u64 {
+        self.share.unwrap_or_else(|| self.limit().min(self.most() - OWN))
     }
 
     /// What each of two captures may use that are in memory together: as much as it likes, or, where both
     /// together need more than there is, its part.
     pub(super) fn dealt(self, captures: [&Capture; 2]) -> [Self; 2] {
         let needs = captures.map(|capture| Estimate::of(capture, || true).map_or(capture.bytes(), |estimate| estimate.total()));
-        shares(self.budget(), needs).map_or([self; 2], |shares| shares.map(|share| Self { memory_limit: Some(share) }))
+        shares(self.budget(), needs).map_or([self; 2], |shares| shares.map(|share| Self { share: Some(share), ..self }))
     }
 }
 
@@ -40,6 +55,8 @@ impl Memory {
 const MORE: u64 = 4;
 /// ... and what the program takes for itself is never too much.
 const LEAST: u64 = 80 << 20;
+/// What it takes beside what is reckoned of a trace, about: its code, and buffers while they are decoded.
+const OWN: u64 = 36 << 20;
 /// Between two looks at what is used: as long as it takes to come from there to the limit, ...
 const BYTES_A_MS: u64 = 8 << 20;
 /// ... within these bounds.
@@ -53,14 +70,13 @@ impl Memory {
         static READ: Mutex<String> = Mutex::new(String::new());
         let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
         *read() = inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
-        let budget = self.budget();
-        let most = budget.saturating_add(budget / MORE).max(LEAST);
+        let (limit, most) = (self.limit(), self.most());
         let watch = move || -> Option<()> {
             while let Some(room) = most.checked_sub(memory_in_use()?) {
                 thread::sleep(Duration::from_millis((room / BYTES_A_MS).clamp(EVERY_MS.0, EVERY_MS.1)));
             }
-            let (name, budget) = (read().clone(), rough_bytes(budget));
-            output::error(&format!("{name}: the answer needs more than the {budget} of memory that may be used; {LESS}"));
+            let (name, limit) = (read().clone(), rough_bytes(limit));
+            output::error(&format!("{name}: the answer needs more than the {limit} of memory that may be used; {LESS}"));
             paths::remove_drafts();
             std::process::exit(1);
         };
@@ -119,11 +135,11 @@ pub(super) fn plan(capture: &Capture, memory: Memory, process: Option<&str>, lay
     Plan { scope, budget, ..Plan::default() }
 }
 
-/// Megabytes for each of two needs that are more than a budget together; `None` if they are not.
+/// Bytes for each of two needs that are more than a budget together; `None` if they are not.
 fn shares(budget: u64, needs: [u64; 2]) -> Option<[u64; 2]> {
     let all = needs[0].saturating_add(needs[1]);
-    let part = |need: u64| (u128::from(budget) * u128::from(need) / u128::from(all)) as u64 / megabytes(1);
-    (all > budget).then(|| needs.map(|need| part(need).max(1)))
+    let part = |need: u64| (u128::from(budget) * u128::from(need) / u128::from(all)) as u64;
+    (all > budget).then(|| needs.map(|need| part(need).max(megabytes(1))))
 }
 
 #[cfg(test)]
@@ -134,9 +150,21 @@ mod tests {
     fn two_captures_share_what_is_too_little_for_both() {
         let mb = megabytes(1);
         assert_eq!(shares(100 * mb, [60 * mb, 40 * mb]), None, "there is enough");
-        assert_eq!(shares(100 * mb, [150 * mb, 50 * mb]), Some([75, 25]));
+        assert_eq!(shares(100 * mb, [150 * mb, 50 * mb]), Some([75 * mb, 25 * mb]));
         assert_eq!(shares(mb, [mb, 0]), None);
-        assert_eq!(shares(mb, [mb, 1]), Some([1, 1]), "nothing is loaded into nothing");
-        assert_eq!(shares(u64::MAX - 1, [u64::MAX, u64::MAX]), Some([u64::MAX / mb; 2]));
+        assert_eq!(shares(mb, [mb, 1]), Some([mb; 2]), "nothing is loaded into nothing");
+        assert_eq!(shares(u64::MAX - 1, [u64::MAX, u64::MAX]), Some([u64::MAX - 1; 2]));
+    }
+
+    #[test]
+    fn a_trace_and_the_program_stay_within_a_quarter_more_than_the_limit() {
+        let of = |limit| Memory { memory_limit: Some(limit), share: None };
+        for (limit, budget) in [(1, 1), (4, 4), (44, 44), (64, 44), (100, 89), (256, 256), (100_000, 100_000)] {
+            assert_eq!(of(limit).budget(), megabytes(budget), "{limit}");
+            assert!(of(limit).budget() + OWN <= of(limit).most());
+        }
+        assert_eq!((of(64).most(), of(256).most()), (megabytes(80), megabytes(320)));
+        assert_eq!(of(u64::MAX).budget(), u64::MAX - OWN);
+        assert_eq!(Memory { share: Some(7), ..of(64) }.budget(), 7);
     }
 }

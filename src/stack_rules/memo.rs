@@ -1,11 +1,12 @@
-//! What rules said of frames, so that a name is held against them once however many frames have it.
+//! What rules said of frames, so that a name is held against them once however many frames have it; and which of them
+//! frames without a name in a module can fit at all, for each of those has a name of its own: its place.
 //!
-//! Memory: at most [`MOST`] names in each of [`PARTS`] tables, which are emptied when they are full. Names come from
-//! traces, so the tables are keyed by chance.
+//! Memory: at most [`MOST`] names in each of [`PARTS`] tables, and modules, which are emptied when they are full. Names
+//! come from traces, so the tables are keyed by chance.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::FrameText;
 
@@ -19,6 +20,14 @@ const MOST: usize = 1 << 10;
 pub(super) struct Memo {
     keys: RandomState,
     parts: [Mutex<HashMap<FrameText, bool>>; PARTS],
+    modules: Mutex<HashMap<Box<str>, Arc<Candidates>>>,
+}
+
+/// Rules by number, of each kind in their order.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    pub(super) folds: Vec<u32>,
+    pub(super) tags: Vec<u32>,
 }
 
 /// What was said is no part of the rules.
@@ -43,5 +52,20 @@ impl Memo {
         }
         part.insert(frame, said);
         said
+    }
+
+    /// The rules for frames whose names begin so, or what `find` finds now.
+    pub(super) fn candidates(&self, begin: &str, find: impl FnOnce() -> Candidates) -> Arc<Candidates> {
+        let locked = || self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = locked().get(begin) {
+            return Arc::clone(known);
+        }
+        let found = Arc::new(find());
+        let mut modules = locked();
+        if modules.len() >= MOST {
+            modules.clear();
+        }
+        modules.insert(begin.into(), Arc::clone(&found));
+        found
     }
 }

@@ -10,7 +10,8 @@
 //! about `module!function`, and also `module!+0xrva` where there is no name. Letters fit in
 //! any case.
 //!
-//! Cost: for a name a step for each of its bytes and rule, once ([`memo`]); without rules nothing.
+//! Cost: for a name a step for each of its bytes and rule, once; for a place without a name only for the rules that its
+//! module can fit ([`memo`]). Without rules nothing.
 
 mod file;
 mod memo;
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::pattern::Pattern;
 use crate::tables::KeyedMap;
 pub use crate::toml_file::BadText as BadRules;
-use memo::Memo;
+use memo::{Candidates, Memo};
 
 /// Rules at most, of both kinds together.
 pub const MAX_RULES: usize = 1_000;
@@ -65,7 +66,7 @@ pub struct StackRules {
     /// Of the rules, in their order.
     fold_patterns: Vec<FramePattern>,
     tag_patterns: Vec<(FramePattern, TagId)>,
-    folded: Memo,
+    memo: Memo,
     /// By tag.
     names: Vec<Arc<str>>,
 }
@@ -132,7 +133,7 @@ impl StackRules {
         };
         let tag_patterns = tags.iter().map(tag).collect();
         let fold_patterns = folds.iter().map(|rule| FramePattern::new(&rule.frame)).collect();
-        Ok(Self { folds, tags, fold_patterns, tag_patterns, folded: Memo::default(), names })
+        Ok(Self { folds, tags, fold_patterns, tag_patterns, memo: Memo::default(), names })
     }
 
     /// The rules that fold, in order.
@@ -166,12 +167,28 @@ impl StackRules {
     }
 
     fn folds_text(&self, frame: FrameText) -> bool {
-        self.folded.get(frame, |frame| self.fold_patterns.iter().any(|pattern| pattern.fits(frame)))
+        self.memo.get(frame, |frame| match frame.begin() {
+            None => self.fold_patterns.iter().any(|pattern| pattern.fits(frame)),
+            Some(begin) => self.candidates(begin).folds.iter().any(|&rule| self.fold_patterns[rule as usize].fits(frame)),
+        })
+    }
+
+    /// The rules that a frame without a name can fit whose name begins so.
+    fn candidates(&self, begin: &str) -> Arc<Candidates> {
+        let can = |pattern: &FramePattern| pattern.has_module && pattern.pattern.may_fit(begin, |c| c.is_ascii_hexdigit());
+        self.memo.candidates(begin, || Candidates {
+            folds: (0..).zip(&self.fold_patterns).filter(|(_, pattern)| can(pattern)).map(|(rule, _)| rule).collect(),
+            tags: (0..).zip(&self.tag_patterns).filter(|(_, (pattern, _))| can(pattern)).map(|(rule, _)| rule).collect(),
+        })
     }
 
     /// The first rule that gives stacks with this frame a name.
     pub(crate) fn tag_rule(&self, frame: &FrameText) -> Option<u32> {
-        (0..).zip(&self.tag_patterns).find(|(_, (pattern, _))| pattern.fits(frame)).map(|(rule, _)| rule)
+        let fits = |rule: &u32| self.tag_patterns[*rule as usize].0.fits(frame);
+        match frame.begin() {
+            None => (0..self.tag_patterns.len() as u32).find(fits),
+            Some(begin) => self.candidates(begin).tags.iter().copied().find(fits),
+        }
     }
 
     /// The name that a rule gives.
@@ -235,6 +252,8 @@ pub(crate) struct FrameText {
     whole: String,
     /// Where its function begins, if it has a name.
     function: Option<usize>,
+    /// Where the digits of its place begin, if it has none.
+    digits: Option<usize>,
 }
 
 impl FrameText {
@@ -243,11 +262,17 @@ impl FrameText {
         whole.push('!');
         let begin = whole.len();
         whole.push_str(&function.to_lowercase());
-        Self { whole, function: Some(begin) }
+        Self { whole, function: Some(begin), digits: None }
     }
 
     pub(crate) fn unnamed(module: &str, rva: u64) -> Self {
-        Self { whole: format!("{}!+{rva:#x}", module.to_lowercase()), function: None }
+        let begin = format!("{}!+0x", module.to_lowercase());
+        Self { whole: format!("{begin}{rva:x}"), function: None, digits: Some(begin.len()) }
+    }
+
+    /// What is the same for all places without a name in its module.
+    fn begin(&self) -> Option<&str> {
+        self.digits.map(|at| &self.whole[..at])
     }
 }
 
