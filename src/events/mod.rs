@@ -27,6 +27,7 @@ mod memory;
 mod merge;
 mod names;
 mod provider_census;
+pub(crate) mod program_name;
 mod provider_names;
 mod raw_queue;
 mod repeated;
@@ -232,7 +233,14 @@ pub struct CommittedRegion {
     pub owner: Pid,
 }
 
-/// Bits of VirtualAlloc and VirtualFree.
+impl Event {
+    /// Whether it is the realloc of a block in an NT heap that failed: it changes nothing.
+    pub fn is_failed_realloc(&self) -> bool {
+        matches!(self, Self::Realloc { layer: Layer::Heap, new: 0, .. })
+    }
+}
+
+/// Bits of VirtualAlloc and VirtualFree (`winnt.h`).
 pub mod mem {
     /// Pages get memory.
     pub const COMMIT: u32 = 0x1000;
@@ -242,6 +250,10 @@ pub mod mem {
     pub const DECOMMIT: u32 = 0x4000;
     /// An address range is given back, its pages with it.
     pub const RELEASE: u32 = 0x8000;
+    /// With `RELEASE`: placeholders that lie side by side become one.
+    pub const COALESCE_PLACEHOLDERS: u32 = 0x1;
+    /// With `RELEASE`: the range stays set aside, as a placeholder of its own.
+    pub const PRESERVE_PLACEHOLDER: u32 = 0x2;
 }
 
 /// Which part of a stack.

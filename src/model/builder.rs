@@ -200,6 +200,7 @@ impl Builder {
         }
         match &record.event {
             Event::Alloc { .. } | Event::Free { .. } => {} // blocks
+            event if event.is_failed_realloc() => {}
             Event::HeapOpen { layer, heap, name } => {
                 self.world.open_heap((from.pid, from.time), *layer, *heap, name.as_deref());
             }

@@ -51,6 +51,16 @@ enum Act {
         heap: u64,
         old: u64,
         new: u64,
+        size: u64,
+    },
+    /// A realloc that moves its block: the new one, a copy that takes so long, the end of the old one, and so much
+    /// later the record that sums them up. Other processors go on meanwhile.
+    Move {
+        heap: u64,
+        old: u64,
+        new: u64,
+        copied: i64,
+        later: i64,
     },
     Process {
         change: ProcessChange,
@@ -82,6 +92,7 @@ fn act() -> impl Strategy<Value = Act> {
     let layer = || prop_oneof![4 => Just(Layer::Heap), 1 => Just(Layer::Tracker)];
     let heap = || select(vec![0x10u64, 0xAB, 0xCD]);
     let address = || prop_oneof![9 => (1..6u64).prop_map(|n| n * 0x100), 1 => Just(1u64 << 50)];
+    let nowhere_or = |address| prop_oneof![9 => address, 1 => Just(0u64)];
     let size = prop_oneof![
         5 => select(vec![0u64, 8, 100]).prop_map(Some),
         1 => select(vec![u64::from(u32::MAX), 1 << 33]).prop_map(Some),
@@ -101,7 +112,10 @@ fn act() -> impl Strategy<Value = Act> {
         3 => (1..4u64, 0..4u64).prop_map(|(key, stack)| Act::Define { key, stack }),
         1 => heap().prop_map(|heap| Act::Open { heap }),
         1 => heap().prop_map(|heap| Act::Close { heap }),
-        1 => (heap(), address(), address()).prop_map(|(heap, old, new)| Act::Realloc { heap, old, new }),
+        3 => (heap(), nowhere_or(address()), nowhere_or(address()), select(vec![0u64, 8, 100]))
+            .prop_map(|(heap, old, new, size)| Act::Realloc { heap, old, new, size }),
+        6 => (heap(), address(), address(), select(vec![0i64, 3, 100, 100_000]), 0..3i64)
+            .prop_map(|(heap, old, new, copied, later)| Act::Move { heap, old, new, copied, later }),
         6 => (prop::bool::weighted(0.2), any::<bool>(), parts())
             .prop_map(|(is_idle, in_kernel, parts)| Act::Sample { is_idle, in_kernel, parts }),
         2 => (any::<bool>(), parts()).prop_map(|(commits, parts)| Act::Pages { commits, parts }),
@@ -193,7 +207,12 @@ pub(super) fn part_of(writes: &[Write], has: impl Fn(usize) -> bool) -> TraceFil
             }
             Act::Open { heap } => put(time, Event::HeapOpen { layer, heap, name: None }, &[]),
             Act::Close { heap } => put(time, Event::HeapClose { layer, heap, name: None }, &[]),
-            Act::Realloc { heap, old, new } => put(time, Event::Realloc { layer, heap, old, new, size: 24 }, &[]),
+            Act::Realloc { heap, old, new, size } => put(time, Event::Realloc { layer, heap, old, new, size }, &[]),
+            Act::Move { heap, old, new, copied, later } => {
+                put(time, Event::Alloc { layer, heap, address: new, size: 8 }, &[]);
+                put(time + copied, Event::Free { layer, heap, address: old }, &[]);
+                put(time + copied + later, Event::Realloc { layer, heap, old, new, size: 8 }, &[]);
+            }
             Act::Pages { commits, parts } => {
                 let flags = if commits { mem::COMMIT } else { mem::DECOMMIT };
                 let range = PageRange { base: 0x7000, size: 0x1000, owner: Pid(write.pid), flags };

@@ -55,8 +55,10 @@ pub struct Life {
     key: u64,
     ended: bool,
     first_seen: i64,
-    /// Whether it did anything itself, or was running when the trace began.
+    /// Whether the kernel says that it did anything itself, or was running when the trace began.
     acted: bool,
+    /// When it told of heaps or trackers first.
+    first_wrote: Option<i64>,
 }
 
 /// One opening of a tracker's handle under one name.
@@ -91,7 +93,7 @@ impl Replay {
     fn apply(&mut self, step: &Step) {
         match &step.event {
             Event::HeapOpen { layer, heap, name } => {
-                let life = self.acting(step.pid, step.time);
+                let life = self.writing(step.pid, step.time);
                 if *layer == Layer::Tracker {
                     self.open_tracker(life, *heap, name.as_deref());
                 }
@@ -142,8 +144,14 @@ impl Replay {
         life
     }
 
+    fn writing(&mut self, pid: u32, at: i64) -> usize {
+        let life = self.current_or_new(pid, at);
+        self.lives[life].first_wrote.get_or_insert(at);
+        life
+    }
+
     fn new_life(&mut self, pid: u32, start: Option<i64>, at: i64) -> usize {
-        let life = Life { pid, name: String::new(), start, key: 0, ended: false, first_seen: at, acted: false };
+        let life = Life { pid, name: String::new(), start, key: 0, ended: false, first_seen: at, acted: false, first_wrote: None };
         self.lives.push(life);
         self.lives.len() - 1
     }
@@ -162,7 +170,8 @@ impl Replay {
         if let Some(life) = self.current(step.pid) {
             let known = &self.lives[life];
             let same = known.key != 0 && known.key == key;
-            let unbegun = known.start.is_none() && !known.acted;
+            let has_run = known.first_wrote.is_some_and(|wrote| (step.time - wrote) * 1000 > FREQUENCY);
+            let unbegun = known.start.is_none() && !known.acted && !has_run;
             // All that is known of it is what its parent did for it just before.
             let is_child = unbegun && known.name.is_empty() && step.time - known.first_seen <= FREQUENCY;
             if same || is_child {
@@ -267,7 +276,7 @@ impl Replay {
     }
 
     fn alloc(&mut self, step: &Step, layer: Layer, handle: u64, address: u64, size: u64) {
-        let life = self.acting(step.pid, step.time);
+        let life = self.writing(step.pid, step.time);
         let place = self.place(life, layer, handle).unwrap_or_else(|| {
             self.trackers.push(Tracker { handle, name: None, life, closed: false });
             Place::Tracker(self.trackers.len() - 1)
@@ -315,18 +324,30 @@ impl Replay {
         if layer == Layer::Heap && new == 0 {
             return; // it failed
         }
-        let is_summary = layer == Layer::Heap
-            && old != new
-            && self.block(step.pid, layer, handle, new).is_some_and(|row| {
-                let row = &self.rows[row];
-                row.size == size && row.thread == step.tid && (step.time - row.birth) * 1000 <= FREQUENCY
-            });
-        if !is_summary {
-            self.free(step, layer, handle, old);
-            self.alloc(step, layer, handle, new, size);
-        } else if let Some(old) = self.block(step.pid, layer, handle, old) {
-            self.end_row(old, step);
+        let summed_up = self.block(step.pid, layer, handle, new).filter(|&row| {
+            let is_latest = self.latest_of_thread(step, handle) == Some(row);
+            layer == Layer::Heap && old != new && self.rows[row].size == size && is_latest
+        });
+        match summed_up {
+            None if old == 0 => self.alloc(step, layer, handle, new, size),
+            None => {
+                self.free(step, layer, handle, old);
+                self.alloc(step, layer, handle, new, size);
+            }
+            Some(_) if old == 0 => {}
+            // A block that took the old one's address since is another.
+            Some(new) => match self.block(step.pid, layer, handle, old) {
+                Some(old) if old < new => self.end_row(old, step),
+                _ => {}
+            },
         }
+    }
+
+    /// The last block that a thread allocated in an NT heap, alive or not.
+    fn latest_of_thread(&self, step: &Step, handle: u64) -> Option<usize> {
+        let life = self.current(step.pid)?;
+        let is_its = |row: &Row| row.life == life && row.place == Place::Heap(handle) && row.thread == step.tid;
+        self.rows.iter().rposition(is_its)
     }
 
     fn end_row(&mut self, row: usize, by: &Step) {
@@ -417,7 +438,8 @@ impl Replay {
             return;
         }
         let Some(life) = self.current(range.owner.0) else {
-            self.unmatched_frees += 1;
+            let has_ended = self.latest(range.owner.0).is_some();
+            self.unmatched_frees += u64::from(!has_ended);
             return;
         };
         let from = range.base;
@@ -430,6 +452,14 @@ impl Replay {
         let ended_any = self.decommit(life, from, to, step);
         if range.flags & mem::RELEASE != 0 {
             self.unreserve(life, from, to);
+            // Placeholders are split or joined: what they set aside stays so.
+            const COALESCE_OR_PRESERVE: u32 = 3;
+            if range.flags & COALESCE_OR_PRESERVE != 0 {
+                if from < to {
+                    self.reserve(life, from, to);
+                }
+                return;
+            }
         }
         if !known && !ended_any {
             self.unmatched_frees += 1;

@@ -58,16 +58,18 @@ pub enum Act {
         new: u64,
         size: u64,
     },
-    /// A moving realloc as Windows logs it: Alloc, Free, and a summary some ticks
-    /// later, perhaps of another thread or size.
+    /// A moving realloc as Windows logs it: Alloc, a copy that may take long, Free, and a summary
+    /// some ticks later, perhaps of another thread or size. What others do meanwhile stands between.
     Move {
         heap: u64,
         old: u64,
         new: u64,
         size: u64,
         later: i64,
-        summary_tid: u32,
+        /// `None` for the same thread.
+        summary_tid: Option<u32>,
         summary_size: u64,
+        meanwhile: Vec<Meanwhile>,
     },
     /// Alloc or Free whose header has no process and no thread.
     Homeless {
@@ -109,6 +111,18 @@ pub enum Act {
         key: u64,
         stack: usize,
     },
+}
+
+/// What happens to a block of the same heap while another is copied, so many ticks after what was before it:
+/// before the old block is freed, or after.
+#[derive(Clone, Copy, Debug)]
+pub struct Meanwhile {
+    pub wait: i64,
+    pub tid: u32,
+    pub address: u64,
+    /// `None` for a free.
+    pub size: Option<u64>,
+    pub is_after_free: bool,
 }
 
 /// How an event gets its stack. Late ones come so many operations later.
@@ -273,12 +287,22 @@ impl Writer {
             &Act::Realloc { layer, heap, old, new, size } => {
                 self.event(pid, tid, &Event::Realloc { layer, heap, old, new, size }, heap_stack);
             }
-            &Act::Move { heap, old, new, size, later, summary_tid, summary_size } => {
+            &Act::Move { heap, old, new, size, later, summary_tid, summary_size, ref meanwhile } => {
+                let put = |writer: &mut Self, is_after_free: bool| {
+                    for other in meanwhile.iter().filter(|other| other.is_after_free == is_after_free) {
+                        let Meanwhile { wait, tid, address, size, .. } = *other;
+                        writer.wait(wait);
+                        let event = size.map_or(free(heap, address), |size| alloc(heap, address, size));
+                        writer.event(pid, tid, &event, StackForm::None);
+                    }
+                };
                 self.event(pid, tid, &alloc(heap, new, size), heap_stack);
+                put(self, false);
                 self.event(pid, tid, &free(heap, old), heap_stack);
+                put(self, true);
                 self.wait(later);
                 let summary = Event::Realloc { layer: Layer::Heap, heap, old, new, size: summary_size };
-                self.event(pid, summary_tid, &summary, heap_stack);
+                self.event(pid, summary_tid.unwrap_or(tid), &summary, heap_stack);
             }
             &Act::Homeless { heap, address, size } => {
                 let event = size.map_or(free(heap, address), |size| alloc(heap, address, size));

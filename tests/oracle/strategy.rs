@@ -5,7 +5,7 @@ use highwater::units::Layer;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::scenario::{Act, Op, StackForm};
+use super::scenario::{Act, Meanwhile, Op, StackForm};
 
 /// Waits around the limits of the rules: a tick, a millisecond, a second.
 const WAITS: [i64; 13] = [0, 0, 0, 0, 1, 1, 2, 9_999, 10_000, 10_001, 9_999_000, 10_000_000, 10_000_001];
@@ -75,14 +75,26 @@ fn blocks() -> impl Strategy<Value = Act> {
         1 => (layer(), heap(), name()).prop_map(|(layer, heap, name)| Act::Close { layer, heap, name }),
         6 => (layer(), heap(), address(), size()).prop_map(|(layer, heap, address, size)| Act::Alloc { layer, heap, address, size }),
         4 => (layer(), heap(), address()).prop_map(|(layer, heap, address)| Act::Free { layer, heap, address }),
-        2 => (layer(), heap(), address(), prop_oneof![5 => address(), 1 => Just(0u64)], size())
+        2 => (layer(), heap(), prop_oneof![5 => address(), 1 => Just(0u64)], prop_oneof![5 => address(), 1 => Just(0u64)], size())
             .prop_map(|(layer, heap, old, new, size)| Act::Realloc { layer, heap, old, new, size }),
-        2 => (heap(), address(), address(), select(vec![8u64, 100]), select(vec![0i64, 34, 9_999, 10_000, 10_001]), 1..3u32, select(vec![8u64, 100]))
-            .prop_map(|(heap, old, new, size, later, summary_tid, summary_size)| {
-                Act::Move { heap, old, new, size, later, summary_tid, summary_size }
-            }),
+        3 => moves(),
         2 => (heap(), address(), prop::option::of(size())).prop_map(|(heap, address, size)| Act::Homeless { heap, address, size }),
     ]
+}
+
+/// Long copies or short ones, with something of others in between or nothing; few sizes, so that summaries fit.
+fn moves() -> impl Strategy<Value = Act> {
+    let size = || select(vec![8u64, 8, 100]);
+    let later = select(vec![0i64, 34, 10_001, 400_000]);
+    let meanwhile = (select(vec![0i64, 1, 400_000]), 1..4u32, address(), prop::option::of(size()), any::<bool>());
+    let meanwhile =
+        meanwhile.prop_map(|(wait, tid, address, size, is_after_free)| Meanwhile { wait, tid, address, size, is_after_free });
+    let meanwhile = prop_oneof![1 => Just(Vec::new()), 2 => prop::collection::vec(meanwhile, 1..4)];
+    (heap(), address(), address(), size(), later, prop_oneof![3 => Just(None), 1 => (1..4u32).prop_map(Some)], size(), meanwhile).prop_map(
+        |(heap, old, new, size, later, summary_tid, summary_size, meanwhile)| {
+            Act::Move { heap, old, new, size, later, summary_tid, summary_size, meanwhile }
+        },
+    )
 }
 
 fn pages() -> impl Strategy<Value = Act> {
@@ -90,7 +102,14 @@ fn pages() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => (range(), select(vec![mem::COMMIT, mem::COMMIT, mem::COMMIT | mem::RESERVE, mem::RESERVE, 0x80000]))
             .prop_map(|((owner, base, pages), flags)| Act::Pages { owner, base, pages, flags }),
-        3 => (range(), select(vec![mem::DECOMMIT, mem::DECOMMIT, mem::RELEASE, 0]))
+        3 => (range(), select(vec![
+            mem::DECOMMIT,
+            mem::DECOMMIT,
+            mem::RELEASE,
+            mem::RELEASE | mem::PRESERVE_PLACEHOLDER,
+            mem::RELEASE | mem::COALESCE_PLACEHOLDERS,
+            0,
+        ]))
             .prop_map(|((owner, base, pages), flags)| Act::FreePages { owner, base, pages, flags }),
         1 => (range(), 0..5u64).prop_map(|((owner, base, pages), committed)| Act::PagesRundown { owner, base, pages, committed }),
     ]

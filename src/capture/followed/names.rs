@@ -1,9 +1,7 @@
 //! Names of images that are followed.
 
 use crate::events::ProcessInfo;
-
-/// As many bytes of a name old versions of Windows give, at least.
-const CUT: usize = 14;
+use crate::events::program_name::{CUT, file_name, of_command_line};
 
 /// File names, in lower case.
 #[derive(Debug)]
@@ -21,24 +19,10 @@ impl Names {
         }
         let name = file_name(&info.name).to_lowercase();
         let is_cut = |wanted: &str| (CUT..=CUT + 1).contains(&name.len()) && wanted.starts_with(&name);
-        // The event's name is in a code page that nobody recorded, the command line is in Unicode.
-        let is_called = |wanted: &str| !wanted.is_ascii() && file_name(program(&info.command_line)).to_lowercase() == wanted;
+        let started = of_command_line(&info.name, &info.command_line).map(|name| name.to_lowercase());
+        let is_called = |wanted: &str| !wanted.is_ascii() && started.as_deref() == Some(wanted);
         self.0.iter().any(|wanted| *wanted == name || is_cut(wanted) || is_called(wanted))
     }
-}
-
-/// What a command line starts.
-fn program(command_line: &str) -> &str {
-    let line = command_line.trim_start();
-    match line.strip_prefix('"') {
-        Some(quoted) => quoted.split('"').next(),
-        None => line.split_whitespace().next(),
-    }
-    .unwrap_or_default()
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit(['\\', '/']).next().unwrap_or_default()
 }
 
 #[cfg(test)]

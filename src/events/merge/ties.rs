@@ -62,6 +62,8 @@ fn freed(item: Item<'_>) -> Option<Block> {
         return block.size.is_none().then_some((block.layer, block.heap, block.address));
     }
     match item.record().event {
+        ref event if event.is_failed_realloc() => None,
+        Event::Realloc { old: 0, .. } => None,
         Event::Realloc { layer, heap, old, .. } => Some((layer, heap, old)),
         Event::VirtualFree(range) => Some((Layer::Commit, range.owner.0.into(), range.base)),
         _ => None,
@@ -73,6 +75,7 @@ fn allocated(item: Item<'_>) -> Option<Block> {
         return block.size.map(|_| (block.layer, block.heap, block.address));
     }
     match item.record().event {
+        ref event if event.is_failed_realloc() => None,
         Event::Realloc { layer, heap, new, .. } => Some((layer, heap, new)),
         Event::VirtualAlloc(range) => Some((Layer::Commit, range.owner.0.into(), range.base)),
         _ => None,

@@ -13,6 +13,7 @@ impl Acting {
     /// An event that is written.
     pub(super) fn note(&mut self, record: &Record) {
         match record.event {
+            ref event if event.is_failed_realloc() => {}
             Event::Process(..) => drop(self.0.remove(&record.pid)),
             Event::Alloc { layer, heap, .. } | Event::Realloc { layer, heap, .. } | Event::HeapOpen { layer, heap, .. } => {
                 self.0.entry(record.pid).or_default().insert((layer, heap));
@@ -25,7 +26,8 @@ impl Acting {
     pub(super) fn instead(&mut self, record: &Record) -> Option<[Record; 2]> {
         let (layer, heap, address, size) = match record.event {
             Event::Alloc { layer, heap, address, size } => (layer, heap, address, size),
-            Event::Realloc { layer, heap, new, size, .. } if layer == Layer::Tracker || new != 0 => (layer, heap, new, size),
+            ref event if event.is_failed_realloc() => return None,
+            Event::Realloc { layer, heap, new, size, .. } => (layer, heap, new, size),
             _ => return None,
         };
         let is_first = record.pid.is_known() && self.0.entry(record.pid).or_default().insert((layer, heap));

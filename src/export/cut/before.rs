@@ -74,7 +74,11 @@ impl<W: Write + Seek> Pass<'_, W> {
         for block in self.alive.end(record) {
             self.out.record(input.processor, block.free(), &[], PointerSize::Eight)?;
         }
-        let Some(block) = self.alive.take(record) else {
+        let taken = self.alive.take(record);
+        if let Some(gone) = taken.filter(|block| block.is_gone) {
+            self.write_block(input.processor, &gone)?;
+        }
+        let Some(block) = taken.filter(|block| !block.is_gone) else {
             self.stacks.leave_out(record, false);
             if !self.is_of_others(record)
                 && let Some(instead) = self.acting.instead(record)
@@ -136,9 +140,13 @@ impl<W: Write + Seek> Pass<'_, W> {
 
     /// A block that is alive when the interval begins, with its stack, where its event was not met at its time.
     pub(super) fn write_block(&mut self, processor: u16, block: &AliveBlock) -> Result<(), WriteError> {
+        self.acting.note(&block.record());
+        if block.is_gone {
+            self.out.record(processor, block.record(), &[], PointerSize::Eight)?;
+            return self.out.record(processor, block.free(), &[], PointerSize::Eight);
+        }
         let stacks = &self.request.trace.stacks;
         let frames: Vec<u64> = stacks.chain(block.stack).map(|node| stacks.address(node)).collect();
-        self.acting.note(&block.record());
         self.out.whole(processor, block.record(), &frames)
     }
 }

@@ -5,7 +5,6 @@ use crate::events::{BlockEvent, CallStack, StackPart};
 use crate::model::attach::Begun;
 use crate::model::lives::Ended;
 use crate::model::rows::Row;
-use crate::model::stretches::summed_up_since;
 use crate::units::{Layer, Pid, Ticks};
 
 impl Builder {
@@ -37,6 +36,9 @@ impl Builder {
         let row = Row { address, size, birth: from.time, death: Ticks::NEVER, site, thread: from.tid, freed_at: None };
         let Some(row) = self.push(&row) else { return };
         self.lives.begin(&self.world, from.time, heap, address, row);
+        if layer == Layer::Heap {
+            self.lives.latest.set(heap, from.tid, row);
+        }
         let (attach, mut rooms) = self.attach();
         attach.began(&mut rooms, from, Begun { heap, row, freed }, stack);
     }
@@ -67,18 +69,11 @@ impl Builder {
         (new, size): (u64, u64),
         stack: CallStack<'_>,
     ) {
-        if layer == Layer::Heap && new == 0 {
-            return; // it failed
-        }
-        if layer == Layer::Heap && old != new && self.is_summary(from, handle, new, size) {
-            if let Some(heap) = self.world.find_heap(from.pid, layer, handle) {
-                let ended = self.lives.end(&self.world, from.time, heap, old);
-                self.freed_by(from, ended, stack);
-            }
+        if layer == Layer::Heap && old != new && self.is_summary(from, handle, old, (new, size), stack) {
             return;
         }
-        // One stack for both.
-        let freed = self.end_block(from, layer, handle, old, stack);
+        // One stack for both. Address 0 is no block: then this is an allocation.
+        let freed = if old == 0 { None } else { self.end_block(from, layer, handle, old, stack) };
         let waits = if stack == CallStack::Nothing { freed } else { None };
         if let (Some(freed), None) = (freed, waits) {
             self.freed_by(from, freed, stack);
@@ -86,14 +81,25 @@ impl Builder {
         self.begin_block(from, layer, handle, (new, size), stack, waits);
     }
 
-    /// A moving realloc is logged as an allocation, a free, and then this record:
-    /// its new block is alive already, just born by the same thread.
-    fn is_summary(&mut self, from: Origin, handle: u64, new: u64, size: u64) -> bool {
+    /// A moving realloc is logged as an allocation, a copy that may take long, a free, and then this record, all by
+    /// one thread. So it sums these up if its block is what the thread allocated last in the heap and is alive.
+    /// What is alive where the block was is the old one, unless it was allocated since.
+    fn is_summary(
+        &mut self,
+        from: Origin,
+        handle: u64,
+        old: u64,
+        (new, size): (u64, u64),
+        stack: CallStack<'_>,
+    ) -> bool {
         let Some(heap) = self.world.find_heap(from.pid, Layer::Heap, handle) else { return false };
-        let since = summed_up_since(from.time, self.clock.frequency);
-        let Some(row) = self.lives.matcher.alive(heap, new, since) else { return false };
-        let row = self.lives.rows.get(row);
-        row.size == size && row.thread == from.tid && row.birth >= since
+        let Some(row) = self.lives.just_allocated(heap, from.tid, new, size) else { return false };
+        let stays = old == 0 || self.lives.matcher.alive(heap, old).is_some_and(|there| there > row);
+        if !stays {
+            let ended = self.lives.end(&self.world, from.time, heap, old);
+            self.freed_by(from, ended, stack);
+        }
+        true
     }
 
     pub(super) fn close_heap(&mut self, from: Origin, layer: Layer, handle: u64, name: Option<&str>) {

@@ -9,6 +9,9 @@ use crate::model::rows::Row;
 use crate::model::stack::StackRef;
 use crate::units::{Layer, Ticks, Tid};
 
+/// A release with one of these gives back no addresses: placeholders are split off, or joined.
+const PLACEHOLDERS: u32 = mem::PRESERVE_PLACEHOLDER | mem::COALESCE_PLACEHOLDERS;
+
 impl Builder {
     pub(super) fn virtual_alloc(&mut self, from: Origin, range: &PageRange) {
         let end = range.base.saturating_add(range.size);
@@ -69,7 +72,10 @@ impl Builder {
             return;
         }
         let Some(owner) = self.world.processes.find(range.owner) else {
-            self.free_unknown_pages(from, range);
+            // The end of a process freed all that it had.
+            if !self.world.processes.has_been(range.owner) {
+                self.free_unknown_pages(from, range);
+            }
             return;
         };
         let releases = range.flags & mem::RELEASE != 0;
@@ -81,7 +87,9 @@ impl Builder {
         }
         let cuts = pages.decommit(range.base, end);
         let known = if releases { pages.release(range.base, end) } else { pages.is_reserved(range.base, end) };
-        if cuts.is_empty() && !known {
+        if releases && range.flags & PLACEHOLDERS != 0 {
+            pages.reserve(range.base, end);
+        } else if cuts.is_empty() && !known {
             self.free_unknown_pages(from, range);
         }
         let ended = |cut: &TouchedRange| Ended { heap: self.world.commit_heap(owner), row: EndedRow::Known(cut.row) };

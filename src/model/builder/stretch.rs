@@ -26,7 +26,7 @@ const NO_HEAP: HeapId = HeapId(u32::MAX);
 impl Builder {
     /// What workers make of slices of the records for [`Builder::apply_slice`].
     pub fn gatherer(&self) -> SliceBlocks {
-        SliceBlocks::new(self.trace_start, self.clock.frequency, self.lives.spread())
+        SliceBlocks::new(self.trace_start, self.lives.spread())
     }
 
     /// Applies the next records in time order.
@@ -65,6 +65,10 @@ impl Builder {
         let steps = (blocks.steps(), std::array::from_fn(|shard| stretch.steps(shard)));
         let rows = (&blocks.rows, stretch.begun());
         let numbering = self.lives.follow_stretch(rows, &names.threads, stretch.freed(), steps, &names.heaps);
+        for latest in blocks.latest(stretch) {
+            let (heap, thread) = (names.heaps[usize::from(latest.actor)], blocks.threads()[usize::from(latest.thread)]);
+            self.lives.latest.set(heap, thread, numbering.row_of(latest.rank));
+        }
         self.note_last(slice, stretch);
         let (attach, mut rooms) = self.attach();
         attach.follow_stretch(&mut rooms, slice, stretch, &numbering);

@@ -128,15 +128,11 @@ impl Matcher {
         }
     }
 
-    /// The row that is alive at an address now, if it began at `since` or later;
-    /// it may also be told if it is older.
-    pub(in crate::model) fn alive(&mut self, heap: HeapId, address: u64, since: Ticks) -> Option<RowId> {
+    /// The row that is alive at an address now.
+    pub(in crate::model) fn alive(&mut self, heap: HeapId, address: u64) -> Option<RowId> {
         const LOOK_BACK: usize = 64;
         let shard = self.spread.shard(address);
         for step in self.steps[shard].iter().rev().take(LOOK_BACK) {
-            if step.time < since {
-                return None;
-            }
             if step.heap == heap && (step.address == address || step.act == BlockAct::Close) {
                 return match step.act {
                     BlockAct::Begin(row) => Some(row),

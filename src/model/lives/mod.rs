@@ -5,6 +5,7 @@
 //! same rows. Who allocated is told from elsewhere ([`attach`](super::attach)).
 
 mod deaths;
+mod latest;
 mod live_blocks;
 mod matching;
 mod owners;
@@ -17,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::events::BlockEvent;
-use crate::units::{Layer, Ticks};
+use crate::units::{Layer, Ticks, Tid};
 
 use super::origin::Origin;
 use super::renumbering::Renumbering;
@@ -27,6 +28,7 @@ use super::trace::UnmatchedFree;
 use super::world::World;
 use super::{HeapId, ProcessId, RowId};
 pub(super) use deaths::DeathSlot;
+use latest::LatestBlocks;
 pub(super) use live_blocks::Spread;
 use matching::Matcher;
 use owners::BlockOwners;
@@ -68,6 +70,7 @@ pub(super) struct Lives {
     pub(super) rows: RowWriter,
     pub(super) matcher: Matcher,
     pub(super) pages: PageTable,
+    pub(super) latest: LatestBlocks,
     owners: BlockOwners,
     unmatched: UnmatchedFrees,
 }
@@ -77,8 +80,8 @@ impl Lives {
         let (rows, deaths) = RowWriter::new();
         let mut matcher = Matcher::new();
         matcher.add_column(deaths);
-        let (pages, owners, unmatched) = Default::default();
-        Self { rows, matcher, pages, owners, unmatched }
+        let (pages, latest, owners, unmatched) = Default::default();
+        Self { rows, matcher, pages, latest, owners, unmatched }
     }
 
     /// Appends a row; `None` when no more can be numbered.
@@ -144,6 +147,16 @@ impl Lives {
     fn ended(&mut self, world: &World, heap: HeapId, address: u64, slot: DeathSlot) -> Ended {
         self.owners.ends(world.heaps(), heap, address);
         Ended { heap, row: EndedRow::In(slot) }
+    }
+
+    /// The block that a thread allocated last in a heap, if it is alive, has this address and this size.
+    pub(super) fn just_allocated(&mut self, heap: HeapId, thread: Tid, address: u64, size: u64) -> Option<RowId> {
+        let latest = self.latest.of(heap, thread)?;
+        let row = self.rows.get(latest);
+        if (row.address, row.size) != (address, size) {
+            return None;
+        }
+        self.matcher.alive(heap, address).filter(|&alive| alive == latest)
     }
 
     /// A heap is destroyed with all its blocks.
@@ -212,12 +225,13 @@ impl Lives {
     /// Drops all rows that died before a moment; those that stay have new numbers. After
     /// [`Matcher::settle`], and when nobody knows a slot any more.
     pub(super) fn forget(&mut self, until: Ticks, now: Ticks) -> Renumbering {
-        let Self { rows, matcher, pages, .. } = self;
+        let Self { rows, matcher, pages, latest, .. } = self;
         matcher.deaths_before(now, |row| rows.death(row));
         let mut columns = Vec::new();
         let numbers = rows.forget(until, &mut columns);
         matcher.renumber(columns, |row| numbers.of(row));
         pages.renumber(|row| numbers.of(row));
+        latest.renumber(|row| numbers.of(row));
         numbers
     }
 
@@ -233,8 +247,8 @@ impl Lives {
         rows.publish(horizon, by_death)
     }
 
-    /// Bytes of what is kept about owners of blocks.
+    /// Bytes of what is kept about owners of blocks, and of who allocated them.
     pub(super) fn owners_bytes(&self) -> u64 {
-        self.owners.bytes()
+        self.owners.bytes() + self.latest.bytes()
     }
 }

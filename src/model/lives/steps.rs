@@ -83,7 +83,12 @@ impl SliceSteps {
 impl Numbering {
     #[inline(always)]
     pub(in crate::model) fn row(&self, block: RankedBlock) -> RowId {
-        RowId(self.first_row.wrapping_add(block.rank))
+        self.row_of(block.rank)
+    }
+
+    #[inline(always)]
+    pub(in crate::model) fn row_of(&self, rank: u32) -> RowId {
+        RowId(self.first_row.wrapping_add(rank))
     }
 
     #[inline(always)]

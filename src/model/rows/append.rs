@@ -44,9 +44,9 @@ impl NewRows {
     }
 
     /// Of the one with a number.
-    pub(in crate::model) fn size_and_thread(&self, number: u32) -> (u32, u16) {
+    pub(in crate::model) fn address_and_size(&self, number: u32) -> (u64, u32) {
         let row = &self.list[number as usize];
-        (row.size, row.thread)
+        (row.address, row.size)
     }
 
     pub(in crate::model) fn len(&self) -> usize {

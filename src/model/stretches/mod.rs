@@ -21,6 +21,7 @@
 //! [`Attach`]: super::attach::Attach
 
 mod dictionary;
+mod latest;
 mod lists;
 mod realloc;
 
@@ -32,11 +33,15 @@ use super::rows::{NewRows, is_plain};
 use crate::events::{Attached, Batch, BlockEvent, Entry, Event, Gather, Item, Record, StackPart};
 use crate::units::{Layer, Pid, Ticks, Tid};
 use dictionary::{Dictionary, Numbered};
+pub(super) use latest::LatestBlock;
+use latest::LatestOfSlice;
 pub(super) use lists::{Aside, BareBlock, FramedBlock, KeyedBlock, ListEnds, ListedBlock};
-pub(super) use realloc::summed_up_since;
 
 /// A stretch has so many records at least.
 const LEAST: usize = 4;
+
+/// So many steps, or blocks, are looked at for what happened before a realloc.
+const LOOK_BACK: usize = 64;
 
 /// So many samples are looked at for that of a stack.
 const LATEST_SAMPLES: usize = 64;
@@ -78,6 +83,7 @@ pub(super) struct Ends {
     steps: [u32; SHARDS],
     pub(super) lists: ListEnds,
     asides: u32,
+    latest: u32,
 }
 
 /// See the module.
@@ -130,8 +136,6 @@ impl Stretch {
 #[derive(Clone, Debug)]
 pub struct SliceBlocks {
     trace_start: i64,
-    /// Ticks of a second.
-    frequency: u64,
     spread: Spread,
     actors: Dictionary<ActorKey>,
     threads: Dictionary<Tid>,
@@ -146,6 +150,7 @@ pub struct SliceBlocks {
     bare: Vec<BareBlock>,
     freed_bare: Vec<BareBlock>,
     asides: Vec<Aside>,
+    latest: LatestOfSlice,
     /// Raw times and threads of samples in the stretch that goes on.
     sampled: Vec<(i64, Tid)>,
     /// Whether all times of the slice are ordinary ones: nothing is a stretch if not.
@@ -157,12 +162,10 @@ pub struct SliceBlocks {
 }
 
 impl SliceBlocks {
-    /// Of no slice yet, in a trace that starts at a raw time and has so many ticks a second;
-    /// `spread` deals blocks out to shards.
-    pub(super) fn new(trace_start: i64, frequency: u64, spread: Spread) -> Self {
+    /// Of no slice yet, in a trace that starts at a raw time; `spread` deals blocks out to shards.
+    pub(super) fn new(trace_start: i64, spread: Spread) -> Self {
         Self {
             trace_start,
-            frequency,
             spread,
             actors: Dictionary::new(),
             threads: Dictionary::new(),
@@ -176,6 +179,7 @@ impl SliceBlocks {
             bare: Vec::new(),
             freed_bare: Vec::new(),
             asides: Vec::new(),
+            latest: LatestOfSlice::default(),
             sampled: Vec::new(),
             is_ordinary: true,
             seen: 0,
@@ -206,6 +210,11 @@ impl SliceBlocks {
     /// In their order.
     pub(super) fn asides(&self, stretch: &Stretch) -> &[Aside] {
         &self.asides[stretch.from.asides as usize..stretch.to.asides as usize]
+    }
+
+    /// The blocks that threads allocated last, once or several times for each thread and heap: the last one counts.
+    pub(super) fn latest(&self, stretch: &Stretch) -> &[LatestBlock] {
+        &self.latest.list()[stretch.from.latest as usize..stretch.to.latest as usize]
     }
 
     pub(super) fn keyed(&self, range: Range<u32>) -> &[KeyedBlock] {
@@ -251,6 +260,7 @@ impl SliceBlocks {
             steps: self.steps.lens(),
             lists: self.list_ends(),
             asides: self.asides.len() as u32,
+            latest: self.latest.len(),
         }
     }
 
@@ -266,7 +276,7 @@ impl SliceBlocks {
             Some(size) => {
                 let Some(thread) = self.threads.number(tid) else { return false };
                 let time = self.go_on(raw, actor);
-                let block = self.begins(time, actor, (address, size as u32), thread);
+                let block = self.begins(time, (actor, layer), (address, size as u32), thread);
                 self.list(stack, block, None);
             }
             None => {
@@ -295,8 +305,17 @@ impl SliceBlocks {
     }
 
     #[inline(always)]
-    fn begins(&mut self, time: Ticks, actor: u16, (address, size): (u64, u32), thread: u16) -> RankedBlock {
+    fn begins(
+        &mut self,
+        time: Ticks,
+        (actor, layer): (u16, Layer),
+        (address, size): (u64, u32),
+        thread: u16,
+    ) -> RankedBlock {
         let block = RankedBlock { rank: self.rows.push(time, (address, size), thread), actor, change: BlockChange::Begins };
+        if layer == Layer::Heap {
+            self.latest.set(LatestBlock { actor, thread, rank: block.rank });
+        }
         self.steps.push(self.spread, StretchStep { address, time, block });
         block
     }
@@ -387,6 +406,7 @@ impl SliceBlocks {
 
     #[inline(never)]
     fn close(&mut self, open: Stretch) {
+        self.latest.end_stretch();
         let (actors, threads) = (self.actors.list().len() as u32, self.threads.list().len() as u32);
         let stretch = Stretch { to: self.ends(), actors, threads, ..open };
         if stretch.len() as usize >= LEAST {
@@ -406,6 +426,7 @@ impl SliceBlocks {
         self.bare.truncate(to.lists.bare as usize);
         self.freed_bare.truncate(to.lists.freed_bare as usize);
         self.asides.truncate(to.asides as usize);
+        self.latest.truncate(to.latest);
     }
 }
 

@@ -82,7 +82,7 @@ impl World {
 
     #[inline(never)]
     fn new_actor(&mut self, (pid, at): (Pid, Ticks), layer: Layer, handle: u64) -> (HeapId, ProcessId) {
-        let process = self.processes.acting(pid, at);
+        let process = self.processes.writing(pid, at);
         let heap = self.heaps.find_or_add(&self.processes, process, layer, handle);
         self.actors.put(pid, layer, handle, (heap, process));
         (heap, process)
@@ -95,7 +95,7 @@ impl World {
 
     pub(super) fn open_heap(&mut self, (pid, at): (Pid, Ticks), layer: Layer, handle: u64, name: Option<&str>) {
         self.actors.forget();
-        let process = self.processes.acting(pid, at);
+        let process = self.processes.writing(pid, at);
         self.heaps.open(&self.processes, process, layer, handle, name);
     }
 
@@ -139,7 +139,9 @@ impl World {
 
     pub(super) fn change_image(&mut self, pid: Pid, change: ImageChange, info: &ImageInfo, at: Ticks) {
         let process = self.processes.find_or_add(pid, at);
-        self.modules.change(process, &mut self.processes.get_mut(process).modules, change, info, at);
+        let modules = &mut self.processes.get_mut(process).modules;
+        self.modules.change(process, modules, change, info, at);
+        self.processes.get_mut(process).has_image(&info.path);
     }
 
     pub(super) fn identify_image_file(&mut self, pid: Pid, file: &ImageFile, at: Ticks) {

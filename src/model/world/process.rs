@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Module;
-use crate::events::ProcessInfo;
+use crate::events::{ProcessInfo, program_name};
 use crate::tables::KeyedMap;
 use crate::units::{Pid, Ticks};
 
@@ -28,10 +28,14 @@ pub struct Process {
     pub end: Option<Ticks>,
     /// Images, in the order in which they were met.
     pub modules: Vec<Module>,
+    /// What events call it, where that is not plain ASCII and no image of its name was met.
+    told_name: Option<String>,
     key: u64,
     first_seen: Ticks,
-    /// Whether it wrote heap, tracker or VirtualAlloc events itself.
+    /// Whether the kernel told of something that it did itself, or that it ran before the trace.
     has_acted: bool,
+    /// When it wrote its first event of heaps or trackers.
+    first_wrote: Option<Ticks>,
 }
 
 impl Process {
@@ -53,7 +57,9 @@ impl Process {
                 field.clone_from(value);
             }
         };
-        set(&mut self.name, &info.name);
+        if self.name.is_empty() {
+            self.call(&info.name, &info.command_line);
+        }
         set(&mut self.command_line, &info.command_line);
         let came = self.name.len() + self.command_line.len() - before;
         if self.key == 0 {
@@ -63,6 +69,25 @@ impl Process {
             self.parent = info.parent;
         }
         came as u64
+    }
+
+    /// Takes the name that an event tells, or what it was before it was put into a code page.
+    fn call(&mut self, told: &str, command_line: &str) {
+        told.clone_into(&mut self.name);
+        if program_name::is_doubtful(told) {
+            self.name = program_name::of_command_line(told, command_line).unwrap_or_else(|| told.to_owned());
+            self.told_name = Some(told.to_owned());
+            let images: Vec<Arc<str>> = self.modules.iter().map(|module| Arc::clone(&module.path)).collect();
+            images.iter().for_each(|path| self.has_image(path));
+        }
+    }
+
+    /// An image that is mapped may be that of the process, and tell its name.
+    pub(super) fn has_image(&mut self, path: &str) {
+        if let Some(name) = self.told_name.as_deref().and_then(|told| program_name::of_image(told, path)) {
+            name.clone_into(&mut self.name);
+            self.told_name = None;
+        }
     }
 
     fn is_other_than(&self, info: &ProcessInfo) -> bool {
@@ -84,6 +109,10 @@ pub(in crate::model) struct ProcessTable {
 /// A parent commits pages in its child shortly before the child's start is logged.
 const BEFORE_START_SECONDS: i64 = 1;
 
+/// What a process writes itself comes through other buffers than its start, by another processor, whose clock may be
+/// behind a little: this part of a second at most.
+const WRITTEN_BEFORE_START: i64 = 1_000;
+
 impl ProcessTable {
     pub(in crate::model) fn get_mut(&mut self, id: ProcessId) -> &mut Process {
         Arc::make_mut(&mut self.list[id.0 as usize])
@@ -98,12 +127,26 @@ impl ProcessTable {
         self.alive.get(&pid).copied()
     }
 
+    /// Whether anything is known of a process id, also of lives that are over.
+    pub(in crate::model) fn has_been(&self, pid: Pid) -> bool {
+        self.latest.contains_key(&pid)
+    }
+
     /// The life that is going on, begun unseen if need be.
     pub(in crate::model) fn find_or_add(&mut self, pid: Pid, at: Ticks) -> ProcessId {
         self.find(pid).unwrap_or_else(|| self.add(pid, None, at))
     }
 
-    /// The same for an event that the process wrote itself.
+    /// The same for an event that the process wrote itself, not the kernel.
+    pub(in crate::model) fn writing(&mut self, pid: Pid, at: Ticks) -> ProcessId {
+        let id = self.find_or_add(pid, at);
+        if self.list[id.0 as usize].first_wrote.is_none() {
+            self.get_mut(id).first_wrote = Some(at);
+        }
+        id
+    }
+
+    /// The same for an event of the kernel about what the process did.
     pub(in crate::model) fn acting(&mut self, pid: Pid, at: Ticks) -> ProcessId {
         let id = self.find_or_add(pid, at);
         if !self.list[id.0 as usize].has_acted {
@@ -128,9 +171,11 @@ impl ProcessTable {
             start,
             end: None,
             modules: Vec::new(),
+            told_name: None,
             key: 0,
             first_seen: at,
             has_acted: false,
+            first_wrote: None,
         }));
         self.alive.insert(pid, id);
         self.latest.insert(pid, id);
@@ -143,10 +188,12 @@ impl ProcessTable {
         if let Some(id) = before {
             let process = self.get_mut(id);
             let same = process.key != 0 && process.key == info.key; // logged by a second session
-            let unbegun = process.start.is_none() && !process.has_acted;
+            let since = |earlier: Ticks| at.0.saturating_sub(earlier.0);
+            let has_run = process.first_wrote.is_some_and(|wrote| since(wrote) > frequency / WRITTEN_BEFORE_START);
+            let unbegun = process.start.is_none() && !process.has_acted && !has_run;
             let prepared = unbegun
                 && process.name.is_empty()
-                && at.0.saturating_sub(process.first_seen.0) <= frequency.saturating_mul(BEFORE_START_SECONDS);
+                && since(process.first_seen) <= frequency.saturating_mul(BEFORE_START_SECONDS);
             if same || prepared {
                 if unbegun {
                     process.start = Some(at); // a rundown can name it just before its start

@@ -1,0 +1,103 @@
+//! The block that each thread allocated last in each NT heap. By it the record that sums up a
+//! moving realloc is told from one that stands for itself: the thread has allocated nothing
+//! there since.
+//!
+//! Cost: a comparison an allocation, where threads take turns some hash operations. Hashes are
+//! keyed, since files choose the threads. Memory: an entry for each thread and heap in which it allocated.
+
+use std::collections::HashMap;
+
+use crate::model::{HeapId, RowId};
+use crate::units::Tid;
+
+const RECENT_BITS: u32 = 6;
+const RECENT: usize = 1 << RECENT_BITS;
+
+/// Bytes of an entry, about.
+const ENTRY: u64 = 32;
+
+type Key = (HeapId, Tid);
+
+/// See the module.
+#[derive(Debug)]
+pub(in crate::model) struct LatestBlocks {
+    /// What was allocated lately; where a thread stands here, `all` may have an earlier block of it.
+    recent: [Option<(Key, RowId)>; RECENT],
+    all: HashMap<Key, RowId>,
+}
+
+impl Default for LatestBlocks {
+    fn default() -> Self {
+        Self { recent: [None; RECENT], all: HashMap::new() }
+    }
+}
+
+impl LatestBlocks {
+    /// A thread has allocated a block in a heap.
+    #[inline(always)]
+    pub(in crate::model) fn set(&mut self, heap: HeapId, thread: Tid, row: RowId) {
+        match &mut self.recent[place_of(heap, thread)] {
+            Some((key, latest)) if *key == (heap, thread) => *latest = row,
+            _ => self.replace((heap, thread), row),
+        }
+    }
+
+    #[inline(never)]
+    fn replace(&mut self, key: Key, row: RowId) {
+        let before = self.recent[place_of(key.0, key.1)].replace((key, row));
+        self.all.extend(before);
+        self.all.entry(key).or_insert(row);
+    }
+
+    /// The block that a thread allocated last in a heap, whether it is alive or not; it may be
+    /// forgotten if it is not.
+    pub(super) fn of(&self, heap: HeapId, thread: Tid) -> Option<RowId> {
+        match self.recent[place_of(heap, thread)] {
+            Some((key, row)) if key == (heap, thread) => Some(row),
+            _ => self.all.get(&(heap, thread)).copied(),
+        }
+    }
+
+    /// Rows have new numbers, or none.
+    pub(super) fn renumber(&mut self, number: impl Fn(RowId) -> Option<RowId>) {
+        let recent = std::mem::replace(&mut self.recent, [None; RECENT]);
+        self.all.extend(recent.into_iter().flatten());
+        self.all.retain(|_, row| number(*row).map(|new| *row = new).is_some());
+    }
+
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> u64 {
+        self.all.len() as u64 * ENTRY
+    }
+}
+
+#[inline(always)]
+fn place_of(heap: HeapId, thread: Tid) -> usize {
+    // Ids of threads are multiples of four.
+    ((heap.0 ^ thread.0 >> 2).wrapping_mul(0x9E37_79B9) >> (u32::BITS - RECENT_BITS)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_block_of_each_thread_and_heap_is_known_however_many_there_are() {
+        let mut latest = LatestBlocks::default();
+        let of = |n: u32| (HeapId(n % 7), Tid(n % 60 * 4));
+        let mut expected = HashMap::new();
+        for n in 0..4_000u32 {
+            let key = of(n * n % 1_009);
+            latest.set(key.0, key.1, RowId(n));
+            expected.insert(key, RowId(n));
+            assert_eq!(latest.bytes(), expected.len() as u64 * ENTRY);
+            let key = of(n % 500);
+            assert_eq!(latest.of(key.0, key.1), expected.get(&key).copied());
+        }
+        let number = |row: RowId| (row.0 % 3 > 0).then_some(RowId(row.0 / 3));
+        latest.renumber(number);
+        for (key, row) in expected {
+            assert_eq!(latest.of(key.0, key.1), number(row));
+        }
+    }
+}

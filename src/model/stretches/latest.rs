@@ -1,0 +1,89 @@
+//! The block that each thread allocated last in each NT heap, of one stretch.
+//!
+//! Cost: a comparison and a store an allocation. Where threads share a place, those that leave
+//! it stand in a list, and the latest of them counts.
+
+use super::LOOK_BACK;
+
+const PLACES_BITS: u32 = 6;
+
+/// A block that begins in a stretch: numbers of who acts in the slice, of the thread, and its rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::model) struct LatestBlock {
+    pub(in crate::model) actor: u16,
+    pub(in crate::model) thread: u16,
+    pub(in crate::model) rank: u32,
+}
+
+/// The blocks of a slice; those of the stretch that goes on stand in `places`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LatestOfSlice {
+    /// In the order in which they are to be told: where there are several of a thread and heap, the last one counts.
+    list: Vec<LatestBlock>,
+    places: Places,
+}
+
+#[derive(Clone, Debug)]
+struct Places {
+    blocks: [LatestBlock; 1 << PLACES_BITS],
+    /// A bit for each place that is taken.
+    taken: u64,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { blocks: [LatestBlock::default(); 1 << PLACES_BITS], taken: 0 }
+    }
+}
+
+impl LatestOfSlice {
+    /// A block begins.
+    #[inline(always)]
+    pub(super) fn set(&mut self, block: LatestBlock) {
+        let place = place_of(block.actor, block.thread);
+        let there = &mut self.places.blocks[place];
+        let is_taken = self.places.taken >> place & 1 != 0;
+        if is_taken && (there.actor, there.thread) != (block.actor, block.thread) {
+            self.list.push(*there);
+        }
+        *there = block;
+        self.places.taken |= 1 << place;
+    }
+
+    /// Rank of the latest block of a thread in the stretch that goes on, whose blocks stand behind
+    /// `first` in the list; `None` if it is not known.
+    pub(super) fn of(&self, first: u32, actor: u16, thread: u16) -> Option<u32> {
+        let place = place_of(actor, thread);
+        let placed = (self.places.taken >> place & 1 != 0).then_some(&self.places.blocks[place]);
+        let left = self.list[first as usize..].iter().rev().take(LOOK_BACK);
+        let mut known = placed.into_iter().chain(left);
+        known.find(|block| (block.actor, block.thread) == (actor, thread)).map(|block| block.rank)
+    }
+
+    /// The stretch ends: its blocks are in the list.
+    pub(super) fn end_stretch(&mut self) {
+        let mut taken = std::mem::take(&mut self.places.taken);
+        while taken != 0 {
+            self.list.push(self.places.blocks[taken.trailing_zeros() as usize]);
+            taken &= taken - 1;
+        }
+    }
+
+    pub(super) fn list(&self) -> &[LatestBlock] {
+        &self.list
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.list.len() as u32
+    }
+
+    pub(super) fn truncate(&mut self, len: u32) {
+        self.list.truncate(len as usize);
+        self.places.taken = 0;
+    }
+}
+
+#[inline(always)]
+fn place_of(actor: u16, thread: u16) -> usize {
+    (u32::from(actor) << 16 | u32::from(thread)).wrapping_mul(0x9E37_79B9) as usize >> (u32::BITS - PLACES_BITS)
+}
