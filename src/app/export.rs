@@ -16,8 +16,8 @@ use super::failure::Failure;
 use super::panels::list::{ListColumn, Value};
 use super::picture::Picture;
 use super::saving::Place;
-use crate::paths::{self, Existing, Refusal};
 use crate::export::{csv_cell, csv_line};
+use crate::paths::{self, Existing, Refusal};
 use crate::units::Ticks;
 
 /// A table as it was when somebody asked for it.

@@ -57,7 +57,7 @@ fn columns(group: &Group) -> [(&'static str, String); 32] {
 /// Writes the groups of a report.
 pub fn csv(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     csv_line(out, columns(&Group::default()).map(|(name, _)| name.to_owned()))?;
-    let Exported { index, names, request, mask, cancel } = exported;
+    let Exported { index, names, request, mask, cancel, .. } = exported;
     each_group(index, request, mask, names, cancel, |group| {
         Ok::<_, ExportError>(csv_line(out, columns(&group).map(|(_, cell)| cell))?)
     })

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::asked::{Loaded, needs_names, stopped};
+use super::super::asked::{Loaded, known_part, needs_names, stopped};
 use super::super::outputs::unwritten;
-use super::super::{Failure, output, report_problems};
-use super::{CheckArgs, capture_name, known_part};
+use super::super::{Failure, output, report_other_problems};
+use super::{CheckArgs, capture_name};
 use crate::limits::{StartedFrom, starter};
 use crate::paths::{self, Existing, Refusal};
 use crate::query::{By, Cancel, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
     let loaded = args.asked.load("check")?;
     let text = starting_rules(args, &loaded)?;
-    report_problems(&loaded.trace.problems);
+    report_other_problems(&loaded.trace.problems);
     for doubt in doubts(&loaded.trace, loaded.interval.to) {
         output::message(&format!("the limits may be off: {doubt}"));
     }
@@ -47,7 +47,7 @@ fn unwritten_rules(out: &Path, error: &io::Error) -> Failure {
 fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> {
     let never = Cancel::default();
     let filter = args.asked.filter();
-    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[]) } else { Names::default() };
+    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[])? } else { Names::default() };
     let index = loaded.index()?;
     let interval = known_part(&loaded.trace, loaded.interval).unwrap_or(loaded.interval);
     let mask = filter.named_mask(&loaded.trace, &names, &never).map_err(stopped)?;

@@ -38,15 +38,21 @@ pub struct Process {
     first_wrote: Option<Ticks>,
 }
 
+/// Whether a process with this name is meant: in any case, `.exe` may be left out.
+pub fn is_process_name(name: &str, wanted: &str) -> bool {
+    let (name, wanted) = (name.to_lowercase(), wanted.to_lowercase());
+    name == wanted || name.strip_suffix(".exe") == Some(&wanted)
+}
+
 impl Process {
     /// Its name, or `Unknown (PID)`.
     pub fn label(&self) -> String {
         if self.name.is_empty() { format!("Unknown ({})", self.pid) } else { self.name.clone() }
     }
 
-    /// Whether it has this name, in any case, or this id.
+    /// Whether it has this name, in any case and with or without `.exe`, or this id.
     pub fn is_called(&self, wanted: &str) -> bool {
-        wanted.to_lowercase() == self.label().to_lowercase() || wanted.parse() == Ok(self.pid.0)
+        is_process_name(&self.label(), wanted) || wanted.parse() == Ok(self.pid.0)
     }
 
     /// Returns how many bytes of text came.
@@ -191,9 +197,8 @@ impl ProcessTable {
             let since = |earlier: Ticks| at.0.saturating_sub(earlier.0);
             let has_run = process.first_wrote.is_some_and(|wrote| since(wrote) > frequency / WRITTEN_BEFORE_START);
             let unbegun = process.start.is_none() && !process.has_acted && !has_run;
-            let prepared = unbegun
-                && process.name.is_empty()
-                && since(process.first_seen) <= frequency.saturating_mul(BEFORE_START_SECONDS);
+            let prepared =
+                unbegun && process.name.is_empty() && since(process.first_seen) <= frequency.saturating_mul(BEFORE_START_SECONDS);
             if same || prepared {
                 if unbegun {
                     process.start = Some(at); // a rundown can name it just before its start
