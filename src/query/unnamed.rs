@@ -6,7 +6,7 @@
 //!
 //! Cost: where a module has no names, the totals of the interval and a look at the frames of each site.
 
-use rustc_hash::KeyedMap;
+use crate::tables::KeyedMap;
 
 use super::{Cancel, Cancelled, Index, Mask, totals};
 use crate::format;
