@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::trace::{BUFFER, session, small, story, trace, without_memory_events};
-use crate::common::{Run, highwater, json};
+use crate::common::{Run, highwater, json, skip};
 
 struct Folder(TempDir);
 
@@ -394,4 +394,42 @@ fn info_lists_what_a_report_counts() {
     }
     let nothing = json(["info", folder.path("nothing.etl").to_str().unwrap(), "--json"]);
     assert_eq!(nothing["problems"][0]["kind"], "no_memory_events");
+}
+
+/// One of the small inputs that were made after reports of others' tools.
+fn case(name: &str) -> Option<String> {
+    let path = std::path::absolute(Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cases").join(name)).unwrap();
+    if path.is_file() {
+        return Some(path.to_str().unwrap().to_owned());
+    }
+    skip("no cases");
+    None
+}
+
+#[test]
+fn a_heap_snapshot_is_named_and_how_to_record_a_heap_trace_is_said() {
+    let Some(file) = case("heap-snapshot.zip") else { return };
+    for command in ["report", "info"] {
+        let run = highwater([command, &file]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        for part in ["Microsoft-Windows-Heap-Snapshot", "only WPA reads them", "wpr -start Heap", "-HeapTracingConfig"] {
+            assert!(run.err.contains(part), "{command}: {part}: {}", run.err);
+        }
+        assert!(!run.err.contains("this trace holds no heap"), "{}", run.err);
+    }
+    let info = json(["info", &file, "--json"]);
+    assert_eq!(info["providers"][0]["name"], "Microsoft-Windows-Heap-Snapshot");
+    assert_eq!(info["problems"][0]["kind"], "no_memory_events");
+}
+
+#[test]
+fn builds_with_mingw_are_said_to_keep_their_names_as_dwarf_in_the_image() {
+    for (name, module) in [("rsds-empty-name.zip", "mingw.exe"), ("mingw-image.zip", "m.exe")] {
+        let Some(file) = case(name) else { return };
+        let answer = json(["symbols", "check", &file, "--json"]);
+        let modules = answer["modules"].as_array().unwrap();
+        let found = modules.iter().find(|found| found["module"] == module).unwrap();
+        let reason = found["reason"].as_str().unwrap();
+        assert!(reason.contains("MinGW") && reason.contains("DWARF in the image"), "{name}: {reason}");
+    }
 }
