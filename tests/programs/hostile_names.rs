@@ -243,7 +243,7 @@ fn a_part_that_was_cut_out_has_the_means_of_the_whole_a_frame() {
         let run = highwater(["cut", &case, "--from", &from, "--to", &to, "-o", part.to_str().unwrap()]);
         assert_eq!(run.code, Some(0), "{}", run.err);
         let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-        let [whole, part] = [&case, part.to_str().unwrap()].map(|file| means(file, from, to));
+        let [whole, part] = [case.as_str(), part.to_str().unwrap()].map(|file| means(file, from, to));
         assert_eq!(whole, part, "{from} to {to}");
         met += whole.iter().filter(|mean| mean.is_some()).count();
     }
