@@ -30,6 +30,7 @@ mod carried;
 mod copied;
 mod copies;
 mod in_order;
+mod owed;
 mod slice;
 mod stream;
 mod ties;
@@ -48,6 +49,7 @@ use crate::etl::TraceFile;
 use crate::problem::{ProblemKind, Problems};
 pub use copied::{Copies, FileCopies};
 pub(super) use copies::copies_among;
+pub use owed::{OwedStack, OwedStacks};
 pub use slice::{Gather, Place, Slice};
 use slice::{Memory, Task};
 use stream::{Reading, Stream, StreamKey};
@@ -98,6 +100,8 @@ pub struct Merge<'f> {
     /// The latest time that went on, and records that came too late for theirs.
     last_time: i64,
     late: u64,
+    /// Stacks that went on before, where the sink sees single records.
+    owed: OwedStacks,
     /// For what is said of all.
     first_file: String,
     /// Bytes that decoded records may take.
@@ -213,6 +217,7 @@ impl<'f> Merge<'f> {
             arrivals: Arrivals::default(),
             last_time: i64::MIN,
             late: 0,
+            owed: OwedStacks::default(),
             first_file: files.first().map_or_else(String::new, |file| file.name.clone()),
             memory: USUAL,
             room: Room::of(USUAL, 0),
@@ -281,13 +286,17 @@ impl<'f> Merge<'f> {
         mut sink: impl FnMut(Item<'_>, CallStack<'_>) -> ControlFlow<B>,
         tick: impl FnMut(Tick<'_>) -> ControlFlow<B, i64>,
     ) -> ControlFlow<B> {
+        let mut owed = std::mem::take(&mut self.owed);
         let each = |slice: &Slice<()>| {
-            slice.order().iter().try_for_each(|&place| {
-                let (item, stack) = slice.item(place);
-                sink(item, stack)
+            owed.expect(slice.owed());
+            slice.order().iter().try_for_each(|&place| match slice.item(place) {
+                (Item::Record(record), stack) if !owed.is_empty() && owed.has_come(record, stack) => ControlFlow::Continue(()),
+                (item, stack) => sink(item, stack),
             })
         };
-        self.run_slices(&(), each, tick)
+        let result = self.run_slices(&(), each, tick);
+        self.owed = owed;
+        result
     }
 
     /// The same slice by slice, and with what a copy of `fresh` makes of each.

@@ -54,7 +54,7 @@ pub use frames::{Digest, FrameList, FrameRange, Frames};
 pub use hooks::{class, hook, kernel_hook, lost, tracker};
 pub use losses::{Lost, LostWhat, RawLoss, losses};
 pub use machine::machine_name;
-pub use merge::{CallStack, Copies, FileCopies, Gather, Merge, Place, Slice, Tick, Totals};
+pub use merge::{CallStack, Copies, FileCopies, Gather, Merge, OwedStack, OwedStacks, Place, Slice, Tick, Totals};
 pub use provider_census::{ProviderCensus, ProviderSeen, providers};
 pub use provider_names::{guid_of_name, known_guid};
 pub use raw_queue::{RawItem, RawMet, RawQueue, RawReading, RawRun};

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::stretches::{file_of, part_of, with_threads, writes};
+use super::merge::{PROCESSORS, by_processor, layout};
+use super::stretches::{file_of, with_threads, writes};
 use crate::common::told::{difference, told};
 use crate::common::trace::{session, small, trace};
 use crate::common::{highwater, json, skip};
+use crate::oracle::scenario::{Scenario, Sent};
+use crate::oracle::{copies, strategy};
 use highwater::etl::{Source, TraceFile};
 use highwater::events::{Event, FrameRange, ProcessChange, Record, StackPart};
 use highwater::load::{Capture, Input, Plan, Unwatched, Watch, follow, load};
@@ -65,17 +68,53 @@ proptest! {
 
     #[test]
     fn parts_beside_the_whole_change_nothing(
-        writes in writes(), sides in prop::collection::vec(any::<bool>(), 1..40), is_last in any::<bool>(),
-        threads in select(vec![1usize, 2, 8]),
+        ops in strategy::ops(60), processors in prop::collection::vec(0..PROCESSORS, 16), layout in layout(),
+        sides in prop::collection::vec(any::<bool>(), 1..40), place in 0..3usize, threads in select(vec![1usize, 2, 8]),
     ) {
-        let (expected, _) = alone(loaded(vec![file_of(&writes)], &mut Unwatched));
-        let side = |is: bool| part_of(&writes, |number| sides[number % sides.len()] == is);
+        let records = by_processor(&Scenario::of(&ops), &processors);
+        let whole = || layout.file(0, records.iter());
+        let (expected, again) = alone(loaded(vec![whole()], &mut Unwatched));
+        let side = |is: bool| {
+            let records = records.iter().enumerate().filter(|(number, _)| sides[number % sides.len()] == is);
+            layout.file(0, records.map(|(_, record)| record))
+        };
         let mut files = vec![side(true), side(false)];
-        files.insert(if is_last { 2 } else { 0 }, file_of(&writes));
+        files.insert(place, whole());
         let trace = with_threads(threads, || loaded(files, &mut Unwatched));
+        let parts: Vec<_> = (0..3).filter(|&file| file != place && trace.copies[file].duplicate_events > 0).collect();
+        prop_assert!(parts.into_iter().all(|file| trace.copies[file].copy_of.is_some()), "{:?}", trace.copies);
+        let is_stack = |sent: &Sent| {
+            matches!(sent.record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::StackDefinition { .. })
+        };
+        let told = records.iter().filter(|(_, sent)| !is_stack(sent)).count() as u64;
         let (found, repeats) = alone(trace);
         prop_assert_eq!(difference(&found, &expected), None);
-        prop_assert!(repeats >= count(&writes));
+        prop_assert_eq!(repeats, again + told);
+    }
+
+    /// The rule as it reads says which records of several files stay.
+    #[test]
+    fn what_some_files_share_is_found_as_the_rule_reads(
+        ops in strategy::ops(60), processors in prop::collection::vec(0..PROCESSORS, 16), layout in layout(),
+        holders in prop::collection::vec(1..8usize, 1..40),
+    ) {
+        // Each record is in some of three files.
+        let records = by_processor(&Scenario::of(&ops), &processors);
+        let has = |number: usize, file: usize| holders[number % holders.len()] >> file & 1 != 0;
+        let files = (0..3).map(|file| {
+            layout.file(file, records.iter().enumerate().filter(|(number, _)| has(*number, file)).map(|(_, record)| record))
+        });
+        let trace = loaded(files.collect(), &mut Unwatched);
+        let all: Vec<(usize, Sent)> = records.iter().enumerate().flat_map(|(number, (_, sent))| {
+            (0..3).filter(move |&file| has(number, file)).map(move |file| (file, sent.clone()))
+        }).collect();
+        let is_event = |sent: &&Sent| {
+            !matches!(sent.record.event, Event::Stack { .. } | Event::StackRef { .. } | Event::StackDefinition { .. })
+        };
+        let kept = copies::kept(&all);
+        let count = |list: &mut dyn Iterator<Item = &Sent>| list.filter(|sent| is_event(sent)).count() as u64;
+        let repeats = count(&mut all.iter().map(|(_, sent)| sent)) - count(&mut kept.iter());
+        prop_assert_eq!(trace.quality.duplicate_events, repeats);
     }
 }
 

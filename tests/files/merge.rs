@@ -20,11 +20,11 @@ use highwater::synth::{Options, StackForm, generate};
 use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use proptest::prelude::*;
 
-const PROCESSORS: usize = 4;
+pub(super) const PROCESSORS: usize = 4;
 
 /// How a capture comes to lie in files.
 #[derive(Clone, Debug)]
-struct Layout {
+pub(super) struct Layout {
     /// Files; processors are dealt out among them.
     files: usize,
     compressed: bool,
@@ -34,7 +34,7 @@ struct Layout {
     shuffle: Vec<usize>,
 }
 
-fn layout() -> impl Strategy<Value = Layout> {
+pub(super) fn layout() -> impl Strategy<Value = Layout> {
     let shuffle = prop::collection::vec(0..1000usize, 8);
     let buffer_size = prop_oneof![3 => Just(1u32 << 10), 1 => Just(8 << 10)];
     (1..3usize, any::<bool>(), buffer_size, shuffle).prop_map(|(files, compressed, buffer_size, shuffle)| Layout {
@@ -48,26 +48,30 @@ fn layout() -> impl Strategy<Value = Layout> {
 impl Layout {
     /// Writes each record into its processor's stream and loads what comes of it.
     fn load(&self, records: &[(usize, Sent)]) -> Trace {
-        let files = (0..self.files).map(|file| {
-            let mode = mode::SEQUENTIAL | if self.compressed { mode::COMPRESSED } else { 0 };
-            let session = SessionHeader {
-                processors: PROCESSORS as u32,
-                mode,
-                buffer_size: self.buffer_size,
-                start_ticks: TRACE_START,
-                ..SessionHeader::default()
-            };
-            let mut writer = RecordWriter::new(Writer::new(Cursor::new(Vec::new()), session).unwrap());
-            for (processor, sent) in records.iter().filter(|(processor, _)| processor % self.files == file) {
-                writer.style = style(&sent.record);
-                writer.put(*processor as u16, &sent.record, &sent.frames).unwrap();
-            }
-            let bytes = writer.finish().unwrap().into_inner();
-            let bytes = if self.compressed { bytes } else { self.shuffled(&bytes) };
-            TraceFile::from_source(Source::Memory(bytes.leak()), format!("{file}.etl")).unwrap()
-        });
+        let files =
+            (0..self.files).map(|file| self.file(file, records.iter().filter(|(processor, _)| processor % self.files == file)));
         let capture = Capture { files: files.collect(), problems: Problems::default() };
         load(&capture, &mut Unwatched).unwrap()
+    }
+
+    /// A file of some records.
+    pub(super) fn file<'a>(&self, number: usize, records: impl Iterator<Item = &'a (usize, Sent)>) -> TraceFile {
+        let mode = mode::SEQUENTIAL | if self.compressed { mode::COMPRESSED } else { 0 };
+        let session = SessionHeader {
+            processors: PROCESSORS as u32,
+            mode,
+            buffer_size: self.buffer_size,
+            start_ticks: TRACE_START,
+            ..SessionHeader::default()
+        };
+        let mut writer = RecordWriter::new(Writer::new(Cursor::new(Vec::new()), session).unwrap());
+        for (processor, sent) in records {
+            writer.style = style(&sent.record);
+            writer.put(*processor as u16, &sent.record, &sent.frames).unwrap();
+        }
+        let bytes = writer.finish().unwrap().into_inner();
+        let bytes = if self.compressed { bytes } else { self.shuffled(&bytes) };
+        TraceFile::from_source(Source::Memory(bytes.leak()), format!("{number}.etl")).unwrap()
     }
 
     /// The same buffers in another order, the header buffer first.
@@ -116,15 +120,7 @@ proptest! {
         ops in strategy::ops(60), processors in prop::collection::vec(0..PROCESSORS, 16), layout in layout(),
     ) {
         let scenario = Scenario::of(&ops);
-        let mut tick = 0;
-        let mut last = None;
-        let records: Vec<(usize, Sent)> = scenario.stream.iter().map(|sent| {
-            if last.is_some_and(|time| time != sent.record.time) {
-                tick += 1;
-            }
-            last = Some(sent.record.time);
-            (processors[tick % processors.len()], sent.clone())
-        }).collect();
+        let records = by_processor(&scenario, &processors);
         let trace = layout.load(&records);
         prop_assert!(trace.problems.iter().all(|p| p.kind == ProblemKind::NoMemoryEvents), "{:?}", trace.problems);
         let whole = records.into_iter().map(|(_, sent)| (0, sent)).collect::<Vec<_>>();
@@ -185,6 +181,16 @@ proptest! {
         let whole = scenario.stream.iter().map(|sent| (0, sent.clone())).collect::<Vec<_>>();
         prop_assert_eq!(everything(&layout.load(&records)), everything(&in_order(copies::kept(&whole).iter())));
     }
+}
+
+/// Each tick's records are written by one of the processors.
+pub(super) fn by_processor(scenario: &Scenario, processors: &[usize]) -> Vec<(usize, Sent)> {
+    let ticks = scenario.stream.chunk_by(|a, b| a.record.time == b.record.time);
+    let of_tick = |(tick, sent): (usize, &[Sent])| {
+        let processor = processors[tick % processors.len()];
+        sent.iter().map(|sent| (processor, sent.clone())).collect::<Vec<_>>()
+    };
+    ticks.enumerate().flat_map(of_tick).collect()
 }
 
 /// The rule for one stream, applied to all that waits with each buffer.

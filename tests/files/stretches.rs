@@ -157,11 +157,6 @@ fn put_parts(mut put: impl FnMut(i64, Event, &[u64]), owner: i64, parts: [Option
 
 /// The file in which each processor writes in the order of its own clock.
 pub(super) fn file_of(writes: &[Write]) -> TraceFile {
-    part_of(writes, |_| true)
-}
-
-/// The same with those alone whose numbers it `has`.
-pub(super) fn part_of(writes: &[Write], has: impl Fn(usize) -> bool) -> TraceFile {
     let session = SessionHeader {
         processors: PROCESSORS as u32,
         mode: mode::SEQUENTIAL,
@@ -171,7 +166,7 @@ pub(super) fn part_of(writes: &[Write], has: impl Fn(usize) -> bool) -> TraceFil
     };
     let mut writer = RecordWriter::new(Writer::new(Cursor::new(Vec::new()), session).unwrap());
     let (mut clock, mut last) = (TRACE_START, [TRACE_START; PROCESSORS]);
-    for (number, write) in writes.iter().enumerate() {
+    for write in writes {
         clock += write.wait;
         let time = clock.max(last[write.processor]);
         let mut put = |time: i64, event: Event, frames: &[u64]| {
@@ -181,9 +176,7 @@ pub(super) fn part_of(writes: &[Write], has: impl Fn(usize) -> bool) -> TraceFil
                 _ => (Pid(write.pid), Tid(write.tid)),
             };
             let record = Record { time, pid, tid, event };
-            if has(number) {
-                writer.put(write.processor as u16, &record, frames).unwrap();
-            }
+            writer.put(write.processor as u16, &record, frames).unwrap();
             last[write.processor] = time;
         };
         let (layer, part) = (Layer::Heap, StackPart::User);

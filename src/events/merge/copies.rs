@@ -21,6 +21,7 @@ use std::sync::{Arc, LazyLock};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use super::copied::Copied;
+use super::owed::OwedStack;
 use super::slice::{Place, Run};
 use crate::events::{Batch, Entry, Event, Item, Record};
 use crate::units::{Layer, Pid};
@@ -57,8 +58,10 @@ pub(super) struct CopyFinder {
     shared: Vec<u64>,
     /// Those that are kept, and whose stack they get.
     stacks: Vec<(Place, Place)>,
-    /// What was found in all.
+    /// What was found in all, ...
     pub(super) found: Copied,
+    /// ... and stacks that come behind an event that has its own already.
+    pub(super) owed: Vec<OwedStack>,
 }
 
 impl CopyFinder {
@@ -243,6 +246,9 @@ impl CopyFinder {
             && let Some(&stack) = others.iter().find(|&&other| !entry(runs, places[other]).is_bare())
         {
             self.stacks.push((places[*first], places[stack]));
+        }
+        if nth.iter().any(|&at| entry(runs, places[at]).is_bare()) {
+            self.owed.extend(nth.iter().find_map(|&at| OwedStack::of(runs, places[at])));
         }
         if !is_of_stack(item(runs, places[*first])) {
             self.shared.clear();

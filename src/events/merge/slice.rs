@@ -16,6 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::copied::Copied;
 use super::copies::CopyFinder;
+use super::owed::OwedStack;
 use super::{CallStack, in_order, ties};
 use crate::events::{Attached, Batch, Entry, Event, FrameRange, Frames, Item};
 use crate::units::Tid;
@@ -81,8 +82,9 @@ pub struct Slice<G> {
     /// In the order of their streams.
     pub(super) runs: Vec<Run>,
     order: Vec<Place>,
-    /// What was left out of it.
+    /// What was left out of it, and stacks that will come once more.
     copied: Copied,
+    owed: Vec<OwedStack>,
     /// What was made of its entries.
     made: G,
 }
@@ -91,6 +93,11 @@ impl<G> Slice<G> {
     /// What was left out of it.
     pub(super) fn copied(&self) -> &Copied {
         &self.copied
+    }
+
+    /// Stacks that come for its events once more, in it or later.
+    pub fn owed(&self) -> &[OwedStack] {
+        &self.owed
     }
 
     /// What was made of its entries.
@@ -148,7 +155,7 @@ impl<G> Slice<G> {
 impl<G: Gather> Slice<G> {
     /// Puts runs into order.
     fn new(runs: Vec<Run>, Memory { mut order, mut made }: Memory<G>) -> Self {
-        let copied = sort(&runs, &mut order);
+        let (copied, owed) = sort(&runs, &mut order);
         let time = |place: Option<&Place>| place.map_or(0, |place| place.time);
         made.begin((time(order.first()), time(order.last())));
         for place in &order {
@@ -156,7 +163,7 @@ impl<G: Gather> Slice<G> {
             made.visit(&batch.entries[place.at as usize], batch);
         }
         made.finish();
-        Self { runs, order, copied, made }
+        Self { runs, order, copied, owed, made }
     }
 
     /// It is done with: its runs, and its memory.
@@ -173,7 +180,7 @@ pub(super) struct Memory<G> {
 }
 
 /// The entries of several runs in order of time, and those of one time as [`ties`] finds, without copies.
-fn sort(runs: &[Run], order: &mut Vec<Place>) -> Copied {
+fn sort(runs: &[Run], order: &mut Vec<Place>) -> (Copied, Vec<OwedStack>) {
     order.clear();
     order.reserve(runs.iter().map(|run| run.range.len()).sum());
     let mut tied = Vec::new();
@@ -192,7 +199,7 @@ fn sort(runs: &[Run], order: &mut Vec<Place>) -> Copied {
     if are_gone {
         order.retain(|place| place.run != GONE);
     }
-    finder.found
+    (finder.found, finder.owed)
 }
 
 /// Number of no run.

@@ -54,6 +54,9 @@ impl Attach {
             Event::StackRef { owner, part, key } => (owner, part, CallStack::Key { key, time: from.raw }),
             _ => return,
         };
+        if !self.owed.is_empty() && self.owed.has_come(record, stack) {
+            return;
+        }
         let (stacks, reads) = (&mut self.stacks, self.reads);
         let mut intern = || if reads { stacks.reference(part, stack) } else { StackRef::NONE };
         let at = Ticks::from_raw(owner, self.trace_start);

@@ -40,7 +40,7 @@ use super::renumbering::Renumbering;
 use super::stack::{Interner, StackRef};
 use super::world::World;
 use super::{HeapId, ProcessId, RowId, SiteId};
-use crate::events::{CallStack, Frames, StackPart};
+use crate::events::{CallStack, Frames, OwedStacks, StackPart};
 use crate::units::{Pid, Ticks, Tid};
 use early::{EarlyStacks, LatestTick};
 use fragments::KernelFragments;
@@ -74,6 +74,8 @@ pub(super) struct Attach {
     pending: Pending,
     pieces: Pieces,
     fragments: KernelFragments,
+    /// Stacks that came with copies of their events.
+    pub(super) owed: OwedStacks,
     /// Who was running where.
     pub(super) samples: SampleStacks,
 }
@@ -109,6 +111,7 @@ impl Attach {
             pending: Pending::default(),
             pieces: Pieces::default(),
             fragments: KernelFragments::default(),
+            owed: OwedStacks::default(),
             samples: SampleStacks::default(),
         }
     }

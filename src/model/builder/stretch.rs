@@ -31,6 +31,7 @@ impl Builder {
 
     /// Applies the next records in time order.
     pub fn apply_slice(&mut self, slice: &Slice<SliceBlocks>) {
+        self.attach.owed.expect(slice.owed());
         let order = slice.order();
         let mut names = SliceNames { heaps: Arc::default(), generation: self.world.generation(), threads: Vec::new() };
         let mut next = 0;

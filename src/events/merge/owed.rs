@@ -1,0 +1,89 @@
+//! Stacks that are still to come for an event whose copy had its stack with it.
+//!
+//! Whether a stack comes with its event or behind it depends on where buffers end, which differs from
+//! file to file. The event that is kept has it from whichever file; what comes behind is that stack once more, and
+//! must not go to another event of the same thread and tick.
+
+use std::collections::BTreeMap;
+
+use super::CallStack;
+use super::slice::{Place, Run};
+use crate::events::{Attached, Digest, Event, Record, StackPart};
+use crate::units::Tid;
+
+/// So many are waited for.
+const MOST: usize = 1 << 12;
+
+/// What tells a stack from others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum KnownStack {
+    Frames(Digest),
+    Key { key: u64, time: i64 },
+}
+
+/// A stack that is to come once more.
+#[derive(Clone, Copy, Debug)]
+pub struct OwedStack {
+    /// Raw time and thread of its event.
+    owner: (i64, Tid),
+    stack: KnownStack,
+}
+
+impl OwedStack {
+    /// That of an entry, if it came with it.
+    pub(super) fn of(runs: &[Run], place: Place) -> Option<Self> {
+        let batch = &runs[place.run as usize].batch;
+        let entry = &batch.entries[place.at as usize];
+        let stack = match entry.stack() {
+            Attached::Nothing => return None,
+            Attached::Frames(frames) => KnownStack::Frames(batch.frames.get(frames).digest()),
+            Attached::Key { delay, key } => KnownStack::Key { key, time: entry.time.wrapping_add(delay.into()) },
+        };
+        Some(Self { owner: (entry.time, entry.tid), stack })
+    }
+}
+
+/// All that are waited for; the oldest are given up.
+#[derive(Debug, Default)]
+pub struct OwedStacks {
+    waiting: BTreeMap<(i64, Tid), Vec<KnownStack>>,
+    count: usize,
+}
+
+impl OwedStacks {
+    /// Whether none is.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// These are, too.
+    pub fn expect(&mut self, owed: &[OwedStack]) {
+        for OwedStack { owner, stack } in owed {
+            self.waiting.entry(*owner).or_default().push(*stack);
+            self.count += 1;
+        }
+        while self.count > MOST
+            && let Some((_, oldest)) = self.waiting.pop_first()
+        {
+            self.count -= oldest.len();
+        }
+    }
+
+    /// Whether a record is one of them, which is then no longer waited for.
+    pub fn has_come(&mut self, record: &Record, stack: CallStack<'_>) -> bool {
+        let (owner, stack) = match record.event {
+            Event::Stack { owner, part: StackPart::User, .. } => (owner, KnownStack::Frames(stack.frames().digest())),
+            Event::StackRef { owner, part: StackPart::User, key } => (owner, KnownStack::Key { key, time: record.time }),
+            _ => return false,
+        };
+        let Some(waiting) = self.waiting.get_mut(&(owner, record.tid)) else { return false };
+        let Some(at) = waiting.iter().position(|one| *one == stack) else { return false };
+        waiting.swap_remove(at);
+        self.count -= 1;
+        if waiting.is_empty() {
+            self.waiting.remove(&(owner, record.tid));
+        }
+        true
+    }
+}
