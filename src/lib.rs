@@ -19,6 +19,7 @@ pub mod limits;
 pub mod load;
 pub mod model;
 pub mod moment;
+pub mod nearest;
 pub mod panics;
 pub mod paths;
 pub mod pattern;

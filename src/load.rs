@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use crate::archive::{self, Contents, Member, Progress};
 use crate::etl::{OpenError, Source, TraceFile};
-use crate::events::{self, Merge, RawLoss};
+use crate::events::{self, EventCounts, Merge, RawLoss};
 use crate::model::{Clock, Loss, Trace};
 use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
@@ -241,9 +241,16 @@ fn losses_of(file: &TraceFile, start: i64, go_on: impl FnMut() -> bool) -> Vec<L
 }
 
 /// What to say where a capture has nothing to account for.
-pub const NO_MEMORY_EVENTS: &str = "this trace holds no heap or VirtualAlloc events; record with \
+pub fn no_memory_events(counts: &EventCounts) -> &'static str {
+    if counts.heap_snapshot > 0 {
+        return "this trace holds heap snapshots (Microsoft-Windows-Heap-Snapshot), whose layout is not public, so that only WPA \
+                reads them; record a heap trace instead: `wpr -HeapTracingConfig game.exe enable`, start the program anew, \
+                `wpr -start Heap -start VirtualAllocation`, `wpr -stop game.etl`";
+    }
+    "this trace holds no heap or VirtualAlloc events; record with \
      `wpr -start VirtualAllocation -start Heap` (heap tracing must be switched on for the program first) \
-     or attach a custom heap tracker";
+     or attach a custom heap tracker"
+}
 
 /// One who watches a load.
 pub trait Watch {

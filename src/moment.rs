@@ -13,6 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::model::{Process, ProcessId, Trace};
+use crate::nearest::no_such;
 use crate::query::{find_mark, main_frames};
 use crate::seconds::Seconds;
 use crate::units::Ticks;
@@ -105,27 +106,11 @@ pub fn main_lane(trace: &Trace, process: Option<&str>) -> Option<usize> {
     lanes.max_by_key(|&lane| (trace.activity.presents[lane].frames(), std::cmp::Reverse(lane)))
 }
 
-/// Marks that a message lists.
-const LISTED: usize = 5;
-
-/// There is no such mark; those that begin most like it, then the first.
+/// There is no such mark.
 fn no_mark(trace: &Trace, text: &str) -> String {
-    let wanted = text.to_lowercase();
-    let mut listed: Vec<(usize, &str)> = Vec::new();
-    for mark in trace.activity.marks.list.iter() {
-        let alike = mark.text.to_lowercase().chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
-        let is_among = listed.len() < LISTED || listed.last().is_some_and(|&(least, _)| alike > least);
-        if is_among && listed.iter().all(|(_, other)| *other != &*mark.text) {
-            let place = listed.partition_point(|&(other, _)| other >= alike);
-            listed.insert(place, (alike, &mark.text));
-            listed.truncate(LISTED);
-        }
-    }
-    if listed.is_empty() {
-        return format!("no mark is called \"{text}\": the trace has none (--marks PROVIDER makes marks of a provider's events)");
-    }
-    let names: Vec<String> = listed.iter().map(|(_, name)| format!("\"{name}\"")).collect();
-    format!("no mark is called \"{text}\"; there are {}", names.join(", "))
+    let marks = &trace.activity.marks.list;
+    let hint = if marks.is_empty() { " (--marks PROVIDER makes marks of a provider's events)" } else { "" };
+    no_such("mark", text, marks.iter().map(|mark| &*mark.text)) + hint
 }
 
 fn no_frames(trace: &Trace, process: Option<&str>) -> String {

@@ -42,6 +42,8 @@ pub struct Image {
     pub pdb: Option<CodeView>,
     /// Bytes that its file has at least: up to the end of its last section.
     pub bytes: u64,
+    /// Whether it has names as DWARF, as builds with MinGW do.
+    pub has_dwarf: bool,
 }
 
 /// The PDB that an image names.
@@ -104,7 +106,27 @@ pub fn read(path: &Path) -> Option<Image> {
     });
     let end = |section: &[u8]| Some(u64::from(u32_at(section, 20)?) + u64::from(u32_at(section, 16)?));
     let end = table.chunks_exact(40).filter_map(end).max().unwrap_or_default();
-    Some(Image { build: Build { time_stamp: u32_at(&head, 8)?, size: size.into(), checksum }, pdb, bytes: end })
+    let strings = string_table(&head);
+    let has_dwarf = table.chunks_exact(40).any(|section| is_debug_info(&mut file, strings, section));
+    Some(Image { build: Build { time_stamp: u32_at(&head, 8)?, size: size.into(), checksum }, pdb, bytes: end, has_dwarf })
+}
+
+/// Where names of sections stand that have no room in the section table: behind the symbols, 18 bytes each.
+fn string_table(head: &[u8]) -> Option<u64> {
+    let (symbols, count) = (u32_at(head, 12)?, u32_at(head, 16)?);
+    (symbols != 0).then(|| u64::from(symbols) + 18 * u64::from(count))
+}
+
+/// Whether a section is DWARF's first. Its name is longer than 8 bytes, so `/` and a place in the string table
+/// stands for it.
+fn is_debug_info(file: &mut File, strings: Option<u64>, section: &[u8]) -> bool {
+    const NAME: &[u8] = b".debug_info\0";
+    let place = section[..8].strip_prefix(b"/").and_then(|digits| {
+        let digits = digits.split(|&byte| byte == 0).next()?;
+        std::str::from_utf8(digits).ok()?.parse::<u32>().ok()
+    });
+    let name = strings.zip(place).and_then(|(strings, place)| bytes(file, strings + u64::from(place), NAME.len()));
+    name.is_some_and(|name| name == NAME)
 }
 
 fn code_view(file: &mut File, entry: &[u8]) -> Option<CodeView> {

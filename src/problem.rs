@@ -32,6 +32,8 @@ pub enum ProblemKind {
     UnwrittenTail,
     /// The beginning of a circular file was overwritten.
     Overwritten,
+    /// The session wrote more buffers than the file has.
+    MissingBuffers,
     /// An archive's member is not what its directory says; what could be read was.
     DamagedArchive,
     /// An event header is impossible; the rest of its buffer was skipped.

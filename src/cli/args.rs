@@ -3,11 +3,11 @@
 //! A file that is called like a subcommand can be given as `./info`: subcommands
 //! are recognised in the first place only.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use super::activity::frames::FramesArgs;
 use super::activity::marks::MarksArgs;
@@ -17,6 +17,7 @@ use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::cut::CutArgs;
 use super::diff::DiffArgs;
+use super::each::Each;
 use super::export::ExportArgs;
 use super::findings::FindingsArgs;
 use super::functions::FunctionsArgs;
@@ -27,6 +28,7 @@ use super::report::ReportArgs;
 use super::symbols::{check, fetch, lookup};
 use super::synth::SynthArgs;
 use crate::load::Input;
+use crate::nearest::nearest;
 use crate::query::By;
 use crate::units::Layer;
 
@@ -225,6 +227,9 @@ pub(super) struct InfoArgs {
     pub(super) what: Files,
 
     #[command(flatten)]
+    pub(super) each: Each,
+
+    #[command(flatten)]
     pub(super) memory: Memory,
 }
 
@@ -277,6 +282,24 @@ impl ValueEnum for By {
     }
 }
 
+/// What to say of a first word that was meant to be a command and is none: what is neither called as files and
+/// folders are nor is there.
+pub(super) fn mistyped(word: &OsStr) -> Option<String> {
+    let text = word.to_str()?;
+    let is_plain = !text.is_empty() && !text.starts_with('-') && !text.contains(['.', '/', '\\', ':', '*', '?']);
+    if !is_plain || Path::new(text).exists() {
+        return None;
+    }
+    let line = CommandLine::command();
+    let is_command = |command: &clap::Command| command.get_name() == text || command.get_all_aliases().any(|name| name == text);
+    if line.get_subcommands().any(is_command) {
+        return None;
+    }
+    let known = line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
+    let nearest = nearest(text, known).into_iter().take(1).map(|name| format!("; did you mean {name}?")).collect::<String>();
+    Some(format!("{text} is neither a command nor a file{nearest} highwater --help lists the commands"))
+}
+
 /// What clap says of bad arguments, in one line.
 pub(super) fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
@@ -302,6 +325,17 @@ mod tests {
             let line = parse(words).unwrap();
             assert!(line.command.is_none(), "{words:?}");
             assert_eq!(line.inputs().len(), words.len());
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_neither_a_command_nor_like_a_file_is_a_mistyped_command() {
+        let told = |word: &str| mistyped(OsStr::new(word));
+        assert!(told("reprot").unwrap().contains("did you mean report?"));
+        assert!(told("exprt").unwrap().contains("did you mean export?"));
+        assert!(told("synt").is_some_and(|told| !told.contains("synth?")), "an instrument of the project");
+        for word in ["report", "synth", "reprot.etl", "./reprot", r"c:\reprot", "demo:", "--help", "", "src", "*"] {
+            assert_eq!(told(word), None, "{word}");
         }
     }
 

@@ -9,15 +9,18 @@ use clap::Args;
 use serde::Serialize;
 
 use super::choices::Choices;
+use super::each::{Each, Told};
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::progress::Progress;
-use super::{Failure, memory, open, report_problems, symbols};
+use super::{Failure, memory, open, output, report_problems, symbols, wildcards};
 use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, SiteId, Trace};
 use crate::moment::Moment;
 use crate::panics;
-use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice, sample_counts};
+use crate::query::{
+    By, Cancel, Cancelled, Decides, Index, ReportFilter, RowChoice, Unnamed, doubts_about, sample_counts,
+};
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
@@ -44,6 +47,9 @@ pub(super) struct Asked {
 
     #[command(flatten)]
     pub(super) marks: MarkProvidersAsked,
+
+    #[command(flatten)]
+    pub(super) each: Each,
 
     #[command(flatten)]
     pub(super) memory: Memory,
@@ -108,7 +114,7 @@ impl RulesFile {
 
 /// The files that words name.
 pub(super) fn inputs(files: &[OsString]) -> Vec<Input> {
-    files.iter().map(|file| Input::from_arg(file)).collect()
+    wildcards::as_shells_do(files.iter().map(|file| Input::from_arg(file)).collect())
 }
 
 /// Refuses to write over a file that is read: it may be the only one.
@@ -130,6 +136,8 @@ pub(super) struct Loaded {
     pub(super) interval: Interval,
     /// Which rows the answer is about; see [`Loaded::index`].
     pub(super) rows: RowChoice,
+    /// How the answer is printed.
+    pub(super) told: Told,
     /// Rules for stacks.
     rules: Arc<StackRules>,
 }
@@ -177,19 +185,36 @@ impl Asked {
         self.choices.filter()
     }
 
-    /// Loads the capture, as much as there is memory for. `stage` is what a report of a fault
+    /// Loads the one capture, as much as there is memory for. `stage` is what a report of a fault
     /// calls the command.
     pub(super) fn load(&self, stage: &'static str) -> Result<Loaded, Failure> {
+        self.each.refuse()?;
         self.check().map_err(Failure::BadArguments)?;
         let rules = self.rules.read()?;
         self.about(load_trace(&self.inputs(), self.memory, &self.marks, &self.choices, stage)?, rules)
     }
 
-    /// What is asked about a trace that is loaded.
+    /// Loads the capture, or with `--each` one after the other, and answers about it.
+    pub(super) fn answer(
+        &self,
+        stage: &'static str,
+        mut answer: impl FnMut(&Loaded) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.check().map_err(Failure::BadArguments)?;
+        let rules = self.rules.read()?;
+        self.each.answer(&self.inputs(), |capture, told| {
+            panics::reach(stage);
+            let trace = load_capture(capture, self.memory, &self.marks, &self.choices)?;
+            answer(&Loaded { told: told.clone(), ..self.about(trace, Arc::clone(&rules))? })
+        })
+    }
+
+    /// What is asked about a trace that is loaded. What is named must be there.
     pub(super) fn about(&self, trace: Arc<Trace>, rules: Arc<StackRules>) -> Result<Loaded, Failure> {
+        self.choices.check(&trace).map_err(Failure::BadArguments)?;
         let interval = self.edges.interval(&trace, self.process())?;
         let rows = self.choices.rows(&trace).map_err(Failure::BadArguments)?;
-        Ok(Loaded { trace, interval, rows, rules })
+        Ok(Loaded { trace, interval, rows, told: Told::default(), rules })
     }
 }
 
@@ -201,8 +226,8 @@ pub(super) fn edge(trace: &Trace, given: Option<&Moment>, process: Option<&str>)
     given.map(|moment| moment.ticks(trace, process)).transpose().map_err(Failure::BadArguments)
 }
 
-/// What edges that were asked for mean in a trace. Only now it is known whether one alone lies beyond the
-/// other end of the trace; `names` are what a message calls each, with its verb. Frames are those of `process`.
+/// What edges that were asked for mean in a trace. Only now it is known whether they lie outside of it, or
+/// reach beyond it, which is told; `names` are what a message calls each, with its verb. Frames are those of `process`.
 pub(super) fn interval(
     trace: &Trace,
     (from, to): (Option<&Moment>, Option<&Moment>),
@@ -227,21 +252,54 @@ pub(super) fn interval(
         }
         end = end.min(trace.span.to);
     }
-    if begin <= end { Ok(Interval { from: begin, to: end }) } else { Err(outside(trace, from.is_some(), names)) }
+    let asked = Interval { from: begin, to: end };
+    if begin > end || known_part(trace, asked).is_none() {
+        return Err(outside(trace, asked, from.is_some(), names));
+    }
+    tell_beyond(trace, asked, names);
+    Ok(asked)
 }
 
-/// Says that an edge lies beyond the other end of a trace: the begin if it was given, else the end.
-pub(super) fn outside(trace: &Trace, has_from: bool, [from_name, to_name]: [&str; 2]) -> Failure {
+/// What of an interval the trace tells of; `None` if it lies wholly outside.
+pub(super) fn known_part(trace: &Trace, asked: Interval) -> Option<Interval> {
+    let known = Interval { from: asked.from.max(trace.span.from), to: asked.to.min(trace.span.to) };
+    let is_outside = known.from > known.to || (known.from == known.to && asked.from < asked.to);
+    (!is_outside).then_some(known)
+}
+
+/// Says of an interval that reaches beyond the trace that nothing is known there.
+pub(super) fn tell_beyond(trace: &Trace, asked: Interval, [from_name, to_name]: [&str; 2]) {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
-    Failure::BadArguments(match has_from {
-        true => format!("{from_name} later than the end of the trace, which is at {to_s} s"),
-        false => format!("{to_name} earlier than the start of the trace, which is at {from_s} s"),
+    if asked.from < trace.span.from {
+        output::message(&format!("{from_name} earlier than the start of the trace, which is at {from_s} s: nothing is known before"));
+    }
+    if trace.cut.is_none() && asked.to > trace.span.to {
+        output::message(&format!("{to_name} later than the end of the trace, which is at {to_s} s: nothing is known behind"));
+    }
+}
+
+/// Says that an interval lies outside of the trace; `has_from` says whether its begin was given.
+pub(super) fn outside(trace: &Trace, asked: Interval, has_from: bool, [from_name, to_name]: [&str; 2]) -> Failure {
+    let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
+    let is_behind = has_from && asked.from >= trace.span.to;
+    Failure::BadArguments(match is_behind {
+        true => format!("{from_name} not earlier than the end of the trace, which is at {to_s} s"),
+        false => format!("{to_name} not later than the start of the trace, which is at {from_s} s"),
     })
 }
 
 /// Whether groups or rows follow from names.
 pub(super) fn needs_names(filter: &ReportFilter, by: &[By]) -> bool {
     [By::Stack, By::FreedStack, By::Type, By::Function, By::Tag].iter().any(|key| by.contains(key)) || !filter.sites.is_all()
+}
+
+/// By which of its frames a stack is told from others, where that follows from names.
+pub(super) fn decides(filter: &ReportFilter, by: &[By], fold: bool) -> Option<Decides> {
+    if !filter.sites.is_all() || [By::Type, By::Tag].iter().any(|key| by.contains(key)) {
+        return Some(Decides::AnyFrame);
+    }
+    let is_of_place = fold && [By::Function, By::Module].iter().any(|key| by.contains(key));
+    is_of_place.then_some(Decides::Place)
 }
 
 /// Loads the files of a capture, as much as there is memory for.
@@ -277,18 +335,50 @@ pub(super) fn index(trace: &Arc<Trace>, rows: &RowChoice) -> Result<Index, Cance
 }
 
 impl Loaded {
-    /// The names of what is asked about; of frees only if they tell groups apart.
-    pub(super) fn names(&self, asked: &Asked, by: &[By]) -> Names {
-        self.names_and_missing(asked, by).0
+    /// The names of what is asked about; of frees only if they tell groups apart. Types that are named must be
+    /// among them.
+    pub(super) fn names(&self, asked: &Asked, by: &[By]) -> Result<Names, Failure> {
+        self.names_and_missing(asked, by).map(|(names, _)| names)
     }
 
-    /// The same, and in a sentence which modules have none, those of Windows apart.
-    pub(super) fn names_and_missing(&self, asked: &Asked, by: &[By]) -> (Names, Option<String>) {
-        let mask = asked.filter().mask(&self.trace);
+    /// The same, and which modules have none, those of Windows apart.
+    pub(super) fn names_and_missing(&self, asked: &Asked, by: &[By]) -> Result<(Names, Unnamed), Failure> {
+        let filter = asked.filter();
+        let mask = filter.mask(&self.trace);
         let frees = by.contains(&By::FreedStack);
-        let is_asked = move |site| mask.classes(site) != 0;
-        let (names, missing) = symbols::names_and_missing(&self.trace, asked.symbols.as_deref(), frees, is_asked);
-        (names.with_rules(Arc::clone(&self.rules)), missing)
+        let asked_of = mask.clone();
+        let is_asked = move |site| asked_of.classes(site) != 0;
+        let (names, missing) = symbols::names(&self.trace, asked.symbols.as_deref(), frees, is_asked);
+        filter.check_types(&self.trace, &names, &mask).map_err(Failure::BadArguments)?;
+        Ok((names.with_rules(Arc::clone(&self.rules)), missing))
+    }
+
+    /// What speaks against an answer: what is wrong with the capture, and, where names decide the answer, modules
+    /// that have none.
+    pub(super) fn doubts(
+        &self,
+        asked: &Asked,
+        index: &Index,
+        about: (&Unnamed, Option<Decides>),
+    ) -> Result<Vec<String>, Failure> {
+        self.doubts_until(asked, index, about, self.interval.to)
+    }
+
+    /// The same of an answer about other intervals, of which the last ends then.
+    pub(super) fn doubts_until(
+        &self,
+        asked: &Asked,
+        index: &Index,
+        (unnamed, decides): (&Unnamed, Option<Decides>),
+        to: Ticks,
+    ) -> Result<Vec<String>, Failure> {
+        // What has no names fits no name, so the rows that are looked at are those before names choose.
+        let mask = asked.filter().mask(&self.trace);
+        let mut doubts = doubts_about(&self.trace, &mask, to);
+        if let Some(decides) = decides {
+            doubts.extend(unnamed.doubts(index, self.interval, &mask, decides, &Cancel::default()).map_err(stopped)?);
+        }
+        Ok(doubts)
     }
 
     /// The names of what samples found of the process that is asked about, and with `memory` of what is

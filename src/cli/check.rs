@@ -9,15 +9,15 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, IntervalInSeconds, Loaded, check_out, needs_names, stopped};
+use super::asked::{Asked, IntervalInSeconds, Loaded, check_out, decides, known_part, needs_names, stopped};
 use super::progress::Quiet;
-use super::{Failure, output, report_problems};
-use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, breach_lines, junit};
+use super::{Failure, output, report_other_problems};
+use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, Suite, breach_lines, junit};
 use crate::load::Input;
-use crate::model::{Quality, Trace};
+use crate::model::Quality;
 use crate::moment::Moment;
 use crate::paths;
-use crate::query::{By, Cancel, Index, IndexOptions, Mask, doubts};
+use crate::query::{By, Cancel, Decides, Index, IndexOptions, Mask, Unnamed};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -86,29 +86,47 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
         check_out(out, &[args.asked.inputs(), vec![Input::File(file.clone())]].concat())?;
     }
     let rules = LimitRules::read(file).map_err(Failure::BadArguments)?.list;
-    let loaded = args.asked.load("check")?;
-    let (names, unnamed) = names(args, &loaded, &rules);
-    let index = prepared(&loaded, rules.len())?;
-    let checked = hold(args, &loaded, &index, &names, &rules)?;
-    report_problems(&loaded.trace.problems);
-    let to = checked.iter().map(|checked| checked.interval.to).max().unwrap_or(loaded.interval.to);
-    let mut doubts = doubts(&loaded.trace, to);
-    doubts.extend(unnamed.map(|modules| format!("{modules}; what rules say of types and functions there finds nothing")));
-    answer(args, &loaded, &checked, &doubts)?;
-    if let Some(out) = &args.junit {
-        write_junit(out, &checked, file, &capture_name(args), &doubts)?;
+    let mut suites = Vec::new();
+    let outcome = args.asked.answer("check", |loaded| {
+        let (names, unnamed) = names(args, loaded, &rules)?;
+        let index = prepared(loaded, rules.len())?;
+        let checked = hold(args, loaded, &index, &names, &rules)?;
+        report_other_problems(&loaded.trace.problems);
+        let doubts = doubts(args, loaded, &index, &unnamed, &checked)?;
+        answer(args, loaded, &checked, &doubts)?;
+        let is_broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
+        let capture = loaded.told.files().map_or_else(|| capture_name(args), |files| files.join(" + "));
+        suites.push(Suite { checked, capture, doubts });
+        if is_broken { Err(Failure::LimitBroken) } else { Ok(()) }
+    });
+    if let Some(out) = args.junit.as_ref().filter(|_| !suites.is_empty()) {
+        write_junit(out, &suites, file)?;
     }
-    let is_broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
-    if is_broken { Err(Failure::LimitBroken) } else { Ok(()) }
+    outcome
+}
+
+/// What speaks against what was found: of all rules together.
+fn doubts(
+    args: &CheckArgs,
+    loaded: &Loaded,
+    index: &Index,
+    unnamed: &Unnamed,
+    checked: &[Checked<'_>],
+) -> Result<Vec<String>, Failure> {
+    let of_rule = |checked: &Checked<'_>| decides(&checked.rule.filter, &checked.rule.by, checked.rule.fold);
+    let decided = checked.iter().filter_map(of_rule).chain(decides(&args.asked.filter(), &[], false));
+    let decided = decided.reduce(|a, b| if a == Decides::AnyFrame { a } else { b });
+    let to = checked.iter().map(|checked| checked.interval.to).max().unwrap_or(loaded.interval.to);
+    loaded.doubts_until(&args.asked, index, (unnamed, decided), to)
 }
 
 /// The names that rules are about, and which modules have none; nothing where no rule is about names.
-fn names(args: &CheckArgs, loaded: &Loaded, rules: &[Rule]) -> (Names, Option<String>) {
+fn names(args: &CheckArgs, loaded: &Loaded, rules: &[Rule]) -> Result<(Names, Unnamed), Failure> {
     let is_about_names = |rule: &Rule| needs_names(&rule.filter, &rule.by) || rule.by.contains(&By::Module);
     if rules.iter().any(is_about_names) || needs_names(&args.asked.filter(), &[]) {
         loaded.names_and_missing(&args.asked, &[])
     } else {
-        (Names::default(), None)
+        Ok(Default::default())
     }
 }
 
@@ -134,7 +152,8 @@ fn hold<'r>(
 ) -> Result<Vec<Checked<'r>>, Failure> {
     let never = Cancel::default();
     let chosen = args.asked.filter().named_mask(&loaded.trace, names, &never).map_err(stopped)?;
-    let mut places = || Arc::new(if names.is_empty() { loaded.names(&args.asked, &[]) } else { names.clone() });
+    // Types that are named were looked for where names were.
+    let mut places = || Arc::new(if names.is_empty() { loaded.names(&args.asked, &[]).unwrap_or_default() } else { names.clone() });
     let mut judge = Judge::new(index, names);
     let mut all = Vec::with_capacity(rules.len());
     for rule in rules {
@@ -146,6 +165,12 @@ fn hold<'r>(
                 continue;
             }
         };
+        let of_places = rule.filter.mask(&loaded.trace);
+        let there = rule.filter.check_places(&loaded.trace);
+        if let Err(reason) = there.and_then(|()| rule.filter.check_types(&loaded.trace, names, &of_places)) {
+            all.push(Checked::without_rows(rule, interval, reason));
+            continue;
+        }
         let mut mask: Mask = rule.filter.named_mask(&loaded.trace, names, &never).map_err(stopped)?;
         mask.and(&chosen);
         all.push(judge.check(rule, interval, &mask, &mut places, &never).map_err(stopped)?);
@@ -164,13 +189,6 @@ fn interval(loaded: &Loaded, rule: &Rule, process: Option<&str>) -> Result<Inter
     };
     let asked = Interval { from: edge(&rule.from, loaded.interval.from)?, to: edge(&rule.to, loaded.interval.to)? };
     known_part(trace, asked).ok_or_else(|| "its interval lies outside of what was read".to_owned())
-}
-
-/// What of an interval the trace tells of.
-fn known_part(trace: &Trace, asked: Interval) -> Option<Interval> {
-    let known = Interval { from: asked.from.max(trace.span.from), to: asked.to.min(trace.span.to) };
-    let is_outside = known.from > known.to || (known.from == known.to && asked.from < asked.to);
-    (!is_outside).then_some(known)
 }
 
 fn capture_name(args: &CheckArgs) -> String {
@@ -199,9 +217,9 @@ fn answer(args: &CheckArgs, loaded: &Loaded, checked: &[Checked<'_>], doubts: &[
         });
         let broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
         let rules = rules.collect();
-        return output::json(&Answer { schema: "highwater.check/1", broken, rules, quality: trace.quality, doubts });
+        return loaded.told.json(&Answer { schema: "highwater.check/1", broken, rules, quality: trace.quality, doubts });
     }
-    output::answer(&describe(checked))?;
+    loaded.told.text(&describe(checked))?;
     let count = |outcome| checked.iter().filter(|checked| checked.outcome == outcome).count();
     let [passed, broken, skipped] = [Outcome::Passed, Outcome::Broken, Outcome::Skipped].map(count);
     output::message(&format!("rules: {passed} passed, {broken} broken, {skipped} skipped"));
@@ -214,8 +232,8 @@ fn describe(checked: &[Checked<'_>]) -> String {
     broken.flat_map(breach_lines).map(|line| line + "\n").collect()
 }
 
-fn write_junit(out: &Path, checked: &[Checked<'_>], rules: &Path, capture: &str, doubts: &[String]) -> Result<(), Failure> {
-    let written = junit(checked, &rules.display().to_string(), capture, doubts)
+fn write_junit(out: &Path, suites: &[Suite<'_>], rules: &Path) -> Result<(), Failure> {
+    let written = junit(suites, &rules.display().to_string())
         .map_err(io::Error::other)
         .and_then(|text| paths::replace(out, |draft| draft.write_all(text.as_bytes())));
     written.map_err(|error| Failure::Failed(format!("{} cannot be written: {error}", out.display())))

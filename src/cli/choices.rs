@@ -7,7 +7,7 @@ use super::ranges::{Bytes, Freed, Range};
 use super::seconds::Seconds;
 use crate::model::Trace;
 use crate::moment::Moment;
-use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice};
+use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice, check_threads};
 use crate::units::{Layer, Tid};
 
 /// See the module. An option that is given again is a further condition.
@@ -84,6 +84,12 @@ impl Choices {
             ("--not-frame", !self.not_frame.is_empty()),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
+    /// Whether process, heap and threads are there; types are only known with names.
+    pub(super) fn check(&self, trace: &Trace) -> Result<(), String> {
+        self.filter().check_places(trace)?;
+        check_threads(trace, self.thread.iter().map(|&id| Tid(id)))
     }
 
     /// What only rows have. The error names what of it is not in the trace.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::asked::{EDGES, Edges, check_out, edge, inputs, load_capture, outside};
+use super::asked::{EDGES, Edges, check_out, edge, inputs, known_part, load_capture, outside, tell_beyond};
 use super::choices::Choices;
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
@@ -66,7 +66,9 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     }
     check_out(&args.out, &args.inputs())?;
     let capture = open(&args.inputs())?;
-    let trace = load_capture(&capture, args.memory, &args.marks, &Choices::of_process(args.process.clone()))?;
+    let choices = Choices::of_process(args.process.clone());
+    let trace = load_capture(&capture, args.memory, &args.marks, &choices)?;
+    choices.check(&trace).map_err(Failure::BadArguments)?;
     let interval = interval(args, &trace)?;
     report_problems(&trace.problems);
     let processes = match &args.process {
@@ -98,7 +100,12 @@ fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
     // Of a trace that did not fit it is not known here where it ends.
     let end = if trace.cut.is_some() { Ticks(Ticks::NEVER.0 - 1) } else { trace.span.to };
     let to = to.unwrap_or(end);
-    if from <= to { Ok(Interval { from, to }) } else { Err(outside(trace, args.edges.from.is_some(), EDGES)) }
+    let asked = Interval { from, to };
+    if from > to || (trace.cut.is_none() && known_part(trace, asked).is_none()) {
+        return Err(outside(trace, asked, args.edges.from.is_some(), EDGES));
+    }
+    tell_beyond(trace, asked, EDGES);
+    Ok(asked)
 }
 
 /// Writes the trace and tells its size.

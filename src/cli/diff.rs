@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{GroupsAsked, RulesFile, index, interval, load_capture, needs_names, stopped};
+use super::asked::{GroupsAsked, RulesFile, decides, index, interval, load_capture, needs_names, stopped};
 use super::choices::Choices;
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
@@ -16,13 +16,14 @@ use super::progress::Quiet;
 use super::ranges::Bytes;
 use super::report::{key_cells, key_columns, stack_notes};
 use super::text::{Align, Table};
-use super::{Failure, open, output, report_problems, symbols};
+use super::{Failure, open, output, report_other_problems, symbols, wildcards};
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
 use crate::moment::{Moment, split_range};
 use crate::panics;
-use crate::query::{By, Cancel, Compared, DiffSide, Group, doubts, folded_diff};
+use crate::query::{By, Cancel, Compared, DiffSide, Group, Index, Mask, Unnamed, doubts_about, folded_diff};
+use crate::symbols::Names;
 use crate::units::Interval;
 use markdown::Shown;
 
@@ -109,11 +110,11 @@ impl Side {
         let text = word.to_str().unwrap_or_default();
         let found = text.rmatch_indices('@').find_map(|(at, _)| Some((&text[..at], part(&text[at + 1..])?)));
         let Some((path, (from, to))) = found else {
-            return Ok(Self { input: Input::from_arg(word), from: None, to: None });
+            return Ok(Self { input: one_file(word)?, from: None, to: None });
         };
         match (&from, &to) {
             (Some(a), Some(b)) if a > b => Err(format!("the part {} ends before it begins; swap its ends", word.display())),
-            _ => Ok(Self { input: Input::from_arg(&OsString::from(path)), from, to }),
+            _ => Ok(Self { input: one_file(OsStr::new(path))?, from, to }),
         }
     }
 
@@ -131,6 +132,15 @@ impl Side {
             }
             (a, b) => a == b,
         }
+    }
+}
+
+/// The one file that a side is of.
+fn one_file(word: &OsStr) -> Result<Input, String> {
+    let mut files = wildcards::as_shells_do(vec![Input::from_arg(word)]);
+    match (files.pop(), files.len()) {
+        (Some(only), 0) => Ok(only),
+        (_, others) => Err(format!("{} stands for {} files; name one", word.display(), others + 1)),
     }
 }
 
@@ -155,51 +165,90 @@ fn empty_sides(groups: &[Group<Compared>]) -> [bool; 2] {
     counts.map(|count| groups.iter().all(|group| count(&group.numbers) == 0))
 }
 
+/// What is compared of a trace.
+struct Asked {
+    trace: Arc<Trace>,
+    interval: Interval,
+    names: Arc<Names>,
+    unnamed: Unnamed,
+    index: Index,
+    mask: Mask,
+}
+
+impl Asked {
+    /// What speaks against its numbers.
+    fn doubts(&self, args: &DiffArgs) -> Result<Vec<String>, Failure> {
+        let filter = args.choices.filter();
+        let mask = filter.mask(&self.trace);
+        let mut doubts = doubts_about(&self.trace, &mask, self.interval.to);
+        if let Some(decides) = decides(&filter, &args.groups.by, args.fold) {
+            let unnamed = self.unnamed.doubts(&self.index, self.interval, &mask, decides, &Cancel::default());
+            doubts.extend(unnamed.map_err(stopped)?);
+        }
+        Ok(doubts)
+    }
+}
+
 /// What speaks against the numbers: of each trace, and of a side that has nothing at all.
-fn doubts_of(traces: &[Arc<Trace>; 2], intervals: [Interval; 2], is_empty: [bool; 2]) -> Vec<String> {
+fn doubts_of(args: &DiffArgs, sides: &[Asked; 2], is_empty: [bool; 2]) -> Result<Vec<String>, Failure> {
     let mut all = Vec::new();
     for (i, name) in ["A", "B"].into_iter().enumerate() {
-        all.extend(doubts(&traces[i], intervals[i].to).into_iter().map(|doubt| format!("{name}: {doubt}")));
+        all.extend(sides[i].doubts(args)?.into_iter().map(|doubt| format!("{name}: {doubt}")));
         if is_empty[i] {
             all.push(format!("{name}: nothing in it was alive or happened that is compared"));
         }
     }
-    all
+    Ok(all)
 }
 
-pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
-    args.quiet.apply();
-    let both = args.sides().map_err(Failure::BadArguments)?;
+/// What one side has not is a bad argument if the other has it neither.
+fn had_by_one<T>(of: [&Side; 2], [a, b]: [Result<T, String>; 2]) -> Result<(), Failure> {
+    match (a, b) {
+        (Err(a), Err(b)) if a == b => Err(Failure::BadArguments(a)),
+        (Err(a), Err(b)) => Err(Failure::BadArguments(format!("{}: {a}; {}: {b}", of[0].input.name(), of[1].input.name()))),
+        _ => Ok(()),
+    }
+}
+
+/// What is asked of both sides, as far as their traces have it.
+fn asked(args: &DiffArgs, both: &[Side; 2], traces: &[Arc<Trace>; 2]) -> Result<[Asked; 2], Failure> {
     let rules = args.rules.read()?;
-    let traces = load(args, &both)?;
-    let process = args.choices.process.as_deref();
-    let intervals = [both[0].interval(&traces[0], process)?, both[1].interval(&traces[1], process)?];
-    let is_one_trace = Arc::ptr_eq(&traces[0], &traces[1]);
-    let filter = args.choices.filter();
+    let (process, filter) = (args.choices.process.as_deref(), args.choices.filter());
+    had_by_one([&both[0], &both[1]], [0, 1].map(|i| args.choices.check(&traces[i])))?;
     let shows_names = needs_names(&filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
     let names = |trace: &Arc<Trace>| {
         let mask = filter.mask(trace);
         let is_asked = move |site| mask.classes(site) != 0;
         let frees = args.groups.by.contains(&By::FreedStack);
-        let names = if shows_names { symbols::names(trace, args.symbols.as_deref(), frees, is_asked) } else { Arc::default() };
-        Arc::new(names.with_rules(Arc::clone(&rules)))
+        let (names, unnamed) =
+            if shows_names { symbols::names(trace, args.symbols.as_deref(), frees, is_asked) } else { Default::default() };
+        (Arc::new(names.with_rules(Arc::clone(&rules))), unnamed)
     };
     let first = names(&traces[0]);
-    let names = [Arc::clone(&first), if is_one_trace { first } else { names(&traces[1]) }];
+    let second = if Arc::ptr_eq(&traces[0], &traces[1]) { first.clone() } else { names(&traces[1]) };
+    let types = [(&traces[0], &first.0), (&traces[1], &second.0)];
+    had_by_one([&both[0], &both[1]], types.map(|(trace, names)| filter.check_types(trace, names, &filter.mask(trace))))?;
+    let side = |i: usize, (names, unnamed): (Arc<Names>, Unnamed)| {
+        let never = Cancel::default();
+        let trace = Arc::clone(&traces[i]);
+        let interval = both[i].interval(&trace, process)?;
+        let rows = args.choices.rows(&trace).map_err(Failure::BadArguments)?;
+        let mask = filter.named_mask(&trace, &names, &never).map_err(stopped)?;
+        let index = index(&trace, &rows).map_err(stopped)?;
+        Ok::<_, Failure>(Asked { trace, interval, names, unnamed, index, mask })
+    };
+    Ok([side(0, first)?, side(1, second)?])
+}
+
+pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
+    args.quiet.apply();
+    let both = args.sides().map_err(Failure::BadArguments)?;
+    let traces = load(args, &both)?;
+    let sides = asked(args, &both, &traces)?;
     let never = Cancel::default();
-    let mut sides = Vec::new();
-    for (trace, names) in traces.iter().zip(&names) {
-        let rows = args.choices.rows(trace).map_err(Failure::BadArguments)?;
-        let mask = filter.named_mask(trace, names, &never).map_err(stopped)?;
-        sides.push((index(trace, &rows).map_err(stopped)?, mask));
-    }
-    let side = |i: usize| DiffSide {
-        index: &sides[i].0,
-        interval: intervals[i],
-        mask: &sides[i].1,
-        names: &names[i],
-        functions: None,
-        totals: None,
+    let side = |i: usize| {
+        let Asked { index, interval, mask, names, .. } = &sides[i];
+        DiffSide { index, interval: *interval, mask, names, functions: None, totals: None }
     };
     let compare = |by: &[By], top| folded_diff([side(0), side(1)], by, args.fold, top, &never).map_err(stopped);
     // A limit is about all groups, whatever is shown of them.
@@ -208,11 +257,9 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     // Of a side with nothing in the first groups there can be something in the others.
     let needs_totals = args.markdown || (top.is_some() && empty_sides(&groups).contains(&true));
     let totals = if needs_totals { compare(&[], None)? } else { Vec::new() };
-    let doubts = doubts_of(&traces, intervals, empty_sides(if needs_totals { &totals } else { &groups }));
-    report_problems(&traces[0].problems);
-    if !is_one_trace {
-        report_problems(&traces[1].problems);
-    }
+    let doubts = doubts_of(args, &sides, empty_sides(if needs_totals { &totals } else { &groups }))?;
+    let is_one_trace = Arc::ptr_eq(&traces[0], &traces[1]);
+    traces.iter().take(if is_one_trace { 1 } else { 2 }).for_each(|trace| report_other_problems(&trace.problems));
     let breaches = args.fail_over.map_or_else(Vec::new, |limit| breaches(&args.groups.by, &groups, limit));
     if args.markdown {
         let [a, b] = [&args.a, &args.b].map(|side| side.to_string_lossy());

@@ -3,10 +3,10 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, IntervalInSeconds, stopped};
-use super::{Failure, output, report_problems};
+use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
+use super::{Failure, report_problems};
 use crate::model::Trace;
-use crate::query::{Cancel, Finding, findings};
+use crate::query::{Cancel, Decides, Finding, findings};
 
 #[derive(Args, Debug)]
 pub(super) struct FindingsArgs {
@@ -27,6 +27,7 @@ pub(super) struct FindingsArgs {
 struct Answer<'a> {
     schema: &'static str,
     findings: Vec<Entry<'a>>,
+    doubts: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -50,19 +51,24 @@ struct Entry<'a> {
 }
 
 pub(super) fn run(args: &FindingsArgs) -> Result<(), Failure> {
-    let loaded = args.asked.load("findings")?;
-    let names = loaded.names(&args.asked, &[]);
+    args.asked.answer("findings", |loaded| answer(args, loaded))
+}
+
+fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
+    let (names, unnamed) = loaded.names_and_missing(&args.asked, &[])?;
     let index = loaded.index()?;
+    let decided = decides(&args.asked.filter(), &[], false).unwrap_or(Decides::Place);
+    let doubts = loaded.doubts(&args.asked, &index, (&unnamed, Some(decided)))?;
     let trace = index.trace();
     let mask = args.asked.filter().named_mask(trace, &names, &Cancel::default()).map_err(stopped)?;
     let mut found = findings(&index, loaded.interval, &mask, &names, &Cancel::default()).map_err(stopped)?;
     found.truncate(args.top.unwrap_or(usize::MAX));
     report_problems(&trace.problems);
     if !args.json {
-        return output::answer(&describe(&found));
+        return loaded.told.text(&(describe(&found) + &describe_doubts(&found, &doubts)));
     }
     let entries = found.iter().map(|finding| entry(trace, finding)).collect();
-    output::json(&Answer { schema: "highwater.findings/1", findings: entries })
+    loaded.told.json(&Answer { schema: "highwater.findings/1", findings: entries, doubts: &doubts })
 }
 
 fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
@@ -84,6 +90,13 @@ fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
         text: &finding.text,
         doubts: &finding.doubts,
     }
+}
+
+/// What speaks against all of them and is not told with each.
+fn describe_doubts(found: &[Finding], doubts: &[String]) -> String {
+    let is_told = |doubt: &&String| !found.is_empty() && found.iter().all(|finding| finding.doubts.contains(doubt));
+    let lines: String = doubts.iter().filter(|doubt| !is_told(doubt)).map(|doubt| format!("The numbers may be off: {doubt}.\n")).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
 /// Frames of a place that are printed: the innermost.

@@ -3,12 +3,12 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, IntervalInSeconds, stopped};
+use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
 use super::report::describe_quality;
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::format;
-use crate::query::{Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, functions, totals};
+use crate::query::{By, Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, functions, totals};
 
 #[derive(Args, Debug)]
 pub(super) struct FunctionsArgs {
@@ -19,7 +19,7 @@ pub(super) struct FunctionsArgs {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Tell also who calls this function and what it calls; named as it is listed
+    /// Also print the callers and callees of this function, named as it is listed or without its module
     #[arg(long, value_name = "FUNCTION")]
     pub(super) of: Option<String>,
 
@@ -37,36 +37,43 @@ pub(super) struct FunctionsArgs {
 struct Answer<'a> {
     schema: &'static str,
     functions: &'a [FunctionGroup],
+    doubts: &'a [String],
 }
 
 /// Functions in the text unless the user says how many.
 const SHOWN: usize = 40;
 
 pub(super) fn run(args: &FunctionsArgs) -> Result<(), Failure> {
-    let loaded = args.asked.load("functions")?;
+    args.asked.answer("functions", |loaded| answer(args, loaded))
+}
+
+fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
     let never = Cancel::default();
-    let names = loaded.names(&args.asked, &[]);
+    let (names, unnamed) = loaded.names_and_missing(&args.asked, &[])?;
     let index = loaded.index()?;
+    let decided = decides(&args.asked.filter(), &[By::Function], args.fold);
+    let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decided))?;
     let trace = index.trace();
     let all = Functions::of(trace, &names, args.fold, &never).map_err(stopped)?;
+    let of = args.of.as_deref().map(|of| all.meant(of)).transpose().map_err(Failure::BadArguments)?;
     let totals = totals(&index, loaded.interval, &never).map_err(stopped)?;
     let top = args.top.or((!args.json).then_some(SHOWN));
     let request = FunctionsRequest {
         mask: args.asked.filter().named_mask(trace, &names, &never).map_err(stopped)?,
-        of: args.of.clone(),
+        of: of.clone(),
         top,
     };
     let (groups, count) = functions(&index, &all, &totals, &request, &never).map_err(stopped)?;
     report_problems(&trace.problems);
-    if let Some(of) = args.of.as_deref().filter(|_| groups.iter().all(|group| group.callers.is_none())) {
-        output::message(&format!("no stack in the interval has a function {of}; functions are named as they are listed"));
+    if let Some(of) = of.filter(|_| groups.iter().all(|group| group.callers.is_none())) {
+        output::message(&format!("no stack in the interval has the function {of}"));
     }
     if args.json {
-        return output::json(&Answer { schema: "highwater.functions/1", functions: &groups });
+        return loaded.told.json(&Answer { schema: "highwater.functions/1", functions: &groups, doubts: &doubts });
     }
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, loaded.interval);
     let interval = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
-    output::answer(&(interval + &describe(&groups, count) + &describe_quality(trace, loaded.interval)))
+    loaded.told.text(&(interval + &describe(&groups, count) + &describe_quality(trace, loaded.interval, &doubts)))
 }
 
 /// The same for people.

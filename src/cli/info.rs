@@ -1,17 +1,20 @@
-//! `highwater info`: what the files hold. Reads everything once, in parallel, and
-//! builds no trace.
+//! `highwater info`: what the files hold. Reads everything twice: in parallel for what there is, and in order,
+//! as a load does, for what is wrong. Memory is that of a load without any memory in it.
 
 use serde::Serialize;
 
 use super::args::InfoArgs;
+use super::asked::stopped;
+use super::progress::Progress;
 use super::text::{self, Align, Table};
-use super::{Failure, memory, open, output, report_problems};
+use super::{Failure, memory, output, report_problems};
 use crate::etl::TraceFile;
 use crate::etl::compression::Algorithm;
 use crate::events::{EventCounts, ProviderCensus, ProviderSeen, Totals, survey_with_providers};
 use crate::format;
-use crate::load::{Capture, NO_MEMORY_EVENTS};
-use crate::problem::Problem;
+use crate::load::{Capture, inspect, no_memory_events};
+use crate::problem::{Problem, ProblemKind};
+use crate::query::{input_doubts, losses};
 use crate::units::Ticks;
 use crate::utc::rfc3339;
 
@@ -23,6 +26,7 @@ struct Info {
     events: EventCounts,
     problems: Vec<Problem>,
     providers: Vec<Provider>,
+    doubts: Vec<String>,
     #[serde(skip)]
     problem_count: u64,
     #[serde(skip)]
@@ -55,18 +59,25 @@ struct FileInfo {
     duration_s: f64,
     events_lost: u32,
     buffers_lost: u32,
+    /// For people only: whether a part of the file is missing.
+    #[serde(skip)]
+    is_short: bool,
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
-    let capture = open(&args.what.inputs())?;
-    let info = gather(&capture);
-    memory::warn(&capture, args.memory);
-    report_problems(&info.problems);
-    if args.what.json { output::json(&info) } else { output::answer(&describe(&info)) }
+    args.each.answer(&args.what.inputs(), |capture, told| {
+        let info = gather(capture)?;
+        memory::warn(capture, args.memory);
+        report_problems(&info.problems);
+        // It says itself of which files it is.
+        if args.what.json { output::json(&info) } else { told.text(&describe(&info)) }
+    })
 }
 
-fn gather(capture: &Capture) -> Info {
-    let mut problems = capture.problems.clone();
+fn gather(capture: &Capture) -> Result<Info, Failure> {
+    // What is wrong is what a load finds, so that both tell the same.
+    let name = capture.files.first().map_or("", |file| file.name.as_str());
+    let trace = inspect(capture, &mut Progress::new(format!("Reading {name}"))).map_err(stopped)?;
     let mut events = EventCounts::default();
     let mut files = Vec::new();
     let mut census = ProviderCensus::default();
@@ -75,18 +86,23 @@ fn gather(capture: &Capture) -> Info {
         census = census.plus(of_file);
         events.add(&totals.counts);
         files.push(file_info(capture, file, &totals));
-        problems.append(totals.problems);
     }
     let provider = |ProviderSeen { guid, name, events }| Provider { guid: guid.to_string(), name, events };
-    Info {
+    let is_short = |problem: &&Problem| matches!(problem.kind, ProblemKind::MissingBuffers | ProblemKind::TruncatedBuffer);
+    for problem in trace.problems.iter().filter(is_short) {
+        files.iter_mut().filter(|file| file.path == problem.file).for_each(|file| file.is_short = true);
+    }
+    let doubts = losses(&trace, Ticks::NEVER).into_iter().chain(input_doubts(&trace.problems)).collect();
+    Ok(Info {
         schema: "highwater.info/1",
         files,
         events,
-        problem_count: problems.total(),
-        problems: problems.list(),
+        problem_count: trace.quality.problems,
+        problems: trace.problems.clone(),
         providers: census.list().into_iter().map(provider).collect(),
         providers_left_out: census.left_out(),
-    }
+        doubts,
+    })
 }
 
 fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
@@ -110,6 +126,7 @@ fn file_info(capture: &Capture, file: &TraceFile, totals: &Totals) -> FileInfo {
         duration_s: capture.clock().seconds(Ticks::from_raw(last, trace_start)),
         events_lost: header.events_lost,
         buffers_lost: header.buffers_lost,
+        is_short: false,
     }
 }
 
@@ -121,7 +138,7 @@ fn describe(info: &Info) -> String {
     }
     text += &describe_events(&info.events);
     if !info.events.has_memory_events() {
-        text += &format!("\nNothing to account for: {NO_MEMORY_EVENTS}.\n");
+        text += &format!("\nNothing to account for: {}.\n", no_memory_events(&info.events));
     }
     text + &describe_providers(info) + &describe_problems(info)
 }
@@ -133,6 +150,7 @@ fn describe_file(file: &FileInfo) -> String {
     };
     let session = if file.logger.is_empty() { String::new() } else { format!("{}, ", file.logger) };
     let lost = match (file.events_lost, file.buffers_lost) {
+        (0, 0) if file.is_short => "nothing that the file tells of, but a part of it is missing".to_owned(),
         (0, 0) => "nothing".to_owned(),
         (events, buffers) => format!(
             "{}, {}: totals after the first loss are bounds",

@@ -12,6 +12,7 @@ mod choices;
 mod completions;
 mod cut;
 mod diff;
+mod each;
 mod export;
 mod findings;
 mod functions;
@@ -28,15 +29,20 @@ mod report;
 mod symbols;
 pub mod synth;
 mod text;
+mod wildcards;
 
 use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::etl::OpenError;
 use crate::load::{Capture, Input};
 use crate::panics;
+use crate::platform;
 use crate::problem::{Problem, ProblemKind};
+use crate::query::is_doubt;
 use crate::seconds;
 pub use args::Look;
 use args::{Command, CommandLine, SymbolsCommand};
@@ -47,8 +53,32 @@ enum Failure {
     Failed(String),
     /// Exit code 2.
     BadArguments(String),
+    /// The same where files are of several captures: each in a line.
+    SeveralCaptures(Vec<String>),
     /// Exit code 3: the answer, which was given, is that a limit was broken.
     LimitBroken,
+}
+
+impl Failure {
+    /// What to say of it, in one line.
+    fn sentence(&self) -> String {
+        match self {
+            Self::Failed(reason) | Self::BadArguments(reason) => reason.clone(),
+            Self::SeveralCaptures(captures) => format!("{}: {}", several(captures), captures.join("; ")),
+            Self::LimitBroken => "a limit was broken".to_owned(),
+        }
+    }
+
+    /// The same of one capture among several: a line that names it.
+    fn line_about(&self, name: &str) -> String {
+        let sentence = self.sentence();
+        if sentence.contains(name) { sentence } else { format!("{name}: {sentence}") }
+    }
+}
+
+/// What stands above the captures that files are of.
+fn several(captures: &[String]) -> String {
+    format!("these files are of {} captures, and one is read at a time; name those of one, or give --each where it answers", captures.len())
 }
 
 /// Runs the program on the words of its command line, the program's name first.
@@ -57,7 +87,10 @@ pub fn run(
     words: impl IntoIterator<Item = OsString>,
     open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>,
 ) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let mistyped = words.get(1).and_then(|word| args::mistyped(word));
     let result = match CommandLine::try_parse_from(words) {
+        _ if mistyped.is_some() => Err(Failure::BadArguments(mistyped.unwrap_or_default())),
         Ok(line) => dispatch(&line, open_window),
         Err(error) if error.use_stderr() => Err(Failure::BadArguments(args::one_line(&error))),
         Err(help_or_version) => output::answer(&help_or_version.to_string()),
@@ -72,15 +105,30 @@ pub fn run(
             output::error(&message);
             ExitCode::from(2)
         }
+        Err(Failure::SeveralCaptures(captures)) => {
+            output::error(&several(&captures));
+            captures.iter().for_each(|capture| output::error(capture));
+            ExitCode::from(2)
+        }
         Err(Failure::LimitBroken) => ExitCode::from(3),
     }
 }
 
 fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>) -> Result<(), Failure> {
     match &line.command {
-        None => open_window(line.inputs(), line.look()).map_err(Failure::Failed),
+        None => {
+            let look = line.look();
+            let inputs = line.inputs();
+            if !look.follow {
+                refuse_missing(&inputs)?;
+            }
+            open_window(inputs, look).map_err(Failure::Failed)
+        }
         Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
-        Some(Command::Replay(args)) => open_window(args.inputs(), args.look()).map_err(Failure::Failed),
+        Some(Command::Replay(args)) => {
+            refuse_missing(&args.inputs())?;
+            open_window(args.inputs(), args.look()).map_err(Failure::Failed)
+        }
         Some(Command::Record(args)) => guarded(&args.inputs(), || record::run(args)),
         Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
         Some(Command::Report(args)) => guarded(&args.asked.inputs(), || report::run(args)),
@@ -107,10 +155,21 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
 /// `highwater record --self-test`. What went wrong, if anything did.
 #[cfg(windows)]
 pub fn self_test(folder: &std::path::Path, programs: &[crate::capture::windows::self_test::TargetProgram]) -> Result<(), String> {
-    record::self_test(folder, programs).map_err(|failure| match failure {
-        Failure::Failed(reason) | Failure::BadArguments(reason) => reason,
-        Failure::LimitBroken => "a limit was broken".to_owned(),
-    })
+    record::self_test(folder, programs).map_err(|failure| failure.sentence())
+}
+
+/// Where somebody sees what is printed, no window opens on files none of which is there.
+fn refuse_missing(inputs: &[Input]) -> Result<(), Failure> {
+    let missing = |input: &Input| match input {
+        Input::File(path) => std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound),
+        Input::Demo => false,
+    };
+    match inputs.first() {
+        Some(first) if platform::has_stderr() && inputs.iter().all(missing) => {
+            Err(Failure::Failed(OpenError::NotFound(first.name()).to_string()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs a command; a fault of the program ends in one line too.
@@ -123,7 +182,14 @@ fn guarded(inputs: &[Input], run: impl FnOnce() -> Result<(), Failure>) -> Resul
 }
 
 fn open(inputs: &[Input]) -> Result<Capture, Failure> {
-    Capture::open(inputs).map_err(|error| Failure::Failed(error.to_string()))
+    Capture::open(inputs).map_err(cannot_open)
+}
+
+fn cannot_open(error: OpenError) -> Failure {
+    match error {
+        OpenError::SeveralCaptures(captures) => Failure::SeveralCaptures(captures),
+        other => Failure::Failed(other.to_string()),
+    }
 }
 
 /// One line on stderr for each file with problems: the first of them, and how
@@ -140,6 +206,12 @@ fn report_problems(problems: &[Problem]) {
     }
 }
 
+/// The same of those that are not told as doubts.
+fn report_other_problems(problems: &[Problem]) {
+    let others: Vec<Problem> = problems.iter().filter(|problem| !is_doubt(problem.kind)).cloned().collect();
+    report_problems(&others);
+}
+
 fn problem_line(problem: &Problem, others: usize) -> String {
     let Problem { kind, file, detail, .. } = problem;
     // Whatever kept a file from being opened names the file itself.
@@ -147,6 +219,7 @@ fn problem_line(problem: &Problem, others: usize) -> String {
     let sentence = if named { detail.clone() } else { format!("{file}: {detail}") };
     match others {
         0 => sentence,
+        1 => format!("{sentence} (1 more problem: see highwater info)"),
         n => format!("{sentence} ({n} more problems: see highwater info)"),
     }
 }

@@ -3,14 +3,13 @@
 use clap::Args;
 
 use super::activity;
-use super::asked::{Asked, GroupsAsked, IntervalInSeconds, needs_names, stopped};
+use super::asked::{Asked, GroupsAsked, IntervalInSeconds, Loaded, decides, needs_names, stopped};
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::export::{self, Exported};
 use crate::format;
 use crate::model::{Quality, Trace};
-use crate::query::{ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, named_report};
-use crate::symbols::Names;
+use crate::query::{ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, losses, named_report};
 use crate::units::Interval;
 
 #[derive(Args, Debug)]
@@ -31,7 +30,10 @@ pub(super) struct ReportArgs {
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    let loaded = args.asked.load("report")?;
+    args.asked.answer("report", |loaded| answer(args, loaded))
+}
+
+fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     let request = ReportRequest {
         interval: loaded.interval,
         by: args.groups.by.clone(),
@@ -41,19 +43,21 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     };
     let never = Cancel::default();
     let shows_names = needs_names(&request.filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
-    let names = if shows_names { loaded.names(&args.asked, &args.groups.by) } else { Names::default() };
+    let (names, unnamed) =
+        if shows_names { loaded.names_and_missing(&args.asked, &args.groups.by)? } else { Default::default() };
     let index = loaded.index()?;
+    let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decides(&request.filter, &args.groups.by, args.fold)))?;
     let trace = index.trace();
     report_problems(&trace.problems);
     if args.json {
-        let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?;
+        let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?.about(doubts, loaded.told.files());
         return output::stream(|out| export::json(&exported, out)).map_err(output::unanswered);
     }
     let report = named_report(&index, &request, &names, &never).map_err(stopped)?;
     let mask = request.filter.named_mask(trace, &names, &never).map_err(stopped)?;
     let worst = (&mask, args.groups.top.unwrap_or(WORST));
     let besides = ActivityEntries::of(&index, loaded.interval, args.asked.process(), worst, &never).map_err(stopped)?;
-    output::answer(&describe(trace, args, &report, &besides))
+    loaded.told.text(&(describe(args, trace, &report, &besides) + &describe_quality(trace, report.interval, &doubts)))
 }
 
 /// Frames of a swap chain and layer in the text unless the user says how many groups.
@@ -63,12 +67,12 @@ const WORST: usize = 3;
 const SHOWN: usize = 40;
 
 /// The same for people.
-fn describe(trace: &Trace, args: &ReportArgs, report: &Report, besides: &ActivityEntries) -> String {
+fn describe(args: &ReportArgs, trace: &Trace, report: &Report, besides: &ActivityEntries) -> String {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, report.interval);
     let mut text = format!("{} to {}\n\n", text::seconds(from_s), text::seconds(to_s));
     let shown = report.groups.len().min(args.groups.top.unwrap_or(SHOWN));
     if report.groups.is_empty() {
-        text += "Nothing was alive or happened.\n";
+        text += "No matching allocations in this interval.\n";
     } else {
         text += &table(&args.groups.by, &report.groups[..shown], &besides.frame_counts).text();
     }
@@ -76,7 +80,7 @@ fn describe(trace: &Trace, args: &ReportArgs, report: &Report, besides: &Activit
         0 => {}
         n => text += &format!("… and {n} more groups; --top {} shows them\n", report.groups.len()),
     }
-    text + &activity::describe(besides) + &describe_quality(trace, report.interval)
+    text + &activity::describe(besides)
 }
 
 fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
@@ -186,7 +190,7 @@ fn bounds(trace: &Trace, interval: Interval) -> String {
 }
 
 /// What is not certain of the numbers of an interval.
-pub(super) fn describe_quality(trace: &Trace, interval: Interval) -> String {
+pub(super) fn describe_quality(trace: &Trace, interval: Interval, doubts: &[String]) -> String {
     let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems, inferred_frees } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {
@@ -210,5 +214,11 @@ pub(super) fn describe_quality(trace: &Trace, interval: Interval) -> String {
     if problems > 0 {
         text += &format!(" {} with the input: see highwater info.", text::plural(problems, "problem"));
     }
-    text + "\n"
+    text += "\n";
+    // Losses are told above, in more words.
+    let losses = losses(trace, interval.to);
+    for doubt in doubts.iter().filter(|doubt| losses.as_ref() != Some(doubt)) {
+        text += &format!("The numbers may be off: {doubt}.\n");
+    }
+    text
 }

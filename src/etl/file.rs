@@ -8,8 +8,9 @@ use std::path::Path;
 
 use super::compression::Algorithm;
 use super::error::{OpenError, looks_like_etl};
-use super::header::session_header;
-use super::{BUFFER_HEADER, BufferInfo, ReadBuffer, SessionHeader, Source, index, u8_at};
+use super::header::header_of;
+use super::{BUFFER_HEADER, BufferInfo, ReadBuffer, SessionHeader, Source, index, mode, u8_at};
+use crate::format;
 use crate::problem::{ProblemKind, Problems};
 
 /// In what a trace lay.
@@ -78,11 +79,12 @@ impl TraceFile {
             return Err(OpenError::not_a_trace(&name, &head));
         }
         let mut problems = Problems::default();
-        let header = session_header(&head).unwrap_or_else(|| {
+        let (header, written) = header_of(&head).unwrap_or_else(|| {
             problems.add(ProblemKind::DamagedHeader, &name, 0, "the session header is damaged; a 10 MHz clock is assumed");
-            fallback_header()
+            (fallback_header(), None)
         });
         let index = index::walk(&source, &name, bytes, &header, &mut problems);
+        tell_missing(&name, bytes, (&header, written), index.met, &mut problems);
         let buffers = index.buffers;
         let mut file =
             Self { source, name, format: Format::Etl, bytes, header, buffers, streams: 0, compression: None, problems };
@@ -123,6 +125,23 @@ impl TraceFile {
             self.compression = Some(found.unwrap_or_default());
         }
     }
+}
+
+/// A session that has ended says how many buffers it wrote: where the file has fewer, it was cut, or copied
+/// before it was complete. (In all real files at hand both numbers are equal. A ring has fewer: it overwrites.)
+fn tell_missing(
+    name: &str,
+    bytes: u64,
+    (header, written): (&SessionHeader, Option<u32>),
+    met: u64,
+    problems: &mut Problems,
+) {
+    let Some(written) = written.map(u64::from).filter(|&written| written > met && header.mode & mode::CIRCULAR == 0) else {
+        return;
+    };
+    let (missing, written) = (format::count(written - met), format::count(written));
+    let detail = format!("{missing} of the {written} buffers that were written are not in the file: it was cut; copy it again");
+    problems.add(ProblemKind::MissingBuffers, name, bytes, detail);
 }
 
 /// Windows has no more.

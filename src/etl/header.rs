@@ -26,8 +26,9 @@ impl ClockKind {
     }
 }
 
-/// What a file says of the session that wrote it. `end_time` and `buffers_written`
-/// are left out on purpose: sessions that were not closed well leave them wrong.
+/// What a file says of the session that wrote it. `end_time` and `buffers_written` are left out on purpose:
+/// sessions that were not closed well leave them wrong, and what closed ones say is looked at only to tell
+/// what is missing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SessionHeader {
     /// Size of the session's buffers in memory, bytes; the capacity of compressed ones.

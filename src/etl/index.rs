@@ -30,6 +30,8 @@ pub(super) struct BufferIndex {
     pub(super) buffers: Vec<BufferInfo>,
     /// Losses of sessions behind the first.
     pub(super) more_lost: (u32, u32),
+    /// How many there are, with those that are left out and those in whose place is something else.
+    pub(super) met: u64,
 }
 
 /// Walks the chain of buffers of a file of `bytes` bytes.
@@ -53,7 +55,7 @@ pub(super) fn walk(source: &Source, name: &str, bytes: u64, first: &SessionHeade
     }
     at.sessions.end(&mut report);
     tell_overwritten(&buffers, first, &mut report);
-    BufferIndex { buffers, more_lost: at.sessions.more_lost }
+    BufferIndex { buffers, more_lost: at.sessions.more_lost, met: at.met }
 }
 
 /// Goes on with the walk of a file that is still written and has `bytes` bytes by now;
@@ -89,6 +91,8 @@ pub(super) struct Walked {
     usual: Option<u64>,
     /// ... and whether enough of a growing file was there to be sure of it.
     is_usual_sure: bool,
+    /// How many buffers it has passed, or places of buffers.
+    met: u64,
     sessions: Sessions,
 }
 
@@ -114,6 +118,7 @@ impl Walked {
             }
         }
         self.offset += u64::from(info.size);
+        self.met += 1;
         self.sessions.take(info, walker, report)
     }
 
@@ -121,6 +126,7 @@ impl Walked {
     fn skip_to(&mut self, next: u64, report: &mut Report<'_>) {
         let detail = format!("no buffers from here for {} bytes; what follows was read", next - self.offset);
         report.tell(ProblemKind::BrokenChain, self.offset, detail);
+        self.met += self.usual.map_or(0, |usual| (next - self.offset).div_ceil(usual.max(1)));
         self.offset = next;
     }
 }

@@ -33,6 +33,9 @@ pub struct EventCounts {
     pub image_unload: u64,
     pub image_rundown: u64,
     pub image_id_rsds: u64,
+    /// Parts of WPR's heap snapshots, which nobody can read but WPA.
+    #[serde(skip)]
+    pub heap_snapshot: u64,
 }
 
 /// Kernel hooks that are counted.
@@ -128,6 +131,7 @@ impl EventCounts {
                 tracker::REALLOC => Some(&mut self.tracker_realloc),
                 _ => None,
             },
+            EventId::Provider { provider: class::HEAP_SNAPSHOT, .. } => Some(&mut self.heap_snapshot),
             EventId::Class { class: class::IMAGE_ID, opcode: injected::RSDS } => Some(&mut self.image_id_rsds),
             _ => None,
         }
@@ -182,6 +186,7 @@ impl EventCounts {
             image_unload,
             image_rundown,
             image_id_rsds,
+            heap_snapshot,
         } = other;
         self.total += total;
         self.heap_create += heap_create;
@@ -207,6 +212,7 @@ impl EventCounts {
         self.image_unload += image_unload;
         self.image_rundown += image_rundown;
         self.image_id_rsds += image_id_rsds;
+        self.heap_snapshot += heap_snapshot;
     }
 
     /// All counts with their names, in the order of the machine interface.

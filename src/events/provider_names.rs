@@ -11,11 +11,12 @@ use super::hooks::class;
 use crate::etl::Guid;
 
 /// Providers that everybody knows.
-const KNOWN: [(Guid, &str); 8] = [
+const KNOWN: [(Guid, &str); 9] = [
     (class::DXGI, "Microsoft-Windows-DXGI"),
     (class::D3D9, "Microsoft-Windows-D3D9"),
     (class::CLR, "Microsoft-Windows-DotNETRuntime"),
     (class::CLR_RUNDOWN, "Microsoft-Windows-DotNETRuntimeRundown"),
+    (class::HEAP_SNAPSHOT, "Microsoft-Windows-Heap-Snapshot"),
     (class::KERNEL_MEMORY, "Microsoft-Windows-Kernel-Memory"),
     (class::MULTI_MAIN, "Multi-Main"),
     (class::MULTI_WORKER, "Multi-Worker"),

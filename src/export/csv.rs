@@ -62,7 +62,7 @@ fn columns(group: &Group) -> [(&'static str, String); 32] {
 pub fn csv(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut writer = writer(out);
     writer.write_record(columns(&Group::default()).map(|(name, _)| name))?;
-    let Exported { index, names, request, mask, cancel } = exported;
+    let Exported { index, names, request, mask, cancel, .. } = exported;
     each_group(index, request, mask, names, cancel, |group| {
         writer.write_record(columns(&group).map(|(_, cell)| cell))?;
         Ok::<_, ExportError>(())

@@ -13,11 +13,14 @@ use crate::query::{ActivityEntries, ChainFrames, Group, MarkEntry, PerFrame, Pro
 
 /// Field names are those of the machine interface.
 #[derive(Serialize)]
-struct Answer<Groups> {
+struct Answer<'a, Groups> {
     schema: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<&'a [String]>,
     interval: Seconds,
     groups: Groups,
     quality: Quality,
+    doubts: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     marks: Option<Vec<MarkEntry>>,
     #[serde(skip_serializing_if = "is_zero")]
@@ -56,7 +59,8 @@ pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportEr
     let (trace, interval) = (exported.trace(), exported.interval());
     let interval = Seconds { from_s: trace.clock.seconds(interval.from), to_s: trace.clock.seconds(interval.to) };
     let stopped = RefCell::default();
-    let Exported { index, names, request, mask, cancel } = exported;
+    let Exported { index, names, request, mask, doubts, files, cancel } = exported;
+    let files = files.as_deref();
     let process = request.filter.process.as_deref();
     let worst = (mask, request.top.unwrap_or(WORST));
     let ActivityEntries { marks, frames, processors, frame_counts } =
@@ -71,5 +75,5 @@ pub fn json(exported: &Exported<'_>, out: &mut dyn Write) -> Result<(), ExportEr
     let marks = marks.map(|marks| marks.list);
     let quality = trace.quality;
     let schema = "highwater.report/1";
-    write(out, &Answer { schema, interval, groups, quality, marks, marks_left_out, frames, processors }, &stopped)
+    write(out, &Answer { schema, files, interval, groups, quality, doubts, marks, marks_left_out, frames, processors }, &stopped)
 }

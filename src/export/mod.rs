@@ -44,6 +44,9 @@ pub struct Exported<'a> {
     request: &'a ReportRequest,
     /// The sites that the filter chooses.
     mask: Mask,
+    /// What speaks against the numbers, and the files that they are of where an answer says that; see [`json`].
+    doubts: Vec<String>,
+    files: Option<Vec<String>>,
     /// Ends the work.
     cancel: &'a Cancel,
 }
@@ -53,7 +56,12 @@ impl<'a> Exported<'a> {
     /// chosen by name a look at each frame.
     pub fn new(index: &'a Index, names: &'a Names, request: &'a ReportRequest, cancel: &'a Cancel) -> Result<Self, Cancelled> {
         let mask = request.filter.named_mask(index.trace(), names, cancel)?;
-        Ok(Self { index, names, request, mask, cancel })
+        Ok(Self { index, names, request, mask, doubts: Vec::new(), files: None, cancel })
+    }
+
+    /// With what speaks against the numbers, and the files that they are of where there are others.
+    pub fn about(self, doubts: Vec<String>, files: Option<&[String]>) -> Self {
+        Self { doubts, files: files.map(<[String]>::to_vec), ..self }
     }
 
     fn trace(&self) -> &'a Trace {

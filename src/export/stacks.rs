@@ -75,7 +75,7 @@ pub(super) fn each<'a>(
     value: Value,
     mut each: impl FnMut(StackMet<'a>) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
-    let Exported { index, names, request, mask, cancel } = exported;
+    let Exported { index, names, request, mask, cancel, .. } = exported;
     let trace = exported.trace();
     let mut called = ProcessNames::new(trace);
     if value == Value::Samples {

@@ -10,9 +10,24 @@ use crate::format::plain;
 /// Broken limits that are told of one rule.
 const SHOWN: usize = 100;
 
-/// The text of a file. `file` is what the rules are from, `capture` what was held against them, and `doubts`
-/// speak against its numbers.
-pub fn junit(checked: &[Checked<'_>], file: &str, capture: &str, doubts: &[String]) -> Result<String, String> {
+/// One capture that was held against the rules.
+pub struct Suite<'a> {
+    /// What became of each rule.
+    pub checked: Vec<Checked<'a>>,
+    /// What the capture is called.
+    pub capture: String,
+    /// What speaks against its numbers.
+    pub doubts: Vec<String>,
+}
+
+/// The text of a file. `file` is what the rules are from.
+pub fn junit(captures: &[Suite<'_>], file: &str) -> Result<String, String> {
+    let mut report = Report::new("highwater check");
+    captures.iter().for_each(|capture| _ = report.add_test_suite(suite(capture, file)));
+    report.to_string().map_err(|error| error.to_string())
+}
+
+fn suite(Suite { checked, capture, doubts }: &Suite<'_>, file: &str) -> TestSuite {
     let mut suite = TestSuite::new(plain(capture));
     if !doubts.is_empty() {
         let lines: Vec<String> = doubts.iter().map(|doubt| format!("The numbers may be off: {}", plain(doubt))).collect();
@@ -27,9 +42,7 @@ pub fn junit(checked: &[Checked<'_>], file: &str, capture: &str, doubts: &[Strin
         }
         suite.add_test_case(case);
     }
-    let mut report = Report::new("highwater check");
-    report.add_test_suite(suite);
-    report.to_string().map_err(|error| error.to_string())
+    suite
 }
 
 fn status(checked: &Checked<'_>) -> TestCaseStatus {

@@ -16,7 +16,7 @@ mod starter;
 mod text;
 
 pub use check::{Amount, Check, Checked, GroupCheck, HolderOf, Judge, Outcome};
-pub use junit::junit;
+pub use junit::{Suite, junit};
 pub use rules::{Limit, LimitRules, Rule};
 pub use starter::{StartedFrom, starter};
 pub use text::breach_lines;

@@ -7,7 +7,7 @@ use super::Capture;
 use crate::etl::TraceFile;
 use crate::events::{MarkProviders, process_names};
 use crate::format;
-use crate::model::{Clock, Cut, CutReason, Processes, Scope, WhenFull};
+use crate::model::{Clock, Cut, CutReason, Processes, Scope, WhenFull, is_process_name};
 use crate::platform;
 use crate::units::{Layer, Pid, Ticks};
 
@@ -83,14 +83,14 @@ impl Capture {
         self.bytes().saturating_mul(MOST_PER_BYTE) <= budget
     }
 
-    /// Ids of all processes that have this name in any case, or this id. Reads the
+    /// Ids of all processes that are called this ([`is_process_name`]), or have this id. Reads the
     /// whole capture, since a name may come only with the last rundown.
     pub fn processes_called(&self, wanted: &str) -> BTreeSet<Pid> {
         let lower = wanted.to_lowercase();
         let unnamed = lower.strip_prefix("unknown (").and_then(|rest| rest.strip_suffix(')'));
         let ids = [Some(wanted), unnamed].into_iter().flatten().filter_map(|id| id.parse().ok()).map(Pid);
         let all = self.files.iter().flat_map(|file| process_names(file, &file.buffers));
-        ids.chain(all.filter(|(_, name)| name.to_lowercase() == lower).map(|(pid, _)| pid)).collect()
+        ids.chain(all.filter(|(_, name)| is_process_name(name, wanted)).map(|(pid, _)| pid)).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Capture, NO_MEMORY_EVENTS, Plan, Stopped, Watch, describe_scope, plan, playback};
+use super::{Capture, Plan, Stopped, Watch, describe_scope, no_memory_events, plan, playback};
 use crate::events::{Merge, Tick, Totals};
 use crate::model::{Builder, InputState, Loss, Trace};
 use crate::problem::ProblemKind;
@@ -54,7 +54,7 @@ impl About<'_> {
             problems.add(ProblemKind::LimitReached, name, 0, left_out);
         }
         if complete && !totals.counts.has_memory_events() {
-            problems.add(ProblemKind::NoMemoryEvents, name, 0, NO_MEMORY_EVENTS);
+            problems.add(ProblemKind::NoMemoryEvents, name, 0, no_memory_events(&totals.counts));
         }
         InputState {
             counts: totals.counts,

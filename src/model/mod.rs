@@ -45,4 +45,4 @@ pub use scope::{Cut, CutReason, Processes, Scope, WhenFull};
 pub use stack::{NodeId, Stacks};
 pub use stretches::SliceBlocks;
 pub use trace::{BuilderId, Clock, Quality, Site, SiteId, Trace, UnmatchedFree};
-pub use world::{Heap, HeapId, Module, PdbId, Process, ProcessId};
+pub use world::{Heap, HeapId, Module, PdbId, Process, ProcessId, is_process_name};

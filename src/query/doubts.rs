@@ -1,26 +1,28 @@
-//! What speaks against the numbers of a trace, whatever is asked of it: losses, a cut, what was
-//! forgotten, a part of the capture only.
+//! What speaks against the numbers of a trace: losses, a cut, what was forgotten, a part of the capture only,
+//! files that are damaged or not whole, a start in the middle. An empty list is a promise.
+//!
+//! What depends on names is in [`super::unnamed`].
 
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
+
+use super::Mask;
 use crate::format;
-use crate::model::Trace;
+use crate::model::{SiteId, Trace};
 use crate::problem::{Problem, ProblemKind};
-use crate::units::Ticks;
+use crate::units::{Layer, Ticks};
 
-/// Files that are missing which are named.
-const MOST_FILES: usize = 3;
+/// Files and kinds of damage that are told one by one.
+const MOST_TOLD: usize = 8;
 
-/// A sentence for each reason why numbers up to `to` can be other than they were.
+/// Processes that are named.
+const MOST_NAMED: usize = 3;
+
+/// A sentence for each reason why numbers up to `to` can be other than they were, whatever is asked.
 pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
     let mut doubts = Vec::new();
     let moment = |at: Ticks| short(trace.clock.seconds(at));
-    if let Some(until) = trace.exact_until().filter(|&until| until < to) {
-        let quality = trace.quality;
-        let lost = match (quality.events_lost, quality.buffers_lost) {
-            (0, 0) => "Events were lost".to_owned(),
-            (events, buffers) => format!("{} events and {} buffers were lost", format::count(events), format::count(buffers)),
-        };
-        doubts.push(format!("{lost}: after {} sizes can be too high or too low", moment(until)));
-    }
+    doubts.extend(losses(trace, to));
     if let Some(cut) = trace.cut {
         doubts.push(format!("Only the trace up to {} was read, for want of memory", moment(cut.at)));
     }
@@ -33,10 +35,85 @@ pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
     if !trace.scope.is_all() {
         doubts.push("Only a part of the capture was read".to_owned());
     }
-    let is_left_out = |problem: &&Problem| matches!(problem.kind, ProblemKind::UnreadableFile | ProblemKind::ClockMismatch);
-    let left_out = trace.problems.iter().filter(is_left_out).take(MOST_FILES);
-    doubts.extend(left_out.map(|problem| format!("A part of the capture is missing: {}", problem.detail)));
+    doubts.extend(input_doubts(&trace.problems));
     doubts
+}
+
+/// The same of numbers about the sites of a mask.
+pub fn doubts_about(trace: &Trace, mask: &Mask, to: Ticks) -> Vec<String> {
+    let mut all = doubts(trace, to);
+    all.extend(started_in_the_middle(trace, mask));
+    all
+}
+
+/// Losses before `to`.
+pub fn losses(trace: &Trace, to: Ticks) -> Option<String> {
+    let until = trace.exact_until().filter(|&until| until < to)?;
+    let quality = trace.quality;
+    let lost = match (quality.events_lost, quality.buffers_lost) {
+        (0, 0) => "Events were lost".to_owned(),
+        (events, buffers) => format!("{} events and {} buffers were lost", format::count(events), format::count(buffers)),
+    };
+    Some(format!("{lost}: after {} sizes can be too high or too low", short(trace.clock.seconds(until))))
+}
+
+/// A sentence for each file with which something is wrong, and each way in which that is.
+pub fn input_doubts(problems: &[Problem]) -> Vec<String> {
+    let mut told: Vec<(&Problem, u64)> = Vec::new();
+    let mut others = 0;
+    for problem in problems.iter().filter(|problem| is_doubt(problem.kind)) {
+        let is_like = |(first, _): &(&Problem, u64)| (first.kind, &first.file) == (problem.kind, &problem.file);
+        match told.iter().position(is_like) {
+            Some(at) => told[at].1 += 1,
+            None if told.len() < MOST_TOLD => told.push((problem, 1)),
+            None => others += 1,
+        }
+    }
+    let sentence = |(problem, count): (&Problem, u64)| {
+        let more = match count - 1 {
+            0 => String::new(),
+            1 => " (and once more)".to_owned(),
+            n => format!(" (and {} times more)", format::count(n)),
+        };
+        let Problem { kind, file, detail, .. } = problem;
+        match kind {
+            ProblemKind::UnreadableFile | ProblemKind::ClockMismatch => format!("A part of the capture is missing: {detail}{more}"),
+            _ => format!("{file}: {detail}{more}"),
+        }
+    };
+    let mut all: Vec<String> = told.into_iter().map(sentence).collect();
+    if others > 0 {
+        all.push(format!("{} more problems with the files: see highwater info", format::count(others)));
+    }
+    all
+}
+
+/// Whether such a problem makes numbers doubtful. What a limit of this program left out is told by itself where
+/// it is about memory, and a capture without memory events has no numbers.
+pub fn is_doubt(kind: ProblemKind) -> bool {
+    !matches!(kind, ProblemKind::NoMemoryEvents | ProblemKind::LimitReached)
+}
+
+/// Processes that ran before the trace and whose blocks of then nobody knows. Of commit a rundown tells.
+fn started_in_the_middle(trace: &Trace, mask: &Mask) -> Option<String> {
+    let has_rundown = LazyCell::new(|| {
+        trace.rows.chunks().any(|chunk| (0..chunk.len()).any(|at| chunk.birth(at) == Ticks::BEFORE_TRACE))
+    });
+    let is_early = |id: SiteId| {
+        let heap = trace.heap(trace.site(id).heap);
+        let is_early = !heap.is_created && trace.process(heap.process).start.is_none();
+        (is_early && !(heap.layer == Layer::Commit && *has_rundown)).then_some(heap.process)
+    };
+    let sites = (0..trace.sites.len() as u32).map(SiteId).filter(|&id| mask.classes(id) != 0);
+    let processes: BTreeSet<_> = sites.filter_map(is_early).collect();
+    let names: Vec<String> = processes.iter().take(MOST_NAMED).map(|&id| trace.process(id).label()).collect();
+    let names = match processes.len() - names.len() {
+        _ if names.is_empty() => return None,
+        0 => names.join(", "),
+        1 => format!("{} and 1 more process", names.join(", ")),
+        n => format!("{} and {n} more processes", names.join(", ")),
+    };
+    Some(format!("{names} ran before the trace began: blocks allocated before that are not known"))
 }
 
 /// Seconds with three digits or so.
@@ -46,5 +123,33 @@ pub(super) fn short(seconds: f64) -> String {
         s if s >= 10.0 => format!("{seconds:.1} s"),
         s if s >= 1.0 => format!("{seconds:.2} s"),
         _ => format::duration(seconds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(kind: ProblemKind, file: &str, detail: &str) -> Problem {
+        Problem { kind, file: file.to_owned(), offset: 0, detail: detail.to_owned() }
+    }
+
+    #[test]
+    fn each_file_and_each_kind_of_damage_is_a_sentence_and_no_more_than_a_few() {
+        let damaged = |n: usize| problem(ProblemKind::DamagedEvent, &format!("{n}.etl"), "an event is damaged");
+        let told = input_doubts(&[damaged(0), damaged(1), damaged(0), damaged(0)]);
+        assert_eq!(told, ["0.etl: an event is damaged (and 2 times more)", "1.etl: an event is damaged"]);
+        let missing = problem(ProblemKind::UnreadableFile, "a.etl", "a.etl: there is no such file");
+        assert_eq!(input_doubts(&[missing]), ["A part of the capture is missing: a.etl: there is no such file"]);
+        let many: Vec<Problem> = (0..20).map(damaged).collect();
+        let told = input_doubts(&many);
+        assert_eq!(told.len(), MOST_TOLD + 1);
+        assert!(told[MOST_TOLD].starts_with("12 more problems"), "{}", told[MOST_TOLD]);
+    }
+
+    #[test]
+    fn what_does_not_touch_the_numbers_is_no_doubt() {
+        let other = [ProblemKind::NoMemoryEvents, ProblemKind::LimitReached].map(|kind| problem(kind, "a.etl", "x"));
+        assert!(input_doubts(&other).is_empty());
     }
 }

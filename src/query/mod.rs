@@ -43,6 +43,7 @@ mod histogram;
 mod holders;
 mod index;
 mod key_map;
+mod meant;
 mod measured;
 mod moments;
 mod naming;
@@ -64,6 +65,7 @@ mod totals;
 mod tree;
 mod types;
 mod unmatched;
+mod unnamed;
 
 pub use activity::{
     ActivityEntries, ChainEntry, ChainFrames, FrameBar, FrameCounts, FrameEntry, FrameLine, FrameRequest, FrameSums, FrameTimes,
@@ -80,7 +82,7 @@ pub use coarse::coarse_series;
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use details::{Details, details, line_of_rows};
 pub use diff::{CommonGroups, Compared, Delta, DiffSide, diff, folded_diff};
-pub use doubts::doubts;
+pub use doubts::{doubts, doubts_about, input_doubts, is_doubt, losses};
 pub use earlier::{BEFORE_UNKNOWN, Earlier, LatestCommit};
 pub use filter::{Filter, Key, Mask, Path, layer_of};
 pub use findings::{Finding, FindingKind, findings, headlines};
@@ -97,6 +99,7 @@ pub use histogram::{Histogram, histogram};
 pub use holders::{Holder, Measure};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
+pub use meant::{check_process, check_threads};
 pub use measured::{Measured, MeasuredRequest};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
@@ -119,3 +122,4 @@ pub use tree::{
 };
 pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UnmatchedGroup, unmatched_groups};
+pub use unnamed::{Decides, Unnamed, UnnamedModule, is_of_windows};

@@ -102,6 +102,9 @@ impl Locator {
             Some((key, path)) => Named { key: *key, pdb: path.clone(), is_certain: true },
             None => self.named_by_image(wanted, image.as_deref(), stop, progress)?,
         };
+        if pdb.is_empty() {
+            return Err(Trouble::NoPdbName.into());
+        }
         let name = file_name(&pdb).ok_or_else(|| Trouble::OddName(pdb.clone()))?.to_owned();
         let located = |file, source| Located { file, key, source, is_certain };
         if let Some(file) = chosen {

@@ -13,14 +13,23 @@ pub enum Trouble {
     /// Its PDB has none.
     #[error("its PDB has an impossible name: {0:?}")]
     OddName(String),
+    /// Its PDB has an empty one: MinGW's linker writes an identity and no name.
+    #[error("it has no PDB: it was built with MinGW or the like, and such builds keep their names as DWARF in the image, which is not read")]
+    NoPdbName,
     /// The trace does not name the PDB, and neither does the image.
     #[error("the image names no PDB")]
     NoPdbNamed,
+    /// The same of an image that has names of another kind.
+    #[error("the image names no PDB: it was built with MinGW or the like, and keeps its names as DWARF, which is not read")]
+    DwarfInImage,
     /// The image that would name it is another one.
     #[error("the trace does not name its PDB, and the image on this machine is of another build")]
     OtherImage,
     /// There is no image that would name it.
-    #[error("the trace does not name its PDB, and the image that would is not to be found")]
+    #[error(
+        "the trace does not name its PDB, and the image that would is not to be found (builds with MinGW have no PDB, but DWARF in \
+         the image)"
+    )]
     NoImage,
     /// A file was found and is of no use.
     #[error("{}", describe_file(.file, .error))]

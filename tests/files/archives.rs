@@ -93,17 +93,23 @@ fn all_traces_of_an_archive_are_one_capture() {
 }
 
 #[test]
-fn a_member_of_another_boot_is_refused_with_the_reason() {
+fn members_of_two_boots_are_two_captures_which_are_told() {
     let folder = Folder::new();
     let session = session(false);
     let later = trace(SessionHeader { start_time: session.start_time + 86_400 * 10_000_000, ..session }, &story());
     let path = folder.with("two.zip", &zip(&[("first.etl", &small(false)), ("later.etl", &later)]));
-    let info = info(&path);
-    assert_eq!(info["files"].as_array().unwrap().len(), 1);
-    assert_eq!(info["problems"].as_array().unwrap().len(), 1);
-    let (problem, member) = (&info["problems"][0], format!("{}!later.etl", path.display()));
-    assert_eq!((&problem["kind"], &problem["file"]), (&value!("clock_mismatch"), &value!(member)));
-    assert!(problem["detail"].as_str().unwrap().contains("another boot"), "{problem}");
+    let name = |member: &str| format!("{}!{member}", path.display());
+    let run = highwater(["info".as_ref(), path.as_os_str()]);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{run:?}");
+    let lines: Vec<&str> = run.err.lines().filter_map(|line| line.strip_prefix("highwater: ")).collect();
+    let [said, first, second] = lines.as_slice() else { panic!("{run:?}") };
+    assert!(said.contains("2 captures"), "{said}");
+    assert!(first.starts_with(&name("first.etl")) && first.contains("2026-01-01T"), "{first}");
+    assert!(second.starts_with(&name("later.etl")) && second.contains("another boot"), "{second}");
+    // One of them is a trace like any other.
+    let all = Capture::open_all(&[Input::File(path.clone())], &mut |_, _| true).unwrap();
+    assert_eq!(all.iter().map(|opened| opened.capture.files.len()).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!((all[0].why_apart.as_deref(), all[1].capture.problems.total()), (None, 0));
 }
 
 #[test]

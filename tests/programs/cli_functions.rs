@@ -111,10 +111,12 @@ fn people_get_tables_and_a_word_about_what_is_not_there() {
         assert!(run.out.contains(part), "{part}: {}", run.out);
     }
     let run = highwater(["functions", "demo:", "--of", "nobody"]);
-    assert_eq!(run.code, Some(0));
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
     assert!(run.err.contains("nobody") && run.err.lines().count() == 1, "{}", run.err);
-    let run = highwater(["functions", "demo:", "--process", "nobody"]);
+    let run = highwater(["functions", "demo:", "--size", "1..1"]);
     assert!(run.out.contains("Nothing that has a stack"), "{}", run.out);
+    let run = highwater(["functions", "demo:", "--of", "MemoryTestApp.exe!Main", "--from", "0", "--to", "0"]);
+    assert!(run.code == Some(0) && run.err.contains("no stack in the interval has"), "{run:?}");
     assert_eq!(highwater(["functions", "demo:", "--from", "3", "--to", "2"]).code, Some(2));
     assert_eq!(highwater(["functions", "nowhere.etl"]).code, Some(1));
     assert_eq!(highwater(["functions"]).code, Some(2));

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod asking;
 mod check;
 mod ci_example;
 mod cli;

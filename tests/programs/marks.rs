@@ -78,9 +78,9 @@ fn marks_and_frames_are_times() {
 fn times_that_the_trace_has_not_are_bad_arguments_that_say_what_there_is() {
     let game = Game::new();
     for (words, told) in [
-        (&["report", "--from", "mark:Level 3"][..], &["\"Level 3\"", "\"Level 1\", \"Level 2\""][..]),
+        (&["report", "--from", "mark:Level 3"][..], &["\"Level 3\"", "nearest", "\"Level 1\"", "\"Level 2\""][..]),
         (&["report", "--to", "frame:21"], &["no frame 21", "0 to 19"]),
-        (&["report", "--from", "frame:3", "--process", "nobody.exe"], &["nobody.exe", "no frames"]),
+        (&["report", "--from", "frame:3", "--process", "nobody.exe"], &["nobody.exe", "nearest"]),
         (&["report", "--from", "mark:Level 2", "--to", "mark:Level 1"], &["swap"]),
         (&["report", "--allocated", "mark:Level 2..mark:Level 1"], &["swap"]),
         (&["report", "--freed", "mark:nothing..|never"], &["\"nothing\""]),

@@ -271,7 +271,7 @@ fn a_check_lists_what_is_there_and_what_is_missing_and_why() {
     assert_eq!(serde_json::from_str::<Value>(&run.out).unwrap(), answer, "the answer is given all the same");
     let run = desk.run(&["symbols", "check", "demo:", "--process", "nobody", "--fail-missing"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.err.contains("no process is called nobody"), "{}", run.err);
+    assert!(run.err.contains("no process is called \"nobody\""), "{}", run.err);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::app::commands::{Command, DocCommand, LoadCommand};
 use crate::app::document::{Document, Tab};
 use crate::format;
 use crate::model::CutReason;
-use crate::query::layer_label;
+use crate::query::{input_doubts, is_doubt, layer_label};
 use crate::units::Layer;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -20,7 +20,11 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         let doubtful = document.is_partial() || document.trace.exact_until().is_some() || quality.problems > 0;
         let color = if doubtful { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
         let line = egui::Label::new(egui::RichText::new(trust(document)).color(color)).sense(egui::Sense::click());
-        if ui.add(line).on_hover_text("What the trace holds and what is wrong with it").clicked() {
+        let doubts = |ui: &mut egui::Ui| {
+            ui.label("What the trace holds and what is wrong with it");
+            input_doubts(&document.trace.problems).into_iter().for_each(|doubt| _ = ui.label(doubt));
+        };
+        if ui.add(line).on_hover_ui(doubts).clicked() {
             app.commands.doc(DocCommand::ShowTab(Tab::Trace));
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -115,6 +119,9 @@ fn trust(document: &Document) -> String {
     }
     if parts.is_empty() {
         return "No events lost, all frees matched".to_owned();
+    }
+    if document.trace.problems.iter().any(|problem| is_doubt(problem.kind)) {
+        parts.push("so numbers may be off".to_owned());
     }
     if let Some(until) = losses::exact_until(document) {
         parts.push(format!("totals are bounds after {until:.3} s"));

@@ -37,7 +37,7 @@ pub(in crate::cli) struct FramesArgs {
     json: bool,
 
     /// Print CSV
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "each"])]
     csv: bool,
 }
 
@@ -86,13 +86,16 @@ struct LayerLines {
 const SHOWN: usize = 40;
 
 pub(in crate::cli) fn run(args: &FramesArgs) -> Result<(), Failure> {
-    let loaded = args.asked.load("frames")?;
+    args.asked.answer("frames", |loaded| answer(args, loaded))
+}
+
+fn answer(args: &FramesArgs, loaded: &Loaded) -> Result<(), Failure> {
     let trace = &loaded.trace;
     report_other_problems(trace);
     let lane = lane(args, trace)?;
     let chain = lane.and_then(|(_, lane)| ChainEntry::of(trace, lane, loaded.interval));
     let layers = match lane {
-        Some((number, lane)) => layers(args, &loaded, (number, lane))?,
+        Some((number, lane)) => layers(args, loaded, (number, lane))?,
         None => Vec::new(),
     };
     if args.csv {
@@ -103,10 +106,10 @@ pub(in crate::cli) fn run(args: &FramesArgs) -> Result<(), Failure> {
         let interval = IntervalInSeconds::of(&trace.clock, loaded.interval);
         let chains = frame_lanes(trace).into_iter().filter_map(|(_, lane)| ChainEntry::of(trace, lane, loaded.interval));
         let (chains, chain) = (chains.collect(), chain.as_ref());
-        return output::json(&Answer { schema: "highwater.frames/1", interval, chains, chain, layers: &layers });
+        return loaded.told.json(&Answer { schema: "highwater.frames/1", interval, chains, chain, layers: &layers });
     }
-    let Some(chain) = &chain else { return output::answer("No frames.\n") };
-    output::answer(&describe(chain, &layers))
+    let Some(chain) = &chain else { return loaded.told.text("No frames.\n") };
+    loaded.told.text(&describe(chain, &layers))
 }
 
 /// The swap chain that is asked about; `None` if nothing was shown.
@@ -128,7 +131,7 @@ fn lane<'t>(args: &FramesArgs, trace: &'t Trace) -> Result<Option<(usize, &'t Pr
 fn layers(args: &FramesArgs, loaded: &Loaded, (number, lane): (usize, &PresentLane)) -> Result<Vec<LayerLines>, Failure> {
     let never = Cancel::default();
     let filter = args.asked.filter();
-    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[]) } else { Names::default() };
+    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[])? } else { Names::default() };
     let index = loaded.index()?;
     let trace = index.trace();
     let mask: Mask = filter.named_mask(trace, &names, &never).map_err(stopped)?;

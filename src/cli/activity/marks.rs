@@ -5,9 +5,12 @@ use serde::Serialize;
 
 use super::{TimeAsked, marks_table};
 use crate::cli::asked::IntervalInSeconds;
+use crate::cli::each::Told;
 use crate::cli::{Failure, output};
 use crate::export;
+use crate::model::Trace;
 use crate::query::{MarkEntries, MarkEntry, mark_entries};
+use crate::units::Interval;
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct MarksArgs {
@@ -27,7 +30,7 @@ pub(in crate::cli) struct MarksArgs {
     json: bool,
 
     /// Print CSV
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "each"])]
     csv: bool,
 }
 
@@ -44,25 +47,28 @@ struct Answer<'a> {
 const SHOWN: usize = 100;
 
 pub(in crate::cli) fn run(args: &MarksArgs) -> Result<(), Failure> {
-    let (trace, interval) = args.asked.load("marks")?;
+    args.asked.answer("marks", |(trace, interval), told| answer(args, trace, interval, told))
+}
+
+fn answer(args: &MarksArgs, trace: &Trace, interval: Interval, told: &Told) -> Result<(), Failure> {
     let is_for_people = !args.json && !args.csv;
     let most = args.top.unwrap_or(if is_for_people { SHOWN } else { usize::MAX });
-    let MarkEntries { list, left_out } = mark_entries(&trace, interval, args.asked.process(), &args.text, most);
+    let MarkEntries { list, left_out } = mark_entries(trace, interval, args.asked.process(), &args.text, most);
     if args.csv {
         return output::stream(|out| export::marks_csv(&list, out)).map_err(output::unanswered);
     }
     if args.json {
         let interval = IntervalInSeconds::of(&trace.clock, interval);
-        return output::json(&Answer { schema: "highwater.marks/1", interval, marks: &list, left_out });
+        return told.json(&Answer { schema: "highwater.marks/1", interval, marks: &list, left_out });
     }
     if list.is_empty() {
         let hint =
             if trace.activity.marks.list.is_empty() { "; --marks PROVIDER makes marks of a provider's events" } else { "" };
-        return output::answer(&format!("No marks{hint}.\n"));
+        return told.text(&format!("No marks{hint}.\n"));
     }
     let more = match left_out {
         0 => String::new(),
         n => format!("… and {n} more; --top {} shows them\n", list.len() + n),
     };
-    output::answer(&(marks_table(&list) + &more))
+    told.text(&(marks_table(&list) + &more))
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::asked::{Edges, inputs, load_trace};
+use super::asked::{Edges, inputs, load_capture};
 use super::choices::Choices;
+use super::each::{Each, Told};
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
 use super::text::{self, Align, Table};
@@ -19,6 +20,7 @@ use super::{Failure, report_problems};
 use crate::format;
 use crate::load::Input;
 use crate::model::{IntervalOrigin, Trace};
+use crate::panics;
 use crate::problem::ProblemKind;
 use crate::query::{
     ActivityEntries, ChainEntry, ChainFrames, FrameEntry, MarkEntry, PerFrame, ProcessorEntries, ProcessorEntry, SampleNumbers,
@@ -43,6 +45,9 @@ pub(super) struct TimeAsked {
     marks: MarkProvidersAsked,
 
     #[command(flatten)]
+    each: Each,
+
+    #[command(flatten)]
     memory: Memory,
 }
 
@@ -56,14 +61,22 @@ impl TimeAsked {
         self.process.as_deref()
     }
 
-    /// Loads the capture, and tells what is wrong with it.
-    fn load(&self, stage: &'static str) -> Result<(Arc<Trace>, Interval), Failure> {
+    /// Loads the capture, or with `--each` one after the other, tells what is wrong with it, and answers.
+    fn answer(
+        &self,
+        stage: &'static str,
+        mut answer: impl FnMut((&Arc<Trace>, Interval), &Told) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         self.edges.check().map_err(Failure::BadArguments)?;
         let choices = Choices::of_process(self.process.clone());
-        let trace = load_trace(&self.inputs(), self.memory, &self.marks, &choices, stage)?;
-        let interval = self.edges.interval(&trace, self.process())?;
-        report_other_problems(&trace);
-        Ok((trace, interval))
+        self.each.answer(&self.inputs(), |capture, told| {
+            panics::reach(stage);
+            let trace = load_capture(capture, self.memory, &self.marks, &choices)?;
+            choices.check(&trace).map_err(Failure::BadArguments)?;
+            let interval = self.edges.interval(&trace, self.process())?;
+            report_other_problems(&trace);
+            answer((&trace, interval), told)
+        })
     }
 }
 

@@ -1,18 +1,22 @@
 //! `highwater processors`: what processors ran, by process, function or stack.
 
+use std::sync::Arc;
+
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::{SAMPLE_COLUMNS, TimeAsked, describe_processors, sample_cells};
 use crate::cli::asked::{IntervalInSeconds, RulesFile, stopped};
+use crate::cli::each::Told;
 use crate::cli::text::{self, Align, Table};
-use crate::cli::{Failure, output, symbols};
+use crate::cli::{Failure, symbols};
 use crate::format;
 use crate::model::{ProcessId, SiteId, Trace};
 use crate::query::{
     Cancel, Functions, ProcessorEntries, SampleNumbers, SampledFunction, has_samples, processor_entries, sample_counts,
     sampled_functions, sampled_labels, sampled_stacks,
 };
+use crate::stack_rules::StackRules;
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -97,15 +101,23 @@ const SHOWN: usize = 40;
 
 pub(in crate::cli) fn run(args: &ProcessorsArgs) -> Result<(), Failure> {
     let rules = args.rules.read()?;
-    let (trace, interval) = args.asked.load("processors")?;
-    let mut processors = processor_entries(&trace, interval, args.asked.process());
+    args.asked.answer("processors", |capture, told| answer(args, capture, &rules, told))
+}
+
+fn answer(
+    args: &ProcessorsArgs,
+    (trace, interval): (&Arc<Trace>, Interval),
+    rules: &Arc<StackRules>,
+    told: &Told,
+) -> Result<(), Failure> {
+    let mut processors = processor_entries(trace, interval, args.asked.process());
     let top = args.top.unwrap_or(if args.json { usize::MAX } else { SHOWN });
-    let counts = sample_counts(&trace, interval, args.asked.process());
-    let names = || symbols::names_of_samples(&trace, args.symbols.as_deref(), &counts).with_rules(rules);
+    let counts = sample_counts(trace, interval, args.asked.process());
+    let names = || symbols::names_of_samples(trace, args.symbols.as_deref(), &counts).with_rules(Arc::clone(rules));
     let mut answer = match args.by {
         By::Process => (None, None),
-        By::Function => (Some(functions(args, &trace, interval, (&counts, &names()))?), None),
-        By::Stack => (None, Some(stacks(&trace, interval, (&counts, &names())))),
+        By::Function => (Some(functions(args, trace, interval, (&counts, &names()))?), None),
+        By::Stack => (None, Some(stacks(trace, interval, (&counts, &names())))),
     };
     let count = match &answer {
         (Some(functions), _) => functions.len(),
@@ -120,10 +132,10 @@ pub(in crate::cli) fn run(args: &ProcessorsArgs) -> Result<(), Failure> {
     let (functions, stacks) = answer;
     if args.json {
         let interval = IntervalInSeconds::of(&trace.clock, interval);
-        return output::json(&Answer { schema: "highwater.processors/1", interval, processors, functions, stacks });
+        return told.json(&Answer { schema: "highwater.processors/1", interval, processors, functions, stacks });
     }
-    if !has_samples(&trace) {
-        return output::answer("No processor samples.\n");
+    if !has_samples(trace) {
+        return told.text("No processor samples.\n");
     }
     let listed = if args.by == By::Process { top } else { super::SHOWN };
     let mut text = describe_processors(&processors, listed);
@@ -139,7 +151,7 @@ pub(in crate::cli) fn run(args: &ProcessorsArgs) -> Result<(), Failure> {
     if args.by != By::Process && count > top {
         text += &format!("… and {} more; --top {count} shows them\n", count - top);
     }
-    output::answer(&text)
+    told.text(&text)
 }
 
 fn life(trace: &Trace, id: ProcessId) -> (String, u32, Option<f64>) {

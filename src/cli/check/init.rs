@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::asked::{Loaded, check_out, needs_names, stopped};
-use super::super::{Failure, output, report_problems};
-use super::{CheckArgs, capture_name, known_part};
+use super::super::asked::{Loaded, check_out, known_part, needs_names, stopped};
+use super::super::{Failure, output, report_other_problems};
+use super::{CheckArgs, capture_name};
 use crate::limits::{StartedFrom, starter};
 use crate::paths;
 use crate::query::{By, Cancel, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};
@@ -29,7 +29,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
     let loaded = args.asked.load("check")?;
     let text = starting_rules(args, &loaded)?;
-    report_problems(&loaded.trace.problems);
+    report_other_problems(&loaded.trace.problems);
     for doubt in doubts(&loaded.trace, loaded.interval.to) {
         output::message(&format!("the limits may be off: {doubt}"));
     }
@@ -51,7 +51,7 @@ fn write_new(out: &Path, text: &str) -> io::Result<()> {
 fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> {
     let never = Cancel::default();
     let filter = args.asked.filter();
-    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[]) } else { Names::default() };
+    let names = if needs_names(&filter, &[]) { loaded.names(&args.asked, &[])? } else { Names::default() };
     let index = loaded.index()?;
     let interval = known_part(&loaded.trace, loaded.interval).unwrap_or(loaded.interval);
     let mask = filter.named_mask(&loaded.trace, &names, &never).map_err(stopped)?;

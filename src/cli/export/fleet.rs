@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::ExportArgs;
-use super::wildcards::{self, NoFile};
 use crate::cli::asked::stopped;
 use crate::cli::progress::Progress;
 use crate::cli::text::plural;
-use crate::cli::{Failure, memory, open, output, report_problems};
+use crate::cli::wildcards::{self, NoFile};
+use crate::cli::{Failure, cannot_open, memory, open, output, report_problems};
 use crate::events::machine_name;
 use crate::export::lake::identity::CaptureIdentity;
 use crate::export::lake::{About, Lake, LakeError, Outcome, Question, Telling, write_tables};
-use crate::load::{Capture, Estimate, Input, Watch, load_planned};
+use crate::load::{Capture, Estimate, Input, Opened, Watch, load_planned};
 use crate::model::{CutReason, Trace};
 use crate::panics;
 use crate::query::{By, Cancel};
@@ -89,11 +89,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
 }
 
 /// Says what became of all, and fails if anything did.
-fn conclude(jobs: &[Job], outcomes: Vec<Result<Done, Failure>>) -> Result<(), Failure> {
+fn conclude(jobs: &[Job], outcomes: Vec<Result<Vec<Done>, Failure>>) -> Result<(), Failure> {
     let (mut done, mut failures) = (Vec::new(), Vec::new());
     for (job, outcome) in jobs.iter().zip(outcomes) {
         match outcome {
-            Ok(outcome) => done.push(outcome),
+            Ok(outcome) => done.extend(outcome),
             Err(failure) => failures.push((job, failure)),
         }
     }
@@ -102,7 +102,7 @@ fn conclude(jobs: &[Job], outcomes: Vec<Result<Done, Failure>>) -> Result<(), Fa
     {
         return Err(failure);
     }
-    failures.iter().for_each(|(job, failure)| output::error(&line(&job.name(), failure)));
+    failures.iter().for_each(|(job, failure)| output::error(&failure.line_about(&job.name())));
     let written: Vec<u64> = done.iter().filter_map(|done| done.rows).collect();
     let mut text = plural(written.len() as u64, "capture") + " written";
     if !written.is_empty() {
@@ -113,18 +113,13 @@ fn conclude(jobs: &[Job], outcomes: Vec<Result<Done, Failure>>) -> Result<(), Fa
         n => text += &format!("; {n} already there, --replace writes anew"),
     }
     output::answer(&(text + "\n"))?;
-    match failures.len() {
-        0 => Ok(()),
-        n => Err(Failure::Failed(format!("{n} of {} could not be exported", plural(jobs.len() as u64, "capture")))),
-    }
-}
-
-/// What is said of a capture that failed: one line that names it.
-fn line(name: &str, failure: &Failure) -> String {
-    match failure {
-        Failure::Failed(reason) | Failure::BadArguments(reason) if reason.contains(name) => reason.clone(),
-        Failure::Failed(reason) | Failure::BadArguments(reason) => format!("{name}: {reason}"),
-        Failure::LimitBroken => format!("{name}: a limit was broken"),
+    // What one of many has not is a line for that one.
+    let failed = failures.iter().filter(|(_, failure)| !matches!(failure, Failure::BadArguments(_))).count();
+    let of = plural(jobs.len() as u64, "capture");
+    match () {
+        () if failed > 0 => Err(Failure::Failed(format!("{failed} of {of} could not be exported"))),
+        () if done.is_empty() => Err(Failure::BadArguments(format!("none of {of} has what was named"))),
+        () => Ok(()),
     }
 }
 
@@ -152,7 +147,7 @@ struct Fleet<'a> {
 
 impl Fleet<'_> {
     /// In the order of the jobs.
-    fn run(&self, jobs: &[Job]) -> Vec<Result<Done, Failure>> {
+    fn run(&self, jobs: &[Job]) -> Vec<Result<Vec<Done>, Failure>> {
         let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
             loop {
@@ -173,37 +168,60 @@ impl Fleet<'_> {
         results.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    fn export(&self, job: &Job) -> Result<Done, Failure> {
-        let Self { args, lake, .. } = self;
+    /// The captures of a job: one, but for archives that hold several.
+    fn export(&self, job: &Job) -> Result<Vec<Done>, Failure> {
         if let Some(reason) = &job.refusal {
             return Err(Failure::Failed(reason.clone()));
         }
         let mut share = Share { fleet: self, told: 0, bytes: job.bytes };
-        let CaptureIdentity { id, name } = CaptureIdentity::of(&job.inputs).or_else(|error| unreadable(job, &error))?;
-        let is_there = lake.has(&id).map_err(|error| self.failure(&error))?;
-        // What is named twice is written once.
-        if !locked(&self.met).insert(id.clone()) || (is_there && !args.tables.replace) {
+        let identity = CaptureIdentity::of(&job.inputs).or_else(|error| unreadable(job, &error))?;
+        if !self.is_wanted(&identity)? {
             share.reach(2 * job.bytes);
-            return Ok(Done { rows: None });
+            return Ok(vec![Done { rows: None }]);
         }
-        let capture = open(&job.inputs)?;
+        let mut all = Capture::open_all(&job.inputs, &mut |_, _| true).map_err(cannot_open)?;
+        let count = all.len();
+        if count > 1 && self.args.tables.one_capture {
+            return Err(Failure::SeveralCaptures(all.iter().map(Opened::describe).collect()));
+        }
+        let each = |(i, Opened { capture, .. }): (usize, Opened)| {
+            let identity = if count == 1 { identity.clone() } else { identity.of_part(i + 1) };
+            let mut share = Share { fleet: self, told: 0, bytes: job.bytes / count as u64 };
+            if count > 1 && !self.is_wanted(&identity)? {
+                share.reach(2 * share.bytes);
+                return Ok(Done { rows: None });
+            }
+            self.export_capture(&identity, capture, share)
+        };
+        all.drain(..).enumerate().map(each).collect()
+    }
+
+    /// Whether a capture was not met before, and is not there, unless it is to be written anew.
+    fn is_wanted(&self, identity: &CaptureIdentity) -> Result<bool, Failure> {
+        let is_there = self.lake.has(&identity.id).map_err(|error| self.failure(&error))?;
+        Ok(locked(&self.met).insert(identity.id.clone()) && (!is_there || self.args.tables.replace))
+    }
+
+    fn export_capture(&self, identity: &CaptureIdentity, capture: Capture, mut share: Share<'_>) -> Result<Done, Failure> {
+        let Self { args, lake, .. } = self;
+        let bytes = share.bytes;
         let (trace, _seat) = self.load(&capture, &mut share)?;
-        let about = self.about(name, &capture);
+        let about = self.about(identity.name.clone(), &capture);
         drop(capture);
         let loaded = args.asked.about(Arc::new(trace), Arc::clone(&self.rules))?;
-        let names = loaded.names(&args.asked, &[By::FreedStack]);
+        let names = loaded.names(&args.asked, &[By::FreedStack])?;
         let index = loaded.index()?;
         let mask = args.asked.filter().named_mask(&loaded.trace, &names, &Cancel::default()).map_err(stopped)?;
         report_problems(&loaded.trace.problems);
         let question = Question { index: &index, interval: loaded.interval, mask: &mask, names: &names, room: None };
         let (share, rows) = (Mutex::new(share), loaded.trace.rows.len().max(1) as u128);
         let tell = |done: u64| {
-            let written = u128::from(job.bytes) * u128::from(done) / rows;
-            locked(&share).reach(job.bytes + written as u64);
+            let written = u128::from(bytes) * u128::from(done) / rows;
+            locked(&share).reach(bytes + written as u64);
         };
         let telling = Telling::new(&tell);
         let write = |draft: &std::path::Path| write_tables(&question, &about, draft, &telling);
-        match lake.add(&id, args.tables.replace, write).map_err(|error| self.failure(&error))? {
+        match lake.add(&identity.id, args.tables.replace, write).map_err(|error| self.failure(&error))? {
             (Outcome::Written, rows) => Ok(Done { rows: Some(rows) }),
             (Outcome::WasThere, _) => Ok(Done { rows: None }),
         }

@@ -3,8 +3,6 @@
 #[cfg(feature = "parquet")]
 mod fleet;
 mod tables;
-#[cfg(feature = "parquet")]
-mod wildcards;
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -12,12 +10,12 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::asked::{Asked, check_out, needs_names, stopped};
+use super::asked::{Asked, check_out, decides, needs_names, stopped};
 use super::progress::Quiet;
 use super::{Failure, output, report_problems};
 use crate::export::{self, ExportError, Exported, Format, Value};
 use crate::paths;
-use crate::query::{By, Cancel, ReportRequest, has_samples};
+use crate::query::{By, Cancel, ReportRequest, Unnamed, has_samples};
 use crate::symbols::Names;
 
 #[derive(Args, Debug)]
@@ -96,14 +94,21 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     };
     let value = args.value.unwrap_or_default();
     let has_samples = value == Value::Samples || (args.format == Format::Firefox && has_samples(&loaded.trace));
+    let mut unnamed = Unnamed::default();
     let names = match args.shows_names(&request) {
         _ if has_samples => loaded.names_with_samples(&args.asked, value != Value::Samples),
-        true => loaded.names(&args.asked, &request.by),
+        true => {
+            let (names, modules) = loaded.names_and_missing(&args.asked, &request.by)?;
+            unnamed = modules;
+            names
+        }
         false => Names::default(),
     };
     let index = loaded.index()?;
     let never = Cancel::default();
-    let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?;
+    let decided = decides(&request.filter, &request.by, args.fold);
+    let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decided))?;
+    let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?.about(doubts, None);
     report_problems(&index.trace().problems);
     write_to(&args.out, |out| export::write(&exported, args.format, value, out))
 }

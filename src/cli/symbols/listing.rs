@@ -12,14 +12,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::sources;
-use crate::cli::asked::{self, load_trace};
+use crate::cli::asked::{self, load_capture};
 use crate::cli::choices::Choices;
 use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
 use crate::cli::progress::{Progress, Quiet};
-use crate::cli::{Failure, guarded, output, report_problems};
-use crate::load::Input;
+use crate::cli::{Failure, cannot_open, guarded, output, report_problems};
+use crate::load::{Capture, Input};
 use crate::model::{ProcessId, Trace};
+use crate::panics;
 use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Options, Seek, ServerAnswers, SymbolPath, Symbols};
 
 #[derive(Args, Debug)]
@@ -93,13 +94,27 @@ impl Traces {
         }
     }
 
+    /// A file can hold several captures: an archive.
     fn visit_one(&self, input: &Input, path: &SymbolPath, wanted: Wanted, modules: &mut Modules) -> Result<(), Failure> {
+        let all = Capture::open_all(std::slice::from_ref(input), &mut |_, _| true).map_err(cannot_open)?;
+        panics::reach("symbols");
+        all.iter().try_for_each(|opened| self.visit_capture(&opened.capture, path, wanted, modules))
+    }
+
+    fn visit_capture(
+        &self,
+        capture: &Capture,
+        path: &SymbolPath,
+        wanted: Wanted,
+        modules: &mut Modules,
+    ) -> Result<(), Failure> {
         let choices = Choices::of_process(self.process.clone());
-        let trace = load_trace(std::slice::from_ref(input), self.memory, &MarkProvidersAsked::default(), &choices, "symbols")?;
+        let trace = load_capture(capture, self.memory, &MarkProvidersAsked::default(), &choices)?;
         report_problems(&trace.problems);
         let processes = self.processes(&trace);
-        if let Some(name) = self.process.as_ref().filter(|_| processes.is_empty()) {
-            output::message(&format!("{}: no process is called {name}", input.name()));
+        let name = capture.files.first().map_or("", |file| file.name.as_str());
+        if let Err(why) = choices.check(&trace) {
+            output::message(&format!("{name}: {why}"));
         }
         let mapped = mapped(&trace, &processes);
         let options = Options {
@@ -116,7 +131,7 @@ impl Traces {
             ..Options::default()
         };
         let symbols = Symbols::start(trace, options, |_| true, || {});
-        let mut progress = Progress::new(format!("Symbols of {}", input.name()));
+        let mut progress = Progress::new(format!("Symbols of {name}"));
         symbols.wait_watched(EVERY, |modules| {
             let (done, total) = done_of(modules);
             progress.at(done, total);

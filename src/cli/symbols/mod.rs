@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use super::output;
 use super::text::plural;
 use crate::model::{NodeId, ProcessId, Site, SiteId, Trace};
+use crate::query::{Unnamed, UnnamedModule, is_of_windows};
 use crate::symbols::{CodeAddress, ModuleReport, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
 use crate::synth::demo;
 use crate::units::Interval;
@@ -25,24 +26,13 @@ use crate::units::Interval;
 /// Finds the names of the frames of some sites: on the path that is given, in which
 /// a server is asked because it was named, and on that of the environment without its
 /// servers, because nobody was asked about them. Those of the demo are always there. With
-/// `frees` those of frees, too.
+/// `frees` those of frees, too. And tells which modules have none, those of Windows itself apart.
 pub(super) fn names(
     trace: &Arc<Trace>,
     path: Option<&str>,
     frees: bool,
     is_asked: impl Fn(SiteId) -> bool + Send + 'static,
-) -> Arc<Names> {
-    names_and_missing(trace, path, frees, is_asked).0
-}
-
-/// The same, and in a sentence which modules have none. Those of Windows itself are not meant: few have
-/// their PDBs at hand, and few ask for what is in them.
-pub(super) fn names_and_missing(
-    trace: &Arc<Trace>,
-    path: Option<&str>,
-    frees: bool,
-    is_asked: impl Fn(SiteId) -> bool + Send + 'static,
-) -> (Arc<Names>, Option<String>) {
+) -> (Arc<Names>, Unnamed) {
     let options = Options { sources: sources(trace, named_path(path)), frees, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(trace), options, is_asked, || {});
     symbols.wait();
@@ -52,8 +42,11 @@ pub(super) fn names_and_missing(
     {
         output::message(&told);
     }
-    let others = modules.iter().filter(|module| !is_of_windows(&module.image));
-    (symbols.names().1, without_names(others))
+    let unnamed = modules.iter().filter(|module| !is_of_windows(&module.image)).filter_map(|module| match &module.state {
+        ModuleState::Failed(why) => Some(UnnamedModule { key: module.key.clone(), name: module.name.clone(), why: why.clone() }),
+        _ => None,
+    });
+    (symbols.names().1, Unnamed::new(unnamed))
 }
 
 /// The names of all frames at places where samples found a process; of those with a count.
@@ -99,12 +92,6 @@ fn addresses_of<'t>(trace: &Trace, sites: impl Iterator<Item = &'t Site>) -> Vec
     all
 }
 
-/// Whether an image is a part of Windows, by its path as the kernel names it.
-fn is_of_windows(image: &str) -> bool {
-    let image = image.to_ascii_lowercase();
-    image.starts_with(r"\systemroot\") || image.contains(r"\windows\")
-}
-
 /// See [`names`].
 fn named_path(given: Option<&str>) -> SymbolPath {
     let store = Sources::default_store();
@@ -132,21 +119,4 @@ fn without_names<'m>(modules: impl Iterator<Item = &'m ModuleReport>) -> Option<
         n => format!(" (and {} without names)", plural(n as u64, "more module")),
     };
     Some(format!("no names for {name}: {why}{others}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn images_of_windows_are_known_by_their_folder() {
-        for image in
-            [r"\SystemRoot\system32\ntoskrnl.exe", r"\Device\HarddiskVolume3\Windows\System32\ntdll.dll", r"C:\WINDOWS\a.dll"]
-        {
-            assert!(is_of_windows(image), "{image}");
-        }
-        for image in [r"\Device\HarddiskVolume3\game\game.exe", r"D:\windows-tools\a.dll", "windows.exe"] {
-            assert!(!is_of_windows(image), "{image}");
-        }
-    }
 }

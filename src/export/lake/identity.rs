@@ -49,6 +49,13 @@ impl CaptureIdentity {
     }
 }
 
+impl CaptureIdentity {
+    /// That of one of several captures in these files, by its number from 1.
+    pub fn of_part(&self, number: usize) -> Self {
+        Self { id: format!("{}-{number}", self.id), name: format!("{} ({number})", self.name) }
+    }
+}
+
 fn name_of(input: &Input) -> String {
     match input {
         Input::File(path) => path.file_stem().map_or_else(|| "capture".to_owned(), |stem| stem.to_string_lossy().into_owned()),

@@ -21,7 +21,7 @@ use actors::Actors;
 pub use heap::{Heap, HeapId};
 pub use module::{Module, PdbId};
 pub(in crate::model) use process::ProcessTable;
-pub use process::{Process, ProcessId};
+pub use process::{Process, ProcessId, is_process_name};
 
 use heap::HeapTable;
 use module::ModuleTable;

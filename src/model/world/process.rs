@@ -35,15 +35,21 @@ pub struct Process {
     has_acted: bool,
 }
 
+/// Whether a process with this name is meant: in any case, `.exe` may be left out.
+pub fn is_process_name(name: &str, wanted: &str) -> bool {
+    let (name, wanted) = (name.to_lowercase(), wanted.to_lowercase());
+    name == wanted || name.strip_suffix(".exe") == Some(&wanted)
+}
+
 impl Process {
     /// Its name, or `Unknown (PID)`.
     pub fn label(&self) -> String {
         if self.name.is_empty() { format!("Unknown ({})", self.pid) } else { self.name.clone() }
     }
 
-    /// Whether it has this name, in any case, or this id.
+    /// Whether it has this name, in any case and with or without `.exe`, or this id.
     pub fn is_called(&self, wanted: &str) -> bool {
-        wanted.to_lowercase() == self.label().to_lowercase() || wanted.parse() == Ok(self.pid.0)
+        is_process_name(&self.label(), wanted) || wanted.parse() == Ok(self.pid.0)
     }
 
     fn describe(&mut self, info: &ProcessInfo) {

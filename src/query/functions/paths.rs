@@ -10,6 +10,7 @@
 //! 12 a path and 4 a site afterwards. What hostile modules make of nodes is bounded:
 //! frames beyond the limit are left out of their stacks.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use super::table::{FunctionId, FunctionTable, ModuleName};
 use super::trie::Trie;
 use crate::model::preorder::Preorder;
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
+use crate::nearest::no_such;
 use crate::query::{Cancel, Cancelled, FrameName, Recorded};
 use crate::stack_rules::StackRules;
 use crate::symbols::{FrameKind, Names};
@@ -47,6 +49,9 @@ pub struct Functions {
     /// By site.
     heaps: Vec<HeapId>,
 }
+
+/// Functions that are listed where several could be meant.
+const MOST_TOLD: usize = 20;
 
 impl Functions {
     /// Looks up the functions of all sites. `fold`: frames of the allocator and those that rules
@@ -140,6 +145,29 @@ impl Functions {
         }
         let lower = name.to_lowercase();
         all().filter(|&id| self.name(id).to_string().to_lowercase() == lower).collect()
+    }
+
+    /// The name of the function that is meant: as it is printed, in any case, or without its module if it is
+    /// of one only. The error names those that it could be.
+    pub fn meant(&self, wanted: &str) -> Result<String, String> {
+        if let Some(&id) = self.called(wanted).first() {
+            return Ok(self.name(id).to_string());
+        }
+        let all: BTreeSet<String> = (0..self.len() as u32).map(|id| self.name(FunctionId(id)).to_string()).collect();
+        let bare = |name: &str| name.split_once('!').map_or_else(String::new, |(_, name)| name.to_owned());
+        let lower = wanted.to_lowercase();
+        let mut fit: Vec<&String> = all.iter().filter(|name| bare(name) == wanted).collect();
+        if fit.is_empty() {
+            fit = all.iter().filter(|name| bare(name).to_lowercase() == lower).collect();
+        }
+        match fit.as_slice() {
+            [] => Err(no_such("function with a stack", wanted, &all)),
+            [only] => Ok((*only).clone()),
+            several => {
+                let names: Vec<String> = several.iter().take(MOST_TOLD).map(|name| format!("\"{name}\"")).collect();
+                Err(format!("\"{wanted}\" fits functions of several modules; name one of {}", names.join(", ")))
+            }
+        }
     }
 
     /// Number of paths, the root included.

@@ -66,6 +66,6 @@ impl Locator {
 }
 
 fn named(image: pe::Image, is_certain: bool) -> Result<Named, Trouble> {
-    let pdb = image.pdb.ok_or(Trouble::NoPdbNamed)?;
+    let pdb = image.pdb.ok_or(if image.has_dwarf { Trouble::DwarfInImage } else { Trouble::NoPdbNamed })?;
     Ok(Named { key: PdbKey { guid: pdb.guid, age: pdb.age }, pdb: pdb.path, is_certain })
 }

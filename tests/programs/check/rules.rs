@@ -17,7 +17,8 @@ fn what_finds_nothing_is_skipped_and_says_so() {
     let rules = "[[rule]]\nname = \"anything\"\npeak = 0\n";
     for (capture, rules, words, why) in [
         (empty.as_str(), rules, &[][..], "nothing was alive or happened"),
-        (&small, rules, &["--process", "nobody"], "nothing was alive or happened"),
+        (&small, rules, &["--size", "1..1"], "nothing was alive or happened"),
+        (&small, "[[rule]]\nname = \"anything\"\npeak = 0\nprocess = \"nobody\"\n", &[], "no process is called \"nobody\""),
         (&small, rules, &["--from", "0", "--to", "0.000001"], "nothing was alive or happened"),
         (&small, rules, &["--from", "0", "--to", "0"], "nothing was alive or happened"),
         (&small, "[[rule]]\nname = \"anything\"\npeak = 0\nfrom = 500\n", &[], "outside of what was read"),

@@ -117,7 +117,7 @@ fn nothing(view: &Stacks, document: &Document) -> &'static str {
     } else if !document.is_settled() {
         "Loading\u{2026}"
     } else if document.trace.complete && document.trace.rows.is_empty() && !document.trace.counts.has_memory_events() {
-        crate::load::NO_MEMORY_EVENTS
+        crate::load::no_memory_events(&document.trace.counts)
     } else {
         "Nothing was alive in this interval."
     }

@@ -1,10 +1,10 @@
 //! Files named by a pattern, for shells that leave that to programs: `captures\*.etl`. Only the last part of a
-//! path can have stars.
+//! path can have `*` (anything) and `?` (one character). Shells of Windows leave it to programs, so there every
+//! command does it; elsewhere only where very many files are usual.
 
 use std::path::{Path, PathBuf};
 
 use crate::load::Input;
-use crate::pattern::Pattern;
 
 /// A pattern that stands for no file.
 #[derive(PartialEq, Eq, Debug)]
@@ -32,23 +32,31 @@ pub(super) fn expanded(inputs: Vec<Input>) -> Vec<Result<Input, NoFile>> {
     all
 }
 
-/// The last part of a path, if it has stars and is no file.
+/// What the shell would have made of them where shells do that; a pattern without a file stays what it is.
+pub(super) fn as_shells_do(inputs: Vec<Input>) -> Vec<Input> {
+    if !cfg!(windows) {
+        return inputs;
+    }
+    expanded(inputs).into_iter().map(|found| found.unwrap_or_else(|none| none.pattern)).collect()
+}
+
+/// The last part of a path, if it is a pattern and no file.
 fn pattern_of(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    (name.contains('*') && !path.exists()).then(|| name.to_owned())
+    (name.contains(['*', '?']) && !path.exists()).then(|| name.to_owned())
 }
 
 fn fitting(path: &Path, name: &str) -> Result<Vec<PathBuf>, String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let shown = path.display();
     let case = |name: &str| if cfg!(windows) { name.to_lowercase() } else { name.to_owned() };
-    let pattern = Pattern::new(&case(name));
+    let pattern = case(name);
     let entries = folder.read_dir().map_err(|error| format!("{shown}: {error}"))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .filter(|entry| {
             let name = case(&entry.file_name().to_string_lossy());
-            !name.starts_with('.') && pattern.fits(&name) && entry.path().is_file()
+            !name.starts_with('.') && fits(&pattern, &name) && entry.path().is_file()
         })
         .map(|entry| path.with_file_name(entry.file_name()))
         .collect();
@@ -56,9 +64,51 @@ fn fitting(path: &Path, name: &str) -> Result<Vec<PathBuf>, String> {
     if files.is_empty() { Err(format!("{shown}: no file is called like that")) } else { Ok(files) }
 }
 
+/// Whether a name is what a pattern says. Cost: the product of both lengths, at most.
+fn fits(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Behind the last star, and from where in the name on it was tried.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p + 1, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match &mut star {
+                Some((behind, from)) => {
+                    *from += 1;
+                    (p, n) = (*behind, *from);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_star_is_anything_and_a_question_mark_one_character() {
+        for (pattern, name, is_fit) in [
+            ("*.etl", "a.etl", true),
+            ("*.etl", "a.etl.zip", false),
+            ("a?c*", "abc", true),
+            ("a?c*", "ac", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*ab", "aab", true),
+            ("", "a", false),
+            ("?", "\u{e9}", true),
+        ] {
+            assert_eq!(fits(pattern, name), is_fit, "{pattern} {name}");
+        }
+        assert!(!fits(&"*a".repeat(200), &"a".repeat(10_000).replace("aa", "ab")), "and costs little");
+    }
 
     #[test]
     fn stars_stand_for_files_in_order() {
@@ -72,6 +122,7 @@ mod tests {
         let of = |name: &str| expanded(vec![file(name)]);
         assert_eq!(of("*.etl"), files(&["a.etl", "b.etl"]));
         assert_eq!(of("a*"), files(&["a.etl", "a.zip"]));
+        assert_eq!(of("?.etl"), files(&["a.etl", "b.etl"]));
         assert_eq!(of("none.etl"), files(&["none.etl"]));
         assert_eq!(expanded(vec![Input::Demo]), [Ok::<_, NoFile>(Input::Demo)]);
         // Nor does a pattern without a file hold up the others.

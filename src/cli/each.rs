@@ -1,0 +1,104 @@
+//! `--each`: an answer for each capture, where the files are of several. Without it these are told, and nothing
+//! is answered.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::text::plural;
+use super::{Failure, cannot_open, output};
+use crate::load::{Capture, Input, Opened};
+
+/// See the module.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(super) struct Each {
+    /// Answer for each capture, where the files are of several
+    #[arg(long)]
+    each: bool,
+}
+
+/// How the answer about a capture is printed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    /// The files of the capture, where there is an answer for each of several.
+    files: Option<Vec<String>>,
+}
+
+/// An answer that says of which files it is. Field names are those of the machine interface.
+#[derive(Serialize)]
+struct OfFiles<'a, T> {
+    files: &'a [String],
+    #[serde(flatten)]
+    answer: &'a T,
+}
+
+impl Told {
+    /// The files, where an answer has to say them.
+    pub(super) fn files(&self) -> Option<&[String]> {
+        self.files.as_deref()
+    }
+
+    /// Prints an answer for people.
+    pub(super) fn text(&self, text: &str) -> Result<(), Failure> {
+        match &self.files {
+            Some(files) => output::answer(&format!("== {}\n{text}\n", files.join(" + "))),
+            None => output::answer(text),
+        }
+    }
+
+    /// Prints an answer for programs, an object in a line.
+    pub(super) fn json(&self, answer: &impl Serialize) -> Result<(), Failure> {
+        match &self.files {
+            Some(files) => output::json(&OfFiles { files, answer }),
+            None => output::json(answer),
+        }
+    }
+}
+
+impl Each {
+    /// Refuses it where there is one output.
+    pub(super) fn refuse(self) -> Result<(), Failure> {
+        match self.each {
+            true => Err(Failure::BadArguments("--each is for answers that are printed; name the files of one capture".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Answers about the capture that these files are of, or about each of several. What one of several has
+    /// not, or why it cannot be read, is a line; a limit that one breaks is broken.
+    pub(super) fn answer(
+        self,
+        inputs: &[Input],
+        mut answer: impl FnMut(&Capture, &Told) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut all = Capture::open_all(inputs, &mut |_, _| true).map_err(cannot_open)?;
+        if !self.each && all.len() > 1 {
+            return Err(Failure::SeveralCaptures(all.iter().map(Opened::describe).collect()));
+        }
+        let count = all.len();
+        let (mut refused, mut failed, mut is_broken) = (0, 0, false);
+        for Opened { capture, .. } in all.drain(..) {
+            let files: Vec<String> = capture.files.iter().map(|file| file.name.clone()).collect();
+            let name = files.join(" + ");
+            let told = Told { files: self.each.then_some(files) };
+            match answer(&capture, &told) {
+                other if count == 1 => return other,
+                Ok(()) => {}
+                Err(Failure::LimitBroken) => is_broken = true,
+                Err(failure) => {
+                    match failure {
+                        Failure::BadArguments(_) => refused += 1,
+                        _ => failed += 1,
+                    }
+                    output::error(&failure.line_about(&name));
+                }
+            }
+        }
+        let of = plural(count as u64, "capture");
+        match () {
+            () if failed > 0 => Err(Failure::Failed(format!("{failed} of {of} could not be read"))),
+            () if is_broken => Err(Failure::LimitBroken),
+            () if refused == count => Err(Failure::BadArguments(format!("none of {of} has what was named"))),
+            () => Ok(()),
+        }
+    }
+}

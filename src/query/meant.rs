@@ -1,0 +1,94 @@
+//! Whether what a filter names is in the capture: a filter that names nothing would be an answer about
+//! nothing, and a limit that is always kept.
+//!
+//! The error is one sentence with the nearest names; it begins with what is not there, and whoever asked knows
+//! by which option or key it was named.
+//!
+//! Cost: a look at all processes and heaps; of types and threads, if any are named, at all sites and rows.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::naming::{UNKNOWN_TYPE, allocated_type};
+use super::{Mask, ReportFilter};
+use crate::model::{SiteId, Trace};
+use crate::nearest::no_such;
+use crate::pattern::Pattern;
+use crate::symbols::Names;
+use crate::units::Tid;
+
+impl ReportFilter {
+    /// Whether the process and the heap that it names are there.
+    pub fn check_places(&self, trace: &Trace) -> Result<(), String> {
+        if let Some(wanted) = &self.process {
+            check_process(trace, wanted)?;
+        }
+        let Some(wanted) = &self.heap else { return Ok(()) };
+        let keys: BTreeSet<String> = trace.heaps.iter().filter_map(|heap| heap.key()).collect();
+        let lower = wanted.to_lowercase();
+        match keys.iter().any(|key| key.to_lowercase() == lower) {
+            true => Ok(()),
+            false => Err(no_such("heap or tracker", wanted, keys)),
+        }
+    }
+
+    /// Whether the types that it names are there, as far as names are known. `mask` are the sites whose names
+    /// were asked for.
+    pub fn check_types(&self, trace: &Trace, names: &Names, mask: &Mask) -> Result<(), String> {
+        if self.sites.types.is_empty() {
+            return Ok(());
+        }
+        let asked = (0..trace.sites.len() as u32).into_par_iter().map(SiteId).filter(|&id| mask.classes(id) != 0);
+        let types = asked.map(|id| allocated_type(trace, names, trace.site(id)).unwrap_or(UNKNOWN_TYPE));
+        let types: BTreeSet<&str> = types.fold(BTreeSet::new, with).reduce(BTreeSet::new, |mut all, some| {
+            all.extend(some);
+            all
+        });
+        for wanted in &self.sites.types {
+            let pattern = Pattern::new(wanted);
+            if types.is_empty() || types.iter().any(|name| pattern.fits(name)) {
+                continue;
+            }
+            let known = types.iter().filter(|name| **name != UNKNOWN_TYPE);
+            return Err(match known.clone().count() {
+                0 => format!(
+                    "no type is called \"{wanted}\", for no type is known: symbols are missing (PDBs with heap allocation \
+                     sites; name where they are with --symbols)"
+                ),
+                _ => no_such("type", wanted, known),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn with<'a>(mut all: BTreeSet<&'a str>, one: &'a str) -> BTreeSet<&'a str> {
+    all.insert(one);
+    all
+}
+
+/// Whether there is a process of this name or id.
+pub fn check_process(trace: &Trace, wanted: &str) -> Result<(), String> {
+    if trace.processes.iter().any(|process| process.is_called(wanted)) {
+        return Ok(());
+    }
+    if wanted.bytes().all(|byte| byte.is_ascii_digit()) {
+        let ids = trace.processes.iter().map(|process| process.pid.to_string());
+        return Err(no_such("process", wanted, ids.collect::<BTreeSet<_>>()));
+    }
+    Err(no_such("process", wanted, trace.processes.iter().map(|process| process.label()).collect::<BTreeSet<_>>()))
+}
+
+/// Whether these threads allocated anything.
+pub fn check_threads(trace: &Trace, wanted: impl IntoIterator<Item = Tid>) -> Result<(), String> {
+    let threads = || trace.rows.chunks().flat_map(|chunk| (0..chunk.len()).map(move |at| chunk.thread(at)));
+    for Tid(thread) in wanted {
+        if !threads().any(|id| id == Tid(thread)) {
+            let known: BTreeSet<Tid> = threads().filter(|&id| id != Tid::NONE).collect();
+            let known = known.iter().map(|id| id.0.to_string());
+            return Err(no_such("thread that allocated", &thread.to_string(), known));
+        }
+    }
+    Ok(())
+}
