@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::archive::{self, Contents, Member, Progress};
-use crate::etl::{OpenError, Source, TraceFile};
+use crate::etl::{Expandable, OpenError, Source, TraceFile};
 use crate::events::{self, Merge, RawLoss};
 use crate::model::{Clock, Loss, Trace};
 use crate::problem::{ProblemKind, Problems};
@@ -112,8 +112,14 @@ impl Capture {
 
     fn add(&mut self, contents: Contents, first_error: &mut Option<OpenError>) {
         self.problems.append(contents.problems);
-        for Member { name, source } in contents.members {
-            let opened = TraceFile::from_source(source, name.clone());
+        let members = contents.members.len();
+        for Member { name, source, packed } in contents.members {
+            let opened = match (packed, source.len()) {
+                (Some(packed), Ok(bytes)) => {
+                    TraceFile::from_archive(source, name.clone(), Expandable::member(bytes, packed, members))
+                }
+                _ => TraceFile::from_source(source, name.clone()),
+            };
             match opened.and_then(|file| self.check_clock(file)).and_then(|file| self.check_streams(file)) {
                 Ok(mut file) => {
                     file.format = contents.format;
