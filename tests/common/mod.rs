@@ -5,6 +5,7 @@ pub mod bodies;
 pub mod game;
 pub mod hostile;
 pub mod hostile_replay;
+pub mod hostile_tables;
 pub mod lanes;
 pub mod named;
 pub mod packed;
