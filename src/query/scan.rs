@@ -11,7 +11,7 @@ pub(super) fn scan(rows: Visit<'_>, sites: usize, interval: Interval, cancel: &C
     // Chunks inside the interval are more work than those long before it: each worker has some of both.
     let mut chunks = rows.born_before(interval.to);
     chunks.sort_by_key(|chunk| chunk % rayon::current_num_threads());
-    let all = SiteSums::new(sites);
+    let all = SiteSums::<4>::new(sites);
     let parts = rows.fold_chunks(
         &chunks,
         cancel,

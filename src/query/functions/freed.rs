@@ -34,7 +34,7 @@ pub fn freed_sums(
 ) -> Result<Vec<ByClass>, Cancelled> {
     let trace = index.trace();
     let nobody = trace.free_sites.len();
-    let all = SiteSums::new(nobody + 1);
+    let all = SiteSums::<4>::new(nobody + 1);
     let parts = index.fold(
         cancel,
         || all.worker(),
