@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::archive::{self, Contents, Member, Progress};
-use crate::etl::{OpenError, Source, TraceFile};
+use crate::etl::{Expandable, OpenError, Source, TraceFile};
 use crate::events::{self, Copies, EventCounts, Merge, RawLoss};
 use crate::model::{Clock, Loss, Trace};
 use crate::paths::Reading;
@@ -147,8 +147,15 @@ impl Capture {
 
     fn add(&mut self, contents: Contents, first_error: &mut Option<OpenError>) {
         self.problems.append(contents.problems);
-        for Member { name, source } in contents.members {
-            match TraceFile::from_source(source, name.clone()) {
+        let members = contents.members.len();
+        for Member { name, source, packed } in contents.members {
+            let opened = match (packed, source.len()) {
+                (Some(packed), Ok(bytes)) => {
+                    TraceFile::from_archive(source, name.clone(), Expandable::member(bytes, packed, members))
+                }
+                _ => TraceFile::from_source(source, name.clone()),
+            };
+            match opened {
                 Ok(mut file) => {
                     file.format = contents.format;
                     self.files.push(file);

@@ -18,6 +18,46 @@ pub type KeyedMap<K, V> = HashMap<K, V, Hashing>;
 /// A set of values that a stranger may have chosen.
 pub type KeyedSet<K> = HashSet<K, Hashing>;
 
+/// A table that can be emptied.
+pub trait Empties: Default {
+    /// Values that it has room for.
+    fn room(&self) -> usize;
+
+    /// Removes all values, but not their room, in as much time as there is room.
+    fn clear(&mut self);
+}
+
+impl<K, V> Empties for KeyedMap<K, V> {
+    fn room(&self) -> usize {
+        self.capacity()
+    }
+
+    fn clear(&mut self) {
+        Self::clear(self);
+    }
+}
+
+impl<K> Empties for KeyedSet<K> {
+    fn room(&self) -> usize {
+        self.capacity()
+    }
+
+    fn clear(&mut self) {
+        Self::clear(self);
+    }
+}
+
+/// Empties a table that is filled and emptied again and again: one that was large once is given up, for each time
+/// would take as long as it was large.
+pub fn empty<T: Empties>(table: &mut T) {
+    const SMALL: usize = 64;
+    if table.room() <= SMALL {
+        table.clear();
+    } else {
+        *table = T::default();
+    }
+}
+
 #[cfg(test)]
 mod tests {
 
@@ -31,6 +71,16 @@ mod tests {
             meetings += usize::from(std::mem::replace(place, true));
         }
         meetings
+    }
+
+    #[test]
+    fn a_table_that_was_large_is_emptied_by_giving_up_its_room() {
+        let mut set: KeyedSet<u32> = (0..1_000).collect();
+        empty(&mut set);
+        assert_eq!((set.len(), set.capacity()), (0, 0));
+        let mut map: KeyedMap<u32, u32> = [(1, 2)].into_iter().collect();
+        empty(&mut map);
+        assert!(map.is_empty() && map.capacity() > 0);
     }
 
     #[test]

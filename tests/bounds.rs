@@ -21,19 +21,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::hostile_tables::{self as tables, Keys};
 use common::trace::{session, trace};
 use common::{hostile, hostile_replay};
 use highwater::events::{Event, Record, survey};
 use highwater::export::cut::{Request, cut};
 use highwater::export::{Exported, Format, Value, write};
-use highwater::load::{Capture, Input, Plan, Unwatched, load, load_planned};
-use highwater::model::Processes;
+use highwater::load::{Capture, Input, Plan, Unwatched, Watch, load, load_planned};
+use highwater::model::{Processes, Trace};
 use highwater::query::{
-    By, Cancel, Forest, Functions, Index, IndexOptions, Mask, ReportFilter, ReportRequest, RowSort, TreeRequest, findings,
-    function_sums, histogram, peaks, report, rows, totals, tree,
+    By, Cancel, Forest, Functions, FunctionsRequest, Index, IndexOptions, Mask, ReportFilter, ReportRequest, RowSort,
+    TreeRequest, findings, function_sums, functions, histogram, peaks, report, rows, totals, tree, unmatched_groups,
 };
 use highwater::symbols::Names;
-use highwater::units::{Layer, Pid, Tid};
+use highwater::units::{Interval, Layer, Pid, Ticks, Tid};
 use hostile_queries::{Told, chain, many_heaps};
 use memory::Counted;
 
@@ -62,7 +63,7 @@ const fn bound(
 }
 
 #[rustfmt::skip]
-const INPUTS: [Bound; 25] = [
+const INPUTS: [Bound; 44] = [
     bound("24 streams of 64 MiB", || hostile::wide_streams(24, 1, 64 << 20, usize::MAX), (opened, "claims to hold 64.00 MB"), 2.0, 40),
     bound("24 streams of 16 MiB from nothing", || hostile::wide_streams(24, 2, 16 << 20, usize::MAX), (opened, "claims to hold 16.00 MB"), 2.0, 40),
     bound("500 buffers of 1 MiB from nothing", || hostile::wide_streams(100, 5, 1 << 20, usize::MAX), (opened, "over 200 times as much"), 10.0, 60),
@@ -87,7 +88,35 @@ const INPUTS: [Bound; 25] = [
     bound("views of 10,000 active heaps", || written(many_heaps(10_000, 40_000)), (viewed, "0 functions"), 20.0, 300),
     bound("views of modules over one another", || hostile_replay::overlapping_modules(8_000, 40_000, true), (viewed, "functions"), 20.0, 300),
     bound("views of modules one after the other", || hostile_replay::overlapping_modules(8_000, 40_000, false), (viewed, "functions"), 20.0, 300),
+    bound("heap handles that collide", || tables::heaps(Keys::Colliding(0), 50_000), (asked, "groups"), 10.0, 200),
+    bound("bases of images that collide", || tables::images(Keys::Colliding(0), 50_000), (opened, "50"), 10.0, 100),
+    bound("bases of images to come that collide", || tables::early_ids(Keys::Colliding(0), 50_000), (opened, "100"), 10.0, 100),
+    bound("addresses of frames that collide", || tables::frames(Keys::Colliding(0), 50_000), (viewed, "50000 functions"), 10.0, 300),
+    bound("keys of stacks that collide", || tables::stack_keys(Keys::Colliding(0), 50_000), (opened, "100"), 10.0, 100),
+    bound("starts of methods that collide", || tables::methods(Keys::Colliding(0), 50_000), (opened, "50"), 10.0, 100),
+    bound("handles of counters that collide", || tables::counters(Keys::Colliding(1), 30_000), (published, "publications"), 10.0, 100),
+    bound("commits over committed pages", || tables::commits_over(8_000), (asked, "groups"), 5.0, 60),
+    bound("decommits over reserved pages", || tables::decommits_over(8_000), (opened, "16"), 5.0, 60),
+    bound("pages that are split and come back", || tables::split_pages(4_000), (asked, "groups"), 10.0, 60),
+    bound("a function in 8,000 processes", || tables::one_function_in_processes(8_000), (asked_of_function, "8000 with callers"), 10.0, 100),
+    bound("equal blocks at one tick, cut", || tables::equal_blocks(15_000), (cut_late, "events"), 10.0, 60),
+    bound("a large tick, cut", || tables::a_large_tick(15_000), (cut_late, "events"), 10.0, 60),
+    bound("counters of many lives", || tables::counters_of_many_lives(30_000), (published, "publications"), 10.0, 100),
+    bound("frees of many lives", || tables::frees_of_many_lives(30_000), (unmatched, "30000 groups"), 10.0, 100),
+    bound("an archive of what expands again", || tables::archive(&[tables::alike_buffers(400)]), (opened, "over 200 times as much"), 5.0, 100),
+    bound("an archive of many that expand again", || tables::archive(&vec![tables::alike_buffers(20); 100]), (opened, "over 200 times as much"), 10.0, 100),
+    bound("members over one another", || tables::members_over_one_another(200), (opened, "more bytes than it has"), 5.0, 60),
+    bound("many processes of one function, viewed", || tables::one_function_in_processes(8_000), (viewed, "3 functions"), 20.0, 200),
     bound("repeated tables of sectors", || hostile::repeated_tables(2_800), (opened, "more tables than sectors"), 2.0, 20),
+];
+
+/// Files of the shared folder, where they are.
+#[rustfmt::skip]
+const CASES: [Bound; 4] = [
+    bound("hostile-colliding-heaps", Vec::new, (asked, "25000 groups"), 5.0, 100),
+    bound("hostile-commit-over", Vec::new, (asked, "groups"), 5.0, 60),
+    bound("hostile-decommit-reserved", Vec::new, (opened, "events"), 5.0, 60),
+    bound("hostile-functions-of", Vec::new, (asked_of_function, "2000 with callers"), 5.0, 60),
 ];
 
 /// Memory that a trace may use here: less than most machines have, so that it is dealt out.
@@ -173,6 +202,55 @@ fn cut_out(path: &Path) -> String {
     format!("{} events", summary.events)
 }
 
+/// The same for the last tick of it.
+fn cut_late(path: &Path) -> String {
+    let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
+    let trace = load(&capture, &mut Unwatched).unwrap();
+    let interval = Interval { from: Ticks(trace.span.to.0 - 1), to: trace.span.to };
+    let (trace_start, processes) = (capture.trace_start(), &Processes::All);
+    let request = Request { files: &capture.files, trace: &trace, trace_start, interval, processes, anonymises: false };
+    let summary = cut(&request, tempfile::tempfile().unwrap(), &mut |_, _| true).unwrap();
+    format!("{} events", summary.events)
+}
+
+/// Opens and loads it, and takes what is known of it again and again.
+fn published(path: &Path) -> String {
+    struct Often(usize);
+    impl Watch for Often {
+        fn progress(&mut self, _: u64, _: u64) -> bool {
+            true
+        }
+
+        fn publish(&mut self, _: Trace) {
+            self.0 += 1;
+        }
+    }
+    let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
+    let mut often = Often(0);
+    let trace = load(&capture, &mut often).unwrap();
+    format!("{} counters, {} publications", trace.counters.len(), often.0)
+}
+
+/// Opens and loads it, and asks for the callers and callees of a function.
+fn asked_of_function(path: &Path) -> String {
+    let (never, names) = (Cancel::default(), Names::default());
+    let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
+    let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
+    let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+    let all = Functions::of(&trace, &names, false, &never).unwrap();
+    let totals = totals(&index, trace.span, &never).unwrap();
+    let request = FunctionsRequest { mask: Mask::all(&trace), of: Some("0x500000".to_owned()), top: None };
+    let (groups, _) = functions(&index, &all, &totals, &request, &never).unwrap();
+    format!("{} with callers", groups.iter().filter(|group| group.callers.is_some()).count())
+}
+
+/// Opens and loads it, and asks for the frees of blocks that were not alive.
+fn unmatched(path: &Path) -> String {
+    let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
+    let trace = load(&capture, &mut Unwatched).unwrap();
+    format!("{} groups", unmatched_groups(&trace, 10).1)
+}
+
 /// Opens and loads it, and writes it in all formats of one file.
 fn exported(path: &Path) -> String {
     let (never, names) = (Cancel::default(), Names::default());
@@ -190,15 +268,18 @@ fn exported(path: &Path) -> String {
 impl Bound {
     /// What it took, and what was wrong with that.
     fn check(&self, folder: &Path) -> Option<String> {
-        let Self { name, says, seconds, megabytes, .. } = self;
         let path = folder.join("hostile.etl");
-        let bytes = (self.bytes)();
-        std::fs::write(&path, &bytes).unwrap();
-        let size = bytes.len();
-        drop(bytes);
+        std::fs::write(&path, (self.bytes)()).unwrap();
+        self.check_file(&path)
+    }
+
+    /// The same for a file that is there.
+    fn check_file(&self, path: &Path) -> Option<String> {
+        let Self { name, says, seconds, megabytes, .. } = self;
+        let size = path.metadata().unwrap().len() as usize;
         let before = memory::begin(0);
         let start = Instant::now();
-        let said = (self.asked)(&path);
+        let said = (self.asked)(path);
         let took = start.elapsed();
         let used = memory::peak(0).saturating_sub(before);
         let tenths = |bytes: usize| bytes as f64 / f64::from(1 << 20);
@@ -218,6 +299,14 @@ fn no_small_file_takes_much_time_or_memory() {
     let folder = tempfile::tempdir().unwrap();
     let only = std::env::var("HIGHWATER_BOUND").unwrap_or_default();
     let inputs = INPUTS.iter().chain(&bounds_of_names::INPUTS).filter(|input| input.name.contains(&only));
-    let faults: Vec<String> = inputs.filter_map(|input| input.check(folder.path())).collect();
+    let mut faults: Vec<String> = inputs.filter_map(|input| input.check(folder.path())).collect();
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cases");
+    for case in CASES.iter().filter(|case| case.name.contains(&only)) {
+        let path = cases.join(format!("{}.zip", case.name));
+        match path.is_file() {
+            true => faults.extend(case.check_file(&path)),
+            false => common::skip("no such case"),
+        }
+    }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -7,11 +7,16 @@ mod hostile_queries;
 #[path = "damage/memory.rs"]
 mod memory;
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Builder, Clock, HeapId, InputState, Trace};
-use highwater::query::{Cancel, Index, IndexOptions, SeriesOf, TreeRequest, peaks, series, totals, tree};
+use highwater::query::{Cancel, Index, IndexOptions, Mask, SeriesOf, TreeRequest, findings, peaks, series, totals, tree};
+use highwater::symbols::Names;
+use highwater::synth::{Options, generate};
 use highwater::units::{Interval, Ticks};
 use hostile_queries::{START, Told, chain, endless, many_heaps};
 
@@ -101,6 +106,32 @@ fn blocks_of_ten_thousand_active_heaps_take_4_bytes_a_row() {
     let bytes = blocks_bytes(&index) as f64 / trace.rows.len() as f64;
     assert!(bytes <= 5.0, "{bytes:.1} bytes a row with a choice of three heaps");
     assert_eq!(trace.heap(HeapId(0)).handle % 0x100, 0);
+}
+
+/// The most that loading a generated trace takes, and then asking what stands out; and how many heaps it has.
+fn memory_with_heaps(processes: u32, heaps: u32) -> (usize, [usize; 2]) {
+    let (folder, never) = (tempfile::tempdir().unwrap(), Cancel::default());
+    let path = folder.path().join("heaps.etl");
+    let options = Options { processes, heaps, ..Options::default() };
+    generate(&options, BufWriter::new(File::create(&path).unwrap())).unwrap();
+    let capture = Capture::open(&[Input::File(path)]).unwrap();
+    let before = memory::begin(0);
+    let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
+    let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
+    let loaded = memory::peak(0).saturating_sub(before);
+    findings(&index, trace.span, &Mask::all(&trace), &Names::default(), &never).unwrap();
+    (trace.heaps.len(), [loaded, memory::peak(0).saturating_sub(before)])
+}
+
+#[test]
+fn ten_thousand_heaps_take_little_more_memory_than_three() {
+    let _alone = alone();
+    let (few, of_few) = memory_with_heaps(1, 3);
+    let (many, of_many) = memory_with_heaps(157, 64);
+    assert!(few <= 6 && many >= 10_000, "{few} and {many} heaps");
+    for (few, many) in of_few.into_iter().zip(of_many) {
+        assert!(many as f64 <= 1.6 * few as f64, "{many} and {few} bytes");
+    }
 }
 
 /// What a publication costs, on the average.

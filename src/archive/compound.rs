@@ -52,7 +52,7 @@ pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> 
     }
     let mut problems = Problems::default();
     let file = &mut compound(source, name, 4 << 20)?;
-    let members = take(file, name, found, Budget::of_archive(bytes), &mut problems, progress)?;
+    let members = take(file, (name, bytes), found, Budget::of_archive(bytes), &mut problems, progress)?;
     Ok(Contents { format: Format::Diagsession, members, problems })
 }
 
@@ -135,16 +135,19 @@ fn heads(file: &mut CompoundFile<Reader<'_>>, path: &Path) -> (Vec<u8>, Vec<u8>)
 
 fn take(
     file: &mut CompoundFile<Reader<'_>>,
-    name: &str,
+    (name, mut left): (&str, u64),
     found: Vec<Found>,
     mut budget: Budget,
     problems: &mut Problems,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Member>, OpenError> {
-    let total = found.iter().map(|found| found.size).sum();
+    let total = found.iter().fold(0u64, |sum, found| sum.saturating_add(found.size));
     let mut done = 0;
     let mut members = Vec::new();
     for found in found {
+        // Streams can share sectors: all together they take no more than there is.
+        let packed = found.size.min(left);
+        left -= packed;
         let path = plain(&found.path.display().to_string());
         let member = member_name(name, path.trim_start_matches(['/', '\\']));
         let stream = file.open_stream(&found.path).map_err(|e| OpenError::from_io(member.clone(), e))?;
@@ -155,7 +158,7 @@ fn take(
             let detail = format!("this member's data are damaged after {} bytes: {fault}", expanded.bytes);
             problems.add(ProblemKind::DamagedArchive, &member, expanded.bytes, detail);
         }
-        members.push(Member { name: member, source: expanded.source });
+        members.push(Member { name: member, source: expanded.source, packed: Some(packed) });
     }
     Ok(members)
 }

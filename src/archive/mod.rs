@@ -42,6 +42,8 @@ pub struct Member {
     pub name: String,
     /// Its bytes.
     pub source: Source,
+    /// How many bytes it takes in its archive, if it lies in one; all together no more than that has.
+    pub packed: Option<u64>,
 }
 
 /// Told of the work: bytes done and in all; returns whether to go on.
@@ -82,7 +84,11 @@ pub fn contents(source: Source, name: String, progress: &mut Progress<'_>) -> Re
     match head[..n] {
         [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => zipped::open(&source, &name, progress),
         [0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1] => compound::open(&source, &name, progress),
-        _ => Ok(Contents { format: Format::Etl, members: vec![Member { name, source }], problems: Problems::default() }),
+        _ => Ok(Contents {
+            format: Format::Etl,
+            members: vec![Member { name, source, packed: None }],
+            problems: Problems::default(),
+        }),
     }
 }
 

@@ -22,6 +22,8 @@ struct Found {
     name: String,
     /// Bytes, as the directory says.
     size: u64,
+    /// Bytes that it takes in the archive, as the directory says.
+    packed: u64,
     /// Where it lies, if it is stored as it is.
     stored_at: Option<u64>,
 }
@@ -43,6 +45,7 @@ pub(super) fn open(source: &Source, name: &str, progress: &mut Progress<'_>) -> 
     }
     let mut problems = Problems::default();
     let (found, others) = find(&mut archive, name, bytes, &mut problems);
+    let found = side_by_side(found, name, bytes, &mut problems);
     if found.is_empty() {
         // What was refused says more than that nothing is left.
         return Err(match problems.list().first() {
@@ -105,7 +108,7 @@ fn find(archive: &mut ZipArchive<Reader<'_>>, name: &str, bytes: u64, problems: 
             continue;
         }
         let whole = |start: &u64| stored && size == packed_size && start.checked_add(size).is_some_and(|end| end <= bytes);
-        found.push(Found { index, name: entry_name, size, stored_at: start.filter(whole) });
+        found.push(Found { index, name: entry_name, size, packed: packed_size, stored_at: start.filter(whole) });
     }
     (found, others)
 }
@@ -117,6 +120,22 @@ fn describe(e: ZipError) -> String {
         }
         e => format!("this member is damaged ({e}); copy or download the archive again"),
     }
+}
+
+/// Leaves out members for which the archive has no bytes, because they lie over others: each would be as much
+/// work as if it had some.
+fn side_by_side(found: Vec<Found>, name: &str, mut left: u64, problems: &mut Problems) -> Vec<Found> {
+    let has_room = |found: &Found| {
+        let room = left.checked_sub(found.packed);
+        left = room.unwrap_or(left);
+        if room.is_none() {
+            let member = member_name(name, &found.name);
+            let reason = "the members of this archive take more bytes than it has; it was left out".to_owned();
+            problems.add(ProblemKind::DamagedArchive, &member, 0, OpenError::Archive(member.clone(), reason).to_string());
+        }
+        room.is_some()
+    };
+    found.into_iter().filter(has_room).collect()
 }
 
 /// Makes sources of what was found.
@@ -136,7 +155,7 @@ fn take(
     for found in found {
         let member = member_name(name, &found.name);
         if let Some(start) = found.stored_at {
-            members.push(Member { name: member, source: source.part(start, found.size) });
+            members.push(Member { name: member, source: source.part(start, found.size), packed: Some(found.packed) });
             continue;
         }
         let entry = archive.by_index(found.index).map_err(|e| OpenError::Archive(member.clone(), describe(e)))?;
@@ -151,7 +170,7 @@ fn take(
             let detail = format!("the archive's data of this member are damaged after {} bytes: {fault}", expanded.bytes);
             problems.add(ProblemKind::DamagedArchive, &member, expanded.bytes, detail);
         }
-        members.push(Member { name: member, source: expanded.source });
+        members.push(Member { name: member, source: expanded.source, packed: Some(found.packed) });
     }
     Ok(members)
 }

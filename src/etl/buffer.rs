@@ -18,6 +18,36 @@ pub(super) const MAX_RATIO: usize = 200;
 /// So much it may hold whatever its size: one event of zeros shrinks to nothing.
 const ALWAYS_EXPANDED: usize = 1 << 20;
 
+/// How much the compressed buffers of a file may hold in all: so many times what the file takes on
+/// disk. Of one in an archive that is what it takes there, so that what the archive's compression and
+/// the buffers' make of a byte together is bounded as either alone is.
+#[derive(Clone, Copy, Debug)]
+pub struct Expandable {
+    /// Of so many bytes of the file ...
+    bytes: u64,
+    /// ... so many are on disk.
+    packed: u64,
+    /// So much always.
+    always: u64,
+}
+
+impl Expandable {
+    /// A file as it is.
+    pub const PLAIN: Self = Self { bytes: 1, packed: 1, always: MAX_BUFFER as u64 };
+
+    /// One of some members of an archive, in which its `bytes` take `packed`.
+    pub fn member(bytes: u64, packed: u64, members: usize) -> Self {
+        let always = (MAX_BUFFER as u64 / members.max(1) as u64).max(ALWAYS_EXPANDED as u64);
+        Self { bytes: bytes.max(1), packed: packed.min(bytes), always }
+    }
+
+    /// How much those in the first `bytes` bytes may hold.
+    pub(super) fn up_to(self, bytes: u64) -> u64 {
+        let packed = u128::from(bytes) * u128::from(self.packed) / u128::from(self.bytes);
+        u64::try_from(packed * MAX_RATIO as u128).unwrap_or(u64::MAX).saturating_add(self.always)
+    }
+}
+
 /// Bits of `BufferFlag`.
 pub mod flag {
     /// Written by a flush before it was full.
@@ -147,6 +177,18 @@ mod tests {
         bytes[0x30..0x34].copy_from_slice(&offset.to_le_bytes());
         bytes[0x34..0x36].copy_from_slice(&flags.to_le_bytes());
         bytes
+    }
+
+    #[test]
+    fn what_is_packed_twice_may_hold_what_its_packed_bytes_may() {
+        const MB: u64 = 1 << 20;
+        let plain = Expandable::PLAIN;
+        assert_eq!((plain.up_to(0), plain.up_to(MB)), (16 * MB, 216 * MB));
+        assert_eq!(Expandable::member(8 * MB, 8 * MB, 1).up_to(8 * MB), 1616 * MB);
+        let packed = Expandable::member(8 * MB, MB, 4);
+        assert_eq!((packed.up_to(0), packed.up_to(4 * MB), packed.up_to(8 * MB)), (4 * MB, 104 * MB, 204 * MB));
+        assert_eq!(Expandable::member(MB, 9 * MB, 1000).up_to(MB), 201 * MB, "no more than it has, and a buffer always");
+        assert_eq!(Expandable::member(0, 0, 0).up_to(u64::MAX), 16 * MB);
     }
 
     #[test]

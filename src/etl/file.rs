@@ -9,7 +9,8 @@ use std::path::Path;
 use super::compression::Algorithm;
 use super::error::{OpenError, looks_like_etl};
 use super::header::header_of;
-use super::{BUFFER_HEADER, BufferInfo, ReadBuffer, SessionHeader, Source, index, mode, u8_at};
+use super::walk::Walker;
+use super::{BUFFER_HEADER, BufferInfo, Expandable, ReadBuffer, SessionHeader, Source, index, mode, u8_at};
 use crate::format;
 use crate::problem::{ProblemKind, Problems};
 
@@ -67,6 +68,11 @@ impl TraceFile {
 
     /// The same for bytes that are already at hand.
     pub fn from_source(source: Source, name: String) -> Result<Self, OpenError> {
+        Self::from_archive(source, name, Expandable::PLAIN)
+    }
+
+    /// The same for what lies in an archive, whose compressed buffers may hold no more than this.
+    pub fn from_archive(source: Source, name: String, expandable: Expandable) -> Result<Self, OpenError> {
         let bytes = source.len().map_err(|e| OpenError::from_io(name.clone(), e))?;
         // Room for the largest possible session header event.
         let mut head = vec![0; 68 << 10];
@@ -83,7 +89,8 @@ impl TraceFile {
             problems.add(ProblemKind::DamagedHeader, &name, 0, "the session header is damaged; a 10 MHz clock is assumed");
             (fallback_header(), None)
         });
-        let index = index::walk(&source, &name, bytes, &header, &mut problems);
+        let walker = Walker { source: &source, bytes, first: &header, expandable };
+        let index = index::walk(walker, &name, &mut problems);
         tell_missing(&name, bytes, (&header, written), index.met, &mut problems);
         let buffers = index.buffers;
         let mut file =

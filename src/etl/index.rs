@@ -21,7 +21,7 @@
 
 use super::sessions::{Report, Sessions, tell_overwritten};
 use super::walk::{Credible, Stands, Walker};
-use super::{BufferInfo, SessionHeader, Source};
+use super::{BufferInfo, Expandable, SessionHeader, Source};
 use crate::problem::{ProblemKind, Problems};
 
 /// What a walk finds.
@@ -34,9 +34,9 @@ pub(super) struct BufferIndex {
     pub(super) met: u64,
 }
 
-/// Walks the chain of buffers of a file of `bytes` bytes.
-pub(super) fn walk(source: &Source, name: &str, bytes: u64, first: &SessionHeader, problems: &mut Problems) -> BufferIndex {
-    let walker = Walker { source, bytes, first };
+/// Walks the chain of buffers of a whole file.
+pub(super) fn walk(walker: Walker<'_>, name: &str, problems: &mut Problems) -> BufferIndex {
+    let Walker { bytes, first, .. } = walker;
     let mut report = Report { name, problems };
     let mut at = Walked { usual: walker.common_size(), ..Walked::default() };
     let mut buffers = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn walk(source: &Source, name: &str, bytes: u64, first: &SessionHeade
 /// Goes on with the walk of a file that is still written and has `bytes` bytes by now;
 /// returns the buffers that came. What is wrong is told when the file is whole.
 pub(super) fn walk_on(at: &mut Walked, source: &Source, bytes: u64, first: &SessionHeader) -> Vec<BufferInfo> {
-    let walker = Walker { source, bytes, first };
+    let walker = Walker { source, bytes, first, expandable: Expandable::PLAIN };
     let mut unread = Problems::default();
     let mut report = Report { name: "", problems: &mut unread };
     at.settle_usual_size(&walker);

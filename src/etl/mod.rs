@@ -26,7 +26,7 @@ mod source;
 mod walk;
 pub mod write;
 
-pub use buffer::{BUFFER_HEADER, BufferInfo, BufferKind, MAX_BUFFER, flag};
+pub use buffer::{BUFFER_HEADER, BufferInfo, BufferKind, Expandable, MAX_BUFFER, flag};
 pub use bytes::{address_at, align8, ansi_at, guid_at, i64_at, u8_at, u16_at, u32_at, u64_at, utf16_field, utf16z_at};
 pub use error::{OpenError, SNIFF, looks_like_etl};
 pub use event::{EventDamage, EventId, Events, Framed, HeaderKind, KernelEvent, RawEvent, WideEvent, WideHeader};

@@ -10,9 +10,9 @@
 
 use super::buffer::MAX_RATIO;
 use super::walk::Walker;
-use super::{BufferInfo, BufferKind, MAX_BUFFER, SessionHeader, mode};
+use super::{BufferInfo, BufferKind, Expandable, SessionHeader, mode};
 use crate::problem::{ProblemKind, Problems};
-use crate::tables::KeyedSet;
+use crate::tables::{self, KeyedSet};
 
 /// What is known of the sessions up to some buffer.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl Sessions {
             *n += 1;
             return None;
         }
-        if !self.affords(&info) {
+        if !self.affords(&info, walker.expandable) {
             self.excess.get_or_insert((info.offset, 0)).1 += 1;
             return None;
         }
@@ -72,13 +72,13 @@ impl Sessions {
 
     /// Whether so much can come out of the file up to and with this buffer. (The claim of
     /// one that is not believed costs nothing.)
-    fn affords(&mut self, info: &BufferInfo) -> bool {
+    fn affords(&mut self, info: &BufferInfo, expandable: Expandable) -> bool {
         if !info.is_compressed() {
             return true;
         }
         let expanded = self.expanded.saturating_add(info.expanded_size() as u64);
         let bytes = info.offset.saturating_add(info.size.into());
-        let is_possible = expanded <= bytes.saturating_mul(MAX_RATIO as u64).saturating_add(MAX_BUFFER as u64);
+        let is_possible = expanded <= expandable.up_to(bytes);
         if is_possible {
             self.expanded = expanded;
         }
@@ -88,7 +88,7 @@ impl Sessions {
     /// A session begins with this number.
     fn count_anew(&mut self, sequence: i64) {
         self.base = self.next.saturating_sub(sequence);
-        self.seen.clear();
+        tables::empty(&mut self.seen);
         self.seen.insert(sequence);
     }
 

@@ -3,7 +3,7 @@
 //! it means ([`super::index`]).
 
 use super::header::session_header;
-use super::{BUFFER_HEADER, BufferInfo, BufferKind, SessionHeader, Source};
+use super::{BUFFER_HEADER, BufferInfo, BufferKind, Expandable, SessionHeader, Source};
 
 /// So many buffers behind the first tell whether all have its size.
 pub(super) const LOOK_AT: u64 = 3;
@@ -15,6 +15,8 @@ pub(super) struct Walker<'a> {
     pub(super) bytes: u64,
     /// What its first session says of itself.
     pub(super) first: &'a SessionHeader,
+    /// What its compressed buffers may hold.
+    pub(super) expandable: Expandable,
 }
 
 /// What the first bytes of a place in the file are.

@@ -7,7 +7,7 @@ use crate::etl::{ExtendedItem, KernelEvent, address_at, extended_type, i64_at, u
 use crate::units::{Pid, PointerSize, Tid};
 
 /// Frames of one stack; Windows records at most 192 and nothing deeper is kept.
-const MAX_FRAMES: usize = 1024;
+pub(super) const MAX_FRAMES: usize = 1024;
 
 /// A key that stands for the stack of an event.
 #[derive(Clone, Copy, Debug)]

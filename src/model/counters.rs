@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use super::pid_lives::PidLives;
 use super::ranges::RangeMap;
 use super::world::ProcessTable;
 use super::{Process, ProcessId};
@@ -297,17 +298,12 @@ impl CounterTable {
 
     /// All counters so far. Those whose process only a rundown at the end named find it here.
     pub(super) fn publish(&self, processes: &[Arc<Process>]) -> Vec<Counter> {
-        let mut lives: KeyedMap<Pid, Vec<u32>> = KeyedMap::default();
-        for (i, process) in processes.iter().enumerate() {
-            lives.entry(process.pid).or_default().push(i as u32);
-        }
+        let lives = PidLives::of(processes);
         let mut list = self.list.clone();
         for counter in &mut list {
             let Some(pid) = counter.owner.pid() else { continue };
             let first = counter.samples.first().map_or(counter.until, |(t, _)| *t);
-            let of_pid = lives.get(&pid).map_or(&[][..], Vec::as_slice);
-            let fits = |&&i: &&u32| processes[i as usize].end.is_none_or(|end| first <= end);
-            counter.process = counter.process.or(of_pid.iter().find(fits).map(|&i| ProcessId(i)));
+            counter.process = counter.process.or_else(|| lives.going_on(pid, first));
             let end = counter.process.and_then(|id| processes[id.0 as usize].end);
             if !counter.kind.is_sampled() {
                 counter.until = end.unwrap_or(Ticks::NEVER);

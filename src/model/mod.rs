@@ -20,6 +20,7 @@ mod losses;
 mod mapped;
 mod origin;
 mod outline;
+mod pid_lives;
 pub(crate) mod preorder;
 mod ranges;
 mod renumbering;

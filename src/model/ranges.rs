@@ -25,6 +25,12 @@ impl<V: Copy> RangeMap<V> {
         self.map.range(first..to).filter(|(_, (end, _))| *end > from).map(|(&start, &(end, v))| (start, end, v)).collect()
     }
 
+    /// Whether any range overlaps `[from, to)`. Cost: one search.
+    pub(super) fn touches(&self, from: u64, to: u64) -> bool {
+        // Of disjoint ranges the last one that begins before `to` ends last.
+        from < to && self.map.range(..to).next_back().is_some_and(|(_, (end, _))| *end > from)
+    }
+
     /// The parts of `[from, to)` that no range covers, in order.
     pub(super) fn gaps(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let mut gaps = Vec::new();
@@ -82,6 +88,18 @@ impl RangeMap<()> {
         self.insert(from, to, ());
     }
 
+    /// Adds a range and joins it with those it overlaps or touches, so that few ranges stand for many.
+    pub(super) fn merge(&mut self, mut from: u64, mut to: u64) {
+        if from >= to {
+            return;
+        }
+        for (start, end, ()) in self.overlapping(from.saturating_sub(1), to.saturating_add(1)) {
+            self.remove(start);
+            (from, to) = (from.min(start), to.max(end));
+        }
+        self.insert(from, to, ());
+    }
+
     /// Takes `[from, to)` out and tells whether anything of it was there.
     pub(super) fn uncover(&mut self, from: u64, to: u64) -> bool {
         let touched = self.overlapping(from, to);
@@ -113,6 +131,9 @@ mod tests {
         assert_eq!(set.overlapping(19, 21).len(), 2);
         assert_eq!(set.overlapping(30, 40), []);
         assert_eq!(set.overlapping(5, 5), []);
+        for (from, to) in (0..60).flat_map(|from| (0..60).map(move |to| (from, to))) {
+            assert_eq!(set.touches(from, to), !set.overlapping(from, to).is_empty(), "{from}..{to}");
+        }
     }
 
     #[test]
@@ -126,5 +147,18 @@ mod tests {
         assert!(set.uncover(8, 12));
         assert!(!set.uncover(8, 12));
         assert_eq!(set.gaps(0, 20), [(8, 12)]);
+    }
+
+    #[test]
+    fn merging_joins_what_touches() {
+        let mut set = RangeMap::default();
+        for (from, to) in [(10, 20), (30, 40), (20, 30), (0, 5), (50, 50)] {
+            set.merge(from, to);
+        }
+        assert_eq!((set.len(), set.starting_at(10), set.starting_at(0)), (2, Some((40, ())), Some((5, ()))));
+        set.merge(5, 10);
+        assert_eq!((set.len(), set.starting_at(0)), (1, Some((40, ()))));
+        set.merge(u64::MAX - 1, u64::MAX);
+        assert_eq!(set.gaps(0, u64::MAX), [(40, u64::MAX - 1)]);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 
 use super::mapped::{MappedModule, ModuleMap};
+use super::pid_lives::PidLives;
 use super::{
     Activity, Counter, Cut, Heap, HeapId, Loss, Module, NodeId, Outline, Process, ProcessId, RowId, Rows, Scope, Stacks,
 };
@@ -224,12 +225,9 @@ impl Trace {
         if let Some(heap) = free.heap {
             return Some(self.heap(heap).process);
         }
-        let lives = || (0..self.processes.len() as u32).map(ProcessId).filter(|&id| self.process(id).pid == free.pid);
-        let is_alive = |id: &ProcessId| {
-            let process = self.process(*id);
-            process.start.is_none_or(|start| start <= free.time) && process.end.is_none_or(|end| free.time <= end)
-        };
-        lives().find(is_alive).or_else(|| lives().next())
+        let lives = self.derived.lives.get_or_init(|| PidLives::of(&self.processes));
+        let has_begun = |id: &ProcessId| self.process(*id).start.is_none_or(|start| start <= free.time);
+        lives.going_on(free.pid, free.time).filter(has_begun).or_else(|| lives.first(free.pid))
     }
 
     /// Whether this trace is an earlier publication and what came after it: the same rows
@@ -279,5 +277,6 @@ impl Lineage {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Derived {
     outline: OnceLock<Outline>,
+    lives: OnceLock<PidLives>,
     modules: ModuleMap,
 }

@@ -88,9 +88,9 @@ pub use filter::{Filter, Key, Mask, Path, layer_of};
 pub use findings::{Finding, FindingKind, findings, headlines};
 pub use flame::{FlameBox, FlameBoxes, FlameWeight, FlameWeights, find_way, flame_boxes};
 pub use functions::{
-    Amount, Butterfly, Forest, ForestSums, FunctionGroup, FunctionId, FunctionPlaces, FunctionSums, Functions, FunctionsRequest,
-    ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, SampledFunction, freed_sums, function_peaks, function_sums,
-    functions, sampled_functions,
+    Amount, Butterfly, Forest, ForestSums, FunctionGroup, FunctionId, FunctionNodes, FunctionPlaces, FunctionSums, Functions,
+    FunctionsRequest, ModuleName, Neighbour, NeighbourGroup, NodeKey, NodeSums, PathId, SampledFunction, freed_sums,
+    function_peaks, function_sums, functions, sampled_functions,
 };
 pub use generations::{GenerationGroup, GenerationsRequest, generations};
 pub use heap_numbers::{HeapNumbers, heap_numbers, heap_series};

@@ -43,6 +43,11 @@ impl Bucket {
 pub struct ByClass([Bucket; 4]);
 
 impl ByClass {
+    /// Of the buckets of all classes.
+    pub(super) fn of(buckets: [Bucket; 4]) -> Self {
+        Self(buckets)
+    }
+
     /// The bucket of a class.
     pub fn get(&self, class: LifetimeClass) -> Bucket {
         self.0[class as usize]

@@ -1,64 +1,147 @@
 //! The sums of an interval by a look at every row born before its end. Cost: some 5 ns a row and worker.
 
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::fold::Visit;
-use super::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
+use super::{Bucket, ByClass, Cancel, Cancelled};
 use crate::units::Interval;
 
-/// Classifies these rows. Parallel; each worker keeps sums of its own for all `sites`.
+/// Classifies these rows. Parallel, into one table.
 pub(super) fn scan(rows: Visit<'_>, sites: usize, interval: Interval, cancel: &Cancel) -> Result<Vec<ByClass>, Cancelled> {
     // Chunks inside the interval are more work than those long before it: each worker has some of both.
     let mut chunks = rows.born_before(interval.to);
     chunks.sort_by_key(|chunk| chunk % rayon::current_num_threads());
+    let all = SiteSums::<4>::new(sites);
     let parts = rows.fold_chunks(
         &chunks,
         cancel,
-        || SiteSums::new(sites),
+        || all.worker(),
         |sums, visited| {
             let (chunk, sites) = (visited.chunk, visited.chunk.sites());
-            visited.each_in(interval, |at, class| sums.add_row(sites[at].0, class, chunk.size(at)));
+            visited.each_in(interval, |at, class| sums.add_row(sites[at].0, class as usize, chunk.size(at)));
         },
     )?;
-    Ok(SiteSums::added(sites, &parts))
+    parts.into_iter().for_each(WorkerSums::finish);
+    Ok(all.by_class())
 }
 
-/// What one worker adds up by site. Each class is apart: nearly all rows are of one, whose sums
-/// alone fit near the processor.
-pub(super) struct SiteSums {
-    sites: usize,
-    /// Empty as long as no row is of the class.
-    by_class: [Vec<Bucket>; 4],
+/// What all workers add up by site and class, of which there are `N`: a table for each worker would be as many times
+/// as large, where there are very many sites.
+pub(super) struct SiteSums<const N: usize>(Vec<[SharedBucket; N]>);
+
+/// What many add to. Sums saturate, as all do.
+#[derive(Default)]
+struct SharedBucket {
+    count: AtomicU64,
+    size: AtomicU64,
 }
 
-impl SiteSums {
+impl SharedBucket {
+    fn add(&self, bucket: Bucket) {
+        self.count.fetch_add(bucket.count, Ordering::Relaxed); // of less than 2^32 rows
+        let _ = self.size.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sum| Some(sum.saturating_add(bucket.size)));
+    }
+
+    fn into_bucket(self) -> Bucket {
+        Bucket { count: self.count.into_inner(), size: self.size.into_inner() }
+    }
+}
+
+impl<const N: usize> SiteSums<N> {
     pub(super) fn new(sites: usize) -> Self {
-        Self { sites, by_class: Default::default() }
+        Self(std::iter::repeat_with(|| std::array::from_fn(|_| SharedBucket::default())).take(sites).collect())
     }
 
-    #[inline]
-    pub(super) fn add_row(&mut self, site: u32, class: LifetimeClass, size: u64) {
-        let sums = &mut self.by_class[class as usize];
-        if sums.is_empty() {
-            sums.resize(self.sites, Bucket::default());
+    /// What one worker adds up.
+    pub(super) fn worker(&self) -> WorkerSums<'_, N> {
+        let kept = (N * self.0.len()).next_power_of_two().min(MOST_KEPT);
+        WorkerSums { all: self, kept: vec![Kept::NOTHING; kept] }
+    }
+
+    fn add(&self, kept: &Kept) {
+        if let Some(sums) = self.0.get(kept.place / N) {
+            sums[kept.place % N].add(kept.sums);
         }
-        sums[site as usize].add_row(size);
     }
 
-    /// The sums of all workers.
-    pub(super) fn added(sites: usize, parts: &[Self]) -> Vec<ByClass> {
-        let mut sums = vec![ByClass::default(); sites];
-        sums.par_chunks_mut(GRAIN).enumerate().for_each(|(i, sums)| {
-            for part in parts {
-                for (class, buckets) in LifetimeClass::ALL.into_iter().zip(&part.by_class) {
-                    let buckets = buckets.iter().skip(i * GRAIN);
-                    sums.iter_mut().zip(buckets).for_each(|(sum, bucket)| sum.get_mut(class).add(*bucket));
-                }
-            }
-        });
-        sums
+    /// The sums, when all workers have finished.
+    pub(super) fn into_buckets(self) -> Vec<[Bucket; N]> {
+        // In the same memory: both have the same size.
+        self.0.into_iter().map(|sums| sums.map(SharedBucket::into_bucket)).collect()
     }
 }
 
-/// Sites that one worker adds up at a time.
-const GRAIN: usize = 1 << 12;
+impl SiteSums<4> {
+    /// The sums by lifetime class, when all workers have finished.
+    pub(super) fn by_class(self) -> Vec<ByClass> {
+        self.into_buckets().into_iter().map(ByClass::of).collect()
+    }
+}
+
+/// Sums that a worker keeps to itself at most: as many as stay near the processor.
+const MOST_KEPT: usize = 1 << 15;
+
+/// What a worker has not told the others: the sums that it met last, each at a place that several share
+/// where there are more of them than are kept. So sites with many rows, which all workers meet, are nobody's hindrance.
+pub(super) struct WorkerSums<'a, const N: usize> {
+    all: &'a SiteSums<N>,
+    kept: Vec<Kept>,
+}
+
+#[derive(Clone, Copy)]
+struct Kept {
+    /// Site and class.
+    place: usize,
+    sums: Bucket,
+}
+
+impl Kept {
+    const NOTHING: Self = Self { place: usize::MAX, sums: Bucket { count: 0, size: 0 } };
+}
+
+impl<const N: usize> WorkerSums<'_, N> {
+    #[inline]
+    pub(super) fn add_row(&mut self, site: u32, class: usize, size: u64) {
+        let place = N * site as usize + class;
+        let at = place & (self.kept.len() - 1);
+        let kept = &mut self.kept[at];
+        if kept.place != place {
+            self.all.add(kept);
+            *kept = Kept { place, ..Kept::NOTHING };
+        }
+        kept.sums.add_row(size);
+    }
+
+    /// Tells all of it.
+    pub(super) fn finish(self) {
+        self.kept.iter().for_each(|kept| self.all.add(kept));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rayon::prelude::*;
+
+    use super::*;
+    use crate::synth::Random;
+
+    #[test]
+    fn workers_add_up_what_one_would_however_many_sites_share_a_place() {
+        for sites in [1, 7, 1000, MOST_KEPT, 5 * MOST_KEPT + 3] {
+            let rows = |worker: u64| {
+                let mut random = Random::new(worker);
+                std::iter::repeat_with(move || (random.below(sites as u64) as u32, random.index(4), random.below(1 << 62)))
+                    .take(40_000)
+            };
+            let all = SiteSums::<4>::new(sites);
+            (0..8).into_par_iter().for_each(|worker| {
+                let mut sums = all.worker();
+                rows(worker).for_each(|(site, class, size)| sums.add_row(site, class, size));
+                sums.finish();
+            });
+            let mut expected = vec![[Bucket::default(); 4]; sites];
+            (0..8).flat_map(rows).for_each(|(site, class, size)| expected[site as usize][class].add_row(size));
+            assert!(all.into_buckets() == expected, "{sites} sites");
+        }
+    }
+}

@@ -6,6 +6,7 @@ pub mod game;
 pub mod hostile;
 pub mod hostile_names;
 pub mod hostile_replay;
+pub mod hostile_tables;
 pub mod lanes;
 pub mod named;
 pub mod packed;

@@ -17,7 +17,7 @@ use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
-    CallLine, Cancel, Column, FlameBoxes, FlameWeight, FlameWeights, Forest, FrameName, FunctionGroup, FunctionId,
+    CallLine, Cancel, Column, FlameBoxes, FlameWeight, FlameWeights, Forest, FrameName, FunctionGroup, FunctionId, FunctionNodes,
     FunctionPlaces, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass, Mask, NeighbourGroup, NodeKey, Numbers,
     PathId, Recorded, Sort, call_tree, call_tree_peaks, flame_boxes, function_sums, functions, heaviest_path, node_name,
     sort_call_tree_by_peak, stack_labels, totals,
@@ -244,8 +244,10 @@ fn check_places(index: &Index, all: &Functions, edges: Edges) {
     let mask = Mask::of_sites(trace, |site, _| site.0 % 5 != 1);
     let forest = Forest::top_down(all);
     let every = function_sums(trace, all, &totals, &mask, &never).unwrap();
-    for (function, layer) in (0..all.len() as u32).flat_map(|id| Layer::ALL.map(|layer| (FunctionId(id), layer))) {
-        let places = FunctionPlaces::of(trace, &forest, (&totals, &mask), function, layer, &never).unwrap();
+    let ids = || (0..all.len() as u32).map(FunctionId);
+    let nodes = FunctionNodes::of(&forest, &ids().collect());
+    for (function, layer) in ids().flat_map(|id| Layer::ALL.map(|layer| (id, layer))) {
+        let places = FunctionPlaces::of(trace, &nodes, (&totals, &mask), function, layer, &never).unwrap();
         let mut expected: Vec<_> = every.iter().filter(|of| (of.function, of.layer) == (function, layer)).copied().collect();
         expected.sort_by_key(|of| of.process);
         assert_eq!(places.sums(), expected);

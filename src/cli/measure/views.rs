@@ -9,12 +9,13 @@ use serde::Serialize;
 
 use super::{interval, milliseconds};
 use crate::query::{
-    Bounds, By, Cancel, Cancelled, CommonGroups, DiffSide, FlameWeight, FlameWeights, Forest, FunctionPlaces, Functions,
-    GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types, call_tree, coarse_series, findings,
-    flame_boxes, function_sums, generations, histogram, rows, series, totals,
+    Bounds, By, Cancel, Cancelled, CommonGroups, DiffSide, FlameWeight, FlameWeights, Forest, FunctionNodes, FunctionPlaces,
+    Functions, GenerationsRequest, Index, Mask, RowChoice, RowCondition, RowSort, SeriesOf, Sort, Types, call_tree,
+    coarse_series, findings, flame_boxes, function_sums, generations, histogram, rows, series, totals,
 };
 use crate::symbols::Names;
 use crate::synth::Random;
+use crate::tables::KeyedSet;
 use crate::units::{Interval, Layer, Ticks};
 
 /// Of each view, by what is asked.
@@ -80,7 +81,14 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
         if let Some(of) = of {
             timed(&mut views, "butterfly", || {
                 let sums = totals(index, interval, cancel)?;
-                let places = FunctionPlaces::of(trace, top_down, (&sums, &mask), of, layer, cancel)?;
+                let places = FunctionPlaces::of(
+                    trace,
+                    &FunctionNodes::of(top_down, &KeyedSet::from_iter([of])),
+                    (&sums, &mask),
+                    of,
+                    layer,
+                    cancel,
+                )?;
                 Ok(places.sums().first().map(|sums| places.butterfly(&functions, sums.process)))
             })?;
         }

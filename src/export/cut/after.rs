@@ -16,7 +16,7 @@ use crate::etl::RawEvent;
 use crate::etl::write::WriteError;
 use crate::events::{Batch, Event, PageRange, ProcessChange, Record, StackPart, decode_event, mem};
 use crate::model::{HeapId, Row, Trace};
-use crate::tables::KeyedSet;
+use crate::tables::{self, KeyedSet};
 use crate::units::{Layer, Pid, PointerSize, Ticks, Tid};
 
 /// See the module.
@@ -156,7 +156,7 @@ impl<W: Write + Seek> Pass<'_, W> {
         {
             // What was defined at the time that events get here is not what it means.
             self.after.time = self.after.time.saturating_add(1);
-            self.after.defined.clear();
+            tables::empty(&mut self.after.defined);
         }
         let definition = self.stacks.keep_stack(&stack, frames);
         self.late(input, stack, frames)?;

@@ -4,8 +4,10 @@
 //! A realloc in the interval may sum up what its thread allocated last in its heap, and that may be gone, which
 //! an earlier block that is alive cannot stand for: such blocks are found, too ([`AliveBlock::is_gone`]).
 //!
-//! Cost: a step a row born before the interval, two where there are reallocs. Memory: the blocks of one tick; where
-//! there are reallocs an entry a thread and heap.
+//! Cost: a step a row born before the interval, two where there are reallocs; for a block the logarithm of those
+//! of its tick. Memory: the blocks of one tick; where there are reallocs an entry a thread and heap.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::events::{Event, Record};
 use crate::model::{HeapId, NodeId, Processes, Row, RowId, Trace};
@@ -41,22 +43,31 @@ impl AliveBlock {
         Record { time, pid, tid, event: Event::Free { layer, heap, address } }
     }
 
-    /// Where the header did not say whose it is, a stack did.
-    fn may_be_of(&self, record: &Record) -> bool {
-        self.pid == record.pid || !record.pid.is_known()
-    }
-
-    fn may_be_by(&self, record: &Record) -> bool {
-        self.tid == record.tid || !record.tid.is_known()
-    }
-
     fn place(&self) -> Place {
         (self.layer, self.heap, self.address, self.size)
+    }
+
+    /// What records that begin it may say of it: where the header did not say whose it is, a stack did.
+    fn births(&self) -> impl Iterator<Item = Birth> + use<> {
+        let (place, pids, tids) = (self.place(), [self.pid, Pid::NONE], [self.tid, Tid::NONE]);
+        pids.into_iter().flat_map(move |pid| tids.map(|tid| (place, pid, tid)))
+    }
+
+    /// What records that end it may say of it, with what tells a summary of its birth.
+    fn ends(&self) -> impl Iterator<Item = End> + use<> {
+        let &Self { layer, heap, address, size, tid, .. } = self;
+        [self.pid, Pid::NONE].into_iter().map(move |pid| ((layer, heap, address), pid, tid, size))
     }
 }
 
 /// Layer, heap, address and size.
 type Place = (Layer, u64, u64, u64);
+
+/// A place, and by whom, as far as a record says it.
+type Birth = (Place, Pid, Tid);
+
+/// Layer, heap and address, whose they are as far as a record says it, by whom, and size.
+type End = ((Layer, u64, u64), Pid, Tid, u64);
 
 /// What a record allocates, if it does.
 fn place_of(record: &Record) -> Option<Place> {
@@ -78,9 +89,9 @@ pub(super) struct Alive<'a> {
     from: Ticks,
     next: u32,
     /// Those born by now whose event was not met, with the numbers of their rows.
-    waiting: KeyedMap<Place, Vec<(RowId, AliveBlock)>>,
+    waiting: Blocks<Birth>,
     /// Those whose event was met at this tick: it may be one before the one that made them.
-    taken: KeyedMap<(Layer, u64, u64), Vec<(RowId, AliveBlock)>>,
+    taken: Blocks<End>,
     /// What threads allocated last at this tick, by process, thread and heap: address and size.
     latest: KeyedMap<(Pid, Tid, u64), (u64, u64)>,
     /// Rows of blocks that are gone but count.
@@ -105,17 +116,56 @@ fn gone(trace: &Trace, from: Ticks) -> KeyedSet<RowId> {
     latest.into_values().map(|(row, _)| row).collect()
 }
 
+/// Blocks in the order in which they came, looked up by what records say of them: many can be alike.
+#[derive(Debug)]
+struct Blocks<K> {
+    list: BTreeMap<u64, (RowId, AliveBlock)>,
+    keys: BTreeSet<(K, u64)>,
+    next: u64,
+}
+
+impl<K: Ord + Copy> Blocks<K> {
+    fn new() -> Self {
+        Self { list: BTreeMap::new(), keys: BTreeSet::new(), next: 0 }
+    }
+
+    fn push(&mut self, block: (RowId, AliveBlock), keys: impl Iterator<Item = K>) {
+        self.keys.extend(keys.map(|key| (key, self.next)));
+        self.list.insert(self.next, block);
+        self.next += 1;
+    }
+
+    /// The numbers of those with a key between these.
+    fn between(&self, from: K, to: K) -> impl Iterator<Item = u64> + '_ {
+        self.keys.range((from, 0)..=(to, u64::MAX)).map(|&(_, number)| number)
+    }
+
+    fn remove<I: Iterator<Item = K>>(&mut self, number: u64, keys: impl Fn(&AliveBlock) -> I) -> Option<(RowId, AliveBlock)> {
+        let block = self.list.remove(&number)?;
+        for key in keys(&block.1) {
+            self.keys.remove(&(key, number));
+        }
+        Some(block)
+    }
+
+    /// All of them.
+    fn take_all(&mut self) -> Vec<(RowId, AliveBlock)> {
+        self.keys.clear();
+        std::mem::take(&mut self.list).into_values().collect()
+    }
+}
+
 impl<'a> Alive<'a> {
     pub(super) fn new(trace: &'a Trace, trace_start: i64, from: Ticks, processes: &'a Processes) -> Self {
-        let (waiting, taken, latest) = Default::default();
+        let (waiting, taken, latest) = (Blocks::new(), Blocks::new(), KeyedMap::default());
         Self { trace, trace_start, processes, from, next: 0, waiting, taken, latest, gone: gone(trace, from) }
     }
 
     /// Time goes on to this raw time. Blocks born before it whose event was not met are left to the
     /// caller: late events have other times than what they did.
     pub(super) fn advance(&mut self, raw: i64) -> Vec<AliveBlock> {
-        let mut left: Vec<(RowId, AliveBlock)> = self.waiting.drain().flat_map(|(_, blocks)| blocks).collect();
-        self.taken.clear();
+        let mut left = self.waiting.take_all();
+        self.taken.take_all();
         self.latest.clear();
         left.sort_unstable_by_key(|(row, _)| *row);
         let now = Ticks::from_raw(raw, self.trace_start).min(Ticks(self.from.0.saturating_sub(1)));
@@ -124,7 +174,7 @@ impl<'a> Alive<'a> {
             self.next += 1;
             let is_wanted = self.trace.rows.death(row) >= self.from || self.gone.contains(&row);
             if let Some(block) = is_wanted.then(|| self.block(row)).flatten() {
-                self.waiting.entry(block.place()).or_default().push((row, block));
+                self.waiting.push((row, block), block.births());
             }
         }
         left.into_iter().map(|(_, block)| block).collect()
@@ -146,23 +196,21 @@ impl<'a> Alive<'a> {
 
     /// The block that an event of now made, if it is one of them.
     pub(super) fn take(&mut self, record: &Record) -> Option<AliveBlock> {
-        let blocks = self.waiting.get_mut(&place_of(record)?)?;
-        let at = blocks.iter().position(|(_, block)| block.may_be_of(record) && block.may_be_by(record))?;
-        let (row, block) = blocks.remove(at);
-        self.taken.entry((block.layer, block.heap, block.address)).or_default().push((row, block));
+        let birth = (place_of(record)?, record.pid, record.tid);
+        let number = self.waiting.between(birth, birth).next()?;
+        let (row, block) = self.waiting.remove(number, AliveBlock::births)?;
+        self.taken.push((row, block), block.ends());
         Some(block)
     }
 
     /// Whether a realloc sums up what its thread allocated at this tick.
     fn is_summary(&self, record: &Record) -> bool {
         let Event::Realloc { layer: Layer::Heap, heap, old, new, size } = record.event else { return false };
-        let is_its = |(_, block): &(RowId, AliveBlock)| block.may_be_of(record) && block.tid == record.tid && !block.is_gone;
+        let summed_up = ((Layer::Heap, heap, new), record.pid, record.tid, size);
+        let is_there = |number: u64| self.taken.list.get(&number).is_some_and(|(_, block)| !block.is_gone);
         old != new
             && self.latest.get(&(record.pid, record.tid, heap)).is_none_or(|latest| *latest == (new, size))
-            && self
-                .taken
-                .get(&(Layer::Heap, heap, new))
-                .is_some_and(|taken| taken.iter().any(|taken| is_its(taken) && taken.1.size == size))
+            && self.taken.between(summed_up, summed_up).any(is_there)
     }
 
     /// The blocks that were taken at this tick and end with this record: another event of the tick makes them anew.
@@ -171,9 +219,10 @@ impl<'a> Alive<'a> {
         if let Some((Layer::Heap, heap, address, size)) = place_of(record).filter(|_| !is_summary) {
             self.latest.insert((record.pid, record.tid, heap), (address, size));
         }
-        if self.taken.is_empty() {
+        if self.taken.list.is_empty() {
             return Vec::new();
         }
+        let pid = record.pid;
         let (layer, heap, addresses) = match record.event {
             Event::Alloc { layer, heap, address, .. } | Event::Free { layer, heap, address } => (layer, heap, [address; 2]),
             Event::Realloc { layer, heap, old, new, .. } if !record.event.is_failed_realloc() => {
@@ -183,9 +232,12 @@ impl<'a> Alive<'a> {
         };
         let mut ended = Vec::new();
         for address in addresses {
-            let Some(taken) = self.taken.get_mut(&(layer, heap, address)) else { continue };
-            for (row, block) in taken.extract_if(.., |(_, block)| block.may_be_of(record)) {
-                self.waiting.entry(block.place()).or_default().push((row, block));
+            let end = |tid, size| ((layer, heap, address), pid, tid, size);
+            let taken = self.taken.between(end(Tid(0), 0), end(Tid(u32::MAX), u64::MAX));
+            let numbers: BTreeSet<u64> = taken.collect(); // as they came
+            for number in numbers {
+                let Some((row, block)) = self.taken.remove(number, AliveBlock::ends) else { continue };
+                self.waiting.push((row, block), block.births());
                 ended.extend(Some(block).filter(|block| !block.is_gone)); // those that are gone ended at once
             }
         }

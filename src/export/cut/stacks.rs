@@ -7,7 +7,7 @@
 
 use super::owners::Owners;
 use crate::events::{Event, Frames, Record, StackPart};
-use crate::tables::{KeyedMap, KeyedSet};
+use crate::tables::{self, KeyedMap, KeyedSet};
 use crate::units::{Pid, Tid};
 
 /// Stacks of one tick, and definitions, that may turn out to be needed; as many as a replay keeps.
@@ -48,7 +48,7 @@ impl KeptStacks {
             self.tick = time;
             self.early.clear();
             self.definitions.clear();
-            self.seen.clear();
+            tables::empty(&mut self.seen);
         }
     }
 

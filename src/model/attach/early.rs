@@ -1,8 +1,7 @@
 //! Stacks that stand at the very tick of their event, perhaps before it.
 
-use std::collections::HashSet;
-
 use crate::events::{Frames, Record};
+use crate::tables::{self, KeyedSet};
 use crate::units::Tid;
 
 /// Stacks of one tick that are kept for an event that comes after them.
@@ -49,8 +48,8 @@ pub(super) struct LatestTick {
     raw: i64,
     first: Option<Tid>,
     others: Vec<Tid>,
-    /// Those for which there is no room among the others. Keyed, since files choose them.
-    more: HashSet<Tid>,
+    /// Those for which there is no room among the others.
+    more: KeyedSet<Tid>,
 }
 
 impl LatestTick {
@@ -66,8 +65,8 @@ impl LatestTick {
 
     #[inline(never)]
     fn note_other(&mut self, tid: Tid) {
-        if self.others.is_empty() && !self.more.is_empty() {
-            self.more = HashSet::new(); // of an earlier tick; emptying it takes as long as it was large
+        if self.others.is_empty() {
+            tables::empty(&mut self.more); // of an earlier tick
         }
         if self.others.contains(&tid) {
             return;

@@ -12,7 +12,7 @@
 use std::collections::hash_map::Entry;
 
 use super::pending::EventNumber;
-use crate::tables::KeyedMap;
+use crate::tables::{self, KeyedMap};
 use crate::units::{Pid, Tid};
 
 /// Fragments of one generation.
@@ -84,7 +84,7 @@ impl KernelFragments {
     /// A process starts or ends: what threads of these ids did before is over.
     pub(super) fn forget_process(&mut self, pid: Pid) {
         if self.is_empty() {
-            self.lives.clear();
+            tables::empty(&mut self.lives);
         } else {
             *self.lives.entry(pid).or_default() += 1;
         }

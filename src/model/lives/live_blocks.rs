@@ -233,7 +233,8 @@ impl LiveBlocks {
     }
 
     fn grow(&mut self, spread: Spread) {
-        let room = (self.buckets.len() * 3 / 2).max(4);
+        // Of very many heaps most have a few blocks.
+        let room = (self.buckets.len() * 3 / 2).max(self.buckets.len() + 1);
         let old = std::mem::replace(&mut self.buckets, vec![Bucket::FREE; room]);
         self.most = room * PLACES * 7 / 10;
         for (address, row) in old.iter().flat_map(Bucket::blocks) {

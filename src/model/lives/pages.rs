@@ -1,5 +1,8 @@
 //! Committed pages of each process: which row owns which range now, and which
 //! ranges are known to be reserved.
+//!
+//! Cost: a search for each event, and a step for each range that it makes or takes away; ranges that it
+//! finds as they are to be cost nothing, however many there are.
 
 use crate::model::ranges::RangeMap;
 use crate::model::{ProcessId, RowId};
@@ -9,6 +12,8 @@ use crate::tables::KeyedMap;
 #[derive(Debug, Default)]
 pub(in crate::model) struct Pages {
     committed: RangeMap<RowId>,
+    /// The same without owners, ranges that touch being one: what gaps are found in.
+    covered: RangeMap<()>,
     /// Reserved or committed at some time and not released since.
     reserved: RangeMap<()>,
 }
@@ -24,12 +29,13 @@ pub(in crate::model) struct TouchedRange {
 impl Pages {
     /// The parts of `[from, to)` that are not committed yet.
     pub(in crate::model) fn uncommitted(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
-        self.committed.gaps(from, to)
+        self.covered.gaps(from, to)
     }
 
     /// `row` owns `[from, to)`, which nobody owned.
     pub(in crate::model) fn own(&mut self, (from, to): (u64, u64), row: RowId) {
         self.committed.insert(from, to, row);
+        self.covered.merge(from, to);
     }
 
     pub(in crate::model) fn reserve(&mut self, from: u64, to: u64) {
@@ -42,6 +48,9 @@ impl Pages {
     /// gives the remaining pieces back by [`Pages::own`].
     pub(in crate::model) fn decommit(&mut self, from: u64, to: u64) -> Vec<TouchedRange> {
         let touched = self.committed.overlapping(from, to);
+        if let (Some((first, ..)), Some((_, end, _))) = (touched.first(), touched.last()) {
+            self.covered.uncover(*first, *end);
+        }
         touched
             .into_iter()
             .map(|(start, end, row)| {
@@ -53,7 +62,7 @@ impl Pages {
 
     /// Whether anything of `[from, to)` is known to be reserved.
     pub(in crate::model) fn is_reserved(&self, from: u64, to: u64) -> bool {
-        !self.reserved.overlapping(from, to).is_empty()
+        self.reserved.touches(from, to)
     }
 
     /// Forgets a reservation and tells whether there was one.

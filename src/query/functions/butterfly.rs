@@ -2,11 +2,13 @@
 //! frame before its outermost place and under the one after its innermost place, so that
 //! both lists add up to its total.
 //!
-//! Cost: a look at the nodes of a forest for those of the function; then the sites under
-//! them, parallel. Others are not looked at.
+//! Cost: a look at the nodes of a forest for those of all functions that are asked for; then the
+//! sites under them, parallel. Others are not looked at. All processes of a function are one pass,
+//! and the peaks of all butterflies one sweep.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -15,10 +17,11 @@ use super::forest::{Forest, NodeKey};
 use super::paths::Functions;
 use super::sums::FunctionSums;
 use super::table::FunctionId;
-use crate::model::{HeapId, ProcessId, SiteId, Trace};
-use crate::query::nest::NOBODY;
-use crate::query::peaks::line_peaks;
+use crate::model::{ProcessId, SiteId, Trace};
+use crate::query::nest::{NOBODY, Nest};
+use crate::query::peaks::{ByClassLines, nest_peaks};
 use crate::query::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask, Totals};
+use crate::tables::{KeyedMap, KeyedSet};
 use crate::units::Layer;
 
 /// A caller or a callee.
@@ -68,17 +71,40 @@ const GRAIN: usize = 1 << 11;
 /// Nodes that one worker looks at, at least.
 const NODES: usize = 1 << 14;
 
+/// The nodes of some functions in a forest whose callers are outside.
+pub struct FunctionNodes<'a> {
+    forest: &'a Forest,
+    nodes: KeyedMap<FunctionId, Vec<u32>>,
+}
+
+impl<'a> FunctionNodes<'a> {
+    /// Finds them, all in one pass.
+    pub fn of(forest: &'a Forest, functions: &KeyedSet<FunctionId>) -> Self {
+        let function = |node: u32| match forest.key(node) {
+            NodeKey::Function(function) => functions.contains(&function).then_some((function, node)),
+            _ => None,
+        };
+        let found: Vec<(FunctionId, u32)> =
+            (1..forest.len() as u32).into_par_iter().with_min_len(NODES).filter_map(function).collect();
+        let mut nodes: KeyedMap<FunctionId, Vec<u32>> = KeyedMap::default();
+        found.into_iter().for_each(|(function, node)| nodes.entry(function).or_default().push(node));
+        Self { forest, nodes }
+    }
+}
+
 impl<'a> FunctionPlaces<'a> {
-    /// Of a forest whose callers are outside.
+    /// Of one of the functions whose nodes were found.
     pub fn of(
         trace: &'a Trace,
-        forest: &'a Forest,
+        nodes: &FunctionNodes<'a>,
         (totals, mask): (&Totals, &Mask),
         function: FunctionId,
         layer: Layer,
         cancel: &Cancel,
     ) -> Result<Self, Cancelled> {
-        let pieces = pieces(forest, function, cancel)?;
+        let forest = nodes.forest;
+        let nodes = nodes.nodes.get(&function).map(Vec::as_slice).unwrap_or_default();
+        let pieces = pieces(forest, function, nodes, cancel)?;
         let is_in_layer: Vec<bool> = trace.heaps.iter().map(|heap| heap.layer == layer).collect();
         let parts = (0..).zip(&pieces).flat_map(|(i, piece)| {
             let starts = piece.sites.clone().step_by(GRAIN);
@@ -86,6 +112,7 @@ impl<'a> FunctionPlaces<'a> {
         });
         let sums = |(piece, places): (u32, Range<usize>)| {
             let mut sums: Vec<(u32, ProcessId, ByClass)> = Vec::new();
+            let mut at: KeyedMap<ProcessId, usize> = KeyedMap::default();
             for place in places {
                 let (site, heap) = (forest.sites()[place], forest.heap_at(place));
                 let classes = mask.classes(site);
@@ -97,9 +124,12 @@ impl<'a> FunctionPlaces<'a> {
                     continue;
                 }
                 let process = trace.heap(heap).process;
-                match sums.iter_mut().find(|(_, of, _)| *of == process) {
-                    Some((.., sums)) => sums.add(&buckets),
-                    None => sums.push((piece, process, buckets)),
+                match at.entry(process) {
+                    Entry::Occupied(known) => sums[*known.get()].2.add(&buckets),
+                    Entry::Vacant(new) => {
+                        new.insert(sums.len());
+                        sums.push((piece, process, buckets));
+                    }
                 }
             }
             sums
@@ -128,64 +158,111 @@ impl<'a> FunctionPlaces<'a> {
 
     /// Its callers and callees in a process.
     pub fn butterfly(&self, functions: &Functions, process: ProcessId) -> Butterfly {
-        let (mut callers, mut callees) = (List::default(), List::default());
-        let mut found: Vec<(u32, u32, u32)> = Vec::new();
-        for (i, _, sums) in self.sums.iter().filter(|(_, of, _)| *of == process) {
-            let piece = &self.pieces[*i as usize];
-            found.push((*i, callers.add(piece.caller, sums), callees.add(piece.callee, sums)));
+        self.those_of(functions, |of| of == process).remove(&process).unwrap_or_default()
+    }
+
+    /// Its callers and callees in each process in which it is.
+    pub fn butterflies(&self, functions: &Functions) -> BTreeMap<ProcessId, Butterfly> {
+        self.those_of(functions, |_| true)
+    }
+
+    fn those_of(&self, functions: &Functions, is_wanted: impl Fn(ProcessId) -> bool) -> BTreeMap<ProcessId, Butterfly> {
+        let mut lists: BTreeMap<ProcessId, (List, List)> = BTreeMap::new();
+        // By piece and process the places in both lists.
+        let mut found: KeyedMap<(u32, ProcessId), (u32, u32)> = KeyedMap::default();
+        let mut pieces: Vec<u32> = Vec::new();
+        for &(i, process, ref sums) in self.sums.iter().filter(|(_, of, _)| is_wanted(*of)) {
+            let (callers, callees) = lists.entry(process).or_default();
+            let piece = &self.pieces[i as usize];
+            found.insert((i, process), (callers.add(piece.caller, sums), callees.add(piece.callee, sums)));
+            pieces.push(i);
         }
-        found.dedup();
-        let (callers, new_callers) = callers.sorted(functions);
-        let (callees, new_callees) = callees.sorted(functions);
-        let is_its = |heap: HeapId| {
-            let heap = self.trace.heap(heap);
-            (heap.process, heap.layer) == (process, self.layer)
-        };
-        let sites = found.into_iter().flat_map(|(piece, caller, callee)| {
-            let (caller, callee) = (new_callers[caller as usize], new_callees[callee as usize]);
-            let places = self.pieces[piece as usize].sites.clone();
-            let its = places.filter(|&place| is_its(self.forest.heap_at(place)));
-            its.map(move |place| (self.forest.sites()[place], caller, callee))
-        });
-        Butterfly { sites: sites.collect(), callers, callees }
+        pieces.dedup();
+        type Moved = (Vec<u32>, Vec<u32>);
+        let mut all: BTreeMap<ProcessId, (Butterfly, Moved)> = BTreeMap::new();
+        for (process, (callers, callees)) in lists {
+            let ((callers, new_callers), (callees, new_callees)) = (callers.sorted(functions), callees.sorted(functions));
+            all.insert(process, (Butterfly { callers, callees, sites: Vec::new() }, (new_callers, new_callees)));
+        }
+        for piece in pieces {
+            for place in self.pieces[piece as usize].sites.clone() {
+                let heap = self.trace.heap(self.forest.heap_at(place));
+                let Some(&(caller, callee)) = found.get(&(piece, heap.process)).filter(|_| heap.layer == self.layer) else {
+                    continue;
+                };
+                let Some((both, (callers, callees))) = all.get_mut(&heap.process) else { continue };
+                both.sites.push((self.forest.sites()[place], callers[caller as usize], callees[callee as usize]));
+            }
+        }
+        all.into_iter().map(|(process, (both, _))| (process, both)).collect()
     }
 }
 
 impl Butterfly {
-    /// The largest sizes of callers and of callees. Cost: two passes over the events of the
-    /// interval.
+    /// The largest sizes of callers and of callees. Cost: a pass over the events of the interval.
     pub fn peaks(&self, index: &Index, totals: &Totals, mask: &Mask, cancel: &Cancel) -> Result<[Vec<u64>; 2], Cancelled> {
-        let callers = self.sites.iter().map(|&(site, caller, _)| (site, caller));
-        let callees = self.sites.iter().map(|&(site, _, callee)| (site, callee));
-        Ok([
-            peaks(&self.callers, callers, index, totals, mask, cancel)?,
-            peaks(&self.callees, callees, index, totals, mask, cancel)?,
-        ])
+        Ok(butterfly_peaks(&[self], index, totals, mask, cancel)?.pop().unwrap_or_default())
     }
 }
 
-fn peaks(
-    list: &[Neighbour],
-    sites: impl Iterator<Item = (SiteId, u32)>,
+/// The same of many, of whatever functions and processes, in one pass. Each line of each is a line of its own; the
+/// changes of a site climb through all that it is in.
+pub(super) fn butterfly_peaks(
+    of: &[&Butterfly],
     index: &Index,
     totals: &Totals,
     mask: &Mask,
     cancel: &Cancel,
-) -> Result<Vec<u64>, Cancelled> {
-    let now: Vec<u64> = list.iter().map(|neighbour| neighbour.sums.numbers().outstanding_from).collect();
-    let mut lines = vec![[NOBODY; 4]; index.trace().sites.len()];
-    for (site, line) in sites {
-        lines[site.0 as usize] = LifetimeClass::ALL.map(|class| if mask.has(site, class) { line } else { NOBODY });
+) -> Result<Vec<[Vec<u64>; 2]>, Cancelled> {
+    let lines = of.iter().flat_map(|both| both.callers.iter().chain(&both.callees));
+    let now: Vec<u64> = lines.map(|neighbour| neighbour.sums.numbers().outstanding_from).collect();
+    let mut steps = Steps::default();
+    let mut step_of = vec![NOBODY; index.trace().sites.len()];
+    let mut first = 0;
+    for both in of {
+        let callees = first + both.callers.len() as u32;
+        for &(site, caller, callee) in &both.sites {
+            let step = &mut step_of[site.0 as usize];
+            *step = steps.step(first + caller, *step);
+            *step = steps.step(callees + callee, *step);
+        }
+        first = callees + both.callees.len() as u32;
     }
-    line_peaks(index, totals.interval, &now, lines, |_| None, cancel)
+    let by_class = |(site, &step): (u32, &u32)| match step {
+        NOBODY => [NOBODY; 4],
+        step => LifetimeClass::ALL.map(|class| if mask.has(SiteId(site), class) { step } else { NOBODY }),
+    };
+    let of_site: Vec<ByClassLines> = (0..).zip(&step_of).map(by_class).collect();
+    let nest = Nest::shared(now.len(), steps.above, steps.line);
+    let peaks = nest_peaks(index, totals.interval, &now, &of_site, &nest, cancel)?;
+    let mut peaks = peaks.into_iter();
+    let mut take = |list: &[Neighbour]| peaks.by_ref().take(list.len()).collect();
+    Ok(of.iter().map(|both| [take(&both.callers), take(&both.callees)]).collect())
+}
+
+/// Steps that stand for lines, each with the next one that changes reach.
+#[derive(Default)]
+struct Steps {
+    above: Vec<u32>,
+    line: Vec<u32>,
+    known: KeyedMap<(u32, u32), u32>,
+}
+
+impl Steps {
+    fn step(&mut self, line: u32, above: u32) -> u32 {
+        *self.known.entry((line, above)).or_insert_with(|| {
+            self.above.push(above);
+            self.line.push(line);
+            self.line.len() as u32 - 1
+        })
+    }
 }
 
 /// All sites under a function, cut where its caller or its callee changes. Of a function that
 /// calls itself the caller is that of the outermost place, the callee that of the innermost.
-fn pieces(forest: &Forest, function: FunctionId, cancel: &Cancel) -> Result<Vec<Piece>, Cancelled> {
+fn pieces(forest: &Forest, function: FunctionId, nodes: &[u32], cancel: &Cancel) -> Result<Vec<Piece>, Cancelled> {
     let key = NodeKey::Function(function);
     let is_it = |&node: &u32| forest.key(node) == key;
-    let nodes: Vec<u32> = (1..forest.len() as u32).into_par_iter().with_min_len(NODES).filter(is_it).collect();
     let function_of = |node: u32| match forest.key(node) {
         NodeKey::Function(function) => Some(function),
         _ => None,
@@ -228,7 +305,7 @@ fn pieces(forest: &Forest, function: FunctionId, cancel: &Cancel) -> Result<Vec<
 #[derive(Default)]
 struct List {
     list: Vec<Neighbour>,
-    index: crate::tables::KeyedMap<Option<FunctionId>, u32>,
+    index: KeyedMap<Option<FunctionId>, u32>,
 }
 
 impl List {

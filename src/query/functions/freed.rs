@@ -9,7 +9,7 @@
 
 use super::Functions;
 use crate::model::{HeapId, NodeId, ProcessId, Site, Trace};
-use crate::query::scan::SiteSums;
+use crate::query::scan::{SiteSums, WorkerSums};
 use crate::query::{ByClass, Cancel, Cancelled, Index, LifetimeClass, Mask};
 use crate::symbols::Names;
 use crate::units::{Interval, Layer, Ticks};
@@ -34,19 +34,21 @@ pub fn freed_sums(
 ) -> Result<Vec<ByClass>, Cancelled> {
     let trace = index.trace();
     let nobody = trace.free_sites.len();
+    let all = SiteSums::<4>::new(nobody + 1);
     let parts = index.fold(
         cancel,
-        || SiteSums::new(nobody + 1),
+        || all.worker(),
         |sums, visited| {
             let (chunk, sites) = (visited.chunk, visited.chunk.sites());
             visited.each_in(interval, |at, class| {
                 let has_died = matches!(class, LifetimeClass::Aifi | LifetimeClass::Aofi);
                 if has_died && mask.has(sites[at], class) && trace.layer_of(trace.site(sites[at])) == layer {
                     let by = chunk.freed_at(at).map_or(nobody as u32, |site| site.0);
-                    sums.add_row(by, class, chunk.size(at));
+                    sums.add_row(by, class as usize, chunk.size(at));
                 }
             });
         },
     )?;
-    Ok(SiteSums::added(nobody + 1, &parts))
+    parts.into_iter().for_each(WorkerSums::finish);
+    Ok(all.by_class())
 }

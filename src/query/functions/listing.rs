@@ -1,16 +1,20 @@
 //! Functions as `highwater functions` prints them.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::butterfly::{FunctionPlaces, Neighbour, by_size};
+use super::butterfly::{Butterfly, FunctionNodes, FunctionPlaces, Neighbour, butterfly_peaks, by_size};
 use super::forest::Forest;
 use super::paths::Functions;
 use super::peaks::function_peaks;
 use super::sums::{FunctionSums, function_sums};
-use crate::model::Trace;
+use super::table::FunctionId;
+use crate::model::{ProcessId, Trace};
 use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask, Totals};
+use crate::tables::KeyedSet;
+use crate::units::Layer;
 
 /// What is asked of some totals.
 #[derive(Clone, Debug)]
@@ -52,7 +56,8 @@ pub struct NeighbourGroup {
 }
 
 /// The functions by |total impacting size|, then total size, both falling, then by name and
-/// process, lives of one that nothing else tells apart as they came; and how many there are. Cost: their sums, and the peaks of those that are listed.
+/// process, lives of one that nothing else tells apart as they came; and how many there are. Cost: their sums, and a sweep
+/// for the peaks of those that are listed, and one for their callers and callees.
 pub fn functions(
     index: &Index,
     functions: &Functions,
@@ -65,22 +70,47 @@ pub fn functions(
     sums.sort_by(|a, b| compare(trace, functions, a, b));
     let all = sums.len();
     let of = request.of.as_deref().map(|name| functions.called(name)).unwrap_or_default();
+    let of: KeyedSet<FunctionId> = of.into_iter().collect();
     let mut place = 0..request.top.unwrap_or(all);
     sums.retain(|sums| place.next().is_some() || of.contains(&sums.function));
     let peaks = function_peaks(index, functions, totals, mask, &sums, cancel)?;
-    let forest = (!of.is_empty()).then(|| Forest::top_down(functions));
-    let groups = sums.iter().zip(peaks).map(|(sums, peaks)| {
-        let mut group = group(trace, functions, sums, peaks);
-        if let Some(forest) = forest.as_ref().filter(|_| of.contains(&sums.function)) {
-            let places = FunctionPlaces::of(trace, forest, (totals, mask), sums.function, sums.layer, cancel)?;
-            let butterfly = places.butterfly(functions, sums.process);
-            let [callers, callees] = butterfly.peaks(index, totals, mask, cancel)?;
-            group.callers = Some(neighbours(functions, &butterfly.callers, &callers));
-            group.callees = Some(neighbours(functions, &butterfly.callees, &callees));
-        }
-        Ok(group)
-    });
-    Ok((groups.collect::<Result<_, _>>()?, all))
+    let mut groups: Vec<FunctionGroup> =
+        sums.iter().zip(peaks).map(|(sums, peaks)| group(trace, functions, sums, peaks)).collect();
+    let found = butterflies(trace, functions, (totals, mask), &of, &sums, cancel)?;
+    let both: Vec<&Butterfly> = found.iter().map(|(_, both)| both).collect();
+    let peaks = butterfly_peaks(&both, index, totals, mask, cancel)?;
+    for ((at, both), [callers, callees]) in found.iter().zip(peaks) {
+        groups[*at].callers = Some(neighbours(functions, &both.callers, &callers));
+        groups[*at].callees = Some(neighbours(functions, &both.callees, &callees));
+    }
+    Ok((groups, all))
+}
+
+/// The callers and callees of the functions that are asked for, with the place of each among `sums`.
+fn butterflies(
+    trace: &Trace,
+    functions: &Functions,
+    (totals, mask): (&Totals, &Mask),
+    of: &KeyedSet<FunctionId>,
+    sums: &[FunctionSums],
+    cancel: &Cancel,
+) -> Result<Vec<(usize, Butterfly)>, Cancelled> {
+    let mut places: BTreeMap<(FunctionId, Layer), Vec<(usize, ProcessId)>> = BTreeMap::new();
+    for (at, sums) in sums.iter().enumerate().filter(|(_, sums)| of.contains(&sums.function)) {
+        places.entry((sums.function, sums.layer)).or_default().push((at, sums.process));
+    }
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let forest = Forest::top_down(functions);
+    let nodes = FunctionNodes::of(&forest, of);
+    let mut out = Vec::new();
+    for ((function, layer), processes) in places {
+        let found = FunctionPlaces::of(trace, &nodes, (totals, mask), function, layer, cancel)?;
+        let mut found = found.butterflies(functions);
+        out.extend(processes.into_iter().map(|(at, process)| (at, found.remove(&process).unwrap_or_default())));
+    }
+    Ok(out)
 }
 
 fn compare(trace: &Trace, functions: &Functions, a: &FunctionSums, b: &FunctionSums) -> Ordering {

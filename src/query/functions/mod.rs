@@ -24,7 +24,7 @@ mod sums;
 mod table;
 mod trie;
 
-pub use butterfly::{Butterfly, FunctionPlaces, Neighbour};
+pub use butterfly::{Butterfly, FunctionNodes, FunctionPlaces, Neighbour};
 pub(super) use forest::innermost;
 pub use forest::{Forest, NodeKey};
 pub use forest_sums::{Amount, ForestSums, NodeSums};

@@ -22,6 +22,7 @@ use super::edges::{ChangeColumns, EdgeWalk, SumChanges};
 use super::order::{EventOrder, EventPosition};
 use super::words::{Full, SumLayers, Word, WordKind};
 use crate::model::{CHUNK, Rows, Trace};
+use crate::query::scan::SiteSums;
 use crate::query::{Bucket, ByClass, Cancel, Cancelled, LifetimeClass};
 
 /// The sums at all checkpoints.
@@ -188,27 +189,25 @@ pub(super) fn size_from(rows: &Rows, first: usize) -> u128 {
 pub(super) fn whole_sites(trace: &Trace, cancel: &Cancel) -> Result<(Vec<Bucket>, u128), Cancelled> {
     let chunks: Vec<_> = trace.rows.chunks().collect();
     let per_worker = chunks.len().div_ceil(rayon::current_num_threads()).max(1);
-    let parts: Result<Vec<(Vec<Bucket>, u128)>, Cancelled> = chunks
+    let sums = SiteSums::<1>::new(trace.sites.len());
+    let sizes: Result<Vec<u128>, Cancelled> = chunks
         .par_chunks(per_worker)
         .map(|chunks| {
-            let mut sums = vec![Bucket::default(); trace.sites.len()];
+            let mut of_worker = sums.worker();
             let mut all = 0u128;
             for chunk in chunks {
                 cancel.check()?;
                 for (at, site) in chunk.sites().iter().enumerate() {
                     let size = chunk.size(at);
-                    sums[site.0 as usize].add_row(size);
+                    of_worker.add_row(site.0, 0, size);
                     all += u128::from(size);
                 }
             }
-            Ok((sums, all))
+            of_worker.finish();
+            Ok(all)
         })
         .collect();
-    let mut sums = vec![Bucket::default(); trace.sites.len()];
-    let mut all = 0;
-    for (part, size) in parts? {
-        sums.iter_mut().zip(part).for_each(|(a, b)| a.add(b));
-        all += size;
-    }
+    let all = sizes?.into_iter().sum();
+    let sums = sums.into_buckets().into_iter().map(|[sum]| sum).collect();
     Ok((sums, all))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::app::jobs::{ForestKind, Ground};
 use crate::model::{ProcessId, Trace};
-use crate::query::{Butterfly, Cancelled, FunctionPlaces, FunctionSums, Functions, Numbers};
+use crate::query::{Butterfly, Cancelled, FunctionNodes, FunctionPlaces, FunctionSums, Functions, Numbers};
 use crate::units::{Layer, Pid, Ticks};
 
 /// What tells lives of processes apart, in every publication of a trace.
@@ -43,8 +43,10 @@ pub fn of(asked: &Asked<'_>, functions: &Functions, ground: &mut Ground<'_>) -> 
     let Some(name) = asked.middle else { return Ok(None) };
     let (totals, forest) = (&*ground.totals()?, ground.forest(ForestKind::TopDown)?);
     let (trace, mask, cancel) = (&**ground.trace(), &*ground.mask, ground.cancel);
-    let called = functions.called(name).into_iter();
-    let places = called.map(|function| FunctionPlaces::of(trace, &forest, (totals, mask), function, asked.layer, cancel));
+    let called = functions.called(name);
+    let nodes = FunctionNodes::of(&forest, &called.iter().copied().collect());
+    let of = |function| FunctionPlaces::of(trace, &nodes, (totals, mask), function, asked.layer, cancel);
+    let places = called.into_iter().map(of);
     let places: Vec<FunctionPlaces<'_>> = places.collect::<Result<_, _>>()?;
     let mut sums: Vec<(FunctionSums, &FunctionPlaces<'_>)> =
         places.iter().flat_map(|places| places.sums().into_iter().map(move |sums| (sums, places))).collect();
