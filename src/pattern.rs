@@ -69,11 +69,11 @@ impl Pattern {
         for part in between {
             known = match known.find(&**part) {
                 Some(at) => &known[at + part.len()..],
-                None if goes_beyond(known, &**part) => "",
+                None if goes_beyond(known, part) => "",
                 None => return false,
             };
         }
-        goes_beyond(known, &**last)
+        goes_beyond(known, last)
     }
 }
 

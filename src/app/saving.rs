@@ -26,14 +26,16 @@ pub struct Place {
 impl Place {
     /// That of a file as it was named; one without an ending gets that of its kind.
     fn new(purpose: Purpose, named: PathBuf, typed: Option<TypedPath>) -> Self {
-        let mut file = named.clone();
+        let mut file = named;
+        let mut is_as_named = true;
         if let Some((_, kind)) = purpose.saved_as()
             && file.extension().is_none()
         {
+            is_as_named = false;
             file.set_extension(kind);
         }
         // The system has asked about the file that was named, and about no other.
-        let is_asked = typed.is_none() && file == named;
+        let is_asked = typed.is_none() && is_as_named;
         let existing = if is_asked { Existing::GivesWay } else { Existing::Stays };
         Self { purpose, file, typed, existing }
     }

@@ -110,7 +110,7 @@ fn gather(capture: &Capture) -> Result<Info, Failure> {
         files,
         events,
         problem_count: trace.quality.problems,
-        problems: trace.problems.clone(),
+        problems: trace.problems,
         providers: census.list().into_iter().map(provider).collect(),
         providers_left_out: census.left_out(),
         doubts,

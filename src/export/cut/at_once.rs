@@ -39,15 +39,16 @@ impl<W: Write + Seek> Pass<'_, W> {
                     stream.refill(reading);
                 }
                 if bytes > MOST {
-                    self.write_held(streams, time, std::mem::take(&mut held))?;
+                    self.write_held(streams, time, &held)?;
+                    held.clear();
                     bytes = 0;
                 }
             }
         }
-        self.write_held(streams, time, held)
+        self.write_held(streams, time, &held)
     }
 
-    fn write_held(&mut self, streams: &[Stream<'_>], time: i64, held: Vec<Held>) -> Result<(), WriteError> {
+    fn write_held(&mut self, streams: &[Stream<'_>], time: i64, held: &[Held]) -> Result<(), WriteError> {
         let mut is_copy = vec![false; held.len()];
         if held.len() > 1 {
             let events = held.iter().filter_map(|Held { stream, item }| {
@@ -55,7 +56,7 @@ impl<W: Write + Seek> Pass<'_, W> {
                 Some(AtOnce { file: streams[*stream].file_number, stream: *stream, bytes, batch })
             });
             let found = repeated(&events.collect::<Vec<_>>());
-            let of_events = is_copy.iter_mut().zip(&held).filter(|(_, held)| held.item.is_ok());
+            let of_events = is_copy.iter_mut().zip(held).filter(|(_, held)| held.item.is_ok());
             of_events.zip(found).for_each(|((is_copy, _), found)| *is_copy = found);
         }
         let mut batch = Batch::default();
