@@ -145,14 +145,9 @@ mod tests {
 
     #[test]
     fn the_sentence_says_how_many_there_are_and_why() {
-        let part = |name: &str, why: Option<&str>| Part {
-            inputs: vec![Input::File(name.into())],
-            why: why.map(str::to_owned),
-        };
-        let mut told = Told {
-            parts: vec![part("/x/a.etl", None), part("/x/b.etl", Some("has another clock than a.etl"))],
-            left_out: 0,
-        };
+        let part = |name: &str, why: Option<&str>| Part { inputs: vec![Input::File(name.into())], why: why.map(str::to_owned) };
+        let mut told =
+            Told { parts: vec![part("/x/a.etl", None), part("/x/b.etl", Some("has another clock than a.etl"))], left_out: 0 };
         let two = "These files are of 2 captures, each in a tab of its own: b.etl has another clock than a.etl.";
         assert_eq!(told.sentence(), two);
         told.left_out = 2;

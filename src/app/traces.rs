@@ -155,7 +155,8 @@ impl HighwaterApp {
 
     /// The tab with these files.
     fn tab_of(&self, inputs: &[Input]) -> Option<usize> {
-        let of_front = || self.document.as_ref().map(|document| &document.inputs).or(self.loading.as_ref().map(|job| &job.inputs));
+        let of_front =
+            || self.document.as_ref().map(|document| &document.inputs).or(self.loading.as_ref().map(|job| &job.inputs));
         let is_it = |tab: &Option<Parked>| match tab {
             Some(parked) => parked.inputs() == inputs,
             None => of_front().is_some_and(|front| front == inputs),

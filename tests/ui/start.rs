@@ -68,7 +68,8 @@ fn the_peak_of_a_recent_trace_is_that_of_the_largest_process_and_layer_and_says_
 
     // As earlier versions kept it: of one heap, or of nobody knows what.
     let old = |picture: &str| {
-        let text = format!("[[trace]]\nfiles = [{:?}]\nopened = 1800000000\n[trace.picture]\n{picture}", path.display().to_string());
+        let text =
+            format!("[[trace]]\nfiles = [{:?}]\nopened = 1800000000\n[trace.picture]\n{picture}", path.display().to_string());
         fs::write(folder.path().join("recent.toml"), text).unwrap();
         window(folder.path(), Vec::new())
     };

@@ -146,7 +146,10 @@ const TWO_CAPTURES: &str = "These files are of 2 captures, each in a tab of its 
 
 fn assert_two_tabs(window: &Window) {
     assert!(is_in_front(window, "one.etl + two.etl") && !is_in_front(window, "later.etl"), "files of one capture are one trace");
-    assert_eq!(window.query_all_by_label_contains("Close ").filter(|n| n.accesskit_node().label().unwrap().ends_with(".etl")).count(), 2);
+    assert_eq!(
+        window.query_all_by_label_contains("Close ").filter(|n| n.accesskit_node().label().unwrap().ends_with(".etl")).count(),
+        2
+    );
     assert!(has_containing(window, TWO_CAPTURES));
 }
 
@@ -158,7 +161,10 @@ fn files_of_several_captures_open_as_tabs_and_are_offered_to_be_compared() {
     assert_two_tabs(&window);
     click(&mut window, "Compare them");
     assert!(is_in_front(&window, "later.etl") && !has_containing(&window, TWO_CAPTURES), "the offer is taken");
-    assert!(has_containing(&window, "A one.etl + two.etl") && has_containing(&window, "Delta"), "the first is what it is held against");
+    assert!(
+        has_containing(&window, "A one.etl + two.etl") && has_containing(&window, "Delta"),
+        "the first is what it is held against"
+    );
 
     // The same again, dropped: what is open comes to the front, and nothing opens twice.
     for path in [&one, &later, &two] {

@@ -16,8 +16,8 @@ use crate::app::graph::{GraphLine, LineOf};
 use crate::model::{HeapId, SiteId};
 use crate::panics;
 use crate::query::{
-    Cancel, Cancelled, Filter, Key, Path, SeriesOf, by_heap, counter_series, layer_of, line_of_rows, series,
-    spans, unmatched_groups,
+    Cancel, Cancelled, Filter, Key, Path, SeriesOf, by_heap, counter_series, layer_of, line_of_rows, series, spans,
+    unmatched_groups,
 };
 
 /// Places of unmatched frees that are listed.
