@@ -136,7 +136,10 @@ impl Capture {
         self.problems.append(contents.problems);
         for Member { name, source } in contents.members {
             match TraceFile::from_source(source, name.clone()) {
-                Ok(file) => self.files.push(TraceFile { format: contents.format, ..file }),
+                Ok(mut file) => {
+                    file.format = contents.format;
+                    self.files.push(file);
+                }
                 Err(error) => self.refuse(&name, error, first_error),
             }
         }

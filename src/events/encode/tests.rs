@@ -213,6 +213,7 @@ fn counts_tell_each_kind() {
         image_unload: 1,
         image_rundown: 2,
         image_id_rsds: 1,
+        heap_snapshot: 0,
     };
     assert_eq!(counts, ones);
 }
