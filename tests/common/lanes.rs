@@ -225,6 +225,7 @@ fn machine(file: TraceFile) -> Machine {
             build: pe::Build { time_stamp: 0, size: info.size, checksum: 0 },
             pdb,
             bytes: 0,
+            has_dwarf: false,
         });
         let merged = stamps.get(&(pid, info.base)).copied().unwrap_or(0);
         image.build.time_stamp = image.build.time_stamp.max(info.time_stamp).max(merged);
