@@ -9,7 +9,9 @@ use super::{Failure, output, report_problems};
 use crate::export::{self, Exported};
 use crate::format;
 use crate::model::{Quality, Trace};
-use crate::query::{ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, named_report};
+use crate::query::{
+    ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SATURATED, named_report,
+};
 use crate::symbols::Names;
 use crate::units::Interval;
 
@@ -187,7 +189,8 @@ fn bounds(trace: &Trace, interval: Interval) -> String {
 
 /// What is not certain of the numbers of an interval.
 pub(super) fn describe_quality(trace: &Trace, interval: Interval) -> String {
-    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems, inferred_frees } = trace.quality;
+    let quality = trace.quality;
+    let Quality { events_lost, buffers_lost, unmatched_frees, superseded_allocations, problems, inferred_frees, .. } = quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {
         (0, 0) if !trace.losses.is_empty() => format!("Events were lost {}.", text::plural(trace.losses.len() as u64, "time")),
@@ -206,6 +209,9 @@ pub(super) fn describe_quality(trace: &Trace, interval: Interval) -> String {
     }
     if inferred_frees > 0 {
         text += &format!(" {} without a process matched by address alone.", text::plural(inferred_frees, "free"));
+    }
+    if quality.sums_saturate {
+        text += &format!(" {SATURATED}.");
     }
     if problems > 0 {
         text += &format!(" {} with the input: see highwater info.", text::plural(problems, "problem"));

@@ -41,7 +41,8 @@ fn programs(line: &str) -> impl Iterator<Item = &str> {
     let spaces = line.match_indices(' ').map(|(at, _)| at).chain([line.len()]).take(MOST_WAYS);
     let mut is_over = false;
     let unquoted = spaces.map(|end| &line[..end]).take_while(move |program| {
-        let is_program = program.len().checked_sub(4).and_then(|at| program.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(".exe"));
+        let is_program =
+            program.len().checked_sub(4).and_then(|at| program.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(".exe"));
         !std::mem::replace(&mut is_over, is_program)
     });
     quoted.into_iter().chain(unquoted.filter(move |_| quoted.is_none()))
@@ -60,7 +61,8 @@ fn may_be(name: &str, told: &str) -> bool {
         behind.next(); // it can be the second byte of a character
     }
     let (behind, told_bytes) = (behind.as_str(), told.chars().count());
-    let ends_alike = || name.len().checked_sub(behind.len()).and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(behind));
+    let ends_alike =
+        || name.len().checked_sub(behind.len()).and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(behind));
     let begins_alike = name.get(..first).is_some_and(|begin| begin.eq_ignore_ascii_case(&told[..first]));
     begins_alike
         && name[first..].chars().next().is_some_and(|c| !c.is_ascii())

@@ -81,6 +81,9 @@ pub struct Quality {
     /// Frees that told neither process nor stack, and whose block was the only one at their
     /// heap and address.
     pub inferred_frees: u64,
+    /// Whether sizes add up to more than numbers of 64 bits hold: sums stop there, and changes are unknown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sums_saturate: bool,
 }
 
 /// A free of a block that was not alive.

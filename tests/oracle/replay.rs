@@ -151,7 +151,8 @@ impl Replay {
     }
 
     fn new_life(&mut self, pid: u32, start: Option<i64>, at: i64) -> usize {
-        let life = Life { pid, name: String::new(), start, key: 0, ended: false, first_seen: at, acted: false, first_wrote: None };
+        let life =
+            Life { pid, name: String::new(), start, key: 0, ended: false, first_seen: at, acted: false, first_wrote: None };
         self.lives.push(life);
         self.lives.len() - 1
     }

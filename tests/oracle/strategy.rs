@@ -84,11 +84,17 @@ fn moves() -> impl Strategy<Value = Act> {
     let meanwhile =
         meanwhile.prop_map(|(wait, tid, address, size, is_after_free)| Meanwhile { wait, tid, address, size, is_after_free });
     let meanwhile = prop_oneof![1 => Just(Vec::new()), 2 => prop::collection::vec(meanwhile, 1..4)];
-    (heap(), address(), address(), size(), later, prop_oneof![3 => Just(None), 1 => (1..4u32).prop_map(Some)], size(), meanwhile).prop_map(
-        |(heap, old, new, size, later, summary_tid, summary_size, meanwhile)| {
-            Act::Move { heap, old, new, size, later, summary_tid, summary_size, meanwhile }
-        },
-    )
+    (heap(), address(), address(), size(), later, prop_oneof![3 => Just(None), 1 => (1..4u32).prop_map(Some)], size(), meanwhile)
+        .prop_map(|(heap, old, new, size, later, summary_tid, summary_size, meanwhile)| Act::Move {
+            heap,
+            old,
+            new,
+            size,
+            later,
+            summary_tid,
+            summary_size,
+            meanwhile,
+        })
 }
 
 fn pages() -> impl Strategy<Value = Act> {

@@ -162,9 +162,10 @@ impl<'a> Alive<'a> {
         let is_its = |(_, block): &(RowId, AliveBlock)| block.may_be_of(record) && block.tid == record.tid && !block.is_gone;
         old != new
             && self.latest.get(&(record.pid, record.tid, heap)).is_none_or(|latest| *latest == (new, size))
-            && self.taken.get(&(Layer::Heap, heap, new)).is_some_and(|taken| {
-                taken.iter().any(|taken| is_its(taken) && taken.1.size == size)
-            })
+            && self
+                .taken
+                .get(&(Layer::Heap, heap, new))
+                .is_some_and(|taken| taken.iter().any(|taken| is_its(taken) && taken.1.size == size))
     }
 
     /// The blocks that were taken at this tick and end with this record: another event of the tick makes them anew.

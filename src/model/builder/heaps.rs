@@ -84,14 +84,7 @@ impl Builder {
     /// A moving realloc is logged as an allocation, a copy that may take long, a free, and then this record, all by
     /// one thread. So it sums these up if its block is what the thread allocated last in the heap and is alive.
     /// What is alive where the block was is the old one, unless it was allocated since.
-    fn is_summary(
-        &mut self,
-        from: Origin,
-        handle: u64,
-        old: u64,
-        (new, size): (u64, u64),
-        stack: CallStack<'_>,
-    ) -> bool {
+    fn is_summary(&mut self, from: Origin, handle: u64, old: u64, (new, size): (u64, u64), stack: CallStack<'_>) -> bool {
         let Some(heap) = self.world.find_heap(from.pid, Layer::Heap, handle) else { return false };
         let Some(row) = self.lives.just_allocated(heap, from.tid, new, size) else { return false };
         let stays = old == 0 || self.lives.matcher.alive(heap, old).is_some_and(|there| there > row);

@@ -305,13 +305,7 @@ impl SliceBlocks {
     }
 
     #[inline(always)]
-    fn begins(
-        &mut self,
-        time: Ticks,
-        (actor, layer): (u16, Layer),
-        (address, size): (u64, u32),
-        thread: u16,
-    ) -> RankedBlock {
+    fn begins(&mut self, time: Ticks, (actor, layer): (u16, Layer), (address, size): (u64, u32), thread: u16) -> RankedBlock {
         let block = RankedBlock { rank: self.rows.push(time, (address, size), thread), actor, change: BlockChange::Begins };
         if layer == Layer::Heap {
             self.latest.set(LatestBlock { actor, thread, rank: block.rank });

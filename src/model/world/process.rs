@@ -182,9 +182,8 @@ impl ProcessTable {
             let since = |earlier: Ticks| at.0.saturating_sub(earlier.0);
             let has_run = process.first_wrote.is_some_and(|wrote| since(wrote) > frequency / WRITTEN_BEFORE_START);
             let unbegun = process.start.is_none() && !process.has_acted && !has_run;
-            let prepared = unbegun
-                && process.name.is_empty()
-                && since(process.first_seen) <= frequency.saturating_mul(BEFORE_START_SECONDS);
+            let prepared =
+                unbegun && process.name.is_empty() && since(process.first_seen) <= frequency.saturating_mul(BEFORE_START_SECONDS);
             if same || prepared {
                 if unbegun {
                     process.start = Some(at); // a rundown can name it just before its start
