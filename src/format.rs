@@ -54,8 +54,11 @@ pub fn rough_bytes(n: u64) -> String {
     }
 }
 
-/// A change in bytes, with its sign: `+10.00 MB`, `−40 B`, `0 B`.
+/// A change in bytes, with its sign: `+10.00 MB`, `−40 B`, `0 B`; the smallest number stands for what is not known.
 pub fn signed_bytes(n: i64) -> String {
+    if n == i64::MIN {
+        return "unknown".to_owned();
+    }
     format!("{}{}", sign(n), bytes(n.unsigned_abs()))
 }
 

@@ -204,6 +204,7 @@ pub(super) fn describe_quality(trace: &Trace, interval: Interval, doubts: &[Stri
         problems,
         inferred_frees,
         duplicate_events,
+        sums_saturate: _, // a doubt
     } = trace.quality;
     let mut text = String::from("\n");
     text += &match (events_lost, buffers_lost) {

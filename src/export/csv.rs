@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use super::{ExportError, Exported};
 use crate::format::plain;
-use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, each_group};
+use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, UNKNOWN_CHANGE, each_group};
 
 /// The columns in their order, and what a group has in each, as CSV has it.
 fn columns(group: &Group) -> [(&'static str, String); 32] {
@@ -42,7 +42,7 @@ fn columns(group: &Group) -> [(&'static str, String); 32] {
         ("allocated_size", n.allocated_size.to_string()),
         ("freed_count", n.freed_count.to_string()),
         ("freed_size", n.freed_size.to_string()),
-        ("impacting_size", n.impacting_size.to_string()),
+        ("impacting_size", known(n.impacting_size)),
         ("aifi_count", n.aifi.count.to_string()),
         ("aifi_size", n.aifi.size.to_string()),
         ("aifo_count", n.aifo.count.to_string()),
@@ -52,6 +52,11 @@ fn columns(group: &Group) -> [(&'static str, String); 32] {
         ("aofo_count", n.aofo.count.to_string()),
         ("aofo_size", n.aofo.size.to_string()),
     ]
+}
+
+/// A change; empty where it is not known.
+fn known(change: i64) -> String {
+    if change == UNKNOWN_CHANGE { String::new() } else { change.to_string() }
 }
 
 /// Writes the groups of a report.

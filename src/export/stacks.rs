@@ -120,7 +120,7 @@ fn met<'a>(
 pub(super) fn weight(numbers: &GroupNumbers, value: Value) -> i128 {
     match value {
         Value::Outstanding => numbers.outstanding_to.into(),
-        Value::Impacting => numbers.impacting_size.into(),
+        Value::Impacting => i128::from(numbers.outstanding_to) - i128::from(numbers.outstanding_from),
         Value::Allocated => numbers.allocated_size.into(),
         Value::Count | Value::Samples => numbers.count.into(),
         Value::Peak => numbers.peak.into(),

@@ -216,7 +216,7 @@ fn value(measured: &Measured, group: usize, measure: Measure) -> Option<Amount> 
     Some(match measure {
         Measure::Peak => Amount::Exact(numbers.peak.into()),
         Measure::Outstanding => Amount::Exact(numbers.outstanding_to.into()),
-        Measure::Impacting => Amount::Exact(numbers.impacting_size.into()),
+        Measure::Impacting => Amount::Exact(i128::from(numbers.outstanding_to) - i128::from(numbers.outstanding_from)),
         Measure::Growth => Amount::Rate(measured.growth.get(group).copied().flatten()?),
         Measure::SizeAtExit => Amount::Exact(left()?.size.into()),
         Measure::CountAtExit => Amount::Exact(left()?.count.into()),

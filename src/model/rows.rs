@@ -240,6 +240,11 @@ impl Rows {
         self.horizon
     }
 
+    /// The sizes of all rows together. Cost: a pass over them.
+    pub(super) fn bytes_of_all(&self) -> u128 {
+        self.chunks().map(|chunk| (0..chunk.len()).map(|at| u128::from(chunk.size(at))).sum::<u128>()).sum()
+    }
+
     /// One row. Panics if there is no such row, as indexing does.
     pub fn get(&self, id: RowId) -> Row {
         let (chunk, at) = split(id);

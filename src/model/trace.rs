@@ -85,6 +85,9 @@ pub struct Quality {
     /// Events that were told twice, by one file or by several, and changed nothing. Stacks are not
     /// counted apart from their events.
     pub duplicate_events: u64,
+    /// Whether sizes add up to more than numbers of 64 bits hold: sums stop there, and changes are unknown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sums_saturate: bool,
 }
 
 /// A free of a block that was not alive.

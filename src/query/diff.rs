@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
 use super::grouping::{Grouped, Groups, RowKey};
+use super::numbers::{change, change_of_changes, known_or_null};
 use super::report::{describe, first, functions_for, tags_for};
 use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, Tags, Totals};
 use crate::model::SiteId;
@@ -48,40 +49,45 @@ pub struct Compared {
     pub delta: Delta,
 }
 
-/// Differences, clamped to what a signed number holds.
+/// Differences; may be [`UNKNOWN_CHANGE`](super::UNKNOWN_CHANGE).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the machine interface")]
 pub struct Delta {
+    #[serde(serialize_with = "known_or_null")]
     pub outstanding_to: i64,
+    #[serde(serialize_with = "known_or_null")]
     pub impacting_size: i64,
+    #[serde(serialize_with = "known_or_null")]
     pub count: i64,
+    #[serde(serialize_with = "known_or_null")]
     pub size: i64,
+    #[serde(serialize_with = "known_or_null")]
     pub allocated_count: i64,
+    #[serde(serialize_with = "known_or_null")]
     pub allocated_size: i64,
+    #[serde(serialize_with = "known_or_null")]
     pub freed_count: i64,
+    #[serde(serialize_with = "known_or_null")]
     pub freed_size: i64,
+    #[serde(serialize_with = "known_or_null")]
     pub peak: i64,
 }
 
 impl Compared {
     fn new(a: GroupNumbers, b: GroupNumbers) -> Self {
         let delta = Delta {
-            outstanding_to: difference(b.outstanding_to, a.outstanding_to),
-            impacting_size: b.impacting_size.saturating_sub(a.impacting_size),
-            count: difference(b.count, a.count),
-            size: difference(b.size, a.size),
-            allocated_count: difference(b.allocated_count, a.allocated_count),
-            allocated_size: difference(b.allocated_size, a.allocated_size),
-            freed_count: difference(b.freed_count, a.freed_count),
-            freed_size: difference(b.freed_size, a.freed_size),
-            peak: difference(b.peak, a.peak),
+            outstanding_to: change(a.outstanding_to, b.outstanding_to),
+            impacting_size: change_of_changes(a.impacting_size, b.impacting_size),
+            count: change(a.count, b.count),
+            size: change(a.size, b.size),
+            allocated_count: change(a.allocated_count, b.allocated_count),
+            allocated_size: change(a.allocated_size, b.allocated_size),
+            freed_count: change(a.freed_count, b.freed_count),
+            freed_size: change(a.freed_size, b.freed_size),
+            peak: change(a.peak, b.peak),
         };
         Self { a, b, delta }
     }
-}
-
-fn difference(b: u64, a: u64) -> i64 {
-    (i128::from(b) - i128::from(a)).clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 /// Where a group stands among those of each side.

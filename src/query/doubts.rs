@@ -18,6 +18,10 @@ const MOST_TOLD: usize = 8;
 /// Processes that are named.
 const MOST_NAMED: usize = 3;
 
+/// Why sums can be too low, and changes unknown.
+pub const SATURATED: &str =
+    "Sizes add up to more than 64 bits hold: sums stop at 2^64 \u{2212} 1, and changes that do not fit are unknown";
+
 /// A sentence for each reason why numbers up to `to` can be other than they were, whatever is asked.
 pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
     let mut doubts = Vec::new();
@@ -28,6 +32,9 @@ pub fn doubts(trace: &Trace, to: Ticks) -> Vec<String> {
     }
     if let Some(since) = trace.forgotten {
         doubts.push(format!("What was freed before {} was dropped for want of memory", moment(since)));
+    }
+    if trace.quality.sums_saturate {
+        doubts.push(SATURATED.to_owned());
     }
     if !trace.complete {
         doubts.push("The trace is still being loaded".to_owned());

@@ -82,7 +82,7 @@ pub use coarse::coarse_series;
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use details::{Details, details, line_of_rows};
 pub use diff::{CommonGroups, Compared, Delta, DiffSide, diff, folded_diff};
-pub use doubts::{doubts, doubts_about, input_doubts, is_doubt, losses};
+pub use doubts::{SATURATED, doubts, doubts_about, input_doubts, is_doubt, losses};
 pub use earlier::{BEFORE_UNKNOWN, Earlier, LatestCommit};
 pub use filter::{Filter, Key, Mask, Path, layer_of};
 pub use findings::{Finding, FindingKind, findings, headlines};
@@ -106,7 +106,7 @@ pub use naming::{
     FrameName, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels, shared_label,
     stack_labels, thread_label,
 };
-pub use numbers::{Bucket, ByClass, Numbers};
+pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
 pub use recorded::Recorded;
 pub use report::{By, Group, GroupNumbers, Report, ReportFilter, ReportRequest, each_group, each_stack, named_report, report};
 pub use row_groups::{RowGroup, RowGrouping, RowsAsked, row_groups};

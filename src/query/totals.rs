@@ -97,7 +97,7 @@ impl Totals {
         let sites = self.by_site.len();
         let scanned = || scan(index.visit(), sites, self.interval, &Cancel::default()).is_ok_and(|scan| scan == *self.by_site);
         index.counts(self.interval).is_none_or(|expected| expected == counts)
-            && i128::from(numbers.impacting) == change
+            && (numbers.impacting == super::UNKNOWN_CHANGE || i128::from(numbers.impacting) == change)
             && (!index.is_checked() || scanned())
     }
 }

@@ -525,3 +525,82 @@ fn equal_addresses_are_one_group_whatever_they_are_called() {
     assert_eq!(groups(&trace, &[By::Stack]).len(), 1);
     assert_eq!(groups(&trace, &[By::Process, By::Stack]).len(), 2);
 }
+
+/// A long copy, during which other threads act and the old block's address is given out again.
+#[test]
+fn a_moving_realloc_is_known_by_its_thread_however_long_it_takes() {
+    let realloc = |old, new| Event::Realloc { layer: Layer::Heap, heap: 0x50, old, new, size: 8 };
+    let mut story = Story::new();
+    story.alloc(1, Layer::Heap, 0x100);
+    story.alloc(2, Layer::Heap, 0x200);
+    story.tid = 71;
+    story.alloc(3, Layer::Heap, 0x300);
+    story.tid = 70;
+    story.free(10 * SECOND, Layer::Heap, 0x100);
+    story.tid = 71;
+    story.alloc(11 * SECOND, Layer::Heap, 0x100);
+    story.tid = 70;
+    story.tell(12 * SECOND, realloc(0x100, 0x200));
+    let trace = story.end();
+    assert_eq!(heaps(&trace), [heap("0x50", 4, 24)], "the block that took its address stays");
+    assert_eq!((trace.quality.unmatched_frees, trace.quality.superseded_allocations), (0, 0));
+
+    let mut story = Story::new();
+    story.alloc(1, Layer::Heap, 0x100);
+    story.alloc(2, Layer::Heap, 0x200);
+    story.tell(3, realloc(0x100, 0x200)); // its free was lost
+    assert_eq!(heaps(&story.end()), [heap("0x50", 2, 8)]);
+
+    let mut story = Story::new();
+    story.alloc(1, Layer::Heap, 0x200);
+    story.alloc(2, Layer::Heap, 0x300);
+    story.free(3, Layer::Heap, 0x300);
+    story.tell(4, realloc(0x900, 0x200));
+    let trace = story.end();
+    assert_eq!(heaps(&trace), [heap("0x50", 3, 8)], "the thread has allocated another block since");
+    assert_eq!((trace.quality.unmatched_frees, trace.quality.superseded_allocations), (1, 1));
+}
+
+#[test]
+fn a_realloc_of_address_0_is_an_allocation() {
+    for layer in [Layer::Heap, Layer::Tracker] {
+        let mut story = Story::new();
+        story.tell(1, Event::Realloc { layer, heap: 0x50, old: 0, new: 0x100, size: 8 });
+        let trace = story.end();
+        assert_eq!(groups(&trace, &[])[0].numbers.outstanding_to, 8);
+        assert_eq!((trace.quality.unmatched_frees, trace.quality.superseded_allocations), (0, 0));
+    }
+}
+
+#[test]
+fn placeholders_that_are_split_and_joined_stay_reserved() {
+    let mut story = Story::new();
+    story.process(1, 7, ProcessChange::Start, 0xA, "Game.exe");
+    let release = |flags| mem::RELEASE | flags;
+    let free = |base, pages, flags| Event::VirtualFree(range(7, base, pages, release(flags)));
+    story.tell(2, free(16 * PAGE, 8, mem::PRESERVE_PLACEHOLDER)); // from before the trace
+    story.tell(3, Event::VirtualAlloc(range(7, 16 * PAGE, 8, mem::COMMIT | mem::RESERVE)));
+    story.tell(4, free(16 * PAGE, 8, mem::PRESERVE_PLACEHOLDER));
+    story.tell(5, free(16 * PAGE, 16, mem::COALESCE_PLACEHOLDERS));
+    story.tell(6, free(16 * PAGE, 0, 0));
+    story.process(7, 7, ProcessChange::End, 0xA, "Game.exe");
+    story.tell(8, free(64 * PAGE, 8, 0));
+    let trace = story.end();
+    assert_eq!(groups(&trace, &[])[0].numbers.freed_size, 8 * PAGE);
+    assert_eq!((trace.quality.unmatched_frees, trace.quality.superseded_allocations), (0, 0));
+
+    let mut story = Story::new();
+    story.tell(1, free(16 * PAGE, 8, 0));
+    assert_eq!(story.end().quality.unmatched_frees, 1, "of a process of which nothing is known");
+}
+
+#[test]
+fn what_a_process_wrote_just_before_its_start_is_its_own() {
+    for (before, lives) in [(10, 1), (SECOND / 1000, 1), (SECOND / 1000 + 1, 2)] {
+        let mut story = Story::new();
+        story.alloc(SECOND - before, Layer::Heap, 0x100);
+        story.process(SECOND, 7, ProcessChange::Start, 0xA, "Game.exe");
+        story.alloc(SECOND + 1, Layer::Heap, 0x200);
+        assert_eq!(processes(&story.end()).len(), lives, "{before} ticks before");
+    }
+}

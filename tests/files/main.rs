@@ -13,6 +13,7 @@ mod activity;
 mod archives;
 mod bad_input;
 mod budget;
+mod cases;
 mod copies;
 mod corpus;
 mod memory;

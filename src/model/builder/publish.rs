@@ -50,6 +50,7 @@ impl Builder {
         self.lives.matcher.settle();
         let load_bytes = self.bytes();
         let rows = self.published_rows(input.complete);
+        let sums_saturate = self.lives.rows.sums_may_saturate() && rows.bytes_of_all() > i64::MAX as u128;
         let (unmatched_frees, superseded_allocations, inferred_frees) = self.lives.mismatches();
         let Attach { stacks, sites, frees, samples, .. } = &mut self.attach;
         let unmatched = self.lives.unmatched(&self.world, stacks);
@@ -88,6 +89,7 @@ impl Builder {
                 problems: input.problem_count,
                 inferred_frees,
                 duplicate_events: input.duplicate_events,
+                sums_saturate,
             },
             counts: input.counts,
             copies: input.copies,

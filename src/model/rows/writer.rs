@@ -26,6 +26,8 @@ pub(in crate::model) struct RowWriter {
     threads: Arc<Vec<Tid>>,
     /// Values of all chunks that are kept aside.
     aside: u64,
+    /// Bytes of all sizes that are kept aside.
+    large: u128,
     /// Rows born before this are out of order.
     pub(super) passed: Ticks,
     /// Rows of sealed chunks with births of 64 bits.
@@ -54,6 +56,7 @@ impl RowWriter {
             open,
             threads: Arc::default(),
             aside: 0,
+            large: 0,
             passed: Ticks::BEFORE_TRACE,
             wide_births: 0,
             out_of_order: RowList::default(),
@@ -103,6 +106,11 @@ impl RowWriter {
     /// Number of rows.
     pub(in crate::model) fn len(&self) -> usize {
         (self.sealed.len() << CHUNK_BITS) + self.open.size.len()
+    }
+
+    /// Whether the sizes of all rows may add up to more than a signed number of 64 bits holds.
+    pub(in crate::model) fn sums_may_saturate(&self) -> bool {
+        self.large + self.len() as u128 * u128::from(LARGE) > i64::MAX as u128
     }
 
     /// Bytes that the rows take, chunks that are not full counted as far as they are. What deaths may
@@ -281,6 +289,10 @@ impl RowWriter {
 
     /// Shrinks a row to a part of its range.
     pub(in crate::model) fn set_range(&mut self, id: RowId, address: u64, size: u64) {
+        let (columns, at) = self.columns_mut(id);
+        if let Some(before) = columns.aside.sizes.remove(&(at as u16)) {
+            (self.aside, self.large) = (self.aside - 1, self.large - u128::from(before));
+        }
         let size = self.narrow_size(id.0, size);
         let (low, high) = self.narrow_address(id.0, address);
         let (columns, at) = self.columns_mut(id);
@@ -337,8 +349,10 @@ impl RowWriter {
             Ok(size) if size != LARGE => size,
             _ => {
                 let (columns, at) = self.columns_mut(RowId(id));
-                let is_new = columns.aside.sizes.insert(at as u16, size).is_none();
-                self.aside += u64::from(is_new);
+                let before = columns.aside.sizes.insert(at as u16, size);
+                self.aside += u64::from(before.is_none());
+                self.large += u128::from(size);
+                self.large -= u128::from(before.unwrap_or(0));
                 LARGE
             }
         }

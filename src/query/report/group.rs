@@ -10,6 +10,7 @@ use crate::model::SiteId;
 use crate::query::grouping::RowKey;
 use crate::query::grouping::keys::Named;
 use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels};
+use crate::query::numbers::known_or_null;
 use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket};
 use crate::stack_rules::NO_TAG;
 
@@ -26,6 +27,7 @@ pub struct GroupNumbers {
     pub allocated_size: u64,
     pub freed_count: u64,
     pub freed_size: u64,
+    #[serde(serialize_with = "known_or_null")]
     pub impacting_size: i64,
     pub aifi: Bucket,
     pub aifo: Bucket,
