@@ -75,8 +75,8 @@ proptest! {
         let whole = || layout.file(0, records.iter());
         let (expected, again) = alone(loaded(vec![whole()], &mut Unwatched));
         let side = |is: bool| {
-            let records = records.iter().enumerate().filter(|(number, _)| sides[number % sides.len()] == is);
-            layout.file(0, records.map(|(_, record)| record))
+            // An event and its stack are of one thread, and so in one file.
+            layout.file(0, records.iter().filter(|(_, sent)| sides[sent.record.tid.0 as usize % sides.len()] == is))
         };
         let mut files = vec![side(true), side(false)];
         files.insert(place, whole());
