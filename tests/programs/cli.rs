@@ -152,7 +152,15 @@ fn reports_have_the_fields_of_the_contract_in_its_order() {
     ];
     assert_eq!(keys(&text, "\"groups\":["), group);
     assert_eq!(keys(&text, "\"aofo\":"), ["count", "size"]);
-    let quality = ["events_lost", "buffers_lost", "unmatched_frees", "superseded_allocations", "problems", "inferred_frees", "duplicate_events"];
+    let quality = [
+        "events_lost",
+        "buffers_lost",
+        "unmatched_frees",
+        "superseded_allocations",
+        "problems",
+        "inferred_frees",
+        "duplicate_events",
+    ];
     assert_eq!(keys(&text, "\"quality\":"), quality);
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["schema"], "highwater.report/1");
