@@ -19,7 +19,7 @@ const MOST_TOLD: usize = 8;
 const MOST_NAMED: usize = 3;
 
 /// Why sums can be too low, and changes unknown.
-pub const SATURATED: &str =
+const SATURATED: &str =
     "Sizes add up to more than 64 bits hold: sums stop at 2^64 \u{2212} 1, and changes that do not fit are unknown";
 
 /// A sentence for each reason why numbers up to `to` can be other than they were, whatever is asked.

@@ -82,7 +82,7 @@ pub use coarse::coarse_series;
 pub use counters::{CounterGroup, counter_groups, counter_kind, counter_label, counter_owner, counter_series, default_counter};
 pub use details::{Details, details, line_of_rows};
 pub use diff::{CommonGroups, Compared, Delta, DiffSide, diff, folded_diff};
-pub use doubts::{SATURATED, doubts, doubts_about, input_doubts, is_doubt, losses};
+pub use doubts::{doubts, doubts_about, input_doubts, is_doubt, losses};
 pub use earlier::{BEFORE_UNKNOWN, Earlier, LatestCommit};
 pub use filter::{Filter, Key, Mask, Path, layer_of};
 pub use findings::{Finding, FindingKind, findings, headlines};

@@ -226,12 +226,14 @@ fn inline_stacks_become_records_behind_their_event() {
         let (pid, tid) = (Pid(1), Tid(2));
         let alloc = Record { time: 7, pid, tid, event: event(5, [1, 2, 3, 4], "") };
         w.put_with_stack(0, &alloc, InlineStack::Frames(&[0x10, 0x20, 0x30])).unwrap();
-        w.put_with_stack(0, &alloc, InlineStack::Key(0x99)).unwrap();
+        // The very same event once more would be a copy.
+        let other = Record { event: event(5, [1, 9, 3, 4], ""), ..alloc.clone() };
+        w.put_with_stack(0, &other, InlineStack::Key(0x99)).unwrap();
         let (seen, _) = read(w);
         assert_eq!(seen[0].0, alloc);
         assert!(matches!(seen[1].0, Record { time: 7, event: Event::Stack { owner: 7, .. }, .. }));
         assert_eq!(seen[1].1, [0x10, 0x20, 0x30]);
-        assert_eq!(seen[2].0, alloc);
+        assert_eq!(seen[2].0, other);
         let key = Event::StackRef { owner: 7, part: StackPart::User, key: 0x99 };
         assert_eq!(seen[3].0, Record { event: key, ..alloc });
     }

@@ -2,7 +2,8 @@
 //!
 //! Whether a stack comes with its event or behind it depends on where buffers end, which differs from
 //! file to file. The event that is kept has it from whichever file; what comes behind is that stack once more, and
-//! must not go to another event of the same thread and tick.
+//! must not go to another event of the same thread and tick. (Where that other event has the very same stack, and
+//! one of the two lies in another file than its event, the other event can lose it.)
 
 use std::collections::BTreeMap;
 
