@@ -194,7 +194,7 @@ fn quiet_says_nothing_and_bad_words_are_refused() {
     assert_eq!(run.code, Some(2), "{}", run.err);
     assert_eq!(std::fs::read(&folder.small).unwrap(), before, "what is read stays");
     assert_eq!(words(&folder.small, &out, "2", "1").code, Some(2));
-    assert_eq!(words(&folder.file("none.etl"), &out, "0", "1").code, Some(1));
+    assert_eq!(words(&folder.file("none.etl"), &folder.file("other.etl"), "0", "1").code, Some(1));
     let nowhere = folder.file("no").join("such").join("part.etl");
     let run = words(&folder.small, &nowhere, "0", "1");
     assert_eq!((run.code, run.err.lines().count()), (Some(1), 1), "{}", run.err);

@@ -119,7 +119,7 @@ fn settings_that_cannot_be_used_leave_the_window_as_it_is_at_a_new_start_and_are
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("settings.toml");
     let open = |text: &str| {
-        std::fs::write(&file, text).unwrap();
+        fs::write(&file, text).unwrap();
         let options = Options { inputs: vec![Input::Demo], ..Options::default() };
         window_set(options, Settings::load_from(Some(file.clone())))
     };
@@ -130,5 +130,5 @@ fn settings_that_cannot_be_used_leave_the_window_as_it_is_at_a_new_start_and_are
     let window = open("theme = \"light\"\nsources_width = \n");
     assert!(has_containing(&window, "settings.toml, line 2: "));
     drop(window);
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "theme = \"light\"\nsources_width = \n", "what is in it is not lost");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "theme = \"light\"\nsources_width = \n", "what is in it is not lost");
 }

@@ -15,15 +15,14 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         ui.label("What is in it will be lost.");
         ui.separator();
         ui.horizontal(|ui| {
-            let cancel = ui.button("Cancel");
+            let (cancel, replace) = (ui.button("Cancel"), ui.button("Replace"));
             // Enter leaves the file alone.
-            if ui.memory(|memory| memory.focused().is_none()) {
+            if ui.memory(|memory| memory.focused().is_none_or(|focused| ![cancel.id, replace.id].contains(&focused))) {
                 cancel.request_focus();
             }
             if cancel.clicked() {
                 is_replaced = Some(false);
-            }
-            if ui.button("Replace").clicked() {
+            } else if replace.clicked() {
                 is_replaced = Some(true);
             }
         });

@@ -32,10 +32,11 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         let field = egui::TextEdit::singleline(&mut text).id(egui::Id::unique("path field"));
         let field = ui.add(field.hint_text(hint).desired_width(f32::INFINITY));
         field.widget_info(|| WidgetInfo::labeled(egui::Role::TextInput, true, "Path"));
-        if (typed.text.is_empty() && text.is_empty()) || ui.memory(|memory| memory.focused().is_none()) {
+        is_done = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+        let is_unused = (typed.text.is_empty() && text.is_empty()) || ui.memory(|memory| memory.focused().is_none());
+        if is_unused && !is_done {
             field.request_focus();
         }
-        is_done = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
         if let Some(complaint) = &typed.complaint {
             ui.add(egui::Label::new(RichText::new(complaint).color(ui.visuals().error_fg_color)).wrap());
         }
