@@ -149,6 +149,8 @@ as_published! {
     MASK_WORDS: usize = 8, "PERF_NUM_MASKS 8", "System Informer's ntwmi.h";
     /// `TracingFlags` of an image: heaps.
     TRACE_HEAPS: u32 = 1, "TracingFlags 1 (HeapTracingEnabled)", "PerfView's ETWKernelControl.cs and System Informer's ntpebteb.h";
+    /// `PS_PROTECTION`: the bits that say which kind; 0 for none.
+    PROTECTION_KIND: u32 = 7, "UCHAR Type : 3 bits, mask 0x7", "System Informer's ntpsapi.h";
     /// The process of the kernel; the idle process is before it.
     SYSTEM_PROCESS: u32 = 4, "SYSTEM_PROCESS_ID ((HANDLE)4)", "System Informer's phlib";
 

@@ -48,8 +48,8 @@ fn comes(request: &Request, lane: usize) -> Vec<(Kind, u32, bool)> {
         let asked = etw.of(lane).asked();
         let traced = asked.traced(&etw.lanes);
         let admitted = etw.lanes[lane].iter().filter(|told| asked.admits(lane, told, &traced));
-        let kind = |told: &Told| match told.owner {
-            Some((_, opcode)) => ((told.provider, opcode), told.word(8), true),
+        let kind = |told: &Told| match told.owners.first() {
+            Some((_, opcode)) => ((told.provider, *opcode), told.word(8), true),
             None => ((told.provider, told.opcode), told.pid, !asked.as_it_comes(told).items.is_empty()),
         };
         admitted.map(kind).collect()

@@ -1,21 +1,23 @@
 //! The processes of this machine, for who chooses one; and whether those chosen still run.
 //! Works without any rights; what other users' processes hide stays unknown.
 //!
-//! Facts: Microsoft's pages of the tool help library, of GetProcessMemoryInfo and of tokens.
+//! Facts: Microsoft's pages of the tool help library, of GetProcessMemoryInfo and of tokens; of protection,
+//! System Informer's ntpsapi.h.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle, RawHandle};
 
-use windows_sys::Win32::Foundation::{ERROR_NO_MORE_FILES, GetLastError, HWND, INVALID_HANDLE_VALUE, LPARAM, WAIT_TIMEOUT};
+use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessProtectionInformation};
+use windows_sys::Win32::Foundation::{
+    ERROR_NO_MORE_FILES, GetLastError, HWND, INVALID_HANDLE_VALUE, LPARAM, STATUS_SUCCESS, WAIT_TIMEOUT,
+};
 use windows_sys::Win32::Security::TOKEN_QUERY;
 use windows_sys::Win32::System::Diagnostics::ToolHelp::{
     CreateToolhelp32Snapshot, PROCESSENTRY32W, Process32FirstW, Process32NextW, TH32CS_SNAPPROCESS,
 };
 use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS_EX};
 use windows_sys::Win32::System::Threading::{
-    GetCurrentProcess, GetProcessInformation, IsWow64Process, OpenProcess, PROCESS_PROTECTION_LEVEL_INFORMATION,
-    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, PROTECTION_LEVEL_NONE, ProcessProtectionLevelInfo,
-    WaitForSingleObject,
+    GetCurrentProcess, IsWow64Process, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
 };
 use windows_sys::Win32::UI::WindowsAndMessaging::{EnumWindows, GetWindowTextW, GetWindowThreadProcessId, IsWindowVisible};
 
@@ -23,6 +25,7 @@ use super::privilege::{account_of, token_of, user_of};
 use super::refusal::Refusal;
 use super::wide::narrow;
 use crate::capture::Program;
+use crate::capture::constants::PROTECTION_KIND;
 
 /// All processes.
 pub(super) fn list() -> Result<Vec<Program>, Refusal> {
@@ -166,12 +169,19 @@ fn user(process: &OwnedHandle) -> Option<String> {
 /// Whether Windows protects a process, also from who has an administrator's rights, as it says itself.
 pub(super) fn is_protected(pid: u32) -> bool {
     let Ok(process) = open(pid, PROCESS_QUERY_LIMITED_INFORMATION) else { return false };
-    let mut protection = PROCESS_PROTECTION_LEVEL_INFORMATION { ProtectionLevel: PROTECTION_LEVEL_NONE };
-    let size = size_of::<PROCESS_PROTECTION_LEVEL_INFORMATION>() as u32;
-    // SAFETY: the process is open; the structure is of the kind and size that the class asks for.
-    let done =
-        unsafe { GetProcessInformation(process.as_raw_handle(), ProcessProtectionLevelInfo, (&raw mut protection).cast(), size) };
-    done != 0 && protection.ProtectionLevel != PROTECTION_LEVEL_NONE
+    // PS_PROTECTION: a byte, whose lowest bits are the kind of protection.
+    let (mut protection, mut written) = (0_u8, 0);
+    // SAFETY: the process is open; both places are ours, and the answer is as long as is said.
+    let status = unsafe {
+        NtQueryInformationProcess(
+            process.as_raw_handle(),
+            ProcessProtectionInformation,
+            (&raw mut protection).cast(),
+            size_of_val(&protection) as u32,
+            &raw mut written,
+        )
+    };
+    status == STATUS_SUCCESS && u32::from(protection) & PROTECTION_KIND != 0
 }
 
 /// Process and title of each visible window with a title, the one in front first.

@@ -75,14 +75,15 @@ impl Asked {
     /// Whether an event of a lane comes.
     pub fn admits(&self, lane: usize, told: &Told, traced: &HashSet<u32>) -> bool {
         match lane {
-            KERNEL => match told.owner {
-                Some(owner) => self.kernel_stacks.contains(&owner) && self.has_on(owner),
-                None if told.is_stack() => told.defines_a_stack() && !self.kernel_stacks.is_empty(),
-                None => self.has_on((told.provider, told.opcode)),
-            },
+            // What a stack belongs to that is in no event cannot be told: it comes if any do.
+            KERNEL if told.is_stack() && told.owners.is_empty() => !self.kernel_stacks.is_empty(),
+            KERNEL if told.is_stack() => {
+                told.owners.iter().any(|owner| self.kernel_stacks.contains(owner) && self.has_on(*owner))
+            }
+            KERNEL => self.has_on((told.provider, told.opcode)),
             HEAP if told.is_stack() => {
-                let hook = told.owner.map(|(_, opcode)| GROUP_HEAP | u16::from(opcode));
-                traced.contains(&told.word(8)) && hook.is_some_and(|hook| self.heap_stacks.contains(&hook))
+                let mut hooks = told.owners.iter().map(|(_, opcode)| GROUP_HEAP | u16::from(*opcode));
+                traced.contains(&told.word(8)) && hooks.any(|hook| self.heap_stacks.contains(&hook))
             }
             HEAP => traced.contains(&told.pid),
             _ => self.provider(told.provider).is_some_and(|provider| provider.admits(told)),

@@ -31,8 +31,8 @@ pub struct Told {
     pub payload: Vec<u8>,
     /// Whether the payload begins with the time of another event.
     pub names_a_time: bool,
-    /// What kind of event that is.
-    pub owner: Option<Kind>,
+    /// Of what kinds the events of that time and thread are: two can have one tick.
+    pub owners: Vec<Kind>,
     /// Id and name of the process that it tells of.
     pub process: Option<(u32, String)>,
 }
@@ -56,7 +56,7 @@ impl Told {
             items: Vec::new(),
             payload: payload.to_vec(),
             names_a_time: false,
-            owner: None,
+            owners: Vec::new(),
             process: None,
         }
     }
@@ -84,11 +84,6 @@ impl Told {
     /// Whether it is a stack, a part of one, or the key of one.
     pub fn is_stack(&self) -> bool {
         self.provider == class::STACK_WALK
-    }
-
-    /// Whether it says which stack a key is.
-    pub fn defines_a_stack(&self) -> bool {
-        self.is_stack() && !self.names_a_time
     }
 }
 
@@ -160,7 +155,7 @@ pub fn lanes(trace: &TraceFile) -> Lanes {
                 items: raw.extended.map(|item| (item.kind, item.data.to_vec())).collect(),
                 payload: raw.payload.to_vec(),
                 names_a_time: is_stack,
-                owner: None,
+                owners: Vec::new(),
                 process,
             };
             all.push((lane, told));
@@ -186,15 +181,20 @@ fn named(raw: &RawEvent<'_>) -> Option<(u32, String)> {
 /// several have it.
 fn split(all: Vec<(usize, Told)>) -> Lanes {
     let mut at: HashMap<i64, Vec<(u32, usize, Kind)>> = HashMap::new();
-    for (lane, told) in all.iter().filter(|(_, told)| !told.is_stack()) {
+    for (lane, told) in all.iter().filter(|(lane, told)| *lane != USER && !told.is_stack()) {
         at.entry(told.time).or_default().push((told.tid, *lane, (told.provider, told.opcode)));
     }
     let mut lanes = Lanes::default();
     for (lane, mut told) in all {
         let owners = if told.names_a_time { at.get(&i64::from_le_bytes(told.payload[..8].try_into().unwrap())) } else { None };
-        let owner = owners.and_then(|owners| owners.iter().find(|(tid, ..)| *tid == told.word(12)).or(owners.first()));
-        told.owner = owner.map(|(_, _, kind)| *kind);
-        lanes[owner.map_or(lane, |(_, lane, _)| *lane)].push(told);
+        let all = owners.map_or(&[][..], Vec::as_slice);
+        // Events of heaps come with heaps' session, and so do their stacks.
+        let is_its = |(tid, ..): &&(u32, usize, Kind)| *tid == told.word(12);
+        let own: Vec<_> = all.iter().filter(is_its).collect();
+        let of = if own.is_empty() { all.iter().take(1).collect() } else { own };
+        let lane = of.iter().map(|(_, lane, _)| *lane).max().unwrap_or(lane);
+        told.owners = of.iter().filter(|(_, of, _)| *of == lane).map(|(_, _, kind)| *kind).collect();
+        lanes[lane].push(told);
     }
     lanes
 }
