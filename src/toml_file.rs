@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+use toml_parser::parser::{Event, EventKind, RecursionGuard};
 
 use crate::format::plain;
 use crate::paths;
@@ -45,11 +46,37 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, BadText> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let what = error.message().lines().collect::<Vec<_>>().join(", ");
         let what: String = plain(&what).chars().take(MOST_TOLD).collect();
-        match error.span() {
-            Some(span) => BadText::at(text, &span, what),
+        // Of keys of too many parts it does not tell the place.
+        match error.span().map(|span| (span, what.clone())).or_else(|| too_deep(text)) {
+            Some((span, what)) => BadText::at(text, &span, what),
             None => BadText { line: None, what },
         }
     })
+}
+
+/// The first key with most parts, if it has more than anybody writes.
+fn too_deep(text: &str) -> Option<(Range<usize>, String)> {
+    /// From so many on the parser refuses them.
+    const MOST_PARTS: usize = 80;
+    let tokens = toml_parser::Source::new(text).lex().into_vec();
+    let (mut deepest, mut now) = ((0, 0..0), (0, 0..0));
+    let mut count = |event: Event| match event.kind() {
+        EventKind::SimpleKey => {
+            if now.0 == 0 {
+                now.1 = event.span().start()..event.span().end();
+            }
+            now.0 += 1;
+            if now.0 > deepest.0 {
+                deepest.clone_from(&now);
+            }
+        }
+        EventKind::KeySep | EventKind::Whitespace => {}
+        _ => now.0 = 0,
+    };
+    let mut bounded = RecursionGuard::new(&mut count, MOST_PARTS as u32);
+    toml_parser::parser::parse_document(&tokens, &mut bounded, &mut ());
+    let (parts, place) = deepest;
+    (parts >= MOST_PARTS).then(|| (place, format!("a key of {parts} parts is deeper than anything that is read")))
 }
 
 /// The text of a regular file of at most so many bytes. It is in UTF-8, or in UTF-16 with a mark that says
@@ -102,6 +129,22 @@ mod tests {
         struct Nothing {}
         let bad = parse::<Nothing>(&long).unwrap_err();
         assert!(bad.what.chars().count() <= MOST_TOLD && !bad.what.contains('\u{1b}'), "{bad}");
+    }
+
+    #[test]
+    fn a_key_that_is_too_deep_is_told_with_its_line() {
+        let deep = |parts: usize| vec!["a"; parts].join(".");
+        for text in [
+            format!("b = 1\n\n{} = 1\n", deep(500)),
+            format!("b.c = \"\"\"x.y\"\"\"\n# {}\n[{}]\nc = 1\n", deep(900), deep(81)),
+            format!("b = 1\nc.d = 2\nd = {{ e = 1, {} = 2 }}\n", deep(100).replace('.', " . ")),
+            format!("b = [\n1,\n{{ {} = 2 }} ]\n", deep(5000)),
+        ] {
+            let bad = parse::<toml::Table>(&text).unwrap_err();
+            assert_eq!(bad.line, Some(3), "{bad}");
+            assert!(bad.what.contains("parts"), "{bad}");
+        }
+        assert!(parse::<toml::Table>(&format!("{} = 1", deep(80))).is_ok());
     }
 
     #[test]
