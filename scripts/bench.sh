@@ -30,7 +30,7 @@ cargo build --locked --release
 program=${CARGO_TARGET_DIR:-target}/release/highwater
 
 synth() { # FILE, more
-    [ -s "$dir/$1" ] || "$program" synth "${@:2}" -o "$dir/$1"
+    [ -s "$dir/$1" ] || "$program" synth "${@:2}" --replace -o "$dir/$1"
 }
 
 # What heaptrack records of a program, as text and as a trace with whole stacks or keys.

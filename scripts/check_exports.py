@@ -125,7 +125,7 @@ def check_activity(highwater, schema, go, trace, folder, part):
 
     def export(format, *words):
         out = folder / f"samples.{format}"
-        run("export", trace, "--format", format, "--value", "samples", "-o", str(out), *part, *words)
+        run("export", trace, "--format", format, "--value", "samples", "--replace", "-o", str(out), *part, *words)
         return out
 
     pprof = PROFILE.FromString(gzip.decompress(export("pprof").read_bytes()))
@@ -176,7 +176,7 @@ def check(highwater, schema, go, trace, layer, folder, part):
 
     def export(format, *words):
         out = folder / f"out.{format}"
-        run("export", trace, "--format", format, "--layer", layer, "-o", str(out), *part, *words)
+        run("export", trace, "--format", format, "--layer", layer, "--replace", "-o", str(out), *part, *words)
         return out
 
     def same(what, value, found):

@@ -110,7 +110,7 @@ make_shell_files() {
     "$@" completions zsh >"$folder/completions/_highwater"
     "$@" completions fish >"$folder/completions/highwater.fish"
     "$@" completions powershell >"$folder/completions/highwater.ps1"
-    (cd "$folder" && "$@" man man)
+    (cd "$folder" && "$@" man --replace man)
 }
 
 # What the window needs at run time, and to be built. The .deb names the libraries, too (Cargo.toml).

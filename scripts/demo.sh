@@ -59,5 +59,5 @@ cp "$out/MemoryTestApp.pd_" "$store/$key/"
 cp "$out/program.rs" src/synth/program.rs
 
 say "The trace"
-cargo run --locked --no-default-features -- synth demo -o assets/demo.etl
+cargo run --locked --no-default-features -- synth demo --replace -o assets/demo.etl
 ls -l assets/demo.etl "$store/$key"

@@ -77,7 +77,7 @@ def main():
         HIGHWATER_UI_DUMP=str(dump),
         HIGHWATER_SETTINGS_DIR=str(folder / "settings"),
     )
-    make = [args.program, "synth", "heap", "-o", trace, "--events", events, "--stacks", "keys", "--speed", 1, "--distinct-stacks", 20000]
+    make = [args.program, "synth", "heap", "--replace", "-o", trace, "--events", events, "--stacks", "keys", "--speed", 1, "--distinct-stacks", 20000]
     made = subprocess.Popen([str(word) for word in make])
     window = None
     try:

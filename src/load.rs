@@ -12,7 +12,7 @@ mod playback;
 mod replay;
 mod sample;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::archive::{self, Contents, Member, Progress};
 use crate::etl::{OpenError, Source, TraceFile};
 use crate::events::{self, Merge, RawLoss};
 use crate::model::{Clock, Loss, Trace};
+use crate::paths::Reading;
 use crate::problem::{ProblemKind, Problems};
 use crate::synth::demo;
 use crate::units::{Interval, Ticks};
@@ -56,6 +57,11 @@ impl Input {
         matches!(self, Self::File(path) if crate::capture::is_recording(path))
     }
 
+    /// Its file, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        if let Self::File(path) = self { Some(path) } else { None }
+    }
+
     /// As the user named it.
     pub fn name(&self) -> String {
         match self {
@@ -71,6 +77,11 @@ impl Input {
             Self::Demo => archive::contents(Source::Memory(demo::TRACE), DEMO_NAME.to_owned(), progress),
         }
     }
+}
+
+/// Notes that some are read: nothing is written over them as long as the answer lives.
+pub fn reading(inputs: &[Input]) -> Reading {
+    Reading::of(inputs.iter().filter_map(Input::path).map(Path::to_owned))
 }
 
 /// Processors of all files together: eight files of the largest machine.

@@ -28,6 +28,7 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
         speed,
         follow,
         screenshot: look.screenshot,
+        replaces: look.replace,
         theme,
         size: look.size,
         memory_limit,

@@ -1,43 +1,19 @@
 //! Paths that others name: traces, symbol stores, servers. Where they lead on this
 //! machine, and whether whoever follows them tells a stranger who asks or waits for a device.
+//! What is read ([`Reading`]), and what may be written ([`write`]).
 //!
 //! Format: NT paths as the kernel gives images; UNC and device paths and reserved names
 //! (Microsoft, "Naming Files, Paths, and Namespaces").
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+mod inputs;
+mod output;
+
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes a file by way of a draft beside it, so that the old one stays whole if that fails, and on
-/// disk before it has the name. A link goes on leading to its file. What is there and no file, such as a
-/// device, is written to: nothing may take its place.
-pub fn replace(file: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    if file.metadata().is_ok_and(|is| !is.is_file() && !is.is_dir()) {
-        return write(&mut File::options().write(true).open(file)?);
-    }
-    replace_by_draft(file, |draft| {
-        write(draft)?;
-        draft.sync_all()
-    })
-}
-
-/// The same with a text of ours that is worth no wait for the disk, in a folder that need not be there yet.
-pub fn keep(file: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    replace_by_draft(file, |draft| draft.write_all(text.as_bytes()))
-}
-
-fn replace_by_draft(file: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let file = if file.is_symlink() { file.canonicalize().unwrap_or_else(|_| file.to_owned()) } else { file.to_owned() };
-    // No other process has this draft.
-    let mut draft = file.clone().into_os_string();
-    draft.push(format!(".{}.new", std::process::id()));
-    let draft = PathBuf::from(draft);
-    let done = File::create(&draft).and_then(|mut opened| write(&mut opened)).and_then(|()| fs::rename(&draft, &file));
-    done.inspect_err(|_| _ = fs::remove_file(&draft))
-}
+pub use inputs::{Reading, is_read_below};
+pub use output::{Draft, Existing, Refusal, adopt, check, check_file, create, keep, spare, transfer, write};
 
 /// Where a path leads on this machine that the kernel gave an image. `volumes` are NT
 /// paths of volumes and their drives.
@@ -92,7 +68,7 @@ fn behind_two_slashes(path: &str) -> Option<&str> {
 }
 
 /// Whether Windows takes a path for a device or a pipe, wherever its folder is.
-fn is_device(path: &str) -> bool {
+pub fn is_device(path: &str) -> bool {
     const RESERVED: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
     let is_reserved = |part: &str| {
         let stem = part.split(['.', ':']).next().unwrap_or_default().trim_end();
@@ -142,6 +118,8 @@ fn regular(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -208,37 +186,6 @@ mod tests {
         for path in files {
             assert!(!is_device(path), "{path}");
         }
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_written_stays_as_it_was_and_its_draft_goes() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a");
-        replace(&file, |draft| draft.write_all(b"old")).unwrap();
-        let failed = replace(&file, |draft| draft.write_all(b"ne").and_then(|()| Err(io::Error::other("full"))));
-        assert_eq!(failed.unwrap_err().to_string(), "full");
-        assert_eq!(fs::read(&file).unwrap(), b"old");
-        // Nothing takes the place of a folder.
-        fs::create_dir(folder.path().join("b")).unwrap();
-        assert!(replace(&folder.path().join("b"), |draft| draft.write_all(b"new")).is_err());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no draft stays");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_and_devices_stay_what_they_are() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("a"), folder.path().join("link"));
-        fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        replace(&link, |draft| draft.write_all(b"new")).unwrap();
-        keep(&link, "newer").unwrap();
-        assert!(link.is_symlink());
-        assert_eq!(fs::read(&file).unwrap(), b"newer");
-        let null = folder.path().join("null");
-        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
-        replace(&null, |device| device.write_all(b"gone")).unwrap();
-        assert!(null.is_symlink() && !null.metadata().unwrap().is_file());
     }
 
     #[test]

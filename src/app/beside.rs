@@ -17,6 +17,7 @@ use super::views::COMPARE;
 use crate::format;
 use crate::load::Input;
 use crate::model::Trace;
+use crate::paths::Reading;
 use crate::query::{Cancel, Cancelled, Forest, Functions, Index, Totals, totals};
 use crate::stack_rules::StackRules;
 use crate::symbols;
@@ -36,6 +37,8 @@ pub struct Opened {
     pub name: String,
     pub ready: Arc<Ready>,
     names: Names,
+    /// Keeps its files from being written over.
+    _files: Arc<Reading>,
 }
 
 /// The other trace as workers use it: what is prepared for it is made once.
@@ -78,8 +81,8 @@ impl Beside {
 }
 
 impl Opened {
-    fn new(name: String, trace: Arc<Trace>, names: Names) -> Self {
-        Self { name, ready: Arc::new(Ready::new(trace)), names }
+    fn new(name: String, trace: Arc<Trace>, names: Names, files: Arc<Reading>) -> Self {
+        Self { name, ready: Arc::new(Ready::new(trace)), names, _files: files }
     }
 
     /// From now on these rules hold for it too.
@@ -148,11 +151,12 @@ impl HighwaterApp {
     /// Compares with a trace that is open behind another tab.
     pub(super) fn compare_with_open(&mut self, ctx: &egui::Context, at: usize) {
         let other = self.traces.comparable().find(|(tab, _)| *tab == at);
-        let Some((name, trace)) = other.map(|(_, other)| (other.name(), Arc::clone(&other.trace))) else { return };
+        let other = other.map(|(_, other)| (other.name(), Arc::clone(&other.trace), Arc::clone(&other.files)));
+        let Some((name, trace, files)) = other else { return };
         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
         let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
         if let Some(document) = &mut self.document {
-            document.beside = Beside::Open(Box::new(Opened::new(name, trace, names)));
+            document.beside = Beside::Open(Box::new(Opened::new(name, trace, names, files)));
             document.carry_out(DocCommand::ShowTab(Tab::View(COMPARE)));
         }
         self.look();
@@ -186,7 +190,7 @@ impl HighwaterApp {
                     LoadEvent::Trace(trace) => {
                         let search = Search::of(&trace.volumes, &self.settings.symbols, &self.given);
                         let names = Names::start(ctx, &trace, search, &self.given, self.rules.now());
-                        Beside::Open(Box::new(Opened::new(short_name(&job.inputs), trace, names)))
+                        Beside::Open(Box::new(Opened::new(short_name(&job.inputs), trace, names, Arc::clone(&job.reading))))
                     }
                     LoadEvent::TooLarge(too_large) => {
                         let [need, left] = [too_large.estimate.total(), too_large.budget].map(format::rough_bytes);

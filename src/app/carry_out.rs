@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use eframe::egui;
 
 use super::commands::{Command, LoadCommand, RecordCommand, Setting};
-use super::dialogs::{self, Purpose};
+use super::dialogs::{self, Purpose, TypedPath};
 use super::document::{Document, Tab};
 use super::export::{Export, Format};
 use super::failure::Failure;
@@ -22,7 +22,8 @@ impl HighwaterApp {
             Command::Open(inputs) => self.open(ctx, inputs, Pace::AtOnce),
             Command::OpenDialog => self.file_dialog.show(ctx, Purpose::Traces),
             Command::TypePath(typed) => self.typed_path = typed,
-            Command::TakeFiles(purpose, files) => self.take_files(ctx, purpose, files),
+            Command::TakeFiles(purpose, files, typed) => self.take_files(ctx, purpose, files, typed),
+            Command::Replace(is_replaced) => self.replace(ctx, is_replaced),
             Command::Record(command) => self.carry_out_recording(ctx, command),
             Command::Load(command) => self.carry_out_loading(command),
             Command::Set(setting) => self.set(ctx, &setting),
@@ -159,24 +160,19 @@ impl HighwaterApp {
     }
 
     /// Uses the files that the user has chosen, or whose path they typed.
-    fn take_files(&mut self, ctx: &egui::Context, purpose: Purpose, mut files: Vec<PathBuf>) {
+    fn take_files(&mut self, ctx: &egui::Context, purpose: Purpose, mut files: Vec<PathBuf>, typed: Option<TypedPath>) {
         let inputs = |files: Vec<PathBuf>| files.into_iter().map(Input::File).collect();
         match purpose {
             Purpose::Traces => self.open(ctx, inputs(files), Pace::AtOnce),
             Purpose::Compared => self.open_beside(ctx, inputs(files)),
             Purpose::Rules => files.into_iter().for_each(|file| self.read_rules(ctx, file)),
-            Purpose::SaveRules => files.pop().into_iter().for_each(|file| self.write_rules(ctx, file)),
             Purpose::Pdb(key) => {
                 let chosen = files.pop().map(|file| Command::ChangeModule(key, ModuleChange::Choose(file)));
                 chosen.into_iter().for_each(|command| self.carry_out(ctx, command));
             }
-            Purpose::Export(export) => {
-                files.pop().into_iter().for_each(|file| self.save_table(ctx, export.clone(), file));
-            }
-            Purpose::Picture(picture) => files.pop().into_iter().for_each(|file| self.save_picture(ctx, &picture, file)),
-            Purpose::Save(_) => {
-                if let (Some(job), Some(to)) = (&mut self.recording, files.pop()) {
-                    job.move_to(to);
+            saved @ (Purpose::SaveRules | Purpose::Export(_) | Purpose::Picture(_) | Purpose::Save(_)) => {
+                if let Some(file) = files.pop() {
+                    self.save_at(ctx, saved, file, typed);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The system's own windows: its Open dialog, on a thread of its own so that ours
+//! The system's own windows: its dialogs for files, on a thread of its own so that ours
 //! goes on; its page of default programs; a message where there is no window.
 
 use std::io;
@@ -49,6 +49,17 @@ impl Purpose {
         }
     }
 
+    /// What a file is called that is saved, and the end of its name; `None` for files that are read.
+    pub fn saved_as(&self) -> Option<(String, &'static str)> {
+        match self {
+            Self::SaveRules => Some(("stack-rules".to_owned(), "toml")),
+            Self::Export(Export { sheet, format }) => Some((sheet.title().to_lowercase(), format.extension())),
+            Self::Picture(picture) => Some((picture.subject.name(), picture.format().extension())),
+            Self::Save(file) => Some((file.file_stem().unwrap_or_default().to_string_lossy().into_owned(), "etl")),
+            Self::Traces | Self::Compared | Self::Rules | Self::Pdb(_) => None,
+        }
+    }
+
     /// What is done with the files.
     pub fn verb(&self) -> &'static str {
         match self {
@@ -66,11 +77,13 @@ pub struct TypedPath {
     pub text: String,
     /// Whether that is so because the system shows no dialog.
     pub is_instead: bool,
+    /// Why the path before was of no use.
+    pub complaint: Option<String>,
 }
 
 impl TypedPath {
     pub fn new(purpose: Purpose) -> Self {
-        Self { purpose, text: String::new(), is_instead: false }
+        Self { purpose, text: String::new(), is_instead: false, complaint: None }
     }
 }
 
@@ -86,7 +99,7 @@ pub enum Chosen {
 /// at once, and says no more than when the user cancels it.
 const TOO_FAST: Duration = Duration::from_millis(400);
 
-/// An Open dialog that may be showing.
+/// A dialog for files that may be showing.
 #[derive(Debug, Default)]
 pub struct FileDialog(Option<(Purpose, mpsc::Receiver<Option<Vec<PathBuf>>>)>);
 
@@ -102,7 +115,9 @@ impl FileDialog {
         std::thread::spawn(move || {
             let asked = Instant::now();
             let dialog = rfd::FileDialog::new().set_title(purpose.title());
+            let saved_as = purpose.saved_as();
             let chosen = match purpose {
+                _ if saved_as.is_some() => saved_as.and_then(|(name, kind)| save_as(dialog, kind, &name)),
                 Purpose::Pdb(_) => {
                     let dialog = dialog.add_filter("Program databases", &["pdb", "PDB"]).add_filter("All files", &["*"]);
                     dialog.pick_file().map(|file| vec![file])
@@ -111,21 +126,10 @@ impl FileDialog {
                     let dialog = dialog.add_filter("Rules", &["toml"]);
                     dialog.add_filter("All files", &["*"]).pick_files()
                 }
-                Purpose::SaveRules => {
-                    let dialog = dialog.add_filter("Rules", &["toml"]);
-                    dialog.set_file_name("stack-rules.toml").save_file().map(|file| vec![file])
-                }
-                Purpose::Export(Export { sheet, format }) => save_as(dialog, format.extension(), &sheet.title().to_lowercase()),
-                Purpose::Picture(picture) => save_as(dialog, picture.format().extension(), &picture.subject.name()),
-                Purpose::Traces | Purpose::Compared => {
+                _ => {
                     let kinds = ["etl", "ETL", "zip", "ZIP", "diagsession"];
                     let dialog = dialog.add_filter("ETW traces and archives of them", &kinds).add_filter("All files", &["*"]);
                     dialog.pick_files()
-                }
-                Purpose::Save(file) => {
-                    let dialog = dialog.add_filter("ETW trace", &["etl"]);
-                    let name = file.file_name().unwrap_or_default().to_string_lossy();
-                    dialog.set_file_name(name).save_file().map(|file| vec![file])
                 }
             };
             let can_be_missing = cfg!(all(unix, not(target_os = "macos")));

@@ -27,6 +27,7 @@ use super::providers::Providers;
 use super::views::{Pane, ViewId, Views};
 use crate::load::Input;
 use crate::model::Trace;
+use crate::paths;
 use crate::query::{Path, UnmatchedGroup, Words};
 use crate::symbols;
 use crate::units::{Interval, Ticks};
@@ -69,6 +70,8 @@ const ALL_BINS: usize = 8000;
 pub struct Document {
     pub job: JobId,
     pub inputs: Vec<Input>,
+    /// Keeps them from being written over.
+    pub files: Arc<paths::Reading>,
     pub trace: Arc<Trace>,
     /// Whether the trace is still being loaded.
     growing: bool,
@@ -117,7 +120,7 @@ pub struct Document {
 }
 
 impl Document {
-    pub fn new(job: JobId, inputs: Vec<Input>, trace: Arc<Trace>) -> Self {
+    pub fn new(job: JobId, inputs: Vec<Input>, files: Arc<paths::Reading>, trace: Arc<Trace>) -> Self {
         let mut counters = Counters::default();
         counters.update(&trace, !trace.heaps.is_empty());
         let mut digest = Digest::default();
@@ -128,6 +131,7 @@ impl Document {
         Self {
             job,
             inputs,
+            files,
             counters,
             growing: !trace.complete,
             follows_end: false,

@@ -15,8 +15,9 @@ use super::HighwaterApp;
 use super::failure::Failure;
 use super::panels::list::{ListColumn, Value};
 use super::picture::Picture;
+use super::saving::Place;
 use crate::export::not_computed;
-use crate::paths;
+use crate::paths::{self, Existing, Refusal};
 use crate::units::Ticks;
 
 /// A table as it was when somebody asked for it.
@@ -113,10 +114,16 @@ impl std::fmt::Debug for Export {
 pub const MOST_COPIED: usize = 200_000;
 
 /// What became of an export.
-enum Done {
+pub enum Done {
     Copied(String),
     Saved,
     Failed(String),
+    /// Nothing is at the place, or it may be replaced.
+    Free(Place),
+    /// A file is there.
+    Taken(Place),
+    /// Nothing may be written there.
+    Refused(Place, Refusal),
 }
 
 /// Exports on their way.
@@ -131,7 +138,7 @@ impl Exports {
         self.open > 0
     }
 
-    fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Done + Send + 'static) {
+    pub fn start(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Done + Send + 'static) {
         let (send, _) = self.done.get_or_insert_with(mpsc::channel);
         let (send, ctx) = (send.clone(), ctx.clone());
         self.open += 1;
@@ -162,28 +169,24 @@ impl HighwaterApp {
     }
 
     /// Writes a table to a file that the user named.
-    pub(super) fn save_table(&mut self, ctx: &egui::Context, export: Export, file: PathBuf) {
-        let kind = export.format.extension();
-        self.save(ctx, file, kind, move |out| write(&*export.sheet, export.format, out));
+    pub(super) fn save_table(&mut self, ctx: &egui::Context, export: Export, file: PathBuf, existing: Existing) {
+        self.save(ctx, file, existing, move |out| write(&*export.sheet, export.format, out));
     }
 
     /// Writes a picture to a file that the user named.
-    pub(super) fn save_picture(&mut self, ctx: &egui::Context, picture: &Arc<Picture>, file: PathBuf) {
+    pub(super) fn save_picture(&mut self, ctx: &egui::Context, picture: &Arc<Picture>, file: PathBuf, existing: Existing) {
         let picture = Arc::clone(picture);
-        self.save(ctx, file, picture.format().extension(), move |out| picture.write(out));
+        self.save(ctx, file, existing, move |out| picture.write(out));
     }
 
     fn save(
         &mut self,
         ctx: &egui::Context,
-        mut file: PathBuf,
-        kind: &str,
+        file: PathBuf,
+        existing: Existing,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
     ) {
-        if file.extension().is_none() {
-            file.set_extension(kind);
-        }
-        self.exports.start(ctx, move || match save(&file, write) {
+        self.exports.start(ctx, move || match save(&file, existing, write) {
             Ok(()) => Done::Saved,
             Err(reason) => Done::Failed(format!("{} could not be written: {reason}.", file.display())),
         });
@@ -195,14 +198,17 @@ impl HighwaterApp {
                 Done::Copied(text) => ctx.copy_text(text),
                 Done::Saved => {}
                 Done::Failed(reason) => self.errors.push(Failure::expected(reason)),
+                Done::Free(place) => self.save_there(ctx, place),
+                Done::Taken(place) => self.replacing = Some(place),
+                Done::Refused(place, refusal) => self.refuse_place(place, refusal),
             }
         }
     }
 }
 
 /// Writes a file; the old one stays whole if that fails.
-fn save(file: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    paths::replace(file, |draft| {
+fn save(file: &Path, existing: Existing, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    paths::write(file, existing, |draft| {
         let mut out = BufWriter::new(draft);
         write(&mut out)?;
         out.flush()
@@ -370,10 +376,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("table.csv");
         let as_csv = |out: &mut dyn Write| write(&Two, Format::Csv, out);
-        save(&file, as_csv).unwrap();
+        save(&file, Existing::Stays, as_csv).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), written(Format::Csv));
-        assert!(save(&folder.path().join("none/table.csv"), as_csv).is_err());
-        assert!(save(&file, |_| Err(io::Error::other("no"))).is_err());
+        assert!(save(&folder.path().join("none/table.csv"), Existing::Stays, as_csv).is_err());
+        assert!(save(&file, Existing::GivesWay, |_| Err(io::Error::other("no"))).is_err());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), written(Format::Csv));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
     }

@@ -10,15 +10,18 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use eframe::egui;
 
+use crate::paths::{self, Existing};
+
 /// Begins to measure if it is asked for.
 pub fn install(ctx: &egui::Context) {
     let Some(path) = std::env::var_os("HIGHWATER_FRAME_TIMES") else { return };
-    match File::create(&path) {
+    match paths::create(Path::new(&path), Existing::GivesWay) {
         Ok(mut file) => {
             let _ = writeln!(file, "frame\tlogic ms\tui ms\ttessellation ms\tvertices\tmoment\tstage");
             ctx.add_plugin(FrameTimes { file, start: thread_time(), logic: Duration::ZERO, stage: 0 });

@@ -2,6 +2,7 @@
 //! trace where the user wants it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use eframe::egui;
@@ -12,9 +13,10 @@ use super::dialogs::Purpose;
 use super::failure::Failure;
 use super::player::Pace;
 use super::providers::with_recorded;
-use super::recording::{RecordJob, Stage, Turn};
+use super::recording::{RecordJob, Stage, Turn, file_of};
 use crate::capture::Aftermath;
-use crate::load::Input;
+use crate::load::{Input, reading};
+use crate::paths::is_device;
 use crate::utc;
 
 /// How often the window is drawn while something is recorded.
@@ -94,9 +96,11 @@ impl HighwaterApp {
         let open = self.document.iter_mut().chain(self.traces.documents_mut());
         for document in open.filter(|document| document.inputs.first() == Some(from)) {
             document.inputs = vec![to.clone()];
+            document.files = Arc::new(reading(&document.inputs));
         }
         for job in self.loading.iter_mut().filter(|job| job.inputs.first() == Some(from)) {
             job.inputs = vec![to.clone()];
+            job.reading = Arc::new(reading(&job.inputs));
         }
         self.set_title(ctx);
     }
@@ -111,10 +115,13 @@ impl HighwaterApp {
 /// A folder of that name and the time, that does not exist.
 fn free_folder(recordings: &Path, name: &str) -> PathBuf {
     let name: String = name.chars().map(|c| if c.is_alphanumeric() || " .-_".contains(c) { c } else { '_' }).collect();
-    let stem = format!("{name} {}", time_of_day());
+    let mut stem = format!("{name} {}", time_of_day());
+    if is_device(&stem) {
+        stem.insert(0, '_'); // of a program that is called so
+    }
     let numbered = (2..1000).map(|n| format!("{stem} {n}"));
     let mut folders = std::iter::once(stem.clone()).chain(numbered).map(|name| recordings.join(name));
-    folders.find(|folder| !folder.exists()).unwrap_or_else(|| recordings.join(&stem))
+    folders.find(|folder| !folder.exists() && !file_of(folder).exists()).unwrap_or_else(|| recordings.join(&stem))
 }
 
 /// Now, as a part of a file's name.

@@ -1,5 +1,6 @@
 //! Loading in the window: what starts it, what comes of it, and what ends it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use eframe::egui;
@@ -79,13 +80,14 @@ impl HighwaterApp {
                         Some(document) if job.replaces == Some(document.job) => {
                             self.queries.cancel();
                             document.job = job.id;
+                            document.files = Arc::clone(&job.reading);
                             document.marked.clone_from(&job.marks);
                             document.update(trace);
                         }
                         _ => {
                             self.queries.cancel();
                             is_new = true;
-                            let mut document = Document::new(job.id, job.inputs.clone(), trace);
+                            let mut document = Document::new(job.id, job.inputs.clone(), Arc::clone(&job.reading), trace);
                             document.marked.clone_from(&job.marks);
                             document.fold_allocators(!self.settings.show_allocators);
                             document.arrange(self.settings.arrangement);

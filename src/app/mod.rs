@@ -43,6 +43,7 @@ mod player;
 mod providers;
 mod recent;
 mod recording;
+mod saving;
 mod settings;
 mod stack_rules;
 mod start;
@@ -61,6 +62,7 @@ use eframe::egui;
 use crate::capture::Recorder;
 use crate::load::Input;
 use crate::panics;
+use crate::paths::Existing;
 use attach::Attach;
 use commands::{Command, Commands, keys};
 use dialogs::{Chosen, Purpose, TypedPath};
@@ -69,7 +71,7 @@ use failure::Failure;
 use fonts::SystemFonts;
 pub use graph::Arrangement;
 use jobs::{Answer, LoadJob, Part, Queries};
-use layout::Layout;
+use layout::{Layout, Preset};
 use leftovers::LeftoversJob;
 pub use names::Given;
 use names::{Names, Search};
@@ -98,6 +100,8 @@ pub struct HighwaterApp {
     exports: export::Exports,
     /// The path that the user types in place of a dialog.
     typed_path: Option<TypedPath>,
+    /// The place that the user named for a file where one is; they are asked.
+    replacing: Option<saving::Place>,
     /// What went wrong, until the user closes it.
     errors: Vec<Failure>,
     picture: Option<start::Picture>,
@@ -135,7 +139,8 @@ impl HighwaterApp {
         ctx.options_mut(|options| options.zoom_with_keyboard = false);
         ctx.set_zoom_factor(f32::from(settings.text_size()) / 100.0);
         let rules = RuleBook::load(options.stack_rules.or_else(|| settings.beside("stack-rules.toml")));
-        let errors = rules.unread.iter().map(|reason| Failure::expected(format!("{reason}."))).collect();
+        let unread = settings.unread.iter().chain(&rules.unread);
+        let errors: Vec<Failure> = unread.map(|reason| Failure::expected(format!("{reason}."))).collect();
         let recents = Recents::load(options.recent.or_else(|| settings.beside("recent.toml")), &settings.recent);
         let layout = Layout::new(settings.layout.as_ref(), settings.sources_width, views::Views::default().titles());
         let form = attach::Form::with(&settings.recording);
@@ -152,8 +157,11 @@ impl HighwaterApp {
             file_dialog: dialogs::FileDialog::default(),
             exports: export::Exports::default(),
             typed_path: None,
-            errors,
-            picture: options.screenshot.map(start::Picture::new),
+            replacing: None,
+            errors: Vec::new(),
+            picture: options
+                .screenshot
+                .map(|path| start::Picture::new(path, if options.replaces { Existing::GivesWay } else { Existing::Stays })),
             recorder: options.recorder,
             recordings: options.recordings.or_else(settings::recordings),
             attach: None,
@@ -178,6 +186,7 @@ impl HighwaterApp {
             let pace = if options.follow { Pace::Followed } else { options.speed.map_or(Pace::AtOnce, Pace::Played) };
             app.open(ctx, options.inputs, pace);
         }
+        app.errors.extend(errors); // opening takes away those of before
         app
     }
 
@@ -203,7 +212,7 @@ impl HighwaterApp {
 
     /// Whether keys act on the window, and not in a dialog that has them all.
     fn takes_keys(&self) -> bool {
-        self.offer.is_none() && self.palette.is_none()
+        self.offer.is_none() && self.palette.is_none() && self.replacing.is_none()
     }
 
     /// Begins to find the names of a trace that is live or does not grow any more, and
@@ -260,7 +269,10 @@ impl HighwaterApp {
     }
 
     fn save_settings(&mut self) {
-        self.settings.layout = self.layout.shape();
+        // One of another version stays until the user chooses one of this.
+        if !(self.settings.has_other_layout() && self.layout.is(Preset::FirstLook)) {
+            self.settings.layout = self.layout.shape();
+        }
         self.settings.sources_width = self.layout.sources_width();
         if let Err(reason) = self.settings.save() {
             log::warn!("settings could not be saved: {reason}");
@@ -270,7 +282,7 @@ impl HighwaterApp {
     /// Takes what the workers and the user have sent, and asks what is to be asked next.
     fn drain(&mut self, ctx: &egui::Context) {
         match self.file_dialog.take_chosen() {
-            Some(Chosen::Files(purpose, files)) => self.commands.push(Command::TakeFiles(purpose, files)),
+            Some(Chosen::Files(purpose, files)) => self.commands.push(Command::TakeFiles(purpose, files, None)),
             Some(Chosen::NoDialog(purpose)) => {
                 self.typed_path = Some(TypedPath { is_instead: true, ..TypedPath::new(purpose) });
             }

@@ -5,8 +5,7 @@
 //! No frame waits for files: they are written, and looked for, on threads of their own.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
@@ -19,6 +18,7 @@ use crate::load::Input;
 use crate::model::Trace;
 use crate::paths;
 use crate::query::{Series, heap_label};
+use crate::toml_file::text_of;
 use crate::utc;
 
 /// Traces that are remembered.
@@ -110,11 +110,17 @@ impl Picture {
     }
 }
 
-/// What stands in the file.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+/// What is written to the file.
+#[derive(Serialize)]
 struct Kept {
     trace: Vec<RecentTrace>,
+}
+
+/// What stands in the file.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Read {
+    trace: Vec<toml::Value>,
 }
 
 /// All that are remembered, the latest first.
@@ -249,7 +255,7 @@ impl Recents {
         self.writer = Some(std::thread::spawn(move || {
             before.into_iter().for_each(|before| _ = before.join());
             let text = toml::to_string(&kept).map_err(io::Error::other);
-            if let Err(reason) = text.and_then(|text| paths::keep(&file, &text)) {
+            if let Err(reason) = text.and_then(|text| paths::keep(&file, &text, LARGEST)) {
                 log::warn!("recent traces could not be written: {reason}");
             }
         }));
@@ -270,9 +276,9 @@ fn files_of(inputs: &[Input]) -> Vec<PathBuf> {
 }
 
 fn read(file: &Path) -> io::Result<Vec<RecentTrace>> {
-    let mut text = String::new();
-    fs::File::open(file)?.take(LARGEST).read_to_string(&mut text)?;
-    let Kept { mut trace } = toml::from_str(&text).map_err(io::Error::other)?;
+    let read: Read = toml::from_str(&text_of(file, LARGEST)?).map_err(io::Error::other)?;
+    // One that is not understood leaves the others alone.
+    let mut trace: Vec<RecentTrace> = read.trace.into_iter().filter_map(|one| one.try_into().ok()).collect();
     trace.retain(|trace| !trace.files.is_empty());
     for one in &mut trace {
         one.files.truncate(MOST_FILES);
@@ -307,6 +313,8 @@ fn ago(then: u64, now: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn file(name: &str) -> Input {

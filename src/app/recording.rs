@@ -10,6 +10,7 @@ use eframe::egui;
 
 use crate::capture::{Aftermath, CaptureError, Pulse, Recorder, Request, Running};
 use crate::panics;
+use crate::paths::{self, Existing};
 
 /// How it goes.
 #[derive(Clone, PartialEq, Debug)]
@@ -174,14 +175,12 @@ impl RecordJob {
     }
 
     /// Puts the trace elsewhere; to another drive that takes its time.
-    pub fn move_to(&mut self, to: PathBuf) {
+    pub fn move_to(&mut self, to: PathBuf, existing: Existing) {
         let Stage::Saved(from, _) = self.stage.clone() else { return };
         self.stage = Stage::Moving(to.clone());
         let (tell, ctx) = (self.tell.clone(), self.ctx.clone());
         std::thread::spawn(move || {
-            let copy = |_| std::fs::copy(&from, &to).and_then(|_| std::fs::remove_file(&from));
-            let moved = std::fs::rename(&from, &to).or_else(copy).and_then(|()| std::fs::metadata(&to));
-            let moved = moved.map(|file| file.len()).map_err(|reason| reason.to_string());
+            let moved = paths::transfer(&from, &to, existing).map_err(|reason| reason.to_string());
             let _ = tell.send(News::Moved(from, to, moved)); // the window may be closed by now
             ctx.request_repaint();
         });

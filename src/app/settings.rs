@@ -1,8 +1,8 @@
 //! What is remembered between runs: theme, text size, hidden columns, window.
-//! One TOML file in the platform's place for settings.
+//! One TOML file in the platform's place for settings; [`file`](mod@file) reads and writes it.
 
-use std::fs;
-use std::io;
+mod file;
+
 use std::path::PathBuf;
 
 use eframe::egui;
@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::document::Reading;
 use super::graph::Arrangement;
-use super::layout::Shape;
+use super::layout::{Shape, bounded_width};
 use crate::load::default_budget;
-use crate::paths;
 use crate::query::{Column, Words};
 
 /// Light or dark.
@@ -85,7 +84,7 @@ pub struct BesideMemory {
     pub marks: String,
 }
 
-/// Everything that is remembered. Unknown or damaged entries fall back to defaults.
+/// Everything that is remembered. What is not understood falls back to its default, alone.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -126,7 +125,16 @@ pub struct Settings {
     /// Where to save; nowhere for settings that were not loaded from a place.
     #[serde(skip)]
     file: Option<PathBuf>,
+    /// Why that file is not written: it could not be read, and is not lost.
+    #[serde(skip)]
+    pub unread: Option<String>,
+    /// What this version does not understand of it.
+    #[serde(skip)]
+    left: file::Left,
 }
+
+/// Sides that a window can have, in points.
+const WINDOW_SIDES: std::ops::RangeInclusive<f32> = 200.0..=10_000.0;
 
 /// Sizes to choose from, in percent of the usual one.
 pub const TEXT_SIZES: [u16; 8] = [75, 90, 100, 110, 125, 150, 175, 200];
@@ -138,21 +146,10 @@ pub fn text_size_beside(size: u16, by: isize) -> u16 {
 }
 
 impl Settings {
-    /// What was saved, or defaults.
-    pub fn load() -> Self {
-        let file = file();
-        let text = file.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        let settings = toml::from_str(&text).unwrap_or_else(|e| {
-            log::warn!("settings are damaged and were reset: {e}");
-            Self::default()
-        });
-        Self { file, ..settings }
-    }
-
-    /// Writes the settings; the old file stays whole if that fails.
-    pub fn save(&self) -> io::Result<()> {
-        let Some(path) = &self.file else { return Ok(()) };
-        paths::keep(path, &toml::to_string(self).map_err(io::Error::other)?)
+    /// Takes back what no window can have, wherever it comes from.
+    fn bound(&mut self) {
+        self.window.size = self.window.size.filter(|size| size.iter().all(|side| WINDOW_SIDES.contains(side)));
+        self.sources_width = self.sources_width.filter(|width| width.is_finite()).map(bounded_width);
     }
 
     /// A file of that name, beside that of the settings.
@@ -245,11 +242,10 @@ mod tests {
         settings.symbols = SymbolSettings { path: "/a;srv*/b".to_owned(), network: Some(false), ..SymbolSettings::default() };
         settings.recording = BesideMemory { frames: true, marks: "Multi-Main".to_owned(), ..BesideMemory::default() };
         assert_eq!(settings.budget(), 100 << 20);
-        let text = toml::to_string(&settings).unwrap();
-        assert_eq!(toml::from_str::<Settings>(&text).unwrap(), settings);
-        assert_eq!(toml::from_str::<Settings>("future = 1\ntheme = \"light\"").unwrap().theme, Theme::Light);
-        assert_eq!(toml::from_str::<Settings>("recent = ['/a']").unwrap().recent.len(), 1, "of an earlier version");
-        let nothing = toml::from_str::<Settings>("memory_limit_mb = 0").unwrap();
+        assert_eq!(Settings::parse(&settings.to_text().unwrap()).unwrap(), settings);
+        assert_eq!(Settings::parse("future = 1\ntheme = \"light\"").unwrap().theme, Theme::Light);
+        assert_eq!(Settings::parse("recent = ['/a']").unwrap().recent.len(), 1, "of an earlier version");
+        let nothing = Settings::parse("memory_limit_mb = 0").unwrap();
         assert_eq!(nothing.budget(), Settings::default().budget(), "no memory at all is no setting");
     }
 

@@ -13,6 +13,7 @@ use super::HighwaterApp;
 use super::commands::{Command, Setting};
 use super::document::Document;
 use super::failure::Failure;
+use crate::paths::Existing;
 use crate::stack_rules::{FoldRule, StackRules, TagRule};
 
 /// A change of the rules.
@@ -199,12 +200,12 @@ impl HighwaterApp {
     }
 
     /// Writes the rules to a file.
-    pub(super) fn write_rules(&mut self, ctx: &egui::Context, file: PathBuf) {
+    pub(super) fn write_rules(&mut self, ctx: &egui::Context, file: PathBuf, existing: Existing) {
         if self.rules.file.as_ref() == Some(&file) {
             self.rules.unread = None; // the user wants what stands there replaced
         }
         let rules = Arc::clone(&self.rules.now);
-        self.rules.work(ctx, move || rules.write(&file).map(|()| None));
+        self.rules.work(ctx, move || rules.write_to(&file, existing).map(|()| None));
     }
 
     /// Takes what has come of files.

@@ -1,13 +1,17 @@
 //! A picture of the finished window, for scripts and machines without a screen.
 
+use std::io;
 use std::path::PathBuf;
 
 use eframe::egui;
+
+use crate::paths::{self, Existing};
 
 /// Waits until the window has nothing left to do, then saves it and quits.
 #[derive(Debug)]
 pub struct Picture {
     path: PathBuf,
+    existing: Existing,
     quiet_frames: u32,
     asked: bool,
 }
@@ -16,8 +20,9 @@ pub struct Picture {
 const QUIET_FRAMES: u32 = 20;
 
 impl Picture {
-    pub fn new(path: PathBuf) -> Self {
-        Self { path, quiet_frames: 0, asked: false }
+    /// Of a file, and whether one that is there is replaced.
+    pub fn new(path: PathBuf, existing: Existing) -> Self {
+        Self { path, existing, quiet_frames: 0, asked: false }
     }
 
     /// Counts one frame; the one after enough quiet ones is saved.
@@ -28,11 +33,15 @@ impl Picture {
             return;
         }
         self.asked = true;
-        let (path, quit) = (self.path.clone(), ctx.clone());
+        let (path, existing, quit) = (self.path.clone(), self.existing, ctx.clone());
         let save = egui::ScreenshotCallback::new(move |image| {
             let [width, height] = image.size;
             let bytes: Vec<u8> = image.pixels.iter().flat_map(|pixel| pixel.to_array()).collect();
-            let saved = image::save_buffer(&path, &bytes, width as u32, height as u32, image::ColorType::Rgba8);
+            let saved = paths::write(&path, existing, |draft| {
+                let encoder = image::codecs::png::PngEncoder::new(draft);
+                let color = image::ExtendedColorType::Rgba8;
+                image::ImageEncoder::write_image(encoder, &bytes, width as u32, height as u32, color).map_err(io::Error::other)
+            });
             if let Err(reason) = saved {
                 log::error!("{}: the picture could not be saved: {reason}", path.display());
             }

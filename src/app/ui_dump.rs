@@ -8,6 +8,11 @@ use std::path::PathBuf;
 
 use eframe::egui;
 
+use crate::paths;
+
+/// Bytes of a frame at most.
+const MOST: u64 = 64 << 20;
+
 /// Installs the writer if it is asked for.
 pub fn install(ctx: &egui::Context) {
     let Some(path) = std::env::var_os("HIGHWATER_UI_DUMP") else { return };
@@ -41,9 +46,7 @@ impl egui::Plugin for Dump {
                 name.replace(['\n', '\t'], " ")
             );
         }
-        // Written aside and renamed, so that a reader never sees half of it. If that
-        // fails, there is the next frame.
-        let draft = self.path.with_extension("new");
-        let _ = std::fs::write(&draft, &text).and_then(|()| std::fs::rename(&draft, &self.path));
+        // A reader never sees half of it. If that fails, there is the next frame.
+        let _ = paths::keep(&self.path, &text, MOST);
     }
 }

@@ -22,6 +22,8 @@ pub struct Options {
     pub follow: bool,
     /// Save a picture of the window to this file once everything is drawn, and quit.
     pub screenshot: Option<PathBuf>,
+    /// Whether that file is replaced if it is there.
+    pub replaces: bool,
     /// Theme for this run only, whatever the settings say.
     pub theme: Option<Theme>,
     /// Size of the window for this run only, in points.

@@ -35,18 +35,14 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Opens all of a folder, for a trace of that name. `begun` is what the trace says of its
+    /// Opens all of a folder. `begun` is what the trace says of its
     /// session already, if it is begun.
-    pub(super) fn open(folder: &Path, out: &Path, begun: Option<&SessionHeader>) -> Result<Self, CaptureError> {
+    pub(super) fn open(folder: &Path, begun: Option<&SessionHeader>) -> Result<Self, CaptureError> {
         let (files, header, problems) = Default::default();
         let mut inputs = Self { files, header, problems, bytes_done: 0 };
         let mut first = begun.cloned();
         let mut refused = None;
         for (lane, number, path) in files::files(folder).map_err(CaptureError::file(folder))? {
-            if is_same(&path, out) {
-                let reason = format!("{}: this file is part of the recording; choose another name", out.display());
-                return Err(CaptureError::BadRequest(reason));
-            }
             match TraceFile::open(&path).and_then(|file| same_clock(first.as_ref(), file)) {
                 Ok(mut file) => {
                     inputs.problems.append(std::mem::take(&mut file.problems));
@@ -125,9 +121,4 @@ fn same_clock(first: Option<&SessionHeader>, file: TraceFile) -> Result<TraceFil
         Some(conflict) => Err(OpenError::OtherCapture(file.name, format!("it {conflict} the other files of the recording"))),
         None => Ok(file),
     }
-}
-
-fn is_same(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    real(a).is_some_and(|a| real(b) == Some(a))
 }

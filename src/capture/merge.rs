@@ -16,7 +16,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use super::images::{Identities, Images};
 use super::inputs::Inputs;
@@ -28,6 +29,7 @@ use crate::etl::SessionHeader;
 use crate::etl::write::{WriteError, Writer};
 use crate::events::encode::RecordWriter;
 use crate::events::{Event, RawItem, RawReading, Record};
+use crate::paths::{self, Draft, Existing, Reading, Refusal};
 use crate::problem::{Problem, ProblemKind, Problems};
 use crate::units::{Pid, Tid};
 
@@ -100,10 +102,13 @@ pub(super) fn merge(
     images: &mut dyn Images,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Summary, CaptureError> {
-    let begun = Unfinished::find(job.folder)?;
-    let mut inputs = Inputs::open(job.folder, job.out, begun.as_ref().map(|begun| &begun.header))?;
+    let read = Reading::of([job.folder.to_owned()]);
+    read.look();
     // Where nothing can be made there is an error now, and not when lanes have gone.
-    let part = Part::create(job.out)?;
+    paths::check_file(job.out, Existing::Stays).map_err(|refusal| job.unwritten(refusal.into()))?;
+    let begun = Unfinished::find(job.folder)?;
+    let mut inputs = Inputs::open(job.folder, begun.as_ref().map(|begun| &begun.header))?;
+    let part = Draft::begin(job.out).map_err(|error| job.unwritten(error))?;
     let mut aside = match begun {
         Some(begun) => Some(begun),
         None if !job.keep && job.is_short_of(inputs.bytes()) => Some(Unfinished::begin(job.folder, &inputs.header, job.from)?),
@@ -119,9 +124,10 @@ pub(super) fn merge(
     drop(file);
     let is_aside = aside.is_some();
     summary.bytes = match aside {
-        Some(aside) => aside.keep(job.out)?,
-        None => part.keep(job.out)?,
-    };
+        Some(aside) => aside.keep(job.out),
+        None => part.keep(Existing::Stays),
+    }
+    .map_err(|error| job.unwritten(error))?;
     summary.problems = reading.problems.list();
     // What the system could not read now it may read another time.
     if (is_aside || !job.keep) && !reading.problems.has(ProblemKind::ReadFailed) {
@@ -133,6 +139,18 @@ pub(super) fn merge(
 }
 
 impl Job<'_> {
+    /// Why the trace has not got its name. The lanes are still there.
+    fn unwritten(&self, error: io::Error) -> CaptureError {
+        let Some(refusal) = Refusal::of(&error) else { return CaptureError::file(self.out)(error) };
+        let (out, folder) = (self.out.display(), self.folder.display());
+        CaptureError::BadRequest(match refusal {
+            Refusal::Read => format!("{out}: this file is part of the recording; choose another name"),
+            _ => format!(
+                "{out}: {refusal}; what was recorded is in {folder}, and highwater record --recover {folder} -o OTHER.etl makes a trace of it"
+            ),
+        })
+    }
+
     /// Whether the disk has no room for a trace beside lanes of so many bytes, but would have
     /// without them. Who cannot say is believed to have room.
     fn is_short_of(&self, bytes: u64) -> bool {
@@ -261,46 +279,6 @@ impl<'a> Pass<'a> {
         aside.save(&Left { paused, marks, events: self.events })?;
         inputs.remove_done();
         Ok(())
-    }
-}
-
-/// The file under its other name.
-struct Part {
-    file: File,
-    path: Unkept,
-}
-
-/// A file that goes unless it is kept.
-struct Unkept(PathBuf);
-
-impl Part {
-    fn create(out: &Path) -> Result<Self, CaptureError> {
-        let mut name = out.file_name().unwrap_or_default().to_owned();
-        name.push(".part");
-        let path = out.with_file_name(name);
-        let file = File::create(&path).map_err(CaptureError::file(out))?;
-        Ok(Self { file, path: Unkept(path) })
-    }
-
-    /// Gives it its name and tells its size.
-    fn keep(self, out: &Path) -> Result<u64, CaptureError> {
-        let Self { file, path } = self;
-        let finish = || {
-            // The lanes go next: what they held must not be lost with the power.
-            file.sync_all()?;
-            let bytes = file.metadata()?.len();
-            drop(file);
-            std::fs::rename(&path.0, out)?;
-            Ok(bytes)
-        };
-        finish().map_err(CaptureError::file(out))
-    }
-}
-
-impl Drop for Unkept {
-    fn drop(&mut self) {
-        // Once it has its name, there is none of this.
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 

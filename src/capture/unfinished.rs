@@ -19,6 +19,7 @@ use super::CaptureError;
 use super::stream::Mark;
 use crate::etl::write::{Paused, PausedBuffer};
 use crate::etl::{Growth, SessionHeader, Source};
+use crate::paths::{self, Existing};
 
 const PART: &str = "merged.part";
 const STATE: &str = "merged.state";
@@ -148,15 +149,10 @@ impl Unfinished {
     }
 
     /// It is complete: gives it its name and tells its size.
-    pub(super) fn keep(mut self, out: &Path) -> Result<u64, CaptureError> {
-        let finish = || {
-            // The rest of the lanes goes next: what they held must not be lost with the power.
-            self.file.sync_all()?;
-            let bytes = self.file.metadata()?.len();
-            std::fs::rename(self.folder.join(PART), out)?;
-            Ok(bytes)
-        };
-        let bytes = finish().map_err(CaptureError::file(out))?;
+    pub(super) fn keep(mut self, out: &Path) -> io::Result<u64> {
+        // The rest of the lanes goes next: what they held must not be lost with the power.
+        self.file.sync_all()?;
+        let bytes = paths::transfer(&self.folder.join(PART), out, Existing::Stays)?;
         // All of it counts, by its new name.
         self.saved = Some(bytes);
         clear(&self.folder);

@@ -70,6 +70,10 @@ pub struct Look {
     #[arg(long, value_name = "PNG", hide = true)]
     pub screenshot: Option<PathBuf>,
 
+    /// Replace the picture if it is there already
+    #[arg(long, hide = true, requires = "screenshot")]
+    pub replace: bool,
+
     /// Theme, whatever the settings say
     #[arg(long, value_name = "light|dark", hide = true, value_parser = ["light", "dark"])]
     pub theme: Option<String>,

@@ -2,7 +2,7 @@
 //! rows and which interval, and what is loaded to answer them.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -17,6 +17,7 @@ use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, SiteId, Trace};
 use crate::moment::Moment;
 use crate::panics;
+use crate::paths::Reading;
 use crate::query::{By, Cancel, Cancelled, Index, ReportFilter, RowChoice, sample_counts};
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
@@ -104,24 +105,16 @@ impl RulesFile {
         let rules = self.stack_rules.as_deref().map(StackRules::read).transpose().map_err(Failure::BadArguments)?;
         Ok(rules.map(Arc::new).unwrap_or_default())
     }
+
+    /// Notes that the file is read.
+    pub(super) fn reading(&self) -> Reading {
+        Reading::of(self.stack_rules.clone())
+    }
 }
 
 /// The files that words name.
 pub(super) fn inputs(files: &[OsString]) -> Vec<Input> {
     files.iter().map(|file| Input::from_arg(file)).collect()
-}
-
-/// Refuses to write over a file that is read: it may be the only one.
-pub(super) fn check_out(out: &Path, read: &[Input]) -> Result<(), Failure> {
-    let real = |path: &Path| path.canonicalize().ok();
-    let is_read = |input: &Input| match input {
-        Input::File(path) => path == out || real(out).is_some_and(|out| real(path) == Some(out)),
-        Input::Demo => false,
-    };
-    if read.iter().any(is_read) {
-        return Err(Failure::BadArguments(format!("{}: this file is read; name another to write to", out.display())));
-    }
-    Ok(())
 }
 
 /// What is loaded to answer.

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::asked::{Asked, IntervalInSeconds, Loaded, check_out, needs_names, stopped};
+use super::asked::{Asked, IntervalInSeconds, Loaded, needs_names, stopped};
+use super::outputs::refused;
 use super::progress::Quiet;
 use super::{Failure, output, report_problems};
 use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, breach_lines, junit};
 use crate::load::Input;
 use crate::model::{Quality, Trace};
 use crate::moment::Moment;
-use crate::paths;
+use crate::paths::{self, Existing, Reading, Refusal};
 use crate::query::{By, Cancel, Index, IndexOptions, Mask, doubts};
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -82,8 +83,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let Some(file) = &args.rules else { return Err(Failure::BadArguments("--rules names no file".to_owned())) };
     // Before the work of loading.
     args.asked.check().map_err(Failure::BadArguments)?;
-    if let Some(out) = &args.junit {
-        check_out(out, &[args.asked.inputs(), vec![Input::File(file.clone())]].concat())?;
+    let _read = [args.asked.rules.reading(), Reading::of([file.clone()])];
+    if let Some(out) = &args.junit
+        && paths::check(out, Existing::GivesWay) == Err(Refusal::Read)
+    {
+        return Err(refused(out, Refusal::Read));
     }
     let rules = LimitRules::read(file).map_err(Failure::BadArguments)?.list;
     let loaded = args.asked.load("check")?;
@@ -217,6 +221,9 @@ fn describe(checked: &[Checked<'_>]) -> String {
 fn write_junit(out: &Path, checked: &[Checked<'_>], rules: &Path, capture: &str, doubts: &[String]) -> Result<(), Failure> {
     let written = junit(checked, &rules.display().to_string(), capture, doubts)
         .map_err(io::Error::other)
-        .and_then(|text| paths::replace(out, |draft| draft.write_all(text.as_bytes())));
-    written.map_err(|error| Failure::Failed(format!("{} cannot be written: {error}", out.display())))
+        .and_then(|text| paths::write(out, Existing::GivesWay, |draft| draft.write_all(text.as_bytes())));
+    written.map_err(|error| match Refusal::of(&error) {
+        Some(Refusal::Read) => refused(out, Refusal::Read),
+        _ => Failure::Failed(format!("{} cannot be written: {error}", out.display())),
+    })
 }

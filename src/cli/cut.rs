@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::asked::{EDGES, Edges, check_out, edge, inputs, load_capture, outside};
+use super::asked::{EDGES, Edges, edge, inputs, load_capture, outside};
 use super::choices::Choices;
 use super::mark_providers::MarkProvidersAsked;
 use super::memory::Memory;
+use super::outputs::{Replace, check_out, write_out};
 use super::progress::{Progress, Quiet};
 use super::{Failure, open, output, report_problems};
 use crate::export::cut::{CutError, Request, Summary, cut};
@@ -17,7 +18,6 @@ use crate::format;
 use crate::load::{Capture, Input, Processes};
 use crate::model::Trace;
 use crate::moment::Moment;
-use crate::paths;
 use crate::units::{Interval, Ticks};
 
 #[derive(Args, Debug)]
@@ -43,6 +43,9 @@ pub(super) struct CutArgs {
     anonymise: bool,
 
     #[command(flatten)]
+    replace: Replace,
+
+    #[command(flatten)]
     marks: MarkProvidersAsked,
 
     #[command(flatten)]
@@ -64,7 +67,7 @@ pub(super) fn run(args: &CutArgs) -> Result<(), Failure> {
     if args.out == Path::new("-") {
         return Err(Failure::BadArguments("-o -: a trace is a file, and cannot be printed".to_owned()));
     }
-    check_out(&args.out, &args.inputs())?;
+    check_out(&args.out, args.replace.existing())?;
     let capture = open(&args.inputs())?;
     let trace = load_capture(&capture, args.memory, &args.marks, &Choices::of_process(args.process.clone()))?;
     let interval = interval(args, &trace)?;
@@ -105,7 +108,7 @@ fn interval(args: &CutArgs, trace: &Trace) -> Result<Interval, Failure> {
 fn write(args: &CutArgs, request: &Request<'_>) -> Result<(Summary, u64), Failure> {
     let mut progress = Progress::new(format!("Writing {}", args.out.display()));
     let mut done = (Summary::default(), 0);
-    let written = paths::replace(&args.out, |draft| {
+    write_out(&args.out, args.replace.existing(), "the trace", |draft| {
         // Compressed buffers are written in two parts.
         let mut out = BufWriter::with_capacity(1 << 20, draft);
         let summary = cut(request, &mut out, &mut |bytes, total| {
@@ -119,8 +122,7 @@ fn write(args: &CutArgs, request: &Request<'_>) -> Result<(Summary, u64), Failur
         out.flush()?;
         done = (summary, out.get_ref().metadata()?.len());
         Ok(())
-    });
-    written.map_err(|error| Failure::Failed(format!("{}: the trace could not be written: {error}", args.out.display())))?;
+    })?;
     Ok(done)
 }
 

@@ -2,7 +2,7 @@
 //! them (highwater-report(1)), made of the same description of the command line that reads its
 //! words. For whoever makes packages, so it is hidden.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory};
@@ -11,13 +11,16 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use super::Failure;
 use super::args::CommandLine;
-use crate::paths;
+use super::outputs::{Replace, check_out, write_out};
 
 #[derive(Args, Debug)]
 pub(super) struct ManualArgs {
     /// Folder for the pages
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
+
+    #[command(flatten)]
+    replace: Replace,
 }
 
 /// What the program tells by its exit code; the same for all commands.
@@ -30,10 +33,15 @@ const EXIT_CODES: [(&str, &str); 4] = [
 
 pub(super) fn run(args: &ManualArgs) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::Failed(format!("{} cannot be written: {e}", args.folder.display()));
-    for (name, page) in pages().map_err(failed)? {
-        paths::keep(&args.folder.join(name), &page).map_err(failed)?;
+    let pages = pages().map_err(failed)?;
+    std::fs::create_dir_all(&args.folder).map_err(failed)?;
+    for (name, _) in &pages {
+        check_out(&args.folder.join(name), args.replace.existing())?;
     }
-    Ok(())
+    pages.iter().try_for_each(|(name, page)| {
+        let write = |draft: &mut std::fs::File| draft.write_all(page.as_bytes());
+        write_out(&args.folder.join(name), args.replace.existing(), "the page", write)
+    })
 }
 
 /// File names and texts of all pages.

@@ -21,6 +21,7 @@ mod mark_providers;
 mod measure;
 mod memory;
 mod output;
+mod outputs;
 mod progress;
 mod ranges;
 mod record;
@@ -34,7 +35,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::load::{Capture, Input};
+use crate::load::{Capture, Input, reading};
 use crate::panics;
 use crate::problem::{Problem, ProblemKind};
 use crate::seconds;
@@ -78,9 +79,9 @@ pub fn run(
 
 fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>) -> Result<(), Failure> {
     match &line.command {
-        None => open_window(line.inputs(), line.look()).map_err(Failure::Failed),
-        Some(Command::Demo(look)) => open_window(vec![Input::Demo], look.clone()).map_err(Failure::Failed),
-        Some(Command::Replay(args)) => open_window(args.inputs(), args.look()).map_err(Failure::Failed),
+        None => look_at(line.inputs(), line.look(), open_window),
+        Some(Command::Demo(look)) => look_at(vec![Input::Demo], look.clone(), open_window),
+        Some(Command::Replay(args)) => look_at(args.inputs(), args.look(), open_window),
         Some(Command::Record(args)) => guarded(&args.inputs(), || record::run(args)),
         Some(Command::Info(args)) => guarded(&args.what.inputs(), || info::run(args)),
         Some(Command::Report(args)) => guarded(&args.asked.inputs(), || report::run(args)),
@@ -99,8 +100,21 @@ fn dispatch(line: &CommandLine, open_window: impl FnOnce(Vec<Input>, Look) -> Re
         Some(Command::Man(args)) => manual::run(args),
         Some(Command::Cut(args)) => guarded(&args.inputs(), || cut::run(args)),
         Some(Command::Measure(args)) => measure::run(args),
-        Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(|failure| Failure::Failed(failure.to_string())),
+        Some(Command::Synth(args)) => synth::run(args).map(|_| ()).map_err(Failure::from),
     }
+}
+
+/// Opens the window, unless the picture of it that is asked for could not be written.
+fn look_at(
+    inputs: Vec<Input>,
+    look: Look,
+    open_window: impl FnOnce(Vec<Input>, Look) -> Result<(), String>,
+) -> Result<(), Failure> {
+    if let Some(picture) = &look.screenshot {
+        let _read = reading(&inputs);
+        outputs::check_out(picture, outputs::Replace { replace: look.replace }.existing())?;
+    }
+    open_window(inputs, look).map_err(Failure::Failed)
 }
 
 /// Records these programs, which allocate what is known, in each way and compares: see
@@ -113,12 +127,15 @@ pub fn self_test(folder: &std::path::Path, programs: &[crate::capture::windows::
     })
 }
 
-/// Runs a command; a fault of the program ends in one line too.
+/// Runs a command, which writes over none of its inputs; a fault of the program ends in one line too.
 fn guarded(inputs: &[Input], run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     panics::install();
+    let read = reading(inputs);
+    read.look();
     panics::catch(run).unwrap_or_else(|caught| {
         let files = inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
-        Err(Failure::Failed(format!("an internal error stopped the work on {files} ({caught}); please report it with the file")))
+        let (on, with) = if inputs.is_empty() { (String::new(), "") } else { (format!(" on {files}"), " with the file") };
+        Err(Failure::Failed(format!("an internal error stopped the work{on} ({caught}); please report it{with}")))
     })
 }
 

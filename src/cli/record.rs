@@ -16,12 +16,14 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 
 use super::memory::megabytes;
+use super::outputs::{Replace, check_file_out};
 use super::{Failure, output};
 use crate::capture::providers::provider_of;
 use crate::capture::{CaptureError, Children, DiskImages, Request, Ring, StopWhen, Summary, Target, recover};
 use crate::etl::Guid;
 use crate::format::{count, rough_bytes};
 use crate::load::Input;
+use crate::paths::{self, Existing};
 
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
@@ -105,15 +107,18 @@ pub(super) struct RecordArgs {
     #[arg(long, value_name = "CONDITION")]
     stop_when: Vec<StopWhen>,
 
+    #[command(flatten)]
+    replace: Replace,
+
     /// Trace to write
     #[arg(short, long, value_name = "OUT.etl", required_unless_present_any = ["clean_up", "self_test", "self_test_target"])]
     output: Option<PathBuf>,
 }
 
 impl RecordArgs {
-    /// What a fault of the program is told of.
+    /// What is read.
     pub(super) fn inputs(&self) -> Vec<Input> {
-        self.recover.iter().chain(&self.output).take(1).cloned().map(Input::File).collect()
+        self.recover.iter().cloned().map(Input::File).collect()
     }
 
     /// What to record.
@@ -190,21 +195,41 @@ pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
         return be_recorded(args.wait);
     }
     if args.self_test {
-        return test_itself(args.output.as_deref().unwrap_or(Path::new("highwater-self-test")));
+        return test_itself(args.output.as_deref().unwrap_or(Path::new("highwater-self-test")), args.replace.existing());
     }
     match (&args.recover, &args.output) {
-        (Some(folder), Some(out)) => recover_into(folder, out),
-        (None, Some(out)) if !args.clean_up => record(&args.request(), out),
+        (Some(folder), Some(out)) => recover_into(folder, out, args.replace.existing()),
+        (None, Some(out)) if !args.clean_up => record(&args.request(), out, args.replace.existing()),
         // The arguments have an output for all else.
         _ => clean_up(),
     }
 }
 
-fn recover_into(folder: &Path, out: &Path) -> Result<(), Failure> {
-    let summary = recover(folder, out, &mut own_images(), &mut |_, _| true).map_err(failure)?;
+fn recover_into(folder: &Path, out: &Path, existing: Existing) -> Result<(), Failure> {
+    let summary = in_place(out, existing, |to| recover(folder, to, &mut own_images(), &mut |_, _| true))?;
     output::message(&told(out, &summary));
     super::report_problems(&summary.problems);
     Ok(())
+}
+
+/// Lets a trace be made where it is to be. What may replace another file is made under a name of its own first, for a
+/// recording can fail for long.
+fn in_place(
+    out: &Path,
+    existing: Existing,
+    make: impl FnOnce(&Path) -> Result<Summary, CaptureError>,
+) -> Result<Summary, Failure> {
+    check_file_out(out, existing)?;
+    if existing == Existing::Stays {
+        return make(out).map_err(failure);
+    }
+    let spare = paths::spare(out);
+    let summary = make(&spare).map_err(failure)?;
+    let adopted = paths::adopt(&spare, out);
+    adopted.map(|()| summary).map_err(|error| {
+        let (out, spare) = (out.display(), spare.display());
+        Failure::Failed(format!("{out} could not be replaced ({error}); the trace is {spare}"))
+    })
 }
 
 /// Images on the drives of this machine; a recording of another has none of them here.
@@ -230,7 +255,7 @@ fn be_recorded(_waits: bool) -> Result<(), Failure> {
 use self_test::run as test_itself;
 
 #[cfg(not(windows))]
-fn test_itself(_folder: &Path) -> Result<(), Failure> {
+fn test_itself(_folder: &Path, _existing: Existing) -> Result<(), Failure> {
     Err(failure(CaptureError::NotWindows))
 }
 
@@ -238,8 +263,9 @@ fn test_itself(_folder: &Path) -> Result<(), Failure> {
 use live::{run as record, run_clean_up as clean_up};
 
 #[cfg(not(windows))]
-fn record(request: &Request, _out: &Path) -> Result<(), Failure> {
+fn record(request: &Request, out: &Path, existing: Existing) -> Result<(), Failure> {
     request.check().map_err(failure)?;
+    check_file_out(out, existing)?;
     Err(failure(CaptureError::NotWindows))
 }
 

@@ -2,13 +2,16 @@
 //! Hidden: an instrument of this project, not of its users.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
-use std::path::PathBuf;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::Failure;
+use super::outputs::{Replace, unwritten};
 use crate::etl::compression::Algorithm;
 use crate::etl::write::WriteError;
+use crate::paths::{self, Draft, Existing, Reading, Refusal};
 use crate::synth::{Nightly, Options, Scenario, StackForm, SynthError, generate, generate_recorded};
 
 /// Write a generated trace.
@@ -77,6 +80,8 @@ pub struct SynthArgs {
     /// Take time over it: seconds of the trace a second
     #[arg(long)]
     speed: Option<f64>,
+    #[command(flatten)]
+    replace: Replace,
 }
 
 /// Names of the scenarios.
@@ -116,15 +121,34 @@ pub struct SynthFailure {
     reason: SynthError,
 }
 
-/// Writes the trace and tells its size in bytes. What was in the file before is lost.
+impl From<SynthFailure> for Failure {
+    fn from(failure: SynthFailure) -> Self {
+        match &failure.reason {
+            SynthError::Write(WriteError::Io(error)) if Refusal::of(error).is_some() => {
+                unwritten(Path::new(&failure.path), "the trace", error)
+            }
+            _ => Self::Failed(failure.to_string()),
+        }
+    }
+}
+
+/// Writes the trace and tells its size in bytes.
 pub fn run(args: &SynthArgs) -> Result<u64, SynthFailure> {
     write(args).map_err(|reason| SynthFailure { path: args.output.display().to_string(), reason })
 }
 
 fn write(args: &SynthArgs) -> Result<u64, SynthError> {
-    let file = File::create(&args.output).map_err(WriteError::from)?;
+    let existing = args.replace.existing();
+    let _read = Reading::of(args.recording.clone());
+    // One that takes its time is followed meanwhile.
+    let is_device = args.output.metadata().is_ok_and(|is| !is.is_file() && !is.is_dir());
+    let draft = if args.speed.is_some() || is_device { None } else { Some(draft(&args.output, existing)?) };
+    let file = match &draft {
+        Some(draft) => draft.file.try_clone(),
+        None => paths::create(&args.output, existing),
+    };
     // Compressed buffers are written in two parts.
-    let out = BufWriter::with_capacity(1 << 20, file);
+    let out = BufWriter::with_capacity(1 << 20, file.map_err(WriteError::from)?);
     let recording = args.recording.as_ref().filter(|_| matches!(args.scenario, ScenarioName::Recorded));
     let mut out = match recording {
         Some(recording) => {
@@ -134,7 +158,15 @@ fn write(args: &SynthArgs) -> Result<u64, SynthError> {
         None => generate(&args.options(), out)?,
     };
     out.flush().map_err(WriteError::from)?;
-    Ok(out.get_ref().metadata().map_err(WriteError::from)?.len())
+    let bytes = out.get_ref().metadata().map_err(WriteError::from)?.len();
+    drop(out);
+    draft.map(|draft| draft.keep(existing)).transpose().map_err(WriteError::from)?;
+    Ok(bytes)
+}
+
+fn draft(out: &Path, existing: Existing) -> Result<Draft, WriteError> {
+    paths::check(out, existing).map_err(io::Error::from)?;
+    Ok(Draft::begin(out)?)
 }
 
 impl SynthArgs {
@@ -203,6 +235,13 @@ mod tests {
         let size = run(&Cli::parse_from(words).synth).unwrap();
         assert_eq!(size, std::fs::metadata(&path).unwrap().len());
         assert!(size > 1000);
+        let again = |more: &[&str]| run(&Cli::parse_from(words.iter().chain(more)).synth);
+        let refused = Failure::from(again(&[]).unwrap_err());
+        assert!(matches!(refused, Failure::BadArguments(reason) if reason.contains("--replace")));
+        assert!(again(&["--speed", "1000"]).is_err(), "nor in place");
+        assert_eq!(again(&["--replace"]).unwrap(), size);
+        assert_eq!(again(&["--replace", "--speed", "1000"]).unwrap(), size);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no draft stays");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub use windows::{Interrupts, load_libraries_of_the_system_only};
 use std::io;
 use std::path::Path;
 use std::process::Child;
+use std::time::SystemTime;
 
 /// Bytes of the machine's physical memory; `None` where the system does not say.
 pub fn physical_memory() -> Option<u64> {
@@ -38,6 +39,32 @@ pub fn disk_space(folder: &Path) -> Option<DiskSpace> {
     #[cfg(not(windows))]
     {
         let _ = folder;
+        None
+    }
+}
+
+/// What tells a file from all others, however it is named: its volume, its number there, and when it was made, for
+/// numbers of files that are gone are given again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileId {
+    volume: u64,
+    number: u64,
+    made: Option<SystemTime>,
+}
+
+/// Which file is at a path, which is followed through links; `None` where there is none, or the system does not say.
+pub fn file_id(path: &Path) -> Option<FileId> {
+    #[cfg(windows)]
+    return windows::file_id(path);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let is = path.metadata().ok()?;
+        Some(FileId { volume: is.dev(), number: is.ino(), made: is.created().ok() })
+    }
+    #[cfg(not(any(windows, unix)))]
+    {
+        let _ = path;
         None
     }
 }
@@ -89,6 +116,21 @@ mod tests {
         for text in ["", "MemTotal:", "MemTotal: 12", "MemTotal: x kB", "MemFree: 12 kB", "MemTotal: 99999999999999999999 kB"] {
             assert_eq!(meminfo_total(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    #[cfg(any(windows, unix))]
+    fn a_file_has_one_identity_by_all_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("a"), "a").unwrap();
+        std::fs::write(path("b"), "a").unwrap();
+        std::fs::hard_link(path("a"), path("link")).unwrap();
+        let id = file_id(&path("a"));
+        assert!(id.is_some() && file_id(&path("link")) == id && file_id(&path("b")) != id);
+        assert!(file_id(folder.path()).is_some_and(|folder| Some(folder) != id) && file_id(&path("none")).is_none());
+        std::fs::rename(path("a"), path("c")).unwrap();
+        assert_eq!(file_id(&path("c")), id);
     }
 
     #[test]

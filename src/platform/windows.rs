@@ -1,10 +1,12 @@
-//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h) and how much room on
-//! disk (`GetDiskFreeSpaceExW`, fileapi.h), programs that end with this one (job objects, jobapi2.h),
+//! Windows: how much memory there is (`GlobalMemoryStatusEx`, sysinfoapi.h), how much room on disk
+//! (`GetDiskFreeSpaceExW`, fileapi.h) and which file is at a path (`GetFileInformationByHandle`, fileapi.h), programs that end with this one (job objects, jobapi2.h),
 //! Ctrl+C (consoleapi.h), and where libraries are looked for (libloaderapi.h).
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
+use std::fs::File;
 use std::io;
 use std::os::windows::ffi::OsStrExt;
+use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::path::Path;
 use std::process::Child;
@@ -12,7 +14,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceExW;
+use windows_sys::Win32::Storage::FileSystem::{
+    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_BACKUP_SEMANTICS, GetDiskFreeSpaceExW, GetFileInformationByHandle,
+};
 use windows_sys::Win32::System::Console::{
     ATTACH_PARENT_PROCESS, AttachConsole, CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler,
 };
@@ -23,7 +27,7 @@ use windows_sys::Win32::System::JobObjects::{
 use windows_sys::Win32::System::LibraryLoader::{LOAD_LIBRARY_SEARCH_SYSTEM32, SetDefaultDllDirectories};
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
 
-use super::DiskSpace;
+use super::{DiskSpace, FileId};
 
 /// From now on a library that is asked for by its name alone comes from the system's folder:
 /// not from that of the program, the current one, or one of `PATH`. For good.
@@ -51,6 +55,18 @@ pub(super) fn disk_space(folder: &Path) -> Option<DiskSpace> {
     // stack frame and ours alone, and the third, which is not wanted, may be null.
     let done = unsafe { GetDiskFreeSpaceExW(name.as_ptr(), &raw mut free, &raw mut total, ptr::null_mut()) };
     (done != 0).then_some(DiskSpace { free, total })
+}
+
+/// Which file or folder is at a path. A number of 0 is that of file systems that have none.
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
+    // Without any rights nobody who has it open is in the way.
+    let file = File::options().access_mode(0).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path).ok()?;
+    let mut is = BY_HANDLE_FILE_INFORMATION::default();
+    // SAFETY: the handle is open as long as `file` lives, and the structure is on this stack frame and ours alone.
+    let done = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut is) };
+    let number = u64::from(is.nFileIndexHigh) << 32 | u64::from(is.nFileIndexLow);
+    let made = file.metadata().ok().and_then(|is| is.created().ok());
+    (done != 0 && number != 0).then(|| FileId { volume: is.dwVolumeSerialNumber.into(), number, made })
 }
 
 /// A job that ends the program in it as soon as the returned handle is closed,

@@ -3,13 +3,14 @@
 //! Whoever wrote it may have meant harm: it is read as [`crate::toml_file`] does, and what it
 //! says is checked as every rule is.
 
+use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::{FoldRule, MAX_RULES, Refusal, StackRules, TagRule, check_frame, check_name};
-use crate::paths;
+use crate::paths::{self, Existing};
 use crate::toml_file::{self, BadText as BadRules, text_of};
 
 /// Bytes of a file at most.
@@ -94,9 +95,16 @@ impl StackRules {
         })
     }
 
-    /// Writes a file; the old one stays whole if that fails.
+    /// Keeps them in a file of the program's own; the old one stays whole if that fails.
     pub fn write(&self, path: &Path) -> Result<(), String> {
-        paths::keep(path, &self.to_text()).map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
+        let kept = paths::keep(path, &self.to_text(), MAX_FILE);
+        kept.map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
+    }
+
+    /// Writes them to a file that somebody named.
+    pub fn write_to(&self, path: &Path, existing: Existing) -> Result<(), String> {
+        let written = paths::write(path, existing, |draft| draft.write_all(self.to_text().as_bytes()));
+        written.map_err(|reason| format!("{} cannot be written: {reason}", path.display()))
     }
 }
 

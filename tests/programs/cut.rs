@@ -31,7 +31,7 @@ impl Folder {
 }
 
 fn cut(file: &Path, words: &[&str], out: &Path) -> crate::common::Run {
-    let run = highwater(["cut", file.to_str().unwrap(), "-o", out.to_str().unwrap()].iter().chain(words));
+    let run = highwater(["cut", file.to_str().unwrap(), "--replace", "-o", out.to_str().unwrap()].iter().chain(words));
     assert_eq!(run.code, Some(0), "{}", run.err);
     run
 }
@@ -91,7 +91,9 @@ fn of_a_trace_that_does_not_fit_the_part_goes_on_to_its_end() {
     cut(&whole, &[&["--from", "0"][..], little].concat(), &out);
     assert_eq!(report(&out, &["--by", BY])["groups"], report(&whole, &["--by", BY])["groups"]);
     let late = report(&whole, &[])["interval"]["to_s"].to_string();
-    let run = highwater(["cut", whole.to_str().unwrap(), "--from", &late, "--memory-limit", "4", "-o", out.to_str().unwrap()]);
+    let words =
+        ["cut", whole.to_str().unwrap(), "--from", &late, "--memory-limit", "4", "--replace", "-o", out.to_str().unwrap()];
+    let run = highwater(words);
     assert!(run.code == Some(1) && run.err.contains("later than what could be loaded"), "{run:?}");
 }
 
@@ -192,7 +194,7 @@ fn quiet_says_nothing_and_bad_words_are_refused() {
     assert_eq!(run.code, Some(2), "{}", run.err);
     assert_eq!(std::fs::read(&folder.small).unwrap(), before, "what is read stays");
     assert_eq!(words(&folder.small, &out, "2", "1").code, Some(2));
-    assert_eq!(words(&folder.file("none.etl"), &out, "0", "1").code, Some(1));
+    assert_eq!(words(&folder.file("none.etl"), &folder.file("other.etl"), "0", "1").code, Some(1));
     let nowhere = folder.file("no").join("such").join("part.etl");
     let run = words(&folder.small, &nowhere, "0", "1");
     assert_eq!((run.code, run.err.lines().count()), (Some(1), 1), "{}", run.err);

@@ -336,7 +336,7 @@ fn with_old_file() -> (TempDir, PathBuf) {
 #[test]
 fn an_export_that_fails_leaves_what_was_there() {
     let (folder, out) = with_old_file();
-    let run = highwater(["export", "demo:", "--format", "folded", "-o", out.to_str().unwrap()]);
+    let run = highwater(["export", "demo:", "--format", "folded", "--replace", "-o", out.to_str().unwrap()]);
     assert_eq!(run.code, Some(2), "several layers");
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "old");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
@@ -344,7 +344,11 @@ fn an_export_that_fails_leaves_what_was_there() {
     let run = highwater(["export", "demo:", "--format", "csv", "-o", nowhere.to_str().unwrap()]);
     assert_eq!(run.code, Some(1));
     assert!(run.err.contains("out.csv") && run.err.lines().count() == 1, "{}", run.err);
-    let run = highwater(["export", "demo:", "--format", "csv", "--quiet", "-o", out.to_str().unwrap()]);
+    let words = ["export", "demo:", "--format", "csv", "--quiet", "-o", out.to_str().unwrap()];
+    let run = highwater(words);
+    assert!(run.code == Some(2) && run.err.contains("is there already; --replace"), "{}", run.err);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "old");
+    let run = highwater(words.into_iter().chain(["--replace"]));
     assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (Some(0), "", ""));
     assert!(std::fs::read_to_string(&out).unwrap().starts_with("process,pid,"));
 }

@@ -20,6 +20,7 @@ mod export_parquet;
 mod export_without_parquet;
 mod frames;
 mod marks;
+mod outputs;
 mod record;
 mod recorder;
 mod recording;

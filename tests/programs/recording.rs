@@ -50,12 +50,19 @@ impl Story {
         self.folder.path().join("out.etl")
     }
 
+    /// Makes place for a trace: none is written over.
+    fn clear(&self) {
+        std::fs::remove_file(self.out()).unwrap_or_default();
+    }
+
     fn record(&self, ring: Option<Ring>) -> Recording {
+        self.clear();
         Recording::create(&self.lanes(), &self.apart.session, ring).unwrap()
     }
 
     /// The same, with parts and buffers that are short and a disk of which that is known.
     fn record_on(&self, ring: Option<Ring>, space: Option<DiskSpace>) -> Recording {
+        self.clear();
         let session = Session { buffer_size: 16 << 10, ..self.apart.session.clone() };
         Recording::create_on(&self.lanes(), &session, ring, on(space)).unwrap()
     }

@@ -34,6 +34,7 @@ mod player;
 mod processors;
 mod providers;
 mod rules;
+mod saving;
 mod search;
 mod start;
 mod tables;

@@ -78,3 +78,22 @@ fn the_walk_to_the_step_shows_its_numbers() {
     assert!(has_containing(&window, "Selection: 17.400 s to 19.400 s"));
     assert!(has(&window, "+10.00 MB"));
 }
+
+#[test]
+fn settings_that_cannot_be_used_leave_the_window_as_it_is_at_a_new_start_and_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.toml");
+    let open = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let options = Options { inputs: vec![Input::Demo], ..Options::default() };
+        window_set(options, Settings::load_from(Some(file.clone())))
+    };
+    let window = open("sources_width = -1e30\n[window]\nsize = [nan, -5.0]\n");
+    let sources = window.get_by_label("Source MemoryTestApp.exe (4660)").rect();
+    let graph = window.get_by_label("Outstanding size over time").rect();
+    assert!(sources.width() > 20.0 && graph.width() > 400.0, "{sources:?}, {graph:?}");
+    let window = open("theme = \"light\"\nsources_width = \n");
+    assert!(has_containing(&window, "settings.toml, line 2: "));
+    drop(window);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "theme = \"light\"\nsources_width = \n", "what is in it is not lost");
+}

@@ -41,8 +41,10 @@ pub enum Command {
     OpenDialog,
     /// Let the user type a path, or not any more.
     TypePath(Option<TypedPath>),
-    /// Use the files that the user has chosen.
-    TakeFiles(Purpose, Vec<PathBuf>),
+    /// Use the files that the user has chosen; as it was typed, if it was.
+    TakeFiles(Purpose, Vec<PathBuf>, Option<TypedPath>),
+    /// Replace the file that is there, or leave it alone.
+    Replace(bool),
     Record(RecordCommand),
     Load(LoadCommand),
     /// Let the user name a trace to compare with.

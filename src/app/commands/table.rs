@@ -317,6 +317,7 @@ fn escape(app: &HighwaterApp) -> Entry {
         (app.help.is_some(), Command::ShowHelp(None)),
         (app.rules.is_naming(), Command::NameStacks(None)),
         (app.attach.is_some(), Command::Record(RecordCommand::Show(false))),
+        (app.replacing.is_some(), Command::Replace(false)),
         (app.typed_path.is_some(), Command::TypePath(None)),
         (app.rules.is_shown, Command::ShowRules(false)),
     ];

@@ -10,9 +10,10 @@ use super::JobId;
 use crate::app::failure::Failure;
 use crate::app::player::{Pace, Player, PlayerChange, SharedSpeed};
 use crate::etl::OpenError;
-use crate::load::{self, Capture, Estimate, Input, MarkProviders, Plan, Scope, Watch, WhenFull, load_planned};
+use crate::load::{self, Capture, Estimate, Input, MarkProviders, Plan, Scope, Watch, WhenFull, load_planned, reading};
 use crate::model::Trace;
 use crate::panics;
+use crate::paths::Reading;
 
 /// What a load tells.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub struct TooLarge {
 pub struct LoadJob {
     pub id: JobId,
     pub inputs: Vec<Input>,
+    /// Keeps them from being written over.
+    pub reading: Arc<Reading>,
     /// Whose events it makes marks.
     pub marks: Vec<String>,
     /// The document whose trace is loaded again, and gives way at the end.
@@ -78,6 +81,7 @@ impl LoadJob {
         let speed = player.as_ref().map(Player::shared);
         let job = Self {
             id,
+            reading: Arc::new(reading(&inputs)),
             inputs: inputs.clone(),
             marks: marks.clone(),
             replaces: None,
@@ -88,7 +92,10 @@ impl LoadJob {
             is_followed,
             is_held: false,
         };
+        let read = Arc::clone(&job.reading);
         std::thread::spawn(move || {
+            read.look();
+            drop(read);
             let watch = Watcher { second_half: false, shared, speed, send: send.clone(), ctx: ctx.clone() };
             let result = panics::catch(|| match is_followed {
                 true => run_follow(&inputs, (budget, &marks), watch),

@@ -45,13 +45,20 @@ const DEEPEST: usize = 12;
 /// The width of the sources before the user changes it, in points.
 const SOURCES_WIDTH: f32 = 290.0;
 
+/// A width that the list of sources can have, next to one that a file says.
+pub fn bounded_width(width: f32) -> f32 {
+    const NARROWEST: f32 = 100.0;
+    const WIDEST: f32 = 4_000.0;
+    width.clamp(NARROWEST, WIDEST)
+}
+
 impl Layout {
     /// As it is written down, or else as for a first look; the list of sources so wide.
     pub fn new(shape: Option<&Shape>, sources: Option<f32>, views: Vec<ViewId>) -> Self {
         let first = Preset::FirstLook.shape(&views);
         let mut layout = Self { tree: Tree::empty(id()), views, width: None, wanted: None, reveal: None };
         layout.build(shape.unwrap_or(&first));
-        layout.wanted = sources.filter(|width| width.is_finite());
+        layout.wanted = sources.filter(|width| width.is_finite()).map(bounded_width);
         layout
     }
 

@@ -21,6 +21,7 @@ mod palette;
 mod player;
 mod providers;
 mod recording;
+mod replacing;
 pub mod sources;
 pub mod stack_rules;
 pub mod start_page;
@@ -68,6 +69,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     attach::show(app, ui.ctx());
     stack_rules::show(app, ui.ctx());
     typed_path::show(app, ui.ctx());
+    replacing::show(app, ui.ctx());
     palette::show(app, ui.ctx());
     if app.document.is_some() {
         drop_hint(ui);

@@ -16,19 +16,35 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
     let dialog = egui::Modal::new(egui::Id::unique("typed path")).show(ctx, |ui| {
         ui.set_width(560.0f32.min(ctx.content_rect().width() - 60.0));
         ui.heading(typed.purpose.title());
-        if typed.is_instead {
-            ui.label("This system shows no dialog for files (it has no desktop portal). Type or paste the path:");
-        } else {
-            ui.label("Type or paste the path:");
-        }
+        let saved_as = typed.purpose.saved_as();
+        let asked = match saved_as {
+            None => "Type or paste the path:",
+            Some(_) => "Type where to save it:",
+        };
+        match typed.is_instead {
+            true => ui.label(format!("This system shows no dialog for files (it has no desktop portal). {asked}")),
+            false => ui.label(asked),
+        };
+        let hint = match &saved_as {
+            None => "/folder/game.etl".to_owned(),
+            Some((name, kind)) => format!("/folder/{name}.{kind}"),
+        };
         let field = egui::TextEdit::singleline(&mut text).id(egui::Id::unique("path field"));
-        let field = ui.add(field.hint_text("/folder/game.etl").desired_width(f32::INFINITY));
+        let field = ui.add(field.hint_text(hint).desired_width(f32::INFINITY));
         field.widget_info(|| WidgetInfo::labeled(egui::Role::TextInput, true, "Path"));
-        if typed.text.is_empty() && text.is_empty() {
+        is_done = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+        let is_unused = (typed.text.is_empty() && text.is_empty()) || ui.memory(|memory| memory.focused().is_none());
+        if is_unused && !is_done {
             field.request_focus();
         }
-        is_done = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
-        ui.label(RichText::new("Files can also be dropped on the window.").weak());
+        if let Some(complaint) = &typed.complaint {
+            ui.add(egui::Label::new(RichText::new(complaint).color(ui.visuals().error_fg_color)).wrap());
+        }
+        let more = match &saved_as {
+            None => "Files can also be dropped on the window.".to_owned(),
+            Some((_, kind)) => format!("A name without an ending gets .{kind}. A file that is there is not replaced unasked."),
+        };
+        ui.label(RichText::new(more).weak());
         ui.separator();
         ui.horizontal(|ui| {
             let is_ready = !path(&text).as_os_str().is_empty();
@@ -38,7 +54,8 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
     });
     if is_done {
         app.commands.push(Command::TypePath(None));
-        app.commands.push(Command::TakeFiles(typed.purpose.clone(), vec![path(&text)]));
+        let typed = TypedPath { complaint: None, text: text.clone(), ..typed.clone() };
+        app.commands.push(Command::TakeFiles(typed.purpose.clone(), vec![path(&text)], Some(typed)));
     } else if is_closed || dialog.should_close() {
         app.commands.push(Command::TypePath(None));
     } else if text != typed.text {

@@ -1,31 +1,29 @@
 //! Rules to begin with, from a trace that is well: `highwater check --init`.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::asked::{Loaded, check_out, needs_names, stopped};
+use super::super::asked::{Loaded, needs_names, stopped};
+use super::super::outputs::unwritten;
 use super::super::{Failure, output, report_problems};
 use super::{CheckArgs, capture_name, known_part};
 use crate::limits::{StartedFrom, starter};
-use crate::paths;
+use crate::paths::{self, Existing, Refusal};
 use crate::query::{By, Cancel, Measured, MeasuredRequest, ReportRequest, doubts, named_report, totals};
 use crate::symbols::Names;
 
 /// Writes rules to begin with.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let out = args.out.as_deref().or(args.rules.as_deref()).filter(|out| *out != Path::new("-"));
-    let refuse = |out: &Path| Failure::BadArguments(format!("{} is there already; --force overwrites it", out.display()));
     if let Some(option) = args.asked.choices.beyond_places() {
         let reason = format!("--init: the rules that it writes say nothing of {option}; leave it out, and add it to the rules");
         return Err(Failure::BadArguments(reason));
     }
+    let _rules = args.asked.rules.reading();
+    let existing = if args.force { Existing::GivesWay } else { Existing::Stays };
     if let Some(out) = out {
-        check_out(out, &args.asked.inputs())?;
-        if !args.force && out.symlink_metadata().is_ok() {
-            return Err(refuse(out));
-        }
+        paths::check(out, existing).map_err(|refusal| unwritten_rules(out, &refusal.into()))?;
     }
     let loaded = args.asked.load("check")?;
     let text = starting_rules(args, &loaded)?;
@@ -34,18 +32,16 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
         output::message(&format!("the limits may be off: {doubt}"));
     }
     let Some(out) = out else { return output::document(&text) };
-    let written = if args.force { paths::replace(out, |draft| draft.write_all(text.as_bytes())) } else { write_new(out, &text) };
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(refuse(out)),
-        Err(error) => Err(Failure::Failed(format!("{} cannot be written: {error}", out.display()))),
-        Ok(()) => Ok(()),
-    }
+    let written = paths::write(out, existing, |draft| draft.write_all(text.as_bytes()));
+    written.map_err(|error| unwritten_rules(out, &error))
 }
 
-/// Writes a file, over no other.
-fn write_new(out: &Path, text: &str) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(out)?;
-    file.write_all(text.as_bytes()).inspect_err(|_| _ = fs::remove_file(out))
+/// What there is an option for is named with that.
+fn unwritten_rules(out: &Path, error: &io::Error) -> Failure {
+    match Refusal::of(error) {
+        Some(Refusal::Exists) => Failure::BadArguments(format!("{} is there already; --force overwrites it", out.display())),
+        _ => unwritten(out, "the rules", error),
+    }
 }
 
 fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> {

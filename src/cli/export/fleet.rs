@@ -69,7 +69,10 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         found.into_iter().map(Job::of_one).collect()
     };
     let rules = args.asked.rules.read()?;
-    let lake = Lake::open(&args.out).map_err(|error| Failure::Failed(error.to_string()))?;
+    let lake = Lake::open(&args.out).map_err(|error| match error {
+        LakeError::Refused(..) => Failure::BadArguments(error.to_string()),
+        _ => Failure::Failed(error.to_string()),
+    })?;
     let what = if let [job] = jobs.as_slice() { format!("Exporting {}", job.name()) } else { "Exporting".to_owned() };
     let total = jobs.iter().map(|job| job.bytes).sum::<u64>().saturating_mul(2);
     let fleet = Fleet {
@@ -182,7 +185,7 @@ impl Fleet<'_> {
         let CaptureIdentity { id, name } = CaptureIdentity::of(&job.inputs).or_else(|error| unreadable(job, &error))?;
         let is_there = lake.has(&id).map_err(|error| self.failure(&error))?;
         // What is named twice is written once.
-        if !locked(&self.met).insert(id.clone()) || (is_there && !args.tables.replace) {
+        if !locked(&self.met).insert(id.clone()) || (is_there && !args.replace.replace) {
             share.reach(2 * job.bytes);
             return Ok(Done { rows: None });
         }
@@ -203,7 +206,7 @@ impl Fleet<'_> {
         };
         let telling = Telling::new(&tell);
         let write = |draft: &std::path::Path| write_tables(&question, &about, draft, &telling);
-        match lake.add(&id, args.tables.replace, write).map_err(|error| self.failure(&error))? {
+        match lake.add(&id, args.replace.replace, write).map_err(|error| self.failure(&error))? {
             (Outcome::Written, rows) => Ok(Done { rows: Some(rows) }),
             (Outcome::WasThere, _) => Ok(Done { rows: None }),
         }

@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::asked::{Asked, check_out, needs_names, stopped};
+use super::asked::{Asked, needs_names, stopped};
+use super::outputs::{Replace, check_out, unwritten};
 use super::progress::Quiet;
 use super::{Failure, output, report_problems};
 use crate::export::{self, ExportError, Exported, Format, Value};
-use crate::paths;
+use crate::paths::{self, Existing};
 use crate::query::{By, Cancel, ReportRequest, has_samples};
 use crate::symbols::Names;
 
@@ -48,6 +49,9 @@ pub(super) struct ExportArgs {
     /// Leave the allocator's frames, and those that rules fold, out of stacks and functions
     #[arg(long)]
     fold: bool,
+
+    #[command(flatten)]
+    replace: Replace,
 
     #[command(flatten)]
     tables: tables::TablesArgs,
@@ -83,8 +87,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         return tables::run(args);
     }
     args.tables.refuse()?;
+    let _rules = args.asked.rules.reading();
     if args.out != Path::new("-") {
-        check_out(&args.out, &args.asked.inputs())?;
+        check_out(&args.out, args.replace.existing())?;
     }
     let loaded = args.asked.load("export")?;
     let request = ReportRequest {
@@ -105,7 +110,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let never = Cancel::default();
     let exported = Exported::new(&index, &names, &request, &never).map_err(stopped)?;
     report_problems(&index.trace().problems);
-    write_to(&args.out, |out| export::write(&exported, args.format, value, out))
+    write_to(&args.out, args.replace.existing(), |out| export::write(&exported, args.format, value, out))
 }
 
 impl ExportArgs {
@@ -138,7 +143,11 @@ impl ExportArgs {
 }
 
 /// Writes a file whole or not at all; `-` is the standard output.
-fn write_to(out: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>) -> Result<(), Failure> {
+fn write_to(
+    out: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
+) -> Result<(), Failure> {
     let failed = |error: ExportError| match error {
         ExportError::SeveralLayers(_) => Failure::BadArguments(error.to_string()),
         other => Failure::Failed(format!("{} could not be written: {other}", out.display())),
@@ -147,7 +156,7 @@ fn write_to(out: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), ExportE
         return output::stream(write).map_err(failed);
     }
     let mut refused = None;
-    let written = paths::replace(out, |draft| {
+    let written = paths::write(out, existing, |draft| {
         let mut buffered = BufWriter::new(draft);
         if let Err(error) = write(&mut buffered) {
             refused = Some(error);
@@ -157,6 +166,6 @@ fn write_to(out: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), ExportE
     });
     match refused {
         Some(error) => Err(failed(error)),
-        None => written.map_err(|error| failed(error.into())),
+        None => written.map_err(|error| unwritten(out, "it", &error)),
     }
 }

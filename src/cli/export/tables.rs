@@ -14,10 +14,6 @@ pub(super) struct TablesArgs {
     #[arg(long)]
     pub(super) one_capture: bool,
 
-    /// Write captures anew that are already there (parquet)
-    #[arg(long)]
-    pub(super) replace: bool,
-
     /// Note something of the captures (parquet): build=1234, machine=render-07, branch=main
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
     pub(super) tags: Vec<(String, String)>,
@@ -35,7 +31,7 @@ fn tag(text: &str) -> Result<(String, String), String> {
 impl TablesArgs {
     /// For all other formats.
     pub(super) fn refuse(&self) -> Result<(), Failure> {
-        let given = [(self.one_capture, "--one-capture"), (self.replace, "--replace"), (!self.tags.is_empty(), "--tag")];
+        let given = [(self.one_capture, "--one-capture"), (!self.tags.is_empty(), "--tag")];
         match given.into_iter().find(|(is_given, _)| *is_given) {
             Some((_, option)) => Err(Failure::BadArguments(format!("{option} is for --format parquet"))),
             None => Ok(()),

@@ -4,20 +4,22 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{failure, told};
+use super::{failure, in_place, told};
 use crate::capture::control::Progress;
 use crate::capture::windows::{LocalRecording, clean_up};
 use crate::capture::{CaptureError, Request, Summary};
 use crate::cli::{Failure, output};
 use crate::format::{count, rough_bytes};
+use crate::paths::Existing;
 use crate::platform::Interrupts;
 
 /// So often the recording is looked after.
 const POLL: Duration = Duration::from_millis(250);
 
 /// Records until it is enough.
-pub(super) fn run(request: &Request, out: &Path) -> Result<(), Failure> {
-    let summary = record(request, out).map_err(failure)?;
+pub(super) fn run(request: &Request, out: &Path, existing: Existing) -> Result<(), Failure> {
+    request.check().map_err(failure)?;
+    let summary = in_place(out, existing, |to| record(request, &beside(out), to))?;
     output::message(&told(out, &summary));
     Ok(())
 }
@@ -29,14 +31,13 @@ pub(super) fn run_clean_up() -> Result<(), Failure> {
     output::answer(if lines.is_empty() { "nothing was left\n" } else { &ended })
 }
 
-fn record(request: &Request, out: &Path) -> Result<Summary, CaptureError> {
+fn record(request: &Request, folder: &Path, out: &Path) -> Result<Summary, CaptureError> {
     let interrupts = Interrupts::watch();
-    let folder = beside(out);
     let existed = folder.exists();
-    let mut running = LocalRecording::start(request, &folder).inspect_err(|_| {
+    let mut running = LocalRecording::start(request, folder).inspect_err(|_| {
         // Lanes without events are of no use.
         if !existed {
-            let _ = std::fs::remove_dir_all(&folder);
+            let _ = std::fs::remove_dir_all(folder);
         }
     })?;
     let mut person = Person { last: Instant::now(), before: Progress::default() };

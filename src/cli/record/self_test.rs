@@ -3,6 +3,7 @@
 //! compared with what it did. All of it, with every call to Windows and the first events of each
 //! lane as they came, is in one JSON file: what a person sends who wants to know what is wrong.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -11,9 +12,11 @@ use crate::capture::control::Progress;
 use crate::capture::windows::self_test::{TargetProgram, Trial, Way, about_this_machine, record};
 use crate::capture::windows::target::{self, Blocks, TRACKER_NAME};
 use crate::capture::windows::{Journal, MachineFacts};
+use crate::cli::outputs::{check_out, write_out};
 use crate::cli::{Failure, output};
 use crate::load::{Capture, Input, Unwatched, load};
 use crate::model::{NodeId, Row, Trace};
+use crate::paths::Existing;
 use crate::units::{Layer, Pid, Ticks};
 
 /// All that is known afterwards.
@@ -62,14 +65,19 @@ struct Counts {
     freed: u64,
 }
 
-/// Records all, compares, writes the report into `folder`.
-pub(super) fn run(folder: &Path) -> Result<(), Failure> {
+/// The report in the folder.
+const REPORT: &str = "self-test.json";
+
+/// Records all, compares, writes the report into `folder`, in which that of an earlier test may have to give way.
+pub(super) fn run(folder: &Path, existing: Existing) -> Result<(), Failure> {
     let own = std::env::current_exe().map_err(|error| Failure::Failed(error.to_string()))?;
     let mut programs =
         vec![TargetProgram { path: own.clone(), words: vec!["record".to_owned(), "--self-test-target".to_owned()] }];
     // Where it was built, see capture::windows::target.
     let narrow = own.with_file_name("highwater-target32.exe");
     programs.extend(narrow.exists().then_some(TargetProgram { path: narrow, words: Vec::new() }));
+    let traces = (0..programs.len()).flat_map(|number| Way::ALL.map(|way| trace_of(folder, number, way)));
+    traces.chain([folder.join(REPORT)]).try_for_each(|file| check_out(&file, existing))?;
     run_with(folder, &programs)
 }
 
@@ -83,6 +91,7 @@ pub(in crate::cli) fn run_with(folder: &Path, programs: &[TargetProgram]) -> Res
             let name = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             output::message(&format!("recording {name} by {}", way.name()));
             let place = folder.join(number.to_string());
+            make_way(&trace_of(folder, number, way))?;
             let trial = record(way, program, &place);
             recordings.push(Recorded::new(way, name, trial));
         }
@@ -90,7 +99,7 @@ pub(in crate::cli) fn run_with(folder: &Path, programs: &[TargetProgram]) -> Res
     let complaints: Vec<String> = recordings.iter().flat_map(Recorded::complaints).collect();
     complaints.iter().for_each(|complaint| output::message(complaint));
     let report = Report { schema: "highwater.self-test/1", version: env!("CARGO_PKG_VERSION"), machine, recordings, complaints };
-    let path = folder.join("self-test.json");
+    let path = folder.join(REPORT);
     write(&path, &report)?;
     if report.complaints.is_empty() {
         output::message(&format!("recording works on this machine; {} has the details", path.display()));
@@ -100,9 +109,24 @@ pub(in crate::cli) fn run_with(folder: &Path, programs: &[TargetProgram]) -> Res
 }
 
 fn write(path: &PathBuf, report: &Report) -> Result<(), Failure> {
-    let refused = |error: String| Failure::Failed(format!("{}: {error}", path.display()));
-    let text = serde_json::to_string_pretty(report).map_err(|error| refused(error.to_string()))?;
-    std::fs::write(path, text + "\n").map_err(|error| refused(error.to_string()))
+    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+    write_out(path, Existing::GivesWay, "the report", |draft| draft.write_all((text + "\n").as_bytes()))
+}
+
+/// Where the recording of a program in a way is written.
+fn trace_of(folder: &Path, number: usize, way: Way) -> PathBuf {
+    folder.join(number.to_string()).join(format!("{}.etl", way.name()))
+}
+
+/// Removes the trace of an earlier test, which may give way if its report may.
+fn make_way(trace: &Path) -> Result<(), Failure> {
+    check_out(trace, Existing::GivesWay)?;
+    match std::fs::remove_file(trace) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::Failed(format!("{}: {error}", trace.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Recorded {

@@ -56,6 +56,9 @@ pub enum LakeError {
         .0.display()
     )]
     NoCaptures(PathBuf),
+    /// Nothing may be written there; the reason is the end of a sentence.
+    #[error("{}: {}", .0.display(), .1)]
+    Refused(PathBuf, &'static str),
     /// The files could not be written.
     #[error("the tables could not be written: {0}")]
     Parquet(String),

@@ -19,6 +19,7 @@ fn recorded(story: &Story, delays: [i64; 4]) -> Recording {
 /// Goes on with what was left, and is stopped at that buffer if there is one.
 fn go_on(story: &Story, folder: &Path, stop: u64) -> Result<Summary, CaptureError> {
     let mut at = 0;
+    story.clear();
     recover_on(folder, &story.out(), &on(FULL), &mut story.apart.machine.clone(), &mut |_, _| {
         at += 1;
         at != stop
@@ -122,7 +123,7 @@ fn a_merge_that_is_stopped_anywhere_and_gone_on_with_is_one_that_was_not() {
                 let error = follow(&[Input::File(story.lanes())], &Plan::default(), &mut Unwatched).unwrap_err();
                 assert!(error.to_string().contains("record --recover"), "{error}");
             }
-            std::fs::remove_file(story.out()).unwrap_or_default();
+            story.clear();
             // Once more, a little later; and then to the end.
             let again = go_on(&story, &story.lanes(), buffers / 5);
             assert!(again.is_ok() || matches!(again, Err(CaptureError::Stopped)));
@@ -163,7 +164,7 @@ fn a_machine_that_goes_down_while_lanes_are_merged_loses_nothing() {
     assert_eq!(undisturbed, events(&story.apart));
     for n in 0..taken {
         let folder = path(format!("down-{n}"));
-        std::fs::remove_file(story.out()).unwrap();
+        story.clear();
         go_on(&story, &folder, 0).unwrap();
         assert!(!folder.exists());
         assert_eq!(events(&take_apart(&story.out())), undisturbed, "no event is missing and none is there twice: {n}");

@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use super::LakeError;
 use super::table::{CAPTURES, TABLES};
+use crate::paths::is_read_below;
 use swap::{PART, Swap, at, is_folder, make, part};
 
 /// File that is locked while parts are moved.
@@ -56,7 +57,11 @@ pub struct Lake {
 impl Lake {
     /// Makes the folder if need be, puts in order what was left over there, and begins an export.
     pub fn open(folder: &Path) -> Result<Self, LakeError> {
+        if folder.metadata().is_ok_and(|is| !is.is_dir()) {
+            return Err(LakeError::Refused(folder.to_owned(), "this is no folder; tables are written into one"));
+        }
         make(folder)?;
+        check_free(folder)?;
         let _lock = lock(folder)?;
         make_captures(folder)?;
         tidy(folder)?;
@@ -123,6 +128,20 @@ fn lock(folder: &Path) -> io::Result<File> {
     let file = lockable().create(true).open(&path).map_err(at(&path))?;
     file.lock().map_err(at(&path))?;
     Ok(file)
+}
+
+/// Refuses folders in which parts would come and go around a file that is read.
+fn check_free(folder: &Path) -> Result<(), LakeError> {
+    let own = entries(folder)?.into_iter().filter(|(_, name)| {
+        let name = name.as_str();
+        name.starts_with(STAGING) || TABLES.iter().any(|table| table.name == name)
+    });
+    for (own, _) in own {
+        if is_read_below(&own) {
+            return Err(LakeError::Refused(own, "a file that is read lies in this folder of tables; put it elsewhere"));
+        }
+    }
+    Ok(())
 }
 
 /// Makes the folder that tells which captures count, before any part can be there. If it is not there and parts

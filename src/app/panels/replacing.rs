@@ -1,0 +1,33 @@
+//! The question before a file of the user's is replaced. It stays unless they say otherwise.
+
+use eframe::egui;
+
+use crate::app::HighwaterApp;
+use crate::app::commands::Command;
+
+pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
+    let Some(place) = &app.replacing else { return };
+    let mut is_replaced = None;
+    let dialog = egui::Modal::new(egui::Id::unique("replacing")).show(ctx, |ui| {
+        ui.set_width(460.0f32.min(ctx.content_rect().width() - 60.0));
+        ui.heading("Replace the file?");
+        ui.label(format!("{} is there already, in {}.", place.name(), place.folder()));
+        ui.label("What is in it will be lost.");
+        ui.separator();
+        ui.horizontal(|ui| {
+            let (cancel, replace) = (ui.button("Cancel"), ui.button("Replace"));
+            // Enter leaves the file alone.
+            if ui.memory(|memory| memory.focused().is_none_or(|focused| ![cancel.id, replace.id].contains(&focused))) {
+                cancel.request_focus();
+            }
+            if cancel.clicked() {
+                is_replaced = Some(false);
+            } else if replace.clicked() {
+                is_replaced = Some(true);
+            }
+        });
+    });
+    if let Some(is_replaced) = is_replaced.or_else(|| dialog.should_close().then_some(false)) {
+        app.commands.push(Command::Replace(is_replaced));
+    }
+}

@@ -1,0 +1,118 @@
+//! Files that the user has the window write: tables, pictures, rules, the recorded trace. All go the same way: the place is
+//! looked at by a worker, a file that is there is asked about unless the system's dialog has asked already, and what is
+//! read is refused ([`crate::paths`] has the rule).
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui;
+
+use super::HighwaterApp;
+use super::dialogs::{Purpose, TypedPath};
+use super::export::Done;
+use super::failure::Failure;
+use crate::paths::{self, Existing, Refusal};
+
+/// Where the user wants something.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub purpose: Purpose,
+    pub file: PathBuf,
+    /// As it was typed, if it was not chosen in a dialog of the system's.
+    typed: Option<TypedPath>,
+    /// Whether the user has said that a file which is there is replaced.
+    existing: Existing,
+}
+
+impl Place {
+    /// That of a file as it was named; one without an ending gets that of its kind.
+    fn new(purpose: Purpose, named: PathBuf, typed: Option<TypedPath>) -> Self {
+        let mut file = named.clone();
+        if let Some((_, kind)) = purpose.saved_as()
+            && file.extension().is_none()
+        {
+            file.set_extension(kind);
+        }
+        // The system has asked about the file that was named, and about no other.
+        let is_asked = typed.is_none() && file == named;
+        let existing = if is_asked { Existing::GivesWay } else { Existing::Stays };
+        Self { purpose, file, typed, existing }
+    }
+
+    /// Its folder, as the user reads it.
+    pub fn folder(&self) -> String {
+        let file = std::path::absolute(&self.file).unwrap_or_else(|_| self.file.clone());
+        file.parent().unwrap_or(Path::new("")).display().to_string()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Looks what is there.
+    fn look(self) -> Done {
+        let is_there_already = matches!(&self.purpose, Purpose::Save(from) if *from == self.file);
+        match paths::check(&self.file, self.existing) {
+            _ if is_there_already => Done::Free(self),
+            Ok(()) => Done::Free(self),
+            Err(Refusal::Exists) => Done::Taken(self),
+            Err(refusal) => Done::Refused(self, refusal),
+        }
+    }
+}
+
+impl HighwaterApp {
+    /// Saves something where the user has said, if that may be.
+    pub(super) fn save_at(&mut self, ctx: &egui::Context, purpose: Purpose, file: PathBuf, typed: Option<TypedPath>) {
+        let place = Place::new(purpose, file, typed);
+        self.exports.start(ctx, move || place.look());
+    }
+
+    /// The user says whether the file that is there is replaced.
+    pub(super) fn replace(&mut self, ctx: &egui::Context, is_replaced: bool) {
+        let Some(place) = self.replacing.take() else { return };
+        if is_replaced {
+            self.save_there(ctx, Place { existing: Existing::GivesWay, ..place });
+        } else {
+            self.typed_path = place.typed; // for another name
+        }
+    }
+
+    /// Nothing may be saved there: the user can type another path.
+    pub(super) fn refuse_place(&mut self, place: Place, refusal: Refusal) {
+        let text = format!("{}: {refusal}.", place.file.display());
+        match place.typed {
+            Some(typed) => self.typed_path = Some(TypedPath { complaint: Some(text), ..typed }),
+            None => self.errors.push(Failure::expected(text)),
+        }
+    }
+
+    /// Has it written; what is there is looked at once more by whoever writes.
+    pub(super) fn save_there(&mut self, ctx: &egui::Context, place: Place) {
+        let Place { purpose, file, existing, .. } = place;
+        match purpose {
+            Purpose::Export(export) => self.save_table(ctx, export, file, existing),
+            Purpose::Picture(picture) => self.save_picture(ctx, &picture, file, existing),
+            Purpose::SaveRules => self.write_rules(ctx, file, existing),
+            Purpose::Save(_) => self.recording.iter_mut().for_each(|job| job.move_to(file.clone(), existing)),
+            Purpose::Traces | Purpose::Compared | Purpose::Rules | Purpose::Pdb(_) => {} // they are read
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_has_asked_only_about_the_file_that_was_named() {
+        let place = |named: &str, typed: bool| {
+            let typed = typed.then(|| TypedPath::new(Purpose::SaveRules));
+            let place = Place::new(Purpose::SaveRules, named.into(), typed);
+            (place.name(), place.existing)
+        };
+        assert_eq!(place("/a/rules.toml", false), ("rules.toml".to_owned(), Existing::GivesWay));
+        assert_eq!(place("/a/rules", false), ("rules.toml".to_owned(), Existing::Stays), "another name");
+        assert_eq!(place("/a/rules.toml", true), ("rules.toml".to_owned(), Existing::Stays));
+    }
+}
