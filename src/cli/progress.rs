@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::output;
+use crate::format::plain;
 use crate::load::Watch;
 use crate::model::Trace;
 
@@ -45,6 +46,11 @@ impl Progress {
 
     /// So much is done of all.
     pub(super) fn at(&mut self, done: u64, total: u64) {
+        self.at_with(done, total, String::new);
+    }
+
+    /// The same, and what is just being done.
+    pub(super) fn at_with(&mut self, done: u64, total: u64, detail: impl FnOnce() -> String) {
         let Some(next) = &mut self.next else { return };
         let now = Instant::now();
         if now < *next {
@@ -53,7 +59,11 @@ impl Progress {
         *next = now + EVERY;
         self.is_shown = true;
         let percent = (u128::from(done) * 100).checked_div(total.into()).unwrap_or(0).min(100);
-        output::progress(&format!("{}: {percent} %", self.what));
+        let detail = match detail() {
+            detail if detail.is_empty() => detail,
+            detail => format!(", {}", plain(&detail)),
+        };
+        output::progress(&format!("{}: {percent} %{detail}", self.what));
     }
 }
 

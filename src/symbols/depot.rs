@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use super::PdbError;
 use super::guard::{self, Stop};
-use crate::paths::open_regular;
+use crate::paths::{self, open_regular};
 
 /// End of the names of unfinished files.
 const PART: &str = ".part";
@@ -99,7 +99,7 @@ pub(super) fn copy(from: &Path, target: &Path, stop: &Stop, progress: &dyn Fn(u6
             work.count(length as u64);
         }
     });
-    let done = copied.and_then(|()| Ok(fs::rename(&draft, target)?));
+    let done = copied.and_then(|()| Ok(paths::adopt(&draft, target)?));
     if done.is_err() {
         let _ = fs::remove_file(&draft);
     }

@@ -21,6 +21,8 @@ pub(super) struct Http {
     any: Agent,
     /// Those that are encrypted, wherever they are sent on to.
     encrypted: Agent,
+    /// How long a server may be silent.
+    pub(super) patience: Duration,
 }
 
 /// What a server answered.
@@ -81,7 +83,7 @@ impl Http {
                 .build();
             config.new_agent()
         };
-        Self { any: agent(false), encrypted: agent(true) }
+        Self { any: agent(false), encrypted: agent(true), patience }
     }
 
     /// Asks for a file, or for what is behind its first bytes if it is still that of the tag.

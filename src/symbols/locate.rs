@@ -15,7 +15,7 @@ use super::guard::Stop;
 use super::source::PdbFile;
 use super::trouble::{NotFound, Trouble};
 use super::{Embedded, PdbError, PdbKey, Sources, cabinet};
-use crate::paths::{local_path, on_disk};
+use crate::paths::{is_device, local_path, on_disk};
 use crate::pe::Build;
 use image::Named;
 use search::{Search, Sought, verify};
@@ -142,12 +142,13 @@ fn unpack(embedded: &Embedded, stop: &Stop) -> Result<PdbFile, PdbError> {
     Ok(file)
 }
 
-/// The last part of a path of any system, if it can be the name of a file in a store.
+/// The last part of a path of any system, if it can be the name of a file in a store. What Windows takes for a device
+/// is no name on any system: stores are shared.
 pub(super) fn file_name(path: &str) -> Option<&str> {
     let name = path.rsplit(['\\', '/']).next()?;
     let is_odd = |c: char| c.is_control() || matches!(c, '<' | '>' | ':' | '"' | '|' | '?' | '*');
     let is_sound = !name.trim_matches(['.', ' ']).is_empty() && name.len() <= 255 && !name.chars().any(is_odd);
-    is_sound.then_some(name)
+    (is_sound && !is_device(name)).then_some(name)
 }
 
 #[cfg(test)]
@@ -158,7 +159,9 @@ mod tests {
     fn names_that_lead_elsewhere_are_refused() {
         assert_eq!(file_name(r"D:\build\out/app.pdb"), Some("app.pdb"));
         assert_eq!(file_name("app.pdb"), Some("app.pdb"));
-        for path in ["", "..", r"a\..", "a/.", "a:b", "a*", "a\0b", "x/", " "] {
+        let devices = ["NUL.pdb", r"C:\b\nul.pdb", "COM1.pdb", "com\u{b9}.pdb", "LPT9", "aux.x.pdb", "CON .pdb", "CONIN$.pdb"];
+        let others = ["", "..", r"a\..", "a/.", "a:b", "a*", "a\0b", "x/", " "];
+        for path in devices.into_iter().chain(others) {
             assert_eq!(file_name(path), None, "{path:?}");
         }
     }

@@ -4,6 +4,9 @@
 //! `srv*` lists stores from near to far, an empty one is the default store, and what
 //! is found far away is copied to those before it. `cache*` puts a store before all
 //! that stands to its right. A bare URL is a server behind the default store.
+//!
+//! A path is asked for each module, so it is bounded: what comes behind [`MOST_PARTS`] parts, or [`MOST_PLACES`] places
+//! with the stores that stand before each, is left out, and told.
 
 use std::path::{Path, PathBuf};
 
@@ -29,12 +32,19 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// Parts and stores that are named in a path at most; nobody has written a tenth of that.
+pub const MOST_PARTS: usize = 500;
+/// Places of all chains together.
+const MOST_PLACES: usize = 4_000;
+
 /// Places in the order in which they are asked. What is found in one is copied to the
 /// stores before it in the same chain.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SymbolPath {
     /// Chains of places.
     pub chains: Vec<Vec<Place>>,
+    /// Parts that were left out because there are too many.
+    pub left_out: usize,
 }
 
 impl SymbolPath {
@@ -43,7 +53,13 @@ impl SymbolPath {
         let default = || default_store.map(|path| Place::Store(path.to_owned()));
         let mut caches: Vec<Place> = Vec::new();
         let mut path = Self::default();
+        let mut named = 0;
         for part in text.split(';').map(|part| part.trim().trim_matches('"')).filter(|part| !part.is_empty()) {
+            named += part.split('*').take(MOST_PARTS).filter(|word| !word.is_empty()).count().max(1);
+            if named > MOST_PARTS {
+                path.left_out += 1;
+                continue;
+            }
             let mut words = part.split('*').map(str::trim);
             let head = words.next().unwrap_or_default().to_ascii_lowercase();
             let has_stores = part.contains('*');
@@ -64,14 +80,30 @@ impl SymbolPath {
             };
             let mut all = caches.clone();
             all.extend(places.into_iter().filter(|place| !caches.contains(place)));
-            path.chains.push(all);
+            path.push(all);
         }
         path
     }
 
+    fn push(&mut self, chain: Vec<Place>) {
+        let places = self.chains.iter().map(Vec::len).sum::<usize>() + chain.len();
+        if self.chains.len() < MOST_PARTS && places <= MOST_PLACES {
+            self.chains.push(chain);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
     /// All of another path behind this one.
     pub fn append(&mut self, other: Self) {
-        self.chains.extend(other.chains);
+        self.left_out += other.left_out;
+        other.chains.into_iter().for_each(|chain| self.push(chain));
+    }
+
+    /// What is to be told of a path that is too long.
+    pub fn complaint(&self) -> Option<String> {
+        let parts = if self.left_out == 1 { "part" } else { "parts" };
+        (self.left_out > 0).then(|| format!("the symbol path is too long; its last {} {parts} were left out", self.left_out))
     }
 
     /// `_NT_SYMBOL_PATH`, then `_NT_ALT_SYMBOL_PATH`.
@@ -117,7 +149,7 @@ impl SymbolPath {
     /// The same without servers.
     pub fn without_servers(&self) -> Self {
         let local = |chain: &Vec<Place>| chain.iter().filter(|place| !matches!(place, Place::Server(_))).cloned().collect();
-        Self { chains: self.chains.iter().map(local).collect() }
+        Self { chains: self.chains.iter().map(local).collect(), left_out: self.left_out }
     }
 }
 
@@ -198,6 +230,28 @@ mod tests {
             assert_eq!(spell(text), expected, "{text}");
         }
         assert_eq!(SymbolPath::parse("srv**", None).chains, [vec![]], "no default store: nothing to ask");
+    }
+
+    #[test]
+    fn a_path_of_very_many_parts_is_cut_and_that_is_told() {
+        let joined = |part: &dyn Fn(usize) -> String| (0..6_000).map(part).collect::<Vec<_>>().join(";");
+        let forms: [&dyn Fn(usize) -> String; 5] = [
+            &|n| format!("/folder{n}"),
+            &|n| format!("srv*/store{n}*https://host{n}"),
+            &|n| if n % 2 == 0 { format!("cache*/c{n}") } else { format!("/folder{n}") },
+            &|n| format!("https://host/{n}"),
+            &|n| format!("srv*{}", "/s*".repeat(n % 300)),
+        ];
+        for form in forms {
+            let path = SymbolPath::parse(&joined(form), Some(Path::new("DEFAULT")));
+            let places = path.chains.iter().map(Vec::len).sum::<usize>();
+            assert!(!path.chains.is_empty() && path.chains.len() <= MOST_PARTS && places <= MOST_PLACES, "{places}");
+            assert!(path.left_out > 5_000 && path.complaint().unwrap().contains(&path.left_out.to_string()));
+        }
+        let mut path = SymbolPath::parse(&joined(&|n| format!("/a{n}")), None);
+        path.append(SymbolPath::parse("/b;/c", None));
+        assert_eq!((path.chains.len(), path.left_out), (MOST_PARTS, 6_000 - MOST_PARTS + 2));
+        assert_eq!(SymbolPath::parse("/a;/b", None).complaint(), None);
     }
 
     #[test]

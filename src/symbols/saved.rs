@@ -6,11 +6,12 @@
 //! not of this form is as good as none.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::names::{ModuleNames, NO_TEXT, RawFrame};
 use super::{PdbKey, depot};
+use crate::paths::{self, open_regular};
 
 const MAGIC: &[u8; 8] = b"HWNAMES1";
 
@@ -48,10 +49,9 @@ impl SavedNames {
     /// What was saved of a PDB (its file name).
     pub(super) fn load(&self, pdb: &str, key: PdbKey) -> Option<Saved> {
         let path = self.place(pdb, key);
-        if fs::metadata(&path).ok()?.len() > MAX_FILE {
-            return None;
-        }
-        let saved = decode(&fs::read(&path).ok()?)?;
+        let mut bytes = Vec::new();
+        open_regular(&path).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+        let saved = decode(&bytes)?;
         depot::touch(&path);
         Some(saved)
     }
@@ -63,7 +63,7 @@ impl SavedNames {
             fs::create_dir_all(folder)?;
         }
         let draft = depot::draft(&path);
-        let done = fs::write(&draft, encode(saved)).and_then(|()| fs::rename(&draft, &path));
+        let done = fs::write(&draft, encode(saved)).and_then(|()| paths::adopt(&draft, &path));
         if done.is_err() {
             let _ = fs::remove_file(&draft);
         }

@@ -3,12 +3,13 @@
 //! calls it: login pages come as anything.
 //!
 //! Cost: a download is given up after a few connections that bring nothing new, and after
-//! some more for each stretch of the file that was reached.
+//! some more for each stretch of the file that was reached; and one that is slower than [`LEAST_RATE`], or takes longer
+//! than [`LONGEST`], over all its connections.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::cabinet;
 use super::depot;
@@ -22,6 +23,15 @@ const MAX_IN_VAIN: u32 = 3;
 
 /// Bytes for which one more connection is allowed: sound ones bring at least as much.
 const BYTES_A_CONNECTION: u64 = 1 << 16;
+
+/// Bytes a second that a line brings which is of any use.
+const LEAST_RATE: u64 = 16 << 10;
+
+/// What a download may take beside that, in times of the silence that is allowed.
+const GRACE: u32 = 3;
+
+/// A download at most. What came stays, and the next one goes on from there.
+const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// What became of a download.
 pub(super) enum Fetched {
@@ -43,7 +53,8 @@ pub(super) fn fetch(
     progress: &Progress<'_>,
 ) -> Result<Fetched, PlaceTrouble> {
     let (path, file) = open_part(target, url).map_err(no_room)?;
-    let mut transfer = Transfer { http, url, path, file, stop, progress };
+    let pace = Pace { begun: Instant::now(), grace: http.patience * GRACE, came: 0 };
+    let mut transfer = Transfer { http, url, path, file, stop, progress, pace };
     let result = transfer.run();
     let Transfer { path, file, .. } = transfer;
     drop(file);
@@ -67,6 +78,29 @@ struct Transfer<'a> {
     file: File,
     stop: &'a Stop,
     progress: &'a Progress<'a>,
+    pace: Pace,
+}
+
+/// How fast a download is.
+struct Pace {
+    begun: Instant,
+    /// So long it may take beside what its bytes may.
+    grace: Duration,
+    /// Bytes that came, whatever became of them.
+    came: u64,
+}
+
+impl Pace {
+    fn check(&self, now: Instant) -> Result<(), PlaceTrouble> {
+        let took = now.saturating_duration_since(self.begun);
+        if took > LONGEST {
+            return Err(PlaceTrouble::TooLong(LONGEST.as_secs() / 60));
+        }
+        if took > self.grace.saturating_add(Duration::from_secs(self.came / LEAST_RATE)) {
+            return Err(PlaceTrouble::TooSlow { bytes: self.came, seconds: took.as_secs() });
+        }
+        Ok(())
+    }
 }
 
 /// How a connection ended.
@@ -104,6 +138,7 @@ impl Transfer<'_> {
             if self.stop.is_set() {
                 return Err(PlaceTrouble::Stopped);
             }
+            self.pace.check(Instant::now())?;
             let have = self.bytes();
             let tag = read_tag(&self.path, self.url);
             let resume = Some((have, tag.as_str())).filter(|_| have > 0 && !tag.is_empty());
@@ -153,6 +188,8 @@ impl Transfer<'_> {
                 }
             }
             have += bytes.len() as u64;
+            self.pace.came += bytes.len() as u64;
+            self.pace.check(Instant::now())?;
             if have > MAX_BYTES {
                 return Err(PlaceTrouble::TooMuch(MAX_BYTES >> 20));
             }
@@ -221,6 +258,19 @@ mod tests {
     fn asked(mut ends: impl FnMut(u64) -> u64) -> u64 {
         let mut attempts = Attempts::default();
         (1..).find(|&n| !attempts.may_go_on(ends(n))).unwrap()
+    }
+
+    #[test]
+    fn a_download_has_a_least_rate_and_a_longest_time() {
+        let begun = Instant::now();
+        let check = |came: u64, seconds: u64| {
+            let pace = Pace { begun, grace: Duration::from_secs(60), came };
+            pace.check(begun + Duration::from_secs(seconds))
+        };
+        assert_eq!(check(0, 60), Ok(()));
+        assert_eq!(check(30, 61), Err(PlaceTrouble::TooSlow { bytes: 30, seconds: 61 }), "a byte every two seconds");
+        assert_eq!(check(100 << 20, 3_000), Ok(()), "35 KB a second are a slow line");
+        assert_eq!(check(u64::MAX, 7_201), Err(PlaceTrouble::TooLong(120)));
     }
 
     #[test]

@@ -73,6 +73,25 @@ pub enum PlaceTrouble {
     /// It took the connection and said nothing, or no more.
     #[error("it was silent for too long")]
     Silent,
+    /// It sends so slowly that it might as well be silent.
+    #[error("it is too slow: {bytes} bytes came in {seconds} s")]
+    TooSlow {
+        /// Bytes that came.
+        bytes: u64,
+        /// In this time.
+        seconds: u64,
+    },
+    /// It takes long to say that it has nothing.
+    #[error("it is too slow: {answers} answers took {seconds} s")]
+    SlowToAnswer {
+        /// How often it was asked for what it has not.
+        answers: u32,
+        /// How long that took.
+        seconds: u64,
+    },
+    /// A file was not whole after all the time that one may take.
+    #[error("it was not whole after {0} minutes; the next time it goes on from there")]
+    TooLong(u64),
     /// This system does not vouch for it.
     #[error("its certificate is not trusted ({0})")]
     Untrusted(String),
@@ -151,7 +170,15 @@ pub enum PlaceTrouble {
 impl PlaceTrouble {
     /// Whether the whole server is of no use for now: each further question would cost as much.
     pub(super) fn is_down(&self) -> bool {
-        matches!(self, Self::NoSuchHost | Self::Refused(_) | Self::Silent | Self::Untrusted(_))
+        matches!(
+            self,
+            Self::NoSuchHost
+                | Self::Refused(_)
+                | Self::Silent
+                | Self::TooSlow { .. }
+                | Self::SlowToAnswer { .. }
+                | Self::Untrusted(_)
+        )
     }
 
     /// Whether what has come is not the beginning of the file.

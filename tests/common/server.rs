@@ -18,8 +18,12 @@ pub enum Reply {
     CutWithoutRanges(Vec<u8>, usize),
     /// In small pieces with pauses.
     Slow(Vec<u8>),
+    /// Sends the head, and then a byte now and then, without end.
+    Drip(Duration),
     /// Sends the head and then nothing.
     Silent,
+    /// Says after some time that there is no such file.
+    Late(Duration),
     /// Sends nothing at all.
     Mute,
     Redirect(String),
@@ -122,10 +126,24 @@ fn answer(mut stream: TcpStream, replies: &Mutex<HashMap<String, Reply>>, log: &
             }
             Ok(())
         }
+        Some(Reply::Drip(pause)) => {
+            stream.write_all(
+                b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nETag: \"v1\"\r\n\r\nMicrosoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0",
+            )?;
+            loop {
+                std::thread::sleep(pause);
+                stream.write_all(b"x")?;
+                stream.flush()?;
+            }
+        }
         Some(Reply::Silent) => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")?;
             std::thread::sleep(Duration::from_secs(30));
             Ok(())
+        }
+        Some(Reply::Late(pause)) => {
+            std::thread::sleep(pause);
+            stream.write_all(&page("404 Not Found", "text/html", b"<html>nothing here</html>"))
         }
         Some(Reply::Mute) => {
             std::thread::sleep(Duration::from_secs(30));

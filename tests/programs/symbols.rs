@@ -328,3 +328,15 @@ fn each_file_is_a_trace_of_its_own_and_a_bad_one_holds_up_no_other() {
     let run = desk.run(&["symbols", "check", &bad]);
     assert_eq!((run.code, run.out.as_str(), run.err.lines().count()), (Some(1), "", 1));
 }
+
+#[cfg(not(windows))] // whose command lines are not that long
+#[test]
+fn a_symbol_path_of_thousands_of_parts_is_cut_with_a_sentence_and_costs_little() {
+    let desk = Desk::new();
+    let path = (0..3_000).map(|n| format!("cache*/none/c{n};/none/{n}")).collect::<Vec<_>>().join(";");
+    let start = std::time::Instant::now();
+    let run = desk.run(&["symbols", "check", "demo:", "--symbols", &path]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.err.matches("the symbol path is too long; its last").count(), 1, "{}", run.err);
+    assert!(start.elapsed() < std::time::Duration::from_secs(60), "each of eight modules is asked for in all of it");
+}

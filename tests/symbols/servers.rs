@@ -114,6 +114,50 @@ fn a_server_that_says_nothing_costs_one_time_out() {
 }
 
 #[test]
+fn a_server_that_drips_is_given_up_and_asked_nothing_more() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    server.put("*", Reply::Drip(Duration::from_millis(100)));
+    let locator = case.locator(&server.url);
+    let (start, seen) = (Instant::now(), Mutex::new(0));
+    for wanted in strangers(20) {
+        let why = locator.find(&wanted, None, &Stop::default(), &|_| *seen.lock().unwrap() += 1).unwrap_err();
+        assert!(matches!(trouble(&why), PlaceTrouble::TooSlow { bytes: 1..200, .. }), "{why}");
+    }
+    assert_eq!(server.asked().len(), 1);
+    assert!(start.elapsed() < Duration::from_secs(30), "2.1 s once; the whole file takes a day");
+    assert!(seen.into_inner().unwrap() > 5, "how far it is is told meanwhile");
+}
+
+#[test]
+fn a_server_that_takes_long_to_say_no_is_asked_nothing_more() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    server.put("*", Reply::Late(Duration::from_millis(500)));
+    let locator = case.locator(&server.url);
+    let start = Instant::now();
+    let why = strangers(30).map(|wanted| locator.find(&wanted, None, &Stop::default(), &|_| {}).unwrap_err()).last().unwrap();
+    assert!(matches!(trouble(&why), PlaceTrouble::SlowToAnswer { .. }), "{why}");
+    assert!(server.asked().len() < 20 && start.elapsed() < Duration::from_secs(30), "4 answers a module would take 60 s");
+}
+
+#[test]
+fn no_store_gets_a_file_that_windows_takes_for_a_device() {
+    let Some(case) = Case::new() else { return };
+    let server = Server::start();
+    server.put("*", Reply::File(case.bytes.clone()));
+    for name in ["NUL.pdb", r"C:\b\com1.pdb", "aux", "LPT\u{b2}.x.pdb"] {
+        let wanted = Wanted { pdb: Some((case.key, name.to_owned())), ..case.wanted() };
+        let why = case.locator(&server.url).find(&wanted, None, &Stop::default(), &|_| {}).unwrap_err();
+        assert!(matches!(why.0.as_slice(), [Trouble::OddName(_)]), "{why}");
+        let wanted = Wanted { image: format!(r"\Device\X\{}", name.replace("pdb", "dll")), pdb: None, ..Wanted::default() };
+        let why = case.locator(&server.url).find(&wanted, None, &Stop::default(), &|_| {}).unwrap_err();
+        assert!(matches!(why.0.as_slice(), [Trouble::NoName]), "{why}");
+    }
+    assert!(server.asked().is_empty() && !case.path("own").exists());
+}
+
+#[test]
 fn a_server_that_refuses_is_not_asked_for_the_next_module() {
     let Some(case) = Case::new() else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

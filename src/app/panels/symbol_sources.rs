@@ -16,6 +16,8 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
     let places = app.document.iter().flat_map(|document| &document.names).map(|names| names.search.places()).next();
     let places = places.unwrap_or_default();
     let unasked = app.document.iter().flat_map(|document| &document.names).map(|names| names.search.unasked.join(", ")).next();
+    let complaint =
+        app.document.iter().flat_map(|document| &document.names).find_map(|names| names.search.sources.path.complaint());
     let title = match places.len() {
         1 => "Symbols come from 1 place".to_owned(),
         n => format!("Symbols come from {n} places"),
@@ -27,6 +29,9 @@ pub fn show(app: &mut HighwaterApp, ui: &mut Ui) {
         }
         if let Some(unasked) = unasked.filter(|unasked| !unasked.is_empty()) {
             ui.add(egui::Label::new(format!("Not asked: {unasked}")).truncate());
+        }
+        if let Some(complaint) = &complaint {
+            ui.colored_label(ui.visuals().warn_fg_color, complaint);
         }
         switches(app, ui);
         path(app, ui);

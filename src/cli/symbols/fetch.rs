@@ -7,7 +7,7 @@
 use clap::Args;
 
 use super::listing::{Answer, Entry, Modules, Traces, Wanted};
-use super::named_path;
+use super::{complain, named_path};
 use crate::cli::text::plural;
 use crate::cli::{Failure, output};
 use crate::format;
@@ -39,6 +39,7 @@ pub(in crate::cli) fn run(args: &FetchArgs) -> Result<(), Failure> {
         Some(given) => named_path(Some(given)),
         None => SymbolPath::from_environment(Sources::default_store().as_deref()),
     };
+    complain(&path);
     if path.chains.iter().all(Vec::is_empty) {
         return Err(Failure::BadArguments(NO_PATH.to_owned()));
     }

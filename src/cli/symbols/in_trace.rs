@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::listing::wait_in_sight;
 use super::lookup::{AddressAt, Function, LookupArgs, describe_frames, functions};
 use super::{named_path, sources, without_names};
 use crate::cli::asked::load_trace;
@@ -76,7 +77,7 @@ pub(super) fn run(args: &LookupArgs, pid: u32) -> Result<(), Failure> {
     let places = places.map_err(|why| Failure::BadArguments(format!("{name}: {why}")))?;
     let options = Options { sources: sources(&trace, named_path(args.symbols.as_deref())), ..Options::default() };
     let symbols = Symbols::start_at(Arc::clone(&trace), options, places.clone(), || {});
-    symbols.wait();
+    wait_in_sight(&symbols, format!("Symbols of {name}"));
     if let Some(told) = without_names(symbols.modules().iter()) {
         output::message(&told);
     }

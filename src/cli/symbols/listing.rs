@@ -18,9 +18,10 @@ use crate::cli::mark_providers::MarkProvidersAsked;
 use crate::cli::memory::Memory;
 use crate::cli::progress::{Progress, Quiet};
 use crate::cli::{Failure, guarded, output, report_problems};
+use crate::format;
 use crate::load::Input;
 use crate::model::{ProcessId, Trace};
-use crate::symbols::{ModuleKey, ModuleReport, ModuleState, Options, Seek, ServerAnswers, SymbolPath, Symbols};
+use crate::symbols::{Download, ModuleKey, ModuleReport, ModuleState, Options, Seek, ServerAnswers, SymbolPath, Symbols};
 
 #[derive(Args, Debug)]
 pub(super) struct Traces {
@@ -60,6 +61,28 @@ pub(super) enum Wanted {
 
 /// Between two looks at how far it is.
 const EVERY: Duration = Duration::from_millis(200);
+
+/// Waits until all is found that is to be, and shows meanwhile how far it is: servers and shares take their time.
+pub(super) fn wait_in_sight(symbols: &Symbols, what: String) {
+    let mut progress = Progress::new(what);
+    symbols.wait_watched(EVERY, |modules| {
+        let (done, total) = done_of(modules);
+        progress.at_with(done, total, || coming(modules));
+    });
+}
+
+/// What comes just now, and how much of it.
+fn coming(modules: &[ModuleReport]) -> String {
+    let downloads = modules.iter().filter_map(|module| match module.state {
+        ModuleState::Downloading(download) => Some((module, download)),
+        _ => None,
+    });
+    let told = |(module, Download { done, total }): (&ModuleReport, Download)| match total {
+        Some(total) => format!("{} {} of {}", module.name, format::rough_bytes(done), format::rough_bytes(total)),
+        None => format!("{} {}", module.name, format::rough_bytes(done)),
+    };
+    downloads.map(told).next().unwrap_or_default()
+}
 
 impl Traces {
     pub(super) fn inputs(&self) -> Vec<Input> {
@@ -116,12 +139,7 @@ impl Traces {
             ..Options::default()
         };
         let symbols = Symbols::start(trace, options, |_| true, || {});
-        let mut progress = Progress::new(format!("Symbols of {}", input.name()));
-        symbols.wait_watched(EVERY, |modules| {
-            let (done, total) = done_of(modules);
-            progress.at(done, total);
-        });
-        drop(progress);
+        wait_in_sight(&symbols, format!("Symbols of {}", input.name()));
         let is_listed = |module: &ModuleReport| module.state != ModuleState::Unused || mapped.contains(&module.key);
         symbols.modules().into_iter().filter(is_listed).for_each(|module| modules.add(module));
         Ok(())

@@ -12,7 +12,9 @@ mod listing;
 pub(super) mod lookup;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use listing::wait_in_sight;
 use rustc_hash::FxHashMap;
 
 use super::output;
@@ -45,7 +47,7 @@ pub(super) fn names_and_missing(
 ) -> (Arc<Names>, Option<String>) {
     let options = Options { sources: sources(trace, named_path(path)), frees, ..Options::default() };
     let symbols = Symbols::start(Arc::clone(trace), options, is_asked, || {});
-    symbols.wait();
+    wait_in_sight(&symbols, "Symbols".to_owned());
     let modules = symbols.modules();
     if path.is_some()
         && let Some(told) = without_names(modules.iter())
@@ -72,7 +74,7 @@ pub(super) fn sampled_sites<'t>(trace: &'t Trace, counts: &'t [u32]) -> impl Ite
 pub(super) fn names_of_sites<'t>(trace: &Arc<Trace>, path: Option<&str>, sites: impl Iterator<Item = &'t Site>) -> Arc<Names> {
     let options = Options { sources: sources(trace, named_path(path)), ..Options::default() };
     let symbols = Symbols::start_at(Arc::clone(trace), options, addresses_of(trace, sites), || {});
-    symbols.wait();
+    wait_in_sight(&symbols, "Symbols".to_owned());
     if path.is_some()
         && let Some(told) = without_names(symbols.modules().iter())
     {
@@ -110,7 +112,18 @@ fn named_path(given: Option<&str>) -> SymbolPath {
     let store = Sources::default_store();
     let mut path = given.map_or_else(SymbolPath::default, |given| SymbolPath::parse(given, store.as_deref()));
     path.append(SymbolPath::from_environment(store.as_deref()).without_servers());
+    complain(&path);
     path
+}
+
+/// Says once of a path that it is too long.
+fn complain(path: &SymbolPath) {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    if let Some(complaint) = path.complaint()
+        && !IS_TOLD.swap(true, Ordering::Relaxed)
+    {
+        output::message(&complaint);
+    }
 }
 
 /// Where the symbols of a trace come from. The servers on the path are asked: one that may not

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use super::Download;
 use super::search::{Search, beginning, compressed, first_two};
@@ -82,10 +83,11 @@ impl Search<'_> {
             Some(Absent::Trouble(why)) => Err(why),
             None => {
                 let progress = |done, total| (self.progress)(Download { done, total });
+                let begun = Instant::now();
                 let fetched = fetch(&servers.http, url, target, self.stop, &progress);
                 match &fetched {
                     Ok(Fetched::File(_)) => {}
-                    Ok(Fetched::Missing) => servers.note_missing(url),
+                    Ok(Fetched::Missing) => servers.note_missing(server, url, begun.elapsed()),
                     Err(why) => servers.note(server, url, why),
                 }
                 fetched

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashSet;
 
 use super::{Download, Locator};
-use crate::paths::{is_regular, open_regular, share_host};
+use crate::paths::{self, is_regular, open_regular, share_host};
 use crate::pe::{self, Build, Likeness};
 use crate::symbols::guard::Stop;
 use crate::symbols::path::Place;
@@ -63,12 +63,24 @@ pub(super) struct Search<'a> {
     pub(super) troubles: Vec<Trouble>,
     /// Places that were asked.
     pub(super) asked: usize,
+    /// Stores among them: one that stands in many chains is asked once.
+    stores: FxHashSet<PathBuf>,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(locator: &'a Locator, stop: &'a Stop, progress: &'a dyn Fn(Download), name: &str, sought: Sought) -> Self {
         let name = name.to_owned();
-        Self { locator, stop, progress, name, sought, seen: FxHashSet::default(), troubles: Vec::new(), asked: 0 }
+        Self {
+            locator,
+            stop,
+            progress,
+            name,
+            sought,
+            seen: FxHashSet::default(),
+            troubles: Vec::new(),
+            asked: 0,
+            stores: FxHashSet::default(),
+        }
     }
 
     /// Asks the program's own store, then the places of the symbol path. Tells which had it.
@@ -117,6 +129,11 @@ impl<'a> Search<'a> {
     fn chain<'p>(&mut self, chain: &'p [Place]) -> Option<(PathBuf, &'p Place)> {
         for (i, place) in chain.iter().enumerate() {
             let before: Vec<&Path> = chain[..i].iter().filter_map(store_of).collect();
+            if let Place::Store(root) = place
+                && !self.stores.insert(root.clone())
+            {
+                continue; // it has none, and what would have come meanwhile is found
+            }
             self.asked += 1;
             let found = match place {
                 Place::Folder(root) => self.folder(root, &before),
@@ -251,7 +268,7 @@ impl<'a> Search<'a> {
 
     /// Gives a new file its name if it is what is wanted, else removes it.
     pub(super) fn adopt(&mut self, draft: &Path, target: &Path) -> Result<(), PdbError> {
-        let result = self.sought.verify(draft, self.stop).and_then(|()| Ok(fs::rename(draft, target)?));
+        let result = self.sought.verify(draft, self.stop).and_then(|()| Ok(paths::adopt(draft, target)?));
         if result.is_err() {
             let _ = fs::remove_file(draft);
         }

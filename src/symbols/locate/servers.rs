@@ -25,7 +25,15 @@ pub(super) struct Answers {
     two_tier: FxHashMap<String, bool>,
     /// URLs of which nothing came.
     absent: FxHashMap<String, Absent>,
+    /// How often servers said that they have not got a file, and how long that took.
+    waits: FxHashMap<String, (u32, Duration)>,
 }
+
+/// An answer that there is nothing takes such a part of the silence that is allowed, of a server that is of any use.
+const USUAL_PART: u32 = 20;
+
+/// What all such answers may take beside that, in times of that silence.
+const GRACE: u32 = 4;
 
 /// Why nothing came.
 #[derive(Clone, Debug)]
@@ -52,9 +60,18 @@ impl Servers {
         answers.down.get(server).cloned().map(Absent::Trouble).or_else(|| answers.absent.get(url).cloned())
     }
 
-    /// Notes that a server has not got a file.
-    pub(super) fn note_missing(&self, url: &str) {
-        self.lock().absent.insert(url.to_owned(), Absent::Missing);
+    /// Notes that a server has not got a file, and how long it took to say so. One that keeps us waiting each time would do
+    /// so for each module.
+    pub(super) fn note_missing(&self, server: &str, url: &str, took: Duration) {
+        let mut answers = self.lock();
+        answers.absent.insert(url.to_owned(), Absent::Missing);
+        let (count, all) = answers.waits.entry(server.to_owned()).or_default();
+        *count += 1;
+        *all += took;
+        if *all > self.http.patience * GRACE + (self.http.patience / USUAL_PART).saturating_mul(*count) {
+            let why = PlaceTrouble::SlowToAnswer { answers: *count, seconds: all.as_secs() };
+            answers.down.insert(server.to_owned(), why);
+        }
     }
 
     /// Notes why a server did not give a file. What only we wanted to end says nothing of it.
