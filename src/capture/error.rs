@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::constants::*;
 use crate::etl::OpenError;
 use crate::etl::write::WriteError;
 
@@ -33,6 +34,17 @@ pub enum CaptureError {
          has started it, or the session: logman stop {0:?} -ets"
     )]
     HeapsTraced(String),
+    /// Windows traces the heaps of some processes only.
+    #[error(
+        "heaps of {} are not recorded: Windows took two processes and no more ({why})",
+        processes(.pids)
+    )]
+    HeapsLeftOut {
+        /// Those that are left out.
+        pids: Vec<u32>,
+        /// What it said to all of them together.
+        why: String,
+    },
     /// A file or folder could not be made, written or removed.
     #[error("{path}: {error}", path = path.display())]
     File {
@@ -75,22 +87,32 @@ impl CaptureError {
     }
 }
 
-/// What the numbers mean that sessions answer with (winerror.h), and what to do.
+/// Processes by their ids, for a sentence.
+fn processes(pids: &[u32]) -> String {
+    let ids = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    format!("{} {ids}", if pids.len() == 1 { "process" } else { "processes" })
+}
+
+/// What the numbers mean that sessions answer with, and what to do.
 fn meaning(code: u32) -> String {
     let known = match code {
-        2 => "there is no such program",
-        5 => "recording needs administrator rights; start it from a terminal that was opened with \"Run as administrator\"",
-        8 | 14 => "there is not enough memory; close programs, or record less",
-        87 => "this Windows does not know what was asked for",
-        112 => "the disk is full; make room, or record in a ring",
-        161 => "the path of the file is not valid",
-        183 => "there is such a session already; `logman query -ets` lists them",
-        740 => "this program asks for administrator rights itself; start it yourself and record it by its name",
-        1223 => "the question for administrator rights was answered with no",
-        1314 => "this account lacks the right to profile the system",
-        1400 => "there is no desktop to start it on; start it yourself and record it by its name",
-        1450 => "there are too many ETW sessions; see `logman query -ets` and stop one",
-        4201 => "there is no such session any more",
+        ERROR_FILE_NOT_FOUND => "there is no such program",
+        ERROR_ACCESS_DENIED => {
+            "recording needs administrator rights; start it from a terminal that was opened with \"Run as administrator\""
+        }
+        ERROR_NOT_ENOUGH_MEMORY | ERROR_OUTOFMEMORY => "there is not enough memory; close programs, or record less",
+        ERROR_INVALID_PARAMETER => "this Windows does not know what was asked for",
+        ERROR_DISK_FULL => "the disk is full; make room, or record in a ring",
+        ERROR_BAD_PATHNAME => "the path of the file is not valid",
+        ERROR_ALREADY_EXISTS => "there is such a session already; `logman query -ets` lists them",
+        ERROR_ELEVATION_REQUIRED => {
+            "this program asks for administrator rights itself; start it yourself and record it by its name"
+        }
+        ERROR_CANCELLED => "the question for administrator rights was answered with no",
+        ERROR_PRIVILEGE_NOT_HELD => "this account lacks the right to profile the system",
+        ERROR_INVALID_WINDOW_HANDLE => "there is no desktop to start it on; start it yourself and record it by its name",
+        ERROR_NO_SYSTEM_RESOURCES => "there are too many ETW sessions; see `logman query -ets` and stop one",
+        ERROR_WMI_INSTANCE_NOT_FOUND => "there is no such session any more",
         _ => return format!("Windows error {code}"),
     };
     format!("{known} (Windows error {code})")
@@ -105,6 +127,8 @@ mod tests {
         let says = |code| CaptureError::Windows { what: "the heap session could not be started".to_owned(), code }.to_string();
         assert!(says(5).starts_with("the heap session could not be started: recording needs administrator rights; start"));
         assert!(says(5).ends_with("(Windows error 5)"));
+        let two = CaptureError::HeapsLeftOut { pids: vec![30, 40], why: says(87) }.to_string();
+        assert!(two.starts_with("heaps of processes 30, 40 are not recorded: Windows took two processes and no more (the heap"));
         assert_eq!(says(1234), "the heap session could not be started: Windows error 1234");
     }
 }

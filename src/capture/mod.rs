@@ -15,15 +15,18 @@
 //! Knows nothing of the model, of queries and of the window: whoever looks on reads
 //! the growing files.
 
+pub mod constants;
 pub mod control;
 mod error;
 mod files;
 mod folder;
 mod followed;
+mod held;
 mod images;
 mod inputs;
 mod lane;
 mod merge;
+mod notes;
 pub mod properties;
 pub mod providers;
 mod recorder;
@@ -45,6 +48,7 @@ pub use folder::Folder;
 pub use followed::{Because, Elsewhere, Followed, Rules, Started};
 pub use images::{DiskImages, Images};
 pub use merge::{Summary, recover, recover_on, save};
+pub use notes::{Note, Notes};
 pub use recorder::{Aftermath, Leftovers, Program, Pulse, Recorder, Running};
 pub use recording::{BUFFER_SIZE, LaneWriter, Recording, Session};
 pub use request::{Children, MAX_CONDITIONS, Request, Ring, Target};

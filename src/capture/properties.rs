@@ -10,39 +10,40 @@
 //! of the longest names and 256 bytes, so some 4 KB lie behind the block; whoever takes its
 //! length of 0xFF for one finds that many words there.
 //!
-//! UNVERIFIED on a real system: how many pids an item takes; and whether the block must be
-//! aligned (it stands right behind the name, as PerfView puts it, so at a multiple of 2).
+//! UNVERIFIED on a real system: how many pids an item takes. Whether the block must be aligned does not matter: names
+//! are so long that it stands at a multiple of eight right behind them, where PerfView puts it.
 
+use super::constants::*;
 use super::{CaptureError, Request};
 use crate::etl::write::Loss;
 use crate::etl::{Guid, u32_at};
 use crate::events::{class, hook};
 
-/// Bytes of the structure without what follows it.
-const SIZE: usize = 0x78;
 /// Longest name of a session or file, in UTF-16 units without NUL.
-const MAX_NAME: usize = 1023;
+const MAX_NAME: usize = MOST_NAME_UNITS - 1;
+/// Where an extension block may stand: at a multiple of this.
+const ALIGNMENT: usize = 8;
 
-/// Bits of `LogFileMode`.
-mod log_mode {
-    pub(super) const REAL_TIME: u32 = 0x0000_0100;
-    pub(super) const SYSTEM_LOGGER: u32 = 0x0200_0000;
-    pub(super) const INDEPENDENT_SESSION: u32 = 0x0800_0000;
+/// The name of a session that the process `pid` has for this kind of events. The id has twelve digits,
+/// whatever it is, so that the extension block behind a heap session's name stands at a multiple of eight always.
+pub fn session_name(pid: u32, kind: &str) -> String {
+    format!("{SESSION_PREFIX}{pid:012}-{kind}")
 }
 
-/// Bits of `EnableFlags` of a kernel session.
-pub mod kernel_flag {
-    /// Processes start and end.
-    pub const PROCESS: u32 = 0x0000_0001;
-    /// Threads do.
-    pub const THREAD: u32 = 0x0000_0002;
-    /// Images are loaded and unloaded.
-    pub const IMAGE_LOAD: u32 = 0x0000_0004;
-    /// VirtualAlloc and VirtualFree.
-    pub const VIRTUAL_ALLOC: u32 = 0x0000_4000;
-    /// What processors run is looked at again and again, with the interval that the machine has.
-    pub const PROFILE: u32 = 0x0200_0000;
+/// The names of all sessions that the process `pid` may have.
+pub fn session_names(pid: u32) -> [String; 3] {
+    [KERNEL_SESSION, HEAP_SESSION, USER_SESSION].map(|kind| session_name(pid, kind))
 }
+
+/// Kind of session: the kernel's events.
+pub const KERNEL_SESSION: &str = "kernel";
+/// Kind of session: heaps.
+pub const HEAP_SESSION: &str = "heap";
+/// Kind of session: providers of programs.
+pub const USER_SESSION: &str = "user";
+
+/// What the names of all our sessions begin with.
+pub const SESSION_PREFIX: &str = "highwater-";
 
 /// A session as it is to be started.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +73,7 @@ pub enum SessionKind<'a> {
     Kernel {
         /// A GUID that no other session has.
         guid: Guid,
-        /// Bits of [`kernel_flag`]; 0 while stacks are not chosen yet.
+        /// What of the kernel's events; 0 while stacks are not chosen yet.
         flags: u32,
     },
     /// Providers of programs, which are switched on one by one.
@@ -91,54 +92,54 @@ enum Item<'a> {
 impl SessionProperties<'_> {
     /// The structure for StartTraceW.
     pub fn build(&self) -> Result<Properties, CaptureError> {
-        use log_mode::{INDEPENDENT_SESSION, REAL_TIME, SYSTEM_LOGGER};
         let (guid, mode) = match self.kind {
-            SessionKind::Heap { .. } => (class::HEAP, REAL_TIME | INDEPENDENT_SESSION),
-            SessionKind::Kernel { guid, .. } => (guid, REAL_TIME | SYSTEM_LOGGER),
-            SessionKind::Providers { guid } => (guid, REAL_TIME),
+            SessionKind::Heap { .. } => (class::HEAP, REAL_TIME_MODE | INDEPENDENT_SESSION_MODE),
+            SessionKind::Kernel { guid, .. } => (guid, REAL_TIME_MODE | SYSTEM_LOGGER_MODE),
+            SessionKind::Providers { guid } => (guid, REAL_TIME_MODE),
         };
         let mut bytes = head(self.name)?;
-        bytes[0x18..0x28].copy_from_slice(&guid.to_bytes());
+        bytes[AT_GUID..AT_GUID + 16].copy_from_slice(&guid.to_bytes());
         let Buffers { size_kb, minimum, maximum } = self.buffers;
-        for (at, value) in [(0x30, size_kb), (0x34, minimum), (0x38, maximum), (0x40, mode), (0x44, self.flush_seconds)] {
+        for (at, value) in [
+            (AT_BUFFER_SIZE, size_kb),
+            (AT_MINIMUM_BUFFERS, minimum),
+            (AT_MAXIMUM_BUFFERS, maximum),
+            (AT_LOG_FILE_MODE, mode),
+            (AT_FLUSH_TIMER, self.flush_seconds),
+        ] {
             put(&mut bytes, at, value);
         }
         match self.kind {
             SessionKind::Heap { pids, stacks } => {
                 let block = extension(&[Item::Pids(pids), Item::StackWalk(stacks)])?;
+                // Behind names of ours it stands there already.
+                bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
                 // The offset stands in 16 bits, and a name is no longer than MAX_NAME.
                 let place = EXTENDED | bytes.len() as u32;
-                put(&mut bytes, 0x48, place);
+                put(&mut bytes, AT_ENABLE_FLAGS, place);
                 bytes.extend(block.into_iter().flat_map(u32::to_le_bytes));
             }
-            SessionKind::Kernel { flags, .. } => put(&mut bytes, 0x48, flags),
+            SessionKind::Kernel { flags, .. } => put(&mut bytes, AT_ENABLE_FLAGS, flags),
             SessionKind::Providers { .. } => {}
         }
         // Nothing is behind the block but this room.
-        bytes.resize(WHOLE.max(bytes.len() + LONGEST_BLOCK), 0);
+        bytes.resize(WHOLE.max(bytes.len() + 4 * LONGEST_BLOCK), 0);
         Ok(Properties::new(&bytes))
     }
 }
 
 /// Bytes of properties, as PerfView has them.
-const WHOLE: usize = SIZE + 2 * 2 * (MAX_NAME + 1) + 256;
-/// Bytes of an extension block whose length is 0xFF words.
-const LONGEST_BLOCK: usize = 0xFF * 4;
-
-/// `EnableFlags` that are the place of an extension block: length 0xFF (the block says
-/// it itself) and flag 0x80 in the upper half, the offset in the lower.
-const EXTENDED: u32 = 0x80FF_0000;
+const WHOLE: usize = PROPERTIES_SIZE + 2 * 2 * (MAX_NAME + 1) + 256;
 
 /// An extension block. Each count stands before what it counts.
 fn extension(items: &[Item<'_>]) -> Result<Vec<u32>, CaptureError> {
-    const MAX_HOOKS: usize = 256;
     let mut block = vec![0];
     let mut count = 0;
     for item in items {
         let (kind, words): (u32, Vec<u32>) = match item {
             Item::StackWalk([]) => continue,
-            Item::Pids(pids) => (2, pids.to_vec()),
-            Item::StackWalk(hooks) => (3, hooks.iter().take(MAX_HOOKS).map(|&hook| hook.into()).collect()),
+            Item::Pids(pids) => (ITEM_PIDS, pids.to_vec()),
+            Item::StackWalk(hooks) => (ITEM_STACKS, hooks.iter().take(MAX_STACK_HOOKS).map(|&hook| hook.into()).collect()),
         };
         block.push(kind << 16 | (words.len() as u32 + 1));
         block.extend(words);
@@ -153,16 +154,14 @@ fn extension(items: &[Item<'_>]) -> Result<Vec<u32>, CaptureError> {
 
 /// Fixed part and name.
 fn head(name: &str) -> Result<Vec<u8>, CaptureError> {
-    const TRACED_GUID: u32 = 0x0002_0000;
-    const CLOCK_QPC: u32 = 1;
     let units: Vec<u16> = name.encode_utf16().collect();
     if units.is_empty() || units.len() > MAX_NAME || units.contains(&0) {
         return Err(CaptureError::BadRequest(format!("a session cannot be called {name:?}")));
     }
-    let mut bytes = vec![0; SIZE];
-    put(&mut bytes, 0x28, CLOCK_QPC);
-    put(&mut bytes, 0x2C, TRACED_GUID);
-    put(&mut bytes, 0x74, SIZE as u32); // the session's name; there is no file
+    let mut bytes = vec![0; PROPERTIES_SIZE];
+    put(&mut bytes, AT_CLOCK, CLOCK_QPC);
+    put(&mut bytes, AT_NODE_FLAGS, TRACED_GUID);
+    put(&mut bytes, AT_LOGGER_NAME, PROPERTIES_SIZE as u32); // there is no file
     bytes.extend(units.into_iter().chain([0]).flat_map(u16::to_le_bytes));
     Ok(bytes)
 }
@@ -182,17 +181,17 @@ impl Properties {
         let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         room[..bytes.len()].copy_from_slice(bytes);
         let size = room.len() as u32;
-        put(room, 0, size);
+        put(room, AT_WHOLE_SIZE, size);
         Self(words)
     }
 
     /// Room for what ControlTraceW answers when it queries, stops or flushes a session:
     /// the names of the session and of its file can both be as long as names get.
     pub fn for_answer() -> Self {
-        const NAME_BYTES: usize = 2 * (MAX_NAME + 1);
-        let mut bytes = vec![0; SIZE + 2 * NAME_BYTES];
-        put(&mut bytes, 0x74, SIZE as u32);
-        put(&mut bytes, 0x70, (SIZE + NAME_BYTES) as u32);
+        const NAME_BYTES: usize = MOST_NAME_UNITS * 2;
+        let mut bytes = vec![0; PROPERTIES_SIZE + 2 * NAME_BYTES];
+        put(&mut bytes, AT_LOGGER_NAME, PROPERTIES_SIZE as u32);
+        put(&mut bytes, AT_LOG_FILE_NAME, (PROPERTIES_SIZE + NAME_BYTES) as u32);
         Self::new(&bytes)
     }
 
@@ -209,7 +208,7 @@ impl Properties {
     /// The session's GUID, after a query.
     pub fn guid(&self) -> Guid {
         let mut bytes = [0; 16];
-        bytes.copy_from_slice(&self.bytes()[0x18..0x28]); // every answer is longer
+        bytes.copy_from_slice(&self.bytes()[AT_GUID..AT_GUID + 16]); // every answer is longer
         Guid::from_bytes(bytes)
     }
 
@@ -217,14 +216,14 @@ impl Properties {
     pub fn statistics(&self) -> Statistics {
         let field = |at| u32_at(self.bytes(), at).unwrap_or(0);
         Statistics {
-            buffer_size_kb: field(0x30),
-            maximum_buffers: field(0x38),
-            buffers: field(0x50),
-            free_buffers: field(0x54),
-            events_lost: field(0x58),
-            buffers_written: field(0x5C),
-            log_buffers_lost: field(0x60),
-            real_time_buffers_lost: field(0x64),
+            buffer_size_kb: field(AT_BUFFER_SIZE),
+            maximum_buffers: field(AT_MAXIMUM_BUFFERS),
+            buffers: field(AT_NUMBER_OF_BUFFERS),
+            free_buffers: field(AT_FREE_BUFFERS),
+            events_lost: field(AT_EVENTS_LOST),
+            buffers_written: field(AT_BUFFERS_WRITTEN),
+            log_buffers_lost: field(AT_LOG_BUFFERS_LOST),
+            real_time_buffers_lost: field(AT_REAL_TIME_BUFFERS_LOST),
         }
     }
 }
@@ -271,34 +270,44 @@ pub struct Buffers {
     pub maximum: u32,
 }
 
+/// Most memory that the buffers of all sessions together may take, in bytes: 2 GB, or an eighth of the machine's
+/// memory where that is less.
+pub fn most_buffer_memory(memory: u64) -> u64 {
+    const MOST: u64 = 2 << 30;
+    MOST.min(memory / 8)
+}
+
 impl Buffers {
-    /// For heaps, of which a busy program writes some 400 MB a second. Windows makes them more as
-    /// they are needed: up to an eighth of the machine's memory (bytes).
-    pub fn heap(processors: u32, memory: u64) -> Self {
-        Self::of(processors.saturating_mul(2).max(64), memory / 8)
+    /// For heaps, of which a busy program writes some 400 MB a second: Windows makes buffers more as they are needed,
+    /// up to two thirds of all that the sessions may have together on a machine with this memory (bytes).
+    pub fn heap(processors: u32, memory: u64, request: &Request) -> Self {
+        Self::of(processors.saturating_mul(2).max(64), processors, most_buffer_memory(memory) / 6 * 4, request)
     }
 
-    /// For the kernel's events: up to a 32nd.
-    pub fn kernel(processors: u32, memory: u64) -> Self {
-        Self::of(processors.saturating_mul(4).max(16), memory / 32)
+    /// For the kernel's events: up to a sixth.
+    pub fn kernel(processors: u32, memory: u64, request: &Request) -> Self {
+        Self::of(processors.saturating_mul(4).max(16), processors, most_buffer_memory(memory) / 6, request)
     }
 
-    /// For trackers and other providers, which write as much as they please: up to a 32nd.
-    pub fn user(processors: u32, memory: u64) -> Self {
-        Self::of(processors.saturating_mul(2).max(16), memory / 32)
+    /// For trackers and other providers, which write as much as they please: up to a sixth.
+    pub fn user(processors: u32, memory: u64, request: &Request) -> Self {
+        Self::of(processors.saturating_mul(2).max(16), processors, most_buffer_memory(memory) / 6, request)
     }
 
-    /// Twice the least at the most, if there is little memory.
-    fn of(minimum: u32, most: u64) -> Self {
-        let most = u32::try_from(most >> 20).unwrap_or(u32::MAX);
-        Self { size_kb: 1024, minimum, maximum: minimum.saturating_mul(2).max(most) }
-    }
-
-    /// The sizes that the user asks for instead.
-    pub fn or(self, request: &Request) -> Self {
-        let size_kb = request.buffer_size.map_or(self.size_kb, |bytes| bytes.div_ceil(1024).clamp(64, 1024));
-        let maximum = request.buffers.unwrap_or(self.maximum).max(4);
-        Self { size_kb, minimum: self.minimum.min(maximum), maximum }
+    /// So many at first, as many as have room in `share` bytes at most. The sizes that the user asks for instead
+    /// hold within that. Where the share is small for a machine with many processors, buffers are smaller.
+    fn of(wanted: u32, processors: u32, share: u64, request: &Request) -> Self {
+        /// KB; Windows' documented most is the first of them.
+        const SIZES: [u32; 5] = [1024, 512, 256, 128, 64];
+        let room = |size_kb: u32| u32::try_from(share / (u64::from(size_kb) << 10)).unwrap_or(u32::MAX);
+        // The system wants two for each processor, and four are few.
+        let least = processors.saturating_mul(2).max(4);
+        let asked = request.buffer_size.map(|bytes| bytes.div_ceil(1024).clamp(64, 1024));
+        let sizes = SIZES.into_iter().filter(|&size| asked.is_none_or(|asked| size < asked));
+        let size_kb = asked.into_iter().chain(sizes).find(|&size| room(size) >= least).unwrap_or(SIZES[4]);
+        let room = room(size_kb).max(least);
+        let maximum = request.buffers.map_or(room, |asked| asked.clamp(least, room));
+        Self { size_kb, minimum: wanted.min(maximum), maximum }
     }
 }
 
@@ -331,11 +340,31 @@ pub fn kernel_stacks(request: &Request) -> Vec<u8> {
     pages.chain(samples).flat_map(|(class, hook)| classic_id(class, hook as u8)).collect()
 }
 
+/// The flags of a kernel session: processes, threads and images always.
+pub fn kernel_flags(request: &Request) -> u32 {
+    let commit = if request.commit { FLAG_VIRTUAL_ALLOC } else { 0 };
+    let samples = if request.samples { FLAG_PROFILE } else { 0 };
+    FLAG_PROCESS | FLAG_THREAD | FLAG_IMAGE_LOAD | commit | samples
+}
+
+/// The same without samples of processors; `None` if there are none among them.
+pub fn without_samples(flags: u32) -> Option<u32> {
+    (flags & FLAG_PROFILE != 0).then_some(flags & !FLAG_PROFILE)
+}
+
+/// Group masks as TraceSetInformation wants them (class 4, TraceSystemTraceEnableFlagsInfo): the first is that of
+/// these flags, the others are for groups beyond.
+pub fn group_masks(flags: u32) -> [u32; MASK_WORDS] {
+    let mut masks = [0; MASK_WORDS];
+    masks[0] = flags;
+    masks
+}
+
 /// `CLASSIC_EVENT_ID`: class, type, seven bytes of nothing.
-fn classic_id(class: Guid, opcode: u8) -> [u8; 24] {
-    let mut id = [0; 24];
+fn classic_id(class: Guid, opcode: u8) -> [u8; CLASSIC_ID_SIZE] {
+    let mut id = [0; CLASSIC_ID_SIZE];
     id[..16].copy_from_slice(&class.to_bytes());
-    id[16] = opcode;
+    id[AT_CLASSIC_TYPE] = opcode;
     id
 }
 

@@ -12,12 +12,11 @@ mod names;
 pub use names::provider_of;
 
 use super::Request;
+use super::constants::*;
 use crate::etl::Guid;
 use crate::events::class;
 
-/// Informational, and whatever says that it is of no level.
-const INFORMATIONAL: u8 = 4;
-const VERBOSE: u8 = 5;
+/// All keywords, and events without any.
 const ANY_KEYWORD: u64 = 0;
 
 /// A provider, and what is wanted of it.
@@ -69,43 +68,26 @@ pub fn wanted(request: &Request) -> Vec<Wanted> {
         all.push(Wanted { stacks: request.stacks, ..of(class::CUSTOM_HEAP, Purpose::Trackers) });
     }
     if request.frames {
-        // Presents; the one provider calls them so, and the other: start and stop.
-        const PRESENTS: u64 = 2;
-        let presents = |provider, ids| Wanted { keywords: PRESENTS, ids, ..of(provider, Purpose::Frames) };
-        all.push(presents(class::DXGI, &[42, 43, 55, 56]));
-        all.push(presents(class::D3D9, &[1, 2]));
+        let presents = |provider, ids| Wanted { keywords: KEYWORD_PRESENTS, ids, ..of(provider, Purpose::Frames) };
+        all.push(presents(class::DXGI, &[DXGI_PRESENT_START, DXGI_PRESENT_STOP, DXGI_PLANES_START, DXGI_PLANES_STOP]));
+        all.push(presents(class::D3D9, &[D3D9_PRESENT_START, D3D9_PRESENT_STOP]));
         all.push(of(class::MULTI_FRAME_RATE, Purpose::Frames));
     }
     if request.managed {
         // Without the keyword of compilation the runtime does not tell the system, either, how to walk stacks through its code.
-        let keywords = runtime::COLLECTIONS | runtime::CODE | runtime::END_ENUMERATION;
+        let keywords = KEYWORD_GC | MANAGED_CODE | KEYWORD_END_ENUMERATION;
         all.push(Wanted { keywords, ..of(class::CLR, Purpose::Managed) });
     }
     for &provider in &request.marks {
         if all.iter().all(|one| one.provider != provider) {
-            all.push(Wanted { level: VERBOSE, ..of(provider, Purpose::Marks) });
+            all.push(Wanted { level: LEVEL_VERBOSE, ..of(provider, Purpose::Marks) });
         }
     }
     all
 }
 
-/// Keywords of the .NET runtime and of its rundown.
-mod runtime {
-    pub(super) const COLLECTIONS: u64 = 0x1;
-    const LOADER: u64 = 0x8;
-    const COMPILATION: u64 = 0x10;
-    const PRECOMPILED: u64 = 0x20;
-    /// Not of whole images that were compiled before.
-    const USED_ONLY: u64 = 0x4_0000;
-    /// Modules, and code that is compiled or used.
-    pub(super) const CODE: u64 = LOADER | COMPILATION | PRECOMPILED | USED_ONLY;
-    /// Of the runtime: all of it once more when its process ends.
-    pub(super) const END_ENUMERATION: u64 = 0x80;
-    /// Of the rundown: tell all as what was there at the start.
-    pub(super) const START: u64 = 0x40;
-    /// As what is there at the end.
-    pub(super) const END: u64 = 0x100;
-}
+/// Modules of the .NET runtime, and code that is compiled or used.
+const MANAGED_CODE: u64 = KEYWORD_LOADER | KEYWORD_JIT | KEYWORD_NGEN | KEYWORD_NO_NGEN_IMAGES;
 
 /// When the runtimes are to tell what code they have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,36 +101,29 @@ pub enum Rundown {
 /// Has the runtimes tell at once what code they have.
 pub fn rundown(when: Rundown) -> Wanted {
     let when = match when {
-        Rundown::AtStart => runtime::START,
-        Rundown::AtEnd => runtime::END,
+        Rundown::AtStart => KEYWORD_START_RUNDOWN,
+        Rundown::AtEnd => KEYWORD_END_RUNDOWN,
     };
-    Wanted { keywords: runtime::CODE | when, ..of(class::CLR_RUNDOWN, Purpose::Managed) }
+    Wanted { keywords: MANAGED_CODE | when, ..of(class::CLR_RUNDOWN, Purpose::Managed) }
 }
-
-/// What a runtime says last of what there is at the end.
-pub const RUNDOWN_ENDS: u16 = 146;
 
 /// All that it says of informational and higher level.
 fn of(provider: Guid, purpose: Purpose) -> Wanted {
-    Wanted { provider, purpose, level: INFORMATIONAL, keywords: ANY_KEYWORD, stacks: false, ids: &[] }
+    Wanted { provider, purpose, level: LEVEL_INFORMATION, keywords: ANY_KEYWORD, stacks: false, ids: &[] }
 }
-
-/// Most ids of processes in a filter.
-const MOST_PIDS: usize = 8;
 
 /// A filter of processes: their ids. Nothing where they are none, or too many for one.
 pub fn pid_filter(pids: &[u32]) -> Vec<u8> {
-    if pids.len() > MOST_PIDS { Vec::new() } else { pids.iter().flat_map(|pid| pid.to_le_bytes()).collect() }
+    if pids.len() > MAX_FILTER_PIDS { Vec::new() } else { pids.iter().flat_map(|pid| pid.to_le_bytes()).collect() }
 }
 
 /// A filter of events (`EVENT_FILTER_EVENT_ID`): that they are let in, their number, their ids. Nothing
-/// where there are none.
+/// where there are none, or too many for one.
 pub fn id_filter(ids: &[u16]) -> Vec<u8> {
-    const LET_IN: u16 = 1;
-    if ids.is_empty() {
+    if ids.is_empty() || ids.len() > MAX_FILTER_IDS {
         return Vec::new();
     }
-    [LET_IN, ids.len() as u16].iter().chain(ids).flat_map(|word| word.to_le_bytes()).collect()
+    [FILTER_IN, ids.len() as u16].iter().chain(ids).flat_map(|word| word.to_le_bytes()).collect()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::constants::MANIFEST_EVENT;
 use super::files::context_of;
 use super::lane::{Plan, Shared};
 use super::merge::{Job, merge};
@@ -233,9 +234,6 @@ impl LaneWriter {
     }
 }
 
-/// A provider of .NET describes its events with this id (PerfView's `ManifestEnvelope`).
-const MANIFEST: u16 = 0xFFFE;
-
 /// Whether an event tells what others mean: processes, threads, images, heaps and trackers, code and
 /// modules of the .NET runtime, descriptions of events, how far apart samples are.
 fn names_something(id: EventId) -> bool {
@@ -243,7 +241,7 @@ fn names_something(id: EventId) -> bool {
         EventId::Provider { provider: class::CUSTOM_HEAP, id } => return matches!(id, tracker::OPEN | tracker::CLOSE),
         // Methods, modules of domains, modules; at the start and at the end, too. Not what a method's compilation begins with.
         EventId::Provider { provider: class::CLR | class::CLR_RUNDOWN, id } => return matches!(id, 135..=144 | 149..=154),
-        EventId::Provider { id, .. } => return id == MANIFEST,
+        EventId::Provider { id, .. } => return id == MANIFEST_EVENT,
         _ => {}
     }
     matches!(

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::constants::{MAX_FILTER_PIDS, SYSTEM_PROCESS};
 use super::{CaptureError, StopWhen};
 use crate::etl::Guid;
 use crate::events::class;
@@ -107,8 +108,8 @@ impl Request {
         }
         match &self.target {
             Target::Pids(pids) if pids.is_empty() => return bad("choose a program to record"),
-            Target::Pids(pids) if pids.len() > MAX_PIDS => return bad("at most 8 processes can be recorded together"),
-            Target::Pids(pids) if pids.iter().any(|&pid| pid <= SYSTEM) => {
+            Target::Pids(pids) if pids.len() > MAX_FILTER_PIDS => return bad("at most 8 processes can be recorded together"),
+            Target::Pids(pids) if pids.iter().any(|&pid| pid <= SYSTEM_PROCESS) => {
                 return bad("the system's own processes cannot be recorded");
             }
             Target::Image(name) if !is_file_name(name) => return bad(WANTED_NAME),
@@ -143,10 +144,6 @@ fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['\\', '/', ':', '"', '*', '?', '\0'])
 }
 
-/// As many pids a filter of EnableTraceEx2 takes (Microsoft's EVENT_FILTER_DESCRIPTOR).
-const MAX_PIDS: usize = 8;
-/// The idle process and the kernel have no heaps.
-const SYSTEM: u32 = 4;
 /// More than anybody needs, and a line in the panel each.
 pub const MAX_CONDITIONS: usize = 8;
 const MIN_RING: u64 = 16 << 20;

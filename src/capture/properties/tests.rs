@@ -39,11 +39,12 @@ fn a_heap_session_has_every_field_at_its_64_bit_offset() {
     set(0x38, &512u32.to_le_bytes());
     set(0x40, &0x0800_0100u32.to_le_bytes());
     set(0x44, &1u32.to_le_bytes());
-    set(0x48, &0x80FF_0082u32.to_le_bytes());
+    set(0x48, &0x80FF_0088u32.to_le_bytes());
     set(0x74, &0x78u32.to_le_bytes());
     set(0x78, b"H\0e\0a\0p\0\0\0");
     let block = [0x0002_0006u32, 0x0002_0002, 0x1234, 0x0003_0003, 0x1021, 0x1022];
-    set(0x82, &block.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
+    // Behind the name, which ends at 0x82, at a multiple of eight.
+    set(0x88, &block.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
     assert_eq!(bytes, expected);
 }
 
@@ -59,9 +60,34 @@ fn samples_have_stacks_whatever_allocations_have() {
 }
 
 #[test]
+fn samples_are_the_profile_and_no_file_is_asked_for() {
+    // evntrace.h: EVENT_TRACE_FLAG_PROFILE 0x01000000, EVENT_TRACE_FLAG_FILE_IO 0x02000000.
+    let request = Request::new(Target::Pids(vec![1]));
+    assert_eq!(kernel_flags(&request), 0x4007);
+    let flags = kernel_flags(&Request { samples: true, commit: false, ..request.clone() });
+    assert_eq!((flags, without_samples(flags), without_samples(7)), (0x0100_0007, Some(7), None));
+    assert_eq!(group_masks(flags), [0x0100_0007, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn the_extension_block_is_aligned_whatever_the_id_of_the_process_and_right_behind_the_name() {
+    let mut places = std::collections::BTreeSet::new();
+    for digits in 0..=10 {
+        let pid = u32::try_from(10_u64.pow(digits).min(u32::MAX.into())).unwrap();
+        let name = session_name(pid, "heap");
+        let built = SessionProperties { name: &name, ..session(SessionKind::Heap { pids: &[1], stacks: &[] }) }.build().unwrap();
+        let place = (words(&built.bytes()[0x48..0x4C])[0] & 0xFFFF) as usize;
+        assert_eq!((place % 8, place), (0, 0x78 + 2 * (name.len() + 1)), "{name}");
+        assert_eq!(words(&built.bytes()[place..place + 12]), [0x0001_0003, 0x0002_0002, 1]);
+        places.insert(place);
+    }
+    assert_eq!(places.len(), 1);
+}
+
+#[test]
 fn without_stacks_the_block_names_processes_only() {
     let built = session(SessionKind::Heap { pids: &[10, 20], stacks: &[] }).build().unwrap();
-    assert_eq!(words(&built.bytes()[0x82..0x82 + 16]), [0x0001_0004, 0x0002_0003, 10, 20]);
+    assert_eq!(words(&built.bytes()[0x88..0x88 + 16]), [0x0001_0004, 0x0002_0003, 10, 20]);
 }
 
 #[test]
@@ -79,7 +105,7 @@ fn behind_every_block_there_is_room_for_the_longest() {
 
 #[test]
 fn kernel_sessions_and_those_of_providers_have_a_guid_and_a_mode_of_their_own() {
-    let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | kernel_flag::VIRTUAL_ALLOC;
+    let flags = kernel_flags(&Request::new(Target::Pids(vec![1])));
     let kernel = session(SessionKind::Kernel { guid: OWN, flags }).build().unwrap();
     assert_eq!(words(&kernel.bytes()[0x40..0x4C]), [0x0200_0100, 1, 0x4007]);
     let providers = session(SessionKind::Providers { guid: OWN }).build().unwrap();
@@ -151,10 +177,33 @@ fn stacks_of_kernel_events_are_24_bytes_each() {
 #[test]
 fn buffers_are_few_at_first_and_a_part_of_the_memory_at_most() {
     const GB: u64 = 1 << 30;
-    assert_eq!(Buffers::heap(4, 16 * GB), Buffers { size_kb: 1024, minimum: 64, maximum: 2048 });
-    assert_eq!(Buffers::heap(64, 64 * GB), Buffers { size_kb: 1024, minimum: 128, maximum: 8192 });
-    assert_eq!(Buffers::kernel(4, 16 * GB), Buffers { size_kb: 1024, minimum: 16, maximum: 512 });
-    assert_eq!(Buffers::user(32, GB / 4), Buffers { size_kb: 1024, minimum: 64, maximum: 128 });
-    let request = Request { buffer_size: Some(128 << 10), buffers: Some(40), ..Request::new(Target::Pids(vec![10])) };
-    assert_eq!(Buffers::heap(4, 16 * GB).or(&request), Buffers { size_kb: 128, minimum: 40, maximum: 40 });
+    let request = Request::new(Target::Pids(vec![10]));
+    assert_eq!((most_buffer_memory(64 * GB), most_buffer_memory(8 * GB)), (2 * GB, GB));
+    assert_eq!(Buffers::heap(4, 16 * GB, &request), Buffers { size_kb: 1024, minimum: 64, maximum: 1365 });
+    assert_eq!(Buffers::heap(64, 64 * GB, &request), Buffers { size_kb: 1024, minimum: 128, maximum: 1365 });
+    assert_eq!(Buffers::kernel(4, 16 * GB, &request), Buffers { size_kb: 1024, minimum: 16, maximum: 341 });
+    // Where a buffer of 1 MB each is too much, they are smaller.
+    assert_eq!(Buffers::user(32, GB / 4, &request), Buffers { size_kb: 64, minimum: 64, maximum: 85 });
+    let request = Request { buffer_size: Some(128 << 10), buffers: Some(40), ..request };
+    assert_eq!(Buffers::heap(4, 16 * GB, &request), Buffers { size_kb: 128, minimum: 40, maximum: 40 });
+}
+
+#[test]
+fn all_sessions_together_have_no_more_than_they_may_whatever_is_asked_for() {
+    const GB: u64 = 1 << 30;
+    let plain = Request::new(Target::Pids(vec![10]));
+    let asked =
+        [(None, None), (None, Some(u32::MAX)), (Some(u32::MAX), Some(u32::MAX)), (Some(1), Some(0)), (Some(64 << 10), None)];
+    for (buffer_size, buffers) in asked {
+        let request = Request { buffer_size, buffers, ..plain.clone() };
+        for (processors, memory) in [(1, GB), (4, 2 * GB), (4, 16 * GB), (64, 32 * GB), (64, 1024 * GB), (512, 4096 * GB)] {
+            let of = [Buffers::heap, Buffers::kernel, Buffers::user].map(|of| of(processors, memory, &request));
+            let bytes: u64 = of.iter().map(|of| u64::from(of.size_kb) * 1024 * u64::from(of.maximum)).sum();
+            assert!(bytes <= most_buffer_memory(memory), "{of:?} on {processors} processors with {memory}");
+            for of in of {
+                let has_sense = (64..=1024).contains(&of.size_kb) && of.minimum <= of.maximum;
+                assert!(has_sense && of.minimum >= 2 * processors, "two for each processor: {of:?}");
+            }
+        }
+    }
 }

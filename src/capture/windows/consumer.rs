@@ -29,7 +29,7 @@ use super::journal;
 use super::record::{convert, describe};
 use super::refusal::Refusal;
 use super::wide::wide;
-use crate::capture::providers::RUNDOWN_ENDS;
+use crate::capture::constants::RUNDOWN_ENDS;
 use crate::capture::{Elsewhere, Followed, Lane, LaneWriter, Recording};
 use crate::etl::EventId;
 use crate::etl::write::NewEvent;

@@ -28,6 +28,9 @@ pub struct Call {
     pub subject: String,
     /// Its Win32 error code; 0 is success.
     pub code: u32,
+    /// What it answered, of calls that ask for something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 /// An event as ETW handed it over: the fields of its `EVENT_RECORD`.
@@ -96,18 +99,28 @@ pub(super) fn end() -> Journal {
 }
 
 fn with(note: impl FnOnce(&mut Journal)) {
-    if IS_WANTED.load(Ordering::Relaxed)
+    if is_wanted()
         && let Some(journal) = JOURNAL.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
     {
         note(journal);
     }
 }
 
+/// Whether somebody wants it.
+pub(super) fn is_wanted() -> bool {
+    IS_WANTED.load(Ordering::Relaxed)
+}
+
 /// Notes a call if somebody wants it.
 pub(super) fn note(call: &'static str, subject: &str, code: u32) {
+    note_answer(call, subject, code, None);
+}
+
+/// The same with what was answered.
+pub(super) fn note_answer(call: &'static str, subject: &str, code: u32, answer: Option<String>) {
     with(|journal| {
         if journal.calls.len() < MOST_CALLS {
-            journal.calls.push(Call { call, subject: subject.to_owned(), code });
+            journal.calls.push(Call { call, subject: subject.to_owned(), code, answer });
         }
     });
 }
@@ -141,7 +154,7 @@ mod tests {
         note("Test", "before", 0);
         begin();
         note("Test", "heap", 183);
-        assert_eq!(ours(end()), [Call { call: "Test", subject: "heap".to_owned(), code: 183 }]);
+        assert_eq!(ours(end()), [Call { call: "Test", subject: "heap".to_owned(), code: 183, answer: None }]);
         note("Test", "after", 0);
         assert_eq!(ours(end()), []);
     }

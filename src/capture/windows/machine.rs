@@ -6,15 +6,14 @@ use windows_sys::Win32::System::SystemInformation::{GetTickCount64, OSVERSIONINF
 use windows_sys::Win32::System::Threading::{ALL_PROCESSOR_GROUPS, GetActiveProcessorCount};
 
 use super::clock::{self, Pair};
+use crate::capture::constants::MILLISECOND;
 use crate::capture::{BUFFER_SIZE, Session};
 
 /// A session that begins at this moment of both clocks.
 pub(super) fn session(start: Pair) -> Session {
     // SAFETY: the function has no arguments but a plain number.
     let processors = unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) };
-    // SAFETY: the function has no arguments.
-    let up = unsafe { GetTickCount64() };
-    const MILLISECOND: i64 = 10_000; // of FILETIME
+    let up = up();
     Session {
         frequency: clock::frequency(),
         start_ticks: start.ticks,
@@ -25,6 +24,12 @@ pub(super) fn session(start: Pair) -> Session {
         buffer_size: BUFFER_SIZE,
         pointer_size: size_of::<usize>() as u8,
     }
+}
+
+/// Milliseconds since the system was started.
+pub(super) fn up() -> u64 {
+    // SAFETY: the function has no arguments.
+    unsafe { GetTickCount64() }
 }
 
 /// Major, minor and build, as the system is and not as it shows itself to old programs.

@@ -14,14 +14,14 @@
 use super::random_bytes;
 use super::refusal::Refusal;
 use super::session::{self, Session};
-use crate::capture::properties::{Buffers, SessionKind, SessionProperties, heap_stacks, kernel_flag, kernel_stacks};
+use crate::capture::properties::{
+    Buffers, HEAP_SESSION, KERNEL_SESSION, SessionKind, SessionProperties, USER_SESSION, heap_stacks, kernel_flags,
+    kernel_stacks, session_name, without_samples,
+};
 use crate::capture::providers::{self, Purpose, Rundown, Wanted};
 use crate::capture::{CaptureError, Lane, Request, Target};
 use crate::etl::Guid;
 use crate::events::class;
-
-/// Names of our sessions: this, the id of the process, the kind.
-pub(super) const PREFIX: &str = "highwater-";
 
 /// A session that is to be started.
 #[derive(Clone, Debug)]
@@ -64,15 +64,12 @@ pub(super) struct Begun {
 impl Plan {
     /// Processes, threads and images, and pages if they are wanted.
     pub(super) fn kernel(request: &Request, machine: Machine) -> Self {
-        let commit = if request.commit { kernel_flag::VIRTUAL_ALLOC } else { 0 };
-        let samples = if request.samples { kernel_flag::PROFILE } else { 0 };
-        let flags = kernel_flag::PROCESS | kernel_flag::THREAD | kernel_flag::IMAGE_LOAD | commit | samples;
-        let how = How::Kernel { guid: fresh_guid(), flags, stacks: kernel_stacks(request) };
+        let how = How::Kernel { guid: fresh_guid(), flags: kernel_flags(request), stacks: kernel_stacks(request) };
         Self {
-            name: name("kernel"),
+            name: name(KERNEL_SESSION),
             lane: Lane::Pages,
             how,
-            buffers: Buffers::kernel(machine.processors, machine.memory).or(request),
+            buffers: Buffers::kernel(machine.processors, machine.memory, request),
         }
     }
 
@@ -81,7 +78,12 @@ impl Plan {
         // Process 0 stands for those that are not there yet.
         let pids = if pids.is_empty() { vec![0] } else { pids.to_vec() };
         let how = How::Heap { pids, stacks: heap_stacks(request) };
-        Self { name: name("heap"), lane: Lane::Heap, how, buffers: Buffers::heap(machine.processors, machine.memory).or(request) }
+        Self {
+            name: name(HEAP_SESSION),
+            lane: Lane::Heap,
+            how,
+            buffers: Buffers::heap(machine.processors, machine.memory, request),
+        }
     }
 
     /// Providers of programs, if any is asked for.
@@ -90,10 +92,10 @@ impl Plan {
         // Who comes later is in no filter.
         let of = if is_of(request) { pids.to_vec() } else { Vec::new() };
         (!wanted.is_empty()).then(|| Self {
-            name: name("user"),
+            name: name(USER_SESSION),
             lane: Lane::User,
             how: How::Providers { guid: fresh_guid(), wanted, of, running: pids.to_vec() },
-            buffers: Buffers::user(machine.processors, machine.memory).or(request),
+            buffers: Buffers::user(machine.processors, machine.memory, request),
         })
     }
 
@@ -116,9 +118,26 @@ impl Plan {
                 let lacking = |refusal: Refusal| refusal.while_trying("commit is recorded without call stacks");
                 Ok(Begun { shortfall: asked.err().map(lacking), ..begun(session) })
             }
-            How::Heap { pids, stacks } => self.start(SessionKind::Heap { pids, stacks }).map(begun),
+            How::Heap { pids, stacks } => self.begin_heaps(pids, stacks),
             How::Providers { guid, .. } => self.start(SessionKind::Providers { guid: *guid }).map(begun),
         }
+    }
+
+    /// Heaps of all of them, or of the first two where Windows takes no more: how many it does is written nowhere, and
+    /// UIforETW says two.
+    fn begin_heaps(&self, pids: &[u32], stacks: &[u16]) -> Result<Begun, CaptureError> {
+        const TWO: usize = 2;
+        let start = |pids| self.start(SessionKind::Heap { pids, stacks });
+        let refused = match start(pids) {
+            Ok(session) => return Ok(Begun { session, shortfall: None }),
+            // With fewer processes these would be no better.
+            Err(error @ CaptureError::HeapsTraced(_)) => return Err(error),
+            Err(error) if pids.len() <= TWO => return Err(error),
+            Err(error) => error,
+        };
+        let (kept, left_out) = pids.split_at(TWO);
+        let Ok(session) = start(kept) else { return Err(refused) };
+        Ok(Begun { session, shortfall: Some(CaptureError::HeapsLeftOut { pids: left_out.to_vec(), why: refused.to_string() }) })
     }
 
     /// Lets its events come: the consumer is there. What does not come of them is told; it is an
@@ -190,10 +209,8 @@ fn switch_on_kernel(session: &Session, flags: u32) -> Result<Vec<CaptureError>, 
         Err(refusal) => refusal,
     };
     let failed = |refusal: Refusal| refusal.while_trying("the kernel's events could not be switched on");
-    if flags & kernel_flag::PROFILE == 0 {
-        return Err(failed(refused));
-    }
-    session.enable_kernel(flags & !kernel_flag::PROFILE).map_err(failed)?;
+    let Some(rest) = without_samples(flags) else { return Err(failed(refused)) };
+    session.enable_kernel(rest).map_err(failed)?;
     Ok(vec![refused.while_trying("processor samples are not recorded")])
 }
 
@@ -232,7 +249,7 @@ pub(super) struct Machine {
 }
 
 fn name(kind: &str) -> String {
-    format!("{PREFIX}{}-{kind}", std::process::id())
+    session_name(std::process::id(), kind)
 }
 
 /// A GUID that nobody else has: random, as version 4 is.

@@ -14,7 +14,7 @@ use std::slice;
 
 use windows_sys::Win32::System::Diagnostics::Etw::{
     EVENT_HEADER_EXTENDED_DATA_ITEM, EVENT_HEADER_FLAG_32_BIT_HEADER, EVENT_HEADER_FLAG_CLASSIC_HEADER,
-    EVENT_HEADER_FLAG_PROCESSOR_INDEX, EVENT_HEADER_FLAG_TRACE_MESSAGE, EVENT_RECORD,
+    EVENT_HEADER_FLAG_PROCESSOR_INDEX, EVENT_HEADER_FLAG_TRACE_MESSAGE, EVENT_RECORD, EventTraceGuid,
 };
 
 use super::journal::RawEvent;
@@ -24,7 +24,7 @@ use crate::events::{class, kernel_hook};
 use crate::units::{Pid, PointerSize, Tid};
 
 /// ETW's own events: headers of files, ends of rundowns.
-const EVENT_TRACE: Guid = Guid::new(0x68FDD900, 0x4A3E, 0x11D1, [0x84, 0xF4, 0x00, 0x00, 0xF8, 0x04, 0x64, 0xE3]);
+const EVENT_TRACE: Guid = guid(&EventTraceGuid);
 
 /// More kinds of extended items than there are.
 const MOST_ITEMS: usize = 24;
@@ -149,7 +149,7 @@ unsafe fn parts<'a, T>(address: *const T, count: u16) -> &'a [T] {
     unsafe { slice::from_raw_parts(address, count.into()) }
 }
 
-fn guid(guid: &windows_sys::core::GUID) -> Guid {
+const fn guid(guid: &windows_sys::core::GUID) -> Guid {
     Guid::new(guid.data1, guid.data2, guid.data3, guid.data4)
 }
 

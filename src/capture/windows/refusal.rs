@@ -4,9 +4,10 @@
 
 use std::io;
 
-use windows_sys::Win32::Foundation::GetLastError;
+use windows_sys::Win32::Foundation::{ERROR_GEN_FAILURE, GetLastError};
 
 use crate::capture::CaptureError;
+use crate::capture::constants::HRESULT_CODE;
 
 /// A call that Windows refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,9 +33,7 @@ impl Refusal {
     /// Of a function that another library has called for us.
     pub(super) fn from_io(call: &'static str, error: &io::Error) -> Self {
         // Some put HRESULTs into the system's code: Win32's own stand in their low half.
-        const LOW: u32 = 0xFFFF;
-        const UNKNOWN: u32 = 31; // ERROR_GEN_FAILURE
-        Self { call, code: error.raw_os_error().map_or(UNKNOWN, |code| code as u32 & LOW) }
+        Self { call, code: error.raw_os_error().map_or(ERROR_GEN_FAILURE, |code| code as u32 & HRESULT_CODE) }
     }
 
     /// As an error of the recording: `what` is what was tried, as the start of a sentence.

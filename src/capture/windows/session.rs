@@ -16,18 +16,19 @@ use windows_sys::Win32::Foundation::{
     ERROR_ACTIVE_CONNECTIONS, ERROR_INVALID_PARAMETER, ERROR_MORE_DATA, ERROR_NOT_SUPPORTED, ERROR_WMI_INSTANCE_NOT_FOUND,
 };
 use windows_sys::Win32::System::Diagnostics::Etw::{
-    CLASSIC_EVENT_ID, CONTROLTRACE_HANDLE, ControlTraceW, ENABLE_TRACE_PARAMETERS, ENABLE_TRACE_PARAMETERS_VERSION_2,
+    CONTROLTRACE_HANDLE, ControlTraceW, ENABLE_TRACE_PARAMETERS, ENABLE_TRACE_PARAMETERS_VERSION_2,
     EVENT_CONTROL_CODE_ENABLE_PROVIDER, EVENT_ENABLE_PROPERTY_STACK_TRACE, EVENT_FILTER_DESCRIPTOR, EVENT_FILTER_TYPE_EVENT_ID,
     EVENT_FILTER_TYPE_PID, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_QUERY, EVENT_TRACE_CONTROL_STOP, EVENT_TRACE_PROPERTIES,
-    EnableTraceEx2, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS, TraceSetInformation, TraceStackTracingInfo,
-    TraceSystemTraceEnableFlagsInfo,
+    EnableTraceEx2, QueryAllTracesW, StartTraceW, TRACE_QUERY_INFO_CLASS, TraceQueryInformation, TraceSetInformation,
+    TraceStackTracingInfo, TraceSystemTraceEnableFlagsInfo,
 };
 
 use super::journal;
 use super::record::windows_guid;
 use super::refusal::Refusal;
 use super::wide::{narrow, wide};
-use crate::capture::properties::{Properties, Statistics};
+use crate::capture::constants::MOST_SESSIONS;
+use crate::capture::properties::{Properties, Statistics, group_masks};
 use crate::capture::providers::{Wanted, id_filter, pid_filter};
 use crate::etl::{Guid, u32_at};
 
@@ -48,16 +49,30 @@ impl Session {
     /// Asks for the stacks of these kernel events (`CLASSIC_EVENT_ID`s), instead of those
     /// asked for before. Too late once the events are switched on.
     pub(super) fn trace_stacks(&self, classic_ids: &[u8]) -> Result<(), Refusal> {
-        const { assert!(size_of::<CLASSIC_EVENT_ID>() == 24) };
         self.set(TraceStackTracingInfo, classic_ids, "TraceSetInformation(TraceStackTracingInfo)")
     }
 
     /// Switches kernel events on: those of these flags, and no others.
     pub(super) fn enable_kernel(&self, flags: u32) -> Result<(), Refusal> {
-        // The first of eight masks; the others are for groups beyond `EnableFlags`.
-        let mut masks = [0; 32];
-        masks[..4].copy_from_slice(&flags.to_le_bytes());
-        self.set(TraceSystemTraceEnableFlagsInfo, &masks, "TraceSetInformation(TraceSystemTraceEnableFlagsInfo)")
+        let masks: Vec<u8> = group_masks(flags).iter().flat_map(|mask| mask.to_le_bytes()).collect();
+        self.set(TraceSystemTraceEnableFlagsInfo, &masks, "TraceSetInformation(TraceSystemTraceEnableFlagsInfo)")?;
+        self.note_masks();
+        Ok(())
+    }
+
+    /// What Windows says is switched on now goes into the journal, beside what was asked for.
+    fn note_masks(&self) {
+        if !journal::is_wanted() {
+            return;
+        }
+        let mut masks = group_masks(0);
+        let (size, mut written) = (size_of_val(&masks) as u32, 0);
+        // SAFETY: the masks are ours and as long as is said, as is the place of the length.
+        let code = unsafe {
+            TraceQueryInformation(self.handle, TraceSystemTraceEnableFlagsInfo, masks.as_mut_ptr().cast(), size, &raw mut written)
+        };
+        let answer = (code == 0).then(|| masks.map(|mask| format!("{mask:#010x}")).join(" "));
+        journal::note_answer("TraceQueryInformation(TraceSystemTraceEnableFlagsInfo)", &self.name, code, answer);
     }
 
     /// Switches a provider of programs on, or asks it for something else than before: of these
@@ -137,6 +152,12 @@ pub(super) fn statistics(name: &str) -> Result<Statistics, Refusal> {
     Ok(answer.statistics())
 }
 
+/// Whether the session of this name runs, as far as this process may know: who may not ask about one that is there is
+/// refused, and of one that is not there anybody is told so.
+pub(super) fn may_run(name: &str) -> bool {
+    !matches!(statistics(name), Err(Refusal { code: ERROR_WMI_INSTANCE_NOT_FOUND, .. }))
+}
+
 /// Ends the session of this name, if there is one.
 pub(super) fn stop(name: &str) -> Result<(), Refusal> {
     match control(name, &mut Properties::for_answer(), EVENT_TRACE_CONTROL_STOP, "ControlTraceW(STOP)") {
@@ -156,14 +177,12 @@ pub(super) struct Known {
 
 /// All sessions that run on this machine.
 pub(super) fn running() -> Result<Vec<Known>, Refusal> {
-    /// More cannot run.
-    const MOST: usize = 64;
-    let mut answers = vec![Properties::for_answer(); MOST];
+    let mut answers = vec![Properties::for_answer(); MOST_SESSIONS];
     let mut pointers: Vec<*mut EVENT_TRACE_PROPERTIES> = answers.iter_mut().map(|answer| answer.as_mut_ptr().cast()).collect();
     let mut count = 0;
     // SAFETY: there are as many pointers as are said to be, each to memory of its own that is
     // aligned for the structure and says how long it is.
-    let code = unsafe { QueryAllTracesW(pointers.as_mut_ptr(), MOST as u32, &raw mut count) };
+    let code = unsafe { QueryAllTracesW(pointers.as_mut_ptr(), MOST_SESSIONS as u32, &raw mut count) };
     match journal::check("QueryAllTracesW", "", code) {
         Err(Refusal { code: ERROR_MORE_DATA, .. }) | Ok(()) => {}
         Err(refusal) => return Err(refusal),

@@ -15,10 +15,10 @@ use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_ALL_ACCESS, KEY_READ, KEY_WOW64_64KE
 
 use super::processes;
 use super::refusal::Refusal;
+use crate::capture::constants::TRACE_HEAPS as HEAP;
 
 const OPTIONS: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Image File Execution Options";
 const VALUE: &str = "TracingFlags";
-const HEAP: u32 = 1;
 
 /// One key an image: what was set before we came.
 const OURS: &str = r"SOFTWARE\highwater\TracingFlags";
