@@ -1,6 +1,7 @@
 //! Which processes are recorded: what comes of the pages of others stays out of the files.
 //!
-//! The kernel's session has the pages of every process, with their stacks. [`Followed`] stands
+//! The kernel's session has the pages of every process, with their stacks, their threads and their command lines, those of
+//! other users among them; and who looks at the files may have fewer rights than the recorder. [`Followed`] stands
 //! between its consumer and its lane: it learns from the stream itself which processes there are,
 //! and passes on what is needed of them.
 //!
@@ -9,10 +10,14 @@
 //! * Pages belong to the process in their payload. What comes before the start event of that
 //!   process (pages of a child are made before it is announced) waits for it, and for nothing else;
 //!   of a process that is not announced in time it is dropped, and counted.
+//! * Threads belong to their process, and their names. Of a process that is not followed the events pass without the
+//!   command line.
 //! * A sample of a processor belongs to the process of its thread, as events of threads tell; it waits for
 //!   those as pages do for processes. Of idle processors nothing is passed on.
 //! * A stack goes with its event, wherever and whenever it comes: same time, same thread.
 //! * All else passes, for it is what the rest is read with.
+//!
+//! It notices that Windows hides where the kernel's modules are.
 //!
 //! What is passed on keeps its order, but for what had to wait: that comes, in its own order,
 //! before the event that decided.
@@ -39,9 +44,10 @@ use names::Names;
 use threads::Threads;
 use waiting::Waiting;
 
+use super::constants::SYSTEM_PROCESS;
 use crate::etl::write::NewEvent;
-use crate::events::{Event, ProcessChange, ProcessInfo, Record, Whose, whose};
-use crate::units::Tid;
+use crate::events::{Event, ProcessChange, ProcessInfo, Record, Whose, command_line, whose};
+use crate::units::{Pid, Tid};
 
 /// The thread of a processor that has nothing to do.
 const IDLE: Tid = Tid(0);
@@ -96,6 +102,7 @@ pub struct Followed {
     news: VecDeque<Started>,
     dropped: u64,
     undecided: u64,
+    hides_kernel: bool,
     /// The latest time of an event.
     now: i64,
 }
@@ -119,6 +126,7 @@ impl Followed {
             news: VecDeque::new(),
             dropped: 0,
             undecided: 0,
+            hides_kernel: false,
             now: i64::MIN,
         }
     }
@@ -133,18 +141,28 @@ impl Followed {
             None => pass(event),
             Some(Whose::Process(Record { time, pid, event: Event::Process(change, info), .. })) => {
                 self.expire();
+                // The end of a process is the last that is known of it.
+                let was_followed = self.lives.is_followed(pid.0);
                 self.learn((pid.0, time), event.pid.0, change, &info);
                 self.settle(pid.0, pass);
+                self.pass_process((pid, time), was_followed, event, pass);
+            }
+            Some(Whose::Process(Record { time, pid, .. })) => self.pass_process((pid, time), false, event, pass),
+            // It ended long ago, and its id may be another's; all that is wanted of it was told before.
+            Some(Whose::DefunctProcess(_)) => pass_without_line(event, pass),
+            Some(Whose::Image { pid: Pid(0..=SYSTEM_PROCESS), base: 0 }) => {
+                self.hides_kernel = true;
                 pass(event);
             }
-            Some(Whose::Process(_)) => pass(event),
+            Some(Whose::Image { .. }) => pass(event),
             Some(Whose::Thread { pid, tid, has_ended }) => {
                 self.threads.learn(tid.0, pid.0, has_ended);
                 for (at, sample) in self.samples.take(tid.0) {
                     sample.give(&mut |sample| self.judge((pid.0, at), sample, pass));
                 }
-                pass(event);
+                self.judge((pid.0, event.time), event, pass);
             }
+            Some(Whose::ThreadName(pid)) => self.judge((pid.0, event.time), event, pass),
             Some(Whose::Sample(IDLE)) => self.dropped += 1,
             Some(Whose::Sample(tid)) => match self.threads.owner(tid.0) {
                 Some(pid) => self.judge((pid, event.time), event, pass),
@@ -177,6 +195,20 @@ impl Followed {
     /// Whether a process is followed that has not ended; always if the rules restrict nothing.
     pub fn is_followed(&self, pid: u32) -> bool {
         self.names.is_none() || self.lives.is_followed(pid)
+    }
+
+    /// Whether Windows says of modules of the kernel that they are nowhere: it does so to who lacks the right to debug
+    /// (Windows 11 24H2), and no frame of the kernel can have a name then.
+    pub fn hides_kernel(&self) -> bool {
+        self.hides_kernel
+    }
+
+    /// Passes on what tells of a process: with its command line only if it is followed, or was until now.
+    fn pass_process(&self, (pid, at): (Pid, i64), was_followed: bool, event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+        if was_followed || self.lives.was_followed(pid.0, at) == Some(true) {
+            return pass(event);
+        }
+        pass_without_line(event, pass);
     }
 
     /// Whether the process that had an id at a time was followed then; `None` if it is not known yet.
@@ -264,4 +296,12 @@ impl Followed {
             self.lives.presume_foreign(pid);
         }
     }
+}
+
+/// Passes on what tells of a process, without its command line.
+fn pass_without_line(event: &NewEvent<'_>, pass: &mut dyn FnMut(&NewEvent<'_>)) {
+    const NOTHING: [u8; 2] = [0; 2];
+    let Some(line) = command_line(event) else { return pass(event) };
+    let payload = [&event.payload[..line.start], &NOTHING[..], &event.payload[line.end..]].concat();
+    pass(&NewEvent { payload: &payload, ..*event });
 }

@@ -22,6 +22,7 @@ pub mod hook {
     pub const PROCESS_RUNDOWN_START: u16 = 0x0303;
     pub const PROCESS_RUNDOWN_END: u16 = 0x0304;
     pub const IMAGE_LOAD: u16 = 0x030A;
+    pub const PROCESS_DEFUNCT: u16 = 0x0327;
     pub const THREAD_START: u16 = 0x0501;
     pub const THREAD_RUNDOWN_START: u16 = 0x0503;
     pub const THREAD_RUNDOWN_END: u16 = 0x0504;

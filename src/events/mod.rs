@@ -57,7 +57,7 @@ pub use provider_names::{guid_of_name, known_guid};
 pub use raw_queue::{RawItem, RawMet, RawQueue, RawReading, RawRun};
 pub use survey::{survey, survey_with_providers};
 pub use times::latest_time;
-pub use whose::{Whose, whose};
+pub use whose::{Whose, command_line, whose};
 
 use crate::etl::{EventId, Guid, RawEvent};
 use crate::units::{Layer, Pid, Tid};

@@ -1,6 +1,8 @@
 //! Process, thread, image and volume payloads (PerfView's parsers and Microsoft's
 //! event classes; versions 2 to 5 checked on public traces).
 
+use std::ops::Range;
+
 use super::hooks::hook;
 use super::{Event, ImageChange, ImageFile, ImageId, ImageInfo, ProcessChange, ProcessInfo, Record};
 use crate::etl::{RawEvent, address_at, ansi_at, guid_at, u8_at, u32_at, utf16z_at};
@@ -15,15 +17,7 @@ pub(super) fn process(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
     let bytes = raw.payload;
     let p = raw.pointer.bytes();
     let pid = Pid(u32_at(bytes, p)?);
-    let mut at = p + 16;
-    if raw.version >= 3 {
-        at += p; // directory table base
-    }
-    if raw.version >= 4 {
-        at += 4; // flags
-    }
-    at = skip_sid(bytes, at, raw.pointer)?;
-    let (name, at) = ansi_at(bytes, at)?;
+    let (name, at) = ansi_at(bytes, process_name(raw)?)?;
     let command_line = utf16z_at(bytes, at).map(|(text, _)| text).unwrap_or_default();
     let info = ProcessInfo { key: address_at(bytes, 0, raw.pointer)?, parent: u32_at(bytes, p + 4)?, name, command_line };
     let change = match hook {
@@ -32,6 +26,26 @@ pub(super) fn process(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
         _ => ProcessChange::Rundown,
     };
     Some(record(raw, pid, Event::Process(change, Box::new(info))))
+}
+
+/// Where the name of a process stands.
+fn process_name(raw: &RawEvent<'_>) -> Option<usize> {
+    let p = raw.pointer.bytes();
+    let mut at = p + 16;
+    if raw.version >= 3 {
+        at += p; // directory table base
+    }
+    if raw.version >= 4 {
+        at += 4; // flags
+    }
+    skip_sid(raw.payload, at, raw.pointer)
+}
+
+/// Where the command line of a process stands, with its zero.
+pub(super) fn command_line(raw: &RawEvent<'_>) -> Option<Range<usize>> {
+    let (_, from) = ansi_at(raw.payload, process_name(raw)?)?;
+    let (_, to) = utf16z_at(raw.payload, from)?;
+    Some(from..to)
 }
 
 /// The user's SID: a zero word, or a TOKEN_USER structure and the SID itself.
@@ -65,18 +79,25 @@ pub(super) fn thread(hook: u16, raw: &RawEvent<'_>) -> Option<[Option<Record>; 2
     Some([start.map(record), name.map(|name| record(Event::ThreadName(name.into())))])
 }
 
+/// The process of an image, and its first byte.
+pub(super) fn image_base(raw: &RawEvent<'_>) -> Option<(Pid, u64)> {
+    let pid = if raw.version == 0 { raw.pid } else { Pid(u32_at(raw.payload, 2 * raw.pointer.bytes())?) };
+    Some((pid, address_at(raw.payload, 0, raw.pointer)?))
+}
+
 /// Load, unload and rundown of images.
 pub(super) fn image(hook: u16, raw: &RawEvent<'_>) -> Option<Record> {
     let bytes = raw.payload;
     let p = raw.pointer.bytes();
-    let (pid, path_at) = match raw.version {
-        0 => (raw.pid, 2 * p),
-        1 => (Pid(u32_at(bytes, 2 * p)?), 2 * p + 4),
-        _ => (Pid(u32_at(bytes, 2 * p)?), 3 * p + 32),
+    let (pid, base) = image_base(raw)?;
+    let path_at = match raw.version {
+        0 => 2 * p,
+        1 => 2 * p + 4,
+        _ => 3 * p + 32,
     };
     let since_version_2 = |at: usize| if raw.version >= 2 { u32_at(bytes, at) } else { Some(0) };
     let info = ImageInfo {
-        base: address_at(bytes, 0, raw.pointer)?,
+        base,
         size: address_at(bytes, p, raw.pointer)?,
         checksum: since_version_2(2 * p + 4)?,
         time_stamp: since_version_2(2 * p + 8)?,

@@ -2,6 +2,8 @@
 //!
 //! Cost: a look at the hook and at a few fields; of processes the whole payload is decoded.
 
+use std::ops::Range;
+
 use super::hooks::{hook, kernel_hook};
 use super::{CommittedRegion, Event, PageRange, Record, activity, memory, system};
 use crate::etl::write::NewEvent;
@@ -16,6 +18,8 @@ const THREAD_END: u16 = hook::THREAD_START + 1;
 pub enum Whose {
     /// It tells of a process: the record has an [`Event::Process`].
     Process(Record),
+    /// It tells of the process that had this id, has ended, and is still open somewhere.
+    DefunctProcess(Pid),
     /// Pages of this process are allocated or freed, or were there before the trace.
     Pages(Pid),
     /// A thread of a process runs or has ended.
@@ -26,6 +30,15 @@ pub enum Whose {
         tid: Tid,
         /// Whether it has ended.
         has_ended: bool,
+    },
+    /// A thread of this process has a name.
+    ThreadName(Pid),
+    /// An image is mapped, or is no more.
+    Image {
+        /// Into this process; those of the kernel are in the first few.
+        pid: Pid,
+        /// Its first byte.
+        base: u64,
     },
     /// A processor ran this thread; 0 if it was idle.
     Sample(Tid),
@@ -60,9 +73,20 @@ pub fn whose(event: &NewEvent<'_>) -> Option<Whose> {
             tid: Tid(u32_at(event.payload, 4)?),
             has_ended: hook == THREAD_END,
         }),
+        hook::THREAD_SET_NAME => Some(Whose::ThreadName(Pid(u32_at(event.payload, 0)?))),
         hook::PROCESS_START..=hook::PROCESS_RUNDOWN_END => system::process(hook, &raw(event)).map(Whose::Process),
+        hook::PROCESS_DEFUNCT => system::process(hook, &raw(event)).map(|record| Whose::DefunctProcess(record.pid)),
+        hook::IMAGE_LOAD | hook::IMAGE_UNLOAD..=hook::IMAGE_RUNDOWN_END => {
+            let (pid, base) = system::image_base(&raw(event))?;
+            Some(Whose::Image { pid, base })
+        }
         _ => None,
     }
+}
+
+/// Where the command line stands in the payload of an event that tells of a process, with the zero behind it.
+pub fn command_line(event: &NewEvent<'_>) -> Option<Range<usize>> {
+    system::command_line(&raw(event))
 }
 
 /// The event as if it had been read; the payloads looked at here have no extended items.

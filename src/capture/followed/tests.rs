@@ -5,6 +5,7 @@ mod elsewhere;
 mod examples;
 mod oracle;
 mod samples;
+mod strangers;
 
 use super::{Elsewhere, Followed, Rules};
 use crate::etl::write::{Descriptor, NewEvent};

@@ -36,6 +36,7 @@ use crate::capture::{
 };
 use crate::etl::write::{Descriptor, NewEvent};
 use crate::etl::{EventId, HeaderKind};
+use crate::events::hook;
 use crate::units::{Pid, PointerSize, Tid};
 
 /// A running recording.
@@ -75,6 +76,8 @@ impl LocalRecording {
         clean_up::clean_up_before_the_first()?;
         // Without the right to profile, sessions say themselves what they lack.
         let _ = privilege::enable_profiling();
+        // Without the right to debug, the newest Windows hides the kernel's modules; that is told when it is seen.
+        let _ = privilege::enable_debugging();
         let launched = match &request.target {
             Target::Launch(command) if privilege::is_elevated() => {
                 Some(Suspended::start_for_desktop(command).map_err(not_started)?)
@@ -169,8 +172,7 @@ impl LocalRecording {
 
     /// Names this moment in the trace.
     pub fn mark(&self, name: &str) -> Result<(), CaptureError> {
-        /// `PERFINFO_LOG_TYPE_MARK` (ntwmi.h): a text of one-byte characters, as xperf's `-m` writes it.
-        const MARK: u16 = 0x0F22;
+        // A text of one-byte characters, as xperf's `-m` writes it.
         let text: Vec<u8> = name.bytes().filter(|byte| *byte != 0).take(1024).chain([0]).collect();
         let event = NewEvent {
             processor: 0,
@@ -179,7 +181,7 @@ impl LocalRecording {
             pointer: PointerSize::Eight,
             pid: Pid(std::process::id()),
             tid: Tid(0),
-            id: EventId::Hook(MARK),
+            id: EventId::Hook(hook::MARK),
             version: 2,
             descriptor: Descriptor::default(),
             extended: &[],

@@ -100,12 +100,16 @@ impl Processes {
 
     /// What is not recorded of them, in sentences.
     pub(super) fn shortfalls(&self) -> impl Iterator<Item = String> {
-        self.without_heaps.iter().map(|(pid, name)| {
+        const HIDDEN: &str = "the kernel's frames have no names: Windows does not tell this account where its modules are \
+                              (it lacks SeDebugPrivilege)";
+        let hidden = lock(&self.followed).hides_kernel().then(|| HIDDEN.to_owned());
+        let without_heaps = self.without_heaps.iter().map(|(pid, name)| {
             format!(
                 "{name} ({pid}) was started by a recorded program, and its heaps are not recorded: Windows must know \
                  its name before it starts (--name {name})"
             )
-        })
+        });
+        hidden.into_iter().chain(without_heaps)
     }
 }
 

@@ -21,7 +21,7 @@ fn end(time: i64, pid: u32, name: &str) -> Sent {
 }
 
 fn other_kind(time: i64, pid: u32) -> Sent {
-    Sent { time, pid, tid: 1, hook: hook::THREAD_START, payload: vec![0; 8] }
+    Sent { time, pid, tid: 1, hook: hook::MARK, payload: vec![0; 8] }
 }
 
 #[test]

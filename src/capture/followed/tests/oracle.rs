@@ -201,9 +201,10 @@ impl World {
     }
 
     fn thread(&mut self, pid: u32, tid: u32) {
+        let Some(life) = self.living(pid) else { return };
         let time = self.now();
         self.threads.push(tid);
-        self.send(&Sent::thread(time, hook::THREAD_RUNDOWN_START, pid, tid), About::Everybody);
+        self.send(&Sent::thread(time, hook::THREAD_RUNDOWN_START, pid, tid), About::Life(life, time));
     }
 
     fn send_stack(&mut self, Pending { life, owner, thread }: Pending) {
