@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 use super::CaptureError;
 #[cfg(windows)]
+use super::control::Sid;
+#[cfg(windows)]
 use super::windows::Directory;
 
 /// A folder for lanes.
@@ -37,11 +39,12 @@ impl Folder {
     }
 
     /// One that somebody with fewer rights names, by the path that `canonicalize` tells. It is
-    /// there already, on a drive of this machine, and no part of its path is a link. It can
+    /// there already, on a drive of this machine, belongs to this account, and no part of its path is a link. It can
     /// be neither renamed nor removed while this lives.
     #[cfg(windows)]
-    pub fn given(path: &Path) -> Result<Self, CaptureError> {
+    pub fn given(path: &Path, owner: &Sid) -> Result<Self, CaptureError> {
         let directory = Directory::open(path).map_err(CaptureError::file(path))?;
+        directory.belongs_to(owner).map_err(CaptureError::file(path))?;
         Ok(Self { path: path.to_owned(), directory: Some(Arc::new(directory)) })
     }
 

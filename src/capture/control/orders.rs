@@ -56,25 +56,40 @@ impl PipeName {
     }
 }
 
-/// A user's identity as text, `S-1-5-21-…`: numbers only. So nothing else can come into the
-/// text of a security descriptor with it, such as the two letters that stand for everybody.
+/// The identity of one account as text, `S-1-5-21-…`: numbers only. So nothing else can come into the
+/// text of a security descriptor with it, such as the two letters that stand for everybody; and it is none of the groups
+/// that everybody knows, such as `S-1-1-0`, which are everybody too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sid(String);
 
 impl Sid {
     /// `None` for what is no such identity.
     pub fn new(text: &str) -> Option<Self> {
-        /// Fifteen sub-authorities of ten digits each, and the authority before them.
-        const MOST: usize = 192;
-        let numbers = text.strip_prefix("S-1-")?;
+        /// More numbers than an account's identity has.
+        const MOST: usize = 8;
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        (text.len() <= MOST && numbers.split('-').all(is_number)).then(|| Self(text.to_owned()))
+        let number = |part: &str| is_number(part).then(|| part.parse::<u32>().ok()).flatten();
+        let numbers: Vec<u32> = text.strip_prefix("S-1-")?.splitn(MOST, '-').map(number).collect::<Option<_>>()?;
+        // Accounts of machines and domains, those of the cloud, and the system itself.
+        let is_account = match numbers[..] {
+            [5, 21, _, _, _, id] => !is_built_in_group(id),
+            [12, 1, _, _, _, _] | [5, 18] => true,
+            _ => false,
+        };
+        is_account.then(|| Self(text.to_owned()))
     }
 
     /// As text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether an account of a domain with this last number is one of the groups that every domain has: below 1,000 only
+/// a few are users (Microsoft's page of well-known SIDs).
+fn is_built_in_group(id: u32) -> bool {
+    const USERS: [u32; 5] = [500, 501, 502, 503, 504];
+    id < 1000 && !USERS.contains(&id)
 }
 
 impl Orders {
@@ -142,7 +157,7 @@ mod tests {
     use crate::events::class;
 
     fn orders(errand: Errand) -> Orders {
-        Orders { errand, pipe: PipeName::new("highwater-0a1B-7").unwrap(), sid: Sid::new("S-1-5-21-7-1001").unwrap() }
+        Orders { errand, pipe: PipeName::new("highwater-0a1B-7").unwrap(), sid: Sid::new("S-1-5-21-7-8-9-1001").unwrap() }
     }
 
     fn record(request: Request) -> Orders {
@@ -203,7 +218,12 @@ mod tests {
 
     #[test]
     fn users_are_numbers_and_pipes_are_ours() {
-        for sid in ["S-1-5-18", "S-1-5-21-3623811015-3361044348-30300820-1013", "S-1-0"] {
+        for sid in [
+            "S-1-5-18",
+            "S-1-5-21-3623811015-3361044348-30300820-1013",
+            "S-1-5-21-3623811015-3361044348-30300820-500",
+            "S-1-12-1-1521512041-1121324531-812345678-4123456789",
+        ] {
             assert_eq!(Sid::new(sid).unwrap().as_str(), sid);
         }
         for sid in
@@ -212,6 +232,18 @@ mod tests {
             assert_eq!(Sid::new(sid), None, "{sid:?}");
         }
         assert_eq!(Sid::new(&format!("S-1-{}", "1".repeat(300))), None);
+        // Everybody, everybody who has logged on, the interactive, users, administrators, app packages, all of a domain.
+        for group in ["S-1-1-0", "S-1-0", "S-1-0-0", "S-1-2-0", "S-1-5-4", "S-1-5-7", "S-1-5-11", "S-1-5-32-544", "S-1-5-32-545"]
+        {
+            assert_eq!(Sid::new(group), None, "{group}");
+        }
+        for group in ["S-1-15-2-1", "S-1-16-8192", "S-1-5-21-1-2-3-513", "S-1-5-21-1-2-3-512", "S-1-5-21-1-2-3-515", "S-1-5-21-1"]
+        {
+            assert_eq!(Sid::new(group), None, "{group}");
+        }
+        let good = record(Request::new(Target::Pids(vec![10]))).words().unwrap();
+        let everybody: Vec<String> = good.iter().map(|word| word.replace("S-1-5-21-7-8-9-1001", "S-1-1-0")).collect();
+        assert!(parse(&good).is_ok() && parse(&everybody).is_err());
         assert!(PipeName::new("highwater-988917c5-5748").is_some());
         for name in ["", "highwater-", "other-1", r"highwater-\..\..\C:\x", "highwater-1/2", "highwater-é", "highwater-1 2"] {
             assert_eq!(PipeName::new(name), None, "{name:?}");

@@ -10,6 +10,8 @@
 //! * The system's own word for where the handle leads, its final path, must be the named path,
 //!   letter for letter, should there be a way elsewhere that does not show as one. The window
 //!   names the folder by the answer to the same question, so an honest one agrees.
+//! * The folder must be that of the account in whose name it is asked for: who starts the recorder could name any other
+//!   that is there.
 //! * The handle does not share deletion, so the folder is neither renamed nor removed while it is open.
 //! * An empty folder could still be made a junction in place. So of each file that was made or is
 //!   to go the final path is asked, too: if it is not the folder's with this name, the file is
@@ -38,12 +40,15 @@ use windows_sys::Wdk::Storage::FileSystem::{
 use windows_sys::Win32::Foundation::{OBJ_CASE_INSENSITIVE, RtlNtStatusToDosError, UNICODE_STRING};
 use windows_sys::Win32::Storage::FileSystem::{
     DELETE, FILE_ATTRIBUTE_NORMAL, FILE_ATTRIBUTE_REPARSE_POINT, FILE_DISPOSITION_INFO, FILE_FLAG_BACKUP_SEMANTICS,
-    FILE_GENERIC_WRITE, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE,
-    FILE_TRAVERSE, FileDispositionInfo, GetFinalPathNameByHandleW, SYNCHRONIZE, SetFileInformationByHandle,
+    FILE_GENERIC_WRITE, FILE_LIST_DIRECTORY, FILE_NAME_NORMALIZED, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    FILE_SHARE_WRITE, FILE_TRAVERSE, FileDispositionInfo, GetFinalPathNameByHandleW, READ_CONTROL, SYNCHRONIZE,
+    SetFileInformationByHandle, VOLUME_NAME_DOS,
 };
 use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
 
+use super::privilege::owner_of;
 use super::wide::narrow;
+use crate::capture::control::Sid;
 
 /// The folder, as long as this lives where and what it is.
 #[derive(Debug)]
@@ -70,6 +75,12 @@ impl Directory {
             }
         }
         if final_path(&handle)? != path { Err(refused(LINK)) } else { Ok(Self { handle, path: path.to_owned() }) }
+    }
+
+    /// Whether it is this account's, and not only named by it.
+    pub(in crate::capture) fn belongs_to(&self, sid: &Sid) -> io::Result<()> {
+        let owner = owner_of(&self.handle).map_err(|refusal| io::Error::from_raw_os_error(refusal.code as i32))?;
+        if owner == sid.as_str() { Ok(()) } else { Err(refused("the folder does not belong to the user who records")) }
     }
 
     /// Makes a file of this name that is not there yet.
@@ -106,7 +117,8 @@ const SHARED: u32 = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
 /// To reach what is in a folder.
 const PASS: u32 = FILE_TRAVERSE | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
 const FOLDER_ABOVE: What = What { access: PASS, share: SHARED, disposition: FILE_OPEN, kind: FILE_DIRECTORY_FILE };
-const FOLDER: What = What { access: PASS | FILE_LIST_DIRECTORY, share: FILE_SHARE_READ | FILE_SHARE_WRITE, ..FOLDER_ABOVE };
+const FOLDER: What =
+    What { access: PASS | FILE_LIST_DIRECTORY | READ_CONTROL, share: FILE_SHARE_READ | FILE_SHARE_WRITE, ..FOLDER_ABOVE };
 /// What turns out to be elsewhere is removed again.
 const NEW_FILE: What =
     What { access: FILE_GENERIC_WRITE | DELETE, share: SHARED, disposition: FILE_CREATE, kind: FILE_NON_DIRECTORY_FILE };
@@ -169,10 +181,9 @@ fn final_path(file: &File) -> io::Result<String> {
     /// More units than any path has.
     const MOST: usize = 1 << 15;
     let mut path = vec![0; MOST];
-    const FILE_NAME_NORMALIZED_AND_VOLUME_NAME_DOS: u32 = 0;
     // SAFETY: the handle is open; the text is ours and as long as is said.
     let units = unsafe {
-        GetFinalPathNameByHandleW(file.as_raw_handle(), path.as_mut_ptr(), MOST as u32, FILE_NAME_NORMALIZED_AND_VOLUME_NAME_DOS)
+        GetFinalPathNameByHandleW(file.as_raw_handle(), path.as_mut_ptr(), MOST as u32, FILE_NAME_NORMALIZED | VOLUME_NAME_DOS)
     };
     match units as usize {
         0 => Err(io::Error::last_os_error()),
@@ -271,6 +282,16 @@ mod tests {
             assert!(directory.create(name).is_err(), "{name:?}");
             assert!(directory.remove(name).is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_folder_belongs_to_who_made_it_and_to_nobody_else() {
+        let place = Place::new();
+        let directory = Directory::open(&place.users).unwrap();
+        let own = super::super::privilege::own_sid().unwrap();
+        directory.belongs_to(&own).unwrap();
+        let other = directory.belongs_to(&Sid::new("S-1-5-21-11-22-33-4444").unwrap()).unwrap_err();
+        assert_eq!(other.kind(), io::ErrorKind::PermissionDenied);
     }
 
     #[test]

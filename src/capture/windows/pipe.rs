@@ -21,9 +21,12 @@ use std::time::{Duration, Instant};
 use windows_sys::Win32::Foundation::{ERROR_PIPE_CONNECTED, ERROR_TIMEOUT, GetLastError, INVALID_HANDLE_VALUE, LocalFree};
 use windows_sys::Win32::Security::Authorization::{ConvertStringSecurityDescriptorToSecurityDescriptorW, SDDL_REVISION_1};
 use windows_sys::Win32::Security::SECURITY_ATTRIBUTES;
-use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_FIRST_PIPE_INSTANCE, PIPE_ACCESS_INBOUND, PIPE_ACCESS_OUTBOUND};
+use windows_sys::Win32::Storage::FileSystem::{
+    FILE_FLAG_FIRST_PIPE_INSTANCE, PIPE_ACCESS_INBOUND, PIPE_ACCESS_OUTBOUND, SECURITY_IDENTIFICATION,
+};
 use windows_sys::Win32::System::Pipes::{
-    ConnectNamedPipe, CreateNamedPipeW, PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS, PIPE_TYPE_BYTE, PIPE_WAIT,
+    ConnectNamedPipe, CreateNamedPipeW, GetNamedPipeServerProcessId, PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS,
+    PIPE_TYPE_BYTE, PIPE_WAIT,
 };
 
 use super::refusal::Refusal;
@@ -60,7 +63,6 @@ pub(super) fn connect_to(name: &PipeName, patience: Duration, comes: impl Fn() -
     let end = Instant::now() + patience;
     let open = |part: &str, is_read: bool| loop {
         // The recorder learns who we are, and cannot act in our name.
-        const SECURITY_IDENTIFICATION: u32 = 1 << 16;
         let mut options = File::options();
         let opened = options.read(is_read).write(!is_read).security_qos_flags(SECURITY_IDENTIFICATION).open(path(name, part));
         match opened {
@@ -73,6 +75,14 @@ pub(super) fn connect_to(name: &PipeName, patience: Duration, comes: impl Fn() -
     Ok(Ends { status: open(STATUS, true)?, commands: open(COMMANDS, false)? })
 }
 
+/// Id of the process that made a pipe, of which this is the other end.
+pub(super) fn server_of(pipe: &File) -> Result<u32, Refusal> {
+    let mut pid = 0;
+    // SAFETY: the handle is open; the place of the answer is ours.
+    let done = unsafe { GetNamedPipeServerProcessId(pipe.as_raw_handle(), &raw mut pid) };
+    if done == 0 { Err(Refusal::last("GetNamedPipeServerProcessId")) } else { Ok(pid) }
+}
+
 const STATUS: &str = "status";
 const COMMANDS: &str = "commands";
 
@@ -81,10 +91,10 @@ fn path(name: &PipeName, part: &str) -> String {
 }
 
 /// Full access for the user, the administrators and the system, for nobody else, nothing
-/// inherited; and for programs without raised rights.
+/// inherited; neither read nor written by programs with fewer rights than usual.
 fn descriptor(sid: &Sid) -> String {
     let sid = sid.as_str();
-    format!("D:P(A;;GA;;;{sid})(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NW;;;ME)")
+    format!("D:P(A;;GA;;;{sid})(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NWNR;;;ME)")
 }
 
 fn create(path: &str, sid: &Sid, direction: u32) -> Result<OwnedHandle, Refusal> {
@@ -178,7 +188,7 @@ mod tests {
 
     #[test]
     fn only_the_user_the_administrators_and_the_system_are_admitted() {
-        let sid = Sid::new("S-1-5-21-7").unwrap();
-        assert_eq!(descriptor(&sid), "D:P(A;;GA;;;S-1-5-21-7)(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NW;;;ME)");
+        let sid = Sid::new("S-1-5-21-7-8-9-1001").unwrap();
+        assert_eq!(descriptor(&sid), "D:P(A;;GA;;;S-1-5-21-7-8-9-1001)(A;;GA;;;BA)(A;;GA;;;SY)S:(ML;;NWNR;;;ME)");
     }
 }

@@ -1,16 +1,19 @@
-//! Rights: whether this process has those of an administrator, and the one that kernel
-//! stacks need. And the identity of who runs it, for the pipe that only they may use.
+//! Rights: whether this process has those of an administrator, the one that kernel
+//! stacks need, and the one without which Windows hides where the kernel's modules are. And the identity of who runs it, for the pipe that only they may use.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
+use std::fs::File;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::ptr;
 
 use windows_sys::Win32::Foundation::{ERROR_INVALID_SID, ERROR_SUCCESS, GetLastError, HANDLE, LUID, LocalFree};
-use windows_sys::Win32::Security::Authorization::ConvertSidToStringSidW;
+use windows_sys::Win32::Security::Authorization::{
+    ConvertSidToStringSidW, ConvertStringSidToSidW, GetSecurityInfo, SE_FILE_OBJECT,
+};
 use windows_sys::Win32::Security::{
-    AdjustTokenPrivileges, GetTokenInformation, LUID_AND_ATTRIBUTES, LookupPrivilegeValueW, SE_PRIVILEGE_ENABLED,
-    TOKEN_ADJUST_PRIVILEGES, TOKEN_ELEVATION, TOKEN_INFORMATION_CLASS, TOKEN_PRIVILEGES, TOKEN_QUERY, TOKEN_USER, TokenElevation,
-    TokenUser,
+    AdjustTokenPrivileges, GetTokenInformation, LUID_AND_ATTRIBUTES, LookupAccountSidW, LookupPrivilegeValueW,
+    OWNER_SECURITY_INFORMATION, PSID, SE_PRIVILEGE_ENABLED, SID_NAME_USE, SidTypeUser, TOKEN_ADJUST_PRIVILEGES, TOKEN_ELEVATION,
+    TOKEN_INFORMATION_CLASS, TOKEN_PRIVILEGES, TOKEN_QUERY, TOKEN_USER, TokenElevation, TokenUser,
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
@@ -35,8 +38,17 @@ pub(super) fn is_elevated() -> bool {
 
 /// Lets this process ask for the stacks of kernel events, if its user may.
 pub(super) fn enable_profiling() -> Result<(), Refusal> {
+    enable("SeSystemProfilePrivilege")
+}
+
+/// Lets this process know where the kernel's modules are, if its user may.
+pub(super) fn enable_debugging() -> Result<(), Refusal> {
+    enable("SeDebugPrivilege")
+}
+
+fn enable(privilege: &str) -> Result<(), Refusal> {
     let token = own_token(TOKEN_ADJUST_PRIVILEGES | TOKEN_QUERY)?;
-    let name = wide("SeSystemProfilePrivilege");
+    let name = wide(privilege);
     let mut luid = LUID::default();
     // SAFETY: no system means this one; the name ends with a zero; the number is ours.
     if unsafe { LookupPrivilegeValueW(ptr::null(), name.as_ptr(), &raw mut luid) } == 0 {
@@ -58,9 +70,19 @@ pub(super) fn enable_profiling() -> Result<(), Refusal> {
 /// The user of this process.
 pub(super) fn own_sid() -> Result<Sid, Refusal> {
     let user = user_of(&own_token(TOKEN_QUERY)?)?;
-    let mut text = ptr::null_mut();
     // SAFETY: the identity lies in `user`, which lives until the call returns.
-    if unsafe { ConvertSidToStringSidW(user.sid(), &raw mut text) } == 0 {
+    let text = unsafe { text_of(user.sid()) }?;
+    Sid::new(&text).ok_or(Refusal { call: "ConvertSidToStringSidW", code: ERROR_INVALID_SID })
+}
+
+/// An identity as text.
+///
+/// # Safety
+/// It is a valid one, and stays until this returns.
+unsafe fn text_of(sid: PSID) -> Result<String, Refusal> {
+    let mut text = ptr::null_mut();
+    // SAFETY: the caller's promise; the place of the answer is ours.
+    if unsafe { ConvertSidToStringSidW(sid, &raw mut text) } == 0 {
         return Err(Refusal::last("ConvertSidToStringSidW"));
     }
     /// Longer than any identity as text.
@@ -69,7 +91,70 @@ pub(super) fn own_sid() -> Result<Sid, Refusal> {
     let units: Vec<u16> = (0..MOST).map(|i| unsafe { *text.add(i) }).take_while(|unit| *unit != 0).collect();
     // SAFETY: the call above made this memory for us to free.
     unsafe { LocalFree(text.cast()) };
-    Sid::new(&narrow(&units)).ok_or(Refusal { call: "ConvertSidToStringSidW", code: ERROR_INVALID_SID })
+    Ok(narrow(&units))
+}
+
+/// Whose an open file or folder is, as text.
+pub(super) fn owner_of(file: &File) -> Result<String, Refusal> {
+    let (mut owner, mut descriptor) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the handle is open; both places are ours, and nothing else is asked for.
+    let code = unsafe {
+        GetSecurityInfo(
+            file.as_raw_handle(),
+            SE_FILE_OBJECT,
+            OWNER_SECURITY_INFORMATION,
+            &raw mut owner,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut descriptor,
+        )
+    };
+    Refusal::check("GetSecurityInfo", code)?;
+    // SAFETY: the owner lies in the descriptor, which lives until it is freed below.
+    let text = if owner.is_null() { Ok(String::new()) } else { unsafe { text_of(owner) } };
+    // SAFETY: the call above made this memory for us to free.
+    unsafe { LocalFree(descriptor) };
+    text
+}
+
+/// Whether an identity is known to be none of a single account: a group, a domain, an alias. What nobody here can tell
+/// (a domain that is out of reach) is no reason to refuse it.
+pub(super) fn is_of_several(sid: &Sid) -> bool {
+    let text = wide(sid.as_str());
+    let mut identity = ptr::null_mut();
+    // SAFETY: the text ends with a zero; the place of the answer is ours.
+    if unsafe { ConvertStringSidToSidW(text.as_ptr(), &raw mut identity) } == 0 {
+        return true;
+    }
+    // SAFETY: the identity was just made and is freed below.
+    let account = unsafe { account_of(identity) };
+    // SAFETY: the call above made this memory for us to free.
+    unsafe { LocalFree(identity) };
+    account.is_some_and(|(_, usage)| usage != SidTypeUser)
+}
+
+/// Name of an account, without its domain, and what it is; `None` if nobody knows.
+///
+/// # Safety
+/// The identity is valid, and stays until this returns.
+pub(super) unsafe fn account_of(sid: PSID) -> Option<(String, SID_NAME_USE)> {
+    let (mut name, mut domain) = ([0_u16; 257], [0_u16; 257]);
+    let (mut name_len, mut domain_len) = (name.len() as u32, domain.len() as u32);
+    let mut usage: SID_NAME_USE = 0;
+    // SAFETY: the caller's promise; both texts are ours and as long as is said.
+    let done = unsafe {
+        LookupAccountSidW(
+            ptr::null(),
+            sid,
+            name.as_mut_ptr(),
+            &raw mut name_len,
+            domain.as_mut_ptr(),
+            &raw mut domain_len,
+            &raw mut usage,
+        )
+    };
+    (done != 0).then(|| (narrow(&name), usage))
 }
 
 /// A token's user: `TOKEN_USER` and the identity behind it, in one piece of memory.
@@ -77,7 +162,7 @@ pub(super) struct User(Vec<u64>);
 
 impl User {
     /// The identity, valid as long as this lives.
-    pub(super) fn sid(&self) -> windows_sys::Win32::Security::PSID {
+    pub(super) fn sid(&self) -> PSID {
         // SAFETY: `user_of` makes this of an answer that begins with the structure.
         unsafe { (*self.0.as_ptr().cast::<TOKEN_USER>()).User.Sid }
     }
@@ -124,6 +209,19 @@ mod tests {
     #[test]
     fn asking_for_a_privilege_answers_and_does_not_break() {
         let _ = is_elevated();
-        let _ = enable_profiling();
+        let _ = (enable_profiling(), enable_debugging());
+    }
+
+    #[test]
+    fn an_account_is_told_from_a_group() {
+        assert!(!is_of_several(&own_sid().unwrap()));
+        let nobody = Sid::new("S-1-5-21-11-22-33-4444").unwrap();
+        assert!(!is_of_several(&nobody), "nobody knows it");
+    }
+
+    #[test]
+    fn a_file_belongs_to_who_made_it() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(owner_of(&file).unwrap(), own_sid().unwrap().as_str());
     }
 }

@@ -1,14 +1,17 @@
 //! The processes of this machine, for who chooses one; and whether those chosen still run.
 //! Works without any rights; what other users' processes hide stays unknown.
 //!
-//! Facts: Microsoft's pages of the tool help library, of GetProcessMemoryInfo and of tokens.
+//! Facts: Microsoft's pages of the tool help library, of GetProcessMemoryInfo and of tokens; of protection,
+//! System Informer's ntpsapi.h.
 #![allow(unsafe_code, reason = "the system's own interface are C functions; each call says why it is sound")]
 
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle, RawHandle};
-use std::ptr;
 
-use windows_sys::Win32::Foundation::{ERROR_NO_MORE_FILES, GetLastError, HWND, INVALID_HANDLE_VALUE, LPARAM, WAIT_TIMEOUT};
-use windows_sys::Win32::Security::{LookupAccountSidW, SID_NAME_USE, TOKEN_QUERY};
+use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessProtectionInformation};
+use windows_sys::Win32::Foundation::{
+    ERROR_NO_MORE_FILES, GetLastError, HWND, INVALID_HANDLE_VALUE, LPARAM, STATUS_SUCCESS, WAIT_TIMEOUT,
+};
+use windows_sys::Win32::Security::TOKEN_QUERY;
 use windows_sys::Win32::System::Diagnostics::ToolHelp::{
     CreateToolhelp32Snapshot, PROCESSENTRY32W, Process32FirstW, Process32NextW, TH32CS_SNAPPROCESS,
 };
@@ -18,10 +21,11 @@ use windows_sys::Win32::System::Threading::{
 };
 use windows_sys::Win32::UI::WindowsAndMessaging::{EnumWindows, GetWindowTextW, GetWindowThreadProcessId, IsWindowVisible};
 
-use super::privilege::{token_of, user_of};
+use super::privilege::{account_of, token_of, user_of};
 use super::refusal::Refusal;
 use super::wide::narrow;
 use crate::capture::Program;
+use crate::capture::constants::PROTECTION_KIND;
 
 /// All processes.
 pub(super) fn list() -> Result<Vec<Program>, Refusal> {
@@ -158,22 +162,26 @@ fn is_32_bit(process: &OwnedHandle) -> Option<bool> {
 /// Name of the account, without its domain.
 fn user(process: &OwnedHandle) -> Option<String> {
     let user = user_of(&token_of(process.as_raw_handle(), TOKEN_QUERY).ok()?).ok()?;
-    let (mut name, mut domain) = ([0_u16; 257], [0_u16; 257]);
-    let (mut name_len, mut domain_len) = (name.len() as u32, domain.len() as u32);
-    let mut usage: SID_NAME_USE = 0;
-    // SAFETY: the identity lives in `user`; both texts are ours and as long as is said.
-    let done = unsafe {
-        LookupAccountSidW(
-            ptr::null(),
-            user.sid(),
-            name.as_mut_ptr(),
-            &raw mut name_len,
-            domain.as_mut_ptr(),
-            &raw mut domain_len,
-            &raw mut usage,
+    // SAFETY: the identity lives in `user`.
+    unsafe { account_of(user.sid()) }.map(|(name, _)| name)
+}
+
+/// Whether Windows protects a process, also from who has an administrator's rights, as it says itself.
+pub(super) fn is_protected(pid: u32) -> bool {
+    let Ok(process) = open(pid, PROCESS_QUERY_LIMITED_INFORMATION) else { return false };
+    // PS_PROTECTION: a byte, whose lowest bits are the kind of protection.
+    let (mut protection, mut written) = (0_u8, 0);
+    // SAFETY: the process is open; both places are ours, and the answer is as long as is said.
+    let status = unsafe {
+        NtQueryInformationProcess(
+            process.as_raw_handle(),
+            ProcessProtectionInformation,
+            (&raw mut protection).cast(),
+            size_of_val(&protection) as u32,
+            &raw mut written,
         )
     };
-    (done != 0).then(|| narrow(&name))
+    status == STATUS_SUCCESS && u32::from(protection) & PROTECTION_KIND != 0
 }
 
 /// Process and title of each visible window with a title, the one in front first.
@@ -231,6 +239,14 @@ mod tests {
         child.wait().unwrap();
         assert!(!watched.is_running());
         assert!(Watched::new(std::process::id()).unwrap().is_running());
+    }
+
+    #[test]
+    fn protected_is_only_what_windows_says_is_protected() {
+        // Nobody may open the kernel's process, and nobody can open one that is not there.
+        for pid in [std::process::id(), 4, 0xFFFF_FFF0] {
+            assert!(!is_protected(pid), "{pid}");
+        }
     }
 
     #[test]

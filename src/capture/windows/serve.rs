@@ -17,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::privilege::is_of_several;
 use super::running::LocalRecording;
 use super::{START, clean_up, pipe};
 use crate::capture::control::{Command, Errand, Message, Orders, lines};
@@ -29,10 +30,13 @@ const POLL: Duration = Duration::from_millis(250);
 /// went well, 2 if they cannot be understood.
 pub fn serve(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Ok(orders) = Orders::parse(words) else { return ExitCode::from(2) };
+    if is_of_several(&orders.sid) {
+        return ExitCode::from(2);
+    }
     let Ok(ends) = pipe::serve(&orders.pipe, &orders.sid, START) else { return ExitCode::FAILURE };
     let mut window = Window::new(ends);
     let done = catch_unwind(AssertUnwindSafe(|| match &orders.errand {
-        Errand::Record { request, folder } => record(request, &Folder::given(folder)?, &mut window),
+        Errand::Record { request, folder } => record(request, &Folder::given(folder, &orders.sid)?, &mut window),
         Errand::CleanUp => clean_up().map(|what| window.tell(Message::CleanedUp(what))),
     }));
     let (last, code) = match done {

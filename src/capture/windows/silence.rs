@@ -5,9 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-use windows_sys::Win32::Foundation::ERROR_ACCESS_DENIED;
-use windows_sys::Win32::System::Threading::{PROCESS_QUERY_INFORMATION, PROCESS_VM_READ};
-
 use super::processes;
 use crate::capture::{Request, Target};
 
@@ -47,7 +44,7 @@ impl Silence {
 
     fn reason(&self) -> String {
         let pids = self.running();
-        if let Some(pid) = pids.iter().find(|pid| is_protected(**pid)) {
+        if let Some(pid) = pids.iter().find(|pid| processes::is_protected(**pid)) {
             return format!("process {pid} is protected, and Windows does not let its heaps be traced");
         }
         match &self.target {
@@ -74,11 +71,4 @@ impl Silence {
         // Where they cannot be listed nobody knows more.
         running.unwrap_or_default()
     }
-}
-
-/// Whether even who has an administrator's rights may not look into a process: then it is one of
-/// those that Windows protects (Microsoft's page of process security and access rights).
-fn is_protected(pid: u32) -> bool {
-    let opened = processes::open(pid, PROCESS_QUERY_INFORMATION | PROCESS_VM_READ);
-    opened.is_err_and(|refusal| refusal.code == ERROR_ACCESS_DENIED)
 }
