@@ -41,7 +41,9 @@ fn open_window(inputs: Vec<Input>, look: Look) -> Result<(), String> {
 #[cfg(feature = "gui")]
 fn recorder() -> Option<std::sync::Arc<dyn highwater::capture::Recorder>> {
     #[cfg(windows)]
-    return Some(std::sync::Arc::new(highwater::capture::windows::SystemRecorder::default()));
+    return Some(std::sync::Arc::new(highwater::capture::windows::SystemRecorder::with_notes(
+        highwater::app::recordings_that_run(),
+    )));
     #[cfg(not(windows))]
     None
 }

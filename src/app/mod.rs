@@ -77,7 +77,7 @@ use offer::Offer;
 use player::Pace;
 use recent::Recents;
 use recording::RecordJob;
-pub use settings::{Settings, SymbolSettings, Theme};
+pub use settings::{Settings, SymbolSettings, Theme, recordings_that_run};
 use stack_rules::RuleBook;
 use traces::Traces;
 pub use window::{Options, Renderer, run};

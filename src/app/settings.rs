@@ -214,11 +214,19 @@ impl Settings {
 
 /// Where recordings are kept until the user puts them elsewhere.
 pub fn recordings() -> Option<PathBuf> {
-    let folder = match std::env::var_os("HIGHWATER_SETTINGS_DIR") {
-        Some(folder) => PathBuf::from(folder),
-        None => directories::ProjectDirs::from("", "", "highwater")?.data_local_dir().to_owned(),
-    };
-    Some(folder.join("recordings"))
+    Some(local_data()?.join("recordings"))
+}
+
+/// Where it is written down which recordings run, so that what a killed one leaves in the system is found.
+pub fn recordings_that_run() -> Option<PathBuf> {
+    Some(local_data()?.join("recording"))
+}
+
+fn local_data() -> Option<PathBuf> {
+    match std::env::var_os("HIGHWATER_SETTINGS_DIR") {
+        Some(folder) => Some(PathBuf::from(folder)),
+        None => Some(directories::ProjectDirs::from("", "", "highwater")?.data_local_dir().to_owned()),
+    }
 }
 
 /// The settings file; another folder can be named for tests and portable use.

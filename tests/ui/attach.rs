@@ -230,6 +230,7 @@ fn programs_are_found_by_name_and_others_can_be_started() {
     let mut case = Case::new();
     case.click("Record\u{2026}");
     wait_for(&mut case.window, "game.exe");
+    assert!(case.has("up to 2 GB of memory, or 1/8 of the machine's memory"), "what buffers take");
     for word in ["Frames", "Processor samples"] {
         case.click(word);
     }

@@ -33,7 +33,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         ways(&mut form, ui);
         ui.add_space(4.0);
         // Whatever is around the list takes about so much.
-        let height = (screen.height() - 356.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
+        let height = (screen.height() - 374.0 - STOP_ROW * rows_of(&form)).clamp(90.0, 330.0);
         match form.way {
             Way::Running => programs(attach, &mut form, height, commands, ui),
             Way::Launch => launch(&mut form, ui),
@@ -44,6 +44,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         stops(&mut form, ui);
         ui.add_space(4.0);
         ui.weak(volume(&form));
+        ui.weak(BUFFERS);
         ui.separator();
         buttons(&form, commands, ui);
         if form != attach.form {
@@ -330,6 +331,9 @@ const FREE: u64 = 56;
 const STACK: u64 = 280;
 
 /// What is to be expected, since nobody knows how much the program allocates.
+/// What `capture::properties::most_buffer_memory` allows.
+const BUFFERS: &str = "Windows buffers events in up to 2 GB of memory, or 1/8 of the machine's memory if that is less.";
+
 fn volume(form: &Form) -> String {
     if !(form.what.heap || form.what.trackers) {
         return "Commit alone is little: some KB to MB a second.".to_owned();

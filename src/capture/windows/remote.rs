@@ -21,13 +21,23 @@ use super::running::{LocalRecording, not_started};
 use super::volumes::volumes;
 use super::{RECORDER, START, clean_up, elevate, pipe, privilege, processes, random_bytes};
 use crate::capture::control::{Command, End, Errand, Listener, Orders, PipeName, Sid};
-use crate::capture::{Aftermath, CaptureError, DiskImages, Leftovers, Program, Pulse, Recorder, Request, Running, Target, save};
+use crate::capture::{
+    Aftermath, CaptureError, DiskImages, Leftovers, Note, Notes, Program, Pulse, Recorder, Request, Running, Target, save,
+};
 use crate::etl::Guid;
 
 /// Records on this machine: in this process if it has the rights, else in one that asks for them.
 #[derive(Debug, Default)]
 pub struct SystemRecorder {
     window: AtomicIsize,
+    notes: Option<Notes>,
+}
+
+impl SystemRecorder {
+    /// One that writes down in this folder which recordings run.
+    pub fn with_notes(folder: Option<PathBuf>) -> Self {
+        Self { notes: folder.map(Notes::new), ..Self::default() }
+    }
 }
 
 impl Recorder for SystemRecorder {
@@ -42,26 +52,81 @@ impl Recorder for SystemRecorder {
     fn start(&self, request: &Request, folder: &Path) -> Result<Box<dyn Running>, CaptureError> {
         request.check()?;
         Ok(if privilege::is_elevated() {
-            Box::new(LocalRecording::start(request, folder)?.keep_lanes())
+            let mut written = Written::down(self.notes.as_ref(), std::process::id());
+            let running = LocalRecording::start(request, folder).inspect_err(|_| written.is_over())?;
+            Box::new(Noted { running: running.keep_lanes(), written })
         } else {
-            Box::new(RemoteRecording::start(request, folder, self.window.load(Ordering::Relaxed))?)
+            Box::new(RemoteRecording::start(request, folder, self.window.load(Ordering::Relaxed), self.notes.as_ref())?)
         })
     }
 
     fn leftovers(&self) -> Result<Leftovers, CaptureError> {
-        clean_up::find()
+        clean_up::find(self.notes.as_ref())
     }
 
     fn clean_up(&self) -> Result<Leftovers, CaptureError> {
-        if privilege::is_elevated() {
-            return clean_up();
-        }
+        let what = if privilege::is_elevated() { clean_up() } else { self.have_cleaned_up() }?;
+        self.notes.as_ref().map_or(Ok(()), clean_up::forget)?;
+        Ok(what)
+    }
+}
+
+impl SystemRecorder {
+    fn have_cleaned_up(&self) -> Result<Leftovers, CaptureError> {
         let recorder = Hired::start(Errand::CleanUp, self.window.load(Ordering::Relaxed))?;
         match recorder.listener.wait_for_end(END) {
             End::Orderly => Ok(recorder.listener.cleaned_up().unwrap_or_default()),
             End::Failed(reason) => Err(CaptureError::BadRequest(reason)),
             End::CutShort => Err(CaptureError::BadRequest("the recorder was ended before it had cleaned up".to_owned())),
         }
+    }
+}
+
+/// That a recorder runs, as it is written down; it stays so until it is known that nothing of it is left.
+#[derive(Debug)]
+struct Written(Option<(Notes, u32)>);
+
+impl Written {
+    fn down(notes: Option<&Notes>, recorder: u32) -> Self {
+        let written = notes.and_then(|notes| {
+            // Without a note what is left is found by who has rights.
+            notes.write(&Note::of(recorder)).inspect_err(|reason| log::warn!("{reason}")).ok()?;
+            Some((notes.clone(), recorder))
+        });
+        Self(written)
+    }
+
+    /// Everything was stopped and put back.
+    fn is_over(&mut self) {
+        if let Some((notes, recorder)) = self.0.take() {
+            // It is found again, and then nothing is there.
+            let _ = notes.remove(recorder);
+        }
+    }
+}
+
+/// A recording of this process.
+#[derive(Debug)]
+struct Noted {
+    running: LocalRecording,
+    written: Written,
+}
+
+impl Running for Noted {
+    fn pulse(&mut self) -> Result<Pulse, CaptureError> {
+        self.running.pulse()
+    }
+
+    fn finish(&mut self, out: &Path) -> Result<(), CaptureError> {
+        let finished = Running::finish(&mut self.running, out);
+        if self.running.aftermath() == Aftermath::Fine {
+            self.written.is_over();
+        }
+        finished
+    }
+
+    fn aftermath(&self) -> Aftermath {
+        self.running.aftermath()
     }
 }
 
@@ -78,6 +143,8 @@ const END: Duration = Duration::from_secs(120);
 struct Hired {
     listener: Listener,
     commands: File,
+    /// Its process id.
+    pid: u32,
 }
 
 impl Hired {
@@ -100,7 +167,9 @@ impl Hired {
             ErrorKind::NotFound => CaptureError::BadRequest("the recorder ended before it could be talked to".to_owned()),
             _ => CaptureError::File { path: "the recorder's pipe".into(), error },
         })?;
-        Ok(Self { listener: Listener::new(ends.status), commands: ends.commands })
+        // Who made the pipe is the recorder, whatever process the question for rights has started.
+        let pid = pipe::server_of(&ends.status).map_err(|refusal| refusal.while_trying("the recorder could not be told"))?;
+        Ok(Self { listener: Listener::new(ends.status), commands: ends.commands, pid })
     }
 }
 
@@ -120,12 +189,13 @@ struct RemoteRecording {
     folder: PathBuf,
     recorder: Hired,
     aftermath: Aftermath,
+    written: Written,
 }
 
 impl RemoteRecording {
-    fn start(request: &Request, folder: &Path, window: isize) -> Result<Self, CaptureError> {
+    fn start(request: &Request, folder: &Path, window: isize, notes: Option<&Notes>) -> Result<Self, CaptureError> {
         let existed = folder.exists();
-        Self::start_in(request, folder, window).inspect_err(|_| {
+        Self::start_in(request, folder, window, notes).inspect_err(|_| {
             // Lanes without events are of no use.
             if !existed {
                 let _ = std::fs::remove_dir_all(folder);
@@ -133,7 +203,7 @@ impl RemoteRecording {
         })
     }
 
-    fn start_in(request: &Request, folder: &Path, window: isize) -> Result<Self, CaptureError> {
+    fn start_in(request: &Request, folder: &Path, window: isize, notes: Option<&Notes>) -> Result<Self, CaptureError> {
         std::fs::create_dir_all(folder).map_err(CaptureError::file(folder))?;
         // Without links: the recorder follows none.
         let real = folder.canonicalize().map_err(CaptureError::file(folder))?;
@@ -143,21 +213,27 @@ impl RemoteRecording {
         };
         let target = launched.as_ref().map_or_else(|| request.target.clone(), |program| Target::Pids(vec![program.pid()]));
         let request = Box::new(Request { target, ..request.clone() });
-        let recording = Self::watch(Hired::start(Errand::Record { request, folder: real }, window)?, folder)?;
+        let recorder = Hired::start(Errand::Record { request, folder: real }, window)?;
+        // It is connected to before it starts any session.
+        let written = Written::down(notes, recorder.pid);
+        let recording = Self::watch(recorder, folder, written)?;
         launched.map_or(Ok(()), Suspended::resume).map_err(not_started)?;
         Ok(recording)
     }
 
     /// Waits until it records, or says why it does not.
-    fn watch(recorder: Hired, folder: &Path) -> Result<Self, CaptureError> {
+    fn watch(recorder: Hired, folder: &Path, mut written: Written) -> Result<Self, CaptureError> {
         let bad = |reason: &str| Err(CaptureError::BadRequest(reason.to_owned()));
         if !recorder.listener.wait_for_word(START) {
             return bad("the recorder does not answer");
         }
         match (recorder.listener.progress(), recorder.listener.end()) {
-            (None, Some(End::Failed(reason))) => bad(&reason),
+            (None, Some(End::Failed(reason))) => {
+                written.is_over();
+                bad(&reason)
+            }
             (None, _) => bad("the recorder ended before it recorded anything"),
-            (Some(_), _) => Ok(Self { folder: folder.to_owned(), recorder, aftermath: Aftermath::Fine }),
+            (Some(_), _) => Ok(Self { folder: folder.to_owned(), recorder, aftermath: Aftermath::Fine, written }),
         }
     }
 }
@@ -173,7 +249,10 @@ impl Running for RemoteRecording {
         // One that has ended already needs no command.
         let _ = self.recorder.commands.write_all(Command::Stop.line().as_bytes());
         self.aftermath = match self.recorder.listener.wait_for_end(END) {
-            End::Orderly => Aftermath::Fine,
+            End::Orderly => {
+                self.written.is_over();
+                Aftermath::Fine
+            }
             End::Failed(reason) => Aftermath::Failed(reason),
             End::CutShort => Aftermath::CutShort,
         };
@@ -224,11 +303,16 @@ mod tests {
             ("killed", None, Aftermath::CutShort),
         ];
         for (test, last, aftermath) in ends {
+            let place = tempfile::tempdir().unwrap();
+            let notes = Notes::new(place.path().to_owned());
             let folder = tempfile::tempdir().unwrap();
             let (lanes, out) = (folder.path().join("lanes"), folder.path().join("out.etl"));
             drop(Recording::create(&lanes, &machine::session(Pair::now()), None).unwrap());
             let recorder = recorder(test, vec![progress(6), progress(7)], last);
-            let mut window = RemoteRecording::watch(recorder, &lanes).unwrap();
+            assert_eq!(recorder.pid, std::process::id(), "who made the pipe");
+            let written = Written::down(Some(&notes), recorder.pid);
+            let mut window = RemoteRecording::watch(recorder, &lanes, written).unwrap();
+            assert_eq!(notes.all().len(), 1, "written down while it runs");
             while window.pulse().unwrap().events < 7 {
                 thread::sleep(Duration::from_millis(5));
             }
@@ -236,6 +320,8 @@ mod tests {
             window.finish(&out).unwrap();
             assert!(out.exists() && lanes.exists(), "{test}");
             assert_eq!(window.aftermath(), aftermath, "{test}");
+            let is_known = notes.all().iter().any(|note| note.recorder == std::process::id());
+            assert_eq!(is_known, aftermath != Aftermath::Fine, "{test}: what is left must be found");
         }
     }
 
@@ -243,10 +329,10 @@ mod tests {
     fn a_window_hears_why_nothing_is_recorded_and_that_all_is_over() {
         let nowhere = Path::new("highwater-test-nowhere");
         let said = vec![Message::Failed("no rights".into())];
-        let refused = RemoteRecording::watch(recorder("refused", said, None), nowhere);
+        let refused = RemoteRecording::watch(recorder("refused", said, None), nowhere, Written(None));
         assert_eq!(refused.err().map(|error| error.to_string()).as_deref(), Some("no rights"));
         let over = Message::Progress(Progress { ends: Some("all have ended".into()), ..Progress::default() });
-        let mut window = RemoteRecording::watch(recorder("over", vec![over], None), nowhere).unwrap();
+        let mut window = RemoteRecording::watch(recorder("over", vec![over], None), nowhere, Written(None)).unwrap();
         assert_eq!(window.pulse().unwrap().ends.as_deref(), Some("all have ended"));
     }
 
