@@ -18,6 +18,7 @@ use super::running::{LocalRecording, not_started};
 use super::{machine, privilege, session};
 use crate::capture::control::Progress;
 use crate::capture::{CaptureError, Request, Target};
+use crate::events::class;
 
 /// How the program is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,12 +116,18 @@ pub fn record(way: Way, program: &TargetProgram, folder: &Path) -> Trial {
     trial
 }
 
+/// All that can be recorded: what Windows makes of each is what the test is for.
+pub fn everything(target: Target) -> Request {
+    let marks = vec![class::MULTI_MAIN];
+    Request { samples: true, frames: true, managed: true, marks, ..Request::new(target) }
+}
+
 impl Trial {
     fn record(&mut self, way: Way, program: &TargetProgram, folder: &Path) -> Result<(), CaptureError> {
         let lanes = folder.join(format!("{}.recording", way.name()));
         // Of a run before that did not come to its end; that it cannot be removed is told by the start.
         let _ = std::fs::remove_dir_all(&lanes);
-        let start = |target| LocalRecording::start(&Request::new(target), &lanes);
+        let start = |target| LocalRecording::start(&everything(target), &lanes);
         let mut running = match way {
             Way::Launch => {
                 let words = program.words.iter().map(|word| quoted(word));

@@ -1,5 +1,6 @@
 //! The program that the self-test records: it allocates a known number of blocks in a heap of its
-//! own, in pages, and in a custom tracker, and frees some of them.
+//! own, in pages, and in a custom tracker, and frees some of them; then it marks moments and frames, says that a
+//! method was compiled as the .NET runtime says it, and keeps a processor busy.
 //!
 //! A file of its own without anything else of this program, so that it can be compiled alone, for
 //! 32 bits too: `rustc --edition 2024 -O --cfg alone --target i686-pc-windows-msvc target.rs`.
@@ -16,6 +17,7 @@
 use std::ffi::c_void;
 use std::io::{BufRead, Write};
 use std::ptr;
+use std::time::{Duration, Instant};
 
 /// So many blocks of one size, of which so many are freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +38,38 @@ pub const COMMIT: Blocks = Blocks { count: 64, size: 17 << 16, freed: 16 };
 pub const TRACKER: Blocks = Blocks { count: 500, size: 777, freed: 200 };
 /// Its name.
 pub const TRACKER_NAME: &str = "highwater self-test";
+/// Marks by UIforETW's Multi-Main, each with this text.
+pub const MARKS: u64 = 12;
+/// Their text.
+pub const MARK_TEXT: &str = "highwater self-test mark";
+/// Frames that are marked by UIforETW's Multi-FrameRate.
+pub const FRAMES: u64 = 30;
+/// Methods that the .NET runtime's provider tells of.
+pub const METHODS: u64 = 5;
+/// Each is called so, and has a number.
+pub const METHOD_NAME: &str = "SelfTest.Method";
+/// A processor is busy for so long. Windows looks at it some thousand times a second; fewer samples than
+/// [`FEWEST_SAMPLES`] are none to speak of.
+pub const BUSY: Duration = Duration::from_millis(400);
+/// See [`BUSY`].
+pub const FEWEST_SAMPLES: u64 = 20;
+
+// Numbers of Windows, of the .NET runtime and of Visual Studio's library: compared with theirs in `capture::constants`.
+/// MEM_COMMIT and MEM_RESERVE.
+pub const COMMIT_AND_RESERVE: u32 = 0x3000;
+/// PAGE_READWRITE.
+pub const READ_WRITE: u32 = 4;
+/// MEM_RELEASE.
+pub const RELEASE: u32 = 0x8000;
+
+/// Informational: TRACE_LEVEL_INFORMATION.
+pub const INFORMATION: u8 = 4;
+/// Of the .NET runtime: code that is compiled.
+pub const COMPILATION: u64 = 0x10;
+/// Of the .NET runtime: a method was compiled while its program ran.
+pub const JITTED: u32 = 8;
+/// Units of a tracker's name in its event.
+pub const NAME_UNITS: usize = 260;
 
 /// Does it. Waits for a line before, and for the end of the input after it, if it is to.
 pub fn run(waits: bool) {
@@ -51,6 +85,9 @@ pub fn run(waits: bool) {
     in_a_heap(HEAP);
     in_pages(COMMIT);
     in_a_tracker(TRACKER);
+    mark();
+    compile();
+    be_busy();
     if waits {
         say("done");
         while std::io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) {}
@@ -76,9 +113,6 @@ fn in_a_heap(blocks: Blocks) {
 /// Regions of pages.
 #[inline(never)]
 fn in_pages(blocks: Blocks) {
-    const COMMIT_AND_RESERVE: u32 = 0x3000;
-    const READ_WRITE: u32 = 4;
-    const RELEASE: u32 = 0x8000;
     // SAFETY: the system chooses the addresses; each region is released at most once, and not used.
     unsafe {
         let one = |_| VirtualAlloc(ptr::null_mut(), blocks.size as usize, COMMIT_AND_RESERVE, READ_WRITE);
@@ -92,54 +126,123 @@ fn in_pages(blocks: Blocks) {
 /// Blocks that are only told of, by events.
 #[inline(never)]
 fn in_a_tracker(blocks: Blocks) {
-    static PROVIDER: Guid = Guid(0x988917C5, 0x5748, 0x42A8, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
     const HANDLE: u64 = 0x7E57;
-    const NAME_UNITS: usize = 260;
-    let mut provider = 0;
-    // SAFETY: the identity and the place of the answer live until the call returns; there is no callback.
-    if unsafe { EventRegister(&raw const PROVIDER, ptr::null(), ptr::null_mut(), &raw mut provider) } != 0 {
-        return;
-    }
+    let Some(provider) = Provider::new(&CUSTOM_HEAP) else { return };
+    let write = |id: u16, payload: &[u8]| provider.write(&EventDescriptor { id, opcode: (id - 90) as u8, ..LIBRARY }, payload);
     let mut open = HANDLE.to_le_bytes().to_vec();
     open.extend((NAME_UNITS as u32).to_le_bytes());
     let name = TRACKER_NAME.encode_utf16().chain(std::iter::repeat(0)).take(NAME_UNITS);
     open.extend(name.flat_map(u16::to_le_bytes));
-    write(provider, 103, &open);
+    write(103, &open);
     let address = |i: u64| 0x10_0000 + i * 0x1000;
     for i in 0..blocks.count {
-        write(provider, 100, &words([address(i), blocks.size, HANDLE]));
+        write(100, &words([address(i), blocks.size, HANDLE]));
     }
     for i in 0..blocks.freed {
-        write(provider, 101, &words([address(i), HANDLE]));
+        write(101, &words([address(i), HANDLE]));
     }
-    // SAFETY: it was registered above, and is not used after this.
-    unsafe { EventUnregister(provider) };
+}
+
+/// Visual Studio's provider for custom heaps, ...
+static CUSTOM_HEAP: Guid = Guid(0x988917C5, 0x5748, 0x42A8, [0xA1, 0x27, 0xA9, 0xA2, 0x28, 0x52, 0x65, 0xD5]);
+/// ... and what its library says of each event, beside id and opcode.
+pub const LIBRARY: EventDescriptor =
+    EventDescriptor { id: 0, version: 1, channel: 16, level: INFORMATION, opcode: 0, task: 0, keyword: 1 << 63 };
+
+/// Moments and frames.
+fn mark() {
+    static MULTI_MAIN: Guid = Guid(0x231CF54B, 0x22A0, 0x49E4, [0xA5, 0x9A, 0x47, 0x05, 0x2A, 0x30, 0xFF, 0xED]);
+    static MULTI_FRAME_RATE: Guid = Guid(0x2B25961D, 0xBA6E, 0x4D79, [0xBE, 0xC7, 0x36, 0x05, 0x36, 0x6E, 0x2E, 0x09]);
+    let plain = |id| EventDescriptor { id, version: 0, channel: 0, level: INFORMATION, opcode: 0, task: 0, keyword: 0 };
+    if let Some(provider) = Provider::new(&MULTI_MAIN) {
+        let text: Vec<u8> = MARK_TEXT.bytes().chain([0]).collect();
+        (0..MARKS).for_each(|_| provider.write(&plain(102), &text));
+    }
+    if let Some(provider) = Provider::new(&MULTI_FRAME_RATE) {
+        (0..FRAMES).for_each(|number| provider.write(&plain(200), &(number as u32).to_le_bytes()));
+    }
+}
+
+/// Says that methods were compiled.
+fn compile() {
+    static RUNTIME: Guid = Guid(0xE13C0D23, 0xCCBC, 0x4E12, [0x93, 0x1B, 0xD9, 0xCC, 0x2E, 0xEE, 0x27, 0xE4]);
+    let Some(provider) = Provider::new(&RUNTIME) else { return };
+    let text = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    for number in 0..METHODS {
+        let mut payload = words([number, 1, 0x5000_0000 + number * 0x100]);
+        payload.extend([0x40_u32, 0x0600_0001, JITTED].into_iter().flat_map(u32::to_le_bytes));
+        for part in ["", &format!("{METHOD_NAME}{number}"), "void  ()"] {
+            payload.extend(text(part));
+        }
+        payload.extend([1, 0]);
+        let loaded =
+            EventDescriptor { id: 143, version: 1, channel: 0, level: INFORMATION, opcode: 37, task: 9, keyword: COMPILATION };
+        provider.write(&loaded, &payload);
+    }
+}
+
+/// Works.
+#[inline(never)]
+fn be_busy() {
+    let began = Instant::now();
+    let mut number = 1_u64;
+    while began.elapsed() < BUSY {
+        for _ in 0..10_000 {
+            number = std::hint::black_box(number.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1));
+        }
+    }
 }
 
 fn words<const N: usize>(words: [u64; N]) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-fn write(provider: u64, id: u16, payload: &[u8]) {
-    const KEYWORD: u64 = 1 << 63;
-    let descriptor = EventDescriptor { id, version: 0, channel: 0, level: 4, opcode: (id - 90) as u8, task: 0, keyword: KEYWORD };
-    let data = EventData { address: payload.as_ptr() as usize as u64, size: payload.len() as u32, reserved: 0 };
-    // SAFETY: descriptor, data and the payload that it names live until the call returns.
-    unsafe { EventWrite(provider, &raw const descriptor, 1, &raw const data) };
+/// A provider that is registered until this is dropped.
+struct Provider(u64);
+
+impl Provider {
+    fn new(guid: &'static Guid) -> Option<Self> {
+        let mut handle = 0;
+        // SAFETY: the identity and the place of the answer live until the call returns; there is no callback.
+        let code = unsafe { EventRegister(guid, ptr::null(), ptr::null_mut(), &raw mut handle) };
+        (code == 0).then_some(Self(handle))
+    }
+
+    fn write(&self, descriptor: &EventDescriptor, payload: &[u8]) {
+        let data = EventData { address: payload.as_ptr() as usize as u64, size: payload.len() as u32, reserved: 0 };
+        // SAFETY: descriptor, data and the payload that it names live until the call returns.
+        unsafe { EventWrite(self.0, descriptor, 1, &raw const data) };
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        // SAFETY: it was registered, and is not used after this.
+        unsafe { EventUnregister(self.0) };
+    }
 }
 
 #[repr(C)]
 struct Guid(u32, u16, u16, [u8; 8]);
 
+/// `EVENT_DESCRIPTOR`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-struct EventDescriptor {
-    id: u16,
-    version: u8,
-    channel: u8,
-    level: u8,
-    opcode: u8,
-    task: u16,
-    keyword: u64,
+pub struct EventDescriptor {
+    /// What happened.
+    pub id: u16,
+    /// Of its payload.
+    pub version: u8,
+    /// Where it goes to, for readers of logs.
+    pub channel: u8,
+    /// How important it is.
+    pub level: u8,
+    /// Which part of an operation.
+    pub opcode: u8,
+    /// Of which component.
+    pub task: u16,
+    /// Categories.
+    pub keyword: u64,
 }
 
 #[repr(C)]

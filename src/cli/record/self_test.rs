@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::capture::Target;
 use crate::capture::control::Progress;
-use crate::capture::windows::self_test::{TargetProgram, Trial, Way, about_this_machine, record};
+use crate::capture::properties::kernel_flags;
+use crate::capture::windows::self_test::{TargetProgram, Trial, Way, about_this_machine, everything, record};
 use crate::capture::windows::target::{self, Blocks, TRACKER_NAME};
 use crate::capture::windows::{Journal, MachineFacts};
 use crate::cli::{Failure, output};
+use crate::events::PresentApi;
 use crate::load::{Capture, Input, Unwatched, load};
-use crate::model::{NodeId, Row, Trace};
+use crate::model::{Activity, Mark, NodeId, ProcessId, Row, Trace};
 use crate::units::{Layer, Pid, Ticks};
 
 /// All that is known afterwards.
@@ -40,6 +43,7 @@ struct Recorded {
     heap: Comparison,
     commit: Comparison,
     tracker: Comparison,
+    beside_memory: BesideMemory,
     #[serde(flatten)]
     journal: Journal,
 }
@@ -60,6 +64,24 @@ struct Counts {
     count: u64,
     bytes: u64,
     freed: u64,
+}
+
+/// What was to be in the trace beside memory, and what is.
+#[derive(Serialize)]
+struct BesideMemory {
+    marks: Number,
+    frames: Number,
+    methods: Number,
+    /// There are at least so many expected.
+    samples: Number,
+    /// Of the samples found, in how many stacks there is a frame of the program.
+    samples_through_program: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+struct Number {
+    expected: u64,
+    found: u64,
 }
 
 /// Records all, compares, writes the report into `folder`.
@@ -130,6 +152,7 @@ impl Recorded {
             heap: compare(Layer::Heap, target::HEAP),
             commit: compare(Layer::Commit, target::COMMIT),
             tracker: compare(Layer::Tracker, target::TRACKER),
+            beside_memory: BesideMemory::new(loaded.as_ref(), pid, &program),
             program,
             journal,
         }
@@ -141,10 +164,78 @@ impl Recorded {
         for (layer, comparison) in [("heap", &self.heap), ("commit", &self.commit), ("tracker", &self.tracker)] {
             all.extend(comparison.complaint().map(|complaint| format!("{layer}: {complaint}")));
         }
+        all.extend(self.beside_memory.complaints());
+        all.extend(self.masks_complaint());
         let lost = self.progress.lost_events + self.progress.lost_buffers;
         all.extend((lost > 0).then(|| "events were lost".to_owned()));
         all.into_iter().map(|complaint| format!("{program} by {way}: {complaint}")).collect()
     }
+}
+
+impl Recorded {
+    /// What Windows says of the kernel's events that are on, where that is not what was asked for: processes, threads,
+    /// images, pages, samples.
+    fn masks_complaint(&self) -> Option<String> {
+        let answer = self.journal.calls.iter().rev().find_map(|call| call.answer.as_ref())?;
+        let first = answer.split(' ').next()?.trim_start_matches("0x");
+        let on = u32::from_str_radix(first, 16).ok()?;
+        let missing = kernel_flags(&everything(Target::Pids(Vec::new()))) & !on;
+        (missing != 0).then(|| format!("Windows has switched on {on:#x} of the kernel's events, and not {missing:#x}"))
+    }
+}
+
+impl BesideMemory {
+    fn new(trace: Option<&Trace>, pid: u32, program: &str) -> Self {
+        let of = |expected, found| Number { expected, found };
+        let Some(trace) = trace else {
+            let none = |expected| of(expected, 0);
+            let (marks, frames, methods) = (none(target::MARKS), none(target::FRAMES), none(target::METHODS));
+            return Self { marks, frames, methods, samples: none(target::FEWEST_SAMPLES), samples_through_program: 0 };
+        };
+        let is_its = |process| trace.process(process).pid == Pid(pid);
+        let Activity { marks, presents, managed, samples } = &trace.activity;
+        let is_mark = |mark: &&Mark| &*mark.text == target::MARK_TEXT && mark.process.is_some_and(is_its);
+        let frames = presents.iter().filter(|lane| lane.api == PresentApi::Marks && is_its(lane.process));
+        let methods = managed.processes().into_iter().filter(|process| is_its(*process));
+        let methods = methods.flat_map(|process| managed.methods(process));
+        let its: Vec<_> = samples.list.iter().filter(|sample| is_its(samples.process(sample))).collect();
+        let through = its.iter().filter(|sample| {
+            let stack = samples.sites[sample.site.0 as usize].stack;
+            goes_through(trace, samples.process(sample), stack, sample.at, program)
+        });
+        Self {
+            marks: of(target::MARKS, marks.list.iter().filter(is_mark).count() as u64),
+            frames: of(target::FRAMES, frames.map(|lane| lane.times.len() as u64).sum()),
+            methods: of(target::METHODS, methods.filter(|method| method.name.starts_with(target::METHOD_NAME)).count() as u64),
+            samples: of(target::FEWEST_SAMPLES, its.len() as u64),
+            samples_through_program: through.count() as u64,
+        }
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        let Self { marks, frames, methods, samples, samples_through_program } = self;
+        let exact = [("marks", marks), ("frames", frames), ("managed code", methods)];
+        let mut all: Vec<String> = exact
+            .into_iter()
+            .filter(|(_, number)| number.expected != number.found)
+            .map(|(what, number)| format!("{what}: {} were expected and {} found", number.expected, number.found))
+            .collect();
+        if samples.found < samples.expected {
+            all.push(format!("samples: at least {} were expected and {} found", samples.expected, samples.found));
+        } else if *samples_through_program == 0 {
+            all.push(format!("samples: none of {} has a call stack through the program", samples.found));
+        }
+        all
+    }
+}
+
+/// Whether a stack has a frame of the program.
+fn goes_through(trace: &Trace, process: ProcessId, stack: NodeId, at: Ticks, program: &str) -> bool {
+    let is_of_program = |node| {
+        let module = trace.module_at(process, trace.stacks.address(node), at);
+        module.is_some_and(|module| module.name().eq_ignore_ascii_case(program))
+    };
+    trace.stacks.chain(stack).any(is_of_program)
 }
 
 impl Comparison {
@@ -179,11 +270,7 @@ impl Comparison {
         // Pages that were there at the end of the process went with it.
         self.found.freed += u64::from(row.death < process.end.unwrap_or(Ticks::NEVER));
         self.with_stack += u64::from(site.stack != NodeId::ROOT);
-        let is_of_program = |node| {
-            let module = trace.module_at(heap.process, trace.stacks.address(node), row.birth);
-            module.is_some_and(|module| module.name().eq_ignore_ascii_case(program))
-        };
-        self.through_program += u64::from(trace.stacks.chain(site.stack).any(is_of_program));
+        self.through_program += u64::from(goes_through(trace, heap.process, site.stack, row.birth, program));
     }
 
     fn complaint(&self) -> Option<String> {
