@@ -5,14 +5,11 @@ use highwater::capture::{Children, Request, Target};
 use highwater::etl::Guid;
 use highwater::events::class;
 
+use crate::constants::*;
 use crate::simulated::events::{KERNEL, Lanes, Told, USER};
 use crate::simulated::state::Provider;
 use crate::simulated::story::Story;
 use crate::{Scene, poll_until, request, words};
-
-/// Types of filters (evntprov.h).
-const OF_PROCESSES: u32 = 0x8000_0004;
-const OF_EVENTS: u32 = 0x8000_0200;
 
 fn asked(scene: &Scene) -> Vec<Provider> {
     scene.etw.with(|etw| etw.of(USER).providers.clone())
@@ -28,7 +25,7 @@ fn halves(words: &[u16]) -> Vec<u8> {
 
 /// Filter of this process.
 fn of_this() -> (u32, Vec<u8>) {
-    (OF_PROCESSES, std::process::id().to_le_bytes().to_vec())
+    (FILTER_PIDS, std::process::id().to_le_bytes().to_vec())
 }
 
 /// A program and what it starts, so that nobody knows at the start who is recorded.
@@ -56,8 +53,8 @@ fn frames_are_asked_of_direct3d_by_the_ids_of_presents_and_of_ui_for_etw() {
     let mut running = scene.start(&Request { trackers: false, frames: true, ..request() }).unwrap();
     assert_eq!(running.poll().warning, None);
     let expected = [
-        on(class::DXGI, 4, 2, &[of_this(), (OF_EVENTS, halves(&[1, 4, 42, 43, 55, 56]))]),
-        on(class::D3D9, 4, 2, &[of_this(), (OF_EVENTS, halves(&[1, 2, 1, 2]))]),
+        on(class::DXGI, 4, KEYWORD_PRESENTS, &[of_this(), (FILTER_EVENTS, halves(&[1, 4, 42, 43, 55, 56]))]),
+        on(class::D3D9, 4, KEYWORD_PRESENTS, &[of_this(), (FILTER_EVENTS, halves(&[1, 2, 1, 2]))]),
         on(class::MULTI_FRAME_RATE, 4, 0, &[of_this()]),
     ];
     assert_eq!(asked(&scene), expected);
@@ -70,7 +67,7 @@ fn frames_are_asked_of_direct3d_by_the_ids_of_presents_and_of_ui_for_etw() {
         scene.etw.with(|etw| etw.has_filters = has_filters);
         let mut running = scene.start(&Request { trackers: false, frames: true, ..request }).unwrap();
         assert_eq!(running.poll().warning, None);
-        let named = |provider: &Provider| provider.filters.iter().any(|(kind, _)| *kind == OF_PROCESSES);
+        let named = |provider: &Provider| provider.filters.iter().any(|(kind, _)| *kind == FILTER_PIDS);
         assert!(asked(&scene).len() == 3 && !asked(&scene).iter().any(named));
     }
 }
@@ -143,8 +140,6 @@ fn names(scene: &Scene) -> Vec<String> {
     names
 }
 
-const RUNTIME_KEYWORDS: u64 = 0x400B9;
-
 #[test]
 fn the_runtime_is_asked_for_what_there_was_at_the_start_and_for_all_there_is_before_the_sessions_stop() {
     let scene = Scene::silent();
@@ -155,7 +150,8 @@ fn the_runtime_is_asked_for_what_there_was_at_the_start_and_for_all_there_is_bef
             vec![method(class::CLR_RUNDOWN, 143, pid, 0x1000, "Before"), Told::by(class::CLR_RUNDOWN, 145, pid, &[1, 0])];
         let foreign = method(class::CLR_RUNDOWN, 144, 40_002, 0x9000, "Foreign");
         let at_end = vec![method(class::CLR_RUNDOWN, 144, pid, 0x3000, "AtEnd"), foreign, all_told(pid)];
-        etw.rundowns = vec![(class::CLR_RUNDOWN, 0x40, at_start), (class::CLR_RUNDOWN, 0x100, at_end)];
+        etw.rundowns =
+            vec![(class::CLR_RUNDOWN, KEYWORD_START_RUNDOWN, at_start), (class::CLR_RUNDOWN, KEYWORD_END_RUNDOWN, at_end)];
     });
     let mut running = scene.start(&Request { trackers: false, managed: true, ..request() }).unwrap();
     assert_eq!(running.poll().warning, None);
@@ -164,9 +160,9 @@ fn the_runtime_is_asked_for_what_there_was_at_the_start_and_for_all_there_is_bef
     look_twice(&mut running);
     scene.stop(running);
     let expected = [
-        on(class::CLR, 4, RUNTIME_KEYWORDS, &[of_this()]),
-        on(class::CLR_RUNDOWN, 4, 0x40078, &[of_this()]),
-        on(class::CLR_RUNDOWN, 4, 0x40138, &[of_this()]),
+        on(class::CLR, 4, KEYWORDS_OF_RUNTIME, &[of_this()]),
+        on(class::CLR_RUNDOWN, 4, KEYWORDS_AT_START, &[of_this()]),
+        on(class::CLR_RUNDOWN, 4, KEYWORDS_AT_END, &[of_this()]),
     ];
     assert_eq!(asked(&scene), expected);
     let calls = scene.etw.with(|etw| etw.calls.clone());
@@ -185,7 +181,7 @@ fn who_tells_nothing_is_not_waited_for_long_nor_at_all_in_a_hurry() {
             running.hurry();
         }
         scene.stop(running);
-        let at_end = asked(&scene).into_iter().filter(|provider| provider.any == 0x40138).count();
+        let at_end = asked(&scene).into_iter().filter(|provider| provider.any == KEYWORDS_AT_END).count();
         assert_eq!(at_end, usize::from(!is_in_a_hurry));
         assert!(scene.etw.running().is_empty());
     }
@@ -196,7 +192,7 @@ fn who_is_not_there_yet_has_no_code_from_before() {
     let scene = Scene::silent();
     let image = Target::Image("highwater-test-game.exe".to_owned());
     let running = scene.start(&Request { trackers: false, heap: false, managed: true, ..Request::new(image) }).unwrap();
-    assert_eq!(asked(&scene), [on(class::CLR, 4, RUNTIME_KEYWORDS, &[])]);
+    assert_eq!(asked(&scene), [on(class::CLR, 4, KEYWORDS_OF_RUNTIME, &[])]);
     scene.stop(running);
     assert_eq!(asked(&scene).len(), 1, "and nobody is asked at the end where nobody is recorded");
 }
@@ -227,7 +223,7 @@ fn samples_are_switched_on_with_their_stacks_and_those_of_recorded_programs_are_
     assert_eq!(running.poll().warning, None);
     scene.etw.with(|etw| {
         let kernel = etw.of(KERNEL);
-        assert_eq!(words(&kernel.masks), [0x0200_4007, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(words(&kernel.masks), [0x0100_4007, 0, 0, 0, 0, 0, 0, 0]);
         let class = [0xB4, 0xBF, 0x1D, 0xCE, 0x7E, 0x13, 0xA6, 0x4D, 0x87, 0xB0, 0x3F, 0x59, 0xAA, 0x10, 0x2C, 0xBC];
         assert_eq!(kernel.stacks, [&class[..], &[46, 0, 0, 0, 0, 0, 0, 0]].concat());
     });

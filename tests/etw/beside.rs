@@ -4,13 +4,13 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use highwater::capture::{Request, Target};
+use highwater::capture::{Children, Request};
 use highwater::model::{Counter, CounterKind, CounterOwner, Trace};
 use highwater::problem::ProblemKind;
 use highwater::synth::Options;
 use highwater::units::Pid;
 
-use crate::{Scene, groups, poll_until, request};
+use crate::{FIRST, Scene, groups, poll_until, request};
 
 fn of_this_process(trace: &Trace, kind: CounterKind) -> &Counter {
     let owner = CounterOwner::Process(Pid(std::process::id()));
@@ -46,8 +46,9 @@ fn the_memory_of_a_recorded_process_is_in_the_trace_as_it_grows() {
 #[test]
 fn counters_change_none_of_the_numbers_of_a_recording() {
     let scene = Scene::new(&Options { seed: 12, events: 5_000, distinct_stacks: 100, live: 500, ..Options::default() });
-    let own = std::env::current_exe().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
-    let mut running = scene.start(&Request::new(Target::Image(own))).unwrap();
+    // Of this process, whose memory is sampled, and of the generated one by its name.
+    let children = Children { are_recorded: true, with_heaps: Some(FIRST.to_owned()) };
+    let mut running = scene.start(&Request { children, ..request() }).unwrap();
     poll_until(&mut running, "all events", |progress| progress.events >= scene.events && progress.seconds > 1.5);
     let summary = scene.stop(running);
     assert_eq!((summary.lost_events, summary.problems.as_slice()), (0, &[][..]));

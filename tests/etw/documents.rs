@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use highwater::capture::{Request, Target};
+use highwater::capture::Request;
 use highwater::model::Trace;
 use highwater::synth::{Options, Scenario};
 use highwater::units::Layer;
 
 use crate::simulated::events::USER;
 use crate::simulated::state::{Drain, Session};
-use crate::{Scene, of_all, poll_until, request};
+use crate::{FIRST, Scene, of_all, poll_until, request, session_name};
 
 /// Births of all blocks of trackers, from the first one on.
 fn births(trace: &Trace) -> Vec<i64> {
@@ -51,9 +51,7 @@ fn who_traces_heaps_already_is_named_and_the_rest_is_recorded() {
     let mut running = scene.start(&request()).unwrap();
     let told = running.poll().warning.unwrap();
     assert!(told.contains("heaps are not recorded") && told.contains("Some profiler's heap session"), "{told}");
-    let pid = std::process::id();
-    let names = [format!("highwater-{pid}-kernel"), format!("highwater-{pid}-user")];
-    assert_eq!(scene.etw.running()[1..], names);
+    assert_eq!(scene.etw.running()[1..], [session_name("kernel"), session_name("user")]);
     scene.stop(running);
     assert_eq!(scene.etw.running(), ["Some profiler's heap session"], "it is left alone");
 
@@ -67,14 +65,13 @@ fn who_traces_heaps_already_is_named_and_the_rest_is_recorded() {
 /// programs five seconds (SetConsoleCtrlHandler).
 #[test]
 fn the_registry_and_all_sessions_are_put_right_before_anything_is_waited_for() {
-    const IMAGE: &str = "highwater-test-slow.exe";
     let flags = || {
-        let options = format!(r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Image File Execution Options\{IMAGE}");
+        let options = format!(r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Image File Execution Options\{FIRST}");
         winreg::RegKey::predef(winreg::enums::HKEY_LOCAL_MACHINE).open_subkey(options).is_ok()
     };
     let scene = Scene::new(&Options { events: 5_000, ..Options::default() });
     scene.etw.with(|etw| etw.drain = Drain::Over(Duration::from_secs(4)));
-    let mut running = scene.start(&Request::new(Target::Image(IMAGE.to_owned()))).unwrap();
+    let mut running = scene.start(&of_all()).unwrap();
     poll_until(&mut running, "most events", |progress| progress.events * 10 > scene.events * 8);
     assert!(flags());
     let (out, events) = (scene.place.path().join("recorded.etl"), scene.events);

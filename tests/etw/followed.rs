@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use highwater::capture::windows::LocalRecording;
 use highwater::capture::{Children, Request, Target};
-use highwater::events::{Event, PageRange, mem};
+use highwater::events::{Event, ImageChange, ImageInfo, PageRange, mem};
 use highwater::units::{Layer, Pid};
 
 use crate::simulated::events::HEAP;
@@ -13,7 +13,7 @@ use crate::simulated::story::Story;
 use crate::{Scene, poll_until, request, words};
 
 /// A program that runs until it is ended.
-fn waiting() -> Child {
+pub fn waiting() -> Child {
     Command::new("cmd").args(["/c", "pause"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
 }
 
@@ -68,6 +68,24 @@ fn a_launcher_that_ends_is_not_the_end_of_what_it_has_started() {
     }
 }
 
+/// To who lacks the right to debug, the newest Windows says that modules of the kernel are at 0.
+#[test]
+fn hidden_addresses_of_the_kernel_are_told_once() {
+    for (base, is_told) in [(0xFFFF_F800_1000_0000, false), (0, true)] {
+        let scene = Scene::silent();
+        let mut running = scene.start(&Request { heap: false, ..request() }).unwrap();
+        let mut kernel = Story::of(4);
+        for path in [r"\SystemRoot\system32\ntoskrnl.exe", r"\SystemRoot\system32\hal.dll"] {
+            let image = ImageInfo { base, size: 0x10_0000, checksum: 0, time_stamp: 1, path: path.to_owned() };
+            kernel.tell(Event::Image(ImageChange::Load, Box::new(image)));
+        }
+        scene.etw.with(|etw| etw.go_on(kernel.lanes()));
+        let end = Instant::now() + Duration::from_millis(2_500);
+        let told = poll_until(&mut running, "two seconds", |_| Instant::now() > end).warning.unwrap_or_default();
+        assert_eq!(told.matches("SeDebugPrivilege").count(), usize::from(is_told), "{told}");
+    }
+}
+
 #[test]
 fn heaps_that_stay_silent_are_told_with_the_reason_that_fits() {
     let mut game = waiting();
@@ -87,8 +105,14 @@ fn heaps_that_stay_silent_are_told_with_the_reason_that_fits() {
         assert!((4.9..15.0).contains(&told.seconds), "{told:?}");
         let warning = told.warning.unwrap();
         assert!(warning.starts_with("no heap event has come") && warning.contains(reason), "{warning}");
-        // The first event ends it.
-        let mut story = Story::of(std::process::id());
+        // The first event ends it: of this process, of one that is started now, and of one that runs.
+        let (pid, name) = match &request.target {
+            Target::Pids(_) | Target::Launch(_) => (std::process::id(), "highwater.exe"),
+            Target::Image(name) if name == "cmd.exe" => (game.id(), "cmd.exe"),
+            Target::Image(name) => (40_001, name.as_str()),
+        };
+        let mut story = Story::of(pid);
+        story.start(4, name);
         story.tell(Event::Alloc { layer: Layer::Heap, heap: 1, address: 0x1000, size: 8 });
         scene.etw.with(|etw| etw.go_on(story.lanes()));
         poll_until(&mut running, "no warning", |progress| progress.warning.is_none());

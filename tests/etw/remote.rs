@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use highwater::capture::control::{Command, Errand, Message, Orders, PipeName};
+use highwater::capture::control::{Command, Errand, Message, Orders, PipeName, Sid};
 use highwater::capture::windows::{serve, user};
 use highwater::capture::{DiskImages, Leftovers, Request, Ring, recover};
 use highwater::synth::Options;
@@ -24,8 +24,12 @@ struct Recorder {
 
 impl Recorder {
     fn start(test: &str, errand: Errand) -> Self {
+        Self::start_for(test, errand, user().unwrap())
+    }
+
+    fn start_for(test: &str, errand: Errand, sid: Sid) -> Self {
         let name = format!("highwater-test-{}-{test}", std::process::id());
-        let orders = Orders { errand, pipe: PipeName::new(&name).unwrap(), sid: user().unwrap() };
+        let orders = Orders { errand, pipe: PipeName::new(&name).unwrap(), sid };
         let words: Vec<OsString> = orders.words().unwrap().into_iter().map(OsString::from).collect();
         let thread = std::thread::spawn(move || serve(words));
         let messages = BufReader::new(open(&name, "status", true)).lines().map_while(Result::ok);
@@ -107,6 +111,30 @@ fn a_recorder_writes_into_no_folder_that_is_not_exactly_there_and_makes_none() {
     }
     assert_eq!(std::fs::read_dir(&there).unwrap().count(), 0);
     assert!(scene.etw.running().is_empty());
+}
+
+#[test]
+fn a_recorder_writes_into_no_folder_of_another_user_than_the_one_who_asks() {
+    let scene = Scene::silent();
+    let folder = folder(&scene);
+    let errand = Errand::Record { request: Box::new(of_all()), folder: folder.clone() };
+    let recorder = Recorder::start_for("other", errand, Sid::new("S-1-5-21-11-22-33-4444").unwrap());
+    let (said, is_fine) = recorder.end();
+    assert!(matches!(said.as_slice(), [Message::Failed(reason)] if reason.contains("belong")) && !is_fine, "{said:?}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    assert!(scene.etw.running().is_empty());
+}
+
+#[test]
+fn a_recorder_obeys_nobody_who_names_everybody() {
+    let orders =
+        Orders { errand: Errand::CleanUp, pipe: PipeName::new("highwater-test-everybody").unwrap(), sid: user().unwrap() };
+    let own = orders.sid.as_str().to_owned();
+    let words =
+        |sid: &str| orders.words().unwrap().into_iter().map(|word| OsString::from(word.replace(&own, sid))).collect::<Vec<_>>();
+    for group in ["S-1-1-0", "S-1-5-32-545", "S-1-5-11"] {
+        assert_eq!(format!("{:?}", serve(words(group))), format!("{:?}", ExitCode::from(2)), "{group}");
+    }
 }
 
 #[test]

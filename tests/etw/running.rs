@@ -38,7 +38,9 @@ fn a_recording_has_the_numbers_of_what_happened() {
         assert_eq!(stops, ["ControlTraceW(STOP) heap", "ControlTraceW(STOP) user", "ControlTraceW(STOP) kernel"]);
         let (mut made, mut recorded) = (groups(scene.load("generated.etl")), groups(scene.load("recorded.etl")));
         let is_commit = |group: &String| group.contains("layer: \"commit\"");
-        let is_ours = |group: &String| !is_commit(group) || group.contains(&format!("process: Some(\"{image}\")"));
+        // Trackers of all are recorded; pages and heaps are those of one program.
+        let is_of_tracker = |group: &String| group.contains("layer: \"tracker\"");
+        let is_ours = |group: &String| is_of_tracker(group) || group.contains(&format!("process: Some(\"{image}\")"));
         if options.scenario == Scenario::Commit {
             assert!(made.iter().any(is_commit) && !made.iter().all(is_ours), "there are pages of others");
         }
@@ -51,6 +53,29 @@ fn a_recording_has_the_numbers_of_what_happened() {
         }
         assert_eq!(made.len(), recorded.len());
     }
+}
+
+/// The user can read the lanes, and the kernel tells the recorder of everybody.
+#[test]
+fn nothing_that_is_written_says_what_other_programs_run_with() {
+    let scene = Scene::new(&Options { events: 2_000, ..Options::default() });
+    let mut running = scene.start(&of_all()).unwrap().keep_lanes();
+    poll_until(&mut running, "all events", |progress| progress.events == scene.events);
+    scene.stop(running);
+    let read = |path: &std::path::Path| std::fs::read(path).unwrap();
+    let lanes = std::fs::read_dir(scene.place.path().join("recording")).unwrap().map(|entry| read(&entry.unwrap().path()));
+    let lanes: Vec<u8> = lanes.flatten().collect();
+    let recorded = read(&scene.place.path().join("recorded.etl"));
+    let generated = read(&scene.place.path().join("generated.etl"));
+    let has = |bytes: &[u8], text: &str| {
+        let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        bytes.windows(text.len()).any(|part| part == text)
+    };
+    let (own, of_others) = (r#""C:\Program Files\Synth\app0.exe""#, "svchost.exe -k netsvcs");
+    for bytes in [&lanes, &recorded] {
+        assert!(has(bytes, own) && !has(bytes, of_others));
+    }
+    assert!(has(&generated, own) && has(&generated, of_others));
 }
 
 /// A header says one width of pointers, and the payload has the other.

@@ -1,9 +1,12 @@
 //! What sessions are asked for, byte by byte, and what is said where they are refused.
 
-use highwater::capture::Request;
+use highwater::capture::{Request, Target};
 
+use crate::followed::waiting;
+use crate::simulated::admit::extension;
+use crate::simulated::events::HEAP;
 use crate::simulated::state::Session;
-use crate::{Scene, request, words};
+use crate::{Scene, request, session_name, words};
 
 #[test]
 fn sessions_are_started_with_the_bytes_that_the_facts_ask_for() {
@@ -13,7 +16,7 @@ fn sessions_are_started_with_the_bytes_that_the_facts_ask_for() {
     scene.etw.with(|etw| {
         let [kernel, heap, user] = etw.sessions.as_slice() else { panic!("{} sessions", etw.sessions.len()) };
         for (session, lane) in [(kernel, "kernel"), (heap, "heap"), (user, "user")] {
-            assert_eq!(session.name, format!("highwater-{pid}-{lane}"));
+            assert_eq!(session.name, session_name(lane));
             let bytes = &session.properties[0];
             assert_eq!(words(bytes)[0] as usize, bytes.len());
             assert_eq!(words(&bytes[0x28..0x30]), [1, 0x0002_0000], "the performance counter, a traced GUID");
@@ -44,7 +47,7 @@ fn sessions_are_started_with_the_bytes_that_the_facts_ask_for() {
         );
         assert_eq!(words(&bytes[0x40..0x44]), [0x0800_0100]);
         let block = 0x78 + 2 * (heap.name.len() + 1);
-        assert_eq!(words(&bytes[0x48..0x4C]), [0x80FF_0000 | block as u32]);
+        assert_eq!((words(&bytes[0x48..0x4C]), block % 8), (vec![0x80FF_0000 | block as u32], 0));
         let expected = [0x0002_0007, 0x0002_0002, pid, 0x0003_0004, 0x1021, 0x1022, 0x1024];
         assert_eq!(words(&bytes[block..])[..7], expected);
 
@@ -114,7 +117,7 @@ fn what_can_be_recorded_is_and_what_cannot_is_told() {
         let mut running = scene.start(&request()).unwrap();
         let told = running.poll().warning.unwrap();
         assert!(told.contains(said) && told.contains("120"), "{call}: {told}");
-        let run: Vec<_> = lanes.iter().filter(|lane| Some(**lane) != missing).map(|lane| name_of(lane)).collect();
+        let run: Vec<_> = lanes.iter().filter(|lane| Some(**lane) != missing).map(|lane| session_name(lane)).collect();
         assert_eq!(scene.etw.running(), run, "{call}: {told}");
         drop(running);
         assert!(scene.etw.running().is_empty(), "{call} leaves sessions");
@@ -131,15 +134,51 @@ fn what_can_be_recorded_is_and_what_cannot_is_told() {
     }
 }
 
-fn name_of(lane: &str) -> String {
-    format!("highwater-{}-{lane}", std::process::id())
+/// How many processes a heap session takes is written nowhere; UIforETW says two.
+#[test]
+fn where_windows_takes_two_processes_the_heaps_of_two_are_recorded_and_the_others_are_named() {
+    let mut others: Vec<_> = (0..3).map(|_| waiting()).collect();
+    let pids: Vec<u32> = [std::process::id()].into_iter().chain(others.iter().map(std::process::Child::id)).collect();
+    for most in [4, 2, 1] {
+        let scene = Scene::silent();
+        scene.etw.with(|etw| etw.most_heap_pids = most);
+        let mut running = scene.start(&Request::new(Target::Pids(pids.clone()))).unwrap();
+        let told = running.poll().warning;
+        let traced =
+            scene.etw.with(|etw| etw.sessions.iter().find(|s| s.lane == HEAP).map(|s| extension(&s.properties[0])[0].1.clone()));
+        match most {
+            4 => assert_eq!((told, traced), (None, Some(pids.clone()))),
+            2 => {
+                let told = told.unwrap();
+                let left_out = format!("heaps of processes {}, {} are not recorded", pids[2], pids[3]);
+                assert!(told.contains(&left_out) && told.contains("87"), "{told}");
+                assert_eq!(traced.unwrap(), pids[..2]);
+            }
+            _ => assert!(told.unwrap().contains("heaps are not recorded") && traced.is_none()),
+        }
+    }
+    others.iter_mut().for_each(|other| drop((other.kill(), other.wait())));
+}
+
+#[test]
+fn all_sessions_together_have_no_more_memory_than_an_eighth_or_2_gb() {
+    let memory = highwater::platform::physical_memory().unwrap();
+    for request in [request(), Request { buffers: Some(u32::MAX), buffer_size: Some(u32::MAX), ..request() }] {
+        let scene = Scene::silent();
+        drop(scene.start(&request).unwrap());
+        let bytes: u64 = scene.etw.with(|etw| {
+            let of = |bytes: &[u8]| u64::from(words(bytes)[0x30 / 4]) * 1024 * u64::from(words(bytes)[0x38 / 4]);
+            etw.sessions.iter().map(|session| of(&session.properties[0])).sum()
+        });
+        assert!(bytes <= (2 << 30).min(memory / 8) && bytes > 16 << 20, "{bytes} of {memory}");
+    }
 }
 
 #[test]
 fn a_session_of_our_name_is_replaced() {
     let scene = Scene::silent();
     for lane in ["kernel", "heap", "user"] {
-        scene.etw.with(|etw| etw.sessions.push(Session::called(&name_of(lane))));
+        scene.etw.with(|etw| etw.sessions.push(Session::called(&session_name(lane))));
     }
     let mut running = scene.start(&request()).unwrap();
     assert_eq!((running.poll().warning, scene.etw.running().len()), (None, 3));

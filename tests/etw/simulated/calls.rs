@@ -4,10 +4,12 @@
 //!
 //! * StartTrace: a GUID that a running session has is refused as a name is (183); properties
 //!   whose extension block could be as long as its length of 0xFF says must have that room,
-//!   or are not valid (87), as are fewer buffers at most than at least.
+//!   or are not valid (87), as are fewer buffers at most than at least. A block at an odd place is refused, too: what
+//!   Windows makes of one is written nowhere.
 //! * EnableTraceEx2: a type of filter stands there once, with at most 8 processes or 64 events, or is not
 //!   valid (87); so is any of them where there are none yet (Windows 8).
 //! * TraceSetInformation: samples of processors need a right (1314, SeSystemProfilePrivilege).
+//! * QueryAllTraces tells of sessions that the caller may ask about; of others ControlTrace says that access is denied (5).
 //! * ControlTrace: EnableFlags in an update are for system loggers only (87); a stop may say
 //!   that there still are consumers (2402), and stops all the same.
 //! * The system's clock may be set; times of events go on as if it had not been.
@@ -20,14 +22,15 @@ use highwater::etl::Guid;
 use highwater::events::class;
 use windows_sys::Win32::Foundation::{FILETIME, SetLastError};
 use windows_sys::Win32::System::Diagnostics::Etw::{
-    CONTROLTRACE_HANDLE, ENABLE_TRACE_PARAMETERS, EVENT_FILTER_TYPE_EVENT_ID, EVENT_FILTER_TYPE_PID, EVENT_TRACE_LOGFILEW,
-    EVENT_TRACE_PROPERTIES, PROCESSTRACE_HANDLE,
+    CONTROLTRACE_HANDLE, ENABLE_TRACE_PARAMETERS, EVENT_TRACE_LOGFILEW, EVENT_TRACE_PROPERTIES, PROCESSTRACE_HANDLE,
 };
 use windows_sys::core::GUID;
 
+use super::admit::{extension, traced_images};
 use super::deliver::{process_trace, system_time, ticks};
 use super::events::{HEAP, KERNEL, Told, USER};
 use super::state::{CHANGED, Consumer, Provider, Session, handle_of, lock, with};
+use crate::constants::*;
 
 /// Name of a function, and the address of ours.
 type Played = (&'static str, fn() -> usize);
@@ -45,15 +48,6 @@ pub const FUNCTIONS: [Played; 10] = [
     ("GetSystemTimePreciseAsFileTime", || precise_time as *const () as usize),
 ];
 
-const ALREADY_EXISTS: u32 = 183;
-const NO_RESOURCES: u32 = 1450;
-const INVALID_PARAMETER: u32 = 87;
-const CALL_NOT_IMPLEMENTED: u32 = 120;
-const PRIVILEGE_NOT_HELD: u32 = 1314;
-/// Samples of processors, in the first mask.
-const PROFILE: u32 = 0x0200_0000;
-const ACTIVE_CONNECTIONS: u32 = 2402;
-
 /// Handles of sessions are small numbers, those of consumers begin here.
 pub const FIRST_CONSUMER: u64 = 0x2000;
 
@@ -69,42 +63,45 @@ unsafe extern "system" fn start_trace(
     // SAFETY: as Windows, this believes what it is given.
     let (name, bytes) = unsafe { (text(name), block(properties)) };
     code(with(|etw| {
-        let guid: [u8; 16] = bytes[0x18..0x28].try_into().unwrap();
+        let guid: [u8; 16] = bytes[AT_GUID..AT_GUID + 16].try_into().unwrap();
         let lane = match guid == class::HEAP.to_bytes() {
             true => HEAP,
-            false if number(&bytes, 0x40) & SYSTEM_LOGGER != 0 => KERNEL,
+            false if number(&bytes, AT_LOG_FILE_MODE) & SYSTEM_LOGGER != 0 => KERNEL,
             false => USER,
         };
         etw.called("StartTraceW", lane)?;
-        check(&bytes)?;
+        check(&bytes, etw.most_heap_pids)?;
         if etw.sessions.iter().any(|s| s.is_running && (s.name == name || s.guid == guid && guid != [0; 16])) {
             return Err(ALREADY_EXISTS);
         }
         if etw.sessions.iter().filter(|s| s.is_running).count() >= etw.limit {
             return Err(NO_RESOURCES);
         }
-        etw.sessions.push(Session { guid, properties: vec![bytes], lane, ..Session::called(&name) });
+        let images = if lane == HEAP { traced_images() } else { Vec::new() };
+        let properties = vec![bytes];
+        etw.sessions.push(Session { guid, properties, lane, images, is_foreign: false, ..Session::called(&name) });
         // SAFETY: the caller's place for the answer.
         unsafe { (*handle).Value = handle_of(etw.sessions.len() - 1) };
         Ok(())
     }))
 }
 
-const SYSTEM_LOGGER: u32 = 0x0200_0000;
-
-fn number(bytes: &[u8], at: usize) -> u32 {
+pub fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
 /// Whether properties are valid ones for a start.
-fn check(bytes: &[u8]) -> Result<(), u32> {
-    const EXTENDED: u32 = 0x80FF_0000;
-    /// An extension block of length 0xFF.
-    const LONGEST: usize = 255 * 4;
-    let flags = number(bytes, 0x48);
-    let has_room = flags & 0xFFFF_0000 != EXTENDED || (flags & 0xFFFF) as usize + LONGEST <= bytes.len();
-    let has_buffers = number(bytes, 0x38) == 0 || number(bytes, 0x34) <= number(bytes, 0x38);
-    if has_room && has_buffers { Ok(()) } else { Err(INVALID_PARAMETER) }
+fn check(bytes: &[u8], most_pids: usize) -> Result<(), u32> {
+    let flags = number(bytes, AT_ENABLE_FLAGS);
+    let block = (flags & 0xFFFF) as usize;
+    let is_valid = flags & EXTENDED != EXTENDED || block % 8 == 0 && block + 4 * LONGEST_BLOCK <= bytes.len();
+    let maximum = number(bytes, AT_MAXIMUM_BUFFERS);
+    let has_buffers = maximum == 0 || number(bytes, AT_MINIMUM_BUFFERS) <= maximum;
+    if !is_valid || !has_buffers {
+        return Err(INVALID_PARAMETER);
+    }
+    let is_too_much = |(kind, words): &(u32, Vec<u32>)| *kind == ITEM_PIDS && words.len() > most_pids;
+    if extension(bytes).iter().any(is_too_much) { Err(INVALID_PARAMETER) } else { Ok(()) }
 }
 
 unsafe extern "system" fn control_trace(
@@ -119,12 +116,17 @@ unsafe extern "system" fn control_trace(
         const CALLS: [&str; 3] = ["ControlTraceW(QUERY)", "ControlTraceW(STOP)", "ControlTraceW(UPDATE)"];
         let index = etw.find(handle.Value, &name)?;
         etw.called(CALLS[control as usize], etw.sessions[index].lane)?;
+        if etw.hides_others && etw.sessions[index].is_foreign {
+            return Err(ACCESS_DENIED);
+        }
         let session = &mut etw.sessions[index];
+        let is_of_kernel = number(&bytes, AT_LOG_FILE_MODE) & SYSTEM_LOGGER != 0;
         match control {
-            1 => session.stop(),
-            2 if number(&bytes, 0x48) != 0 && number(&bytes, 0x40) & SYSTEM_LOGGER == 0 => return Err(INVALID_PARAMETER),
-            2 => session.properties.push(bytes),
-            _ => {}
+            CONTROL_STOP => session.stop(),
+            CONTROL_UPDATE if number(&bytes, AT_ENABLE_FLAGS) != 0 && !is_of_kernel => return Err(INVALID_PARAMETER),
+            CONTROL_UPDATE => session.properties.push(bytes),
+            CONTROL_QUERY => {}
+            _ => return Err(INVALID_PARAMETER),
         }
         // SAFETY: the caller's structure.
         let answer = unsafe { &mut *properties };
@@ -132,7 +134,7 @@ unsafe extern "system" fn control_trace(
         answer.FreeBuffers = answer.NumberOfBuffers / 4 * 3;
         answer.EventsLost = session.events_lost;
         answer.RealTimeBuffersLost = session.buffers_lost;
-        if control == 1 && etw.stops_are_busy { Err(ACTIVE_CONNECTIONS) } else { Ok(()) }
+        if control == CONTROL_STOP && etw.stops_are_busy { Err(ACTIVE_CONNECTIONS) } else { Ok(()) }
     });
     CHANGED.notify_all();
     code(result)
@@ -193,10 +195,10 @@ unsafe fn filters(parameters: *const ENABLE_TRACE_PARAMETERS) -> Vec<(u32, Vec<u
 
 fn check_filters(filters: &[(u32, Vec<u8>)], are_known: bool) -> Result<(), u32> {
     let is_valid = |(kind, bytes): &(u32, Vec<u8>)| match *kind {
-        EVENT_FILTER_TYPE_PID => !bytes.is_empty() && bytes.len() % 4 == 0 && bytes.len() <= 8 * 4,
-        EVENT_FILTER_TYPE_EVENT_ID => {
+        FILTER_PIDS => !bytes.is_empty() && bytes.len() % 4 == 0 && bytes.len() <= 4 * MOST_FILTER_PIDS,
+        FILTER_EVENTS => {
             let count = u16::from_le_bytes([bytes[2], bytes[3]]) as usize;
-            bytes[..2] == [1, 0] && (1..=64).contains(&count) && bytes.len() == 4 + 2 * count
+            bytes[..2] == [1, 0] && (1..=MOST_FILTER_EVENTS).contains(&count) && bytes.len() == 4 + 2 * count
         }
         _ => false,
     };
@@ -217,13 +219,13 @@ unsafe extern "system" fn set_information(
         let bytes = unsafe { std::slice::from_raw_parts(information.cast::<u8>(), length as usize) }.to_vec();
         let lane = etw.sessions[index].lane;
         match class {
-            3 => {
+            CLASS_STACKS => {
                 etw.called("TraceSetInformation(3)", lane)?;
                 etw.sessions[index].stacks = bytes;
             }
-            4 => {
+            CLASS_MASKS => {
                 etw.called("TraceSetInformation(4)", lane)?;
-                if etw.refuses_samples && number(&bytes, 0) & PROFILE != 0 {
+                if etw.refuses_samples && number(&bytes, 0) & FLAG_PROFILE != 0 {
                     return Err(PRIVILEGE_NOT_HELD);
                 }
                 etw.sessions[index].masks = bytes;
@@ -234,14 +236,34 @@ unsafe extern "system" fn set_information(
     }))
 }
 
-unsafe extern "system" fn query_information(_: CONTROLTRACE_HANDLE, _: i32, _: *mut c_void, _: u32, _: *mut u32) -> u32 {
-    INVALID_PARAMETER
+unsafe extern "system" fn query_information(
+    handle: CONTROLTRACE_HANDLE,
+    class: i32,
+    information: *mut c_void,
+    length: u32,
+    written: *mut u32,
+) -> u32 {
+    code(with(|etw| {
+        let index = etw.find(handle.Value, "")?;
+        etw.called("TraceQueryInformation(4)", etw.sessions[index].lane)?;
+        let masks = &etw.sessions[index].masks;
+        if class != CLASS_MASKS || masks.len() != length as usize {
+            return Err(INVALID_PARAMETER);
+        }
+        // SAFETY: as Windows, this believes that there is so much room.
+        unsafe {
+            information.cast::<u8>().copy_from_nonoverlapping(masks.as_ptr(), masks.len());
+            *written = length;
+        }
+        Ok(())
+    }))
 }
 
 unsafe extern "system" fn query_all(blocks: *mut *mut EVENT_TRACE_PROPERTIES, room: u32, count: *mut u32) -> u32 {
     code(with(|etw| {
         etw.called("QueryAllTracesW", KERNEL)?;
-        let running: Vec<&Session> = etw.sessions.iter().filter(|s| s.is_running).collect();
+        let hides = etw.hides_others;
+        let running: Vec<&Session> = etw.sessions.iter().filter(|s| s.is_running && !(hides && s.is_foreign)).collect();
         assert!(running.len() <= room as usize);
         for (i, session) in running.iter().enumerate() {
             let name: Vec<u16> = session.name.encode_utf16().chain([0]).collect();

@@ -14,10 +14,12 @@ use windows_sys::core::GUID;
 use super::calls::FIRST_CONSUMER;
 use super::events::{KERNEL, Told};
 use super::state::{CHANGED, Consumer, Drain, Etw, Session, lock};
+use crate::constants::RAW_TIMESTAMP;
 
 /// What a consumer gets next.
 enum Next {
-    Events(Vec<Told>, (i64, i64, i64)),
+    /// What of so many events it is told, and the clocks.
+    Events(usize, Vec<Told>, (i64, i64, i64)),
     Wait,
     End,
 }
@@ -40,9 +42,9 @@ pub unsafe extern "system" fn process_trace(
         match etw.next(consumer, at) {
             Next::End => return 0,
             Next::Wait => drop(CHANGED.wait_timeout(guard, Duration::from_millis(20))),
-            Next::Events(batch, clocks) => {
+            Next::Events(count, batch, clocks) => {
                 drop(guard);
-                at += batch.len();
+                at += count;
                 batch.iter().for_each(|told| hand_over(told, consumer, clocks));
             }
         }
@@ -69,8 +71,12 @@ impl Etw {
             self.due_after_the_stop(session, all)
         };
         if at < due {
-            let batch = self.lanes[session.lane][at..due].iter().take(1000).cloned().collect();
-            return Next::Events(batch, self.clocks());
+            let all = &self.lanes[session.lane][at..due.min(at + 1000)];
+            let asked = session.asked();
+            let traced = asked.traced(&self.lanes);
+            let admitted = all.iter().filter(|told| asked.admits(session.lane, told, &traced));
+            let batch: Vec<Told> = admitted.map(|told| asked.as_it_comes(told)).collect();
+            return Next::Events(all.len(), batch, self.clocks());
         }
         let is_over = !session.is_running && (at >= all || self.pause_after < all || !session.has_begun());
         if is_over && !self.still_drains(session) { Next::End } else { Next::Wait }
@@ -121,7 +127,6 @@ pub fn system_time() -> i64 {
 }
 
 fn hand_over(told: &Told, consumer: Consumer, (start, ticks, time): (i64, i64, i64)) {
-    const RAW_TIMESTAMP: u32 = 0x1000;
     let mut payload = told.payload.clone();
     if told.names_a_time {
         let named = i64::from_le_bytes(payload[..8].try_into().unwrap()) - start + ticks;
@@ -148,6 +153,7 @@ fn hand_over(told: &Told, consumer: Consumer, (start, ticks, time): (i64, i64, i
     header.EventDescriptor.Id = told.id;
     header.EventDescriptor.Version = told.version;
     header.EventDescriptor.Opcode = told.opcode;
+    (header.EventDescriptor.Level, header.EventDescriptor.Keyword) = (told.level, told.keyword);
     record.BufferContext.Anonymous.ProcessorIndex = told.processor;
     (record.ExtendedData, record.ExtendedDataCount) = (items.as_mut_ptr(), items.len() as u16);
     (record.UserData, record.UserDataLength) = (payload.as_mut_ptr().cast(), payload.len() as u16);

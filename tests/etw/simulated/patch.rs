@@ -8,15 +8,14 @@ use std::ptr;
 use windows_sys::Win32::System::LibraryLoader::GetModuleHandleW;
 use windows_sys::Win32::System::Memory::{PAGE_READWRITE, VirtualProtect};
 
+use crate::constants::{AT_DIRECTORIES, AT_OPTIONAL_HEADER, IMPORT_BY_NUMBER, IMPORT_DIRECTORY};
+
 /// Replaces imported functions by name; tells the names that were found.
 pub fn redirect(replacements: &[(&'static str, usize)]) -> Vec<&'static str> {
     // SAFETY: null asks for this program's own image, which stays mapped while it runs.
     let base = unsafe { GetModuleHandleW(ptr::null()) } as usize;
     let nt = base + word(base + 0x3C);
-    const OPTIONAL: usize = 24;
-    const DIRECTORIES: usize = 112;
-    const IMPORT: usize = 1;
-    let mut descriptor = base + word(nt + OPTIONAL + DIRECTORIES + IMPORT * 8);
+    let mut descriptor = base + word(nt + AT_OPTIONAL_HEADER + AT_DIRECTORIES + IMPORT_DIRECTORY * 8);
     let mut found = Vec::new();
     // Original first thunk, time, forwarder, name, first thunk; zeros at the end.
     while word(descriptor + 12) != 0 {
@@ -27,8 +26,7 @@ pub fn redirect(replacements: &[(&'static str, usize)]) -> Vec<&'static str> {
             if name == 0 {
                 break;
             }
-            const BY_NUMBER: u64 = 1 << 63;
-            if name & BY_NUMBER != 0 {
+            if name & IMPORT_BY_NUMBER != 0 {
                 continue;
             }
             // SAFETY: behind its number of two bytes stands a name that ends with a zero.

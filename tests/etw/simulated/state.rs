@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::calls::FUNCTIONS;
 use super::events::{HEAP, KERNEL, Lanes, Told, USER};
 use super::patch;
+use crate::constants::{AT_MAXIMUM_BUFFERS, AT_MINIMUM_BUFFERS, NOT_FOUND};
 use highwater::etl::Guid;
 use highwater::events::class;
 use windows_sys::Win32::System::Diagnostics::Etw::PEVENT_RECORD_CALLBACK;
@@ -21,6 +22,10 @@ pub struct Etw {
     pub refusals: HashMap<&'static str, u32>,
     /// Most sessions that may run.
     pub limit: usize,
+    /// Most processes whose heaps a session traces.
+    pub most_heap_pids: usize,
+    /// Whether this process may not ask about sessions that it has not started.
+    pub hides_others: bool,
     /// What programs tell as soon as a provider is asked for one of these keywords: once.
     pub rundowns: Vec<(Guid, u64, Vec<Told>)>,
     /// Whether the user may not have samples of processors.
@@ -69,6 +74,10 @@ pub struct Session {
     pub properties: Vec<Vec<u8>>,
     pub stacks: Vec<u8>,
     pub masks: Vec<u8>,
+    /// Images for which the registry had heaps traced when it was started.
+    pub images: Vec<String>,
+    /// Whether the recording that is tested has not started it.
+    pub is_foreign: bool,
     pub providers: Vec<Provider>,
     pub events_lost: u32,
     pub buffers_lost: u32,
@@ -112,7 +121,7 @@ impl Simulated {
             let found = patch::redirect(&FUNCTIONS.map(|(name, function)| (name, function())));
             for (name, _) in FUNCTIONS {
                 // Nobody may have a way to the real one that leads around this.
-                assert!(found.contains(&name) || name == "TraceQueryInformation", "{name} is not imported");
+                assert!(found.contains(&name), "{name} is not imported");
             }
         });
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,6 +131,8 @@ impl Simulated {
             calls: Vec::new(),
             refusals: HashMap::new(),
             limit: 64,
+            most_heap_pids: usize::MAX,
+            hides_others: false,
             refuses_samples: false,
             rundowns: Vec::new(),
             refused_providers: Vec::new(),
@@ -173,7 +184,6 @@ pub fn with<R>(look: impl FnOnce(&mut Etw) -> R) -> R {
 }
 
 const LANES: [&str; 3] = ["kernel", "heap", "user"];
-const NOT_FOUND: u32 = 4201;
 
 impl Etw {
     /// Notes a call, and tells what it is to be refused with.
@@ -211,6 +221,8 @@ impl Session {
             properties: Vec::new(),
             stacks: Vec::new(),
             masks: Vec::new(),
+            images: Vec::new(),
+            is_foreign: true,
             providers: Vec::new(),
             events_lost: 0,
             buffers_lost: 0,
@@ -240,7 +252,7 @@ impl Session {
     pub fn buffers(&self) -> u32 {
         let word =
             |at: usize| self.properties.first().map_or(0, |bytes| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()));
-        let (minimum, maximum) = (word(0x34), word(0x38));
+        let (minimum, maximum) = (word(AT_MINIMUM_BUFFERS), word(AT_MAXIMUM_BUFFERS));
         if self.events_lost > 0 { maximum } else { minimum }
     }
 }
