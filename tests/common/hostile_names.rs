@@ -91,7 +91,7 @@ impl Story<'_> {
             self.tell(at, Event::Alloc { layer, heap, address, size: 64 + n }, &[]);
             self.stack(at, &frames);
         }
-        if n % 4 == 0 {
+        if n.is_multiple_of(4) {
             let pages =
                 PageRange { base: 0x1000_0000 + 0x10_0000 * n, size: 0x4000, owner: Pid(PID), flags: mem::COMMIT | mem::RESERVE };
             self.tell(at + 30, Event::VirtualAlloc(pages), &[]);

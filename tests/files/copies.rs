@@ -53,7 +53,7 @@ impl Watch for Player {
 }
 
 proptest! {
-    #![proptest_config(crate::oracle::strategy::config())]
+    #![proptest_config(strategy::config())]
 
     #[test]
     fn a_file_opened_with_itself_says_what_it_says_alone(writes in writes(), threads in select(vec![1usize, 2, 8])) {

@@ -114,7 +114,7 @@ fn a_function_of_several_modules_is_not_guessed() {
     tell(1, Event::Process(ProcessChange::Start, Box::new(info)), &[]);
     for (i, name) in ["a.dll", "b.dll"].iter().enumerate() {
         let base = 0x1000_0000 * (i as u64 + 1);
-        let path = format!(r"\Device\Volume1\{name}").into();
+        let path = format!(r"\Device\Volume1\{name}");
         let image = ImageInfo { base, size: 0x10_0000, checksum: 0, time_stamp: 7, path };
         tell(2 + i as i64, Event::Image(ImageChange::Load, Box::new(image)), &[]);
     }

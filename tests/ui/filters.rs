@@ -82,7 +82,8 @@ fn a_filter_to_a_class_means_the_same_rows_before_and_behind_the_selection() {
 
 #[test]
 fn every_kind_of_filter_reaches_every_number() {
-    let filters: [(&str, fn(&mut Window)); 5] = [
+    type Step = (&'static str, fn(&mut Window));
+    let filters: [Step; 5] = [
         ("a type", |window| {
             click(window, "Types");
             click(window, "RigidBody");

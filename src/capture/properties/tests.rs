@@ -64,7 +64,7 @@ fn samples_are_the_profile_and_no_file_is_asked_for() {
     // evntrace.h: EVENT_TRACE_FLAG_PROFILE 0x01000000, EVENT_TRACE_FLAG_FILE_IO 0x02000000.
     let request = Request::new(Target::Pids(vec![1]));
     assert_eq!(kernel_flags(&request), 0x4007);
-    let flags = kernel_flags(&Request { samples: true, commit: false, ..request.clone() });
+    let flags = kernel_flags(&Request { samples: true, commit: false, ..request });
     assert_eq!((flags, without_samples(flags), without_samples(7)), (0x0100_0007, Some(7), None));
     assert_eq!(group_masks(flags), [0x0100_0007, 0, 0, 0, 0, 0, 0, 0]);
 }

@@ -2,12 +2,11 @@
 //! moving realloc is told from one that stands for itself: the thread has allocated nothing
 //! there since.
 //!
-//! Cost: a comparison an allocation, where threads take turns some hash operations. Hashes are
-//! keyed, since files choose the threads. Memory: an entry for each thread and heap in which it allocated.
-
-use std::collections::HashMap;
+//! Cost: a comparison an allocation, where threads take turns some hash operations.
+//! Memory: an entry for each thread and heap in which it allocated.
 
 use crate::model::{HeapId, RowId};
+use crate::tables::KeyedMap;
 use crate::units::Tid;
 
 const RECENT_BITS: u32 = 6;
@@ -23,12 +22,12 @@ type Key = (HeapId, Tid);
 pub(in crate::model) struct LatestBlocks {
     /// What was allocated lately; where a thread stands here, `all` may have an earlier block of it.
     recent: [Option<(Key, RowId)>; RECENT],
-    all: HashMap<Key, RowId>,
+    all: KeyedMap<Key, RowId>,
 }
 
 impl Default for LatestBlocks {
     fn default() -> Self {
-        Self { recent: [None; RECENT], all: HashMap::new() }
+        Self { recent: [None; RECENT], all: KeyedMap::default() }
     }
 }
 
@@ -85,7 +84,7 @@ mod tests {
     fn the_latest_block_of_each_thread_and_heap_is_known_however_many_there_are() {
         let mut latest = LatestBlocks::default();
         let of = |n: u32| (HeapId(n % 7), Tid(n % 60 * 4));
-        let mut expected = HashMap::new();
+        let mut expected = KeyedMap::default();
         for n in 0..4_000u32 {
             let key = of(n * n % 1_009);
             latest.set(key.0, key.1, RowId(n));
@@ -94,10 +93,8 @@ mod tests {
             let key = of(n % 500);
             assert_eq!(latest.of(key.0, key.1), expected.get(&key).copied());
         }
-        let number = |row: RowId| (row.0 % 3 > 0).then_some(RowId(row.0 / 3));
+        let number = |row: RowId| (!row.0.is_multiple_of(3)).then_some(RowId(row.0 / 3));
         latest.renumber(number);
-        for (key, row) in expected {
-            assert_eq!(latest.of(key.0, key.1), number(row));
-        }
+        expected.into_iter().for_each(|(key, row)| assert_eq!(latest.of(key.0, key.1), number(row)));
     }
 }
