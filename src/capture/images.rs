@@ -145,7 +145,12 @@ mod tests {
     impl Images for Machine {
         fn identity(&mut self, nt_path: &str) -> Option<pe::Image> {
             let pdb = pe::CodeView { guid: PDB, age: 3, path: "a.pdb".to_owned() };
-            let image = pe::Image { build: Build { time_stamp: 7, size: 0x5000, checksum: 3 }, pdb: Some(pdb), bytes: 0, has_dwarf: false };
+            let image = pe::Image {
+                build: Build { time_stamp: 7, size: 0x5000, checksum: 3 },
+                pdb: Some(pdb),
+                bytes: 0,
+                has_dwarf: false,
+            };
             match nt_path {
                 "a.dll" => Some(image),
                 "b.dll" => Some(pe::Image { pdb: None, ..image }),

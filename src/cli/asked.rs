@@ -18,9 +18,7 @@ use crate::load::{Capture, Input, load_planned};
 use crate::model::{Clock, SiteId, Trace};
 use crate::moment::Moment;
 use crate::panics;
-use crate::query::{
-    By, Cancel, Cancelled, Decides, Index, ReportFilter, RowChoice, Unnamed, doubts_about, sample_counts,
-};
+use crate::query::{By, Cancel, Cancelled, Decides, Index, ReportFilter, RowChoice, Unnamed, doubts_about, sample_counts};
 use crate::stack_rules::StackRules;
 use crate::symbols::Names;
 use crate::units::{Interval, Ticks};
@@ -271,7 +269,9 @@ pub(super) fn known_part(trace: &Trace, asked: Interval) -> Option<Interval> {
 pub(super) fn tell_beyond(trace: &Trace, asked: Interval, [from_name, to_name]: [&str; 2]) {
     let IntervalInSeconds { from_s, to_s } = IntervalInSeconds::of(&trace.clock, trace.span);
     if asked.from < trace.span.from {
-        output::message(&format!("{from_name} earlier than the start of the trace, which is at {from_s} s: nothing is known before"));
+        output::message(&format!(
+            "{from_name} earlier than the start of the trace, which is at {from_s} s: nothing is known before"
+        ));
     }
     if trace.cut.is_none() && asked.to > trace.span.to {
         output::message(&format!("{to_name} later than the end of the trace, which is at {to_s} s: nothing is known behind"));

@@ -153,7 +153,8 @@ fn hold<'r>(
     let never = Cancel::default();
     let chosen = args.asked.filter().named_mask(&loaded.trace, names, &never).map_err(stopped)?;
     // Types that are named were looked for where names were.
-    let mut places = || Arc::new(if names.is_empty() { loaded.names(&args.asked, &[]).unwrap_or_default() } else { names.clone() });
+    let mut places =
+        || Arc::new(if names.is_empty() { loaded.names(&args.asked, &[]).unwrap_or_default() } else { names.clone() });
     let mut judge = Judge::new(index, names);
     let mut all = Vec::with_capacity(rules.len());
     for rule in rules {

@@ -58,7 +58,9 @@ impl Each {
     /// Refuses it where there is one output.
     pub(super) fn refuse(self) -> Result<(), Failure> {
         match self.each {
-            true => Err(Failure::BadArguments("--each is for answers that are printed; name the files of one capture".to_owned())),
+            true => {
+                Err(Failure::BadArguments("--each is for answers that are printed; name the files of one capture".to_owned()))
+            }
             false => Ok(()),
         }
     }

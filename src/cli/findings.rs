@@ -95,7 +95,8 @@ fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
 /// What speaks against all of them and is not told with each.
 fn describe_doubts(found: &[Finding], doubts: &[String]) -> String {
     let is_told = |doubt: &&String| !found.is_empty() && found.iter().all(|finding| finding.doubts.contains(doubt));
-    let lines: String = doubts.iter().filter(|doubt| !is_told(doubt)).map(|doubt| format!("The numbers may be off: {doubt}.\n")).collect();
+    let lines: String =
+        doubts.iter().filter(|doubt| !is_told(doubt)).map(|doubt| format!("The numbers may be off: {doubt}.\n")).collect();
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 

@@ -58,11 +58,8 @@ fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
     let of = args.of.as_deref().map(|of| all.meant(of)).transpose().map_err(Failure::BadArguments)?;
     let totals = totals(&index, loaded.interval, &never).map_err(stopped)?;
     let top = args.top.or((!args.json).then_some(SHOWN));
-    let request = FunctionsRequest {
-        mask: args.asked.filter().named_mask(trace, &names, &never).map_err(stopped)?,
-        of: of.clone(),
-        top,
-    };
+    let request =
+        FunctionsRequest { mask: args.asked.filter().named_mask(trace, &names, &never).map_err(stopped)?, of: of.clone(), top };
     let (groups, count) = functions(&index, &all, &totals, &request, &never).map_err(stopped)?;
     report_problems(&trace.problems);
     if let Some(of) = of.filter(|_| groups.iter().all(|group| group.callers.is_none())) {

@@ -78,7 +78,10 @@ impl Failure {
 
 /// What stands above the captures that files are of.
 fn several(captures: &[String]) -> String {
-    format!("these files are of {} captures, and one is read at a time; name those of one, or give --each where it answers", captures.len())
+    format!(
+        "these files are of {} captures, and one is read at a time; name those of one, or give --each where it answers",
+        captures.len()
+    )
 }
 
 /// Runs the program on the words of its command line, the program's name first.

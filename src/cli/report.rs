@@ -9,7 +9,9 @@ use super::{Failure, output, report_problems};
 use crate::export::{self, Exported};
 use crate::format;
 use crate::model::{Quality, Trace};
-use crate::query::{ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, losses, named_report};
+use crate::query::{
+    ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, losses, named_report,
+};
 use crate::units::Interval;
 
 #[derive(Args, Debug)]
@@ -43,8 +45,7 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
     };
     let never = Cancel::default();
     let shows_names = needs_names(&request.filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
-    let (names, unnamed) =
-        if shows_names { loaded.names_and_missing(&args.asked, &args.groups.by)? } else { Default::default() };
+    let (names, unnamed) = if shows_names { loaded.names_and_missing(&args.asked, &args.groups.by)? } else { Default::default() };
     let index = loaded.index()?;
     let doubts = loaded.doubts(&args.asked, &index, (&unnamed, decides(&request.filter, &args.groups.by, args.fold)))?;
     let trace = index.trace();

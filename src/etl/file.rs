@@ -129,13 +129,7 @@ impl TraceFile {
 
 /// A session that has ended says how many buffers it wrote: where the file has fewer, it was cut, or copied
 /// before it was complete. (In all real files at hand both numbers are equal. A ring has fewer: it overwrites.)
-fn tell_missing(
-    name: &str,
-    bytes: u64,
-    (header, written): (&SessionHeader, Option<u32>),
-    met: u64,
-    problems: &mut Problems,
-) {
+fn tell_missing(name: &str, bytes: u64, (header, written): (&SessionHeader, Option<u32>), met: u64, problems: &mut Problems) {
     let Some(written) = written.map(u64::from).filter(|&written| written > met && header.mode & mode::CIRCULAR == 0) else {
         return;
     };

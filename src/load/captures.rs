@@ -138,11 +138,8 @@ mod tests {
     /// A file of a boot whose clock begins at `zero` seconds after [`BOOT`], from `from` to `to` seconds.
     fn file(name: &str, zero: f64, from: f64, to: f64) -> TraceFile {
         let ticks = |seconds: f64| (seconds * SECOND as f64) as i64;
-        let header = SessionHeader {
-            start_ticks: ticks(from),
-            start_time: BOOT + ticks(zero) + ticks(from),
-            ..SessionHeader::default()
-        };
+        let header =
+            SessionHeader { start_ticks: ticks(from), start_time: BOOT + ticks(zero) + ticks(from), ..SessionHeader::default() };
         of(name, header, ticks(to))
     }
 

@@ -77,7 +77,9 @@ pub fn input_doubts(problems: &[Problem]) -> Vec<String> {
         };
         let Problem { kind, file, detail, .. } = problem;
         match kind {
-            ProblemKind::UnreadableFile | ProblemKind::ClockMismatch => format!("A part of the capture is missing: {detail}{more}"),
+            ProblemKind::UnreadableFile | ProblemKind::ClockMismatch => {
+                format!("A part of the capture is missing: {detail}{more}")
+            }
             _ => format!("{file}: {detail}{more}"),
         }
     };
@@ -96,9 +98,8 @@ pub fn is_doubt(kind: ProblemKind) -> bool {
 
 /// Processes that ran before the trace and whose blocks of then nobody knows. Of commit a rundown tells.
 fn started_in_the_middle(trace: &Trace, mask: &Mask) -> Option<String> {
-    let has_rundown = LazyCell::new(|| {
-        trace.rows.chunks().any(|chunk| (0..chunk.len()).any(|at| chunk.birth(at) == Ticks::BEFORE_TRACE))
-    });
+    let has_rundown =
+        LazyCell::new(|| trace.rows.chunks().any(|chunk| (0..chunk.len()).any(|at| chunk.birth(at) == Ticks::BEFORE_TRACE)));
     let is_early = |id: SiteId| {
         let heap = trace.heap(trace.site(id).heap);
         let is_early = !heap.is_created && trace.process(heap.process).start.is_none();

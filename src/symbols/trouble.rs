@@ -14,7 +14,9 @@ pub enum Trouble {
     #[error("its PDB has an impossible name: {0:?}")]
     OddName(String),
     /// Its PDB has an empty one: MinGW's linker writes an identity and no name.
-    #[error("it has no PDB: it was built with MinGW or the like, and such builds keep their names as DWARF in the image, which is not read")]
+    #[error(
+        "it has no PDB: it was built with MinGW or the like, and such builds keep their names as DWARF in the image, which is not read"
+    )]
     NoPdbName,
     /// The trace does not name the PDB, and neither does the image.
     #[error("the image names no PDB")]

@@ -101,13 +101,7 @@ impl Traces {
         all.iter().try_for_each(|opened| self.visit_capture(&opened.capture, path, wanted, modules))
     }
 
-    fn visit_capture(
-        &self,
-        capture: &Capture,
-        path: &SymbolPath,
-        wanted: Wanted,
-        modules: &mut Modules,
-    ) -> Result<(), Failure> {
+    fn visit_capture(&self, capture: &Capture, path: &SymbolPath, wanted: Wanted, modules: &mut Modules) -> Result<(), Failure> {
         let choices = Choices::of_process(self.process.clone());
         let trace = load_capture(capture, self.memory, &MarkProvidersAsked::default(), &choices)?;
         report_problems(&trace.problems);
