@@ -178,7 +178,8 @@ mod tests {
             assert_eq!(bytes(n), text);
         }
         assert_eq!(signed_bytes(-40), "\u{2212}40 B");
-        assert_eq!(signed_bytes(i64::MIN), "\u{2212}8.00 EB");
+        assert_eq!(signed_bytes(i64::MIN + 1), "\u{2212}8.00 EB");
+        assert_eq!(signed_bytes(i64::MIN), "unknown");
     }
 
     #[test]

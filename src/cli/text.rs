@@ -120,7 +120,7 @@ mod tests {
         let mut table = Table::new([("Name", Align::Left), ("Size", Align::Right)]);
         table.line(vec!["a\nb\u{1b}[2J".into(), "10".into()], vec!["no\r\nte\u{202e}".into()]);
         let bad = '\u{fffd}';
-        assert_eq!(table.text(), format!("Name      Size\na{bad}b{bad}[2J    10\n    no{bad}{bad}te{bad}\n"));
+        assert_eq!(table.text(), format!("Name     Size\na{bad}b{bad}[2J    10\n    no{bad}{bad}te{bad}\n"));
     }
 
     #[test]

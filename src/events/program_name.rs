@@ -64,7 +64,10 @@ fn may_be(name: &str, told: &str) -> bool {
     let ends_alike =
         || name.len().checked_sub(behind.len()).and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(behind));
     let begins_alike = name.get(..first).is_some_and(|begin| begin.eq_ignore_ascii_case(&told[..first]));
+    // No code page has a space as the second byte of a character.
+    let spaces = |text: &str| text.matches(' ').count();
     begins_alike
+        && spaces(name) >= spaces(told)
         && name[first..].chars().next().is_some_and(|c| !c.is_ascii())
         && ((CUT..=CUT + 1).contains(&told_bytes) || ends_alike())
 }

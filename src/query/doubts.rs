@@ -85,9 +85,9 @@ pub fn input_doubts(problems: &[Problem]) -> Vec<String> {
         let Problem { kind, file, detail, .. } = problem;
         match kind {
             ProblemKind::UnreadableFile | ProblemKind::ClockMismatch => {
-                format!("A part of the capture is missing: {detail}{more}")
+                format!("A part of the capture is missing: {}{more}", format::plain(detail))
             }
-            _ => format!("{file}: {detail}{more}"),
+            _ => format!("{}: {}{more}", format::plain(file), format::plain(detail)),
         }
     };
     let mut all: Vec<String> = told.into_iter().map(sentence).collect();
@@ -114,7 +114,7 @@ fn started_in_the_middle(trace: &Trace, mask: &Mask) -> Option<String> {
     };
     let sites = (0..trace.sites.len() as u32).map(SiteId).filter(|&id| mask.classes(id) != 0);
     let processes: BTreeSet<_> = sites.filter_map(is_early).collect();
-    let names: Vec<String> = processes.iter().take(MOST_NAMED).map(|&id| trace.process(id).label()).collect();
+    let names: Vec<String> = processes.iter().take(MOST_NAMED).map(|&id| format::plain(&trace.process(id).label())).collect();
     let names = match processes.len() - names.len() {
         _ if names.is_empty() => return None,
         0 => names.join(", "),

@@ -107,7 +107,11 @@ impl Unnamed {
         let more = told.len().saturating_sub(TOLD);
         let sentence = |&(held, module): &(u128, &UnnamedModule)| {
             let part = format::percent(held as f64 / all as f64);
-            format!("no names for {}, whose frames decide {part} of the bytes: {}", module.name, module.why)
+            format!(
+                "no names for {}, whose frames decide {part} of the bytes: {}",
+                format::plain(&module.name),
+                format::plain(&module.why)
+            )
         };
         let mut doubts: Vec<String> = told.iter().take(TOLD).map(sentence).collect();
         if more > 0 {

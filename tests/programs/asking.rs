@@ -314,7 +314,9 @@ fn a_file_with_fewer_buffers_than_were_written_is_a_doubt_wherever_numbers_are()
         assert!(doubts.contains("were written are not in the file"), "{answer}");
     }
     for answer in asked(whole) {
-        assert_eq!(answer["doubts"], serde_json::json!([]), "{answer}");
+        let mut doubts: Vec<String> = serde_json::from_value(answer["doubts"].clone()).unwrap();
+        doubts.retain(|doubt| !doubt.starts_with("no names for "));
+        assert!(doubts.is_empty(), "{answer}");
     }
     for command in ["report", "functions", "findings"] {
         let run = highwater([command, cut]);

@@ -77,6 +77,8 @@ fn info_has_the_fields_of_the_contract_in_its_order() {
         "duration_s",
         "events_lost",
         "buffers_lost",
+        "copy_of",
+        "duplicate_events",
     ];
     assert_eq!(keys(&text, "\"files\":["), file);
     let events = [

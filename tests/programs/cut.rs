@@ -48,7 +48,12 @@ const BY: &str = "process,heap,stack,thread,type";
 fn the_numbers_of_the_interval_are_those_of_the_whole_trace() {
     let folder = Folder::new();
     let out = folder.file("part.etl");
-    for [from, to] in [["0", "1"], ["0.00004", "0.00009"], ["0.00007", "0.00007"], ["5", "6"], ["-2", "-1"]] {
+    for [from, to] in [["5", "6"], ["-2", "-1"]] {
+        let file = folder.small.to_str().unwrap();
+        let run = highwater(["cut", file, "-o", out.to_str().unwrap(), "--from", from, "--to", to]);
+        assert!(run.code == Some(2) && !out.exists(), "nothing is known of that time: {run:?}");
+    }
+    for [from, to] in [["0", "1"], ["0.00004", "0.00009"], ["0.00007", "0.00007"]] {
         let run = cut(&folder.small, &["--from", from, "--to", to], &out);
         assert!(run.err.contains("events") && run.out.is_empty(), "{run:?}");
         assert_eq!(groups(&out, from, to, BY), groups(&folder.small, from, to, BY), "{from} to {to}");
@@ -196,7 +201,7 @@ fn quiet_says_nothing_and_bad_words_are_refused() {
     assert_eq!(words(&folder.small, &out, "2", "1").code, Some(2));
     assert_eq!(words(&folder.file("none.etl"), &folder.file("other.etl"), "0", "1").code, Some(1));
     let nowhere = folder.file("no").join("such").join("part.etl");
-    let run = words(&folder.small, &nowhere, "0", "1");
+    let run = words(&folder.small, &nowhere, "0", "0.0001");
     assert_eq!((run.code, run.err.lines().count()), (Some(1), 1), "{}", run.err);
 }
 
@@ -209,6 +214,9 @@ fn real_traces_are_cut_and_read() {
     files.sort();
     for (i, file) in files.iter().enumerate() {
         let out = folder.file(&format!("{i}.etl"));
+        if highwater(["report", file.to_str().unwrap(), "--from", "0.5", "--to", "2"]).code == Some(2) {
+            continue; // it ends before that
+        }
         for anonymise in [&["--anonymise"][..], &[]] {
             cut(file, &[&["--from", "0.5", "--to", "2", "--quiet"], anonymise].concat(), &out);
             let problems = json(["info", "--json", out.to_str().unwrap()])["problems"].clone();

@@ -17,6 +17,13 @@ fn groups(words: &[&str]) -> Vec<Value> {
     json(SIDES.iter().chain(&["--json"]).chain(words))["groups"].as_array().unwrap().clone()
 }
 
+/// Lines about groups that grew too much; all others are doubts.
+fn breaches(run: &crate::common::Run) -> usize {
+    let (breaches, others): (Vec<&str>, Vec<&str>) = run.err.lines().partition(|line| line.contains(" is above the limit "));
+    assert!(others.iter().all(|line| line.contains("the numbers may be off")), "{run:?}");
+    breaches.len()
+}
+
 fn change(group: &Value) -> i64 {
     group["delta"]["outstanding_to"].as_i64().unwrap()
 }
@@ -30,15 +37,14 @@ fn a_group_may_grow_by_as_much_as_the_limit_and_no_more() {
     for (limit, code) in [(most, 0), (most - 1, 3)] {
         let limit = limit.to_string();
         let run = diff(&[&by[..], &["--fail-over", &limit]].concat());
-        assert_eq!((run.code, run.err.lines().count()), (Some(code), usize::from(code == 3)), "{run:?}");
+        assert_eq!((run.code, breaches(&run)), (Some(code), usize::from(code == 3)), "{run:?}");
         assert_eq!(run.out, diff(&by).out, "the answer is printed all the same");
     }
     // Every group that is above, whatever is shown; what shrank never is.
     let above = all.iter().filter(|group| change(group) > 0).count();
     for top in [&[][..], &["--top", "1"], &["--top", "0"]] {
         let run = diff(&[&by[..], top, &["--fail-over", "0"]].concat());
-        assert_eq!((run.code, run.err.lines().count()), (Some(3), above), "{run:?}");
-        assert!(run.err.lines().all(|line| line.contains(" is above the limit ")), "{run:?}");
+        assert_eq!((run.code, breaches(&run)), (Some(3), above), "{run:?}");
         let run = diff(&[&by[..], top, &["--fail-over", "0", "--json"]].concat());
         let shown: Value = serde_json::from_str(&run.out).unwrap();
         assert_eq!((run.code, shown["groups"].as_array().unwrap().clone()), (Some(3), groups(&[&by[..], top].concat())));
@@ -164,5 +170,6 @@ fn a_side_without_anything_and_losses_are_said() {
     assert_eq!(highwater(words).code, Some(0));
     let answer = json(["diff", &full, lossy.to_str().unwrap(), "--json"]);
     let doubts: Vec<&str> = answer["doubts"].as_array().unwrap().iter().map(|doubt| doubt.as_str().unwrap()).collect();
-    assert!(doubts.len() == 1 && doubts[0].starts_with("B: ") && doubts[0].contains("buffers were lost"), "{doubts:?}");
+    let losses: Vec<&str> = doubts.iter().copied().filter(|doubt| doubt.contains("buffers were lost")).collect();
+    assert!(losses.len() == 1 && losses[0].starts_with("B: "), "{doubts:?}");
 }

@@ -318,7 +318,7 @@ fn nothing_at_all_is_a_valid_file() {
     for format in ["csv", "json", "folded", "pprof", "speedscope", "firefox"] {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
-        let words = ["export", "demo:", "--format", format, "--size", "1..1", "-o", out.to_str().unwrap()];
+        let words = ["export", "demo:", "--format", format, "--layer", "heap", "--size", "1..1", "-o", out.to_str().unwrap()];
         let run = highwater(words);
         assert_eq!(run.code, Some(0), "{format}: {}", run.err);
         assert!(out.is_file());

@@ -6,6 +6,7 @@ use std::fs;
 use super::{Folder, hostile_names, list};
 use crate::common::highwater;
 use crate::common::trace::small;
+use serde_json::Value;
 
 /// The testcases of a JUnit file by name: how each ended, and what is said of it. Strict: tags
 /// must nest, and nothing may stand in it that XML does not allow.
@@ -116,10 +117,14 @@ fn losses_are_said() {
         "{run:?}"
     );
     let (checked, _) = folder.checked(path, "[[rule]]\npeak = \"1G\"\n", &[]);
-    assert!(checked["quality"]["buffers_lost"] == 3 && list(&checked, "doubts").len() == 1, "{}", checked["doubts"]);
+    let losses = |checked: &Value| {
+        let doubts = list(checked, "doubts");
+        doubts.iter().filter(|doubt| doubt.as_str().unwrap().contains("buffers were lost")).count()
+    };
+    assert!(checked["quality"]["buffers_lost"] == 3 && losses(&checked) == 1, "{}", checked["doubts"]);
     // Before the first loss nothing is off.
     let (checked, _) = folder.checked(path, "[[rule]]\npeak = \"1G\"\nto = 0.000001\n", &[]);
-    assert!(list(&checked, "doubts").is_empty());
+    assert_eq!(losses(&checked), 0, "{}", checked["doubts"]);
 }
 
 #[test]
