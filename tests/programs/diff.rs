@@ -18,7 +18,7 @@ fn groups(words: &[&str]) -> Vec<Value> {
 }
 
 /// Lines about groups that grew too much; all others are doubts.
-fn breaches(run: &crate::common::Run) -> usize {
+fn breaches(run: &Run) -> usize {
     let (breaches, others): (Vec<&str>, Vec<&str>) = run.err.lines().partition(|line| line.contains(" is above the limit "));
     assert!(others.iter().all(|line| line.contains("the numbers may be off")), "{run:?}");
     breaches.len()

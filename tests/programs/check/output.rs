@@ -137,7 +137,7 @@ fn what_is_missing_of_a_capture_or_has_no_names_is_said_wherever_numbers_are() {
     let words = ["check", &small, missing.to_str().unwrap(), "--rules", &rules, "--junit", junit.to_str().unwrap(), "--json"];
     let run = highwater(words);
     assert!(run.code == Some(0) && run.err.contains("the numbers may be off: A part of the capture is missing"), "{run:?}");
-    let checked: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let checked: Value = serde_json::from_str(&run.out).unwrap();
     assert!(list(&checked, "doubts")[0].as_str().unwrap().contains("missing.etl"), "{checked}");
     assert!(fs::read_to_string(&junit).unwrap().contains("The numbers may be off: A part of the capture is missing"));
     // A rule about names, in a trace whose modules have none.
