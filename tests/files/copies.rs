@@ -34,7 +34,7 @@ fn alone(mut trace: Trace) -> (Vec<String>, u64) {
 
 /// The events that stand for themselves: stacks belong to others.
 fn count(writes: &[super::stretches::Write]) -> u64 {
-    writes.iter().filter(|write| !write.is_stack()).count() as u64
+    writes.iter().map(super::stretches::Write::events).sum()
 }
 
 /// One who has the capture played.

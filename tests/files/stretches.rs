@@ -129,6 +129,14 @@ impl Write {
     pub(super) fn is_stack(&self) -> bool {
         matches!(self.act, Act::Define { .. })
     }
+
+    /// Events beside stacks.
+    pub(super) fn events(&self) -> u64 {
+        match self.act {
+            Act::Move { .. } => 3,
+            _ => u64::from(!self.is_stack()),
+        }
+    }
 }
 
 pub(super) fn writes() -> impl Strategy<Value = Vec<Write>> {
