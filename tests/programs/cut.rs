@@ -214,7 +214,8 @@ fn real_traces_are_cut_and_read() {
     files.sort();
     for (i, file) in files.iter().enumerate() {
         let out = folder.file(&format!("{i}.etl"));
-        if highwater(["report", file.to_str().unwrap(), "--from", "0.5", "--to", "2"]).code == Some(2) {
+        let report = highwater(["report", file.to_str().unwrap(), "--from", "0.5", "--to", "2"]);
+        if report.code == Some(2) && report.err.contains("the end of the trace") {
             continue; // it ends before that
         }
         for anonymise in [&["--anonymise"][..], &[]] {
@@ -223,6 +224,12 @@ fn real_traces_are_cut_and_read() {
             let is_damage = |problem: &Value| !["no_memory_events", "short_payload"].contains(&problem["kind"].as_str().unwrap());
             assert!(!problems.as_array().unwrap().iter().any(is_damage), "{}: {problems}", file.display());
         }
-        assert_eq!(groups(&out, "0.5", "2", BY), groups(file, "0.5", "2", BY), "{}", file.display());
+        let whole = groups(file, "0.5", "2", BY);
+        let part = highwater(["report", out.to_str().unwrap(), "--from", "0.5", "--to", "2"]);
+        if part.code == Some(2) && part.err.contains("the end of the trace") {
+            assert_eq!(whole, Value::Array(Vec::new()), "{}: nothing happened that a part could have", file.display());
+            continue;
+        }
+        assert_eq!(groups(&out, "0.5", "2", BY), whole, "{}", file.display());
     }
 }
