@@ -24,8 +24,10 @@ pub(crate) fn of_image<'a>(told: &str, path: &'a str) -> Option<&'a str> {
 pub(crate) fn of_command_line(told: &str, line: &str) -> Option<String> {
     programs(line).find_map(|program| {
         let name = file_name(program);
-        let with_extension = || format!("{name}.exe");
-        of_image(told, name).map(str::to_owned).or_else(|| Some(with_extension()).filter(|name| may_be(name, told)))
+        let with_extension = Some(format!("{name}.exe")).filter(|name| may_be(name, told));
+        let as_it_stands = of_image(told, name).map(str::to_owned);
+        // What was cut off may be the extension.
+        if is_cut(told) && !name.contains('.') { with_extension.or(as_it_stands) } else { as_it_stands.or(with_extension) }
     })
 }
 
@@ -53,6 +55,11 @@ fn is_unsure(c: char) -> bool {
     !c.is_ascii() || c == '?'
 }
 
+/// Whether it is as long as names are that old versions of Windows cut: a character a byte.
+fn is_cut(told: &str) -> bool {
+    (CUT..=CUT + 1).contains(&told.chars().count())
+}
+
 /// Whether a name can have become what an event tells: the same before and behind all that is not ASCII.
 fn may_be(name: &str, told: &str) -> bool {
     let Some(first) = told.find(is_unsure) else { return name.eq_ignore_ascii_case(told) };
@@ -60,7 +67,7 @@ fn may_be(name: &str, told: &str) -> bool {
     if !told.trim_end_matches(|c| !is_unsure(c)).ends_with('?') {
         behind.next(); // it can be the second byte of a character
     }
-    let (behind, told_bytes) = (behind.as_str(), told.chars().count());
+    let behind = behind.as_str();
     let ends_alike =
         || name.len().checked_sub(behind.len()).and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(behind));
     let begins_alike = name.get(..first).is_some_and(|begin| begin.eq_ignore_ascii_case(&told[..first]));
@@ -69,7 +76,7 @@ fn may_be(name: &str, told: &str) -> bool {
     begins_alike
         && spaces(name) >= spaces(told)
         && name[first..].chars().next().is_some_and(|c| !c.is_ascii())
-        && ((CUT..=CUT + 1).contains(&told_bytes) || ends_alike())
+        && (is_cut(told) || ends_alike())
 }
 
 #[cfg(test)]
