@@ -159,7 +159,7 @@ fn what_is_followed_or_played_is_told_once_too() {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["a.etl", "b.etl"].map(|name| folder.path().join(name));
     paths.iter().for_each(|path| std::fs::write(path, small(false)).unwrap());
-    let inputs = paths.clone().map(Input::File);
+    let inputs = paths.map(Input::File);
     let open = || Capture::open(&inputs).unwrap();
     let (expected, repeats) = alone(load(&open(), &mut Unwatched).unwrap());
     assert!(repeats > 100);
@@ -365,7 +365,7 @@ fn what_is_cut_of_copies_is_written_once() {
     };
     // Two sessions, of which one began late and the other ended early.
     let (a, b, whole) =
-        (write("a.etl", &|time| time < 900), write("b.etl", &|time| time < 100 || time > 500), write("whole.etl", &|_| true));
+        (write("a.etl", &|time| time < 900), write("b.etl", &|time| !(100..=500).contains(&time)), write("whole.etl", &|_| true));
     let words = |command: &'static str, files: &[&PathBuf]| {
         let files = files.iter().map(|path| path.to_str().unwrap().to_owned());
         [command.to_owned(), "--json".to_owned()]

@@ -69,7 +69,7 @@ impl Written {
         match ended.code {
             Some(0) => {}
             Some(1) => {
-                assert!(ended.err.lines().count() <= 3 && ended.err.contains("--memory-limit"), "{command:?}: {}", ended.err)
+                assert!(ended.err.lines().count() <= 3 && ended.err.contains("--memory-limit"), "{command:?}: {}", ended.err);
             }
             _ => panic!("{command:?}: {:?}: {}", ended.code, ended.err),
         }
