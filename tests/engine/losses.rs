@@ -157,7 +157,7 @@ fn the_machine_interface_says_of_losses_what_it_always_said() {
     let report = json(["report", &file(folder.path()), "--json"]);
     let mut keys: Vec<_> = report.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
-    assert_eq!(keys, ["groups", "interval", "quality", "schema"]);
+    assert_eq!(keys, ["doubts", "groups", "interval", "quality", "schema"]);
     let quality = report["quality"].as_object().unwrap();
     assert_eq!((quality.len(), &quality["buffers_lost"], &quality["inferred_frees"]), (7, &1.into(), &0.into()));
 }

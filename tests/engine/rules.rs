@@ -192,13 +192,17 @@ fn the_default_heap_is_the_first_of_a_process_whose_start_was_seen() {
         story.alloc(6, Layer::Tracker, 0x100);
     }
     // Another life of the id, whose start is seen, has a default heap of its own.
-    story.process(7, 9, ProcessChange::Start, 0xC, "Again.exe");
-    open(&mut story, 8, 9, 0x60);
+    story.process(SECOND, 9, ProcessChange::Start, 0xC, "Again.exe");
+    open(&mut story, SECOND + 1, 9, 0x60);
+    // By the clock of another processor, a process wrote just before its start.
+    open(&mut story, SECOND + 2, 10, 0x70);
+    story.process(SECOND + 3, 10, ProcessChange::Start, 0xD, "Early.exe");
+    open(&mut story, SECOND + 4, 10, 0x80);
     let trace = story.end();
     let default: Vec<_> = trace.heaps.iter().filter(|heap| heap.is_default).map(|h| (h.process.0, h.layer, h.handle)).collect();
-    assert_eq!(default, [(1, Layer::Heap, 0x50), (3, Layer::Heap, 0x60)]);
+    assert_eq!(default, [(1, Layer::Heap, 0x50), (3, Layer::Heap, 0x60), (4, Layer::Heap, 0x70)]);
     let labels: Vec<_> = trace.heaps.iter().map(heap_label).filter(|label| label.ends_with("(default)")).collect();
-    assert_eq!(labels, ["Windows NT heap 0x50 (default)", "Windows NT heap 0x60 (default)"]);
+    assert_eq!(labels, ["Windows NT heap 0x50 (default)", "Windows NT heap 0x60 (default)", "Windows NT heap 0x70 (default)"]);
 }
 
 #[test]

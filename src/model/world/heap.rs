@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ProcessId;
 use super::process::ProcessTable;
-use crate::tables::{KeyedMap, KeyedSet};
+use crate::tables::KeyedMap;
 use crate::units::Layer;
 
 /// Index of a heap.
@@ -48,7 +48,8 @@ impl Heap {
 pub(super) struct HeapTable {
     pub(super) list: Vec<Heap>,
     index: KeyedMap<(ProcessId, Layer, u64), HeapId>,
-    with_nt_heap: KeyedSet<ProcessId>,
+    /// The first NT heap of each process.
+    first_nt_heap: KeyedMap<ProcessId, HeapId>,
     /// Bytes of names.
     pub(super) text: u64,
 }
@@ -64,12 +65,23 @@ impl HeapTable {
 
     fn add(&mut self, processes: &ProcessTable, process: ProcessId, layer: Layer, handle: u64, name: Option<&str>) -> HeapId {
         let id = HeapId(self.list.len() as u32);
-        let is_first = layer == Layer::Heap && self.with_nt_heap.insert(process);
-        let is_default = is_first && processes.list[process.0 as usize].start.is_some();
         let name = self.named(name);
-        self.list.push(Heap { process, layer, handle, name, is_default, is_created: false, closed: false });
+        self.list.push(Heap { process, layer, handle, name, is_default: false, is_created: false, closed: false });
         self.index.insert((process, layer, handle), id);
+        if layer == Layer::Heap && self.first_nt_heap.get(&process).is_none() {
+            self.first_nt_heap.insert(process, id);
+            self.find_default(processes, process);
+        }
         id
+    }
+
+    /// Marks the first heap of a process whose start was seen as its default heap.
+    pub(super) fn find_default(&mut self, processes: &ProcessTable, process: ProcessId) {
+        if let Some(first) = self.first_nt_heap.get(&process)
+            && processes.list[process.0 as usize].start.is_some()
+        {
+            self.list[first.0 as usize].is_default = true;
+        }
     }
 
     fn named(&mut self, name: Option<&str>) -> Option<Arc<str>> {

@@ -131,7 +131,14 @@ impl World {
     ) -> Option<ProcessId> {
         self.actors.forget();
         match change {
-            ProcessChange::Start => self.processes.start(pid, info, at, frequency),
+            ProcessChange::Start => {
+                let ended = self.processes.start(pid, info, at, frequency);
+                // Its first heap can have been told of just before its start.
+                if let Some(process) = self.processes.find(pid) {
+                    self.heaps.find_default(&self.processes, process);
+                }
+                ended
+            }
             ProcessChange::Rundown => self.processes.rundown(pid, info, at),
             ProcessChange::End => self.processes.end_of(pid, info, at),
         }
