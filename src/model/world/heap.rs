@@ -68,7 +68,7 @@ impl HeapTable {
         let name = self.named(name);
         self.list.push(Heap { process, layer, handle, name, is_default: false, is_created: false, closed: false });
         self.index.insert((process, layer, handle), id);
-        if layer == Layer::Heap && self.first_nt_heap.get(&process).is_none() {
+        if layer == Layer::Heap && !self.first_nt_heap.contains_key(&process) {
             self.first_nt_heap.insert(process, id);
             self.find_default(processes, process);
         }
