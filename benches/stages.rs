@@ -222,7 +222,14 @@ fn queries(c: &mut Criterion) {
     let mut group = c.benchmark_group("report");
     group.throughput(Throughput::Elements(rows)).sample_size(20);
     for (name, by) in [("heaps", vec![By::Process, By::Heap]), ("stacks", vec![By::Process, By::Heap, By::Stack])] {
-        let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: Some(20), fold: false };
+        let request = ReportRequest {
+            interval: trace.span,
+            by,
+            filter: ReportFilter::default(),
+            top: Some(20),
+            fold: false,
+            sources: false,
+        };
         group.bench_function(name, |b| b.iter(|| report(index, &request, &cancel).unwrap()));
     }
     group.finish();

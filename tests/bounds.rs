@@ -142,7 +142,8 @@ fn asked(path: &Path) -> String {
     let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
     let index = Index::build(Arc::clone(&trace), &IndexOptions::default(), &never).unwrap();
     let by = vec![By::Process, By::Heap, By::Stack];
-    let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false };
+    let request =
+        ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
     let groups = report(&index, &request, &never).unwrap().groups.len();
     let totals = totals(&index, trace.span, &never).unwrap();
     let tree = tree(&trace, &totals, &TreeRequest::default(), &never).unwrap();
@@ -257,8 +258,14 @@ fn exported(path: &Path) -> String {
     let capture = Capture::open(&[Input::File(path.to_owned())]).unwrap();
     let trace = Arc::new(load(&capture, &mut Unwatched).unwrap());
     let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
-    let request =
-        ReportRequest { interval: trace.span, by: vec![By::Process], filter: ReportFilter::default(), top: None, fold: false };
+    let request = ReportRequest {
+        interval: trace.span,
+        by: vec![By::Process],
+        filter: ReportFilter::default(),
+        top: None,
+        fold: false,
+        sources: false,
+    };
     let exported = Exported::new(&index, &names, &request, &never).unwrap();
     let formats = Format::ALL.into_iter().filter(|format| *format != Format::Parquet);
     let written = formats.map(|format| write(&exported, format, Value::Outstanding, &mut std::io::sink()).unwrap());

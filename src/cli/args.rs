@@ -282,6 +282,8 @@ impl ValueEnum for By {
             Self::Size => "size",
             Self::Lifetime => "lifetime",
             Self::Tag => "tag",
+            Self::Responsible => "responsible",
+            Self::ResponsibleModule => "responsible_module",
         }))
     }
 }

@@ -283,7 +283,8 @@ pub(super) fn outside(trace: &Trace, asked: Interval, has_from: bool, [from_name
 
 /// Whether groups or rows follow from names.
 pub(super) fn needs_names(filter: &ReportFilter, by: &[By]) -> bool {
-    [By::Stack, By::FreedStack, By::Type, By::Function, By::Tag].iter().any(|key| by.contains(key)) || !filter.sites.is_all()
+    let named = [By::Stack, By::FreedStack, By::Type, By::Function, By::Tag, By::Responsible, By::ResponsibleModule];
+    named.iter().any(|key| by.contains(key)) || !filter.sites.is_all()
 }
 
 /// By which of its frames a stack is told from others, where that follows from names.
@@ -291,8 +292,9 @@ pub(super) fn decides(filter: &ReportFilter, by: &[By], fold: bool) -> Option<De
     if !filter.sites.is_all() || [By::Type, By::Tag].iter().any(|key| by.contains(key)) {
         return Some(Decides::AnyFrame);
     }
-    let is_of_place = fold && [By::Function, By::Module].iter().any(|key| by.contains(key));
-    is_of_place.then_some(Decides::Place)
+    let is_of_place = fold && [By::Function, By::Module].iter().any(|key| by.contains(key))
+        || [By::Responsible, By::ResponsibleModule].iter().any(|key| by.contains(key));
+    is_of_place.then_some(Decides::Responsible)
 }
 
 /// Loads the files of a capture, as much as there is memory for.
@@ -344,7 +346,8 @@ impl Loaded {
         let is_asked = move |site| asked_of.classes(site) != 0;
         let (names, missing) = symbols::names(&self.trace, asked.symbols.as_deref(), frees, is_asked);
         filter.check_types(&self.trace, &names, &mask).map_err(Failure::BadArguments)?;
-        Ok((names.with_rules(Arc::clone(&self.rules)), missing))
+        let names = names.with_rules(Arc::clone(&self.rules));
+        Ok((names.clone(), missing.beside(names)))
     }
 
     /// What speaks against an answer: what is wrong with the capture, and, where names decide the answer, modules

@@ -222,7 +222,8 @@ fn asked(args: &DiffArgs, both: &[Side; 2], traces: &[Arc<Trace>; 2]) -> Result<
         let frees = args.groups.by.contains(&By::FreedStack);
         let (names, unnamed) =
             if shows_names { symbols::names(trace, args.symbols.as_deref(), frees, is_asked) } else { Default::default() };
-        (Arc::new(names.with_rules(Arc::clone(&rules))), unnamed)
+        let names = names.with_rules(Arc::clone(&rules));
+        (Arc::new(names.clone()), unnamed.beside(names))
     };
     let first = names(&traces[0]);
     let second = if Arc::ptr_eq(&traces[0], &traces[1]) { first.clone() } else { names(&traces[1]) };

@@ -1,13 +1,24 @@
-//! `highwater findings`: what stands out in a capture, best first.
+//! `highwater findings`: what stands out in a capture, best first, without what a team knows and accepts.
+
+mod baseline;
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
-use super::{Failure, report_problems};
-use crate::format::plain;
+use super::outputs::{Replace, check_file_out};
+use super::{Failure, report_problems, text};
+use crate::format::{self, plain};
 use crate::model::Trace;
-use crate::query::{Cancel, Decides, Finding, findings};
+use crate::paths;
+use crate::query::{Cancel, Decides, Finding, FindingKind, Index, Mask, Measured, MeasuredRequest, SourceLine, findings, totals};
+use crate::symbols::Names;
+use baseline::{Accepted, Baseline};
 
 #[derive(Args, Debug)]
 pub(super) struct FindingsArgs {
@@ -21,6 +32,31 @@ pub(super) struct FindingsArgs {
     /// Only the first N findings
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
+
+    /// Only findings of these kinds
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    kind: Vec<FindingKind>,
+
+    /// Leave out what this file accepts, unless it holds more bytes than accepted
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+
+    /// Write all findings as accepted to FILE, for --baseline
+    #[arg(long, value_name = "FILE")]
+    pub(super) write_baseline: Option<PathBuf>,
+
+    #[command(flatten)]
+    replace: Replace,
+}
+
+impl ValueEnum for FindingKind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
 }
 
 /// The answer. Field names are those of the machine interface.
@@ -28,6 +64,11 @@ pub(super) struct FindingsArgs {
 struct Answer<'a> {
     schema: &'static str,
     findings: Vec<Entry<'a>>,
+    /// How many findings a baseline holds back, and which of its entries fit nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unused: Option<&'a [Accepted]>,
     doubts: &'a [String],
 }
 
@@ -40,6 +81,7 @@ struct Entry<'a> {
     heap: Option<String>,
     stack: &'a [String],
     function: Option<&'a str>,
+    source: Option<&'a SourceLine>,
     #[serde(flatten)]
     interval: IntervalInSeconds,
     bytes: u64,
@@ -52,24 +94,58 @@ struct Entry<'a> {
 }
 
 pub(super) fn run(args: &FindingsArgs) -> Result<(), Failure> {
+    let _read = paths::Reading::of(args.baseline.clone());
+    if let Some(path) = &args.write_baseline {
+        check_file_out(path, args.replace.existing())?;
+    }
     args.asked.answer("findings", |loaded| answer(args, loaded))
 }
 
 fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
     let (names, unnamed) = loaded.names_and_missing(&args.asked, &[])?;
     let index = loaded.index()?;
-    let decided = decides(&args.asked.filter(), &[], false).unwrap_or(Decides::Place);
+    let decided = decides(&args.asked.filter(), &[], false).unwrap_or(Decides::Responsible);
     let doubts = loaded.doubts(&args.asked, &index, (&unnamed, Some(decided)))?;
     let trace = index.trace();
     let mask = args.asked.filter().named_mask(trace, &names, &Cancel::default()).map_err(stopped)?;
     let mut found = findings(&index, loaded.interval, &mask, &names, &Cancel::default()).map_err(stopped)?;
+    found.retain(|finding| args.kind.is_empty() || args.kind.contains(&finding.kind));
+    if let Some(path) = &args.write_baseline {
+        Baseline::of(trace, &found).write(path, args.replace.existing())?;
+    }
+    let held = args.baseline.as_deref().map(|path| Ok::<_, Failure>(Baseline::read(path)?.hold_back(trace, &mut found)));
+    let held = held.transpose()?;
     found.truncate(args.top.unwrap_or(usize::MAX));
     report_problems(&trace.problems);
-    if !args.json {
-        return loaded.told.text(&(describe(&found) + &describe_doubts(&found, &doubts)));
+    if args.json {
+        let entries = found.iter().map(|finding| entry(trace, finding)).collect();
+        let (accepted, unused) = (held.as_ref().map(|held| held.count), held.as_ref().map(|held| held.unused.as_slice()));
+        let answer = Answer { schema: "highwater.findings/1", findings: entries, accepted, unused, doubts: &doubts };
+        return loaded.told.json(&answer);
     }
-    let entries = found.iter().map(|finding| entry(trace, finding)).collect();
-    loaded.told.json(&Answer { schema: "highwater.findings/1", findings: entries, doubts: &doubts })
+    let at_exit = at_exit(&index, loaded, &mask, &names)?;
+    let held = held.map_or_else(String::new, |held| held.told());
+    loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts)))
+}
+
+/// What was not freed by processes that ended, in one line; layers are never added together.
+fn at_exit(index: &Index, loaded: &Loaded, mask: &Mask, names: &Names) -> Result<String, Failure> {
+    let (interval, never) = (loaded.interval, Cancel::default());
+    let totals = Arc::new(totals(index, interval, &never).map_err(stopped)?);
+    let asked = MeasuredRequest { interval, by: &[], mask, fold: false, growth: false, at_exit: true, totals: &totals };
+    let measured = Measured::of(index, asked, names, &never).map_err(stopped)?;
+    let layers = measured.groups.iter().zip(&measured.at_exit).filter_map(|(group, left)| {
+        let left = left.filter(|left| left.count > 0)?;
+        let blocks = text::plural(left.count, "block");
+        Some(format!("{} in {blocks} ({})", format::bytes(left.size), group.layer))
+    });
+    let layers: Vec<String> = layers.collect();
+    let has_ended = measured.at_exit.iter().any(Option::is_some);
+    Ok(match (layers.as_slice(), has_ended) {
+        ([], false) => String::new(),
+        ([], true) => "Everything was freed at exit.\n\n".to_owned(),
+        (layers, _) => format!("Not freed at exit: {}.\n\n", layers.join(", ")),
+    })
 }
 
 fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
@@ -82,6 +158,7 @@ fn entry<'a>(trace: &Trace, finding: &'a Finding) -> Entry<'a> {
         heap: finding.heap.and_then(|heap| trace.heap(heap).key()),
         stack: &finding.stack,
         function: finding.function.as_deref(),
+        source: finding.source.as_ref(),
         interval: IntervalInSeconds::of(&trace.clock, finding.interval),
         bytes: finding.bytes,
         count: finding.count,
@@ -111,7 +188,10 @@ fn describe(findings: &[Finding]) -> String {
     }
     let paragraph = |finding: &Finding| {
         let mut text = format!("{}.\n", plain(&finding.text));
-        finding.stack.iter().rev().take(FRAMES).for_each(|frame| text += &format!("    {}\n", plain(frame)));
+        let source = finding.source.as_ref().map_or_else(String::new, |line| format!("  {}", plain(&line.to_string())));
+        for (i, frame) in finding.stack.iter().rev().take(FRAMES).enumerate() {
+            text += &format!("    {}{}\n", plain(frame), if i == 0 { source.as_str() } else { "" });
+        }
         if finding.stack.len() > FRAMES {
             text += &format!("    … and {} more frames\n", finding.stack.len() - FRAMES);
         }

@@ -8,7 +8,9 @@ use super::report::describe_quality;
 use super::text::{self, Align, Table};
 use super::{Failure, output, report_problems};
 use crate::format::{self, plain};
-use crate::query::{By, Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, functions, totals};
+use crate::query::{
+    By, Cancel, FunctionGroup, Functions, FunctionsRequest, GroupNumbers, NeighbourGroup, SourceLine, functions, totals,
+};
 
 #[derive(Args, Debug)]
 pub(super) struct FunctionsArgs {
@@ -60,7 +62,7 @@ fn answer(args: &FunctionsArgs, loaded: &Loaded) -> Result<(), Failure> {
     let top = args.top.or((!args.json).then_some(SHOWN));
     let request =
         FunctionsRequest { mask: args.asked.filter().named_mask(trace, &names, &never).map_err(stopped)?, of: of.clone(), top };
-    let (groups, count) = functions(&index, &all, &totals, &request, &never).map_err(stopped)?;
+    let (groups, count) = functions((&index, &names), &all, &totals, &request, &never).map_err(stopped)?;
     report_problems(&trace.problems);
     if let Some(of) = of.filter(|_| groups.iter().all(|group| group.callers.is_none())) {
         output::message(&format!("no stack in the interval has the function {of}"));
@@ -98,12 +100,15 @@ fn table(groups: &[FunctionGroup]) -> Table {
     let left = ["Process", "Layer"].map(|name| (name, Align::Left));
     let own = ["Self impacting", "Self size", "Self count"].map(|name| (name, Align::Right));
     let columns = left.into_iter().chain(NUMBERS.map(|name| (name, Align::Right))).chain(own);
-    let mut table = Table::new(columns.chain([("Function", Align::Left)]));
+    let has_lines = groups.iter().any(|group| group.source.is_some());
+    let last = has_lines.then_some(("Source", Align::Left)).into_iter().chain([("Function", Align::Left)]);
+    let mut table = Table::new(columns.chain(last));
     let lives = groups.iter().map(|group| (Some(group.process.as_str()), Some(group.pid), group.process_start_s));
     for (group, process) in groups.iter().zip(text::process_names(lives)) {
         let own = [format::signed_bytes(group.own.impacting_size), format::bytes(group.own.size), format::count(group.own.count)];
         let cells = [process, group.layer.to_owned()].into_iter().chain(numbers(&group.total)).chain(own);
-        table.line(cells.chain([group.function.clone()]).collect(), Vec::new());
+        let line = has_lines.then(|| group.source.as_ref().map_or_else(String::new, SourceLine::short));
+        table.line(cells.chain(line).chain([group.function.clone()]).collect(), Vec::new());
     }
     table
 }

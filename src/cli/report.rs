@@ -10,7 +10,7 @@ use crate::export::{self, Exported};
 use crate::format;
 use crate::model::{Quality, Trace};
 use crate::query::{
-    ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, losses, named_report,
+    ActivityEntries, By, Cancel, FrameCounts, Group, LifetimeBounds, Report, ReportRequest, SourceLine, losses, named_report,
 };
 use crate::units::Interval;
 
@@ -26,9 +26,13 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     pub(super) groups: GroupsAsked,
 
-    /// By function and module: of the innermost frame that is neither the allocator's nor folded by a rule
+    /// By function and module: of the first frame behind the allocator's, without what a rule folds
     #[arg(long)]
     pub(super) fold: bool,
+
+    /// By stack: the source file and line of each frame
+    #[arg(long)]
+    pub(super) sources: bool,
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
@@ -42,6 +46,7 @@ fn answer(args: &ReportArgs, loaded: &Loaded) -> Result<(), Failure> {
         filter: args.asked.filter(),
         top: args.groups.top,
         fold: args.fold,
+        sources: args.sources,
     };
     let never = Cancel::default();
     let shows_names = needs_names(&request.filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
@@ -110,7 +115,7 @@ fn table(by: &[By], groups: &[Group], frames: &FrameCounts) -> Table {
 }
 
 /// Keys that have a column of their own behind the layer; stacks stand below their group.
-const COLUMNS: [(&str, By); 8] = [
+const COLUMNS: [(&str, By); 10] = [
     ("Heap", By::Heap),
     ("Type", By::Type),
     ("Thread", By::Thread),
@@ -119,12 +124,15 @@ const COLUMNS: [(&str, By); 8] = [
     ("Function", By::Function),
     ("Module", By::Module),
     ("Tag", By::Tag),
+    ("Responsible module", By::ResponsibleModule),
+    ("Responsible caller", By::Responsible),
 ];
 
 /// What the columns of the keys are called.
 pub(super) fn key_columns(by: &[By]) -> impl Iterator<Item = &'static str> {
     let others = COLUMNS.into_iter().filter(|(_, key)| by.contains(key)).map(|(name, _)| name);
-    by.contains(&By::Process).then_some("Process").into_iter().chain(["Layer"]).chain(others)
+    let process = by.contains(&By::Process).then_some("Process");
+    process.into_iter().chain(["Layer"]).chain(others).chain(by.contains(&By::Responsible).then_some("Source"))
 }
 
 /// What stands in them, by group.
@@ -132,7 +140,9 @@ pub(super) fn key_cells<N>(by: &[By], groups: &[Group<N>]) -> Vec<Vec<String>> {
     let cells = |(group, name): (&Group<N>, String)| {
         let process = by.contains(&By::Process).then_some(name);
         let others = COLUMNS.into_iter().filter(|(_, key)| by.contains(key)).map(|(_, key)| cell(group, key));
-        process.into_iter().chain([group.layer.to_owned()]).chain(others).collect()
+        let source = group.source.as_ref().map_or_else(String::new, SourceLine::short);
+        let source = by.contains(&By::Responsible).then_some(source);
+        process.into_iter().chain([group.layer.to_owned()]).chain(others).chain(source).collect()
     };
     let names = text::process_names(groups.iter().map(|g| (g.process.as_deref(), g.pid, g.process_start_s)));
     groups.iter().zip(names).map(cells).collect()
@@ -153,6 +163,8 @@ fn cell<N>(group: &Group<N>, key: By) -> String {
         By::Tag => group.tag.clone().unwrap_or_default(),
         By::Size => group.size_bucket.map_or_else(String::new, size),
         By::Lifetime => group.lifetime_bucket.map_or_else(String::new, lifetime),
+        By::Responsible => group.responsible.clone().unwrap_or_default(),
+        By::ResponsibleModule => group.responsible_module.clone().unwrap_or_default(),
         By::Process | By::Stack | By::FreedStack => String::new(),
     }
 }
@@ -162,7 +174,14 @@ pub(super) fn stack_notes<N>(group: &Group<N>) -> Vec<String> {
     let mut notes = match group.stack.as_deref() {
         None => Vec::new(),
         Some([]) => vec!["(no stack recorded)".to_owned()],
-        Some(frames) => frames.iter().rev().cloned().collect(),
+        Some(frames) => {
+            let line = |frame: usize| group.sources.as_ref()?.get(frame)?.as_ref();
+            let with_line = |(at, frame): (usize, &String)| match line(at) {
+                Some(line) => format!("{frame}  {line}"),
+                None => frame.clone(),
+            };
+            frames.iter().enumerate().rev().map(with_line).collect()
+        }
     };
     match group.freed_stack.as_deref() {
         None => {}

@@ -11,7 +11,7 @@ use crate::format::plain;
 use crate::query::{ChainEntry, FrameEntry, Group, LifetimeBounds, MarkEntry, UNKNOWN_CHANGE, each_group};
 
 /// The columns in their order, and what a group has in each, as CSV has it.
-fn columns(group: &Group) -> [(&'static str, String); 32] {
+fn columns(group: &Group) -> [(&'static str, String); 35] {
     let n = &group.numbers;
     let text = |text: &Option<String>| text.as_deref().map_or_else(String::new, csv_cell);
     let frames = |frames: &Option<Vec<String>>| frames.as_deref().map_or_else(String::new, joined);
@@ -31,6 +31,9 @@ fn columns(group: &Group) -> [(&'static str, String); 32] {
         ("function", text(&group.function)),
         ("module", text(&group.module)),
         ("tag", text(&group.tag)),
+        ("responsible", text(&group.responsible)),
+        ("responsible_module", text(&group.responsible_module)),
+        ("source", group.source.as_ref().map_or_else(String::new, |line| csv_cell(&line.to_string()))),
         ("size_bucket", group.size_bucket.map_or_else(String::new, |[from, to]| format!("{from}..{to}"))),
         ("lifetime_bucket", group.lifetime_bucket.as_ref().map_or_else(String::new, lifetime)),
         ("outstanding_from", n.outstanding_from.to_string()),

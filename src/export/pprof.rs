@@ -314,8 +314,14 @@ mod tests {
         let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
         for layer in Layer::ALL {
             let filter = ReportFilter { layer: Some(layer), ..ReportFilter::default() };
-            let request =
-                ReportRequest { interval: trace.span, by: vec![By::Process, By::Stack], filter, top: None, fold: false };
+            let request = ReportRequest {
+                interval: trace.span,
+                by: vec![By::Process, By::Stack],
+                filter,
+                top: None,
+                fold: false,
+                sources: false,
+            };
             let exported = Exported::new(&index, &names, &request, &never).unwrap();
             let mut packed = Vec::new();
             pprof(&exported, Value::Peak, &mut packed).unwrap();

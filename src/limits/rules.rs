@@ -278,7 +278,7 @@ fn layer(value: &Value) -> Result<Layer, String> {
 }
 
 /// What follows from where memory was allocated.
-const KEYS: [(&str, By); 7] = [
+const KEYS: [(&str, By); 9] = [
     ("process", By::Process),
     ("heap", By::Heap),
     ("type", By::Type),
@@ -286,6 +286,8 @@ const KEYS: [(&str, By); 7] = [
     ("function", By::Function),
     ("module", By::Module),
     ("tag", By::Tag),
+    ("responsible", By::Responsible),
+    ("responsible_module", By::ResponsibleModule),
 ];
 
 fn keys(value: &Value) -> Result<Vec<By>, String> {

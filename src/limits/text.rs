@@ -62,6 +62,8 @@ fn keys(checked: &Checked<'_>, group: &GroupCheck) -> String {
         (By::Function, &group.function, "no stack recorded"),
         (By::Module, &group.module, "no module"),
         (By::Tag, &group.tag, ""),
+        (By::ResponsibleModule, &group.responsible_module, ""),
+        (By::Responsible, &group.responsible, ""),
     ];
     let of_rule = of_rule.into_iter().filter(|(by, ..)| checked.rule.by.contains(by));
     parts.extend(of_rule.map(|(_, name, none)| name.as_deref().unwrap_or(none).to_owned()).filter(|part| !part.is_empty()));

@@ -15,7 +15,8 @@ use super::grouping::keys::{Named, SiteGroups, SiteKeys, number};
 use super::grouping::{Grouped, Groups, RowKey};
 use super::numbers::{change, change_of_changes, known_or_null};
 use super::report::{describe, first, functions_for, tags_for};
-use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, Tags, Totals};
+use super::source_lines::{LineSums, Lines};
+use super::{By, ByClass, Cancel, Cancelled, Functions, Group, GroupNumbers, Index, Mask, SourceLine, Tags, Totals, totals};
 use crate::model::SiteId;
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
@@ -142,7 +143,16 @@ impl CommonGroups {
         let named = [0, 1].map(|i| {
             let functions = functions[i].as_deref().map(|functions| (functions, fold));
             let DiffSide { index, names, .. } = sides[i];
-            Named { trace: index.trace(), names, by, functions, tags: tags[i].as_deref(), freed: None }
+            Named {
+                trace: index.trace(),
+                names,
+                by,
+                functions,
+                tags: tags[i].as_deref(),
+                freed: None,
+                lines: None,
+                sources: false,
+            }
         });
         let mut keys = SiteKeys::default();
         let sites = each_side(is_alike && sides[0].mask == sides[1].mask, |i| {
@@ -166,13 +176,15 @@ impl CommonGroups {
         let is_one_trace = std::ptr::eq(sides[0].index.trace(), sides[1].index.trace());
         let all = Paired { pairs: pairs(&groups, is_one_trace), groups };
         let ranks: Vec<_> = all.pairs.iter().map(|pair| all.rank(pair)).collect();
+        let lines = self.lines(&sides, cancel)?;
         let mut kept = first(&ranks, top.unwrap_or(usize::MAX), |i| {
             let pair = &all.pairs[i];
             let side = usize::from(all.sums(pair, 0).is_empty());
             let (group, row) = pair[side].map_or((0, RowKey::default()), |i| all.groups[side].keys[i]);
             // A group of sites has a first one on a side where something takes part.
             let site = self.sites[side].first.get(group as usize).copied().flatten().unwrap_or(SiteId(0));
-            describe(self.named(&sides, side), site, row, all.compared(pair, [0; 2]))
+            let lines = lines.as_ref().map(|of_group| Lines { of_group, of_site: &self.sites[side].of_site });
+            describe(Named { lines, ..self.named(&sides, side) }, site, row, all.compared(pair, [0; 2]))
         });
         early(&mut kept.iter().map(|(_, group)| group));
         let listed: Vec<Pair> = kept.iter().map(|(i, _)| all.pairs[*i]).collect();
@@ -181,6 +193,19 @@ impl CommonGroups {
             group.numbers = all.compared(pair, [peaks[0][at], peaks[1][at]]);
         }
         Ok(kept.into_iter().map(|(_, group)| group).collect())
+    }
+
+    /// By group of sites the line of its responsible callers on both sides together, if they are a key.
+    fn lines(&self, sides: &[DiffSide<'_>; 2], cancel: &Cancel) -> Result<Option<Vec<Option<SourceLine>>>, Cancelled> {
+        if !self.by.contains(&By::Responsible) {
+            return Ok(None);
+        }
+        let mut sums = LineSums::default();
+        for (DiffSide { index, interval, mask, names, .. }, groups) in sides.iter().zip(&self.sites) {
+            let totals = totals(index, *interval, cancel)?;
+            sums.add((index.trace(), names), (&totals, mask), &groups.of_site, cancel)?;
+        }
+        Ok(Some(sums.largest(self.count)))
     }
 
     fn groups<'a>(&'a self, sides: &[DiffSide<'a>; 2], side: usize, cancel: &Cancel) -> Result<Groups<'a>, Cancelled> {
@@ -192,7 +217,8 @@ impl CommonGroups {
     fn named<'a>(&'a self, sides: &[DiffSide<'a>; 2], side: usize) -> Named<'a> {
         let functions = self.functions[side].as_deref().map(|functions| (functions, self.fold));
         let (of, freed) = (&sides[side], self.sites[side].freed.as_ref());
-        Named { trace: of.index.trace(), names: of.names, by: &self.by, functions, tags: self.tags[side].as_deref(), freed }
+        let (trace, tags) = (of.index.trace(), self.tags[side].as_deref());
+        Named { trace, names: of.names, by: &self.by, functions, tags, freed, lines: None, sources: false }
     }
 }
 

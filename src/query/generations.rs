@@ -55,7 +55,7 @@ pub fn generations(
     let place = |i: usize| {
         let (id, site) = (SiteId(i as u32), &trace.sites[i]);
         let counts = trace.layer_of(site) == request.layer && mask.has(id, LifetimeClass::Aifo);
-        counts.then(|| functions.function(functions.place(id)))
+        counts.then(|| functions.function(functions.responsible(id)))
     };
     let places: Vec<Option<Option<FunctionId>>> = (0..trace.sites.len()).into_par_iter().map(place).collect();
     type Left = KeyedMap<(Option<FunctionId>, u32), Bucket>;

@@ -1,18 +1,17 @@
-//! Which function has most of a group, by what the group is judged. The allocator's frames, and
-//! those that rules fold, are passed over, also without names.
+//! Which responsible caller has most of a group, by what the group is judged.
 //!
-//! Cost: a look at the innermost frames of the sites of the groups; for peaks and growth a pass
+//! Cost: the callers of the sites of the groups; for peaks and growth a pass
 //! over the rows.
 
 use std::sync::Arc;
 
 use super::alive::alive_at;
-use super::findings::place::{Folding, labels};
+use super::callers::{CallerFrame, Looks};
 use super::growth::slopes;
 use super::measured::Measured;
 use super::{Cancel, Cancelled, Index, SeriesOf, Totals, series};
 use crate::model::{NodeId, ProcessId, SiteId};
-use crate::symbols::Names;
+use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
 use crate::units::{Interval, Ticks};
 
@@ -62,10 +61,13 @@ impl Measured {
         let amounts = self.amounts(index, totals, measure, wanted, &of_site, cancel)?;
         let sums = sums_by_place(index, names, &of_site, &amounts, cancel)?;
         let mut by_function: Vec<KeyedMap<String, f64>> = vec![KeyedMap::default(); wanted.len()];
-        for ((group, process, node), (amount, at)) in sums {
-            if let Some(function) = labels(index.trace(), names, node, process, at).pop() {
-                *by_function[group as usize].entry(function).or_default() += amount;
+        for ((group, _, caller), (amount, site)) in sums {
+            if caller.node == NodeId::ROOT {
+                continue;
             }
+            let site = index.trace().site(site);
+            let frame = caller.recorded(index.trace(), names, site);
+            *by_function[group as usize].entry(frame.name(caller.level).to_string()).or_default() += amount;
         }
         Ok(by_function.into_iter().map(largest).collect())
     }
@@ -128,11 +130,11 @@ fn peak_moments(
     Ok(lines.into_iter().map(moment).collect())
 }
 
-/// A group, and a node of the stacks of a process.
-type GroupPlace = (u32, ProcessId, NodeId);
+/// A group, and a frame of the stacks of a process.
+type GroupPlace = (u32, ProcessId, CallerFrame);
 
-/// What a place has, and when it is named.
-type AmountAt = (f64, Ticks);
+/// What a place has, and a site by which it is named.
+type AmountAt = (f64, SiteId);
 
 /// What places have; in order, so that sums are always the same.
 fn sums_by_place(
@@ -143,7 +145,7 @@ fn sums_by_place(
     cancel: &Cancel,
 ) -> Result<Vec<(GroupPlace, AmountAt)>, Cancelled> {
     let trace = index.trace();
-    let mut folding = Folding::new(trace, names);
+    let mut looks = Looks::new(trace, names, FrameKind::Innermost);
     let mut sums: KeyedMap<GroupPlace, AmountAt> = KeyedMap::default();
     for (i, group) in of_site.iter().enumerate() {
         if i.is_multiple_of(4096) {
@@ -151,8 +153,8 @@ fn sums_by_place(
         }
         let Some(group) = group.filter(|_| amounts[i] != 0.0) else { continue };
         let site = &trace.sites[i];
-        let place = (group, site.caller, folding.node(SiteId(i as u32)));
-        sums.entry(place).or_insert((0.0, site.first)).0 += amounts[i];
+        let place = (group, site.caller, looks.caller(site).responsible);
+        sums.entry(place).or_insert((0.0, SiteId(i as u32))).0 += amounts[i];
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_unstable_by_key(|sum| sum.0);

@@ -55,7 +55,8 @@ impl Measured {
     /// Answers a request.
     pub fn of(index: &Index, asked: MeasuredRequest<'_>, names: &Names, cancel: &Cancel) -> Result<Self, Cancelled> {
         let MeasuredRequest { interval, by, mask, fold, totals, .. } = asked;
-        let request = ReportRequest { interval, by: by.to_vec(), filter: ReportFilter::default(), top: None, fold };
+        let request =
+            ReportRequest { interval, by: by.to_vec(), filter: ReportFilter::default(), top: None, fold, sources: false };
         let list = list_of_sites(index, &request, (mask, totals), names, cancel)?;
         let (groups, of_site) = (list.groups, list.of_site);
         let spans = lives(index, interval, &of_site, groups.len());

@@ -20,6 +20,7 @@ mod activity;
 mod alive;
 mod buckets;
 mod call_tree;
+mod callers;
 mod cancel;
 mod changes;
 mod class;
@@ -58,6 +59,7 @@ mod rows;
 mod scan;
 mod series;
 mod site_choice;
+mod source_lines;
 mod summary;
 mod summits;
 mod tags;
@@ -76,6 +78,7 @@ pub use activity::{
 };
 pub use buckets::{LifetimeBounds, LifetimeBucket, SizeBucket};
 pub use call_tree::{CallLine, call_tree, call_tree_peaks, heaviest_path, node_name, sort_call_tree_by_peak};
+pub use callers::{Caller, CallerFrame};
 pub use cancel::{Cancel, Cancelled};
 pub use class::{ImpactingType, LifetimeClass, Words};
 pub use coarse::coarse_series;
@@ -103,8 +106,8 @@ pub use meant::{check_process, check_threads};
 pub use measured::{Measured, MeasuredRequest};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{
-    FrameName, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels, shared_label,
-    stack_labels, thread_label,
+    FrameName, NO_STACK_KEY, SHARED, UNKNOWN_TYPE, allocated_type, frames_of_stack, heap_label, layer_label, sampled_labels,
+    shared_label, stack_labels, thread_label,
 };
 pub use numbers::{Bucket, ByClass, Numbers, UNKNOWN_CHANGE};
 pub use recorded::Recorded;
@@ -114,6 +117,7 @@ pub use row_set::{Bounds, RowChoice, RowCondition, RowSet};
 pub use rows::{RowColumn, RowSort, RowTable, rows};
 pub use series::{Series, SeriesOf, series};
 pub use site_choice::SiteChoice;
+pub use source_lines::SourceLine;
 pub use tags::Tags;
 pub use totals::{Totals, totals};
 pub use tree::{
@@ -122,4 +126,4 @@ pub use tree::{
 };
 pub use types::{TypeGroup, TypeKey, Types};
 pub use unmatched::{UnmatchedGroup, unmatched_groups};
-pub use unnamed::{Decides, Unnamed, UnnamedModule, is_of_windows};
+pub use unnamed::{Decides, Unnamed, UnnamedModule};

@@ -1,7 +1,7 @@
 //! What things are called on screen and in reports. Frames are `module!+0xrva`
 //! until symbols give them names.
 
-use super::Recorded;
+use super::{Recorded, SourceLine};
 use crate::format::plain;
 use crate::model::{Heap, NodeId, ProcessId, Site, Trace};
 use crate::symbols::{FrameKind, Names};
@@ -23,12 +23,32 @@ pub fn frames_of_stack(trace: &Trace, names: &Names, stack: NodeId, process: Pro
     labels(trace, names, stack, (process, at), FrameKind::Innermost)
 }
 
-fn labels(trace: &Trace, names: &Names, stack: NodeId, of: (ProcessId, Ticks), innermost: FrameKind) -> Vec<String> {
-    let kind = |node: NodeId| if node == stack { innermost } else { FrameKind::Caller };
-    let frames = trace.stacks.path(stack).into_iter();
-    let frames = frames.map(|node| Recorded::of_kind(trace, names, node, of, kind(node)));
-    frames.flat_map(|frame| frame.shown(false).map(move |level| frame.name(level).to_string())).collect()
+/// Source file and line of each frame of a site's stack, in the order of [`stack_labels`].
+pub(super) fn stack_sources(trace: &Trace, names: &Names, site: &Site) -> Vec<Option<String>> {
+    let line = |(frame, level): (Recorded<'_>, u16)| SourceLine::of(&frame, level).map(|line| line.to_string());
+    frames(trace, names, site.stack, (site.caller, site.first), FrameKind::Innermost).map(line).collect()
 }
+
+fn labels(trace: &Trace, names: &Names, stack: NodeId, of: (ProcessId, Ticks), innermost: FrameKind) -> Vec<String> {
+    frames(trace, names, stack, of, innermost).map(|(frame, level)| frame.name(level).to_string()).collect()
+}
+
+/// The frames of a stack with their levels, outermost first.
+fn frames<'a>(
+    trace: &'a Trace,
+    names: &'a Names,
+    stack: NodeId,
+    of: (ProcessId, Ticks),
+    innermost: FrameKind,
+) -> impl Iterator<Item = (Recorded<'a>, u16)> {
+    let kind = move |node: NodeId| if node == stack { innermost } else { FrameKind::Caller };
+    let frames = trace.stacks.path(stack).into_iter();
+    let frames = frames.map(move |node| Recorded::of_kind(trace, names, node, of, kind(node)));
+    frames.flat_map(|frame| frame.shown(false).map(move |level| (frame, level)))
+}
+
+/// The responsible caller and module of what was allocated without a stack.
+pub const NO_STACK_KEY: &str = "(no stack)";
 
 /// Frames from the allocation outwards in which its type is looked for: behind them
 /// stands code that only led there.

@@ -8,7 +8,8 @@
 
 use super::naming::FrameName;
 use crate::model::{MappedModule, Method, Module, NodeId, ProcessId, Site, Trace};
-use crate::symbols::{Frame, FrameKind, Names, is_allocators_module};
+use crate::stack_rules::{FrameFacts, Role};
+use crate::symbols::{Frame, FrameKind, Names};
 use crate::units::Ticks;
 
 /// A frame as one site's stack has it.
@@ -89,9 +90,8 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// The first level from `from` on that has a line of its own. `fold`: frames of the
-    /// allocator and those that a rule folds have none, unless nothing else would be left of
-    /// an outermost frame.
+    /// The first level from `from` on that has a line of its own. `fold`: frames that a rule
+    /// folds have none, unless nothing else would be left of an outermost frame.
     pub(super) fn shown_from(&self, from: u16, fold: bool) -> Option<u16> {
         let mut functions = (0..u16::MAX).zip(self.functions().into_iter().flatten()).peekable();
         let is_kept = from == 0 && self.is_outermost;
@@ -103,9 +103,9 @@ impl<'a> Recorded<'a> {
         shown.map(|(level, _)| level).or(is_kept.then_some(0))
     }
 
-    /// Whether a function of it is the allocator's, or a rule folds it.
+    /// Whether a rule folds a function of it.
     fn is_folded(&self, frame: &Frame<'_>) -> bool {
-        frame.is_allocator() || self.module_name().is_some_and(|module| self.names.rules().fold(module, frame.function))
+        self.module_name().is_some_and(|module| self.names.rules().fold(module, frame.function))
     }
 
     /// The same where no name is known.
@@ -113,16 +113,28 @@ impl<'a> Recorded<'a> {
         self.module.is_some_and(|module| self.names.rules().fold_unnamed(module.name(), self.address - module.base))
     }
 
-    /// Whether it has no line where all that it called has none: the allocator's by its name, or
-    /// without one in a module of the system through which memory is got, or folded by a rule.
-    pub(super) fn ends_folded(&self) -> bool {
-        if self.is_outermost {
-            return false;
-        }
-        match self.function(0) {
-            Some(_) => self.shown_from(0, true).is_none(),
-            None => self.is_place_folded() || self.module.is_some_and(|module| is_allocators_module(module.name())),
-        }
+    /// What the function of a level is to the question who wanted the memory.
+    pub(super) fn role(&self, level: u16) -> Role {
+        let function = self.function(level);
+        self.names.rules().role(&FrameFacts {
+            address: self.address,
+            module: self.module_name(),
+            path: self.module.map(|module| &*module.path),
+            rva: self.module.map_or(0, |module| self.address - module.base),
+            function: function.map(|frame| frame.function),
+            file: function.and_then(|frame| frame.file),
+        })
+    }
+
+    /// Whether the function of a level gets memory for others, by its name or module.
+    pub fn is_allocator(&self, level: u16) -> bool {
+        self.role(level).has(Role::ALLOCATOR)
+    }
+
+    /// Source file and line of a level's function, if both are known.
+    pub fn source(&self, level: u16) -> Option<(&'a str, u32)> {
+        let frame = self.function(level)?;
+        Some((frame.file?, frame.line?))
     }
 
     /// All levels with a line of their own.

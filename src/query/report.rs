@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::grouping::keys::{Identity, Named, SiteGroups, SiteKeys};
 use super::grouping::{Grouped, Groups, RowKey};
-use super::{ByClass, Cancel, Cancelled, Functions, Index, Mask, Tags, Totals};
+use super::source_lines::{LineSums, Lines};
+use super::{ByClass, Cancel, Cancelled, Functions, Index, Mask, SourceLine, Tags, Totals, totals};
 use crate::model::{SiteId, Trace};
 use crate::symbols::Names;
 use crate::units::Interval;
@@ -42,11 +43,15 @@ pub enum By {
     Module,
     /// Name that rules give to the stack.
     Tag,
+    /// Responsible caller.
+    Responsible,
+    /// Responsible module; the address of a frame in none.
+    ResponsibleModule,
 }
 
 impl By {
     /// All keys.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Process,
         Self::Heap,
         Self::Stack,
@@ -58,11 +63,13 @@ impl By {
         Self::Function,
         Self::Module,
         Self::Tag,
+        Self::Responsible,
+        Self::ResponsibleModule,
     ];
 
     /// Whether any of some keys follows from the functions of stacks.
     pub fn need_functions(by: &[Self]) -> bool {
-        by.iter().any(|by| matches!(by, Self::Function | Self::Module | Self::Tag))
+        by.iter().any(|by| matches!(by, Self::Function | Self::Module | Self::Tag | Self::Responsible | Self::ResponsibleModule))
     }
 }
 
@@ -77,8 +84,10 @@ pub struct ReportRequest {
     pub filter: ReportFilter,
     /// At most so many groups.
     pub top: Option<usize>,
-    /// By function and module: whether the allocator's innermost frames are left out.
+    /// By function and module: whether the allocator's run is left out.
     pub fold: bool,
+    /// By stack: whether the source lines of its frames are told.
+    pub sources: bool,
 }
 
 /// The answer.
@@ -231,13 +240,33 @@ impl AskedReport<'_> {
         let functions = functions_for(trace, names, by, cancel)?;
         let tags = tags_for(trace, functions.as_ref(), by, cancel)?;
         let functions = functions.as_ref().map(|functions| (functions, request.fold));
-        let named = Named { trace, names, by, functions, tags: tags.as_ref(), freed: None };
+        let named =
+            Named { trace, names, by, functions, tags: tags.as_ref(), freed: None, lines: None, sources: request.sources };
         let mut keys = SiteKeys::default();
         let sites: SiteGroups = keys.add(named, &Identity::of(trace), mask, cancel)?;
-        let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), ..named });
+        let lines = self.lines(&sites, keys.len())?;
+        let lines = lines.as_ref().map(|of_group| Lines { of_group, of_site: &sites.of_site });
+        let (freed, named) = (sites.freed.as_ref(), Named { freed: sites.freed.as_ref(), lines, ..named });
         let grouped = Grouped { index, interval, mask, by, freed, totals };
         let groups = Groups::new(grouped, &sites.of_site, keys.len(), cancel)?;
         then(named, &sites, &groups)
+    }
+}
+
+impl AskedReport<'_> {
+    /// By group of sites the line of its responsible callers, if they are a key.
+    fn lines(&self, sites: &SiteGroups, groups: usize) -> Result<Option<Vec<Option<SourceLine>>>, Cancelled> {
+        let &Self { index, request, mask, names, cancel, .. } = self;
+        if !request.by.contains(&By::Responsible) || names.is_empty() {
+            return Ok(None);
+        }
+        let totals = match self.totals {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(totals(index, request.interval, cancel)?),
+        };
+        let mut sums = LineSums::default();
+        sums.add((index.trace(), names), (&totals, mask), &sites.of_site, cancel)?;
+        Ok(Some(sums.largest(groups)))
     }
 }
 

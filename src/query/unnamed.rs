@@ -6,12 +6,15 @@
 //!
 //! Cost: where a module has no names, the totals of the interval and a look at the frames of each site.
 
-use crate::tables::KeyedMap;
+use std::ops::Range;
 
+use super::callers::Looks;
 use super::{Cancel, Cancelled, Index, Mask, totals};
 use crate::format;
 use crate::model::{NodeId, ProcessId, Site, Trace};
-use crate::symbols::ModuleKey;
+use crate::stack_rules::is_of_windows;
+use crate::symbols::{FrameKind, ModuleKey, Names};
+use crate::tables::KeyedMap;
 use crate::units::Interval;
 
 /// Modules that are looked at: those with most frames.
@@ -21,16 +24,12 @@ const TOLD: usize = 3;
 /// What frames of a module may decide without a doubt, in percent of the bytes.
 const TOO_FEW: u128 = 1;
 
-/// Whether an image is a part of Windows, by its path as the kernel names it.
-pub fn is_of_windows(image: &str) -> bool {
-    let image = image.to_ascii_lowercase();
-    image.starts_with(r"\systemroot\") || image.contains(r"\windows\")
-}
-
 /// Modules in which frames lie and that have no names.
 #[derive(Clone, Debug, Default)]
 pub struct Unnamed {
     modules: Vec<UnnamedModule>,
+    /// What is known of the others.
+    names: Names,
 }
 
 /// One of them.
@@ -49,24 +48,22 @@ pub struct UnnamedModule {
 pub enum Decides {
     /// Any: a type, a tag, or the text of a frame.
     AnyFrame,
-    /// The innermost that is not of Windows: who is named for it.
-    Place,
+    /// The responsible caller.
+    Responsible,
 }
 
-/// The module of a frame, and for how long that is so.
-type Seen = KeyedMap<(ProcessId, NodeId), (Interval, Module)>;
-
-#[derive(Clone, Copy)]
-enum Module {
-    Unnamed(usize),
-    OfWindows,
-    Other,
-}
+/// The number of a frame's module, if that has no names, and for how long that is so.
+type Seen = KeyedMap<(ProcessId, NodeId), (Interval, Option<usize>)>;
 
 impl Unnamed {
     /// Those with most frames first.
     pub fn new(modules: impl IntoIterator<Item = UnnamedModule>) -> Self {
-        Self { modules: modules.into_iter().take(LOOKED_AT).collect() }
+        Self { modules: modules.into_iter().take(LOOKED_AT).collect(), names: Names::default() }
+    }
+
+    /// The same beside names of other modules, which tell who is responsible.
+    pub fn beside(self, names: Names) -> Self {
+        Self { names, ..self }
     }
 
     /// Whether there are none.
@@ -90,11 +87,20 @@ impl Unnamed {
         let keys: KeyedMap<&ModuleKey, usize> = self.modules.iter().enumerate().map(|(i, module)| (&module.key, i)).collect();
         let (mut all, mut held) = (0u128, vec![0u128; self.modules.len()]);
         let mut seen = Seen::default();
+        let mut looks = Looks::new(trace, &self.names, FrameKind::Innermost);
         for (id, buckets) in totals(index, interval, cancel)?.sites() {
             let size = u128::from(buckets.only(mask.classes(id)).numbers().size);
             all += size;
             if size > 0 {
-                let mut bits = deciding(trace, &keys, trace.site(id), decides, &mut seen);
+                let site = trace.site(id);
+                let nodes = match decides {
+                    Decides::AnyFrame => site.stack..NodeId::ROOT,
+                    Decides::Responsible => {
+                        let caller = looks.caller(site).responsible.node;
+                        caller..trace.stacks.parent(caller)
+                    }
+                };
+                let mut bits = deciding(trace, &keys, site, nodes, &mut seen);
                 while bits != 0 {
                     held[bits.trailing_zeros() as usize] += size;
                     bits &= bits - 1;
@@ -122,48 +128,25 @@ impl Unnamed {
     }
 }
 
-/// The modules without names that decide what is said of a site, a bit each.
-fn deciding(trace: &Trace, keys: &KeyedMap<&ModuleKey, usize>, site: &Site, decides: Decides, seen: &mut Seen) -> u64 {
+/// The modules without names in which some frames of a site's stack lie, from the first outwards to before the last; a bit
+/// each.
+fn deciding(trace: &Trace, keys: &KeyedMap<&ModuleKey, usize>, site: &Site, nodes: Range<NodeId>, seen: &mut Seen) -> u64 {
     let mut bits = 0;
-    for node in trace.stacks.chain(site.stack) {
+    for node in trace.stacks.chain(nodes.start).take_while(|&node| node != nodes.end) {
         let place = (site.caller, node);
         let known = seen.get(&place).filter(|(during, _)| during.contains(site.first)).map(|(_, module)| *module);
         let module = known.unwrap_or_else(|| {
             let mapped = trace.mapped_at(site.caller, trace.stacks.address(node), site.first);
             let module = match mapped.module {
-                Some(_) if mapped.method.is_some() => Module::Other,
-                Some(module) if is_of_windows(&module.path) => Module::OfWindows,
-                Some(module) => keys.get(&ModuleKey::of(module)).map_or(Module::Other, |&i| Module::Unnamed(i)),
-                None => Module::Other,
+                Some(module) if mapped.method.is_none() && !is_of_windows(&module.path) => {
+                    keys.get(&ModuleKey::of(module)).copied()
+                }
+                _ => None,
             };
             seen.insert(place, (mapped.during, module));
             module
         });
-        match (module, decides) {
-            (Module::Unnamed(i), _) => bits |= 1 << i,
-            (Module::Other, Decides::Place) => break,
-            _ => {}
-        }
-        if bits != 0 && decides == Decides::Place {
-            break;
-        }
+        bits |= module.map_or(0, |module| 1 << module);
     }
     bits
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn images_of_windows_are_known_by_their_folder() {
-        for image in
-            [r"\SystemRoot\system32\ntoskrnl.exe", r"\Device\HarddiskVolume3\Windows\System32\ntdll.dll", r"C:\WINDOWS\a.dll"]
-        {
-            assert!(is_of_windows(image), "{image}");
-        }
-        for image in [r"\Device\HarddiskVolume3\game\game.exe", r"D:\windows-tools\a.dll", "windows.exe"] {
-            assert!(!is_of_windows(image), "{image}");
-        }
-    }
 }

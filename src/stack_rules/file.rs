@@ -1,4 +1,4 @@
-//! Rules as a file, which a team can share: TOML with `[[fold]]` and `[[tag]]`.
+//! Rules as a file, which a team can share: TOML with `[[fold]]`, `[[tag]]`, `[[allocator]]`, `[[library]]` and `[[own]]`.
 //!
 //! Whoever wrote it may have meant harm: it is read as [`crate::toml_file`] does, and what it
 //! says is checked as every rule is.
@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::{FoldRule, MAX_RULES, Refusal, StackRules, TagRule, check_frame, check_name};
+use super::{FoldRule, MAX_RULES, OriginRule, Refusal, StackRules, TagRule, WrittenOrigins, check_frame, check_name};
 use crate::paths::{self, Existing};
 use crate::toml_file::{self, BadText as BadRules, text_of};
 
@@ -24,6 +24,62 @@ struct Written {
     fold: Vec<WrittenFold>,
     #[serde(default)]
     tag: Vec<WrittenTag>,
+    #[serde(default)]
+    allocator: Vec<Spanned<WrittenOrigin>>,
+    #[serde(default)]
+    library: Vec<Spanned<WrittenOrigin>>,
+    #[serde(default)]
+    own: Vec<Spanned<WrittenOrigin>>,
+}
+
+/// One pattern, or a list of them.
+#[derive(Default)]
+struct Patterns(Vec<String>);
+
+impl<'de> Deserialize<'de> for Patterns {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct OneOrMore;
+        impl<'de> serde::de::Visitor<'de> for OneOrMore {
+            type Value = Patterns;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+
+            fn visit_str<E>(self, one: &str) -> Result<Patterns, E> {
+                Ok(Patterns(vec![one.to_owned()]))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Patterns, A::Error> {
+                let mut all = Vec::new();
+                while let Some(one) = list.next_element()? {
+                    all.push(one);
+                }
+                Ok(Patterns(all))
+            }
+        }
+        from.deserialize_any(OneOrMore)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenOrigin {
+    #[serde(default)]
+    frame: Patterns,
+    #[serde(default)]
+    module: Patterns,
+    #[serde(default)]
+    source: Patterns,
+    #[serde(default)]
+    growth: bool,
+}
+
+impl WrittenOrigin {
+    fn rule(self) -> OriginRule {
+        let Self { frame: Patterns(frame), module: Patterns(module), source: Patterns(source), growth } = self;
+        OriginRule { frame, module, source, growth, runtime: false }
+    }
 }
 
 #[derive(Deserialize)]
@@ -44,6 +100,9 @@ struct WrittenTag {
 struct ToWrite<'a> {
     fold: &'a [FoldRule],
     tag: &'a [TagRule],
+    allocator: &'a [OriginRule],
+    library: &'a [OriginRule],
+    own: &'a [OriginRule],
 }
 
 /// What stands above all rules.
@@ -52,6 +111,8 @@ const HEADER: &str = "\
 # with a ! it is about module!function, without one about the function alone.
 # [[fold]] frame: such frames are left out of stacks, what they hold is their caller's.
 # [[tag]] frame, name: stacks with such a frame have that name; the first rule that fits, from the top, wins.
+# [[allocator]], [[library]], [[own]] with frame, module (file name) or source (part of a path): who is responsible
+# is looked for behind allocators and libraries; with any [[own]], only that is your own code.
 
 ";
 
@@ -70,17 +131,36 @@ impl StackRules {
         for WrittenTag { name, .. } in &written.tag {
             check_name(name.get_ref()).map_err(|refusal| refuse(name, refusal))?;
         }
+        let origins = |list: Vec<Spanned<WrittenOrigin>>| {
+            let rule = |written: Spanned<WrittenOrigin>| {
+                let place = written.span();
+                let rule = written.into_inner().rule();
+                let checked = match rule.patterns().next() {
+                    None => Err(Refusal::NoPattern),
+                    Some(_) => rule.patterns().try_for_each(|pattern| check_frame(pattern)),
+                };
+                checked.map(|()| rule).map_err(|refusal| BadRules::at(text, &place, refusal.to_string()))
+            };
+            list.into_iter().map(rule).collect::<Result<Vec<_>, _>>()
+        };
+        let origins = WrittenOrigins {
+            allocator: origins(written.allocator)?,
+            library: origins(written.library)?,
+            own: origins(written.own)?,
+        };
         let folds = written.fold.into_iter().map(|rule| FoldRule { frame: rule.frame.into_inner() });
         let tags = written.tag.into_iter().map(|rule| TagRule { frame: rule.frame.into_inner(), name: rule.name.into_inner() });
-        Self::new(folds.collect(), tags.collect()).map_err(|refusal| BadRules { line: None, what: refusal.to_string() })
+        let rules = Self::new(folds.collect(), tags.collect()).and_then(|rules| rules.with_origins(origins));
+        rules.map_err(|refusal| BadRules { line: None, what: refusal.to_string() })
     }
 
     /// The text of a file with these rules.
     pub fn to_text(&self) -> String {
-        let rules = ToWrite { fold: self.folds(), tag: self.tags() };
-        // Two lists of strings cannot fail to be written.
+        let WrittenOrigins { allocator, library, own } = self.origins();
+        let rules = ToWrite { fold: self.folds(), tag: self.tags(), allocator, library, own };
+        // Lists of strings cannot fail to be written.
         let mut text = toml::to_string(&rules).unwrap_or_default();
-        for empty in ["fold = []\n", "tag = []\n"] {
+        for empty in ["fold = []\n", "tag = []\n", "allocator = []\n", "library = []\n", "own = []\n"] {
             text = text.replace(empty, "");
         }
         HEADER.to_owned() + text.trim_start()
@@ -143,6 +223,10 @@ mod tests {
             ("[[fold]]\nframe = \"a\n", &["line 2: "]),
             ("[[fold]]\nframe = \"a\"\n[[fold]]\nframe = \"\"\n", &["line 4: ", "empty"]),
             ("[[tag]]\nframe = \"a\"\nname = \"(no tag)\"\n", &["line 3: ", "(no tag)"]),
+            ("[[own]]\n", &["line 1: ", "no pattern"]),
+            ("\n[[allocator]]\nframe = ''\n", &["line 2: ", "empty"]),
+            ("[[library]]\nsource = 7\n", &["line 2: ", "list of strings"]),
+            ("[[own]]\nmodules = 'a'\n", &["line 2: ", "`modules`"]),
             ("fold = 3", &["line 1: "]),
             ("\u{0}", &["line 1: "]),
         ] {

@@ -16,10 +16,10 @@ const PARTS: usize = 16;
 const MOST: usize = 1 << 10;
 
 /// See the module.
-#[derive(Debug, Default)]
-pub(super) struct Memo {
+#[derive(Debug)]
+pub(super) struct Memo<T> {
     keys: RandomState,
-    parts: [Mutex<HashMap<FrameText, bool>>; PARTS],
+    parts: [Mutex<HashMap<FrameText, T>>; PARTS],
     modules: Mutex<HashMap<Box<str>, Arc<Candidates>>>,
 }
 
@@ -28,18 +28,25 @@ pub(super) struct Memo {
 pub(super) struct Candidates {
     pub(super) folds: Vec<u32>,
     pub(super) tags: Vec<u32>,
+    pub(super) origins: Vec<u32>,
+}
+
+impl<T> Default for Memo<T> {
+    fn default() -> Self {
+        Self { keys: RandomState::new(), parts: Default::default(), modules: Mutex::default() }
+    }
 }
 
 /// What was said is no part of the rules.
-impl Clone for Memo {
+impl<T> Clone for Memo<T> {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl Memo {
+impl<T: Copy> Memo<T> {
     /// What was said of a frame, or what `ask` says of it now.
-    pub(super) fn get(&self, frame: FrameText, ask: impl FnOnce(&FrameText) -> bool) -> bool {
+    pub(super) fn get(&self, frame: FrameText, ask: impl FnOnce(&FrameText) -> T) -> T {
         let part = &self.parts[self.keys.hash_one(&frame) as usize % PARTS];
         let locked = || part.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&said) = locked().get(&frame) {

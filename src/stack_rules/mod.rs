@@ -1,5 +1,5 @@
-//! A team's rules for stacks: frames that are folded away like the allocator's own, and
-//! names (tags) for stacks that have a frame.
+//! Rules for stacks: what of them is the allocator, a library, or the user's own ([`Role`]; highwater's own list and what
+//! a team adds to it), frames that are folded away, and names (tags) for stacks that have a frame.
 //!
 //! Rules are immutable and shared; whoever has names of frames has the rules too (see
 //! `symbols::Names`), so that other rules are another state of the names. Where a fold rule
@@ -15,6 +15,9 @@
 
 mod file;
 mod memo;
+mod origins;
+mod plain_name;
+mod role;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +28,11 @@ use crate::pattern::Pattern;
 use crate::tables::KeyedMap;
 pub use crate::toml_file::BadText as BadRules;
 use memo::{Candidates, Memo};
+pub use origins::{OriginRule, WrittenOrigins};
+use origins::{Origins, Said};
+pub use role::{FrameFacts, Role, is_of_windows};
 
-/// Rules at most, of both kinds together.
+/// Rules at most, of all kinds together; each pattern of a rule counts.
 pub const MAX_RULES: usize = 1_000;
 
 /// Bytes of a pattern at most.
@@ -66,14 +72,17 @@ pub struct StackRules {
     /// Of the rules, in their order.
     fold_patterns: Vec<FramePattern>,
     tag_patterns: Vec<(FramePattern, TagId)>,
-    memo: Memo,
+    memo: Memo<bool>,
+    written: WrittenOrigins,
+    origins: Origins,
+    said: Memo<Option<Said>>,
     /// By tag.
     names: Vec<Arc<str>>,
 }
 
 impl PartialEq for StackRules {
     fn eq(&self, other: &Self) -> bool {
-        (&self.folds, &self.tags) == (&other.folds, &other.tags)
+        (&self.folds, &self.tags, &self.written) == (&other.folds, &other.tags, &other.written)
     }
 }
 
@@ -86,6 +95,8 @@ pub enum Refusal {
     TooMany,
     /// A pattern without a letter.
     EmptyFrame,
+    /// A table without any pattern.
+    NoPattern,
     /// A pattern of more than [`MAX_FRAME`] bytes.
     LongFrame,
     /// A name without a letter.
@@ -103,6 +114,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::TooMany => write!(f, "more than {MAX_RULES} rules"),
             Self::EmptyFrame => f.write_str("the pattern of a frame is empty"),
+            Self::NoPattern => f.write_str("no pattern: give frame, module or source"),
             Self::LongFrame => write!(f, "the pattern of a frame has more than {MAX_FRAME} bytes"),
             Self::EmptyName => f.write_str("the name is empty"),
             Self::LongName => write!(f, "the name has more than {MAX_NAME} bytes"),
@@ -133,7 +145,22 @@ impl StackRules {
         };
         let tag_patterns = tags.iter().map(tag).collect();
         let fold_patterns = folds.iter().map(|rule| FramePattern::new(&rule.frame)).collect();
-        Ok(Self { folds, tags, fold_patterns, tag_patterns, memo: Memo::default(), names })
+        Ok(Self { folds, tags, fold_patterns, tag_patterns, names, ..Self::default() })
+    }
+
+    /// The same rules with others about where code comes from.
+    pub fn with_origins(self, written: WrittenOrigins) -> Result<Self, Refusal> {
+        if self.folds.len() + self.tags.len() + written.len() > MAX_RULES {
+            return Err(Refusal::TooMany);
+        }
+        written.rules().flat_map(OriginRule::patterns).try_for_each(|pattern| check_frame(pattern))?;
+        let origins = Origins::of(&written.allocator, &written.library, &written.own);
+        Ok(Self { written, origins, said: Memo::default(), memo: Memo::default(), ..self })
+    }
+
+    /// What is said of where code comes from.
+    pub fn origins(&self) -> &WrittenOrigins {
+        &self.written
     }
 
     /// The rules that fold, in order.
@@ -148,7 +175,7 @@ impl StackRules {
 
     /// Number of rules.
     pub fn len(&self) -> usize {
-        self.folds.len() + self.tags.len()
+        self.folds.len() + self.tags.len() + self.written.len()
     }
 
     /// Whether there are none.
@@ -179,6 +206,7 @@ impl StackRules {
         self.memo.candidates(begin, || Candidates {
             folds: (0..).zip(&self.fold_patterns).filter(|(_, pattern)| can(pattern)).map(|(rule, _)| rule).collect(),
             tags: (0..).zip(&self.tag_patterns).filter(|(_, (pattern, _))| can(pattern)).map(|(rule, _)| rule).collect(),
+            origins: (0..).zip(&self.origins.frames).filter(|(_, (pattern, _))| can(pattern)).map(|(rule, _)| rule).collect(),
         })
     }
 

@@ -13,7 +13,6 @@
 //! Format facts: the PDB readers' own documentation, and for symbol paths and stores
 //! the Windows debuggers' (SymSrv) documentation.
 
-mod allocators;
 mod cabinet;
 mod demangle;
 mod depot;
@@ -41,7 +40,6 @@ mod wanted;
 
 use std::path::PathBuf;
 
-pub use allocators::{is_allocator, is_allocators_module};
 pub use demangle::demangle;
 pub use error::PdbError;
 pub use guard::Stop;

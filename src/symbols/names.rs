@@ -17,13 +17,6 @@ pub struct Frame<'a> {
     pub line: Option<u32>,
 }
 
-impl Frame<'_> {
-    /// Whether it only serves to get memory, so that a view can fold it away.
-    pub fn is_allocator(&self) -> bool {
-        super::is_allocator(self.function)
-    }
-}
-
 /// No string.
 pub(super) const NO_TEXT: u32 = u32::MAX;
 

@@ -94,7 +94,7 @@ fn allocations(trace: &Trace) -> Vec<(String, u64, u64)> {
     let all = Interval::new(Ticks(i64::MIN + 1), Ticks(i64::MAX - 1));
     let by = vec![By::Process, By::Heap, By::Stack];
     let index = Index::scan(Arc::new(trace.clone()));
-    let request = ReportRequest { interval: all, by, filter: ReportFilter::default(), top: None, fold: false };
+    let request = ReportRequest { interval: all, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
     let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
     let mut all: Vec<_> = groups
         .iter()

@@ -51,7 +51,7 @@ fn written_short(path: &Path) -> String {
     let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
     let by = vec![By::Process, By::Heap, By::Stack];
     let filter = ReportFilter { layer: Some(highwater::units::Layer::Heap), ..ReportFilter::default() };
-    let request = ReportRequest { interval: trace.span, by, filter, top: None, fold: false };
+    let request = ReportRequest { interval: trace.span, by, filter, top: None, fold: false, sources: false };
     let exported = Exported::new(&index, &names, &request, &never).unwrap();
     let sizes = [Format::Json, Format::Csv, Format::Firefox, Format::Folded, Format::Speedscope, Format::Pprof].map(|format| {
         let mut out = Counted(0);

@@ -241,7 +241,7 @@ fn digest(trace: &Trace, seed: u64) -> u64 {
     let middle = Ticks((trace.span.from.0 / 2).saturating_add(trace.span.to.0 / 2).saturating_sub_unsigned(seed % 5));
     for interval in [trace.span, Interval::new(middle, trace.span.to)] {
         let by = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread];
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
+        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
         let report = report(&index, &request, &Cancel::default()).unwrap();
         serde_json::to_string(&report.groups).unwrap().hash(&mut hash);
     }
@@ -298,7 +298,14 @@ fn check_names(trace: &Trace) {
 fn check_table(index: &Index) {
     let (never, names) = (Cancel::default(), Names::default());
     let by = vec![By::Process, By::Heap, By::Stack];
-    let request = ReportRequest { interval: index.trace().span, by, filter: ReportFilter::default(), top: Some(50), fold: false };
+    let request = ReportRequest {
+        interval: index.trace().span,
+        by,
+        filter: ReportFilter::default(),
+        top: Some(50),
+        fold: false,
+        sources: false,
+    };
     let mut table = Vec::new();
     csv(&Exported::new(index, &names, &request, &never).unwrap(), &mut table).unwrap();
     let table = String::from_utf8(table).unwrap();
@@ -313,7 +320,7 @@ fn ask_of(index: &Index, interval: Interval, random: &mut Random) {
     let trace = index.trace();
     let all = [By::Process, By::Heap, By::Stack, By::Type, By::Thread];
     let by = all.into_iter().filter(|_| random.one_in(2)).collect();
-    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
+    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
     for group in report(index, &request, &cancel).unwrap().groups {
         assert!(
             group.numbers.outstanding_from <= group.numbers.peak && group.numbers.outstanding_to <= group.numbers.peak,

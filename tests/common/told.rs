@@ -41,7 +41,7 @@ fn frames(trace: &Trace, stack: NodeId) -> Vec<u64> {
 
 /// The groups of a report.
 pub fn groups(trace: &Arc<Trace>, interval: Interval, by: Vec<By>) -> Vec<Value> {
-    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
+    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
     let groups = report(&Index::scan(Arc::clone(trace)), &request, &Cancel::default()).unwrap().groups;
     groups.iter().map(|group| serde_json::to_value(group).unwrap()).collect()
 }

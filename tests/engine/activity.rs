@@ -376,7 +376,8 @@ fn groups(trace: Trace) -> Vec<MemoryGroup> {
     let trace = Arc::new(trace);
     let index = Index::scan(Arc::clone(&trace));
     let by = vec![By::Process, By::Stack];
-    let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false };
+    let request =
+        ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
     let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
     groups.into_iter().map(|group| (group.pid, group.stack, group.numbers.count, group.numbers.size)).collect()
 }

@@ -137,7 +137,7 @@ proptest! {
             let rows = choice.rows(trace, &never).unwrap();
             prop_assert_eq!(rows.as_ref().map_or(trace.rows.len(), |rows| rows.len()), expected.rows.len());
             let index = whole.choosing(rows);
-            let request = ReportRequest { interval: interval(edges), by: by.clone(), filter: ReportFilter::default(), top: None, fold: false };
+            let request = ReportRequest { interval: interval(edges), by: by.clone(), filter: ReportFilter::default(), top: None, fold: false , sources: false};
             prop_assert_eq!(&lines(&report(&index, &request, &never).unwrap().groups), &groups);
 
             let totals = totals(&index, interval(edges), &never).unwrap();

@@ -208,7 +208,8 @@ fn heap_options(counters: bool) -> Options {
 fn counters_change_none_of_the_numbers() {
     let groups = |trace: &Trace| {
         let by = vec![By::Process, By::Heap, By::Stack];
-        let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false };
+        let request =
+            ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
         let index = Index::scan(Arc::new(trace.clone()));
         let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
         let line = |g: &highwater::query::Group| {

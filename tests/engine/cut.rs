@@ -147,7 +147,9 @@ fn freed(trace: &Trace, interval: Interval, process: Option<u32>) -> Vec<String>
 
 fn asked(index: &Index, interval: Interval, process: Option<u32>, by: Vec<By>) -> Vec<Group> {
     let filter = ReportFilter { process: process.map(|pid| pid.to_string()), ..ReportFilter::default() };
-    report(index, &ReportRequest { interval, by, filter, top: None, fold: false }, &Cancel::default()).unwrap().groups
+    report(index, &ReportRequest { interval, by, filter, top: None, fold: false, sources: false }, &Cancel::default())
+        .unwrap()
+        .groups
 }
 
 fn lines(groups: &[Group]) -> Vec<String> {

@@ -55,7 +55,7 @@ impl Demo {
             heap: heap.map(Into::into),
             ..ReportFilter::default()
         };
-        let request = ReportRequest { interval, by: keys.collect(), filter, top: None, fold: false };
+        let request = ReportRequest { interval, by: keys.collect(), filter, top: None, fold: false, sources: false };
         let groups = named_report(&self.0, &request, &self.1, &Cancel::default()).unwrap().groups;
 
         let seconds = |t: Ticks| format!("{}.{:07}", t.0 / SECOND, t.0 % SECOND);

@@ -53,7 +53,7 @@ proptest! {
         let by = vec![By::Process, By::Stack];
         let expected = Replay::of(&scenario.steps).report(edges, &by, &filter);
         let expected: i128 = expected.iter().map(|group| weight(&group.numbers, value)).sum();
-        let request = ReportRequest { interval: interval(edges), by, filter, top: None, fold: false };
+        let request = ReportRequest { interval: interval(edges), by, filter, top: None, fold: false , sources: false};
         let (names, never) = (Names::default(), Cancel::default());
         for index in &ways(replay(&scenario), &options) {
             let exported = Exported::new(index, &names, &request, &never).unwrap();

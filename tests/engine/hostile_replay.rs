@@ -81,7 +81,8 @@ fn answers(capture: &Capture) -> Vec<(String, Vec<u8>)> {
     let interval = Interval { from: Ticks(trace.span.to.0 / 3), to: trace.span.to };
     let mut all: Vec<(String, Vec<u8>)> = Vec::new();
     for by in [vec![By::Process], vec![By::Heap, By::Stack], vec![By::Thread, By::Type], vec![By::Function, By::Module]] {
-        let request = ReportRequest { interval, by: by.clone(), filter: ReportFilter::default(), top: None, fold: false };
+        let request =
+            ReportRequest { interval, by: by.clone(), filter: ReportFilter::default(), top: None, fold: false, sources: false };
         let exported = Exported::new(&index, &names, &request, &never).unwrap();
         for format in Format::ALL.into_iter().filter(|format| *format != Format::Parquet) {
             let mut bytes = Vec::new();

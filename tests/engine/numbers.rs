@@ -33,13 +33,15 @@ fn filter() -> impl Strategy<Value = ReportFilter> {
 }
 
 fn ask(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
-    let request = ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false };
+    let request =
+        ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false, sources: false };
     report(index, &request, &Cancel::default()).unwrap().groups
 }
 
 /// The same, told one by one.
 fn told(index: &Index, edges: Edges, by: &[By], filter: &ReportFilter, top: Option<usize>) -> Vec<Group> {
-    let request = ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false };
+    let request =
+        ReportRequest { interval: interval(edges), by: by.to_vec(), filter: filter.clone(), top, fold: false, sources: false };
     let mut groups = Vec::new();
     let take = |group| {
         groups.push(group);

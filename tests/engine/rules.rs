@@ -91,7 +91,8 @@ fn range(owner: u32, base: u64, pages: u64, flags: u32) -> PageRange {
 fn groups(trace: &Trace, by: &[By]) -> Vec<Group> {
     let interval = Interval { from: Ticks(i64::MIN + 1), to: Ticks(i64::MAX - 1) };
     let index = Index::scan(Arc::new(trace.clone()));
-    let request = ReportRequest { interval, by: by.to_vec(), filter: ReportFilter::default(), top: None, fold: false };
+    let request =
+        ReportRequest { interval, by: by.to_vec(), filter: ReportFilter::default(), top: None, fold: false, sources: false };
     report(&index, &request, &Cancel::default()).unwrap().groups
 }
 

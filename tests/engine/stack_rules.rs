@@ -144,8 +144,14 @@ fn check(index: &Index, names: &Names, edges: Edges) {
         assert_eq!(tag, naive_tag(trace, names, rules, site));
     }
     for by in [By::Function, By::Tag] {
-        let request =
-            ReportRequest { interval: interval(edges), by: vec![by], filter: ReportFilter::default(), top: None, fold: true };
+        let request = ReportRequest {
+            interval: interval(edges),
+            by: vec![by],
+            filter: ReportFilter::default(),
+            top: None,
+            fold: true,
+            sources: false,
+        };
         let report = named_report(index, &request, names, &never).unwrap();
         let key = |id: SiteId| match by {
             By::Tag => Some(naive_tag(trace, names, rules, trace.site(id))),

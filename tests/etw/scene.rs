@@ -131,7 +131,7 @@ pub fn poll_until_quiet(running: &mut LocalRecording) {
 pub fn groups(trace: Trace) -> Vec<String> {
     let interval = trace.span;
     let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
-    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
+    let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
     let mut report = report(&Index::scan(Arc::new(trace)), &request, &Cancel::default()).unwrap();
     report.groups.iter_mut().for_each(|group| group.process_start_s = None);
     let mut groups: Vec<String> = report.groups.iter().map(|group| format!("{group:?}")).collect();

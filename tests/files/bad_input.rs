@@ -152,7 +152,7 @@ fn ask_all(trace: &Trace) {
         Interval { from: Ticks(i64::MIN + 1), to: Ticks(i64::MAX - 1) },
     ] {
         let by = vec![By::Process, By::Heap, By::Stack, By::Type, By::Thread];
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
+        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
         let groups = report(index, &request, &cancel).unwrap().groups;
         serde_json::to_string(&groups).unwrap();
         let totals = totals(index, interval, &cancel).unwrap();

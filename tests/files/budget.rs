@@ -91,7 +91,7 @@ fn numbers(trace: &Trace, interval: Interval) -> Value {
     let prepared = Index::build(Arc::clone(&trace), &IndexOptions::default(), &Cancel::default()).unwrap();
     let by = [By::Process, By::Heap, By::Stack];
     let ask = |index: &Index, by: Vec<By>| {
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
+        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
         report(index, &request, &Cancel::default()).unwrap().groups
     };
     let mut groups = ask(&prepared, by.to_vec());

@@ -23,7 +23,8 @@ fn case(name: &str) -> Option<Trace> {
 
 fn groups(trace: &Trace, process: Option<&str>) -> Vec<Group> {
     let filter = ReportFilter { process: process.map(str::to_owned), ..ReportFilter::default() };
-    let request = ReportRequest { interval: trace.span, by: vec![By::Process, By::Heap], filter, top: None, fold: false };
+    let request =
+        ReportRequest { interval: trace.span, by: vec![By::Process, By::Heap], filter, top: None, fold: false, sources: false };
     report(&Index::scan(Arc::new(trace.clone())), &request, &Cancel::default()).unwrap().groups
 }
 

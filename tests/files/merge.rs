@@ -104,7 +104,7 @@ fn everything(trace: &Trace) -> (Vec<String>, u64, u64) {
     for edge in [i64::MIN + 1, 1, 10_000] {
         let interval = Interval { from: Ticks(edge), to: Ticks(i64::MAX - 1) };
         let by = vec![By::Process, By::Heap, By::Stack, By::FreedStack, By::Thread];
-        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false };
+        let request = ReportRequest { interval, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
         let groups = report(&index, &request, &Cancel::default()).unwrap().groups;
         lines.extend(groups.iter().map(|group| serde_json::to_string(group).unwrap()));
     }

@@ -30,7 +30,8 @@ fn read(bytes: Vec<u8>) -> Trace {
 /// All numbers of all groups.
 fn numbers(trace: &Trace) -> serde_json::Value {
     let by = vec![By::Process, By::Heap, By::Stack, By::Thread];
-    let request = ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false };
+    let request =
+        ReportRequest { interval: trace.span, by, filter: ReportFilter::default(), top: None, fold: false, sources: false };
     let index = Index::scan(std::sync::Arc::new(trace.clone()));
     serde_json::to_value(report(&index, &request, &Cancel::default()).unwrap().groups).unwrap()
 }

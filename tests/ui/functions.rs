@@ -226,7 +226,7 @@ fn who_freed_is_a_tree_of_its_own() {
     let trace = Arc::new(load(&Capture::open(&[Input::Demo]).unwrap(), &mut Unwatched).unwrap());
     let (interval, by) = (trace.span, vec![By::FreedStack]);
     let filter = ReportFilter { layer: Some(Layer::Tracker), ..ReportFilter::default() };
-    let request = ReportRequest { interval, by, filter, top: None, fold: false };
+    let request = ReportRequest { interval, by, filter, top: None, fold: false, sources: false };
     let groups = report(&Index::scan(trace), &request, &Cancel::default()).unwrap().groups;
     let freed = |has_stack: bool| {
         let groups = || groups.iter().filter(|group| group.freed_stack.as_deref().unwrap().is_empty() != has_stack);

@@ -83,6 +83,6 @@ fn of_module(trace: &Trace, functions: &Functions, name: &str) -> Mask {
     };
     let of_function: Vec<bool> = (0..functions.len() as u32).map(|function| is_it(FunctionId(function))).collect();
     Mask::of_sites(trace, |site, _| {
-        functions.function(functions.place(site)).is_some_and(|function| of_function[function.0 as usize])
+        functions.function(functions.responsible(site)).is_some_and(|function| of_function[function.0 as usize])
     })
 }

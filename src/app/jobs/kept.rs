@@ -335,8 +335,8 @@ impl Kept {
         let forest = Arc::new(match kind {
             ForestKind::TopDown => Forest::top_down(functions),
             ForestKind::Inverted => Forest::inverted(functions, cancel)?,
-            ForestKind::ByFunction => Forest::by_function(functions, true),
-            ForestKind::ByModule => Forest::by_module(functions, true),
+            ForestKind::ByFunction => Forest::by_function(functions),
+            ForestKind::ByModule => Forest::by_module(functions),
             ForestKind::ByTag => Forest::by_tag(&*self.tags(trace, names, cancel)?, functions),
         });
         self.forests.insert(0, (Arc::clone(functions), kind, Arc::clone(&forest)));

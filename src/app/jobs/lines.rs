@@ -153,7 +153,7 @@ impl Lines<'_> {
 
     /// The functions that allocate what is largest at some time.
     fn functions(&self, functions: &Functions) -> Drawn<Arc<str>> {
-        let of_site = |site: SiteId| functions.function(functions.place(site)).filter(|_| self.mask.classes(site) != 0);
+        let of_site = |site: SiteId| functions.function(functions.responsible(site)).filter(|_| self.mask.classes(site) != 0);
         let mut sizes = vec![0u64; functions.len()];
         for (site, sums) in self.sums.sites() {
             if let Some(function) = of_site(site) {

@@ -55,7 +55,7 @@ fn starting_rules(args: &CheckArgs, loaded: &Loaded) -> Result<String, Failure> 
     let request =
         MeasuredRequest { interval, by: &[By::Process], mask: &mask, fold: false, growth: true, at_exit: true, totals: &totals };
     let processes = Measured::of(&index, request, &names, &never).map_err(stopped)?;
-    let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter, top: None, fold: false };
+    let request = ReportRequest { interval, by: vec![By::Process, By::Heap], filter, top: None, fold: false, sources: false };
     let heaps = named_report(&index, &request, &names, &never).map_err(stopped)?.groups;
     let edges = args.asked.edges();
     let (from, to) = (edges.from.as_ref(), edges.to.as_ref());

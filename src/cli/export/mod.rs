@@ -96,6 +96,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         filter: args.asked.filter(),
         top: args.top,
         fold: args.fold,
+        sources: false,
     };
     let value = args.value.unwrap_or_default();
     let has_samples = value == Value::Samples || (args.format == Format::Firefox && has_samples(&loaded.trace));

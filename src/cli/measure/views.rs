@@ -50,8 +50,8 @@ pub(super) fn ask(index: &Index, count: usize, random: &mut Random, cancel: &Can
     let forests = [
         ("top-down", Forest::top_down(&functions)),
         ("bottom-up", Forest::inverted(&functions, cancel)?),
-        ("by function", Forest::by_function(&functions, true)),
-        ("by module", Forest::by_module(&functions, true)),
+        ("by function", Forest::by_function(&functions)),
+        ("by module", Forest::by_module(&functions)),
     ];
     let layer = trace.heaps.first().map_or(Layer::Heap, |heap| heap.layer);
     let types = timed(&mut views, "types, once", || Types::of(trace, &names, cancel))?;

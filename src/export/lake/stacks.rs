@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::file::{Cell, TableFile};
 use crate::model::{NodeId, Site, SiteId, Trace};
-use crate::query::{Cancel, Cancelled, FrameName, Functions, Mask, PathId, Recorded};
+use crate::query::{Cancel, Cancelled, FrameName, Functions, Mask, NO_STACK_KEY, PathId, Recorded};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 
@@ -33,7 +33,7 @@ pub(super) struct StackList {
     /// By path.
     keys: Vec<u64>,
     /// A site for each stack but the first, [`NO_STACK`].
-    first: Vec<(Site, PathId)>,
+    first: Vec<(Site, SiteId)>,
     /// By site.
     of_site: Vec<u32>,
     /// By site that freed.
@@ -58,7 +58,7 @@ impl StackList {
             }
             let path = functions.path(SiteId(i as u32));
             *numbers.entry((site.stack, path)).or_insert_with(|| {
-                first.push((*site, path));
+                first.push((*site, SiteId(i as u32)));
                 first.len() as u32
             })
         };
@@ -83,18 +83,26 @@ impl StackList {
     pub(super) fn write(&self, file: &mut TableFile) -> Result<(), ParquetError> {
         let none = Cell::Null;
         let text = Cell::Text("(no stack recorded)");
-        file.row(&[Cell::Long(NO_STACK.into()), Cell::Long(0), Cell::Long(0), none, none, text])?;
-        for ((_, path), number) in self.first.iter().zip(1..) {
-            let wanted =
-                self.functions.function(self.functions.below_folded(*path)).map(|function| self.functions.name(function));
+        let nobody = Cell::Text(NO_STACK_KEY);
+        file.row(&[Cell::Long(NO_STACK.into()), Cell::Long(0), Cell::Long(0), none, none, text, nobody, nobody])?;
+        let functions = &self.functions;
+        for (&(_, site), number) in self.first.iter().zip(1..) {
+            let name = |path: PathId| functions.function(path).map(|function| functions.name(function));
+            let (path, wanted, responsible) =
+                (functions.path(site), name(functions.behind_run(site)), name(functions.responsible(site)));
             let (module, function) = (wanted.and_then(FrameName::module), wanted.map(|name| name.to_string()));
+            let responsible =
+                responsible.map(|name| (name.to_string(), name.module().map_or_else(|| name.to_string(), str::to_owned)));
+            let (caller, callers_module) = responsible.unzip();
             file.row(&[
                 Cell::Long(number),
                 Cell::Long(self.keys[path.0 as usize].cast_signed()),
-                Cell::Long(self.functions.chain(*path).count() as i64),
+                Cell::Long(functions.chain(path).count() as i64),
                 Cell::text(function.as_deref()),
                 Cell::text(module),
-                Cell::Text(&self.text(*path)),
+                Cell::Text(&self.text(path)),
+                Cell::text(caller.as_deref()),
+                Cell::text(callers_module.as_deref()),
             ])?;
         }
         Ok(())
@@ -139,7 +147,7 @@ impl StackList {
                         Cell::Long(recorded.address().cast_signed()),
                         Cell::long(module.map(|module| recorded.address().wrapping_sub(module.base).cast_signed())),
                         Cell::Bool(level > 0),
-                        Cell::Bool(frame.is_some_and(|frame| frame.is_allocator())),
+                        Cell::Bool(recorded.is_allocator(level)),
                     ])?;
                     depth += 1;
                 }

@@ -163,6 +163,8 @@ pub static STACKS: Table = Table {
         maybe("function", Text),
         maybe("module", Text),
         always("text", Text),
+        maybe("responsible", Text),
+        maybe("responsible_module", Text),
     ],
 };
 

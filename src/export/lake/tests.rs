@@ -69,8 +69,14 @@ fn allocations_read_again_come_to_what_a_report_says() {
     }
     let never = Cancel::default();
     let index = Index::for_one_question(Arc::clone(&trace), &never).unwrap();
-    let request =
-        ReportRequest { interval: trace.span, by: Vec::<By>::new(), filter: ReportFilter::default(), top: None, fold: false };
+    let request = ReportRequest {
+        interval: trace.span,
+        by: Vec::<By>::new(),
+        filter: ReportFilter::default(),
+        top: None,
+        fold: false,
+        sources: false,
+    };
     let expected: BTreeMap<String, (u64, u64, u64)> = report(&index, &request, &never)
         .unwrap()
         .groups

@@ -26,8 +26,8 @@ pub(super) struct Claim {
     pub(super) rate: Option<f64>,
     pub(super) period: Option<f64>,
     pub(super) repeats: Option<u64>,
-    /// What all processes reach in the layer.
-    pub(super) whole: u64,
+    /// The largest size of the layer in the process.
+    pub(super) level: u64,
 }
 
 impl Claim {
@@ -49,29 +49,31 @@ impl Claim {
             rate: None,
             period: None,
             repeats: None,
-            whole: source.whole_peak,
+            level: source.layer_peak,
         }
     }
 
-    /// Share of the layer's level.
+    /// Share of the largest size of the layer in the process.
     pub(super) fn share(&self) -> f64 {
-        if self.whole == 0 { 0.0 } else { (self.bytes as f64 / self.whole as f64).min(1.0) }
+        if self.level == 0 { 0.0 } else { (self.bytes as f64 / self.level as f64).min(1.0) }
+    }
+
+    /// What lasts comes before what comes and goes; what is merely large comes last.
+    fn class(&self) -> u8 {
+        match self.kind {
+            FindingKind::Growth | FindingKind::Step | FindingKind::AtExit | FindingKind::UnexplainedCommit => 0,
+            FindingKind::Spikes | FindingKind::Churn => 1,
+            FindingKind::Peak => 2,
+        }
     }
 }
 
-/// The best first: by share, while kinds take turns.
+/// The best first: by class, then by share of the layer's level in its process, then by bytes.
 pub(super) fn rank(mut claims: Vec<Claim>) -> Vec<Claim> {
-    // Larger ones first where shares are as large as can be, then in the order of ids.
     claims.sort_by(|a, b| {
         let ids = |claim: &Claim| (claim.kind, claim.process, claim.heap, claim.node);
-        b.share().total_cmp(&a.share()).then(b.bytes.cmp(&a.bytes)).then_with(|| ids(a).cmp(&ids(b)))
+        let by_share = b.share().total_cmp(&a.share()).then(b.bytes.cmp(&a.bytes));
+        a.class().cmp(&b.class()).then(by_share).then_with(|| ids(a).cmp(&ids(b)))
     });
-    let mut turns = [0usize; FindingKind::ALL.len()];
-    let mut turn_of = |claim: &Claim| {
-        turns[claim.kind as usize] += 1;
-        (turns[claim.kind as usize], claim.kind)
-    };
-    let mut ranked: Vec<_> = claims.into_iter().map(|claim| (turn_of(&claim), claim)).collect();
-    ranked.sort_by_key(|(turn, _)| *turn);
-    ranked.into_iter().map(|(_, claim)| claim).collect()
+    claims
 }

@@ -25,7 +25,7 @@ mod unexplained;
 mod words;
 
 use super::alive::alive_at;
-use super::{Bucket, Cancel, Cancelled, Index, LifetimeClass, Mask, Totals, totals};
+use super::{Bucket, Cancel, Cancelled, Index, LifetimeClass, Mask, SourceLine, Totals, totals};
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
 use crate::symbols::Names;
 use crate::tables::KeyedSet;
@@ -33,7 +33,7 @@ use crate::units::{Interval, Layer, Ticks};
 use claim::Claim;
 use source::Sources;
 
-/// What kind of thing stands out; in the order in which kinds take turns.
+/// What kind of thing stands out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FindingKind {
     /// A place whose outstanding size climbs through the interval.
@@ -100,10 +100,12 @@ pub struct Finding {
     pub period_s: Option<f64>,
     /// How many spikes.
     pub repeats: Option<u64>,
-    /// Frames down to the place, outermost first; below it are only the allocator's, or many.
+    /// Frames down to the place, outermost first; below it are only the allocator's and libraries', or many.
     pub stack: Vec<String>,
-    /// The last of them.
+    /// The last of them: the responsible caller.
     pub function: Option<String>,
+    /// Where that asked for the memory, as far as that is known.
+    pub source: Option<SourceLine>,
     /// One sentence with a number.
     pub text: String,
     /// What speaks against it.
@@ -204,9 +206,12 @@ pub fn headlines(list: &[Finding], most: usize) -> Vec<&Finding> {
 fn told(question: &Question<'_>, claim: Claim) -> Finding {
     let trace = question.index.trace();
     let site = claim.sites.first().map(|&site| trace.site(site));
-    let stack = site.map_or_else(Vec::new, |site| place::labels(trace, question.names, claim.node, site.caller, site.first));
+    let (stack, source) = match site.map(|site| place::named(trace, question.names, claim.node, site)) {
+        Some(place::Named { stack, source }) => (stack, source),
+        None => (Vec::new(), None),
+    };
     let function = stack.last().cloned();
-    let text = words::sentence(question, &claim, function.as_deref());
+    let text = words::sentence(question, &claim, function.as_deref(), source.as_ref());
     let doubts = words::doubts(question, &claim);
     Finding {
         kind: claim.kind,
@@ -224,6 +229,7 @@ fn told(question: &Question<'_>, claim: Claim) -> Finding {
         repeats: claim.repeats,
         stack,
         function,
+        source,
         text,
         doubts,
     }

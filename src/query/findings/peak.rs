@@ -52,7 +52,6 @@ pub(super) fn tops(question: &Question<'_>, sources: &mut Sources) -> Result<Vec
     for source in &mut sources.list {
         let peaks = || tops.iter().filter(|top| top.layer == source.layer);
         source.layer_peak = peaks().find(|top| top.process == source.process).map_or(0, |top| top.bytes);
-        source.whole_peak = peaks().fold(0, |sum, top| sum.saturating_add(top.bytes));
     }
     Ok(tops)
 }

@@ -1,50 +1,52 @@
-//! Places in the code: nodes of the stack trie below the frames of the allocator and those
-//! that rules fold, and which of them holds most of some amount.
+//! Places in the code: the responsible callers as nodes of the stack trie, and which of them holds most of some amount.
 //!
-//! Cost: a look at the innermost frames of each site, then a sort. No recursion: stacks
-//! can be thousands deep.
+//! Cost: the callers of the sites, then a sort. No recursion: stacks can be thousands deep.
 
 use std::ops::Range;
 
-use crate::model::{NodeId, ProcessId, SiteId, Trace};
-use crate::query::Recorded;
-use crate::symbols::{Names, is_allocators_module};
-use crate::tables::KeyedMap;
-use crate::units::Ticks;
+use crate::model::{NodeId, Site, SiteId, Trace};
+use crate::query::callers::{CallerFrame, Looks};
+use crate::query::{Recorded, SourceLine};
+use crate::stack_rules::Role;
+use crate::symbols::{FrameKind, Names};
 
-/// Finds the innermost frame of each stack that is not folded.
-pub(in crate::query) struct Folding<'a> {
-    trace: &'a Trace,
-    names: &'a Names,
-    known: KeyedMap<(ProcessId, NodeId), bool>,
+/// A place in words.
+pub(in crate::query) struct Named {
+    /// Frames down to it as they are printed, outermost first.
+    pub(in crate::query) stack: Vec<String>,
+    /// Where that is in the source.
+    pub(in crate::query) source: Option<SourceLine>,
 }
 
-impl<'a> Folding<'a> {
-    pub(in crate::query) fn new(trace: &'a Trace, names: &'a Names) -> Self {
-        Self { trace, names, known: KeyedMap::default() }
-    }
-
-    /// The node of that frame; of a stack of which nothing else is left its own.
-    pub(in crate::query) fn node(&mut self, site: SiteId) -> NodeId {
-        let site = *self.trace.site(site);
-        let Self { trace, names, known } = self;
-        let mut is_folded = |node: NodeId| {
-            *known.entry((site.caller, node)).or_insert_with(|| {
-                let frame = Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
-                let is_unnamed = frame.function(0).is_none();
-                let is_systems = || frame.module().is_some_and(|module| is_allocators_module(module.name()));
-                frame.shown_from(0, true).is_none() || (is_unnamed && is_systems())
-            })
-        };
-        trace.stacks.chain(site.stack).find(|&node| !is_folded(node)).unwrap_or(site.stack)
-    }
+/// The responsible caller at or around a node of a site's stack, and the frames down to it. Of the site's own it is that
+/// of the rule; where several stacks part, the first frame outwards that is neither the allocator's nor a library's.
+pub(in crate::query) fn named(trace: &Trace, names: &Names, node: NodeId, site: &Site) -> Named {
+    let recorded = |node| Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
+    let own = Looks::new(trace, names, FrameKind::Innermost).caller(site).responsible;
+    let place = if own.node == node { Some(own) } else { first_own(trace, node, recorded) };
+    let Some(place) = place else { return Named { stack: Vec::new(), source: None } };
+    let levels = |n: NodeId| {
+        let shown = recorded(n).shown(false);
+        shown.filter(move |level| n != place.node || *level <= place.level).map(move |level| (n, level))
+    };
+    let frames = trace.stacks.path(place.node).into_iter().flat_map(levels);
+    let stack = frames.map(|(n, level)| recorded(n).name(level).to_string()).collect();
+    Named { stack, source: SourceLine::of(&recorded(place.node), place.level) }
 }
 
-/// The frames down to a node as they are printed, outermost first: of `process` at the time
-/// `at`. Folded functions that were inlined there are left out.
-pub(in crate::query) fn labels(trace: &Trace, names: &Names, node: NodeId, process: ProcessId, at: Ticks) -> Vec<String> {
-    let frames = trace.stacks.path(node).into_iter().map(|n| (n, Recorded::of(trace, names, n, process, at, false)));
-    frames.flat_map(|(n, frame)| frame.shown(n == node).map(move |level| frame.name(level).to_string())).collect()
+/// The first frame from a node outwards that is somebody's own; that of the node itself where none is.
+fn first_own<'a>(trace: &Trace, node: NodeId, recorded: impl Fn(NodeId) -> Recorded<'a>) -> Option<CallerFrame> {
+    let innermost_first = |node| {
+        let mut levels: Vec<u16> = recorded(node).shown(false).collect();
+        levels.reverse();
+        levels.into_iter().map(move |level| CallerFrame { node, level })
+    };
+    let is_own = |frame: &CallerFrame| {
+        let role = recorded(frame.node).role(frame.level);
+        !role.has(Role::ALLOCATOR) && !role.has(Role::LIBRARY)
+    };
+    let all = || trace.stacks.chain(node).flat_map(innermost_first);
+    all().find(is_own).or_else(|| all().next())
 }
 
 /// The places of one source: those where it was asked for memory, and those where the ways

@@ -3,9 +3,11 @@
 
 use super::Question;
 use super::levels::{Levels, NO_LINE};
-use super::place::{Folding, Places};
+use super::place::Places;
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
+use crate::query::callers::Looks;
 use crate::query::{Cancelled, Series, SeriesOf, series};
+use crate::symbols::FrameKind;
 use crate::units::{Interval, Layer, Ticks};
 
 /// One of them.
@@ -19,9 +21,8 @@ pub(super) struct Source {
     /// The part of the interval in which its process lived.
     pub(super) life: Interval,
     pub(super) series: Series,
-    /// The largest size of its layer in its process, and in all processes together, at most.
+    /// The largest size of its layer in its process, at most.
     pub(super) layer_peak: u64,
-    pub(super) whole_peak: u64,
 }
 
 /// All that are looked at, and their sites.
@@ -59,14 +60,14 @@ impl Sources {
         });
         let lines = series(question.index, question.totals, &of, BINS, question.cancel)?;
 
-        let mut folding = Folding::new(trace, question.names);
+        let mut looks = Looks::new(trace, question.names, FrameKind::Innermost);
         let mut folded: Vec<Vec<(NodeId, SiteId)>> = vec![Vec::new(); count];
         for (n, &site) in members.iter().enumerate() {
             if n.is_multiple_of(4096) {
                 question.cancel.check()?;
             }
             if let Some(source) = source_of[trace.site(site).heap.0 as usize] {
-                folded[source as usize].push((folding.node(site), site));
+                folded[source as usize].push((looks.caller(trace.site(site)).responsible.node, site));
             }
         }
         let mut list = Vec::with_capacity(count);
@@ -78,7 +79,7 @@ impl Sources {
             let places = Places::new(trace, &folded);
             (first_line..).zip(&places.sites).for_each(|(line, site)| line_of[site.0 as usize] = line as u32);
             let life = life(question, process);
-            list.push(Source { heap, process, layer, first_line, life, series, layer_peak: 0, whole_peak: 0, places });
+            list.push(Source { heap, process, layer, first_line, life, series, layer_peak: 0, places });
             first_line += folded.len();
         }
         let levels = Levels::new(question.index, question.interval, &line_of, first_line, question.cancel)?;

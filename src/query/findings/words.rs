@@ -1,45 +1,65 @@
 //! Findings in a sentence, and what speaks against them.
 
+use std::sync::Arc;
+
 use super::claim::Claim;
 use super::{FindingKind, Question};
 use crate::format;
+use crate::model::Process;
 use crate::query::doubts::short;
-use crate::query::layer_label;
+use crate::query::{SourceLine, layer_label};
 use crate::units::{Layer, Ticks};
 
-/// One sentence with a number. `function` is the place, if there is one.
-pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<&str>) -> String {
-    let place = place(question, claim, function);
+/// One sentence with a number. `function` is the responsible caller, if there is one, and `source` its line.
+pub(super) fn sentence(question: &Question<'_>, claim: &Claim, function: Option<&str>, source: Option<&SourceLine>) -> String {
+    let place = place(question, claim, function, source);
     let (bytes, count) = (format::bytes(claim.bytes), format::count(claim.count));
     let blocks = if claim.count == 1 { "block" } else { "blocks" };
     let lasted = short(question.seconds(claim.interval));
     let rate = || format::bytes(claim.rate.unwrap_or(0.0).max(0.0) as u64);
     let start = moment(question, claim.interval.from);
-    match claim.kind {
-        FindingKind::Growth => format!("Steady growth of {}/s in {place}: {bytes} in {lasted}", rate()),
-        FindingKind::Step if claim.is_fall => format!("Down by {bytes} at {start} and lasting, in {place}"),
-        FindingKind::Step => format!("Up by {bytes} at {start} and lasting, in {place}"),
+    let from = |function: &str| format!("{function}{}", line(source));
+    let what = match claim.kind {
+        FindingKind::Growth => format!("steady growth of {}/s in {place}: {bytes} in {lasted}", rate()),
+        FindingKind::Step if claim.is_fall => format!("step of \u{2212}{bytes} at {start} in {place}"),
+        FindingKind::Step => format!("step of +{bytes} at {start} in {place}, not released"),
         FindingKind::Spikes => match (claim.repeats.unwrap_or(1), claim.period) {
             (n, Some(period)) => format!("{n} spikes of {bytes} in {place}, one every {}", short(period)),
-            _ => format!("A spike of {bytes} at {start} in {place}, for {lasted}"),
+            _ => format!("spike of {bytes} at {start} in {place}, for {lasted}"),
         },
         FindingKind::Peak => {
             let most = format::bytes(claim.part.unwrap_or(0));
-            let process = question.index.trace().process(claim.process).label();
-            let at = function.map_or_else(|| "without a stack".to_owned(), |function| format!("from {function}"));
-            format!("{process} was at its most at {start}: {bytes} in {}, {most} of it {at}", layer_label(claim.layer))
+            let at = function.map_or_else(|| "without a stack".to_owned(), |function| format!("from {}", from(function)));
+            format!("peak of {bytes} at {start} in {}, {most} of it {at}", layer_label(claim.layer))
         }
-        FindingKind::AtExit => format!("{bytes} in {count} {blocks} still there when the process ended, from {place}"),
+        FindingKind::AtExit => format!("{bytes} in {count} {blocks} not freed at exit, from {place}"),
         FindingKind::Churn => format!("{bytes} in {count} {blocks} allocated and freed again in {place}"),
         FindingKind::UnexplainedCommit => {
-            let function = function.map_or_else(String::new, |function| format!(", most of it from {function}"));
+            let function = function.map_or_else(String::new, |function| format!(", most of it from {}", from(function)));
             format!("{bytes} of commit hold no block of any heap or tracker{function}")
         }
+    };
+    format!("{}: {what}", process(question, claim))
+}
+
+/// The name of a process, with its id where another has that name, too.
+fn process(question: &Question<'_>, claim: &Claim) -> String {
+    let trace = question.index.trace();
+    let process = trace.process(claim.process);
+    let is_other = |other: &Arc<Process>| other.pid != process.pid && other.name == process.name;
+    match !process.name.is_empty() && trace.processes.iter().any(is_other) {
+        true => format!("{} ({})", process.label(), process.pid),
+        false => process.label(),
     }
 }
 
-/// Heap and function.
-fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>) -> String {
+/// A line of the source behind the name of a function.
+fn line(source: Option<&SourceLine>) -> String {
+    source.map_or_else(String::new, |line| format!(" ({})", line.short()))
+}
+
+/// Heap, function and line.
+fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>, source: Option<&SourceLine>) -> String {
     let heap = question.index.trace().heap(claim.heap);
     let heap = match heap.key() {
         None => "commit".to_owned(),
@@ -50,7 +70,7 @@ fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>) -> Stri
         // The module of a name stands in the stack.
         Some(function) => {
             let name = function.split_once('!').map_or(function, |(_, name)| name);
-            format!("{heap} \u{b7} {}", if name.starts_with("+0x") { function } else { name })
+            format!("{heap} \u{b7} {}{}", if name.starts_with("+0x") { function } else { name }, line(source))
         }
         None => heap,
     }

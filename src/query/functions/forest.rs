@@ -106,15 +106,14 @@ impl Forest {
         Ok(Self::of(functions, trie.parent, key, at))
     }
 
-    /// One level: by the function that wanted the memory; see [`Functions::place`] for
-    /// `fold`.
-    pub fn by_function(functions: &Functions, fold: bool) -> Self {
-        Self::flat(functions, |site| innermost(functions, site, fold).map_or(NodeKey::NoStack, NodeKey::Function))
+    /// One level: by the responsible caller.
+    pub fn by_function(functions: &Functions) -> Self {
+        Self::flat(functions, |site| functions.function(functions.responsible(site)).map_or(NodeKey::NoStack, NodeKey::Function))
     }
 
-    /// One level: by the module of that function.
-    pub fn by_module(functions: &Functions, fold: bool) -> Self {
-        Self::flat(functions, |site| match innermost(functions, site, fold) {
+    /// One level: by the responsible module.
+    pub fn by_module(functions: &Functions) -> Self {
+        Self::flat(functions, |site| match functions.function(functions.responsible(site)) {
             None => NodeKey::NoStack,
             Some(function) => functions.module(function).map_or(NodeKey::NoModule, NodeKey::Module),
         })
@@ -239,7 +238,7 @@ impl Forest {
     }
 }
 
-/// The function that a site's memory is accounted to.
+/// The function that a site's memory is accounted to: the innermost, or with `fold` the first behind the allocator's run.
 pub(in crate::query) fn innermost(functions: &Functions, site: SiteId, fold: bool) -> Option<FunctionId> {
-    functions.function(if fold { functions.place(site) } else { functions.path(site) })
+    functions.function(if fold { functions.behind_run(site) } else { functions.path(site) })
 }

@@ -3,7 +3,7 @@
 //!
 //! Cost: a look at the functions, paths and sites of both.
 
-use super::paths::{Functions, PathId};
+use super::paths::{Functions, PathId, SitePaths};
 use super::table::{FunctionId, FunctionTable};
 use super::trie::Trie;
 use crate::model::{HeapId, SiteId};
@@ -15,7 +15,7 @@ impl Functions {
     pub fn joined(sides: [&Self; 2], cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut table = FunctionTable::new(sides[0].rules());
         let mut paths = Trie::new(sides[0].paths() + sides[1].paths());
-        let (mut of_site, mut heaps): (Vec<PathId>, Vec<HeapId>) = Default::default();
+        let (mut of_site, mut heaps): (Vec<SitePaths>, Vec<HeapId>) = Default::default();
         for side in sides {
             cancel.check()?;
             let number = |id| table.intern(side.name(FunctionId(id)));
@@ -28,7 +28,11 @@ impl Functions {
                     moved[path.0 as usize] = paths.child(around, functions[function.0 as usize]);
                 }
             }
-            of_site.extend(side.sites().map(|site| PathId(moved[side.path(site).0 as usize])));
+            let there = |path: PathId| PathId(moved[path.0 as usize]);
+            of_site.extend(side.sites().map(|site| {
+                let SitePaths { whole, behind_run, responsible } = side.paths_of(site);
+                SitePaths { whole: there(whole), behind_run: there(behind_run), responsible: there(responsible) }
+            }));
             heaps.extend(side.sites().map(|site: SiteId| side.heap(site)));
         }
         Ok(Self::of_parts(table, paths, of_site, heaps))

@@ -7,12 +7,14 @@ use serde::Serialize;
 
 use super::butterfly::{Butterfly, FunctionNodes, FunctionPlaces, Neighbour, butterfly_peaks, by_size};
 use super::forest::Forest;
+use super::lines::lines;
 use super::paths::Functions;
 use super::peaks::function_peaks;
 use super::sums::{FunctionSums, function_sums};
 use super::table::FunctionId;
 use crate::model::{ProcessId, Trace};
-use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask, Totals};
+use crate::query::{Cancel, Cancelled, GroupNumbers, Index, Mask, SourceLine, Totals};
+use crate::symbols::Names;
 use crate::tables::KeyedSet;
 use crate::units::Layer;
 
@@ -36,6 +38,8 @@ pub struct FunctionGroup {
     pub process_start_s: Option<f64>,
     pub layer: &'static str,
     pub function: String,
+    /// The call in it that holds most.
+    pub source: Option<SourceLine>,
     #[serde(rename = "self")]
     pub own: GroupNumbers,
     pub total: GroupNumbers,
@@ -59,7 +63,7 @@ pub struct NeighbourGroup {
 /// process, lives of one that nothing else tells apart as they came; and how many there are. Cost: their sums, and a sweep
 /// for the peaks of those that are listed, and one for their callers and callees.
 pub fn functions(
-    index: &Index,
+    (index, names): (&Index, &Names),
     functions: &Functions,
     totals: &Totals,
     request: &FunctionsRequest,
@@ -74,8 +78,10 @@ pub fn functions(
     let mut place = 0..request.top.unwrap_or(all);
     sums.retain(|sums| place.next().is_some() || of.contains(&sums.function));
     let peaks = function_peaks(index, functions, totals, mask, &sums, cancel)?;
+    let lines = lines((trace, names), functions, (totals, mask), &sums, cancel)?;
+    let groups = sums.iter().zip(peaks).zip(lines);
     let mut groups: Vec<FunctionGroup> =
-        sums.iter().zip(peaks).map(|(sums, peaks)| group(trace, functions, sums, peaks)).collect();
+        groups.map(|((sums, peaks), source)| FunctionGroup { source, ..group(trace, functions, sums, peaks) }).collect();
     let found = butterflies(trace, functions, (totals, mask), &of, &sums, cancel)?;
     let both: Vec<&Butterfly> = found.iter().map(|(_, both)| both).collect();
     let peaks = butterfly_peaks(&both, index, totals, mask, cancel)?;
@@ -131,6 +137,7 @@ fn group(trace: &Trace, functions: &Functions, sums: &FunctionSums, (own, total)
         process_start_s: process.start.map(|at| trace.clock.seconds(at)),
         layer: sums.layer.name(),
         function: functions.name(sums.function).to_string(),
+        source: None,
         own: GroupNumbers::new(&sums.own, own),
         total: GroupNumbers::new(&sums.total, total),
         callers: None,

@@ -15,6 +15,7 @@ mod forest;
 mod forest_sums;
 mod freed;
 mod joined;
+mod lines;
 mod listing;
 mod part;
 mod paths;

@@ -21,6 +21,7 @@ use super::trie::Trie;
 use crate::model::preorder::Preorder;
 use crate::model::{HeapId, NodeId, ProcessId, Site, SiteId, Trace};
 use crate::nearest::no_such;
+use crate::query::callers::{Caller, CallerFrame, callers};
 use crate::query::{Cancel, Cancelled, FrameName, Recorded};
 use crate::stack_rules::StackRules;
 use crate::symbols::{FrameKind, Names};
@@ -28,12 +29,22 @@ use crate::tables::KeyedMap;
 use crate::units::Ticks;
 
 /// A function and all that are around it; [`PathId::ROOT`] is "no stack".
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct PathId(pub u32);
 
 impl PathId {
     /// No function at all.
     pub const ROOT: Self = Self(0);
+}
+
+/// The paths of a site.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct SitePaths {
+    pub(super) whole: PathId,
+    /// Down to the first frame behind the allocator's run.
+    pub(super) behind_run: PathId,
+    /// Down to the responsible caller.
+    pub(super) responsible: PathId,
 }
 
 /// The functions of all sites.
@@ -45,7 +56,7 @@ pub struct Functions {
     function: Vec<FunctionId>,
     /// By path, whether the same function is around it.
     recurs: Vec<bool>,
-    of_site: Vec<PathId>,
+    of_site: Vec<SitePaths>,
     /// By site.
     heaps: Vec<HeapId>,
 }
@@ -54,7 +65,7 @@ pub struct Functions {
 const MOST_TOLD: usize = 20;
 
 impl Functions {
-    /// Looks up the functions of all sites. `fold`: frames of the allocator and those that rules
+    /// Looks up the functions of all sites. `fold`: the allocator's run and frames that rules
     /// fold are left out of their stacks, but not an outermost frame that has nothing else.
     pub fn of(trace: &Trace, names: &Names, fold: bool, cancel: &Cancel) -> Result<Self, Cancelled> {
         Self::of_sites(trace, &trace.sites, names, fold, cancel)
@@ -78,18 +89,19 @@ impl Functions {
             let site = &sites[i as usize];
             (site.caller, site.first, i)
         });
+        let callers = callers(trace, sites.par_iter(), names, innermost, cancel)?;
         let mut walk = PathWalk::new(trace, names, fold, innermost);
-        let mut of_site = vec![PathId::ROOT; sites.len()];
+        let mut of_site = vec![SitePaths::default(); sites.len()];
         for (n, &i) in order.iter().enumerate() {
             if n % 1024 == 0 {
                 cancel.check()?;
             }
-            of_site[i as usize] = PathId(walk.path_of(&sites[i as usize]));
+            of_site[i as usize] = walk.paths_of(&sites[i as usize], &callers[i as usize]);
         }
         Ok(Self::of_parts(walk.table, walk.paths, of_site, sites.iter().map(|site| site.heap).collect()))
     }
 
-    pub(super) fn of_parts(table: FunctionTable, paths: Trie, of_site: Vec<PathId>, heaps: Vec<HeapId>) -> Self {
+    pub(super) fn of_parts(table: FunctionTable, paths: Trie, of_site: Vec<SitePaths>, heaps: Vec<HeapId>) -> Self {
         let Trie { parent, function, .. } = paths;
         let recurs = recurring(&parent, &function, table.len());
         Self { table, parent, function, recurs, of_site, heaps }
@@ -123,12 +135,6 @@ impl Functions {
     /// The file name of a module.
     pub fn module_name(&self, module: ModuleName) -> &str {
         self.table.module_name(module)
-    }
-
-    /// Whether a rule folds a frame or it is the allocator's: by its name, and where it has none
-    /// by its module. Modules speak for innermost frames only; see [`Functions::place`].
-    pub fn is_folded(&self, function: FunctionId) -> bool {
-        self.table.is_folded(function)
     }
 
     /// The rules that these functions were made with.
@@ -187,6 +193,11 @@ impl Functions {
 
     /// The whole stack of a site.
     pub fn path(&self, site: SiteId) -> PathId {
+        self.of_site[site.0 as usize].whole
+    }
+
+    /// All of a site's.
+    pub(super) fn paths_of(&self, site: SiteId) -> SitePaths {
         self.of_site[site.0 as usize]
     }
 
@@ -210,22 +221,14 @@ impl Functions {
         self.recurs[path.0 as usize]
     }
 
-    /// A path without its innermost frames that are folded; its outermost frame if all are.
-    pub fn below_folded(&self, path: PathId) -> PathId {
-        let mut path = path;
-        while let Some(function) = self.function(path)
-            && self.is_folded(function)
-            && self.parent(path) != PathId::ROOT
-        {
-            path = self.parent(path);
-        }
-        path
+    /// The stack of a site without the allocator's run.
+    pub fn behind_run(&self, site: SiteId) -> PathId {
+        self.of_site[site.0 as usize].behind_run
     }
 
-    /// Who wanted the memory of a site: its stack without the innermost frames that are the
-    /// allocator's or that rules fold, whether those have names or not.
-    pub fn place(&self, site: SiteId) -> PathId {
-        self.below_folded(self.path(site))
+    /// The stack of a site down to the responsible caller, which is its innermost function.
+    pub fn responsible(&self, site: SiteId) -> PathId {
+        self.of_site[site.0 as usize].responsible
     }
 }
 
@@ -281,7 +284,8 @@ struct PathWalk<'a> {
     process: ProcessId,
     /// In this process.
     looks: KeyedMap<Place, Look>,
-    frames: Vec<FunctionId>,
+    /// Functions with the levels that they are at their address.
+    frames: Vec<(FunctionId, u16)>,
     /// Nodes of a stack whose paths are not known.
     todo: Vec<NodeId>,
 }
@@ -313,17 +317,27 @@ impl<'a> PathWalk<'a> {
     }
 
     /// Of the site that comes next.
-    fn path_of(&mut self, site: &Site) -> u32 {
+    fn paths_of(&mut self, site: &Site, caller: &Caller) -> SitePaths {
         if site.stack == NodeId::ROOT {
-            return 0;
+            return SitePaths::default();
         }
         if site.caller != self.process || self.frames.len() > FRAMES {
             (self.process, self.looks) = (site.caller, KeyedMap::default());
             self.frames.clear();
         }
-        let outer = self.callers(self.trace.stacks.parent(site.stack), site.first);
-        let (path, _) = self.inside(outer, site.stack, site.first, self.innermost);
-        if self.fold { self.trimmed(path) } else { path }
+        let behind_run = self.path_to(site, caller.behind_run);
+        let whole = match self.fold {
+            true => behind_run,
+            false => self.path_to(site, CallerFrame { node: site.stack, level: u16::MAX }),
+        };
+        SitePaths { whole, behind_run, responsible: self.path_to(site, caller.responsible) }
+    }
+
+    /// The path down to a frame of a site's stack.
+    fn path_to(&mut self, site: &Site, frame: CallerFrame) -> PathId {
+        let kind = if frame.node == site.stack { self.innermost } else { FrameKind::Caller };
+        let outer = self.callers(self.trace.stacks.parent(frame.node), site.first);
+        PathId(self.inside(outer, frame, site.first, kind).0)
     }
 
     /// The path of a node that called something.
@@ -342,18 +356,19 @@ impl<'a> PathWalk<'a> {
             next = stacks.parent(next);
         };
         while let Some(node) = self.todo.pop() {
-            let (inside, valid) = self.inside(path, node, at, FrameKind::Caller);
+            let (inside, valid) = self.inside(path, CallerFrame { node, level: u16::MAX }, at, FrameKind::Caller);
             (path, until) = (inside, until.min(valid));
             self.known[node.0 as usize] = Known { process: self.process, until, path };
         }
         path
     }
 
-    /// The path of a node's frame inside `outer`, and until when its frame is that.
-    fn inside(&mut self, outer: u32, node: NodeId, at: Ticks, kind: FrameKind) -> (u32, Ticks) {
-        let Look { until, frames } = self.look(node, at, kind);
+    /// The path of the functions at a frame's address, down to it, inside `outer`, and until when they are those.
+    fn inside(&mut self, outer: u32, frame: CallerFrame, at: Ticks, kind: FrameKind) -> (u32, Ticks) {
+        let Look { until, frames } = self.look(frame.node, at, kind);
         let Self { paths, frames: all, .. } = self;
-        (all[frames].iter().fold(outer, |path, &function| paths.child(path, function)), until)
+        let down_to = all[frames].iter().take_while(|(_, level)| *level <= frame.level);
+        (down_to.fold(outer, |path, &(function, _)| paths.child(path, function)), until)
     }
 
     fn look(&mut self, node: NodeId, at: Ticks, kind: FrameKind) -> Look {
@@ -366,24 +381,9 @@ impl<'a> PathWalk<'a> {
         let mapped = self.trace.mapped_at(self.process, address, at);
         let frame = Recorded::at(self.names, mapped, address, kind, is_outermost);
         let from = self.frames.len();
-        self.frames.extend(frame.shown(self.fold).map(|level| self.table.intern(frame.name(level))));
+        self.frames.extend(frame.shown(self.fold).map(|level| (self.table.intern(frame.name(level)), level)));
         let look = Look { until: mapped.during.to, frames: from..self.frames.len() };
         self.looks.insert(place, look.clone());
         look
-    }
-
-    /// Leaves out the innermost frames that are the allocator's without having names. Those
-    /// that have are left out already.
-    fn trimmed(&self, path: u32) -> u32 {
-        let Trie { parent, function, .. } = &self.paths;
-        let is_left_out = |path: u32| {
-            let function = function[path as usize];
-            self.table.is_folded(function) && parent[path as usize] != 0
-        };
-        let mut path = path;
-        while path != 0 && is_left_out(path) {
-            path = parent[path as usize];
-        }
-        path
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::query::FrameName;
 use crate::stack_rules::StackRules;
-use crate::symbols::{is_allocator, is_allocators_module};
 use crate::tables::KeyedMap;
 
 /// A function of one state of the names; its place where it has none.
@@ -28,8 +27,7 @@ enum Identity {
 /// All functions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FunctionTable {
-    /// With whether each is folded.
-    functions: Vec<(Identity, bool)>,
+    functions: Vec<Identity>,
     index: KeyedMap<Identity, FunctionId>,
     modules: Texts,
     names: Texts,
@@ -73,9 +71,9 @@ impl FunctionTable {
             FrameName::InModule(name, rva) => Identity::Rva(module(name), rva),
             FrameName::Function(name, function) => Identity::Named(module(name), self.names.intern(function)),
         };
-        let (functions, rules) = (&mut self.functions, &self.rules);
+        let functions = &mut self.functions;
         *self.index.entry(identity).or_insert_with(|| {
-            functions.push((identity, is_folded(name, rules)));
+            functions.push(identity);
             FunctionId(functions.len() as u32 - 1)
         })
     }
@@ -85,7 +83,7 @@ impl FunctionTable {
     }
 
     pub(super) fn name(&self, function: FunctionId) -> FrameName<'_> {
-        match self.functions[function.0 as usize].0 {
+        match self.functions[function.0 as usize] {
             Identity::Address(address) => FrameName::At(address),
             Identity::Rva(module, rva) => FrameName::InModule(self.module_name(module), rva),
             Identity::Named(module, name) => FrameName::Function(self.module_name(module), &self.names.list[name as usize]),
@@ -94,7 +92,7 @@ impl FunctionTable {
 
     /// Where a function lies, if that is known.
     pub(super) fn module(&self, function: FunctionId) -> Option<ModuleName> {
-        match self.functions[function.0 as usize].0 {
+        match self.functions[function.0 as usize] {
             Identity::Address(_) => None,
             Identity::Rva(module, _) | Identity::Named(module, _) => Some(module),
         }
@@ -106,20 +104,5 @@ impl FunctionTable {
 
     pub(super) fn module_name(&self, module: ModuleName) -> &str {
         &self.modules.list[module.0 as usize]
-    }
-
-    pub(super) fn is_folded(&self, function: FunctionId) -> bool {
-        self.functions[function.0 as usize].1
-    }
-}
-
-/// Whether a frame is the allocator's, or a rule folds it. Of the allocator's that is told by
-/// its function, or where that has no name by its module, which says so of the innermost frames
-/// only.
-fn is_folded(name: FrameName<'_>, rules: &StackRules) -> bool {
-    match name {
-        FrameName::Function(module, function) => is_allocator(function) || rules.fold(module, function),
-        FrameName::InModule(module, rva) => is_allocators_module(module) || rules.fold_unnamed(module, rva),
-        FrameName::At(_) | FrameName::NoStack => false,
     }
 }

@@ -9,7 +9,8 @@ use rayon::prelude::*;
 
 use crate::model::{Module, NodeId, Site, SiteId, Trace};
 use crate::query::functions::innermost;
-use crate::query::naming::{UNKNOWN_TYPE, allocated_type};
+use crate::query::naming::{NO_STACK_KEY, UNKNOWN_TYPE, allocated_type};
+use crate::query::source_lines::Lines;
 use crate::query::{By, Cancel, Cancelled, FrameName, FunctionId, Functions, Mask, ModuleName, Recorded, Tags};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
@@ -27,6 +28,10 @@ pub(in crate::query) struct Named<'a> {
     pub(in crate::query) tags: Option<&'a Tags>,
     /// Stacks of frees, once they have numbers.
     pub(in crate::query) freed: Option<&'a FreedStacks>,
+    /// Source lines of groups, once there are groups and if a key asks for them.
+    pub(in crate::query) lines: Option<Lines<'a>>,
+    /// Whether the source lines of a stack's frames are told.
+    pub(in crate::query) sources: bool,
 }
 
 impl<'a> Named<'a> {
@@ -50,6 +55,22 @@ impl<'a> Named<'a> {
     pub(in crate::query) fn module(&self, site: SiteId) -> Option<&'a str> {
         let (functions, function) = self.innermost(site)?;
         Some(functions.module_name(functions.module(function)?))
+    }
+
+    /// The responsible caller of a site as it is printed.
+    pub(in crate::query) fn responsible(&self, site: SiteId) -> String {
+        self.caller(site).map_or_else(|| NO_STACK_KEY.to_owned(), |name| name.to_string())
+    }
+
+    /// The responsible module of a site.
+    pub(in crate::query) fn responsible_module(&self, site: SiteId) -> String {
+        let name = |name: FrameName<'_>| name.module().map_or_else(|| name.to_string(), str::to_owned);
+        self.caller(site).map_or_else(|| NO_STACK_KEY.to_owned(), name)
+    }
+
+    fn caller(&self, site: SiteId) -> Option<FrameName<'a>> {
+        let (functions, _) = self.functions?;
+        functions.function(functions.responsible(site)).map(|function| functions.name(function))
     }
 
     /// The name that rules give to its stack.
@@ -99,6 +120,8 @@ struct SiteKey {
     function: u32,
     module: u32,
     tag: u32,
+    responsible: u32,
+    responsible_module: u32,
 }
 
 /// In a key: nobody asks for it, or the site has none.
@@ -157,6 +180,8 @@ struct Met {
     frames: FramesOf,
     functions: KeyedMap<FunctionId, u32>,
     modules: KeyedMap<ModuleName, u32>,
+    /// Responsible modules of functions.
+    callers_modules: KeyedMap<FunctionId, u32>,
 }
 
 /// By site the function that its memory is accounted to, if a key asks for it.
@@ -221,6 +246,8 @@ impl SiteKeys {
         let if_wanted = |key, number: &mut dyn FnMut() -> Option<u32>| {
             if by.contains(&key) { number().unwrap_or(NONE) } else { NONE }
         };
+        let by_name = identity.functions_by_name;
+        let responsible = named.functions.and_then(|(functions, _)| functions.function(functions.responsible(id)));
         let innermost = named.functions.zip(function).map(|((functions, _), function)| (functions, function));
         SiteKey {
             layer: trace.layer_of(site),
@@ -245,6 +272,15 @@ impl SiteKeys {
                 Some(if is_told { *met.modules.entry(module).or_insert_with(new) } else { module.0 })
             }),
             tag: if_wanted(By::Tag, &mut || named.tag(id).map(|name| number(&mut self.tags, name.into()))),
+            responsible: if_wanted(By::Responsible, &mut || {
+                let function = responsible?;
+                let new = || number(&mut self.functions, named.responsible(id));
+                Some(if by_name { *met.functions.entry(function).or_insert_with(new) } else { function.0 })
+            }),
+            responsible_module: if_wanted(By::ResponsibleModule, &mut || {
+                let mut new = || number(&mut self.modules, named.responsible_module(id).into());
+                responsible.map(|function| *met.callers_modules.entry(function).or_insert_with(&mut new))
+            }),
         }
     }
 

@@ -9,9 +9,9 @@ use super::LEVEL;
 use crate::model::SiteId;
 use crate::query::grouping::RowKey;
 use crate::query::grouping::keys::Named;
-use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels};
+use crate::query::naming::{UNKNOWN_TYPE, allocated_type, stack_labels, stack_sources};
 use crate::query::numbers::known_or_null;
-use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket};
+use crate::query::{Bucket, By, ByClass, LifetimeBounds, LifetimeBucket, LifetimeClass, SizeBucket, SourceLine};
 use crate::stack_rules::NO_TAG;
 
 /// What some rows come to in an interval. Bytes and counts.
@@ -80,6 +80,13 @@ pub struct Group<N = GroupNumbers> {
     pub function: Option<String>,
     pub module: Option<String>,
     pub tag: Option<String>,
+    pub responsible: Option<String>,
+    pub responsible_module: Option<String>,
+    /// Of each frame of the stack `file:line`, where that is known; if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<Option<String>>>,
+    /// Where the responsible callers asked for most of it.
+    pub source: Option<SourceLine>,
     pub size_bucket: Option<[u64; 2]>,
     pub lifetime_bucket: Option<LifetimeBounds>,
     #[serde(flatten)]
@@ -100,6 +107,7 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
         layer: trace.layer_of(site).name(),
         heap: if wants(By::Heap) { trace.heap(site.heap).key() } else { None },
         stack: wants(By::Stack).then(|| stack_labels(trace, names, site)),
+        sources: (named.sources && wants(By::Stack)).then(|| stack_sources(trace, names, site)),
         freed_stack: row
             .freed
             .map(|freed| named.freed_site(freed).map_or_else(Vec::new, |site| stack_labels(trace, names, site))),
@@ -110,6 +118,9 @@ pub(in crate::query) fn describe<N>(named: Named<'_>, site: SiteId, row: RowKey,
         function: if wants(By::Function) { named.function(id).map(|name| name.to_string()) } else { None },
         module: if wants(By::Module) { named.module(id).map(str::to_owned) } else { None },
         tag: wants(By::Tag).then(|| named.tag(id).unwrap_or(NO_TAG).to_owned()),
+        responsible: wants(By::Responsible).then(|| named.responsible(id)),
+        responsible_module: wants(By::ResponsibleModule).then(|| named.responsible_module(id)),
+        source: named.lines.filter(|_| wants(By::Responsible)).and_then(|lines| lines.of(id)),
         numbers,
     }
 }
@@ -148,12 +159,16 @@ impl<N> Group<N> {
             layer: self.layer,
             heap: self.heap.clone(),
             stack: self.stack.clone(),
+            sources: self.sources.clone(),
             freed_stack: self.freed_stack.clone(),
             allocated_type: self.allocated_type.clone(),
             thread: self.thread,
             function: self.function.clone(),
             module: self.module.clone(),
             tag: self.tag.clone(),
+            responsible: self.responsible.clone(),
+            responsible_module: self.responsible_module.clone(),
+            source: self.source.clone(),
             size_bucket: self.size_bucket,
             lifetime_bucket: self.lifetime_bucket,
             numbers,
@@ -173,5 +188,6 @@ impl<N> Group<N> {
             .then_with(|| (self.thread, self.size_bucket).cmp(&(other.thread, other.size_bucket)))
             .then_with(|| shorter(self).partial_cmp(&shorter(other)).unwrap_or(Ordering::Equal))
             .then_with(|| (&self.function, &self.module, &self.tag).cmp(&(&other.function, &other.module, &other.tag)))
+            .then_with(|| (&self.responsible, &self.responsible_module).cmp(&(&other.responsible, &other.responsible_module)))
     }
 }

@@ -333,8 +333,12 @@ impl<'a> Walk<'a> {
         if place == 0 || (request.names.is_empty() && request.names.rules().folds().is_empty()) {
             return (level == 0).then_some(0);
         }
-        let site = trace.site(self.section.sites[range.start]);
-        Recorded::in_tree(trace, &request.names, self.outline.node(place), site).shown_from(level, request.fold)
+        let first = self.section.sites[range.start];
+        let frame = Recorded::in_tree(trace, &request.names, self.outline.node(place), trace.site(first));
+        let shown = frame.shown_from(level, request.fold)?;
+        // Where no stack goes further, what was inlined behind the run's end is the allocator's.
+        let innermost = self.question.trimmed.filter(|_| self.section.places[range.end - 1] == place);
+        (shown == 0 || innermost.is_none_or(|trimmed| shown <= trimmed.level(first))).then_some(shown)
     }
 
     fn numbers(&self, range: &Range<usize>) -> Numbers {

@@ -84,7 +84,7 @@ impl Listed {
 
     /// The function that wanted the memory.
     pub(super) fn function(&self, row: &Row) -> Option<String> {
-        let function = self.functions.function(self.functions.place(row.site))?;
+        let function = self.functions.function(self.functions.responsible(row.site))?;
         Some(self.functions.name(function).to_string())
     }
 

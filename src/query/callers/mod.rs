@@ -1,0 +1,191 @@
+//! Who wanted the memory: of each stack where the allocator's run ends, and the responsible caller behind it.
+//!
+//! The rule is in [`rule`]; what each frame is to it comes from the stack rules, which have highwater's own list of
+//! allocators and libraries ([`StackRules::role`](crate::stack_rules::StackRules::role)). Everything that names a
+//! function for some memory asks here.
+//!
+//! Cost: a look at each address of a process, and for each site a step for each frame up to its responsible caller;
+//! on all workers. 20 bytes a site.
+
+mod rule;
+
+use rayon::prelude::*;
+
+use super::{Cancel, Cancelled, Recorded};
+use crate::model::{Module, NodeId, ProcessId, Site, Trace};
+use crate::stack_rules::Role;
+use crate::symbols::{FrameKind, Names};
+use crate::tables::KeyedMap;
+use crate::units::Interval;
+use rule::{Division, Frames, divide};
+
+/// A frame of a site's stack: a function of the image, or one that was inlined at that address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CallerFrame {
+    /// Its address in the stacks.
+    pub node: NodeId,
+    /// Which function there; see [`Recorded`].
+    pub level: u16,
+}
+
+/// Where the stack of a site divides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// The first frame behind the allocator's run; the outermost where all is the allocator's.
+    pub behind_run: CallerFrame,
+    /// The responsible caller.
+    pub responsible: CallerFrame,
+    /// Addresses of the stack inside of that of `behind_run`.
+    pub run: u32,
+}
+
+impl CallerFrame {
+    /// The recorded frame, in the stack of a site. Not for the root.
+    pub fn recorded<'a>(self, trace: &'a Trace, names: &'a Names, site: &Site) -> Recorded<'a> {
+        Recorded::of(trace, names, self.node, site.caller, site.first, self.node == site.stack)
+    }
+}
+
+impl Caller {
+    /// Of a site without a stack.
+    const NOBODY: Self = {
+        let frame = CallerFrame { node: NodeId::ROOT, level: 0 };
+        Self { behind_run: frame, responsible: frame, run: 0 }
+    };
+}
+
+/// Sites that a worker looks at in a row at least, since it remembers what it saw.
+const PIECE: usize = 1 << 12;
+/// Frames that it remembers at most.
+const FRAMES: usize = 1 << 20;
+
+/// The callers of some sites, in their order. `innermost` is what their innermost addresses are.
+pub(in crate::query) fn callers<'a>(
+    trace: &Trace,
+    sites: impl IndexedParallelIterator<Item = &'a Site>,
+    names: &Names,
+    innermost: FrameKind,
+    cancel: &Cancel,
+) -> Result<Vec<Caller>, Cancelled> {
+    let piece = (sites.len() / 64).max(PIECE);
+    let of_piece = |sites: Vec<&Site>| {
+        let mut looks = Looks::new(trace, names, innermost);
+        let mut found = Vec::with_capacity(sites.len());
+        for (i, site) in sites.into_iter().enumerate() {
+            if i.is_multiple_of(1024) {
+                cancel.check()?;
+            }
+            found.push(looks.caller(site));
+        }
+        Ok(found)
+    };
+    let pieces: Result<Vec<Vec<Caller>>, Cancelled> = sites.chunks(piece).map(of_piece).collect();
+    Ok(pieces?.concat())
+}
+
+/// A frame that was seen.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    level: u16,
+    role: Role,
+    module: Option<&'a Module>,
+}
+
+/// Looks at stacks; remembers what it saw.
+pub(in crate::query) struct Looks<'a> {
+    trace: &'a Trace,
+    names: &'a Names,
+    innermost: FrameKind,
+    /// By process, address, and whether it is the innermost: how long that holds, and its frames in `seen`.
+    known: KeyedMap<(ProcessId, u64, bool), (Interval, std::ops::Range<u32>)>,
+    /// Frames of addresses, innermost first.
+    seen: Vec<Seen<'a>>,
+    /// Frames of the stack that is looked at, as far as it was, innermost first.
+    stack: Vec<(NodeId, Seen<'a>)>,
+}
+
+impl<'a> Looks<'a> {
+    pub(in crate::query) fn new(trace: &'a Trace, names: &'a Names, innermost: FrameKind) -> Self {
+        Self { trace, names, innermost, known: KeyedMap::default(), seen: Vec::new(), stack: Vec::new() }
+    }
+
+    /// Divides the stack of a site.
+    pub(in crate::query) fn caller(&mut self, site: &Site) -> Caller {
+        if site.stack == NodeId::ROOT {
+            return Caller::NOBODY;
+        }
+        if self.seen.len() > FRAMES {
+            (self.known, self.seen) = (KeyedMap::default(), Vec::new());
+        }
+        self.stack.clear();
+        let mut stack = Stack { next: site.stack, site, looks: self };
+        let Division { run, responsible } = divide(&mut stack);
+        let at = |frame: usize| match self.stack.get(frame) {
+            Some((node, seen)) => CallerFrame { node: *node, level: seen.level },
+            None => CallerFrame { node: site.stack, level: 0 },
+        };
+        // Something has to stand for the stack.
+        let behind_run = match self.stack.get(run) {
+            Some(_) => at(run),
+            None => self.stack.last().map_or_else(|| at(0), |(node, _)| CallerFrame { node: *node, level: 0 }),
+        };
+        let inside = self.trace.stacks.chain(site.stack).take_while(|&node| node != behind_run.node).count();
+        Caller { behind_run, responsible: at(responsible), run: inside as u32 }
+    }
+
+    /// The frames of an address, innermost first.
+    fn look(&mut self, node: NodeId, site: &Site) -> std::ops::Range<u32> {
+        let Self { trace, names, innermost, known, seen, .. } = self;
+        let (address, is_innermost) = (trace.stacks.address(node), node == site.stack);
+        let key = (site.caller, address, is_innermost);
+        if let Some((during, frames)) = known.get(&key)
+            && (during.from..during.to).contains(&site.first)
+        {
+            return frames.clone();
+        }
+        let mapped = trace.mapped_at(site.caller, address, site.first);
+        let kind = if is_innermost { *innermost } else { FrameKind::Caller };
+        let recorded = Recorded::at(names, mapped, address, kind, false);
+        let from = seen.len() as u32;
+        let mut levels: Vec<u16> = recorded.shown(false).collect();
+        levels.reverse();
+        seen.extend(levels.into_iter().map(|level| Seen { level, role: recorded.role(level), module: mapped.module }));
+        let frames = from..seen.len() as u32;
+        known.insert(key, (mapped.during, frames.clone()));
+        frames
+    }
+}
+
+/// The stack of a site, looked at from inside as far as somebody asks.
+struct Stack<'a, 's, 't> {
+    looks: &'s mut Looks<'t>,
+    site: &'a Site,
+    /// The first node that was not looked at.
+    next: NodeId,
+}
+
+impl<'t> Stack<'_, '_, 't> {
+    fn frame(&mut self, frame: usize) -> Option<&Seen<'t>> {
+        while self.looks.stack.len() <= frame && self.next != NodeId::ROOT {
+            let node = self.next;
+            self.next = self.looks.trace.stacks.parent(node);
+            for at in self.looks.look(node, self.site) {
+                let seen = self.looks.seen[at as usize];
+                self.looks.stack.push((node, seen));
+            }
+        }
+        self.looks.stack.get(frame).map(|(_, seen)| seen)
+    }
+}
+
+impl Frames for Stack<'_, '_, '_> {
+    fn role(&mut self, frame: usize) -> Option<Role> {
+        self.frame(frame).map(|seen| seen.role)
+    }
+
+    fn is_one_module(&mut self, a: usize, b: usize) -> bool {
+        let module = |seen: Option<&Seen<'_>>| seen.and_then(|seen| Some(seen.module?.name().to_lowercase()));
+        let a = module(self.frame(a));
+        a.is_some() && a == module(self.frame(b))
+    }
+}
