@@ -241,7 +241,7 @@ fn asked_of_function(path: &Path) -> String {
     let all = Functions::of(&trace, &names, false, &never).unwrap();
     let totals = totals(&index, trace.span, &never).unwrap();
     let request = FunctionsRequest { mask: Mask::all(&trace), of: Some("0x500000".to_owned()), top: None };
-    let (groups, _) = functions(&index, &all, &totals, &request, &never).unwrap();
+    let (groups, _) = functions((&index, &Names::default()), &all, &totals, &request, &never).unwrap();
     format!("{} with callers", groups.iter().filter(|group| group.callers.is_some()).count())
 }
 

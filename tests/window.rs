@@ -327,7 +327,7 @@ fn the_leak_and_the_step_take_one_click_from_the_first_screen() {
     let Some(mut screen) = Screen::new() else { return };
     screen.start(&["--theme", "dark", "demo:"]);
     // With names, that is: they come a moment later.
-    let leak = "Finding Steady growth of 1.25 KB/s in heap 0x1d0000 \u{b7} InnerLoopOperation: 42.50 KB";
+    let leak = "Finding MemoryTestApp.exe: steady growth of 1.25 KB/s in heap 0x1d0000 \u{b7} InnerLoopOperation (main.cpp:48): 42.50 KB";
     let is_leak = |widget: &Widget| widget.name.starts_with(leak);
     screen.wait_for(leak, |all| all.iter().any(is_leak));
     screen.picture("findings.png");
@@ -337,7 +337,7 @@ fn the_leak_and_the_step_take_one_click_from_the_first_screen() {
     });
     screen.picture("leak.png");
     screen.click_on("Back");
-    screen.click_what("the step's card", |widget| widget.name.starts_with("Finding Up by 10.00 MB"));
+    screen.click_what("the step's card", |widget| widget.name.starts_with("Finding MemoryTestApp.exe: step of +10.00 MB"));
     screen.wait_for("the step", |all| all.iter().any(|w| w.name.starts_with("MemoryTestApp.exe!Main: count 1, size 10.00 MB")));
     screen.click_on("Back");
     screen.click_on("Source MemoryTestApp.exe: Commit (VirtualAlloc)");

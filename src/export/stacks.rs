@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ExportError, Exported, Value};
 use crate::model::{NodeId, Process, ProcessId, Site, Trace};
-use crate::query::{FrameName, GroupNumbers, Recorded, each_stack, sample_counts, sampled_stacks};
+use crate::query::{CallerFinder, CallerFrame, FrameName, GroupNumbers, Recorded, each_stack, sample_counts, sampled_stacks};
 use crate::symbols::FrameKind;
 use crate::tables::KeyedMap;
 use crate::units::Pid;
@@ -76,43 +76,50 @@ pub(super) fn each<'a>(
     let Exported { index, names, request, mask, cancel, .. } = exported;
     let trace = exported.trace();
     let mut called = ProcessNames::new(trace);
+    let innermost = if value == Value::Samples { FrameKind::Sampled } else { FrameKind::Innermost };
+    let mut finder = exported.request.fold.then(|| CallerFinder::new(trace, exported.names, innermost));
     if value == Value::Samples {
         let counts = sample_counts(trace, request.interval, request.filter.process.as_deref());
         for (count, site) in sampled_stacks(trace, &counts) {
             cancel.check()?;
             let site = &trace.activity.samples.sites[site.0 as usize];
             let numbers = GroupNumbers { count, ..GroupNumbers::default() };
-            each(met(exported, site, (site.caller, called.of(site.caller)), FrameKind::Sampled, numbers))?;
+            each(met(exported, site, (site.caller, called.of(site.caller)), (innermost, finder.as_mut()), numbers))?;
         }
         return Ok(());
     }
     each_stack(index, request, mask, names, cancel, |site, numbers| {
         let site = trace.site(site);
         let process = trace.process_of(site);
-        each(met(exported, site, (process, called.of(process)), FrameKind::Innermost, numbers.clone()))
+        each(met(exported, site, (process, called.of(process)), (innermost, finder.as_mut()), numbers.clone()))
     })
 }
 
-/// The stack of a site; `innermost` is what its innermost address is.
+/// The stack of a site; `innermost` is what its innermost address is. With a finder it is without the allocator's run.
 fn met<'a>(
     exported: &Exported<'a>,
     site: &Site,
     (process, process_name): (ProcessId, Arc<str>),
-    innermost: FrameKind,
+    (innermost, finder): (FrameKind, Option<&mut CallerFinder<'a>>),
     numbers: GroupNumbers,
 ) -> StackMet<'a> {
     let trace = exported.trace();
-    let path = trace.stacks.path(site.stack);
+    let end = match finder {
+        Some(finder) => finder.caller(site).behind_run,
+        None => CallerFrame { node: site.stack, level: u16::MAX },
+    };
+    let path = trace.stacks.path(end.node);
     let is_recorded = !path.is_empty();
     let &Site { caller, first, stack, .. } = site;
     let recorded = path.into_iter().map(|node| {
         let kind = if node == stack { innermost } else { FrameKind::Caller };
-        Recorded::of_kind(trace, exported.names, node, (caller, first), kind)
+        (node, Recorded::of_kind(trace, exported.names, node, (caller, first), kind))
     });
-    let frames = recorded.flat_map(|recorded| {
+    let frames = recorded.flat_map(|(node, recorded)| {
         let levels = recorded.shown(exported.request.fold);
-        levels.map(move |level| FrameMet { recorded, level })
+        levels.map(move |level| (node, FrameMet { recorded, level }))
     });
+    let frames = frames.filter(|(node, frame)| *node != end.node || frame.level <= end.level).map(|(_, frame)| frame);
     StackMet { process, process_name, stack, frames: frames.collect(), is_recorded, numbers }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::alive::alive_at;
-use super::callers::{CallerFrame, Looks};
+use super::callers::{CallerFinder, CallerFrame};
 use super::growth::slopes;
 use super::measured::Measured;
 use super::{Cancel, Cancelled, Index, SeriesOf, Totals, series};
@@ -145,7 +145,7 @@ fn sums_by_place(
     cancel: &Cancel,
 ) -> Result<Vec<(GroupPlace, AmountAt)>, Cancelled> {
     let trace = index.trace();
-    let mut looks = Looks::new(trace, names, FrameKind::Innermost);
+    let mut looks = CallerFinder::new(trace, names, FrameKind::Innermost);
     let mut sums: KeyedMap<GroupPlace, AmountAt> = KeyedMap::default();
     for (i, group) in of_site.iter().enumerate() {
         if i.is_multiple_of(4096) {

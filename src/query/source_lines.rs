@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::callers::{CallerFrame, Looks};
+use super::callers::{CallerFinder, CallerFrame};
 use super::{Cancel, Cancelled, Mask, Recorded, Totals};
 use crate::model::{NodeId, ProcessId, SiteId, Trace};
 use crate::symbols::{FrameKind, Names};
@@ -60,7 +60,7 @@ impl LineSums {
         if names.is_empty() {
             return Ok(());
         }
-        let mut looks = Looks::new(trace, names, FrameKind::Innermost);
+        let mut looks = CallerFinder::new(trace, names, FrameKind::Innermost);
         let mut known: KeyedMap<(ProcessId, CallerFrame), Option<u32>> = KeyedMap::default();
         for (n, (id, buckets)) in totals.sites().enumerate() {
             if n.is_multiple_of(1024) {

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::callers::Looks;
+use super::callers::CallerFinder;
 use super::{Cancel, Cancelled, Index, Mask, totals};
 use crate::format;
 use crate::model::{NodeId, ProcessId, Site, Trace};
@@ -87,7 +87,7 @@ impl Unnamed {
         let keys: KeyedMap<&ModuleKey, usize> = self.modules.iter().enumerate().map(|(i, module)| (&module.key, i)).collect();
         let (mut all, mut held) = (0u128, vec![0u128; self.modules.len()]);
         let mut seen = Seen::default();
-        let mut looks = Looks::new(trace, &self.names, FrameKind::Innermost);
+        let mut looks = CallerFinder::new(trace, &self.names, FrameKind::Innermost);
         for (id, buckets) in totals(index, interval, cancel)?.sites() {
             let size = u128::from(buckets.only(mask.classes(id)).numbers().size);
             all += size;

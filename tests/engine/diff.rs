@@ -120,9 +120,9 @@ proptest! {
         for index in ways(replay(&scenario), &options) {
             let trace = index.trace();
             let functions = Functions::of(trace, &Names::default(), false, &never).unwrap();
-            let forest = Forest::by_function(&functions, false);
+            let forest = Forest::by_function(&functions);
             let sums = sides.map(|side| totals(&index, side, &never).unwrap());
-            let groups = compare((&index, sides[0]), (&index, sides[1]), &[By::Function]);
+            let groups = compare((&index, sides[0]), (&index, sides[1]), &[By::Responsible]);
             for layer in Layer::ALL {
                 let groups: Vec<_> = groups.iter().filter(|group| group.layer == layer.name()).collect();
                 let mask = Filter::all().mask(trace);
@@ -131,10 +131,10 @@ proptest! {
                 prop_assert_eq!(weights.net(0), groups.iter().map(delta).sum::<i64>());
                 for node in 1..forest.len() as u32 {
                     let name = match forest.key(node) {
-                        NodeKey::NoStack => None,
+                        NodeKey::NoStack => Some("(no stack)".to_owned()),
                         key => Some(node_name(&functions, key)),
                     };
-                    let expected = groups.iter().find(|group| group.function == name).map_or(0, delta);
+                    let expected = groups.iter().find(|group| group.responsible == name).map_or(0, delta);
                     prop_assert_eq!(weights.net(node), expected, "{:?}", name);
                     prop_assert!(weights.width(node) >= expected.unsigned_abs());
                 }

@@ -409,20 +409,28 @@ fn the_demo_leaks_steps_and_spikes_where_it_was_made_to() {
     let left = one("at_exit", Some("0x1d0000"), "MemoryTestApp.exe!InnerLoopOperation");
     assert_eq!((&left["bytes"], &left["count"]), (&43_520.into(), &1088.into()));
     let kinds: Vec<_> = all.iter().take(5).map(|finding| finding["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["growth", "step", "spikes", "peak", "at_exit"]);
+    assert_eq!(kinds, ["unexplained_commit", "at_exit", "growth", "growth", "at_exit"]);
+    // What lasts comes before what comes and goes; what is merely large comes last.
+    let class = |kind: &str| ["spikes", "churn", "peak"].iter().position(|other| *other == kind).map_or(0, |at| 1 + at / 2);
+    assert!(all.iter().map(|finding| class(finding["kind"].as_str().unwrap())).is_sorted());
+    assert!(all.iter().all(|finding| finding["text"].as_str().unwrap().starts_with(finding["process"].as_str().unwrap())));
+    assert_eq!(leak["source"], serde_json::json!({"file": r"C:\MemoryTestApp\main.cpp", "line": 48}));
+    let only = demo(&["--kind", "growth,step"]);
+    assert!(!only.is_empty() && only.iter().all(|finding| finding["kind"] == "growth" || finding["kind"] == "step"));
 }
 
 #[test]
 fn the_exercise_and_the_leak_hunt_take_one_look() {
     let commit = demo(&["--process", "MemoryTestApp.exe", "--layer", "commit"]);
-    assert_eq!((&commit[0]["kind"], &commit[1]["kind"], &commit[2]["kind"]), (&"step".into(), &"spikes".into(), &"peak".into()));
-    assert_eq!(commit[2]["bytes"], 36 << 20);
-    let heap = demo(&["--process", "4660", "--heap", "0x1d0000", "--top", "2"]);
+    let kinds: Vec<_> = commit.iter().map(|finding| finding["kind"].as_str().unwrap()).collect();
+    assert!(kinds.starts_with(&["step"]) && kinds.contains(&"spikes") && kinds.ends_with(&["peak"]), "{kinds:?}");
+    assert_eq!(commit[commit.len() - 1]["bytes"], 36 << 20);
+    let heap = demo(&["--process", "4660", "--heap", "0x1d0000", "--kind", "growth", "--top", "2"]);
     assert_eq!(heap[0]["function"], "MemoryTestApp.exe!InnerLoopOperation");
-    assert_eq!((heap[0]["kind"].as_str(), heap.len()), (Some("growth"), 2));
+    assert!(heap.len() <= 2 && heap.iter().all(|finding| finding["kind"] == "growth"));
     assert!(demo(&["--size", "1..1"]).is_empty());
     let run = crate::common::highwater(["findings", "demo:", "--from", "0", "--to", "0"]);
-    assert!(run.code == Some(0) && run.out.starts_with("Nothing stands out.\n"), "{run:?}");
+    assert!(run.code == Some(0) && run.out.contains("Nothing stands out.\n"), "{run:?}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn check_forests(index: &Index, mask: &Mask, layer: Layer, rows: &[&Row], edges:
     let forests = [
         (Forest::top_down(&functions), true),
         (Forest::inverted(&functions, &never).unwrap(), false),
-        (Forest::by_function(&functions, false), false),
+        (Forest::by_function(&functions), false),
     ];
     let died: Vec<&&Row> = rows.iter().filter(|row| matches!(row.class(edges), Some(0 | 2))).collect();
     for (forest, is_outermost_first) in &forests {

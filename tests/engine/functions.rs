@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::callers;
 use crate::common::corpus;
 use crate::common::named::{allocators, story};
 use crate::common::trace::{session, trace as file};
@@ -17,12 +18,12 @@ use highwater::events::{Event, ImageChange, ImageInfo, Record};
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{NodeId, RowId, Site, SiteId, Trace};
 use highwater::query::{
-    CallLine, Cancel, Column, FlameBoxes, FlameWeight, FlameWeights, Forest, FrameName, FunctionGroup, FunctionId, FunctionNodes,
+    CallLine, Cancel, Column, FlameBoxes, FlameWeight, FlameWeights, Forest, FunctionGroup, FunctionId, FunctionNodes,
     FunctionPlaces, Functions, FunctionsRequest, GroupNumbers, Index, LifetimeClass, Mask, NeighbourGroup, NodeKey, Numbers,
-    PathId, Recorded, Sort, call_tree, call_tree_peaks, flame_boxes, function_sums, functions, heaviest_path, node_name,
+    PathId, Sort, call_tree, call_tree_peaks, flame_boxes, function_sums, functions, heaviest_path, node_name,
     sort_call_tree_by_peak, stack_labels, totals,
 };
-use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols, is_allocators_module};
+use highwater::symbols::{Names, Options, Sources, SymbolPath, Symbols};
 use highwater::synth::demo;
 use highwater::tables::KeyedMap;
 use highwater::units::{Layer, Pid, Tid};
@@ -38,11 +39,20 @@ struct Named {
     layer: Layer,
     /// Outermost first.
     names: Vec<String>,
+    responsible: Option<String>,
     row: Row,
 }
 
+impl Named {
+    /// The same with nothing but the responsible caller.
+    fn flat(&self) -> Self {
+        Self { names: self.responsible.clone().into_iter().collect(), ..self.clone() }
+    }
+}
+
 /// The rows of a trace, named as the stacks of reports are.
-fn rows(trace: &Trace, names_of: impl Fn(&Site) -> Vec<String>) -> Vec<Named> {
+fn rows(trace: &Trace, names: &Names, names_of: impl Fn(&Site) -> Vec<String>) -> Vec<Named> {
+    let responsible: Vec<Option<String>> = trace.sites.iter().map(|site| callers::responsible(trace, names, site)).collect();
     let labels: Vec<Vec<String>> = trace.sites.iter().map(names_of).collect();
     let row = |id: u32| {
         let row = trace.rows.get(RowId(id));
@@ -52,6 +62,7 @@ fn rows(trace: &Trace, names_of: impl Fn(&Site) -> Vec<String>) -> Vec<Named> {
             process: (trace.process_of(site).0 as usize, process.label(), process.pid.0, process.start.map(|start| start.0)),
             layer: trace.layer_of(site),
             names: labels[row.site.0 as usize].clone(),
+            responsible: responsible[row.site.0 as usize].clone(),
             row: plain(&row),
         }
     };
@@ -105,6 +116,7 @@ fn naive(rows: &[Named], edges: Edges, frequency: i64, of: Option<&str>) -> Vec<
             callers: asked.then(|| neighbours(&rows, edges, before)),
             callees: asked.then(|| neighbours(&rows, edges, after)),
             function: name,
+            source: None,
         };
         (process.0, group)
     };
@@ -127,7 +139,7 @@ fn ask(index: &Index, all: &Functions, edges: Edges, of: Option<&str>, top: Opti
     let never = Cancel::default();
     let totals = totals(index, interval(edges), &never).unwrap();
     let request = FunctionsRequest { mask: Mask::all(index.trace()), of: of.map(str::to_owned), top };
-    functions(index, all, &totals, &request, &never).unwrap().0
+    functions((index, &Names::default()), all, &totals, &request, &never).unwrap().0
 }
 
 /// Another program: few functions, so that most stacks recur.
@@ -164,6 +176,7 @@ proptest! {
         let named = |row: &Row| {
             let life = &oracle.lives[row.life];
             Named {
+                responsible: None,
                 process: (row.life, oracle.process_name(row), life.pid, life.start),
                 layer: row.layer(),
                 names: row.stack.iter().rev().map(|frame| format!("{frame:#x}")).collect(),
@@ -213,14 +226,20 @@ fn with_images(scenario: &mut Scenario, changes: &[Change]) {
 }
 
 /// Everything that is said of functions, where rows are named by `names_of`.
-fn check(index: &Index, all: &Functions, names_of: impl Fn(&Site) -> Vec<String>, edges: Edges, of: Option<&str>) {
+fn check(
+    index: &Index,
+    (all, names): (&Functions, &Names),
+    names_of: impl Fn(&Site) -> Vec<String>,
+    edges: Edges,
+    of: Option<&str>,
+) {
     let trace = index.trace();
     for (id, site) in (0..).map(SiteId).zip(&trace.sites) {
-        let mut names: Vec<String> = all.chain(all.path(id)).map(|function| all.name(function).to_string()).collect();
-        names.reverse();
-        assert_eq!(names, names_of(site), "{site:?}");
+        let mut frames: Vec<String> = all.chain(all.path(id)).map(|function| all.name(function).to_string()).collect();
+        frames.reverse();
+        assert_eq!(frames, names_of(site), "{site:?}");
     }
-    let rows = rows(trace, &names_of);
+    let rows = rows(trace, names, &names_of);
     let frequency = trace.clock.frequency as i64;
     let expected = lines(&naive(&rows, edges, frequency, of));
     assert_eq!(lines(&ask(index, all, edges, of, None)), expected);
@@ -231,10 +250,9 @@ fn check(index: &Index, all: &Functions, names_of: impl Fn(&Site) -> Vec<String>
     let module = |name: &String| name.split_once('!').map_or("(no module)".to_owned(), |(module, _)| module.to_owned());
     check_forest(index, all, &Forest::top_down(all), &rows, edges, |names| names.to_vec());
     check_forest(index, all, &inverted, &rows, edges, reversed);
-    check_forest(index, all, &Forest::by_function(all, false), &rows, edges, |names| names.last().cloned().into_iter().collect());
-    check_forest(index, all, &Forest::by_module(all, false), &rows, edges, |names| {
-        names.last().map(module).into_iter().collect()
-    });
+    let flat: Vec<Named> = rows.iter().map(Named::flat).collect();
+    check_forest(index, all, &Forest::by_function(all), &flat, edges, |names| names.to_vec());
+    check_forest(index, all, &Forest::by_module(all), &flat, edges, |names| names.last().map(module).into_iter().collect());
 }
 
 /// What a function comes to by its places is what it comes to among all functions.
@@ -413,20 +431,6 @@ fn check_lines(
     }
 }
 
-/// The frames of a site as a view that folds shows them: without the allocator's, but for an
-/// outermost one; and without the innermost ones of the system that have no name.
-fn folded(trace: &Trace, names: &Names, site: &Site) -> Vec<String> {
-    let mut out: Vec<FrameName<'_>> = Vec::new();
-    for node in trace.stacks.path(site.stack) {
-        let frame = Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
-        out.extend(frame.shown(true).map(|level| frame.name(level)));
-    }
-    while out.len() > 1 && matches!(out.last(), Some(FrameName::InModule(module, _)) if is_allocators_module(module)) {
-        out.pop();
-    }
-    out.iter().map(ToString::to_string).collect()
-}
-
 /// The same lines under the same ones, those under each by their peaks; equal ones as before.
 fn check_order_by_peak(lines: &[CallLine], peaks: &[u64]) {
     for descending in [false, true] {
@@ -453,14 +457,13 @@ fn check_order_by_peak(lines: &[CallLine], peaks: &[u64]) {
 fn check_both(index: &Index, names: &Names, edges: Edges, of: Option<&str>) {
     let (trace, never) = (index.trace(), Cancel::default());
     let all = Functions::of(trace, names, false, &never).unwrap();
-    check(index, &all, |site| stack_labels(trace, names, site), edges, of);
+    check(index, (&all, names), |site| stack_labels(trace, names, site), edges, of);
     let without = Functions::of(trace, names, true, &never).unwrap();
-    check(index, &without, |site| folded(trace, names, site), edges, of);
-    // The place of a site is the innermost frame that is not the allocator's.
+    check(index, (&without, names), |site| callers::folded(trace, names, site), edges, of);
     for (id, site) in (0..).map(SiteId).zip(&trace.sites).filter(|(_, site)| site.stack != NodeId::ROOT) {
-        let chain: Vec<_> = all.chain(all.path(id)).collect();
-        let expected = chain.iter().find(|&&function| !all.is_folded(function)).or(chain.last());
-        assert_eq!(all.function(all.place(id)).as_ref(), expected, "{site:?}");
+        let name = |path| all.function(path).map(|function| all.name(function).to_string());
+        assert_eq!(name(all.behind_run(id)), callers::behind_run(trace, names, site), "{site:?}");
+        assert_eq!(name(all.responsible(id)), callers::responsible(trace, names, site), "{site:?}");
     }
     assert_eq!(all.function(PathId::ROOT), None);
 }
@@ -556,14 +559,19 @@ fn functions_of_the_demo_have_names_and_add_up() {
     let groups = ask(&index, &all, edges, Some(of), None);
     assert_eq!(
         lines(&groups),
-        lines(&naive(&rows(&trace, |site| stack_labels(&trace, &names, site)), edges, trace.clock.frequency as i64, Some(of)))
+        lines(&naive(
+            &rows(&trace, &names, |site| stack_labels(&trace, &names, site)),
+            edges,
+            trace.clock.frequency as i64,
+            Some(of)
+        ))
     );
     let main = groups.iter().find(|group| group.function == of && group.layer == "heap").unwrap();
     let sum = |list: &Option<Vec<NeighbourGroup>>| list.as_ref().unwrap().iter().map(|n| n.numbers.size).sum::<u64>();
     assert_eq!((sum(&main.callers), sum(&main.callees)), (main.total.size, main.total.size));
     assert!(main.callees.as_ref().unwrap().len() > 2 && main.own.count == 0);
     // Blocks from `operator new` are accounted to who called it.
-    let place = |site: &(SiteId, _)| all.function(all.place(site.0)).map(|function| all.name(function).to_string());
+    let place = |site: &(SiteId, _)| all.function(all.responsible(site.0)).map(|function| all.name(function).to_string());
     let totals = totals(&index, trace.span, &never).unwrap();
     let of_loop: u64 = totals
         .sites()

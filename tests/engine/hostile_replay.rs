@@ -93,7 +93,7 @@ fn answers(capture: &Capture) -> Vec<(String, Vec<u8>)> {
     let functions_of = Functions::of(&trace, &names, true, &never).unwrap();
     let sums = totals(&index, interval, &never).unwrap();
     let request = FunctionsRequest { mask: Mask::all(&trace), of: None, top: None };
-    let (groups, _) = functions(&index, &functions_of, &sums, &request, &never).unwrap();
+    let (groups, _) = functions((&index, &Names::default()), &functions_of, &sums, &request, &never).unwrap();
     all.push(("functions".to_owned(), serde_json::to_vec(&groups).unwrap()));
     let found = findings(&index, interval, &Mask::all(&trace), &names, &never).unwrap();
     all.push(("findings".to_owned(), format!("{found:?}").into()));

@@ -7,6 +7,7 @@ mod common;
 mod oracle;
 
 mod activity;
+mod callers;
 mod choices;
 mod counters;
 mod cut;

@@ -123,7 +123,7 @@ proptest! {
         let trees: [(Forest, Way); 3] = [
             (Forest::top_down(&functions), as_it_is),
             (Forest::inverted(&functions, &never).unwrap(), reversed),
-            (Forest::by_function(&functions, false), innermost),
+            (Forest::by_function(&functions), innermost),
         ];
         let of_each = lives(&trace).map(|(id, pid)| (Some(id), Some(pid)));
         for (process, pid) in of_each.chain([(None, None)]) {

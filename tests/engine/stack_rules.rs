@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use crate::callers::{self, folded as folded_stack};
 use crate::common::{Run, highwater};
 use crate::oracle::answer::{Edges, numbers};
 use crate::oracle::question::{OPS, edges, interval, options, place, plain, replay, ways};
@@ -19,7 +20,7 @@ use highwater::query::{
     ReportRequest, Tags, TreeRequest, TreeRow, findings, folded_diff, named_report, totals, tree,
 };
 use highwater::stack_rules::{FoldRule, NO_TAG, StackRules, TagRule};
-use highwater::symbols::{Names, Options, Sources, Symbols, is_allocator, is_allocators_module};
+use highwater::symbols::{Names, Options, Sources, Symbols};
 use highwater::synth::demo;
 use highwater::units::{Layer, Pid, Tid};
 use proptest::prelude::*;
@@ -50,48 +51,6 @@ fn recorded<'a>(trace: &'a Trace, names: &'a Names, site: &Site) -> Vec<Vec<Fram
         frame.shown(false).map(|level| frame.name(level)).collect()
     };
     trace.stacks.path(site.stack).into_iter().map(frame).collect()
-}
-
-/// The same without what is folded; an outermost frame is not folded altogether.
-fn naive_folded(trace: &Trace, names: &Names, rules: &StackRules, site: &Site) -> Vec<String> {
-    let is_folded = |name: &FrameName<'_>| {
-        matches!(name, FrameName::Function(_, function) if is_allocator(function))
-            || rules.folds().iter().any(|rule| naive_fits(&rule.frame, *name))
-    };
-    let mut out = Vec::new();
-    for (place, frame) in recorded(trace, names, site).iter().enumerate() {
-        let left: Vec<String> = frame.iter().filter(|name| !is_folded(name)).map(ToString::to_string).collect();
-        match left.is_empty() && place == 0 {
-            true => out.push(frame[0].to_string()),
-            false => out.extend(left),
-        }
-    }
-    out
-}
-
-/// Without the innermost frames of the system that have no name, too.
-fn naive_place(trace: &Trace, names: &Names, rules: &StackRules, site: &Site) -> Vec<String> {
-    let mut out = naive_folded(trace, names, rules, site);
-    let is_systems = |name: &str| name.split_once("!+0x").is_some_and(|(module, _)| is_allocators_module(module));
-    while out.len() > 1 && out.last().is_some_and(|name| is_systems(name)) {
-        out.pop();
-    }
-    out
-}
-
-/// Who wanted the memory: the innermost frame that is not folded, or the outermost one.
-fn naive_owner(trace: &Trace, names: &Names, rules: &StackRules, site: &Site) -> Option<String> {
-    let mut frames: Vec<FrameName<'_>> = recorded(trace, names, site).into_iter().flatten().collect();
-    let is_folded = |name: FrameName<'_>| match name {
-        _ if rules.folds().iter().any(|rule| naive_fits(&rule.frame, name)) => true,
-        FrameName::Function(_, function) => is_allocator(function),
-        FrameName::InModule(module, _) => is_allocators_module(module),
-        _ => false,
-    };
-    while frames.len() > 1 && frames.last().is_some_and(|name| is_folded(*name)) {
-        frames.pop();
-    }
-    frames.last().map(ToString::to_string)
 }
 
 fn naive_tag(trace: &Trace, names: &Names, rules: &StackRules, site: &Site) -> String {
@@ -138,12 +97,14 @@ fn check(index: &Index, names: &Names, edges: Edges) {
     let tags = Tags::of(trace, &all, &never).unwrap();
     for (id, site) in (0..).map(SiteId).zip(&trace.sites) {
         let chain: Vec<String> = folded.chain(folded.path(id)).map(|function| folded.name(function).to_string()).collect();
-        let expected = naive_place(trace, names, rules, site);
+        let expected = folded_stack(trace, names, site);
         assert!(chain.iter().rev().eq(expected.iter()), "{chain:?} is not {expected:?} reversed");
+        let responsible = all.function(all.responsible(id)).map(|function| all.name(function).to_string());
+        assert_eq!(responsible, callers::responsible(trace, names, site), "{:?}", recorded(trace, names, site));
         let tag = tags.of_site(id).map_or(NO_TAG, |tag| rules.name(tag));
         assert_eq!(tag, naive_tag(trace, names, rules, site));
     }
-    for by in [By::Function, By::Tag] {
+    for by in [By::Function, By::Tag, By::Responsible] {
         let request = ReportRequest {
             interval: interval(edges),
             by: vec![by],
@@ -155,11 +116,18 @@ fn check(index: &Index, names: &Names, edges: Edges) {
         let report = named_report(index, &request, names, &never).unwrap();
         let key = |id: SiteId| match by {
             By::Tag => Some(naive_tag(trace, names, rules, trace.site(id))),
-            _ => naive_owner(trace, names, rules, trace.site(id)),
+            By::Responsible => {
+                Some(callers::responsible(trace, names, trace.site(id)).unwrap_or_else(|| "(no stack)".to_owned()))
+            }
+            _ => callers::behind_run(trace, names, trace.site(id)),
         };
         let expected = naive_groups(trace, edges, key);
         let told = report.groups.iter().map(|group| {
-            let key = if by == By::Tag { group.tag.clone() } else { group.function.clone() };
+            let key = match by {
+                By::Tag => group.tag.clone(),
+                By::Responsible => group.responsible.clone(),
+                _ => group.function.clone(),
+            };
             ((group.layer.to_owned(), key), serde_json::to_value(&group.numbers).unwrap())
         });
         let told: BTreeMap<_, _> = told.collect();
@@ -174,7 +142,7 @@ fn check(index: &Index, names: &Names, edges: Edges) {
     }
 }
 
-const IMAGES: [&str; 3] = ["game.exe", "ntdll.dll", "KernelBase.dll"];
+const IMAGES: [&str; 5] = ["game.exe", "ntdll.dll", "KernelBase.dll", "ucrtbase.dll", "hook.dll"];
 
 /// Modules that come and go, so that frames are of different ones.
 fn with_images(scenario: &mut Scenario, changes: &[(usize, u32, usize, u64, bool)]) {
@@ -201,7 +169,7 @@ proptest! {
     #[test]
     fn rules_do_what_leaving_frames_out_does(
         ops in strategy::ops(OPS),
-        changes in prop::collection::vec((0..200usize, 1..4u32, 0..3usize, select(vec![0u64, 0x18, 0x28]), any::<bool>()), 0..24),
+        changes in prop::collection::vec((0..200usize, 1..4u32, 0..5usize, select(vec![0u64, 0x18, 0x28]), any::<bool>()), 0..24),
         a in place(), b in place(), options in options(),
         folds in patterns(), tags in patterns(),
     ) {
@@ -292,7 +260,7 @@ fn naive_tree_ways(names: &Names) -> BTreeMap<(String, Vec<String>), Bucket> {
     let mut out: BTreeMap<_, Bucket> = BTreeMap::new();
     for (id, sums) in totals.sites() {
         let site = trace.site(id);
-        let frames = naive_place(trace, names, names.rules(), site);
+        let frames = folded_stack(trace, names, site);
         for class in LifetimeClass::ALL.into_iter().filter(|class| sums.get(*class).count > 0) {
             let heap = trace.heap(site.heap);
             // Commit has no heaps.

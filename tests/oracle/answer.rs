@@ -74,8 +74,17 @@ struct Key {
     freed_stack: Option<Vec<u64>>,
     thread: Option<Option<u32>>,
     function: Option<String>,
+    responsible: Option<String>,
+    responsible_module: Option<String>,
     size: Option<[u64; 2]>,
     lifetime: Option<LifetimeBounds>,
+}
+
+/// Who is responsible where nothing has a name: no address of the kernel, if there is another. No frame is in a module,
+/// so it is its own module.
+fn responsible(row: &Row) -> String {
+    let own = row.stack.iter().find(|&&frame| frame < 1 << 63);
+    own.or(row.stack.first()).map_or("(no stack)".to_owned(), |frame| format!("{frame:#x}"))
 }
 
 impl Replay {
@@ -117,6 +126,8 @@ impl Replay {
                 freed_stack: by.contains(&By::FreedStack).then(|| row.freed_stack.clone()),
                 thread: by.contains(&By::Thread).then_some(row.thread),
                 function: row.stack.first().filter(|_| by.contains(&By::Function)).map(|frame| format!("{frame:#x}")),
+                responsible: by.contains(&By::Responsible).then(|| responsible(row)),
+                responsible_module: by.contains(&By::ResponsibleModule).then(|| responsible(row)),
                 size: by.contains(&By::Size).then(|| row.size_bucket()),
                 lifetime: by.contains(&By::Lifetime).then(|| row.lifetime_bucket()),
             };
@@ -159,6 +170,10 @@ impl Replay {
             function: key.function.clone(),
             module: None,
             tag: by.contains(&By::Tag).then(|| "(no tag)".to_owned()),
+            responsible: key.responsible.clone(),
+            responsible_module: key.responsible_module.clone(),
+            sources: None,
+            source: None,
             size_bucket: key.size,
             lifetime_bucket: key.lifetime,
             numbers: numbers(rows, edges),
@@ -207,9 +222,10 @@ pub fn peak(rows: &[&Row], (t0, t1): Edges) -> u64 {
     moments.map(|t| outstanding(rows, t)).max().unwrap_or(0)
 }
 
-type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Stacks, RowSortKey, Option<String>);
+type SortKey = (Option<String>, Option<u32>, f64, &'static str, Option<String>, Stacks, RowSortKey, NameSortKey);
 type Stacks = [Option<Vec<String>>; 2];
 type RowSortKey = (Option<u32>, Option<[u64; 2]>, Option<(bool, f64)>);
+type NameSortKey = [Option<String>; 3];
 
 fn key(g: &Group) -> SortKey {
     let start = g.process_start_s.unwrap_or(f64::NEG_INFINITY);
@@ -223,6 +239,6 @@ fn key(g: &Group) -> SortKey {
         g.heap.clone(),
         [g.stack.clone(), g.freed_stack.clone()],
         of_rows,
-        g.function.clone(),
+        [g.function.clone(), g.responsible.clone(), g.responsible_module.clone()],
     )
 }

@@ -49,7 +49,7 @@ fn functions_have_the_fields_of_the_contract_and_its_order() {
     assert_eq!(sorted(fields(&answer)), ["doubts", "functions", "schema"]);
     assert_eq!(answer["schema"], "highwater.functions/1");
     let functions = list(&answer, "functions");
-    let plain = ["process", "pid", "process_start_s", "layer", "function", "self", "total"];
+    let plain = ["process", "pid", "process_start_s", "layer", "function", "source", "self", "total"];
     for group in functions {
         let asked = if group["function"] == of { &["callers", "callees"][..] } else { &[] };
         assert_eq!(sorted(fields(group)), sorted(plain.into_iter().chain(asked.iter().copied())));

@@ -26,4 +26,5 @@ mod outputs;
 mod record;
 mod recorder;
 mod recording;
+mod responsible;
 mod symbols;

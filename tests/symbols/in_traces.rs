@@ -13,7 +13,8 @@ use highwater::events::Record;
 use highwater::load::{Capture, Input, Unwatched, load};
 use highwater::model::{Module, Trace};
 use highwater::query::{Cancel, Index, Key, Numbers, Totals, TreeRequest, TreeRow, frames_of_stack, totals, tree};
-use highwater::symbols::{FrameKind, ModuleKey, ModuleState, Names, Options, Sources, SymbolPath, Symbols, is_allocator};
+use highwater::stack_rules::{FrameFacts, Role, StackRules};
+use highwater::symbols::{FrameKind, ModuleKey, ModuleState, Names, Options, Sources, SymbolPath, Symbols};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -321,6 +322,10 @@ fn folding_hides_the_allocator_and_changes_no_number() {
     let lines = |fold| open_lines(&trace, &totals, &TreeRequest { names: Arc::clone(&names), fold, ..TreeRequest::default() });
     let (all, folded) = (lines(false), lines(true));
     let function = |row: &TreeRow| row.label.split_once('!').map_or("", |(_, function)| function).to_owned();
+    let is_allocator = |function: &str| {
+        let facts = FrameFacts { address: 0, module: None, path: None, rva: 0, function: Some(function), file: None };
+        StackRules::default().role(&facts).has(Role::ALLOCATOR)
+    };
     let is_of_allocator = |row: &&TreeRow| row.path.last().unwrap().frame().is_some() && is_allocator(&function(row));
     assert!(all.iter().filter(is_of_allocator).count() > 8, "{all:?}");
     let left: Vec<String> = folded.iter().filter(is_of_allocator).map(|row| row.label.clone()).collect();

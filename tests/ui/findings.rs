@@ -16,10 +16,18 @@ fn click_card(window: &mut Window, part: &str) {
 #[test]
 fn the_exercise_and_the_leak_hunt_take_one_click_each() {
     let cards = [
-        ("Finding Steady growth of 1.25 KB/s in heap 0x1d0000", "MemoryTestApp.exe!InnerLoopOperation: ", "+42.50 KB"),
+        (
+            "Finding MemoryTestApp.exe: steady growth of 1.25 KB/s in heap 0x1d0000",
+            "MemoryTestApp.exe!InnerLoopOperation: ",
+            "+42.50 KB",
+        ),
         ("Finding Up by 10.00 MB", "MemoryTestApp.exe!Main: ", "+10.00 MB"),
         ("Finding 10 spikes of 10.00 MB in commit", "MemoryTestApp.exe!ManipulateTemporaryBuffer: ", "size 100.00 MB"),
-        ("Finding Steady growth of 9.21 KB/s in heap 0x2a40000", "TelemetryService.exe!+0x104b: ", "+331.68 KB"),
+        (
+            "Finding TelemetryService.exe: steady growth of 9.21 KB/s in heap 0x2a40000",
+            "TelemetryService.exe!+0x104b: ",
+            "+331.68 KB",
+        ),
     ];
     for (card, function, number) in cards {
         let mut window = demo();
@@ -52,7 +60,7 @@ fn a_peak_shows_what_was_alive_at_that_moment() {
     let mut window = demo();
     window.get_by_label("Findings").click();
     settle(&mut window);
-    window.get_by_label_contains("Show MemoryTestApp.exe was at its most at 27.2 s: 1.66 MB").click();
+    window.get_by_label_contains("Show MemoryTestApp.exe: peak of 1.66 MB at 27.2 s").click();
     settle(&mut window);
     assert!(has_containing(&window, "Alive at 27.19"));
     let line = selected(&window);

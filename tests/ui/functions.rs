@@ -46,7 +46,7 @@ fn told(name: &str) -> FunctionGroup {
     let mask = Mask::of_sites(&trace, |_, site| trace.heap(site.heap).handle == demo::LEAKING_HEAP);
     let request = FunctionsRequest { mask, of: Some(name.to_owned()), top: None };
     let totals = totals(&index, trace.span, &never).unwrap();
-    let (groups, _) = functions(&index, &all, &totals, &request, &never).unwrap();
+    let (groups, _) = functions((&index, &symbols.names().1), &all, &totals, &request, &never).unwrap();
     groups.into_iter().find(|group| group.function == name).unwrap()
 }
 

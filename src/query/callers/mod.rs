@@ -69,7 +69,7 @@ pub(in crate::query) fn callers<'a>(
 ) -> Result<Vec<Caller>, Cancelled> {
     let piece = (sites.len() / 64).max(PIECE);
     let of_piece = |sites: Vec<&Site>| {
-        let mut looks = Looks::new(trace, names, innermost);
+        let mut looks = CallerFinder::new(trace, names, innermost);
         let mut found = Vec::with_capacity(sites.len());
         for (i, site) in sites.into_iter().enumerate() {
             if i.is_multiple_of(1024) {
@@ -91,8 +91,8 @@ struct Seen<'a> {
     module: Option<&'a Module>,
 }
 
-/// Looks at stacks; remembers what it saw.
-pub(in crate::query) struct Looks<'a> {
+/// Divides one stack after the other; remembers what it saw of their addresses.
+pub struct CallerFinder<'a> {
     trace: &'a Trace,
     names: &'a Names,
     innermost: FrameKind,
@@ -104,13 +104,14 @@ pub(in crate::query) struct Looks<'a> {
     stack: Vec<(NodeId, Seen<'a>)>,
 }
 
-impl<'a> Looks<'a> {
-    pub(in crate::query) fn new(trace: &'a Trace, names: &'a Names, innermost: FrameKind) -> Self {
+impl<'a> CallerFinder<'a> {
+    /// For stacks whose innermost addresses are `innermost`.
+    pub fn new(trace: &'a Trace, names: &'a Names, innermost: FrameKind) -> Self {
         Self { trace, names, innermost, known: KeyedMap::default(), seen: Vec::new(), stack: Vec::new() }
     }
 
     /// Divides the stack of a site.
-    pub(in crate::query) fn caller(&mut self, site: &Site) -> Caller {
+    pub fn caller(&mut self, site: &Site) -> Caller {
         if site.stack == NodeId::ROOT {
             return Caller::NOBODY;
         }
@@ -158,7 +159,7 @@ impl<'a> Looks<'a> {
 
 /// The stack of a site, looked at from inside as far as somebody asks.
 struct Stack<'a, 's, 't> {
-    looks: &'s mut Looks<'t>,
+    looks: &'s mut CallerFinder<'t>,
     site: &'a Site,
     /// The first node that was not looked at.
     next: NodeId,

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::model::{NodeId, Site, SiteId, Trace};
-use crate::query::callers::{CallerFrame, Looks};
+use crate::query::callers::{CallerFinder, CallerFrame};
 use crate::query::{Recorded, SourceLine};
 use crate::stack_rules::Role;
 use crate::symbols::{FrameKind, Names};
@@ -22,7 +22,7 @@ pub(in crate::query) struct Named {
 /// of the rule; where several stacks part, the first frame outwards that is neither the allocator's nor a library's.
 pub(in crate::query) fn named(trace: &Trace, names: &Names, node: NodeId, site: &Site) -> Named {
     let recorded = |node| Recorded::of(trace, names, node, site.caller, site.first, node == site.stack);
-    let own = Looks::new(trace, names, FrameKind::Innermost).caller(site).responsible;
+    let own = CallerFinder::new(trace, names, FrameKind::Innermost).caller(site).responsible;
     let place = if own.node == node { Some(own) } else { first_own(trace, node, recorded) };
     let Some(place) = place else { return Named { stack: Vec::new(), source: None } };
     let levels = |n: NodeId| {

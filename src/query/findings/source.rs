@@ -5,7 +5,7 @@ use super::Question;
 use super::levels::{Levels, NO_LINE};
 use super::place::Places;
 use crate::model::{HeapId, NodeId, ProcessId, SiteId};
-use crate::query::callers::Looks;
+use crate::query::callers::CallerFinder;
 use crate::query::{Cancelled, Series, SeriesOf, series};
 use crate::symbols::FrameKind;
 use crate::units::{Interval, Layer, Ticks};
@@ -60,7 +60,7 @@ impl Sources {
         });
         let lines = series(question.index, question.totals, &of, BINS, question.cancel)?;
 
-        let mut looks = Looks::new(trace, question.names, FrameKind::Innermost);
+        let mut looks = CallerFinder::new(trace, question.names, FrameKind::Innermost);
         let mut folded: Vec<Vec<(NodeId, SiteId)>> = vec![Vec::new(); count];
         for (n, &site) in members.iter().enumerate() {
             if n.is_multiple_of(4096) {

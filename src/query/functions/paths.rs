@@ -268,6 +268,15 @@ struct Look {
     frames: Range<usize>,
 }
 
+/// A function at an address.
+#[derive(Clone, Copy)]
+struct FunctionAt {
+    function: FunctionId,
+    level: u16,
+    /// Whether no rule leaves it out.
+    is_shown: bool,
+}
+
 /// An address, what it is, and whether it is the outermost of its stack.
 type Place = (u64, FrameKind, bool);
 
@@ -285,7 +294,7 @@ struct PathWalk<'a> {
     /// In this process.
     looks: KeyedMap<Place, Look>,
     /// Functions with the levels that they are at their address.
-    frames: Vec<(FunctionId, u16)>,
+    frames: Vec<FunctionAt>,
     /// Nodes of a stack whose paths are not known.
     todo: Vec<NodeId>,
 }
@@ -367,8 +376,14 @@ impl<'a> PathWalk<'a> {
     fn inside(&mut self, outer: u32, frame: CallerFrame, at: Ticks, kind: FrameKind) -> (u32, Ticks) {
         let Look { until, frames } = self.look(frame.node, at, kind);
         let Self { paths, frames: all, .. } = self;
-        let down_to = all[frames].iter().take_while(|(_, level)| *level <= frame.level);
-        (down_to.fold(outer, |path, &(function, _)| paths.child(path, function)), until)
+        let at = &all[frames];
+        let down_to = at.iter().filter(|of| of.level <= frame.level && of.is_shown);
+        let path = down_to.fold(outer, |path, of| paths.child(path, of.function));
+        // Something has to stand for the stack.
+        match at.first().filter(|_| path == 0) {
+            Some(outermost) => (paths.child(path, outermost.function), until),
+            None => (path, until),
+        }
     }
 
     fn look(&mut self, node: NodeId, at: Ticks, kind: FrameKind) -> Look {
@@ -381,7 +396,12 @@ impl<'a> PathWalk<'a> {
         let mapped = self.trace.mapped_at(self.process, address, at);
         let frame = Recorded::at(self.names, mapped, address, kind, is_outermost);
         let from = self.frames.len();
-        self.frames.extend(frame.shown(self.fold).map(|level| (self.table.intern(frame.name(level)), level)));
+        let shown: Vec<u16> = frame.shown(self.fold).collect();
+        self.frames.extend(frame.shown(false).map(|level| FunctionAt {
+            function: self.table.intern(frame.name(level)),
+            level,
+            is_shown: shown.contains(&level),
+        }));
         let look = Look { until: mapped.during.to, frames: from..self.frames.len() };
         self.looks.insert(place, look.clone());
         look

@@ -335,10 +335,12 @@ impl<'a> Walk<'a> {
         }
         let first = self.section.sites[range.start];
         let frame = Recorded::in_tree(trace, &request.names, self.outline.node(place), trace.site(first));
-        let shown = frame.shown_from(level, request.fold)?;
         // Where no stack goes further, what was inlined behind the run's end is the allocator's.
         let innermost = self.question.trimmed.filter(|_| self.section.places[range.end - 1] == place);
-        (shown == 0 || innermost.is_none_or(|trimmed| shown <= trimmed.level(first))).then_some(shown)
+        let is_left = |level: &u16| innermost.is_none_or(|trimmed| *level <= trimmed.level(first));
+        let is_outermost = || trace.stacks.parent(self.outline.node(place)) == NodeId::ROOT;
+        // Something has to stand for the stack.
+        frame.shown_from(level, request.fold).filter(is_left).or_else(|| (level == 0 && is_outermost()).then_some(0))
     }
 
     fn numbers(&self, range: &Range<usize>) -> Numbers {
