@@ -106,7 +106,7 @@ const GROWTH: &[Step] = &[
     Step {
         title: "Who wanted it",
         text: "Open *Grew (Impacting)*: one allocation, made inside the interval and freed later or never. Its stack \
-               leads from the start of the thread to the call. The card *Up by 10.00 MB* above the tabs takes you to \
+               leads from the start of the thread to the call. The card *MemoryTestApp.exe: step of +10.00 MB* above the tabs takes you to \
                the same place with one click.",
         show: |document| Some(vec![finding(document, FindingKind::Step)?]),
     },

@@ -142,7 +142,7 @@ fn the_difference_as_a_flame_graph_takes_the_place_of_the_table_and_gives_it_bac
 #[test]
 fn a_selection_is_compared_with_what_comes_before() {
     let mut window = demo();
-    window.get_by_label_contains("Finding Up by 10.00 MB").click();
+    window.get_by_label_contains("Finding MemoryTestApp.exe: step of +10.00 MB").click();
     settle(&mut window);
     click(&mut window, "Clear filter");
     click(&mut window, "Compare");

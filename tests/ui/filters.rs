@@ -46,7 +46,7 @@ fn a_filter_to_a_class_filters_graph_sources_and_landmarks_as_the_table() {
         ("Source TelemetryService.exe: Commit (VirtualAlloc)", "Lane TelemetryService.exe: Commit (VirtualAlloc)");
     click(&mut window, source);
     let (whole, before) = (value_of(&window, lane), landmarks(&window));
-    let peak = |all: &[String]| all.iter().find(|text| text.contains("at its most")).cloned().unwrap();
+    let peak = |all: &[String]| all.iter().find(|text| text.contains(": peak of")).cloned().unwrap();
     assert!(!peak(&before).contains("3.00 MB"), "{before:?}");
     click(&mut window, "Grew (Impacting)");
     click(&mut window, "Filter to this line");

@@ -159,7 +159,7 @@ fn an_interval_is_selected_and_zoomed_to_by_keys_alone() {
 #[test]
 fn steps_and_peaks_stand_in_the_lanes_and_lead_to_their_place() {
     let mut window = demo();
-    let step = window.query_all_by_label_contains("On the axis: Up by 10.00 MB").next().unwrap();
+    let step = window.query_all_by_label_contains("On the axis: MemoryTestApp.exe: step of +10.00 MB").next().unwrap();
     step.click();
     settle(&mut window);
     let (what, from, to) = interval(&window);

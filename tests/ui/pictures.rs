@@ -107,7 +107,7 @@ const PICTURES: &[Picture] = &[
     demo("findings", |w| tab(w, "findings")),
     demo("finding", |w| {
         tab(w, "findings");
-        w.get_by_label_contains("Show Up by 10.00 MB").click();
+        w.get_by_label_contains("Show MemoryTestApp.exe: step of +10.00 MB").click();
         settle(w);
     }),
     demo("details", |w| {

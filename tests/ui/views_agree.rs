@@ -158,10 +158,10 @@ fn every_view_says_what_the_command_line_says() {
 
     click(&mut window, "Generations");
     click(&mut window, "Cut evenly");
-    let left = list(&["report", "demo:", "--allocated", "0..", "--freed", "never", "--by", "function", "--fold"], "groups");
+    let left = list(&["report", "demo:", "--allocated", "0..", "--freed", "never", "--by", "responsible"], "groups");
     for group in left {
-        let function = group["function"].as_str().unwrap().to_owned();
-        let cells = [function, format::bytes(number(&group, "outstanding_to")), format::count(number(&group, "count"))];
+        let caller = group["responsible"].as_str().unwrap().to_owned();
+        let cells = [caller, format::bytes(number(&group, "outstanding_to")), format::count(number(&group, "count"))];
         assert!(has_line(&window, &cells), "no line {cells:?} in {:?}", lines(&window));
     }
     click(&mut window, "Remove marks");
