@@ -193,6 +193,7 @@ impl Asked {
     ) -> Result<(), Failure> {
         self.check().map_err(Failure::BadArguments)?;
         let rules = self.rules.read()?;
+        self.memory.watch(&self.inputs());
         self.each.answer(&self.inputs(), |capture, told| {
             panics::reach(stage);
             let trace = load_capture(capture, self.memory, &self.marks, &self.choices)?;

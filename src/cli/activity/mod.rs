@@ -69,6 +69,7 @@ impl TimeAsked {
     ) -> Result<(), Failure> {
         self.edges.check().map_err(Failure::BadArguments)?;
         let choices = Choices::of_process(self.process.clone());
+        self.memory.watch(&self.inputs());
         self.each.answer(&self.inputs(), |capture, told| {
             panics::reach(stage);
             let trace = load_capture(capture, self.memory, &self.marks, &choices)?;
