@@ -22,8 +22,11 @@ struct Held {
     site: SiteId,
 }
 
-/// The functions that are asked about of one process and layer.
+/// The functions that are asked about of one process and layer: places in the list by name.
 type Asked = KeyedMap<String, usize>;
+
+/// Sites that hold something, and their bytes.
+type Holders = Vec<(SiteId, u64)>;
 
 /// By function that is asked about the line that holds most; of lines that hold as much the first by file and line.
 pub(super) fn lines(
@@ -36,7 +39,7 @@ pub(super) fn lines(
     if names.is_empty() {
         return Ok(vec![None; asked.len()]);
     }
-    let mut of: KeyedMap<(ProcessId, Layer), (Asked, Vec<(SiteId, u64)>)> = KeyedMap::default();
+    let mut of: KeyedMap<(ProcessId, Layer), (Asked, Holders)> = KeyedMap::default();
     for (at, sums) in asked.iter().enumerate() {
         let (asked, _) = of.entry((sums.process, sums.layer)).or_default();
         asked.insert(functions.name(sums.function).to_string(), at);
