@@ -3,6 +3,10 @@
 # Not run under Wine, and why.
 left_out=(
     "mutations: 20,000 damaged traces, the same code on every system"
+    "bounds: what costs too much does so on every system"
+    "query_costs: the same"
+    "engine: answers to questions, the same code on every system"
+    "ui: the window's parts without a window, the same code on every system; the part \"window\" looks at the real one"
     "symbol_damage: the same of symbol files"
     "symbol_https: Wine's own TLS gives up before it has seen the certificate"
     "window: drives the window under Xvfb itself; here the part \"window\" looks at it"

@@ -155,6 +155,7 @@ impl Dimensions<'_> {
             Cell::count(quality.unmatched_frees),
             Cell::count(quality.superseded_allocations),
             Cell::count(quality.inferred_frees),
+            Cell::count(quality.duplicate_events),
             Cell::count(quality.problems),
             Cell::Text(env!("CARGO_PKG_VERSION")),
             Cell::Map(&about.tags),

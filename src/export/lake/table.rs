@@ -99,6 +99,7 @@ pub static CAPTURES: Table = Table {
         always("unmatched_frees", Long),
         always("superseded_allocations", Long),
         always("inferred_frees", Long),
+        always("duplicate_events", Long),
         always("problems", Long),
         always("highwater", Text),
         always("tags", TextMap),
