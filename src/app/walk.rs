@@ -150,7 +150,7 @@ const SPIKE: &[Step] = &[
 const LEAK: &[Step] = &[
     Step {
         title: "One click",
-        text: "What grows stands in a card above the tabs: *MemoryTestApp.exe: steady growth of 1.25 KB/s in heap 0x1d0000*. A click \
+        text: "What grows stands in a card above the tabs: *MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation*. A click \
                selects its interval, filters to its heap, and opens the tree at the function.",
         show: |document| Some(vec![leak(document)?]),
     },

@@ -17,14 +17,14 @@ fn click_card(window: &mut Window, part: &str) {
 fn the_exercise_and_the_leak_hunt_take_one_click_each() {
     let cards = [
         (
-            "Finding MemoryTestApp.exe: steady growth of 1.25 KB/s in heap 0x1d0000",
+            "Finding MemoryTestApp.exe: steady growth of 1.25 KB/s in InnerLoopOperation",
             "MemoryTestApp.exe!InnerLoopOperation: ",
             "+42.50 KB",
         ),
         ("Finding MemoryTestApp.exe: step of +10.00 MB", "MemoryTestApp.exe!Main: ", "+10.00 MB"),
         ("Finding 10 spikes of 10.00 MB in commit", "MemoryTestApp.exe!ManipulateTemporaryBuffer: ", "size 100.00 MB"),
         (
-            "Finding TelemetryService.exe: steady growth of 9.21 KB/s in heap 0x2a40000",
+            "Finding TelemetryService.exe: steady growth of 9.21 KB/s in TelemetryService.exe!+0x104b",
             "TelemetryService.exe!+0x104b: ",
             "+331.68 KB",
         ),

@@ -58,7 +58,7 @@ fn line(source: Option<&SourceLine>) -> String {
     source.map_or_else(String::new, |line| format!(" ({})", line.short()))
 }
 
-/// Heap, function and line.
+/// Function and line, and heap.
 fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>, source: Option<&SourceLine>) -> String {
     let heap = question.index.trace().heap(claim.heap);
     let heap = match heap.key() {
@@ -70,7 +70,7 @@ fn place(question: &Question<'_>, claim: &Claim, function: Option<&str>, source:
         // The module of a name stands in the stack.
         Some(function) => {
             let name = function.split_once('!').map_or(function, |(_, name)| name);
-            format!("{heap} \u{b7} {}{}", if name.starts_with("+0x") { function } else { name }, line(source))
+            format!("{}{}, {heap}", if name.starts_with("+0x") { function } else { name }, line(source))
         }
         None => heap,
     }
