@@ -22,7 +22,11 @@ fn the_exercise_and_the_leak_hunt_take_one_click_each() {
             "+42.50 KB",
         ),
         ("Finding MemoryTestApp.exe: step of +10.00 MB", "MemoryTestApp.exe!Main: ", "+10.00 MB"),
-        ("Finding 10 spikes of 10.00 MB in commit", "MemoryTestApp.exe!ManipulateTemporaryBuffer: ", "size 100.00 MB"),
+        (
+            "Finding MemoryTestApp.exe: 10 spikes of 10.00 MB in ManipulateTemporaryBuffer",
+            "MemoryTestApp.exe!ManipulateTemporaryBuffer: ",
+            "size 100.00 MB",
+        ),
         (
             "Finding TelemetryService.exe: steady growth of 9.21 KB/s in TelemetryService.exe!+0x104b",
             "TelemetryService.exe!+0x104b: ",
