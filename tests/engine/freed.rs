@@ -135,6 +135,10 @@ fn check_forests(index: &Index, mask: &Mask, layer: Layer, rows: &[&Row], edges:
                 if *is_outermost_first {
                     frames.reverse();
                 }
+                // By function: the responsible caller, without names the first frame outside of the kernel.
+                if is_flat && let Some(outside) = row.freed_stack.iter().position(|&frame| frame < 1 << 63) {
+                    frames.drain(..outside);
+                }
                 if frames.is_empty() {
                     frames.push(node_name(&functions, highwater::query::NodeKey::NoStack));
                 }

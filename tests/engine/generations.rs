@@ -10,7 +10,7 @@ use highwater::symbols::Names;
 use highwater::units::{Layer, Ticks};
 use proptest::prelude::*;
 
-/// By innermost frame and generation: count and bytes.
+/// By responsible caller, without names the first frame outside of the kernel, and generation: count and bytes.
 type Left = BTreeMap<(Option<String>, usize), (u64, u64)>;
 
 /// By a look at each row for each generation.
@@ -19,7 +19,8 @@ fn naive(replay: &Replay, edges: &[i64], end: i64, layer: Layer) -> Left {
     for row in replay.rows.iter().filter(|row| row.layer() == layer && row.death.is_none_or(|death| death >= end)) {
         for (generation, pair) in edges.windows(2).enumerate() {
             if (pair[0]..pair[1]).contains(&row.birth) {
-                let frame = row.stack.first().map(|frame| format!("{frame:#x}"));
+                let outside = row.stack.iter().find(|&&frame| frame < 1 << 63);
+                let frame = outside.or(row.stack.first()).map(|frame| format!("{frame:#x}"));
                 let sum = left.entry((frame, generation)).or_default();
                 *sum = (sum.0 + 1, sum.1 + row.size);
             }

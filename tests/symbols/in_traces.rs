@@ -400,7 +400,7 @@ fn inlined_functions_are_lines_in_the_tree_that_filter_and_are_found() {
     assert!(!found("operator new", true).iter().any(|label| label.contains("operator new")));
     assert!(found("operator new", false).contains(&"CrashWithException.exe!operator new".to_owned()));
     // And each tells its place in the sources.
-    let tree = tree(&trace, &totals, &TreeRequest { search: "_Reallocate_for".to_owned(), ..request(true) }, &never).unwrap();
+    let tree = tree(&trace, &totals, &TreeRequest { search: "_Reallocate_for".to_owned(), ..request(false) }, &never).unwrap();
     let line = tree.rows(&trace).position(|row| row.label == place("_Reallocate_for")).unwrap();
     let (frame, level) = tree.frame(&trace, line).unwrap();
     let function = frame.function(level).unwrap();

@@ -57,7 +57,7 @@ impl Caller {
 /// Sites that a worker looks at in a row at least, since it remembers what it saw.
 const PIECE: usize = 1 << 12;
 /// Frames that it remembers at most.
-const FRAMES: usize = 1 << 20;
+const FRAMES: usize = 1 << 16;
 
 /// The callers of some sites, in their order. `innermost` is what their innermost addresses are.
 pub(in crate::query) fn callers<'a>(
