@@ -130,7 +130,8 @@ fn ten_thousand_heaps_take_little_more_memory_than_three() {
     let (many, of_many) = memory_with_heaps(157, 64);
     assert!(few <= 6 && many >= 10_000, "{few} and {many} heaps");
     for (few, many) in of_few.into_iter().zip(of_many) {
-        assert!(many as f64 <= 1.6 * few as f64, "{many} and {few} bytes");
+        // Also 17 times as many sites; what workers hold at once varies by some percent.
+        assert!(many as f64 <= 1.75 * few as f64, "{many} and {few} bytes");
     }
 }
 
