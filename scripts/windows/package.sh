@@ -28,9 +28,10 @@ need_windows_program() {
 }
 
 # cargo test for Windows, with no debug information and nothing kept for a next compile: they would take longer to
-# write than the tests to run, and ten times their room.
+# write than the tests to run, and ten times their room. Our own code is not optimised: what is run under Wine is short,
+# and compiling it is most of the time.
 windows_tests() {
-    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER='timeout 1800 wine' \
+    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER='timeout 1800 wine' \
         cargo test --locked --features "$release_features" --target "$windows_target" --target-dir "$windows_target_dir" "$@"
 }
 
