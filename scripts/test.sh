@@ -12,7 +12,7 @@ case ${1:-} in
     '' | --all) ;;
     *) fail "scripts/test.sh [--all]" ;;
 esac
-need_packages "${window_packages[@]}" "${screen_packages[@]}" xdotool imagemagick python3 python3-venv
+need_packages "${window_packages[@]}" "${screen_packages[@]}" xdotool imagemagick python3 python3-venv gcc-mingw-w64-x86-64-win32
 need_cargo
 cd "$root"
 

@@ -79,25 +79,41 @@ const MAX_PATH: usize = 4096;
 const MAX_SECTIONS: usize = 96;
 const MAX_ENTRIES: usize = 64;
 
-/// Reads the headers of an image; `None` if it is none, or no file at all.
-pub fn read(path: &Path) -> Option<Image> {
-    let mut file = paths::open_regular(path).ok()?;
-    let dos = bytes(&mut file, 0, 64)?;
+/// The headers of an image.
+struct Headers {
+    /// COFF's, with the signature before it.
+    head: Vec<u8>,
+    optional: Vec<u8>,
+    /// The section table.
+    table: Vec<u8>,
+    /// Where the data directories are in the optional header.
+    directories: usize,
+}
+
+fn headers(file: &mut File) -> Option<Headers> {
+    let dos = bytes(file, 0, 64)?;
     let at = u64::from(u32_at(&dos, 60)?);
-    let head = bytes(&mut file, at, 24)?;
+    let head = bytes(file, at, 24)?;
     if !dos.starts_with(b"MZ") || !head.starts_with(b"PE\0\0") {
         return None;
     }
     let sections = usize::from(u16_at(&head, 6)?).min(MAX_SECTIONS);
     let optional_size = u16_at(&head, 20)?;
-    let optional = bytes(&mut file, at + 24, optional_size.into())?;
-    let (size, checksum) = (u32_at(&optional, 56)?, u32_at(&optional, 64)?);
+    let optional = bytes(file, at + 24, optional_size.into())?;
     let directories = match u16_at(&optional, 0)? {
         0x10B => 96,
         0x20B => 112,
         _ => return None,
     };
-    let table = bytes(&mut file, at + 24 + u64::from(optional_size), sections * 40)?;
+    let table = bytes(file, at + 24 + u64::from(optional_size), sections * 40)?;
+    Some(Headers { head, optional, table, directories })
+}
+
+/// Reads the headers of an image; `None` if it is none, or no file at all.
+pub fn read(path: &Path) -> Option<Image> {
+    let mut file = paths::open_regular(path).ok()?;
+    let Headers { head, optional, table, directories } = headers(&mut file)?;
+    let (size, checksum) = (u32_at(&optional, 56)?, u32_at(&optional, 64)?);
     const DEBUG: usize = 6;
     let debug = u32_at(&optional, directories + DEBUG * 8).zip(u32_at(&optional, directories + DEBUG * 8 + 4));
     let pdb = debug.and_then(|(rva, length)| {
@@ -107,8 +123,50 @@ pub fn read(path: &Path) -> Option<Image> {
     let end = |section: &[u8]| Some(u64::from(u32_at(section, 20)?) + u64::from(u32_at(section, 16)?));
     let end = table.chunks_exact(40).filter_map(end).max().unwrap_or_default();
     let strings = string_table(&head);
-    let has_dwarf = table.chunks_exact(40).any(|section| is_debug_info(&mut file, strings, section));
+    let has_dwarf = dwarf_sections(&mut file, strings, &table).iter().any(|section| section.name == ".debug_info");
     Some(Image { build: Build { time_stamp: u32_at(&head, 8)?, size: size.into(), checksum }, pdb, bytes: end, has_dwarf })
+}
+
+/// A section of an image with a name that debuggers know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DebugSection {
+    /// `.debug_info` and its like.
+    pub name: String,
+    /// Where it is in the file.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// All of them, and where the image wants to be mapped: the addresses in them count from 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DebugSections {
+    /// Address that the linker chose.
+    pub image_base: u64,
+    /// In the order of the file.
+    pub list: Vec<DebugSection>,
+}
+
+/// The sections in which an image keeps its names as DWARF; `None` if it is no image.
+pub fn debug_sections(path: &Path) -> Option<DebugSections> {
+    let mut file = paths::open_regular(path).ok()?;
+    let Headers { head, optional, table, .. } = headers(&mut file)?;
+    let image_base = match u16_at(&optional, 0)? {
+        0x10B => u64::from(u32_at(&optional, 28)?),
+        _ => u64::from(u32_at(&optional, 24)?) | u64::from(u32_at(&optional, 28)?) << 32,
+    };
+    let strings = string_table(&head);
+    Some(DebugSections { image_base, list: dwarf_sections(&mut file, strings, &table) })
+}
+
+fn dwarf_sections(file: &mut File, strings: Option<u64>, table: &[u8]) -> Vec<DebugSection> {
+    let one = |section: &[u8]| {
+        let name = long_name(file, strings, section).filter(|name| name.starts_with(".debug_"))?;
+        // What stands behind the bytes that are mapped only fills a page.
+        let bytes = u32_at(section, 8)?.min(u32_at(section, 16)?);
+        Some(DebugSection { name, offset: u32_at(section, 20)?.into(), bytes: bytes.into() })
+    };
+    table.chunks_exact(40).filter_map(one).collect()
 }
 
 /// Where names of sections stand that have no room in the section table: behind the symbols, 18 bytes each.
@@ -117,16 +175,15 @@ fn string_table(head: &[u8]) -> Option<u64> {
     (symbols != 0).then(|| u64::from(symbols) + 18 * u64::from(count))
 }
 
-/// Whether a section is DWARF's first. Its name is longer than 8 bytes, so `/` and a place in the string table
-/// stands for it.
-fn is_debug_info(file: &mut File, strings: Option<u64>, section: &[u8]) -> bool {
-    const NAME: &[u8] = b".debug_info\0";
-    let place = section[..8].strip_prefix(b"/").and_then(|digits| {
-        let digits = digits.split(|&byte| byte == 0).next()?;
-        std::str::from_utf8(digits).ok()?.parse::<u32>().ok()
-    });
-    let name = strings.zip(place).and_then(|(strings, place)| bytes(file, strings + u64::from(place), NAME.len()));
-    name.is_some_and(|name| name == NAME)
+/// The name of a section that is longer than 8 bytes: `/` and a place in the string table stands for it.
+fn long_name(file: &mut File, strings: Option<u64>, section: &[u8]) -> Option<String> {
+    const LONGEST: usize = 24;
+    let digits = section[..8].strip_prefix(b"/")?.split(|&byte| byte == 0).next()?;
+    let place: u32 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    let mut name = Vec::with_capacity(LONGEST);
+    file.seek(SeekFrom::Start(strings? + u64::from(place))).ok()?;
+    Read::by_ref(file).take(LONGEST as u64).read_to_end(&mut name).ok()?;
+    String::from_utf8(name.split(|&byte| byte == 0).next()?.to_vec()).ok()
 }
 
 fn code_view(file: &mut File, entry: &[u8]) -> Option<CodeView> {

@@ -1,6 +1,7 @@
 //! Decorated names as people write them: function names without parameters and
 //! return types. Names that are not decorated, or wrongly, stay as they are.
 
+use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 use undname::Flags;
 
 /// Longer names stay as they are: the reader of MSVC names goes one call deeper for
@@ -12,6 +13,10 @@ pub fn demangle(name: &str) -> String {
     try_demangle(name).unwrap_or_else(|| name.to_owned())
 }
 
+/// How deep a name of MinGW's may be nested, and letters that it may become.
+const MAX_DEPTH: u32 = 128;
+const MAX_WRITTEN: usize = 1 << 16;
+
 fn try_demangle(name: &str) -> Option<String> {
     if name.len() > MAX_LENGTH {
         return None;
@@ -20,9 +25,35 @@ fn try_demangle(name: &str) -> Option<String> {
         return undname::demangle(name, Flags::NAME_ONLY | Flags::NO_TAG_SPECIFIER).ok();
     }
     if name.starts_with("_ZN") || name.starts_with("_R") || name.starts_with("__ZN") {
-        return rustc_demangle::try_demangle(name).ok().map(|name| format!("{name:#}"));
+        let rust = rustc_demangle::try_demangle(name).ok().map(|name| format!("{name:#}"));
+        if rust.is_some() {
+            return rust;
+        }
     }
-    None
+    if name.starts_with("_Z") { demangle_itanium(name) } else { None }
+}
+
+/// A C++ name as MinGW and Clang write it.
+fn demangle_itanium(name: &str) -> Option<String> {
+    let limits = ParseOptions::default().recursion_limit(MAX_DEPTH);
+    let symbol = Symbol::new_with_options(name, &limits).ok()?;
+    let words = DemangleOptions::new().no_params().no_return_type().hide_expression_literal_types().recursion_limit(MAX_DEPTH);
+    let mut text = Bounded(String::new());
+    symbol.structured_demangle(&mut text, &words).ok()?;
+    Some(text.0)
+}
+
+/// A name that stops growing: each of its parts may be named again, so that a few letters can stand for millions.
+struct Bounded(String);
+
+impl cpp_demangle::DemangleWrite for Bounded {
+    fn write_string(&mut self, text: &str) -> std::fmt::Result {
+        if self.0.len() + text.len() > MAX_WRITTEN {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 /// A C name as 32-bit x86 decorates it: `_cdecl`, `_stdcall@8`, `@fastcall@8`,
@@ -51,11 +82,14 @@ mod tests {
         assert_eq!(demangle("?set_fmode@__scrt_file_policy@@SAXXZ"), "__scrt_file_policy::set_fmode");
         assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
         assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
+        assert_eq!(demangle("_ZN4game10load_levelEj"), "game::load_level");
+        assert_eq!(demangle("_Znwy"), "operator new");
+        assert_eq!(demangle("_ZNSt6vectorIiSaIiEE9push_backEOi"), "std::vector<int, std::allocator<int> >::push_back");
     }
 
     #[test]
     fn what_is_no_decorated_name_stays() {
-        for name in ["", "?", "??", "main", "_ZN", "_R", "?@@@@", "operator new", "?world@hello", "_Znwm"] {
+        for name in ["", "?", "??", "main", "_ZN", "_R", "?@@@@", "operator new", "?world@hello", "_Z", "_ZN4game"] {
             assert_eq!(demangle(name), name);
         }
     }
@@ -66,13 +100,18 @@ mod tests {
             let pointers = format!("?f@@YAX{}H@Z", "PEA".repeat(length / 3));
             let templates = format!("{}H{}", "?$A@V".repeat(length / 8), "@@".repeat(length / 8));
             let rust = format!("_RNv{}", "Nv".repeat(length / 2));
-            for name in [pointers, format!("?{templates}@@YAXXZ"), format!("??${templates}"), rust] {
+            let itanium = ["P", "I", "N", "St", "FvP", "XadL_Z"].map(|part| format!("_Z1f{}i", part.repeat(length / part.len())));
+            let msvc = [pointers, format!("?{templates}@@YAXXZ"), format!("??${templates}")];
+            for name in msvc.into_iter().chain(itanium).chain([rust]) {
                 assert!(demangle(&name).len() <= 2 << 20);
             }
         }
         // Each level names the one before it twice.
         let laughs = (0..400).fold(String::from("H"), |inner, _| format!("U?$A@{inner}U0@@@"));
         assert!(demangle(&format!("?f@@YAX{laughs}@Z")).len() <= 2 << 20);
+        // The same: a pair of the last pair, and of it.
+        let pairs: String = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars().map(|last| format!("S_IS{last}_S{last}_E")).collect();
+        assert!(demangle(&format!("_Z1f1AIiiE{pairs}")).len() <= 2 << 20);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Finds the PDB of a module: beside the image, where the linker wrote it, then along
-//! the symbol path. Every file is opened and compared with the wanted identity before
+//! the symbol path; or the image itself, where that has the names. Every file is opened and compared with the wanted identity before
 //! it counts as found; what was found and is of no use is told.
 
 mod image;
@@ -17,7 +17,7 @@ use super::trouble::{NotFound, Trouble};
 use super::{Embedded, PdbError, PdbKey, Sources, cabinet};
 use crate::paths::{is_device, local_path, on_disk};
 use crate::pe::Build;
-use image::Named;
+use image::{Named, Naming};
 use search::{Search, Sought, verify};
 
 /// A module whose PDB is wanted.
@@ -31,13 +31,13 @@ pub struct Wanted {
     pub pdb: Option<(PdbKey, String)>,
 }
 
-/// A PDB that was found.
+/// A PDB that was found, or an image that has its names itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// The PDB.
+    /// The PDB or image.
     pub file: PdbFile,
-    /// What it is, which is what was wanted.
-    pub key: PdbKey,
+    /// Which PDB it is, which is what was wanted; `None` of an image with names as DWARF.
+    pub key: Option<PdbKey>,
     /// Where it came from: a folder, a store, a server or the program.
     pub source: String,
     /// Whether it is surely that of the module. Else the image on this machine names it,
@@ -99,14 +99,19 @@ impl Locator {
     ) -> Result<Located, NotFound> {
         let image = on_disk(&wanted.image, &self.sources.volumes);
         let Named { key, pdb, is_certain } = match &wanted.pdb {
+            // MinGW's linker writes an identity and no name.
+            Some((_, path)) if path.is_empty() => {
+                let found = self.image_with_names(wanted, image.as_deref(), stop, progress);
+                return found.ok_or_else(|| Trouble::NoPdbName.into());
+            }
             Some((key, path)) => Named { key: *key, pdb: path.clone(), is_certain: true },
-            None => self.named_by_image(wanted, image.as_deref(), stop, progress)?,
+            None => match self.named_by_image(wanted, image.as_deref(), stop, progress)? {
+                Naming::Pdb(named) => named,
+                Naming::Itself(located) => return Ok(located),
+            },
         };
-        if pdb.is_empty() {
-            return Err(Trouble::NoPdbName.into());
-        }
         let name = file_name(&pdb).ok_or_else(|| Trouble::OddName(pdb.clone()))?.to_owned();
-        let located = |file, source| Located { file, key, source, is_certain };
+        let located = |file, source| Located { file, key: Some(key), source, is_certain };
         if let Some(file) = chosen {
             let trouble = |error| Trouble::File { file: file.display().to_string(), error };
             verify(file, key, stop).map_err(trouble)?;

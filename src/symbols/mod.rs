@@ -16,6 +16,7 @@
 mod cabinet;
 mod demangle;
 mod depot;
+mod dwarf;
 mod error;
 mod guard;
 mod handle;

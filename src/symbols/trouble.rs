@@ -15,15 +15,13 @@ pub enum Trouble {
     OddName(String),
     /// Its PDB has an empty one: MinGW's linker writes an identity and no name.
     #[error(
-        "it has no PDB: it was built with MinGW or the like, and such builds keep their names as DWARF in the image, which is not read"
+        "it has no PDB: it was built with MinGW or the like, which keeps names as DWARF in the image; that image is not to be found \
+         on this machine, or its names were stripped"
     )]
     NoPdbName,
     /// The trace does not name the PDB, and neither does the image.
     #[error("the image names no PDB")]
     NoPdbNamed,
-    /// The same of an image that has names of another kind.
-    #[error("the image names no PDB: it was built with MinGW or the like, and keeps its names as DWARF, which is not read")]
-    DwarfInImage,
     /// The image that would name it is another one.
     #[error("the trace does not name its PDB, and the image on this machine is of another build")]
     OtherImage,

@@ -74,7 +74,7 @@ impl Case {
     pub fn finds(&self, locator: &Locator) -> Located {
         let found = self.find(locator).unwrap();
         assert_eq!(std::fs::read(found.file.path().unwrap()).unwrap(), self.bytes);
-        assert_eq!(found.key, self.key);
+        assert_eq!(found.key, Some(self.key));
         found
     }
 

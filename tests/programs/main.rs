@@ -22,6 +22,7 @@ mod export_without_parquet;
 mod frames;
 mod hostile_names;
 mod marks;
+mod mingw;
 mod outputs;
 mod record;
 mod recorder;

@@ -9,6 +9,7 @@ use super::{Seek, Shared};
 
 use crate::model::Trace;
 use crate::panics;
+use crate::symbols::dwarf;
 use crate::symbols::guard::Stop;
 use crate::symbols::locate::{Located, Locator, file_name};
 use crate::symbols::names::ModuleNames;
@@ -175,7 +176,7 @@ impl Shared {
         let found = found.map_err(|not_found| not_found.to_string())?;
         let bytes = found.file.len();
         self.report(job, |report| {
-            report.pdb = Some(found.key);
+            report.pdb = found.key.or(report.pdb);
             report.source.clone_from(&found.source);
             report.file = found.file.to_string();
             report.bytes = bytes;
@@ -206,7 +207,7 @@ impl Shared {
 
     fn resolve(self: &Arc<Self>, job: &Job, found: &Located) -> Result<Resolved, String> {
         let first = self.lock().looked_at.get(&job.asked.key).cloned().unwrap_or_default();
-        let request = Request { key: Some(found.key), first, all: job.asked.rvas.clone(), known: job.known.clone() };
+        let request = Request { key: found.key, first, all: job.asked.rvas.clone(), known: job.known.clone() };
         let (shared, index, stop) = (Arc::clone(self), job.index, job.stop.clone());
         let publish = move |names: ModuleNames| {
             let mut table = shared.lock();
@@ -218,6 +219,9 @@ impl Shared {
         };
         let describe = |error: PdbError| format!("{}: {error}", found.file);
         let progress = |bytes| self.report(job, |report| report.state = ModuleState::Reading(bytes));
+        if let (None, Some(image)) = (found.key, found.file.path()) {
+            return dwarf::resolve_watched(image, request, &job.stop, &progress, publish).map_err(describe);
+        }
         resolver::resolve_watched(found.file.clone(), request, &job.stop, &progress, publish).map_err(describe)
     }
 

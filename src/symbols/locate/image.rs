@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::search::{Search, Sought};
-use super::{Download, Locator, Wanted, file_name};
+use super::{Download, Located, Locator, Wanted, file_name};
 use crate::pe::{self, Likeness};
 use crate::symbols::path::Place;
 use crate::symbols::trouble::{NotFound, Trouble};
@@ -20,6 +20,21 @@ pub(super) struct Named {
     pub(super) is_certain: bool,
 }
 
+/// Where the names are of a module of which the trace names no PDB.
+pub(super) enum Naming {
+    /// In the PDB that the image names.
+    Pdb(Named),
+    /// In the image.
+    Itself(Located),
+}
+
+/// An image of this machine that was mapped, or may be that.
+struct Found {
+    file: PathBuf,
+    image: pe::Image,
+    is_certain: bool,
+}
+
 impl Locator {
     /// The PDB that the image names. Of several files the first counts that is surely the
     /// one that was mapped, then the first that may be.
@@ -29,7 +44,38 @@ impl Locator {
         image: Option<&Path>,
         stop: &Stop,
         progress: &dyn Fn(Download),
-    ) -> Result<Named, NotFound> {
+    ) -> Result<Naming, NotFound> {
+        let found = self.find_image(wanted, image, stop, progress)?;
+        match &found.image.pdb {
+            Some(pdb) if !pdb.path.is_empty() => Ok(Naming::Pdb(Named {
+                key: PdbKey { guid: pdb.guid, age: pdb.age },
+                pdb: pdb.path.clone(),
+                is_certain: found.is_certain,
+            })),
+            _ if found.image.has_dwarf => Ok(Naming::Itself(found.located())),
+            _ => Err(Trouble::NoPdbNamed.into()),
+        }
+    }
+
+    /// The image, if it has names itself.
+    pub(super) fn image_with_names(
+        &self,
+        wanted: &Wanted,
+        image: Option<&Path>,
+        stop: &Stop,
+        progress: &dyn Fn(Download),
+    ) -> Option<Located> {
+        let found = self.find_image(wanted, image, stop, progress).ok()?;
+        found.image.has_dwarf.then(|| found.located())
+    }
+
+    fn find_image(
+        &self,
+        wanted: &Wanted,
+        image: Option<&Path>,
+        stop: &Stop,
+        progress: &dyn Fn(Download),
+    ) -> Result<Found, NotFound> {
         let name = file_name(&wanted.image).ok_or(Trouble::NoName)?;
         let sought = Sought::Image(wanted.build);
         let mut search = Search::new(self, stop, progress, name, sought);
@@ -43,21 +89,21 @@ impl Locator {
         let (mut likely, mut other) = (None, false);
         for file in files {
             let Some(image) = pe::read(&file) else { continue };
-            search.seen.insert(file);
+            search.seen.insert(file.clone());
             match wanted.build.compare(&image.build) {
-                Likeness::Same => return Ok(named(image, true)?),
-                Likeness::SameSize => drop(likely.get_or_insert(image)),
+                Likeness::Same => return Ok(Found { file, image, is_certain: true }),
+                Likeness::SameSize => _ = likely.get_or_insert(Found { file, image, is_certain: false }),
                 Likeness::Other => other = true,
             }
         }
-        if let Some(image) = likely {
-            return Ok(named(image, false)?);
+        if let Some(found) = likely {
+            return Ok(found);
         }
         if wanted.build.time_stamp != 0
             && let Some((file, _)) = search.along_the_path()
             && let Some(image) = pe::read(&file)
         {
-            return Ok(named(image, true)?);
+            return Ok(Found { file, image, is_certain: true });
         }
         let mut troubles = vec![if other { Trouble::OtherImage } else { Trouble::NoImage }];
         troubles.append(&mut search.troubles);
@@ -65,7 +111,9 @@ impl Locator {
     }
 }
 
-fn named(image: pe::Image, is_certain: bool) -> Result<Named, Trouble> {
-    let pdb = image.pdb.ok_or(if image.has_dwarf { Trouble::DwarfInImage } else { Trouble::NoPdbNamed })?;
-    Ok(Named { key: PdbKey { guid: pdb.guid, age: pdb.age }, pdb: pdb.path, is_certain })
+impl Found {
+    fn located(self) -> Located {
+        let Self { file, is_certain, .. } = self;
+        Located { file: file.as_path().into(), key: None, source: "the image itself (DWARF)".to_owned(), is_certain }
+    }
 }
