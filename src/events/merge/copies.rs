@@ -7,7 +7,7 @@
 //! in one tick of a coarse clock; so only records about blocks, heaps and pages can be, whose process is known.
 //! (About pages it is one if its equal was the last about any pages of the process.)
 //!
-//! Of several files the one with most records of that time keeps its own, so that beside a merge its
+//! Of several files the one with most records of that time, stacks apart, keeps its own, so that beside a merge its
 //! parts change nothing. A stack of its own is a copy as any other record is; one that came with its event
 //! goes to the event that is kept, if that has none.
 //!
@@ -53,7 +53,7 @@ pub(super) struct CopyFinder {
     last: HashMap<Subject, usize>,
     /// Class, rank of the file, number.
     members: Vec<(u32, u32, u32)>,
-    /// Files, and how many entries are left of each.
+    /// Files, and how many entries are left of each, stacks apart.
     files: Vec<(u64, usize)>,
     shared: Vec<u64>,
     /// Those that are kept, and whose stack they get.
@@ -258,14 +258,15 @@ impl CopyFinder {
         }
     }
 
-    /// Files by how many of their entries are left, most first, then in their order.
+    /// Files by how many of their entries are left, most first, then in their order. Stacks do not count: where buffers
+    /// end, a file has some of them apart that another has with their events.
     fn rank_files(&mut self, runs: &[Run], places: &[Place]) {
         self.files.clear();
         for (place, _) in places.iter().zip(&self.is_copy).filter(|(_, is_copy)| !**is_copy) {
-            let of = file(runs, *place);
+            let (of, count) = (file(runs, *place), usize::from(!is_of_stack(item(runs, *place))));
             match self.files.last_mut().filter(|(file, _)| *file == of) {
-                Some((_, count)) => *count += 1,
-                None => self.files.push((of, 1)),
+                Some((_, counted)) => *counted += count,
+                None => self.files.push((of, count)),
             }
         }
         self.files.sort_by_key(|&(_, count)| std::cmp::Reverse(count)); // stable
