@@ -7,7 +7,9 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::rules::{Limit, Rule};
-use crate::query::{Cancel, Cancelled, Group, Holder, Index, Mask, Measure, Measured, MeasuredRequest, Totals, totals};
+use crate::query::{
+    Cancel, Cancelled, Group, Holder, Index, Mask, Measure, Measured, MeasuredRequest, SourceLine, Totals, totals,
+};
 use crate::symbols::Names;
 use crate::tables::KeyedMap;
 use crate::units::Interval;
@@ -79,6 +81,8 @@ pub struct Check {
 pub struct HolderOf {
     /// As frames are printed.
     pub function: String,
+    /// Its line with most of it, if lines are known.
+    pub source: Option<SourceLine>,
     /// In the unit of the limit.
     pub value: Amount,
 }
@@ -259,9 +263,9 @@ fn name_places(
         let groups: Vec<usize> = broken.iter().map(|(group, _)| *group).collect();
         let holders = measured.holders(index, totals, kind, &groups, names, cancel)?;
         for ((_, check), holder) in broken.iter_mut().zip(holders) {
-            check.holder = holder.map(|Holder { function, amount }| {
+            check.holder = holder.map(|Holder { function, source, amount }| {
                 let value = if kind == Measure::Growth { Amount::Rate(amount) } else { Amount::Exact(amount as i128) };
-                HolderOf { function, value }
+                HolderOf { function, source, value }
             });
         }
     }

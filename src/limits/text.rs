@@ -1,6 +1,6 @@
 //! Broken limits in words, one line each.
 
-use super::check::{Amount, Check, Checked, GroupCheck};
+use super::check::{Amount, Check, Checked, GroupCheck, HolderOf};
 use crate::format::{self, plain};
 use crate::query::{By, Measure};
 
@@ -15,7 +15,10 @@ pub fn breach_lines<'a>(checked: &'a Checked<'_>) -> impl Iterator<Item = String
 fn breach_line(checked: &Checked<'_>, group: &GroupCheck) -> String {
     let Check { measure, value, limit, kind, holder, .. } = &group.numbers;
     let (is, may_be) = told_apart(*kind, *value, *limit);
-    let most = holder.as_ref().map(|holder| format!("; most in {} ({})", holder.function, amount(*kind, holder.value)));
+    let most = holder.as_ref().map(|HolderOf { function, source, value }| {
+        let at = source.as_ref().map(|line| format!(" at {line}")).unwrap_or_default();
+        format!("; most in {function}{at} ({})", amount(*kind, *value))
+    });
     let (rule, place, most) = (&checked.rule.name, keys(checked, group), most.unwrap_or_default());
     plain(&format!("{rule}: {place}: {measure} {is} is above the limit {may_be}{most}"))
 }

@@ -3,13 +3,14 @@
 //! Cost: the callers of the sites of the groups; for peaks and growth a pass
 //! over the rows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::alive::alive_at;
 use super::callers::{CallerFinder, CallerFrame};
 use super::growth::slopes;
 use super::measured::Measured;
-use super::{Cancel, Cancelled, Index, SeriesOf, Totals, series};
+use super::{Cancel, Cancelled, Index, SeriesOf, SourceLine, Totals, series};
 use crate::model::{NodeId, ProcessId, SiteId};
 use crate::symbols::{FrameKind, Names};
 use crate::tables::KeyedMap;
@@ -39,8 +40,17 @@ pub enum Measure {
 pub struct Holder {
     /// As frames are printed.
     pub function: String,
+    /// Its line with most of that, if lines are known.
+    pub source: Option<SourceLine>,
     /// What it has.
     pub amount: f64,
+}
+
+/// What a function has, and what its lines have of that.
+#[derive(Clone, Default)]
+struct Has {
+    amount: f64,
+    lines: BTreeMap<SourceLine, f64>,
 }
 
 impl Measured {
@@ -60,14 +70,18 @@ impl Measured {
         let of_site: Vec<Option<u32>> = self.of_site.iter().map(|group| turn[(*group)? as usize]).collect();
         let amounts = self.amounts(index, totals, measure, wanted, &of_site, cancel)?;
         let sums = sums_by_place(index, names, &of_site, &amounts, cancel)?;
-        let mut by_function: Vec<KeyedMap<String, f64>> = vec![KeyedMap::default(); wanted.len()];
+        let mut by_function: Vec<KeyedMap<String, Has>> = vec![KeyedMap::default(); wanted.len()];
         for ((group, _, caller), (amount, site)) in sums {
             if caller.node == NodeId::ROOT {
                 continue;
             }
             let site = index.trace().site(site);
             let frame = caller.recorded(index.trace(), names, site);
-            *by_function[group as usize].entry(frame.name(caller.level).to_string()).or_default() += amount;
+            let has = by_function[group as usize].entry(frame.name(caller.level).to_string()).or_default();
+            has.amount += amount;
+            if let Some(line) = SourceLine::of(&frame, caller.level) {
+                *has.lines.entry(line).or_default() += amount;
+            }
         }
         Ok(by_function.into_iter().map(largest).collect())
     }
@@ -161,8 +175,10 @@ fn sums_by_place(
     Ok(sums)
 }
 
-fn largest(functions: KeyedMap<String, f64>) -> Option<Holder> {
-    let functions = functions.into_iter().filter(|(_, amount)| *amount > 0.0);
-    let largest = functions.max_by(|a, b| a.1.total_cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
-    largest.map(|(function, amount)| Holder { function, amount })
+fn largest(functions: KeyedMap<String, Has>) -> Option<Holder> {
+    let functions = functions.into_iter().filter(|(_, has)| has.amount > 0.0);
+    let (function, Has { amount, lines }) =
+        functions.max_by(|a, b| a.1.amount.total_cmp(&b.1.amount).then_with(|| b.0.cmp(&a.0)))?;
+    let source = lines.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(line, _)| line);
+    Some(Holder { function, source, amount })
 }

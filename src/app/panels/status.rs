@@ -9,7 +9,7 @@ use crate::app::commands::{Command, DocCommand, LoadCommand};
 use crate::app::document::{Document, Tab};
 use crate::format;
 use crate::model::CutReason;
-use crate::query::{input_doubts, is_doubt, layer_label};
+use crate::query::{doubts, is_doubt, layer_label};
 use crate::units::Layer;
 
 pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
@@ -17,14 +17,15 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
         activity(app, ui);
         let Some(document) = &app.document else { return };
         let quality = document.trace.quality;
-        let doubtful = document.is_partial() || document.trace.exact_until().is_some() || quality.problems > 0;
+        let doubtful =
+            document.is_partial() || document.trace.exact_until().is_some() || quality.problems > 0 || quality.sums_saturate;
         let color = if doubtful { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
         let line = egui::Label::new(egui::RichText::new(trust(document)).color(color)).sense(egui::Sense::click());
-        let doubts = |ui: &mut egui::Ui| {
+        let all_doubts = |ui: &mut egui::Ui| {
             ui.label("What the trace holds and what is wrong with it");
-            input_doubts(&document.trace.problems).into_iter().for_each(|doubt| _ = ui.label(doubt));
+            doubts(&document.trace, document.trace.span.to).into_iter().for_each(|doubt| _ = ui.label(doubt));
         };
-        if ui.add(line).on_hover_ui(doubts).clicked() {
+        if ui.add(line).on_hover_ui(all_doubts).clicked() {
             app.commands.doc(DocCommand::ShowTab(Tab::Trace));
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -99,6 +100,9 @@ fn trust(document: &Document) -> String {
     }
     if !document.trace.scope.is_all() {
         parts.push("Only a part chosen".to_owned());
+    }
+    if document.trace.quality.sums_saturate {
+        parts.push("Sizes add up to more than 64 bits hold".to_owned());
     }
     // Each of these is a problem in the list too.
     let told = u64::from(document.trace.cut.is_some()) + u64::from(document.trace.forgotten.is_some());

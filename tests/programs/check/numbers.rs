@@ -243,6 +243,7 @@ fn as_much_as_the_limit_is_allowed_and_no_byte_more() {
         assert_eq!((&rule["outcome"], &rule["groups"][0]["broken"]), (&"broken".into(), &true.into()), "{rule}");
         let holder = &rule["groups"][0]["holder"];
         assert!(holder["function"].as_str().unwrap().starts_with("MemoryTestApp.exe!"), "{rule}");
+        assert!(holder["source"]["file"].as_str().unwrap().starts_with(r"C:\MemoryTestApp\"), "{rule}");
         assert!(holder["value"].as_f64().unwrap() <= rule["groups"][0]["value"].as_f64().unwrap(), "{rule}");
     }
     let run = folder.check("demo:", &rules, &[]);
@@ -251,7 +252,12 @@ fn as_much_as_the_limit_is_allowed_and_no_byte_more() {
         assert!(line.starts_with(&format!("r{i}: heap: {measure} ")) && line.contains(" is above the limit "), "{line}");
         let (is, may_be) = line.split_once(" is above the limit ").unwrap();
         let (_, value) = is.split_once(&format!(": {measure} ")).unwrap();
-        assert!(line.contains("; most in MemoryTestApp.exe!") && !may_be.starts_with(value), "{line}");
+        assert!(
+            line.contains("; most in MemoryTestApp.exe!")
+                && line.contains(r" at C:\MemoryTestApp\")
+                && !may_be.starts_with(value),
+            "{line}"
+        );
     }
 }
 
