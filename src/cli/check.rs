@@ -10,10 +10,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, Loaded, decides, known_part, needs_names, stopped};
-use super::outputs::refused;
+use super::outputs::{BaselineArgs, Replace, refused};
 use super::progress::Quiet;
-use super::{Failure, output, report_other_problems};
-use crate::limits::{Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, Suite, breach_lines, junit};
+use super::{Failure, output, report_other_problems, text};
+use crate::limits::{Accepted, Baseline, Checked, GroupCheck, Judge, LimitRules, Outcome, Rule, Suite, breach_lines, junit};
 use crate::load::Input;
 use crate::model::Quality;
 use crate::moment::Moment;
@@ -31,6 +31,12 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "FILE", required_unless_present = "init")]
     rules: Option<PathBuf>,
 
+    #[command(flatten)]
+    known: BaselineArgs,
+
+    #[command(flatten)]
+    replace: Replace,
+
     /// Write the outcome as JUnit's XML, too
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -40,7 +46,7 @@ pub(super) struct CheckArgs {
     json: bool,
 
     /// Write rules to begin with, from a trace that is well: to -o, to --rules, or print them
-    #[arg(long, conflicts_with_all = ["junit", "json"])]
+    #[arg(long, conflicts_with_all = ["junit", "json", "baseline", "write_baseline"])]
     init: bool,
 
     /// Where --init writes
@@ -61,6 +67,9 @@ struct Answer<'a> {
     schema: &'static str,
     broken: bool,
     rules: Vec<RuleAnswer<'a>>,
+    /// How many broken limits a baseline accepts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<usize>,
     quality: Quality,
     doubts: &'a [String],
 }
@@ -83,26 +92,36 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let Some(file) = &args.rules else { return Err(Failure::BadArguments("--rules names no file".to_owned())) };
     // Before the work of loading.
     args.asked.check().map_err(Failure::BadArguments)?;
-    let _read = [args.asked.rules.reading(), Reading::of([file.clone()])];
+    let _read = [args.asked.rules.reading(), Reading::of([file.clone()]), args.known.check(args.replace)?];
     if let Some(out) = &args.junit
         && paths::check(out, Existing::GivesWay) == Err(Refusal::Read)
     {
         return Err(refused(out, Refusal::Read));
     }
     let rules = LimitRules::read(file).map_err(Failure::BadArguments)?.list;
+    let mut known = args.known.read()?;
+    let mut found = Vec::new();
     let mut suites = Vec::new();
     let outcome = args.asked.answer("check", |loaded| {
         let (names, unnamed) = names(args, loaded, &rules)?;
         let index = prepared(loaded, rules.len())?;
-        let checked = hold(args, loaded, &index, &names, &rules)?;
+        let mut checked = hold(args, loaded, &index, &names, &rules)?;
+        found.extend(checked.iter().flat_map(Checked::broken).map(Accepted::breach));
+        let held = known.as_mut().map(|known| checked.iter_mut().map(|checked| checked.hold_back(known)).sum::<usize>());
         report_other_problems(&loaded.trace.problems);
         let doubts = doubts(args, loaded, &index, &unnamed, &checked)?;
-        answer(args, loaded, &checked, &doubts)?;
+        answer(args, loaded, &checked, held, &doubts)?;
         let is_broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
         let capture = loaded.told.files().map_or_else(|| capture_name(args), |files| files.join(" + "));
         suites.push(Suite { checked, capture, doubts });
         if is_broken { Err(Failure::LimitBroken) } else { Ok(()) }
     });
+    if !suites.is_empty() {
+        args.known.write(args.replace, || Baseline::of(found))?;
+    }
+    for entry in known.iter().flat_map(Baseline::unused) {
+        output::message(&format!("the baseline's entry fits nothing: {}", entry.words()));
+    }
     if let Some(out) = args.junit.as_ref().filter(|_| !suites.is_empty()) {
         write_junit(out, &suites, file)?;
     }
@@ -200,7 +219,13 @@ fn capture_name(args: &CheckArgs) -> String {
     args.asked.inputs().iter().map(Input::name).collect::<Vec<_>>().join(" + ")
 }
 
-fn answer(args: &CheckArgs, loaded: &Loaded, checked: &[Checked<'_>], doubts: &[String]) -> Result<(), Failure> {
+fn answer(
+    args: &CheckArgs,
+    loaded: &Loaded,
+    checked: &[Checked<'_>],
+    held: Option<usize>,
+    doubts: &[String],
+) -> Result<(), Failure> {
     let trace = &loaded.trace;
     for rule in checked {
         // What is required is a breach, which is told as one.
@@ -222,11 +247,21 @@ fn answer(args: &CheckArgs, loaded: &Loaded, checked: &[Checked<'_>], doubts: &[
         });
         let broken = checked.iter().any(|checked| checked.outcome == Outcome::Broken);
         let rules = rules.collect();
-        return loaded.told.json(&Answer { schema: "highwater.check/1", broken, rules, quality: trace.quality, doubts });
+        return loaded.told.json(&Answer {
+            schema: "highwater.check/1",
+            broken,
+            rules,
+            accepted: held,
+            quality: trace.quality,
+            doubts,
+        });
     }
     loaded.told.text(&describe(checked))?;
     let count = |outcome| checked.iter().filter(|checked| checked.outcome == outcome).count();
     let [passed, broken, skipped] = [Outcome::Passed, Outcome::Broken, Outcome::Skipped].map(count);
+    if let Some(held) = held.filter(|&held| held > 0) {
+        output::message(&format!("{} held back by the baseline", text::plural(held as u64, "broken limit")));
+    }
     output::message(&format!("rules: {passed} passed, {broken} broken, {skipped} skipped"));
     Ok(())
 }

@@ -1,8 +1,5 @@
 //! `highwater findings`: what stands out in a capture, best first, without what a team knows and accepts.
 
-mod baseline;
-
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -11,14 +8,13 @@ use clap::builder::PossibleValue;
 use serde::Serialize;
 
 use super::asked::{Asked, IntervalInSeconds, Loaded, decides, stopped};
-use super::outputs::{Replace, check_file_out};
+use super::outputs::{BaselineArgs, Replace};
 use super::{Failure, report_problems, text};
 use crate::format::{self, plain};
+use crate::limits::{Accepted, Baseline};
 use crate::model::Trace;
-use crate::paths;
 use crate::query::{Cancel, Decides, Finding, FindingKind, Index, Mask, Measured, MeasuredRequest, SourceLine, findings, totals};
 use crate::symbols::Names;
-use baseline::{Accepted, Baseline};
 
 #[derive(Args, Debug)]
 pub(super) struct FindingsArgs {
@@ -37,13 +33,8 @@ pub(super) struct FindingsArgs {
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     kind: Vec<FindingKind>,
 
-    /// Leave out what this file accepts, unless it holds more bytes than accepted
-    #[arg(long, value_name = "FILE")]
-    pub(super) baseline: Option<PathBuf>,
-
-    /// Write all findings as accepted to FILE, for --baseline
-    #[arg(long, value_name = "FILE")]
-    pub(super) write_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) known: BaselineArgs,
 
     #[command(flatten)]
     replace: Replace,
@@ -68,7 +59,7 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    unused: Option<&'a [Accepted]>,
+    unused: Option<Vec<&'a Accepted>>,
     doubts: &'a [String],
 }
 
@@ -94,10 +85,7 @@ struct Entry<'a> {
 }
 
 pub(super) fn run(args: &FindingsArgs) -> Result<(), Failure> {
-    let _read = paths::Reading::of(args.baseline.clone());
-    if let Some(path) = &args.write_baseline {
-        check_file_out(path, args.replace.existing())?;
-    }
+    let _read = args.known.check(args.replace)?;
     args.asked.answer("findings", |loaded| answer(args, loaded))
 }
 
@@ -110,22 +98,34 @@ fn answer(args: &FindingsArgs, loaded: &Loaded) -> Result<(), Failure> {
     let mask = args.asked.filter().named_mask(trace, &names, &Cancel::default()).map_err(stopped)?;
     let mut found = findings(&index, loaded.interval, &mask, &names, &Cancel::default()).map_err(stopped)?;
     found.retain(|finding| args.kind.is_empty() || args.kind.contains(&finding.kind));
-    if let Some(path) = &args.write_baseline {
-        Baseline::of(trace, &found).write(path, args.replace.existing())?;
+    args.known.write(args.replace, || Baseline::of(found.iter().map(|finding| Accepted::finding(trace, finding))))?;
+    let mut known = args.known.read()?;
+    let before = found.len();
+    if let Some(known) = &mut known {
+        found.retain(|finding| !known.holds_back(&Accepted::finding(trace, finding)));
     }
-    let held = args.baseline.as_deref().map(|path| Ok::<_, Failure>(Baseline::read(path)?.hold_back(trace, &mut found)));
-    let held = held.transpose()?;
+    let held = before - found.len();
     found.truncate(args.top.unwrap_or(usize::MAX));
     report_problems(&trace.problems);
     if args.json {
         let entries = found.iter().map(|finding| entry(trace, finding)).collect();
-        let (accepted, unused) = (held.as_ref().map(|held| held.count), held.as_ref().map(|held| held.unused.as_slice()));
+        let (accepted, unused) = (known.as_ref().map(|_| held), known.as_ref().map(Baseline::unused));
         let answer = Answer { schema: "highwater.findings/1", findings: entries, accepted, unused, doubts: &doubts };
         return loaded.told.json(&answer);
     }
     let at_exit = at_exit(&index, loaded, &mask, &names)?;
-    let held = held.map_or_else(String::new, |held| held.told());
+    let held = known.map_or_else(String::new, |known| held_back(held, &known));
     loaded.told.text(&(at_exit + &describe(&found) + &held + &describe_doubts(&found, &doubts)))
+}
+
+/// What a baseline did, in sentences.
+fn held_back(count: usize, known: &Baseline) -> String {
+    let mut text = match count {
+        0 => String::new(),
+        count => format!("\n{} held back by the baseline.\n", text::plural(count as u64, "finding")),
+    };
+    known.unused().iter().for_each(|entry| text += &format!("The baseline's entry fits nothing: {}.\n", entry.words()));
+    text
 }
 
 /// What was not freed by processes that ended, in one line; layers are never added together.

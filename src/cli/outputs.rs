@@ -3,11 +3,12 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::Failure;
+use crate::limits::Baseline;
 use crate::paths::{self, Existing, Refusal};
 
 /// Whether a file that is there is replaced.
@@ -22,6 +23,40 @@ impl Replace {
     /// The same, as it is asked of files.
     pub(super) fn existing(self) -> Existing {
         if self.replace { Existing::GivesWay } else { Existing::Stays }
+    }
+}
+
+/// What a team knows and accepts.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct BaselineArgs {
+    /// Leave out what this file accepts, unless it holds more bytes than accepted
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+
+    /// Write all that is found as accepted to FILE, for --baseline
+    #[arg(long, value_name = "FILE")]
+    pub(super) write_baseline: Option<PathBuf>,
+}
+
+impl BaselineArgs {
+    /// Refuses, before the work, a file that could not be written after it; what is read stays as long as this lives.
+    pub(super) fn check(&self, replace: Replace) -> Result<paths::Reading, Failure> {
+        let read = paths::Reading::of(self.baseline.clone());
+        if let Some(path) = &self.write_baseline {
+            check_file_out(path, replace.existing())?;
+        }
+        Ok(read)
+    }
+
+    /// The file that was given.
+    pub(super) fn read(&self) -> Result<Option<Baseline>, Failure> {
+        self.baseline.as_deref().map(Baseline::read).transpose().map_err(Failure::BadArguments)
+    }
+
+    /// Writes the file that was asked for.
+    pub(super) fn write(&self, replace: Replace, baseline: impl FnOnce() -> Baseline) -> Result<(), Failure> {
+        let Some(path) = &self.write_baseline else { return Ok(()) };
+        write_out(path, replace.existing(), "the baseline", |file| baseline().write(file))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::ser::Serializer;
 
+use super::baseline::{Accepted, Baseline};
 use super::rules::{Limit, Rule};
 use crate::query::{
     Cancel, Cancelled, Group, Holder, Index, Mask, Measure, Measured, MeasuredRequest, SourceLine, Totals, totals,
@@ -69,6 +70,8 @@ pub struct Check {
     pub limit: Amount,
     /// Whether there is more.
     pub broken: bool,
+    /// Whether it is more and a baseline accepts that.
+    pub accepted: bool,
     /// Of a broken limit the function that has most, and what it has.
     pub holder: Option<HolderOf>,
     /// The same measure, for whoever is no program.
@@ -124,9 +127,22 @@ impl<'a> Checked<'a> {
         Self { rule, interval, outcome, reason: Some(reason), checks: Vec::new() }
     }
 
-    /// The limits that are not kept.
+    /// The limits that are not kept, and that is not accepted.
     pub fn broken(&self) -> impl Iterator<Item = &GroupCheck> {
-        self.checks.iter().filter(|check| check.numbers.broken)
+        self.checks.iter().filter(|check| check.numbers.broken && !check.numbers.accepted)
+    }
+
+    /// Accepts what a baseline does. Returns how many limits that is.
+    pub fn hold_back(&mut self, known: &mut Baseline) -> usize {
+        let mut count = 0;
+        for check in self.checks.iter_mut().filter(|check| check.numbers.broken) {
+            check.numbers.accepted = known.holds_back(&Accepted::breach(check));
+            count += usize::from(check.numbers.accepted);
+        }
+        if count > 0 && self.broken().next().is_none() && !(self.rule.required && self.reason.is_some()) {
+            self.outcome = Outcome::Passed;
+        }
+        count
     }
 }
 
@@ -207,7 +223,10 @@ fn judge(rule: &Rule, measured: &Measured) -> Vec<(usize, Check)> {
             let Limit { measure, most } = *limit;
             let value = value(measured, group, measure)?;
             let broken = value.is_above(most);
-            Some((group, Check { measure: measure.name(), value, limit: most, broken, holder: None, kind: measure }))
+            Some((
+                group,
+                Check { measure: measure.name(), value, limit: most, broken, accepted: false, holder: None, kind: measure },
+            ))
         })
     });
     checks.collect()

@@ -154,7 +154,40 @@ fn json_has_its_fields_in_order() {
         names.iter().map(|name| run.out.find(&format!("\"{name}\":")).unwrap_or_else(|| panic!("{name}"))).collect()
     };
     assert!(places(&["schema", "broken", "rules", "quality", "doubts"]).is_sorted(), "{}", run.out);
-    let rule =
-        ["name", "line", "outcome", "reason", "interval", "groups", "process", "layer", "measure", "value", "limit", "holder"];
+    let rule = [
+        "name", "line", "outcome", "reason", "interval", "groups", "process", "layer", "measure", "value", "limit", "accepted",
+        "holder",
+    ];
     assert!(places(&rule).is_sorted(), "{}", run.out);
+}
+
+#[test]
+fn what_a_baseline_accepts_breaks_no_limit_until_there_is_more() {
+    let folder = Folder::new();
+    let known = folder.path("known.json");
+    let known = known.to_str().unwrap();
+    let rules = "[[rule]]\nname = \"leaks\"\nby = [\"process\"]\nlayer = \"heap\"\noutstanding = 10\npeak = 1\n";
+    let (before, code) = folder.checked("demo:", rules, &["--write-baseline", known]);
+    let broken = |checked: &Value| {
+        let groups = list(&checked["rules"][0], "groups");
+        groups.iter().filter(|group| group["broken"] == true && group["accepted"] == false).count()
+    };
+    assert_eq!(code, Some(3));
+    assert!(broken(&before) >= 2 && before.get("accepted").is_none(), "{before}");
+    let (after, code) = folder.checked("demo:", rules, &["--baseline", known]);
+    assert_eq!((code, broken(&after), after["accepted"].as_u64()), (Some(0), 0, Some(broken(&before) as u64)), "{after}");
+    assert_eq!((&after["broken"], &after["rules"][0]["outcome"]), (&false.into(), &"passed".into()));
+    let run = folder.check("demo:", rules, &["--baseline", known]);
+    assert!(run.out.is_empty() && run.err.contains("held back by the baseline"), "{run:?}");
+    // More than was accepted is told; an entry that fits nothing is, too.
+    let text = fs::read_to_string(known).unwrap();
+    let mut file: Value = serde_json::from_str(&text).unwrap();
+    file["accepted"][0]["most_bytes"] = 1.into();
+    file["accepted"][1]["process"] = "old.exe".into();
+    fs::write(known, file.to_string()).unwrap();
+    let run = folder.check("demo:", rules, &["--baseline", known]);
+    assert_eq!((run.code, run.out.lines().count()), (Some(3), 2), "{run:?}");
+    assert!(run.err.contains("fits nothing") && run.err.contains("old.exe"), "{run:?}");
+    // It is not written over unasked.
+    assert_eq!(folder.check("demo:", rules, &["--write-baseline", known]).code, Some(2));
 }
