@@ -11,6 +11,7 @@ pub mod app;
 pub mod archive;
 pub mod capture;
 pub mod cli;
+pub mod editor;
 pub mod etl;
 pub mod events;
 pub mod export;

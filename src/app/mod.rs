@@ -46,6 +46,7 @@ mod recent;
 mod recording;
 mod saving;
 mod settings;
+mod source_files;
 mod stack_rules;
 mod start;
 mod theme;
@@ -81,6 +82,7 @@ use player::Pace;
 use recent::Recents;
 use recording::RecordJob;
 pub use settings::{Settings, SymbolSettings, Theme, recordings_that_run};
+use source_files::SourceFiles;
 use stack_rules::RuleBook;
 use traces::Traces;
 pub use window::{Options, Renderer, run};
@@ -89,6 +91,7 @@ pub use window::{Options, Renderer, run};
 pub struct HighwaterApp {
     settings: Settings,
     rules: RuleBook,
+    source_files: SourceFiles,
     document: Option<Document>,
     loading: Option<LoadJob>,
     /// The choice that the load waits for, if its trace needs too much memory.
@@ -149,6 +152,7 @@ impl HighwaterApp {
         let mut app = Self {
             settings,
             rules,
+            source_files: SourceFiles::default(),
             document: None,
             loading: None,
             offer: None,
@@ -207,6 +211,7 @@ impl HighwaterApp {
             || (self.apart.told.is_some() && (self.apart.is_waiting() || self.is_reading()))
             || self.queries.is_busy()
             || self.rules.is_at_work()
+            || self.source_files.is_at_work()
             || self.exports.is_busy()
             || self.document.as_ref().is_some_and(|document| document.providers.is_busy())
             || self.recents.is_at_work()
@@ -310,6 +315,7 @@ impl HighwaterApp {
         self.drain_parked(ctx);
         self.drain_apart(ctx);
         self.drain_rules();
+        self.drain_source_files();
         self.drain_exports(ctx);
         self.drain_providers();
         self.drain_names(ctx);

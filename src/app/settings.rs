@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::document::Reading;
 use super::graph::Arrangement;
 use super::layout::{Shape, bounded_width};
+use crate::editor::SourceSettings;
 use crate::load::default_budget;
 use crate::query::{Column, Words};
 
@@ -118,6 +119,8 @@ pub struct Settings {
     pub layout: Option<Shape>,
     /// Where symbols come from.
     pub symbols: SymbolSettings,
+    /// How source files are opened.
+    pub sources: SourceSettings,
     /// What was recorded beside memory the last time.
     pub recording: BesideMemory,
     /// Whose events are marks: names or GUIDs of providers.

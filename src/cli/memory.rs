@@ -70,7 +70,9 @@ impl Memory {
         static READ: Mutex<String> = Mutex::new(String::new());
         let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
         *read() = inputs.iter().map(Input::name).collect::<Vec<_>>().join(" + ");
-        let (limit, most) = (self.limit(), self.most());
+        let limit = self.limit();
+        // Some systems count the program's own file with what it uses.
+        let most = self.most().max(memory_in_use().unwrap_or(0).saturating_add(self.most() - OWN));
         let watch = move || -> Option<()> {
             while let Some(room) = most.checked_sub(memory_in_use()?) {
                 thread::sleep(Duration::from_millis((room / BYTES_A_MS).clamp(EVERY_MS.0, EVERY_MS.1)));

@@ -38,6 +38,7 @@ mod providers;
 mod rules;
 mod saving;
 mod search;
+mod source_files;
 mod start;
 mod tables;
 mod traces;

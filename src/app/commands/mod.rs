@@ -26,9 +26,10 @@ use super::player::PlayerChange;
 use super::settings::{SymbolSettings, Theme};
 use super::stack_rules::RulesChange;
 use super::walk::Walking;
+use crate::editor::SourceSettings;
 use crate::load::{Input, Scope};
 use crate::model::ProcessId;
-use crate::query::{Column, Finding, Path};
+use crate::query::{Column, Finding, Path, SourceLine};
 use crate::stack_rules::TagRule;
 use crate::symbols::ModuleKey;
 use crate::units::{Interval, Layer, Ticks};
@@ -69,6 +70,10 @@ pub enum Command {
     Walk(Option<Walking>),
     /// Let the user name the PDB of a module.
     BrowsePdb(ModuleKey),
+    /// Open a line of a source file in the editor.
+    OpenSource(SourceLine),
+    /// Show how source files are opened, or not any more.
+    ShowSources(bool),
     /// Show the rules for stacks, or not any more.
     ShowRules(bool),
     ChangeRules(RulesChange),
@@ -164,6 +169,8 @@ pub enum Setting {
     WpaWords(bool),
     /// Where symbols come from.
     Symbols(SymbolSettings),
+    /// How source files are opened.
+    Sources(SourceSettings),
     /// Whose events are marks: names or GUIDs of providers.
     MarkProviders(Vec<String>),
 }

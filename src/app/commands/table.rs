@@ -320,6 +320,7 @@ fn escape(app: &HighwaterApp) -> Entry {
         (app.replacing.is_some(), Command::Replace(false)),
         (app.typed_path.is_some(), Command::TypePath(None)),
         (app.rules.is_shown, Command::ShowRules(false)),
+        (app.source_files.is_shown, Command::ShowSources(false)),
     ];
     let window = shown.into_iter().find_map(|(is_shown, close)| is_shown.then_some(close));
     let command = window.or_else(|| app.document.as_ref().map(|document| Command::Document(document.escape())));
@@ -395,6 +396,8 @@ fn stacks(app: &HighwaterApp) -> Vec<Entry> {
             .hint("Look for names of functions on the servers of the symbol path too")
             .switch(asks),
         Entry::new("Stack rules\u{2026}", Command::ShowRules(true)).hint("Frames that are folded away, and names for stacks"),
+        Entry::new("Source files\u{2026}", Command::ShowSources(true))
+            .hint("The editor that opens them, and where the folders of build machines are here"),
     ]
 }
 

@@ -2,8 +2,10 @@
 
 use eframe::egui::{self, RichText, Ui};
 
+use super::source_files;
+use crate::app::commands::Commands;
 use crate::format;
-use crate::query::Recorded;
+use crate::query::{Recorded, SourceLine};
 
 /// Module, function and source of a frame, line by line.
 pub fn details(ui: &mut Ui, frame: &Recorded<'_>, level: u16) {
@@ -56,12 +58,13 @@ pub fn source(frame: &Recorded<'_>, level: u16) -> Option<String> {
     Some(function.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
 }
 
-/// A line of a stack: the frame and where it is in the source.
-pub fn line(ui: &mut Ui, frame: &Recorded<'_>, level: u16) {
+/// A line of a stack: the frame and where it is in the source, which a click opens.
+pub fn line(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Commands) {
     let name = RichText::new(frame.name(level).to_string()).monospace().size(12.0);
     ui.add(egui::Label::new(name).extend()).on_hover_ui(|ui| details(ui, frame, level));
     if let Some(source) = source(frame, level) {
-        ui.add(egui::Label::new(RichText::new(format!("    {source}")).weak().size(11.0)).extend());
+        let label = egui::Label::new(RichText::new(format!("    {source}")).weak().size(11.0)).extend();
+        source_files::on_click(ui.add(label.sense(egui::Sense::click())), SourceLine::of(frame, level), commands);
     }
 }
 

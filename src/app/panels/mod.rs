@@ -23,6 +23,7 @@ mod player;
 mod providers;
 mod recording;
 mod replacing;
+pub mod source_files;
 pub mod sources;
 pub mod stack_rules;
 pub mod start_page;
@@ -70,6 +71,7 @@ pub fn show(app: &mut HighwaterApp, ui: &mut egui::Ui) {
     offer::show(app, ui.ctx());
     attach::show(app, ui.ctx());
     stack_rules::show(app, ui.ctx());
+    source_files::show(app, ui.ctx());
     typed_path::show(app, ui.ctx());
     replacing::show(app, ui.ctx());
     palette::show(app, ui.ctx());

@@ -4,6 +4,7 @@ use eframe::egui::{self, Color32, CornerRadius, FontId, RichText, Sense, Ui, Vis
 
 use super::Findings;
 use crate::app::commands::DocCommand;
+use crate::app::panels::source_files;
 use crate::app::theme;
 use crate::app::views::Around;
 use crate::query::{Finding, FindingKind, headlines};
@@ -140,7 +141,8 @@ fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
         if show.clicked() {
             around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
         }
-        ui.add(egui::Label::new(RichText::new(&finding.text).strong()).truncate());
+        let text = egui::Label::new(RichText::new(&finding.text).strong()).truncate();
+        source_files::on_click(ui.add(text.sense(Sense::click())), finding.source.clone(), around.commands);
     });
     ui.indent("finding", |ui| {
         let way: Vec<&str> = finding.stack.iter().rev().take(FRAMES).map(String::as_str).collect();

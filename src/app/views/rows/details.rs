@@ -1,15 +1,16 @@
 //! All that is known of one allocation: who allocated it, and who freed it.
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{self, Ui};
 
 use super::Listed;
+use crate::app::commands::Commands;
 use crate::app::panels::frames;
 use crate::format;
 use crate::model::{NodeId, RowId, Site};
 use crate::query::{Recorded, allocated_type, heap_label, thread_label};
 use crate::units::Layer;
 
-pub fn show(ui: &mut Ui, listed: &Listed, id: RowId) {
+pub fn show(ui: &mut Ui, listed: &Listed, id: RowId, commands: &mut Commands) {
     let trace = &listed.trace;
     if id.0 as usize >= trace.rows.len() {
         return;
@@ -32,15 +33,15 @@ pub fn show(ui: &mut Ui, listed: &Listed, id: RowId) {
         line("Freed", listed.time(row.death));
         line("LifeTime", listed.lifetime(&row).map_or_else(|| "\u{2014}".to_owned(), format::duration));
     });
-    stack(ui, listed, "Stack", site);
+    stack(ui, listed, ("Stack", site), commands);
     if let Some(freed) = trace.freed_at(id) {
         let title = if trace.layer_of(site) == Layer::Commit { "Decommit Stack" } else { "Free Stack" };
-        stack(ui, listed, title, freed);
+        stack(ui, listed, (title, freed), commands);
     }
 }
 
 /// A whole stack, innermost frame first, as a debugger lists them.
-fn stack(ui: &mut Ui, listed: &Listed, title: &str, site: &Site) {
+fn stack(ui: &mut Ui, listed: &Listed, (title, site): (&str, &Site), commands: &mut Commands) {
     let trace = &listed.trace;
     ui.separator();
     ui.strong(title);
@@ -52,11 +53,7 @@ fn stack(ui: &mut Ui, listed: &Listed, title: &str, site: &Site) {
         let mut levels: Vec<u16> = frame.shown(false).collect();
         levels.reverse();
         for level in levels {
-            let name = RichText::new(frame.name(level).to_string()).monospace().size(12.0);
-            ui.add(egui::Label::new(name).extend()).on_hover_ui(|ui| frames::details(ui, &frame, level));
-            if let Some(source) = frames::source(&frame, level) {
-                ui.add(egui::Label::new(RichText::new(format!("    {source}")).weak().size(11.0)).extend());
-            }
+            frames::line(ui, &frame, level, commands);
         }
     }
 }

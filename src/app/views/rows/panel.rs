@@ -52,7 +52,7 @@ pub fn show(view: &mut Rows, around: &mut Around<'_>, ui: &mut Ui) {
     if let Some(row) = view.selected {
         let width = (ui.available_width() * 0.36).max(220.0);
         egui::Panel::right("allocation").resizable(true).default_size(width).show(ui, |ui| {
-            egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row));
+            egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| details::show(ui, listed, row, around.commands));
         });
     }
     let (shown, count) = (listed.table.rows.len(), listed.table.count);

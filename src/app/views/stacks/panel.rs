@@ -14,7 +14,7 @@ use crate::app::export::Sheet;
 use crate::app::filters::{Chip, Predicate};
 use crate::app::panels::columns::{list_column, title};
 use crate::app::panels::list::{self, List, Name, Share, Style, Value};
-use crate::app::panels::{frames, losses, stack_rules};
+use crate::app::panels::{frames, losses, source_files, stack_rules};
 use crate::app::views::Around;
 use crate::format;
 use crate::model::NodeId;
@@ -102,7 +102,7 @@ fn details(view: &Stacks, table: &Table, around: &mut Around<'_>, ui: &mut Ui) {
         ui.separator();
         ui.strong("Stack");
         for (frame, level) in frames.by_ref().take(FRAMES) {
-            frames::line(ui, &frame, level);
+            frames::line(ui, &frame, level, around.commands);
         }
         if frames.peek().is_some() {
             ui.weak("\u{2026}");
@@ -298,6 +298,7 @@ impl Lines<'_, '_> {
             self.around.commands.doc(DocCommand::ZoomInto(life));
         }
         let Some((frame, level)) = self.table.tree.frame(&self.table.trace, index) else { return };
+        source_files::offer(ui, &frame, level, self.around.commands);
         stack_rules::offer(ui, &frame.name(level).to_string(), self.around.commands);
         if ui.button("Copy frame").on_hover_text("Module, function, source file and line").clicked() {
             self.around.commands.push(Command::Copy(frames::as_text(&frame, level)));

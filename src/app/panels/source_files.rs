@@ -1,0 +1,85 @@
+//! How source files are opened: by which editor, and where the folders of build machines are here.
+
+use eframe::egui::{self, TextEdit, Ui};
+
+use crate::app::HighwaterApp;
+use crate::app::commands::{Command, Commands, Setting};
+use crate::editor::{Editor, FolderMap, SourceSettings};
+use crate::query::{Recorded, SourceLine};
+
+/// Points that the path of a folder takes.
+const FOLDER: f32 = 230.0;
+
+/// What a click on a line of a source file does.
+const OPEN: &str = "Open in the editor; View, Source files\u{2026} says in which";
+
+/// An entry of a frame's menu, if its line is known.
+pub fn offer(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Commands) {
+    let Some(line) = SourceLine::of(frame, level) else { return };
+    if ui.button(format!("Open {}", line.short())).on_hover_text(OPEN).clicked() {
+        commands.push(Command::OpenSource(line));
+    }
+}
+
+/// The same of a place where a line is printed.
+pub fn on_click(label: egui::Response, line: Option<SourceLine>, commands: &mut Commands) {
+    let Some(line) = line else { return };
+    if label.on_hover_text(OPEN).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
+        commands.push(Command::OpenSource(line));
+    }
+}
+
+pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
+    let HighwaterApp { source_files, settings, commands, .. } = app;
+    if !source_files.is_shown {
+        return;
+    }
+    let (mut open, mut sources) = (true, settings.sources.clone());
+    let window = egui::Window::new("Source files").open(&mut open).collapsible(false).default_width(560.0);
+    window.default_pos(ctx.content_rect().center() - egui::vec2(290.0, 180.0)).show(ctx, |ui| {
+        editors(&mut sources, ui);
+        ui.separator();
+        folders(&mut sources, ui);
+    });
+    if sources != settings.sources {
+        commands.push(Command::Set(Setting::Sources(sources)));
+    }
+    if !open {
+        commands.push(Command::ShowSources(false));
+    }
+}
+
+fn editors(sources: &mut SourceSettings, ui: &mut Ui) {
+    ui.strong("Editor");
+    ui.horizontal_wrapped(|ui| {
+        for editor in Editor::ALL {
+            ui.radio_value(&mut sources.editor, editor, editor.name());
+        }
+    });
+    if sources.editor == Editor::Own {
+        let hint = "C:\\Tools\\edit.exe -n {line} {file}";
+        let field = TextEdit::singleline(&mut sources.command).hint_text(hint).desired_width(f32::INFINITY);
+        let told = "{file} and {line} stand for the place; put \" around words with spaces";
+        ui.add(field).on_hover_text(told);
+    }
+}
+
+fn folders(sources: &mut SourceSettings, ui: &mut Ui) {
+    ui.strong("Folders");
+    ui.weak("What a folder of the build machine is called here. Other files are looked for below these by their names.");
+    let mut away = None;
+    for (at, FolderMap { from, to }) in sources.folders.iter_mut().enumerate() {
+        ui.horizontal(|ui| {
+            ui.add(TextEdit::singleline(from).hint_text("D:\\build").desired_width(FOLDER)).on_hover_text("On the build machine");
+            ui.weak("is");
+            ui.add(TextEdit::singleline(to).hint_text("C:\\src").desired_width(FOLDER)).on_hover_text("Here");
+            if ui.button("\u{d7}").on_hover_text("Remove").clicked() {
+                away = Some(at);
+            }
+        });
+    }
+    away.into_iter().for_each(|at| drop(sources.folders.remove(at)));
+    if ui.button("Add a folder").clicked() {
+        sources.folders.push(FolderMap::default());
+    }
+}
