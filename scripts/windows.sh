@@ -5,7 +5,7 @@
 #   scripts/windows.sh            everything
 #   scripts/windows.sh tests      only the test suite (also: program, window, installer)
 #   scripts/windows.sh --debug    everything, with the program that the tests build: no second build of all
-#                                 dependencies. Sizes are checked of the release's program alone.
+#                                 dependencies. Sizes, and what the recorder is linked to, are checked of the release's program alone.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 . "$root/scripts/windows/std.sh"

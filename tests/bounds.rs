@@ -317,3 +317,35 @@ fn no_small_file_takes_much_time_or_memory() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+/// Kinds of tables, traces whose keys meet in one place of them or not, and what is asked of those.
+type Tables = [(&'static str, fn(Keys, usize) -> Vec<u8>, fn(&Path) -> String); 6];
+
+#[test]
+#[ignore = "prints how much longer keys that collide take than random ones, side by side"]
+#[allow(clippy::print_stdout, reason = "this is what it is for")]
+fn keys_that_collide_take_as_long_as_random_ones() {
+    let all: Tables = [
+        ("heap handles", tables::heaps, asked),
+        ("bases of images", tables::images, opened),
+        ("bases of images to come", tables::early_ids, opened),
+        ("addresses of frames", tables::frames, viewed),
+        ("keys of stacks", tables::stack_keys, opened),
+        ("starts of methods", tables::methods, opened),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (what, trace, ask) in all {
+        let files = [Keys::Random, Keys::Colliding(0)].map(|keys| {
+            let path = folder.path().join(format!("{keys:?}.etl"));
+            std::fs::write(&path, trace(keys, 100_000)).unwrap();
+            path
+        });
+        let mut best = [f64::INFINITY; 2];
+        for turn in 0..10 {
+            let start = Instant::now();
+            ask(&files[turn % 2]);
+            best[turn % 2] = best[turn % 2].min(start.elapsed().as_secs_f64());
+        }
+        println!("{what}: {:.2} x ({:.3} s, {:.3} s)", best[1] / best[0], best[0], best[1]);
+    }
+}
