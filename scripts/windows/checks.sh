@@ -12,11 +12,12 @@ left_out=(
     "window: drives the window under Xvfb itself; here the part \"window\" looks at it"
 )
 
-# Tests that are left out by the beginning of their names: of the order of events and of what loading forgets, which are
-# the same on every system and take most of the time.
+# Tests that are left out by a part of their names: of the order of events, of what loading forgets, and of numbers in
+# answers, which are the same on every system and take most of the time.
 left_out_tests=(
     stretches:: merge:: copies:: stress::
     budget::a_cut_trace budget::a_part_of_a_trace budget::a_trace_that_forgets budget::memory_stays budget::the_estimate
+    check::numbers:: diff:: cli_functions:: responsible:: frames:: marks::
 )
 
 check_tests() {
