@@ -59,7 +59,13 @@ impl HighwaterApp {
             Command::CloseApart => self.apart.told = None,
             Command::ListProviders => self.list_providers(ctx),
             Command::OpenSource(line) => self.open_source(ctx, &line),
-            Command::ShowSources(shown) => self.source_files.is_shown = shown,
+            Command::ShowSources(shown) => {
+                self.source_files.is_shown = shown;
+                if !shown {
+                    self.save_settings(); // not for each letter
+                }
+            }
+            Command::ChangeSources(sources) => self.settings.sources = sources,
             Command::ShowRules(shown) => self.rules.is_shown = shown,
             Command::ChangeRules(change) => self.change_rules(ctx, change),
             Command::NameStacks(naming) => self.rules.name_stacks(naming),
@@ -144,14 +150,13 @@ impl HighwaterApp {
             Setting::Chains(fold) => self.settings.open_chains = !fold,
             Setting::WpaWords(wpa) => self.settings.wpa_words = *wpa,
             Setting::Symbols(symbols) => self.settings.symbols = symbols.clone(),
-            Setting::Sources(sources) => self.settings.sources = sources.clone(),
             Setting::MarkProviders(words) => self.settings.mark_providers.clone_from(words),
         }
         self.save_settings();
         match setting {
             Setting::Theme(theme) => ctx.set_theme(theme.preference()),
             Setting::TextSize(_) => ctx.set_zoom_factor(f32::from(self.settings.text_size()) / 100.0),
-            Setting::Column(..) | Setting::MemoryLimit(_) | Setting::Sources(_) => {}
+            Setting::Column(..) | Setting::MemoryLimit(_) => {}
             Setting::Arrangement(arrangement) => self.document.iter_mut().for_each(|document| document.arrange(*arrangement)),
             Setting::Allocators(shown) => self.document.iter_mut().for_each(|document| document.fold_allocators(!shown)),
             Setting::Chains(_) | Setting::WpaWords(_) => {

@@ -2,16 +2,16 @@
 //! was accepted is told again.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::check::{Amount, GroupCheck};
-use crate::format::{self, plain};
+use crate::format::plain;
 use crate::model::Trace;
-use crate::paths;
 use crate::query::Finding;
+use crate::toml_file::text_of;
 
 /// Version of the file.
 const SCHEMA: &str = "highwater.baseline/1";
@@ -100,7 +100,7 @@ impl Baseline {
     }
 
     /// Accepts one more, or more of the same.
-    pub fn accept(&mut self, one: Accepted) {
+    fn accept(&mut self, one: Accepted) {
         match self.accepted.iter_mut().find(|known| known.is_about(&one)) {
             Some(known) => known.most_bytes = known.most_bytes.max(one.most_bytes),
             None => self.accepted.push(one),
@@ -110,13 +110,7 @@ impl Baseline {
     /// Reads a file. Errors are a line with the file's name.
     pub fn read(path: &Path) -> Result<Self, String> {
         let bad = |why: String| format!("{}: {why}", path.display());
-        let mut text = String::new();
-        let file = paths::open_regular(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
-        let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
-        match read.map_err(|error| bad(format!("cannot be read: {error}")))? as u64 {
-            bytes if bytes > MAX_FILE => return Err(bad(format!("larger than {}", format::bytes(MAX_FILE)))),
-            _ => {}
-        }
+        let text = text_of(path, MAX_FILE).map_err(|reason| bad(format!("cannot be read: {reason}")))?;
         let baseline: Self = serde_json::from_str(&text).map_err(|error| bad(plain(&error.to_string())))?;
         match baseline.schema == SCHEMA {
             true => Ok(baseline),

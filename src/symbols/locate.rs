@@ -1,6 +1,7 @@
 //! Finds the PDB of a module: beside the image, where the linker wrote it, then along
-//! the symbol path; or the image itself, where that has the names. Every file is opened and compared with the wanted identity before
-//! it counts as found; what was found and is of no use is told.
+//! the symbol path; or the image itself, where that has the names. Every file is opened
+//! and compared with the wanted identity before it counts as found; what was found and is
+//! of no use is told.
 
 mod image;
 #[cfg(feature = "symsrv")]

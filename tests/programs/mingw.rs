@@ -17,7 +17,7 @@ __attribute__((noinline)) void *load_level(unsigned n) { void *p = grab(n + 1); 
 int main(int n, char **words) { (void)words; return load_level(n) == 0; }
 "#;
 
-/// The program, and the rva of `load_level` and how many bytes its code may have.
+/// The program, and the rva of `load_level`.
 fn built(folder: &Path) -> Option<(PathBuf, u32)> {
     let (source, program) = (folder.join("leak.c"), folder.join("m.exe"));
     std::fs::write(&source, SOURCE).unwrap();

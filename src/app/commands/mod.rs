@@ -72,8 +72,10 @@ pub enum Command {
     BrowsePdb(ModuleKey),
     /// Open a line of a source file in the editor.
     OpenSource(SourceLine),
-    /// Show how source files are opened, or not any more.
+    /// Show how source files are opened, or, once it is kept, not any more.
     ShowSources(bool),
+    /// How they are opened from now on.
+    ChangeSources(SourceSettings),
     /// Show the rules for stacks, or not any more.
     ShowRules(bool),
     ChangeRules(RulesChange),
@@ -169,8 +171,6 @@ pub enum Setting {
     WpaWords(bool),
     /// Where symbols come from.
     Symbols(SymbolSettings),
-    /// How source files are opened.
-    Sources(SourceSettings),
     /// Whose events are marks: names or GUIDs of providers.
     MarkProviders(Vec<String>),
 }

@@ -3,7 +3,7 @@
 use eframe::egui::{self, TextEdit, Ui};
 
 use crate::app::HighwaterApp;
-use crate::app::commands::{Command, Commands, Setting};
+use crate::app::commands::{Command, Commands};
 use crate::editor::{Editor, FolderMap, SourceSettings};
 use crate::query::{Recorded, SourceLine};
 
@@ -22,10 +22,10 @@ pub fn offer(ui: &mut Ui, frame: &Recorded<'_>, level: u16, commands: &mut Comma
 }
 
 /// The same of a place where a line is printed.
-pub fn on_click(label: egui::Response, line: Option<SourceLine>, commands: &mut Commands) {
+pub fn on_click(label: egui::Response, line: Option<&SourceLine>, commands: &mut Commands) {
     let Some(line) = line else { return };
     if label.on_hover_text(OPEN).on_hover_cursor(egui::CursorIcon::PointingHand).clicked() {
-        commands.push(Command::OpenSource(line));
+        commands.push(Command::OpenSource(line.clone()));
     }
 }
 
@@ -42,7 +42,7 @@ pub fn show(app: &mut HighwaterApp, ctx: &egui::Context) {
         folders(&mut sources, ui);
     });
     if sources != settings.sources {
-        commands.push(Command::Set(Setting::Sources(sources)));
+        commands.push(Command::ChangeSources(sources));
     }
     if !open {
         commands.push(Command::ShowSources(false));

@@ -142,7 +142,7 @@ fn line(around: &mut Around<'_>, ui: &mut Ui, finding: &Finding) {
             around.commands.doc(DocCommand::GoToFinding(Box::new(finding.clone())));
         }
         let text = egui::Label::new(RichText::new(&finding.text).strong()).truncate();
-        source_files::on_click(ui.add(text.sense(Sense::click())), finding.source.clone(), around.commands);
+        source_files::on_click(ui.add(text.sense(Sense::click())), finding.source.as_ref(), around.commands);
     });
     ui.indent("finding", |ui| {
         let way: Vec<&str> = finding.stack.iter().rev().take(FRAMES).map(String::as_str).collect();
