@@ -346,7 +346,7 @@ impl Loaded {
         let asked_of = mask.clone();
         let is_asked = move |site| asked_of.classes(site) != 0;
         let (names, missing) = symbols::names(&self.trace, asked.symbols.as_deref(), frees, is_asked);
-        filter.check_types(&self.trace, &names, &mask).map_err(Failure::BadArguments)?;
+        filter.check_types(&self.trace, &names, &mask).into_iter().collect::<Result<(), _>>().map_err(Failure::BadArguments)?;
         let names = names.with_rules(Arc::clone(&self.rules));
         Ok((names.clone(), missing.beside(names)))
     }

@@ -190,8 +190,9 @@ fn hold<'r>(
             }
         };
         let of_places = rule.filter.mask(&loaded.trace);
-        let there = rule.filter.check_places(&loaded.trace);
-        if let Err(reason) = there.and_then(|()| rule.filter.check_types(&loaded.trace, names, &of_places)) {
+        let places_there = rule.filter.check_places(&loaded.trace).into_iter();
+        let types_there = rule.filter.check_types(&loaded.trace, names, &of_places);
+        if let Err(reason) = places_there.chain(types_there).collect::<Result<(), _>>() {
             all.push(Checked::without_rows(rule, interval, reason));
             continue;
         }

@@ -7,7 +7,7 @@ use super::ranges::{Bytes, Freed, Range};
 use super::seconds::Seconds;
 use crate::model::Trace;
 use crate::moment::Moment;
-use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice, check_threads};
+use crate::query::{ReportFilter, RowChoice, RowCondition, SiteChoice, check_thread};
 use crate::units::{Layer, Tid};
 
 /// See the module. An option that is given again is a further condition.
@@ -88,8 +88,13 @@ impl Choices {
 
     /// Whether process, heap and threads are there; types are only known with names.
     pub(super) fn check(&self, trace: &Trace) -> Result<(), String> {
-        self.filter().check_places(trace)?;
-        check_threads(trace, self.thread.iter().map(|&id| Tid(id)))
+        self.check_each(trace).collect()
+    }
+
+    /// Whether each of these is there, in the same order for every trace.
+    pub(super) fn check_each(&self, trace: &Trace) -> impl Iterator<Item = Result<(), String>> {
+        let threads = self.thread.iter().map(|&id| check_thread(trace, Tid(id)));
+        self.filter().check_places(trace).into_iter().chain(threads)
     }
 
     /// What only rows have. The error names what of it is not in the trace.

@@ -201,20 +201,21 @@ fn doubts_of(args: &DiffArgs, sides: &[Asked; 2], is_empty: [bool; 2]) -> Result
     Ok(all)
 }
 
-/// What one side has not is a bad argument if the other has it neither.
-fn had_by_one<T>(of: [&Side; 2], [a, b]: [Result<T, String>; 2]) -> Result<(), Failure> {
-    match (a, b) {
-        (Err(a), Err(b)) if a == b => Err(Failure::BadArguments(a)),
-        (Err(a), Err(b)) => Err(Failure::BadArguments(format!("{}: {a}; {}: {b}", of[0].input.name(), of[1].input.name()))),
-        _ => Ok(()),
-    }
+/// What one side has not is a bad argument if the other has it neither: the same things asked of both, in the same order.
+fn each_had_by_one<I: IntoIterator<Item = Result<(), String>>>(of: [&Side; 2], [a, b]: [I; 2]) -> Result<(), Failure> {
+    let had_by_none = a.into_iter().zip(b).find_map(|both| match both {
+        (Err(a), Err(b)) if a == b => Some(a),
+        (Err(a), Err(b)) => Some(format!("{}: {a}; {}: {b}", of[0].input.name(), of[1].input.name())),
+        _ => None,
+    });
+    had_by_none.map_or(Ok(()), |why| Err(Failure::BadArguments(why)))
 }
 
 /// What is asked of both sides, as far as their traces have it.
 fn asked(args: &DiffArgs, both: &[Side; 2], traces: &[Arc<Trace>; 2]) -> Result<[Asked; 2], Failure> {
     let rules = args.rules.read()?;
     let (process, filter) = (args.choices.process.as_deref(), args.choices.filter());
-    had_by_one([&both[0], &both[1]], [0, 1].map(|i| args.choices.check(&traces[i])))?;
+    each_had_by_one([&both[0], &both[1]], [0, 1].map(|i| args.choices.check_each(&traces[i])))?;
     let shows_names = needs_names(&filter, &args.groups.by) || (args.fold && args.groups.by.contains(&By::Module));
     let names = |trace: &Arc<Trace>| {
         let mask = filter.mask(trace);
@@ -228,7 +229,7 @@ fn asked(args: &DiffArgs, both: &[Side; 2], traces: &[Arc<Trace>; 2]) -> Result<
     let first = names(&traces[0]);
     let second = if Arc::ptr_eq(&traces[0], &traces[1]) { first.clone() } else { names(&traces[1]) };
     let types = [(&traces[0], &first.0), (&traces[1], &second.0)];
-    had_by_one([&both[0], &both[1]], types.map(|(trace, names)| filter.check_types(trace, names, &filter.mask(trace))))?;
+    each_had_by_one([&both[0], &both[1]], types.map(|(trace, names)| filter.check_types(trace, names, &filter.mask(trace))))?;
     let side = |i: usize, (names, unnamed): (Arc<Names>, Unnamed)| {
         let never = Cancel::default();
         let trace = Arc::clone(&traces[i]);

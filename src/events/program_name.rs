@@ -22,13 +22,14 @@ pub(crate) fn of_image<'a>(told: &str, path: &'a str) -> Option<&'a str> {
 
 /// The name of what a command line starts, if it may be what an event calls `told`.
 pub(crate) fn of_command_line(told: &str, line: &str) -> Option<String> {
-    programs(line).find_map(|program| {
+    let name = programs(line).find_map(|program| {
         let name = file_name(program);
         let with_extension = Some(format!("{name}.exe")).filter(|name| may_be(name, told));
         let as_it_stands = of_image(told, name).map(str::to_owned);
         // What was cut off may be the extension.
         if is_cut(told) && !name.contains('.') { with_extension.or(as_it_stands) } else { as_it_stands.or(with_extension) }
-    })
+    });
+    name.map(super::names::name)
 }
 
 /// What a path leads to.
@@ -120,5 +121,12 @@ mod tests {
             assert_eq!(of_command_line(told, line), None, "{line}");
         }
         assert!(!is_doubtful("game.exe") && !is_doubtful(""));
+    }
+
+    #[test]
+    fn a_name_out_of_a_command_line_is_no_longer_than_a_name_can_be() {
+        let line = format!("{}.exe -x", "игра".repeat(5_000));
+        let told = "\u{e8}\u{e3}\u{f0}\u{e0}.exe";
+        assert_eq!(of_command_line(told, &line).map(|name| name.chars().count()), Some(255));
     }
 }

@@ -19,11 +19,12 @@ use crate::symbols::Names;
 use crate::units::Tid;
 
 impl ReportFilter {
-    /// Whether the process and the heap that it names are there.
-    pub fn check_places(&self, trace: &Trace) -> Result<(), String> {
-        if let Some(wanted) = &self.process {
-            check_process(trace, wanted)?;
-        }
+    /// Whether the process and the heap that it names are there, in this order.
+    pub fn check_places(&self, trace: &Trace) -> [Result<(), String>; 2] {
+        [self.process.as_ref().map_or(Ok(()), |wanted| check_process(trace, wanted)), self.check_heap(trace)]
+    }
+
+    fn check_heap(&self, trace: &Trace) -> Result<(), String> {
         let Some(wanted) = &self.heap else { return Ok(()) };
         let keys: BTreeSet<String> = trace.heaps.iter().filter_map(|heap| heap.key()).collect();
         let lower = wanted.to_lowercase();
@@ -33,11 +34,11 @@ impl ReportFilter {
         }
     }
 
-    /// Whether the types that it names are there, as far as names are known. `mask` are the sites whose names
+    /// Whether each of the types that it names is there, as far as names are known. `mask` are the sites whose names
     /// were asked for.
-    pub fn check_types(&self, trace: &Trace, names: &Names, mask: &Mask) -> Result<(), String> {
+    pub fn check_types(&self, trace: &Trace, names: &Names, mask: &Mask) -> Vec<Result<(), String>> {
         if self.sites.types.is_empty() {
-            return Ok(());
+            return Vec::new();
         }
         let asked = (0..trace.sites.len() as u32).into_par_iter().map(SiteId).filter(|&id| mask.classes(id) != 0);
         let types = asked.map(|id| allocated_type(trace, names, trace.site(id)).unwrap_or(UNKNOWN_TYPE));
@@ -45,22 +46,24 @@ impl ReportFilter {
             all.extend(some);
             all
         });
-        for wanted in &self.sites.types {
-            let pattern = Pattern::new(wanted);
-            if types.is_empty() || types.iter().any(|name| pattern.fits(name)) {
-                continue;
-            }
-            let known = types.iter().filter(|name| **name != UNKNOWN_TYPE);
-            return Err(match known.clone().count() {
-                0 => format!(
-                    "no type is called \"{wanted}\", for no type is known: symbols are missing (PDBs with heap allocation \
-                     sites; name where they are with --symbols)"
-                ),
-                _ => no_such("type", wanted, known),
-            });
-        }
-        Ok(())
+        self.sites.types.iter().map(|wanted| check_type(wanted, &types)).collect()
     }
+}
+
+/// Whether a type fits what is wanted, out of all that are known.
+fn check_type(wanted: &str, types: &BTreeSet<&str>) -> Result<(), String> {
+    let pattern = Pattern::new(wanted);
+    if types.is_empty() || types.iter().any(|name| pattern.fits(name)) {
+        return Ok(());
+    }
+    let known = types.iter().filter(|name| **name != UNKNOWN_TYPE);
+    Err(match known.clone().count() {
+        0 => format!(
+            "no type is called \"{wanted}\", for no type is known: symbols are missing (PDBs with heap allocation sites; name \
+             where they are with --symbols)"
+        ),
+        _ => no_such("type", wanted, known),
+    })
 }
 
 fn with<'a>(mut all: BTreeSet<&'a str>, one: &'a str) -> BTreeSet<&'a str> {
@@ -80,15 +83,12 @@ pub fn check_process(trace: &Trace, wanted: &str) -> Result<(), String> {
     Err(no_such("process", wanted, trace.processes.iter().map(|process| process.label()).collect::<BTreeSet<_>>()))
 }
 
-/// Whether these threads allocated anything.
-pub fn check_threads(trace: &Trace, wanted: impl IntoIterator<Item = Tid>) -> Result<(), String> {
+/// Whether a thread allocated anything.
+pub fn check_thread(trace: &Trace, wanted: Tid) -> Result<(), String> {
     let threads = || trace.rows.chunks().flat_map(|chunk| (0..chunk.len()).map(move |at| chunk.thread(at)));
-    for Tid(thread) in wanted {
-        if !threads().any(|id| id == Tid(thread)) {
-            let known: BTreeSet<Tid> = threads().filter(|&id| id != Tid::NONE).collect();
-            let known = known.iter().map(|id| id.0.to_string());
-            return Err(no_such("thread that allocated", &thread.to_string(), known));
-        }
+    if threads().any(|id| id == wanted) {
+        return Ok(());
     }
-    Ok(())
+    let known: BTreeSet<Tid> = threads().filter(|&id| id != Tid::NONE).collect();
+    Err(no_such("thread that allocated", &wanted.0.to_string(), known.iter().map(|id| id.0.to_string())))
 }

@@ -102,7 +102,7 @@ pub use histogram::{Histogram, histogram};
 pub use holders::{Holder, Measure};
 pub use index::{Index, IndexOptions};
 pub use key_map::KeyMap;
-pub use meant::{check_process, check_threads};
+pub use meant::{check_process, check_thread};
 pub use measured::{Measured, MeasuredRequest};
 pub use moments::{RowSeen, SiteMoment, site_moments};
 pub use naming::{

@@ -136,6 +136,9 @@ fn a_diff_refuses_what_neither_side_has() {
     assert_eq!(one.code, Some(0), "{one:?}");
     let answer: Value = serde_json::from_str(&one.out).unwrap();
     assert!(answer["doubts"].to_string().contains("B: nothing in it was alive"), "{answer}");
+    // A lacks the process and B the heap: each is had by one.
+    let crossed = run(&["diff", file, "demo:", "--process", "TelemetryService", "--heap", "0x1d0000", "--json"]);
+    assert_eq!(crossed.code, Some(0), "{crossed:?}");
 }
 
 #[test]
